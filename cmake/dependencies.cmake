@@ -1,0 +1,17 @@
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(GTest REQUIRED)
+find_package(zydis 4 REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(SYSTEMC REQUIRED IMPORTED_TARGET systemc)
+
+# Debian builds SystemC as C++17; this define makes C++20 link and run.
+add_library(systemc INTERFACE)
+target_link_libraries(systemc INTERFACE PkgConfig::SYSTEMC)
+target_compile_definitions(systemc INTERFACE SC_CPLUSPLUS=201703L SC_INCLUDE_DYNAMIC_PROCESSES)
