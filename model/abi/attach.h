@@ -1,0 +1,241 @@
+// The operating system's services: what a process of a simulated host asks of that host's kernel, and the shared
+// memory and socket over which a real process asks it. Chapter 6 of docs/device.md is checked against this file.
+//
+// A process connects to the simulator's socket (SOCK_SEQPACKET, abstract name in kSocketVariable), sends Hello and
+// receives Welcome with two descriptors: its control region and its DMA memory. From then on each of its threads owns
+// one ThreadSlot of the control region and makes calls there. Descriptors travel over the socket beside a call.
+//
+// fork: the child inherits nothing; it connects anew with Hello::kFork. exec: the new image connects anew with
+// Hello::kExec. Death, however it comes, closes the socket: the kernel destroys the process's objects, in order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rnicsim::abi {
+
+inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
+inline constexpr std::uint16_t kAttachMajor = 1;           // refused if it differs
+inline constexpr std::uint16_t kAttachMinor = 0;
+
+inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
+inline constexpr char kHostVariable[] = "RNICSIM_HOST";      // name of the host the process runs on
+// The libraries are found through this descriptor (/proc/self/fd/900): a path of constant length, so that the folder in
+// which they lie does not move a program's memory. kLibrariesVariable names the folder, for a program that closed it.
+inline constexpr int kLibraryDescriptor = 900;
+inline constexpr char kLibrariesVariable[] = "RNICSIM_LIBRARIES";
+
+namespace attach_feature {
+inline constexpr std::uint64_t kSimulatedTime = 1ull << 0;  // threads take turns; ThreadSlot::now is their clock
+}
+
+struct Hello {
+  std::uint32_t magic = kAttachMagic;
+  std::uint16_t major = kAttachMajor;
+  std::uint16_t minor = kAttachMinor;
+  std::uint32_t pid = 0;        // real, of this process; checked against SO_PEERCRED
+  std::uint32_t tid = 0;        // real, of the thread that says hello: it gets slot 0
+  std::uint32_t parent_pid = 0; // real; with kFork
+  std::uint32_t flags = 0;
+  char host[64] = {};
+  char program[64] = {};        // for messages
+
+  static constexpr std::uint32_t kFork = 1u << 0;
+  static constexpr std::uint32_t kExec = 1u << 1;
+};
+static_assert(sizeof(Hello) == 152);
+
+struct Welcome {
+  std::uint32_t magic = kAttachMagic;
+  std::uint16_t major = kAttachMajor;
+  std::uint16_t minor = kAttachMinor;
+  std::int32_t error = 0;       // 0, or the errno with which the hello was refused
+  std::uint32_t reserved = 0;
+  std::uint64_t control_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  char message[232] = {};       // why it was refused
+};
+static_assert(sizeof(Welcome) == 264);
+
+// Every descriptor that travels is announced by this message on the socket (SCM_RIGHTS), just before its call, or
+// just before the call's answer.
+struct DescriptorMessage {
+  std::uint32_t count = 0;      // descriptors in this message, at most kMaxDescriptors
+  std::uint32_t slot = 0;
+};
+inline constexpr std::uint32_t kMaxDescriptors = 64;
+
+// What the CPU charges for, in ControlHeader::cost.
+enum class CpuCost : std::uint32_t {
+  clock_read,        // clock_gettime, gettimeofday, time, rdtsc
+  system_call,       // a call into the kernel that does nothing dear
+  post_send,         // a WQE built and the doorbell record written
+  post_recv,
+  mmio_write,        // the store to the doorbell or BlueFlame window, until the CPU goes on
+  mmio_read,
+  poll_cq,           // one look at a CQ
+  poll_cqe,          // one CQE taken
+  detect,            // memory written by the device until a spinning CPU sees it
+  wakeup,            // an event until a blocked thread runs again
+  command,           // a verb that goes through the kernel, one way
+  count
+};
+
+struct ControlHeader {
+  std::uint32_t magic = kAttachMagic;
+  std::uint16_t major = kAttachMajor;
+  std::uint16_t minor = kAttachMinor;
+  std::uint64_t features = 0;        // attach_feature bits
+  std::uint64_t epoch = 0;           // seconds since 1970 at simulated time 0
+  std::uint64_t random_seed = 0;     // of this process
+  std::uint32_t virtual_pid = 0;
+  std::uint32_t virtual_parent_pid = 0;
+  std::uint32_t host_index = 0;
+  std::uint32_t host_count = 0;
+  char host[64] = {};
+  std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
+  std::uint32_t reserved = 0;
+  // The real counter, for those who must know the wall clock (the preload's own faults inside the vDSO): none here.
+};
+
+// A host of the simulated network, at kHostTable of the control region.
+struct HostEntry {
+  char name[64] = {};
+  std::uint8_t ipv4[4] = {};
+  std::uint8_t ipv4_prefix = 0;
+  std::uint8_t ipv6_prefix = 0;
+  std::uint8_t mac[6] = {};
+  std::uint8_t ipv6[16] = {};
+  std::uint8_t reserved[4] = {};
+};
+static_assert(sizeof(HostEntry) == 96);
+
+// A posted write to the BAR. The offset must lie in a UAR page of the process.
+struct MmioWrite {
+  std::uint64_t time = 0;   // of the thread, in picoseconds
+  std::uint32_t offset = 0; // in BAR0
+  std::uint32_t length = 0; // 4, 8, or a multiple of 64 up to 256
+  std::uint8_t data[256] = {};
+};
+
+enum class Call : std::uint32_t {
+  none,
+  // time
+  sync,             // let the world reach ThreadSlot::now
+  wait_visible,     // until the device wrote into DMA memory or interrupted, at most argument[0] ps
+  spin,             // until the device wrote anywhere into the process or interrupted; no limit
+  sleep,            // until argument[0]; EINTR when an alarm comes first
+  wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1..]:
+                    // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR
+  wait_address,     // until wake_address(argument[0]) or argument[1]; 0 or ETIMEDOUT
+  wake_address,     // argument[0], at most argument[1] waiters, first come first woken
+  set_alarm,        // SIGALRM at argument[0] (0 = none), then every argument[1]; result value = time left
+  // threads and processes
+  thread_new,       // a slot for a thread about to start: value = its index
+  thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn
+  thread_exit,      // argument[0] = index, or 0 = the caller's own
+  forked,           // argument[0] = the child's real pid; value = its virtual pid; 0 or ECHILD if it died before
+  spawned,          // as forked, for a child that runs another image
+  exec_begin,       // the next hello of this pid is a kExec
+  exec_failed,
+  process_exit,     // the process is about to end, with status argument[0]
+  wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = 1: do not wait. value = virtual pid; 0 =
+                    // none yet; ECHILD
+  // memory
+  pin,              // [argument[0], + argument[1]) becomes reachable by DMA; counted
+  unpin,
+  // objects that the kernel gives out
+  alloc_pd,         // value = number
+  dealloc_pd,
+  alloc_uar,        // value = page
+  free_uar,
+  command,          // in: a command mailbox (command.h), out: its output mailbox
+  open_channel,     // a descriptor is sent: event records are written there. value = channel number
+  close_channel,
+  bind_channel,     // argument[0] = 0 completions of CQ argument[1], 1 asynchronous events; argument[2] = channel
+  port_info,        // out: HostEntry of this host; value = ports
+  gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
+  mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
+  // the simulated out-of-band network (verbs/clock)
+  net_socket,       // a descriptor is sent: the far end of a stream. value = its number
+  net_bind,         // argument[0] = number, [1] = port; in: address (16 bytes, v4 mapped). value = port; EADDRINUSE
+  net_listen,       // argument[1] = backlog
+  net_accept,       // a descriptor comes back; value = number, out: NetAddress of the peer; EAGAIN
+  net_connect,      // argument[1] = port; in: address. value = local port; waits; ECONNREFUSED, EHOSTUNREACH
+  net_flush,        // bytes written so far leave now
+  net_name,         // out: NetAddress local, peer
+  count
+};
+
+inline constexpr std::uint64_t kForever = ~0ull;
+
+struct NetAddress {
+  std::uint8_t ip[16] = {};    // v4-mapped for IPv4
+  std::uint16_t port = 0;      // host order
+  std::uint16_t reserved[3] = {};
+};
+static_assert(sizeof(NetAddress) == 24);
+
+struct GidEntry {
+  std::uint8_t gid[16] = {};
+  std::uint32_t index = 0;
+  std::uint32_t type = 0;      // 1 IB/RoCEv1, 2 RoCEv2: as ibv_gid_entry, except for 0 = empty
+  std::uint32_t port = 0;
+  std::uint32_t reserved = 0;
+};
+
+// What the kernel writes into an event channel.
+struct EventRecord {
+  std::uint32_t type = 0;      // EventType of queue.h
+  std::uint32_t number = 0;    // cqn, qpn or port
+};
+static_assert(sizeof(EventRecord) == 8);
+
+struct alignas(4096) ThreadSlot {
+  // Who acts: with simulated time only one side does. The waiting side sleeps on this word.
+  std::atomic<std::uint32_t> turn{0};
+  std::atomic<std::uint32_t> sleeping{0};  // kProcess or kKernel sleeps on `turn`: wake it
+  static constexpr std::uint32_t kFree = 0, kProcess = 1, kKernel = 2;
+
+  std::uint32_t tid = 0;             // real
+  Call call = Call::none;
+  std::uint64_t now = 0;             // this thread's clock, in picoseconds
+  std::uint64_t run_until = 0;       // make a `sync` before the clock passes this
+  std::uint64_t act_until = 0;       // the same for calls that act on the device
+  std::uint64_t argument[8] = {};
+  std::uint64_t value = 0;
+  std::int32_t error = 0;            // 0 or a positive errno
+  std::uint32_t signals = 0;         // kAlarm: raise SIGALRM before the call returns
+  std::uint32_t input_bytes = 0;
+  std::uint32_t output_bytes = 0;
+  std::uint32_t acted = 0;           // calls other than clock reads since the turn began
+  static constexpr std::uint32_t kAlarm = 1u << 0;
+
+  alignas(64) std::byte input[4096] = {};
+  std::byte output[4096] = {};
+
+  // Posted writes, in order; drained whenever the kernel has its turn, or all the time in real time.
+  static constexpr std::uint32_t kMmioEntries = 128;
+  alignas(64) std::atomic<std::uint32_t> mmio_produced{0};
+  alignas(64) std::atomic<std::uint32_t> mmio_consumed{0};
+  alignas(64) MmioWrite mmio[kMmioEntries];
+};
+
+// --- The control region.
+inline constexpr std::uint64_t kControlHeader = 0;
+inline constexpr std::uint64_t kHostTable = 4096;      // HostEntry[host_count]
+inline constexpr std::uint32_t kMaxHosts = 512;
+inline constexpr std::uint64_t kThreadSlots = 65536;
+inline constexpr std::uint32_t kMaxThreads = 256;
+inline constexpr std::uint64_t kControlBytes = kThreadSlots + kMaxThreads * sizeof(ThreadSlot);
+
+// In real time a process wakes a sleeping simulator through this word (futex), at kDoorbellWord of the region.
+inline constexpr std::uint64_t kDoorbellWord = 2048;
+
+// --- DMA memory: rings, doorbell records, contexts' images: what the library allocates. Pinned as a whole. Mapped at
+// this address so that two runs see the same addresses.
+inline constexpr std::uint64_t kMemoryAddress = 0x2000'0000'0000;
+inline constexpr std::uint64_t kMemoryBytes = 1ull << 30;  // reserved, not used up
+
+}  // namespace rnicsim::abi

@@ -1,0 +1,218 @@
+// The command queue: how the driver creates, changes and queries the device's objects.
+// Chapter 5 of docs/device.md is checked against this file.
+//
+// The driver writes a CommandEntry, sets `owner` to device, and writes the entry's bit to reg::kCommandDoorbell. The
+// device fetches the entry and the input mailbox by DMA, executes, writes the output mailbox, then the entry's status
+// and owner, and raises MSI-X vector 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "model/abi/big_endian.h"
+#include "model/abi/context.h"
+
+namespace rnicsim::abi {
+
+inline constexpr std::uint32_t kCommandLogEntries = 5;
+inline constexpr std::uint32_t kMailboxBytes = 4096;  // the largest input or output
+
+enum class CommandStatus : std::uint8_t {
+  ok = 0x00,
+  internal_error = 0x01,
+  bad_opcode = 0x02,
+  bad_parameter = 0x03,    // EINVAL
+  bad_resource = 0x04,     // no such object: ENOENT
+  resource_busy = 0x05,    // EBUSY
+  exceeds_limit = 0x06,    // ENOMEM
+  bad_state = 0x07,        // not in this state: EINVAL
+  bad_input_length = 0x08,
+  bad_output_length = 0x09,
+  not_supported = 0x0a,    // EOPNOTSUPP
+  bad_mailbox = 0x0b,      // the mailbox could not be read or written
+};
+
+struct CommandEntry {
+  std::uint8_t owner = 0;  // 1 = the device's
+  CommandStatus status = CommandStatus::ok;
+  Be16 token;              // the driver's, returned untouched
+  Be32 input_bytes;
+  Be64 input;              // bus address in PASID 0
+  Be64 output;
+  Be32 output_bytes;
+  Be32 reserved[9];
+};
+static_assert(sizeof(CommandEntry) == 64);
+
+enum class CommandOpcode : std::uint16_t {
+  query_device = 0x0100,   // out DeviceCapabilities
+  initialize = 0x0101,     // after map_icm of the EQ table: the device becomes ready
+  teardown = 0x0102,       // every object is gone; ICM comes back
+  map_icm = 0x0110,        // in MapIcm
+  unmap_icm = 0x0111,      // in MapIcm, memory ignored
+  query_port = 0x0120,     // object = port; out PortAttributes
+  set_gid = 0x0121,        // object = port, in SetGid
+  create_eq = 0x0200,      // in CreateEq
+  destroy_eq = 0x0201,
+  create_cq = 0x0210,      // in CreateCq
+  destroy_cq = 0x0211,     // resource_busy while a QP uses it
+  query_cq = 0x0212,       // out QueryCq
+  create_mpt = 0x0220,     // in CreateMpt; object = index
+  destroy_mpt = 0x0221,
+  query_mpt = 0x0222,      // out QueryMpt
+  create_qp = 0x0230,      // in CreateQp; object = qpn
+  destroy_qp = 0x0231,
+  modify_qp = 0x0232,      // in ModifyQp
+  query_qp = 0x0233,       // out QueryQp
+};
+
+// First in every input mailbox.
+struct CommandHeader {
+  Be16 opcode;
+  Be16 modifier;
+  Be32 object;             // number of the object: the driver chooses it among those whose ICM is mapped
+  Be32 reserved[2];
+};
+static_assert(sizeof(CommandHeader) == 16);
+
+// First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md).
+struct CommandResult {
+  CommandStatus status = CommandStatus::ok;
+  std::uint8_t reserved0[3] = {};
+  Be32 syndrome;
+  Be32 object;
+  Be32 reserved1;
+};
+static_assert(sizeof(CommandResult) == 16);
+
+struct MapIcm {
+  CommandHeader header;
+  Be32 table;              // IcmTable
+  Be32 first_index;
+  Be32 count;
+  Be32 reserved;
+  Be64 memory;             // bus address in PASID 0, of count x kIcmEntryBytes
+};
+static_assert(sizeof(MapIcm) == 40);
+
+struct CreateEq {
+  CommandHeader header;
+  Eqc context;
+};
+struct CreateCq {
+  CommandHeader header;
+  Cqc context;
+};
+struct QueryCq {
+  CommandResult result;
+  Cqc context;
+};
+struct CreateMpt {
+  CommandHeader header;
+  Mpt context;
+};
+struct QueryMpt {
+  CommandResult result;
+  Mpt context;
+};
+struct CreateQp {
+  CommandHeader header;
+  Qpc context;             // only its `fixed` part counts
+};
+struct QueryQp {
+  CommandResult result;
+  Qpc context;
+};
+
+// The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
+namespace qp_attr {
+inline constexpr std::uint32_t kState = 1u << 0;
+inline constexpr std::uint32_t kCurrentState = 1u << 1;
+inline constexpr std::uint32_t kSqdNotify = 1u << 2;
+inline constexpr std::uint32_t kAccessFlags = 1u << 3;
+inline constexpr std::uint32_t kPkeyIndex = 1u << 4;
+inline constexpr std::uint32_t kPort = 1u << 5;
+inline constexpr std::uint32_t kQkey = 1u << 6;
+inline constexpr std::uint32_t kPath = 1u << 7;
+inline constexpr std::uint32_t kPathMtu = 1u << 8;
+inline constexpr std::uint32_t kTimeout = 1u << 9;
+inline constexpr std::uint32_t kRetryCount = 1u << 10;
+inline constexpr std::uint32_t kRnrRetry = 1u << 11;
+inline constexpr std::uint32_t kReceivePsn = 1u << 12;
+inline constexpr std::uint32_t kMaxRdAtomic = 1u << 13;
+inline constexpr std::uint32_t kAlternatePath = 1u << 14;
+inline constexpr std::uint32_t kMinRnrTimer = 1u << 15;
+inline constexpr std::uint32_t kSendPsn = 1u << 16;
+inline constexpr std::uint32_t kMaxDestRdAtomic = 1u << 17;
+inline constexpr std::uint32_t kPathMigrationState = 1u << 18;
+inline constexpr std::uint32_t kCapabilities = 1u << 19;
+inline constexpr std::uint32_t kRemoteQpn = 1u << 20;
+inline constexpr std::uint32_t kRateLimit = 1u << 25;
+}  // namespace qp_attr
+
+struct ModifyQp {
+  CommandHeader header;    // object = qpn
+  Be32 attributes;         // qp_attr bits
+  std::uint8_t current_state = 0;  // with kCurrentState
+  std::uint8_t reserved[3] = {};
+  Be32 reserved1[2];
+  Qpc context;             // the named attributes, and `state` with kState
+};
+static_assert(sizeof(ModifyQp) == 288);
+
+struct SetGid {
+  CommandHeader header;    // object = port
+  Be16 index;
+  std::uint8_t roce_version = 2;
+  std::uint8_t valid = 0;  // 0 empties the entry
+  std::uint8_t mac[6] = {};
+  std::uint8_t reserved[6] = {};
+  std::uint8_t gid[16] = {};
+};
+static_assert(sizeof(SetGid) == 48);
+
+struct DeviceCapabilities {
+  CommandResult result;
+  Be64 features;           // feature bits
+  Be64 firmware_version;
+  Be64 max_mr_size;
+  Be32 vendor_part_id;
+  Be32 max_qp;
+  Be32 max_qp_wr;          // receive WQEs, or send blocks
+  Be32 max_send_sge;
+  Be32 max_receive_sge;
+  Be32 max_cq;
+  Be32 max_cqe;
+  Be32 max_mr;
+  Be32 max_pd;
+  Be32 max_inline;         // bytes that a WQE of the largest size holds
+  Be32 max_rd_atomic;      // a QP, as requester and as responder
+  Be32 local_ca_ack_delay; // code: 4.096 us x 2^n
+  Be32 max_eq;
+  Be32 ports;
+  Be32 core_clock_khz;
+  Be32 atomic;             // enum ibv_atomic_cap
+  Be32 max_srq;
+  Be32 max_ah;
+  Be32 reserved[6];
+};
+static_assert(sizeof(DeviceCapabilities) == 136);
+
+
+struct PortAttributes {
+  CommandResult result;
+  std::uint8_t state = 0;       // enum ibv_port_state
+  std::uint8_t max_mtu = 0;     // enum ibv_mtu
+  std::uint8_t active_mtu = 0;
+  std::uint8_t physical_state = 0;
+  std::uint8_t active_speed = 0;  // as ibv_port_attr
+  std::uint8_t active_width = 0;
+  Be16 gid_table_length;
+  Be32 max_message;
+  Be16 pkey_table_length;
+  std::uint8_t mac[6] = {};
+  Be32 reserved[3];
+};
+static_assert(sizeof(PortAttributes) == 48);
+
+}  // namespace rnicsim::abi

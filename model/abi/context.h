@@ -1,0 +1,146 @@
+// Contexts: the device's objects as they stand in ICM (host memory lent to the device) and in command mailboxes.
+// Chapter 4 of docs/device.md is checked against this file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "model/abi/big_endian.h"
+
+namespace rnicsim::abi {
+
+enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };  // = enum ibv_qp_state
+enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4 };                                            // = enum ibv_qp_type
+
+// Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
+namespace access {
+inline constexpr std::uint32_t kLocalWrite = 1u << 0;
+inline constexpr std::uint32_t kRemoteWrite = 1u << 1;
+inline constexpr std::uint32_t kRemoteRead = 1u << 2;
+inline constexpr std::uint32_t kRemoteAtomic = 1u << 3;
+inline constexpr std::uint32_t kWindowBind = 1u << 4;
+inline constexpr std::uint32_t kZeroBased = 1u << 5;
+}  // namespace access
+
+// RoCEv2 address vector (IBTA vol 1 A17).
+struct AddressVector {
+  std::uint8_t remote_gid[16] = {};
+  std::uint8_t remote_mac[6] = {};
+  Be16 sgid_index;
+  Be32 flow_label;            // 20 bits
+  std::uint8_t traffic_class = 0;
+  std::uint8_t hop_limit = 0;
+  std::uint8_t service_level = 0;
+  std::uint8_t static_rate = 0;
+};
+static_assert(sizeof(AddressVector) == 32);
+
+// Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`.
+struct Qpc {
+  // fixed
+  QpState state = QpState::reset;
+  Transport transport = Transport::rc;
+  std::uint8_t log_send_blocks = 0;    // log2 of the send ring's 64-byte blocks
+  std::uint8_t log_receive_wqes = 0;
+  std::uint8_t log_receive_stride = 0; // log2 of a receive WQE's bytes, 4..9
+  std::uint8_t flags = 0;              // kHasSend, kHasReceive
+  Be16 uar_page;
+  Be32 pd;
+  Be32 pasid;
+  Be32 send_cqn;
+  Be32 receive_cqn;
+  Be32 srqn;
+  Be32 reserved0;
+  Be64 send_ring;                      // bus addresses, in the PASID's space, 64-byte aligned
+  Be64 receive_ring;
+  Be64 doorbell_record;                // 8-byte aligned
+  // attributes
+  std::uint8_t port = 0;
+  std::uint8_t path_mtu = 0;           // enum ibv_mtu: 1 = 256 .. 5 = 4096
+  Be16 pkey_index;
+  Be32 qkey;
+  Be32 access_flags;                   // access::kRemote*
+  Be32 remote_qpn;
+  Be32 send_psn;                       // initial, 24 bits
+  Be32 receive_psn;
+  std::uint8_t max_rd_atomic = 0;      // outstanding as requester
+  std::uint8_t max_dest_rd_atomic = 0; // resources as responder
+  std::uint8_t min_rnr_timer = 0;      // RNR timer code, 0..31
+  std::uint8_t timeout = 0;            // local ACK timeout code, 0..31
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t path_migration_state = 0;
+  std::uint8_t sqd_notify = 0;
+  AddressVector path;
+  AddressVector alternate_path;
+  Be16 alternate_pkey_index;
+  std::uint8_t alternate_port = 0;
+  std::uint8_t alternate_timeout = 0;
+  // progress
+  Be32 send_consumer;                  // blocks retired
+  Be32 send_next;                      // blocks started
+  Be32 receive_consumer;
+  Be32 next_send_psn;
+  Be32 oldest_unacked_psn;
+  Be32 expected_psn;
+  Be32 msn;                            // responder's message sequence number, 24 bits
+  std::uint8_t retries_left = 0;
+  std::uint8_t rnr_retries_left = 0;
+  std::uint8_t draining = 0;
+  std::uint8_t reserved1 = 0;
+  std::uint8_t reserved2[68] = {};
+
+  static constexpr std::uint8_t kHasSend = 1u << 0;
+  static constexpr std::uint8_t kHasReceive = 1u << 1;
+};
+static_assert(sizeof(Qpc) == 256);
+static_assert(offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
+
+struct Cqc {
+  std::uint8_t log_entries = 0;
+  std::uint8_t flags = 0;              // kIgnoreOverrun
+  Be16 uar_page;
+  Be32 pasid;
+  Be64 ring;                           // 64-byte aligned
+  Be64 doorbell_record;                // CqDoorbellRecord
+  Be32 eqn;                            // completions are announced here
+  Be32 producer;
+  Be32 armed;                          // 0 no, 1 next, 2 solicited
+  Be32 reserved[7];
+
+  static constexpr std::uint8_t kIgnoreOverrun = 1u << 0;
+};
+static_assert(sizeof(Cqc) == 64);
+
+struct Eqc {
+  std::uint8_t log_entries = 0;
+  std::uint8_t reserved0 = 0;
+  Be16 msix_vector;
+  Be32 pasid;
+  Be64 ring;
+  Be32 producer;
+  Be32 consumer;
+  Be32 reserved1[10];
+};
+static_assert(sizeof(Eqc) == 64);
+
+// Memory protection table entry: a region whose virtual range is one range of bus addresses (page translation
+// through an MTT is a later contract). Key = index << 8 | tag.
+struct Mpt {
+  Be32 key;
+  Be32 pd;
+  Be32 pasid;
+  Be32 access_flags;
+  Be64 start;                          // first address a work request may name (IOVA)
+  Be64 length;
+  Be64 bus_address;                    // where `start` lies
+  Be32 valid;                          // 1, or 0 free
+  Be32 reserved[5];
+};
+static_assert(sizeof(Mpt) == 64);
+
+// ICM tables: the driver lends memory by map_icm before it creates an object of that index range.
+enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3 };
+inline constexpr std::uint32_t kIcmEntryBytes[] = {256, 64, 64, 64};
+
+}  // namespace rnicsim::abi

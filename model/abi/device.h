@@ -1,0 +1,86 @@
+// PCI identity, BAR0 map and registers. Chapter 1 of docs/device.md is checked against this file.
+// PCI configuration space is little-endian, as PCI says; everything in BAR0 is big-endian.
+#pragma once
+
+#include <cstdint>
+
+namespace rnicsim::abi {
+
+// The contract's version: a driver refuses another major version.
+inline constexpr std::uint16_t kAbiMajor = 1;
+inline constexpr std::uint16_t kAbiMinor = 0;
+
+// --- PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
+inline constexpr std::uint16_t kPciVendorId = 0xd00d;
+inline constexpr std::uint16_t kPciDeviceId = 0x0001;
+inline constexpr std::uint32_t kPciClassCode = 0x020700;  // network controller, InfiniBand
+inline constexpr std::uint8_t kPciRevision = 1;
+
+// --- Configuration space: offsets of the capabilities and of the bits the model acts on.
+namespace config {
+inline constexpr std::uint16_t kCommand = 0x04;           // bit 1 memory space, bit 2 bus master
+inline constexpr std::uint16_t kBar0 = 0x10;              // 64-bit, prefetchable
+inline constexpr std::uint16_t kCapabilityPointer = 0x34;
+inline constexpr std::uint16_t kPcieCapability = 0x40;
+inline constexpr std::uint16_t kDeviceControl = 0x48;     // bit 15: initiate function-level reset
+inline constexpr std::uint16_t kMsixCapability = 0x80;
+inline constexpr std::uint16_t kMsixControl = 0x82;       // bit 15 enable, bit 14 mask all
+inline constexpr std::uint16_t kSize = 0x1000;
+inline constexpr std::uint16_t kCommandMemory = 1u << 1;
+inline constexpr std::uint16_t kCommandBusMaster = 1u << 2;
+inline constexpr std::uint16_t kFunctionLevelReset = 1u << 15;
+inline constexpr std::uint16_t kMsixEnable = 1u << 15;
+inline constexpr std::uint16_t kMsixMaskAll = 1u << 14;
+}  // namespace config
+
+// --- BAR0.
+inline constexpr std::uint32_t kBarSize = 8u << 20;
+inline constexpr std::uint32_t kRegisterPage = 0x000000;
+inline constexpr std::uint32_t kMsixTable = 0x010000;  // 16 bytes a vector, PCI layout
+inline constexpr std::uint32_t kMsixPba = 0x018000;
+inline constexpr std::uint32_t kUarBase = 0x100000;    // UAR pages, 4 KiB each
+inline constexpr std::uint32_t kUarPageSize = 4096;
+inline constexpr std::uint32_t kUarPages = 1024;       // page 0 belongs to the kernel's agent
+inline constexpr std::uint32_t kMsixVectors = 64;
+
+// --- The register page. Width in bits, RO read only.
+namespace reg {
+inline constexpr std::uint32_t kMagic = 0x000;           // 32 RO "RNIC"
+inline constexpr std::uint32_t kAbiVersion = 0x004;      // 32 RO major << 16 | minor
+inline constexpr std::uint32_t kFeatures = 0x008;        // 64 RO Feature bits
+inline constexpr std::uint32_t kFirmwareVersion = 0x010; // 64 RO major << 32 | minor << 16 | patch
+inline constexpr std::uint32_t kUarInfo = 0x018;         // 32 RO number of UAR pages
+inline constexpr std::uint32_t kBlueFlameSize = 0x01c;   // 32 RO bytes a BlueFlame buffer
+inline constexpr std::uint32_t kCommandLogEntries = 0x020; // 32 RO log2 of the command queue's entries
+inline constexpr std::uint32_t kStatus = 0x024;          // 32 RO DeviceStatus
+inline constexpr std::uint32_t kHealthSyndrome = 0x028;  // 32 RO why the device is in kFatal
+inline constexpr std::uint32_t kCoreClockKhz = 0x02c;    // 32 RO frequency of kClock
+inline constexpr std::uint32_t kCommandQueueBase = 0x080;  // 64 RW bus address of the command queue, 4 KiB aligned
+inline constexpr std::uint32_t kCommandDoorbell = 0x088;   // 32 WO one bit an entry to execute
+inline constexpr std::uint32_t kClock = 0x0a0;             // 64 RO free-running clock, kCoreClockKhz
+}  // namespace reg
+
+inline constexpr std::uint32_t kMagicValue = 0x524e4943;
+
+enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2 };
+
+namespace feature {
+inline constexpr std::uint64_t kBlueFlame = 1ull << 0;
+inline constexpr std::uint64_t kRc = 1ull << 1;
+}  // namespace feature
+
+// --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
+namespace uar {
+inline constexpr std::uint32_t kSendDoorbell = 0x000;  // SendDoorbell, 8 bytes
+inline constexpr std::uint32_t kCqArm = 0x010;         // CqArm, 8 bytes
+inline constexpr std::uint32_t kEqDoorbell = 0x020;    // EqDoorbell, 8 bytes; page 0 only
+inline constexpr std::uint32_t kBlueFlame0 = 0x800;    // a whole send WQE, at most kBlueFlameBytes
+inline constexpr std::uint32_t kBlueFlame1 = 0x900;    // used in turn with kBlueFlame0
+inline constexpr std::uint32_t kBlueFlameBytes = 256;
+}  // namespace uar
+
+// --- Bus addresses in the MSI window are interrupts, as on x86: address kMsiWindow + 16 * vector, data = vector.
+inline constexpr std::uint64_t kMsiWindow = 0xfee00000;
+inline constexpr std::uint64_t kMsiWindowSize = 0x100000;
+
+}  // namespace rnicsim::abi

@@ -1,0 +1,191 @@
+// Entries of the send, receive, completion and event queues, and the doorbells that announce them.
+// Chapter 3 of docs/device.md is checked against this file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "model/abi/big_endian.h"
+
+namespace rnicsim::abi {
+
+// --- Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs
+// (remote address, data or inline), and takes whole blocks. The producer counts blocks.
+inline constexpr std::uint32_t kSendBlock = 64;
+inline constexpr std::uint32_t kMaxWqeBlocks = 16;
+
+enum class SendOpcode : std::uint8_t {
+  nop = 0x00,
+  send_with_inv = 0x01,
+  write = 0x08,
+  write_with_imm = 0x09,
+  send = 0x0a,
+  send_with_imm = 0x0b,
+  read = 0x10,
+  compare_swap = 0x11,
+  fetch_add = 0x12,
+  local_inv = 0x1b,
+};
+
+struct ControlSegment {
+  Be16 reserved0;
+  std::uint8_t reserved1 = 0;
+  SendOpcode opcode = SendOpcode::nop;
+  Be16 wqe_index;               // of this WQE's first block, modulo 2^16; must be the consumer's
+  std::uint8_t reserved2 = 0;
+  std::uint8_t segments = 0;    // length of the WQE in 16-byte units, this segment included
+  Be32 qpn_flags;               // qpn << 8 | kSignaled | kSolicited | kFence
+  Be32 immediate;               // immediate data, or the rkey to invalidate
+
+  static constexpr std::uint32_t kSignaled = 1u << 0;
+  static constexpr std::uint32_t kSolicited = 1u << 1;
+  static constexpr std::uint32_t kFence = 1u << 2;
+};
+static_assert(sizeof(ControlSegment) == 16);
+
+struct RemoteAddressSegment {
+  Be64 address;
+  Be32 rkey;
+  Be32 reserved;
+};
+static_assert(sizeof(RemoteAddressSegment) == 16);
+
+struct AtomicSegment {
+  Be64 swap_add;
+  Be64 compare;
+};
+static_assert(sizeof(AtomicSegment) == 16);
+
+struct DataSegment {
+  Be32 byte_count;  // at most 2^31 - 1; 0 is an empty segment
+  Be32 lkey;
+  Be64 address;
+};
+static_assert(sizeof(DataSegment) == 16);
+
+// Inline data: this word, then byte_count bytes, padded to 16.
+struct InlineHeader {
+  Be32 byte_count;  // kInline | bytes
+  static constexpr std::uint32_t kInline = 0x80000000u;
+};
+static_assert(sizeof(InlineHeader) == 4);
+
+// --- Receive queue: entries of 2^log_stride bytes, each a list of DataSegments ended by the stride or by kInvalidLkey.
+inline constexpr std::uint32_t kInvalidLkey = 0x00000100;
+
+// --- Doorbell record: in host memory, at Qpc::doorbell_record; the driver stores it before it rings.
+struct QpDoorbellRecord {
+  Be32 receive_producer;  // WQEs ever posted, modulo 2^16
+  Be32 send_producer;     // blocks ever posted, modulo 2^16
+};
+static_assert(sizeof(QpDoorbellRecord) == 8);
+
+struct CqDoorbellRecord {
+  Be32 consumer;  // CQEs ever consumed, modulo 2^24
+  Be32 reserved;
+};
+static_assert(sizeof(CqDoorbellRecord) == 8);
+
+// --- Doorbells (MMIO, UAR page).
+struct SendDoorbell {
+  Be32 qpn;
+  Be32 producer;  // = QpDoorbellRecord::send_producer
+};
+static_assert(sizeof(SendDoorbell) == 8);
+
+struct CqArm {
+  Be32 cqn_flags;  // cqn << 8 | kSolicitedOnly
+  Be32 consumer;   // CQEs consumed when arming, modulo 2^24: a later CQE fires at once
+  static constexpr std::uint32_t kSolicitedOnly = 1u << 0;
+};
+static_assert(sizeof(CqArm) == 8);
+
+struct EqDoorbell {
+  Be32 eqn;
+  Be32 consumer;  // EQEs ever consumed, modulo 2^24; also arms the EQ's MSI-X vector
+};
+static_assert(sizeof(EqDoorbell) == 8);
+
+// --- Completion queue entry. The driver initialises every entry's owner to kInitialOwner.
+// An entry at position n (counted for ever) is the driver's when owner bit 0 == (n >> log_entries) & 1 and the opcode
+// is not `invalid`; the device writes the owner byte last.
+enum class CqeOpcode : std::uint8_t {
+  requester = 0x0,
+  receive_write_with_imm = 0x1,
+  receive_send = 0x2,
+  receive_send_with_imm = 0x3,
+  receive_send_with_inv = 0x4,
+  requester_error = 0xd,
+  responder_error = 0xe,
+  invalid = 0xf,
+};
+
+// The values are those of enum ibv_wc_status.
+enum class CqeSyndrome : std::uint8_t {
+  success = 0,
+  local_length_error = 1,
+  local_qp_operation_error = 2,
+  local_protection_error = 4,
+  flushed_error = 5,
+  memory_window_bind_error = 6,
+  bad_response_error = 7,
+  local_access_error = 8,
+  remote_invalid_request_error = 9,
+  remote_access_error = 10,
+  remote_operation_error = 11,
+  transport_retry_exceeded = 12,
+  rnr_retry_exceeded = 13,
+  remote_aborted_error = 16,
+  fatal_error = 18,
+  general_error = 21,
+};
+
+struct Cqe {
+  Be32 immediate;           // immediate data or the invalidated rkey
+  Be32 byte_count;
+  Be64 timestamp;           // device clock
+  Be32 qpn;                 // the local QP
+  Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE
+  SendOpcode send_opcode = SendOpcode::nop;  // requester: of the WQE completed
+  std::uint8_t flags = 0;
+  CqeSyndrome syndrome = CqeSyndrome::success;
+  std::uint8_t vendor_error = 0;
+  std::uint8_t reserved[37] = {};
+  std::uint8_t opcode_owner = 0;  // CqeOpcode << 4 | owner bit
+
+  static constexpr std::uint8_t kInitialOwner = 0xf1;
+};
+static_assert(sizeof(Cqe) == 64);
+static_assert(offsetof(Cqe, opcode_owner) == 63);
+
+// --- Event queue entry. Ownership as for a CQE, by owner bit 0.
+enum class EventType : std::uint8_t {
+  completion = 0x00,        // number = cqn
+  communication_established = 0x01,
+  send_queue_drained = 0x02,
+  last_wqe_reached = 0x03,
+  srq_limit = 0x04,
+  path_migrated = 0x05,
+  cq_error = 0x10,          // number = cqn
+  qp_fatal = 0x11,
+  qp_request_error = 0x12,
+  qp_access_error = 0x13,
+  port_active = 0x20,       // number = port
+  port_error = 0x21,
+  device_fatal = 0x22,
+};
+
+struct Eqe {
+  EventType type = EventType::completion;
+  std::uint8_t reserved0[3] = {};
+  Be32 number;              // what the event is about: cqn, qpn or port
+  Be32 reserved1[5];
+  std::uint8_t reserved2[3] = {};
+  std::uint8_t owner = 0;
+
+  static constexpr std::uint8_t kInitialOwner = 0x01;
+};
+static_assert(sizeof(Eqe) == 32);
+static_assert(offsetof(Eqe, owner) == 31);
+
+}  // namespace rnicsim::abi
