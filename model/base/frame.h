@@ -1,0 +1,31 @@
+// A raw Ethernet frame as it crosses a frame port: headers by value, payload by reference, then what follows the payload
+// (pad and ICRC). No FCS and no preamble; links account for them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/base/payload.h"
+
+namespace rnicsim {
+
+struct Frame {
+  static constexpr std::size_t kHeaderCapacity = 160;
+  static constexpr std::size_t kTrailerCapacity = 8;
+
+  std::array<std::byte, kHeaderCapacity> header;
+  std::array<std::byte, kTrailerCapacity> trailer;
+  std::uint16_t header_bytes = 0;
+  std::uint8_t trailer_bytes = 0;
+  Payload payload;
+
+  std::uint32_t size() const { return header_bytes + payload.size() + trailer_bytes; }
+  std::span<const std::byte> header_span() const { return {header.data(), header_bytes}; }
+  std::span<const std::byte> trailer_span() const { return {trailer.data(), trailer_bytes}; }
+  void append_to(std::vector<std::byte>& out) const;  // the frame's bytes, in wire order
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,16 @@
+// SystemC's time in our units. The kernel's resolution stays at its default, 1 ps.
+#pragma once
+
+#include <systemc>
+
+#include "model/base/units.h"
+
+namespace rnicsim {
+
+inline Duration now() { return {static_cast<std::int64_t>(sc_core::sc_time_stamp().value())}; }
+
+inline sc_core::sc_time to_sc_time(Duration value) {
+  return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,42 @@
+// Parameters: plain structs, each with one describe() that lists name, member and meaning. That list drives loading,
+// `rnicsim describe` and the documentation. The unit follows from the member's type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/base/units.h"
+
+namespace rnicsim {
+
+struct Range {
+  double least = 0;
+  double most = 1e300;
+};
+
+class ParamVisitor {
+ public:
+  virtual ~ParamVisitor() = default;
+  virtual void param(const char* name, Duration& value, const char* meaning, Range range = {}) = 0;
+  virtual void param(const char* name, ByteCount& value, const char* meaning, Range range = {}) = 0;
+  virtual void param(const char* name, BitRate& value, const char* meaning, Range range = {}) = 0;
+  virtual void param(const char* name, std::uint32_t& value, const char* meaning, Range range = {}) = 0;
+  virtual void param(const char* name, std::uint64_t& value, const char* meaning, Range range = {}) = 0;
+  virtual void param(const char* name, double& value, const char* meaning, Range range = {}) = 0;
+  virtual void param(const char* name, bool& value, const char* meaning) = 0;
+  virtual void param(const char* name, std::string& value, const char* meaning) = 0;
+
+  // A nested block: its names get the prefix `name.`.
+  template <class Params>
+  void group(const char* name, Params& params) {
+    enter(name);
+    params.describe(*this);
+    leave();
+  }
+
+ protected:
+  virtual void enter(const char* name) = 0;
+  virtual void leave() = 0;
+};
+
+}  // namespace rnicsim

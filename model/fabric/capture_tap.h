@@ -1,0 +1,27 @@
+// Writes the frames of trace points to a capture file.
+#pragma once
+
+#include <string>
+
+#include "model/base/kernel.h"
+#include "model/base/trace.h"
+#include "model/fabric/pcapng.h"
+
+namespace rnicsim::fabric {
+
+class CaptureTap {
+ public:
+  // `writer` outlives the simulation.
+  explicit CaptureTap(PcapngWriter& writer) : writer_(writer) {}
+
+  // An interface of the capture; it sees the frames of the points given to watch().
+  std::uint32_t add_interface(const std::string& name) { return writer_.add_interface(name); }
+  void watch(std::uint32_t interface, trace::Point<Frame>& point) {
+    point.subscribe([this, interface](const Frame& frame) { writer_.write(interface, now(), frame); });
+  }
+
+ private:
+  PcapngWriter& writer_;
+};
+
+}  // namespace rnicsim::fabric

@@ -1,0 +1,41 @@
+// A pcapng file (IETF draft-ietf-opsawg-pcapng) of Ethernet frames, stamped with nanoseconds of simulated time.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/base/frame.h"
+#include "model/base/units.h"
+
+namespace rnicsim::fabric {
+
+class PcapngWriter {
+ public:
+  // Check error() afterwards: it says why the file can't be written.
+  explicit PcapngWriter(const std::string& path);
+
+  std::uint32_t add_interface(const std::string& name);
+  void write(std::uint32_t interface, Duration time, const Frame& frame);
+  void flush();
+
+  // Empty: all is well. The first failure stays; nothing is written after it.
+  const std::string& error() const { return error_; }
+
+ private:
+  void put16(std::uint16_t value);
+  void put32(std::uint32_t value);
+  void put_padded(const void* data, std::size_t bytes);
+  void put_option(std::uint16_t code, const void* data, std::size_t bytes);
+  void write_block(std::uint32_t type);  // of the body gathered in block_
+
+  std::string path_;
+  std::ofstream file_;
+  std::string error_;
+  std::uint32_t interfaces_ = 0;
+  std::vector<std::byte> block_;
+  std::vector<std::byte> frame_;
+};
+
+}  // namespace rnicsim::fabric

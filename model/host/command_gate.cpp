@@ -1,0 +1,159 @@
+#include "model/host/command_gate.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "verbs/provider/commands.h"
+
+namespace rnicsim::host {
+namespace {
+
+using abi::CommandOpcode;
+
+CommandOpcode opcode_of(std::span<const std::byte> input) {
+  return CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
+}
+
+template <class Mailbox>
+void replace(std::span<std::byte> input, const Mailbox& mailbox) {
+  std::memcpy(input.data(), &mailbox, sizeof mailbox);
+}
+
+}  // namespace
+
+int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
+  if (input.size() < sizeof(abi::CommandHeader) || input.size() > abi::kMailboxBytes) return EINVAL;
+  const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
+  switch (opcode_of(input)) {
+    case CommandOpcode::query_device:
+    case CommandOpcode::query_port:
+      return 0;
+    case CommandOpcode::create_cq:
+      return input.size() < sizeof(abi::CreateCq) ? EINVAL : admit_create_cq(process, input);
+    case CommandOpcode::create_mpt:
+      return input.size() < sizeof(abi::CreateMpt) ? EINVAL : admit_create_mpt(process, input);
+    case CommandOpcode::create_qp:
+      return input.size() < sizeof(abi::CreateQp) ? EINVAL : admit_create_qp(process, input);
+    case CommandOpcode::modify_qp:
+      return input.size() < sizeof(abi::ModifyQp) ? EINVAL : admit_modify_qp(process, input);
+    case CommandOpcode::destroy_cq: {
+      const auto* cq = Objects::find(objects_.cqs, process, object);
+      return !cq ? ENOENT : cq->users != 0 ? EBUSY : 0;
+    }
+    case CommandOpcode::query_cq:
+      return Objects::find(objects_.cqs, process, object) ? 0 : ENOENT;
+    case CommandOpcode::destroy_mpt:
+    case CommandOpcode::query_mpt:
+      return Objects::find(objects_.mrs, process, object) ? 0 : ENOENT;
+    case CommandOpcode::destroy_qp:
+    case CommandOpcode::query_qp:
+      return Objects::find(objects_.qps, process, object) ? 0 : ENOENT;
+    default:
+      return EPERM;
+  }
+}
+
+int CommandGate::admit_create_cq(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateCq>(input);
+  const std::uint32_t vector = mailbox.context.eqn;
+  if (!Objects::find(objects_.uars, process, mailbox.context.uar_page)) return EINVAL;
+  if (vector >= vectors_.count) return EINVAL;
+  const auto cqn = objects_.cq_numbers.take();
+  if (!cqn) return ENOMEM;
+  mailbox.header.object = *cqn;
+  mailbox.context.pasid = process;
+  mailbox.context.eqn = vectors_.first_completion_eqn + vector;
+  replace(input, mailbox);
+  objects_.add_cq(*cqn, {.owner = process, .uar = mailbox.context.uar_page, .users = 0, .channel = {}});
+  return 0;
+}
+
+int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateMpt>(input);
+  if (!Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  const auto index = objects_.mr_numbers.take();
+  if (!index) return ENOMEM;
+  mailbox.header.object = *index;
+  mailbox.context.pasid = process;
+  // The tag, the key's last byte, is the process's choice.
+  mailbox.context.key = *index << 8 | (mailbox.context.key & 0xff);
+  replace(input, mailbox);
+  objects_.add_mr(*index, {.owner = process, .pd = mailbox.context.pd});
+  return 0;
+}
+
+int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateQp>(input);
+  const auto& context = mailbox.context;
+  if (!Objects::find(objects_.pds, process, context.pd)) return ENOENT;
+  if (!Objects::find(objects_.cqs, process, context.send_cqn)) return ENOENT;
+  if (!Objects::find(objects_.cqs, process, context.receive_cqn)) return ENOENT;
+  if (!Objects::find(objects_.uars, process, context.uar_page)) return EINVAL;
+  const auto qpn = objects_.qp_numbers.take();
+  if (!qpn) return ENOMEM;
+  mailbox.header.object = *qpn;
+  mailbox.context.pasid = process;
+  replace(input, mailbox);
+  objects_.add_qp(*qpn, {.owner = process, .pd = context.pd, .uar = context.uar_page, .send_cqn = context.send_cqn,
+                         .receive_cqn = context.receive_cqn});
+  return 0;
+}
+
+int CommandGate::admit_modify_qp(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::ModifyQp>(input);
+  if (!Objects::find(objects_.qps, process, mailbox.header.object)) return ENOENT;
+  mailbox.context.pasid = process;
+  if (mailbox.attributes & abi::qp_attr::kPath)
+    if (const int error = resolve(mailbox.context.path)) return error;
+  if (mailbox.attributes & abi::qp_attr::kAlternatePath)
+    if (const int error = resolve(mailbox.context.alternate_path)) return error;
+  replace(input, mailbox);
+  return 0;
+}
+
+int CommandGate::resolve(abi::AddressVector& path) const {
+  if (path.sgid_index >= gids_.size()) return EINVAL;
+  const auto mac = neighbours_.resolve(std::to_array(path.remote_gid));
+  if (!mac) return EHOSTUNREACH;
+  std::ranges::copy(*mac, path.remote_mac);
+  return 0;
+}
+
+std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std::byte> input) {
+  const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
+  switch (opcode_of(input)) {
+    case CommandOpcode::create_cq: return Context{abi::IcmTable::cqc, object};
+    case CommandOpcode::create_mpt: return Context{abi::IcmTable::mpt, object};
+    case CommandOpcode::create_qp: return Context{abi::IcmTable::qpc, object};
+    default: return std::nullopt;
+  }
+}
+
+void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus status) {
+  const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
+  const bool ok = status == abi::CommandStatus::ok;
+  switch (opcode_of(input)) {
+    case CommandOpcode::create_cq:
+      if (!ok) objects_.remove_cq(object);
+      break;
+    case CommandOpcode::create_mpt:
+      if (!ok) objects_.remove_mr(object);
+      break;
+    case CommandOpcode::create_qp:
+      if (!ok) objects_.remove_qp(object);
+      break;
+    case CommandOpcode::destroy_cq:
+      if (ok) objects_.remove_cq(object);
+      break;
+    case CommandOpcode::destroy_mpt:
+      if (ok) objects_.remove_mr(object);
+      break;
+    case CommandOpcode::destroy_qp:
+      if (ok) objects_.remove_qp(object);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,53 @@
+// What stands between a process and the device's command queue: refuses what the process may not ask, fills in what
+// only the kernel knows, and keeps the record of what came of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/abi/command.h"
+#include "model/host/gids.h"
+#include "model/host/objects.h"
+
+namespace rnicsim::host {
+
+class CommandGate {
+ public:
+  // Completion vector v is served by the EQ first_completion_eqn + v.
+  struct Vectors {
+    std::uint32_t first_completion_eqn;
+    std::uint32_t count;
+  };
+
+  CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors)
+      : objects_(objects), gids_(std::move(gids)), neighbours_(std::move(neighbours)), vectors_(vectors) {}
+
+  // 0, with the mailbox completed and a new object recorded, so that what it uses cannot go meanwhile; or the errno of
+  // the refusal.
+  int admit(Pasid process, std::vector<std::byte>& input);
+  // The context that the device must have memory for, when the mailbox creates an object.
+  struct Context {
+    abi::IcmTable table;
+    std::uint32_t index;
+  };
+  static std::optional<Context> context_of(std::span<const std::byte> input);
+  // The device answered an admitted mailbox.
+  void settle(std::span<const std::byte> input, abi::CommandStatus status);
+
+ private:
+  int admit_create_cq(Pasid process, std::span<std::byte> input);
+  int admit_create_mpt(Pasid process, std::span<std::byte> input);
+  int admit_create_qp(Pasid process, std::span<std::byte> input);
+  int admit_modify_qp(Pasid process, std::span<std::byte> input);
+  int resolve(abi::AddressVector& path) const;
+
+  Objects& objects_;
+  std::vector<Gid> gids_;
+  Neighbours neighbours_;
+  Vectors vectors_;
+};
+
+}  // namespace rnicsim::host

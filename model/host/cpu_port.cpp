@@ -1,0 +1,195 @@
+#include "model/host/cpu_port.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "model/host/root_complex.h"
+
+namespace rnicsim::host {
+namespace {
+
+constexpr std::size_t kArenaBytes = 256 << 20;  // reserved, not used up
+
+// Time a thread may owe before it waits it out: keeps the kernel's clock near the thread's.
+constexpr Duration kMostOwed{100'000};
+
+bool is_ready(int fd, short events) {
+  pollfd entry{fd, events, 0};
+  return poll(&entry, 1, 0) == 1;
+}
+
+}  // namespace
+
+CpuPort::CpuPort(const HostParams& params, KernelAgent& kernel, RootComplex& root_complex)
+    : params_(params),
+      kernel_(kernel),
+      root_complex_(root_complex),
+      memory_(kArenaBytes),
+      pasid_(kernel.attach(memory_)) {
+  const auto& arena = memory_.arena();
+  kernel_.pin(pasid_, reinterpret_cast<std::uint64_t>(arena.begin()), arena.size());
+  root_complex_.dma_written.subscribe([this](const DmaWrite& write) {
+    if (write.pasid != pasid_) return;
+    ++visible_writes_;
+    visible_.notify(sc_core::SC_ZERO_TIME);
+  });
+}
+
+CpuPort::~CpuPort() {
+  for (const auto& [channel, fd] : channels_) close(fd);
+}
+
+void CpuPort::settle() {
+  if (owed_ == Duration{}) return;
+  const std::uint64_t before = visible_writes_;
+  const Duration owed = std::exchange(owed_, Duration{});
+  sc_core::wait(to_sc_time(owed));
+  if (visible_writes_ != before) seen_meanwhile_ = true;
+}
+
+void CpuPort::exit() {
+  settle();
+  bool forgotten = false;
+  sc_core::sc_event done("done");
+  kernel_.detach(pasid_, [&] {
+    forgotten = true;
+    done.notify(sc_core::SC_ZERO_TIME);
+  });
+  while (!forgotten) sc_core::wait(done);
+}
+
+void CpuPort::system_call() {
+  charge(abi::CpuCost::system_call, 1);
+  settle();
+}
+
+void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
+  charge(abi::CpuCost::mmio_write, 1);
+  settle();
+  kernel_.mmio_write(pasid_, offset, data);
+}
+
+std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
+  settle();
+  return kernel_.mmio_readable(pasid_, offset) ? root_complex_.mmio_read(offset, bytes) : ~0ull;
+}
+
+std::byte* CpuPort::allocate(std::size_t bytes, std::size_t alignment) {
+  return memory_.arena().allocate(bytes, alignment);
+}
+void CpuPort::release(std::byte* memory, std::size_t bytes) { memory_.arena().release(memory, bytes); }
+
+int CpuPort::pin(const void* address, std::size_t bytes) {
+  system_call();
+  return kernel_.pin(pasid_, reinterpret_cast<std::uint64_t>(address), bytes);
+}
+int CpuPort::unpin(const void* address, std::size_t bytes) {
+  system_call();
+  return kernel_.unpin(pasid_, reinterpret_cast<std::uint64_t>(address), bytes);
+}
+int CpuPort::alloc_pd(std::uint32_t& number) {
+  system_call();
+  return kernel_.alloc_pd(pasid_, number);
+}
+int CpuPort::dealloc_pd(std::uint32_t number) {
+  system_call();
+  return kernel_.dealloc_pd(pasid_, number);
+}
+int CpuPort::alloc_uar(std::uint32_t& page) {
+  system_call();
+  return kernel_.alloc_uar(pasid_, page);
+}
+int CpuPort::free_uar(std::uint32_t page) {
+  system_call();
+  return kernel_.free_uar(pasid_, page);
+}
+
+int CpuPort::command(std::span<const std::byte> input, std::span<std::byte> output) {
+  charge(abi::CpuCost::command, 1);
+  settle();
+  std::optional<int> error;
+  sc_core::sc_event answered("answered");
+  kernel_.command(pasid_, {input.begin(), input.end()}, [&](int refused, std::span<const std::byte> answer) {
+    std::ranges::copy(answer.first(std::min(answer.size(), output.size())), output.begin());
+    error = refused;
+    answered.notify(sc_core::SC_ZERO_TIME);
+  });
+  while (!error) sc_core::wait(answered);
+  charge(abi::CpuCost::command, 1);
+  return *error;
+}
+
+int CpuPort::open_channel(int fd, std::uint32_t& channel) {
+  system_call();
+  const int mine = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (mine < 0) return errno;
+  channel = kernel_.open_channel(pasid_, [this, mine](const abi::EventRecord& record) {
+    // A full pipe would stop the whole simulation: a reader that far behind loses the event.
+    if (!is_ready(mine, POLLOUT) || write(mine, &record, sizeof record) != sizeof record)
+      spdlog::error("{}: an event channel is full; an event is lost", kernel_.host_entry().name);
+    readable_.notify(sc_core::SC_ZERO_TIME);
+  });
+  channels_.emplace(channel, mine);
+  return 0;
+}
+
+int CpuPort::close_channel(std::uint32_t channel) {
+  system_call();
+  const int error = kernel_.close_channel(pasid_, channel);
+  if (error == 0) {
+    close(channels_.at(channel));
+    channels_.erase(channel);
+  }
+  return error;
+}
+
+int CpuPort::bind_completions(std::uint32_t cqn, std::uint32_t channel) {
+  system_call();
+  return kernel_.bind_completions(pasid_, cqn, channel);
+}
+int CpuPort::bind_events(std::uint32_t channel) {
+  system_call();
+  return kernel_.bind_events(pasid_, channel);
+}
+
+int CpuPort::port_info(abi::HostEntry& host) {
+  system_call();
+  host = kernel_.host_entry();
+  return 0;
+}
+int CpuPort::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) {
+  system_call();
+  return kernel_.gid_entry(port, index, entry);
+}
+std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
+
+void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
+  owed_ += params_.cpu.cost(cost) * times;
+  if (owed_ >= kMostOwed) settle();
+}
+
+void CpuPort::wait_visible() {
+  settle();
+  if (!std::exchange(seen_meanwhile_, false)) {
+    sc_core::wait(to_sc_time(params_.poll_interval), visible_);
+    seen_meanwhile_ = false;
+  }
+  charge(abi::CpuCost::detect, 1);
+}
+
+bool CpuPort::wait_readable(int fd) {
+  system_call();
+  if (is_ready(fd, POLLIN)) return true;
+  while (!is_ready(fd, POLLIN)) sc_core::wait(readable_);
+  charge(abi::CpuCost::wakeup, 1);
+  return true;
+}
+
+}  // namespace rnicsim::host

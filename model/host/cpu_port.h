@@ -1,0 +1,70 @@
+// The device's port of a software thread inside the simulator: system calls go straight to the kernel's agent, and the
+// CPU's time is simulated time that the thread waits.
+#pragma once
+
+#include <map>
+
+#include "model/base/kernel.h"
+#include "model/base/pcie.h"
+#include "model/host/host_params.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/local_memory.h"
+#include "verbs/port/device_port.h"
+
+namespace rnicsim::host {
+
+class CpuPort : public DevicePort {
+ public:
+  CpuPort(const HostParams& params, KernelAgent& kernel, RootComplex& root_complex);
+  ~CpuPort() override;
+  CpuPort(const CpuPort&) = delete;
+  CpuPort& operator=(const CpuPort&) = delete;
+
+  Pasid pasid() const { return pasid_; }
+  // Waits out the time that the thread owes.
+  void settle();
+  // The process ends: waits until kernel and device have forgotten it.
+  void exit();
+
+  void mmio_write(std::uint32_t offset, std::span<const std::byte> data) override;
+  std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes) override;
+  std::byte* allocate(std::size_t bytes, std::size_t alignment) override;
+  void release(std::byte* memory, std::size_t bytes) override;
+  int pin(const void* address, std::size_t bytes) override;
+  int unpin(const void* address, std::size_t bytes) override;
+  int alloc_pd(std::uint32_t& number) override;
+  int dealloc_pd(std::uint32_t number) override;
+  int alloc_uar(std::uint32_t& page) override;
+  int free_uar(std::uint32_t page) override;
+  int command(std::span<const std::byte> input, std::span<std::byte> output) override;
+  int open_channel(int fd, std::uint32_t& channel) override;
+  int close_channel(std::uint32_t channel) override;
+  int bind_completions(std::uint32_t cqn, std::uint32_t channel) override;
+  int bind_events(std::uint32_t channel) override;
+  int port_info(abi::HostEntry& host) override;
+  int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) override;
+  std::uint32_t completion_vectors() const override;
+  void charge(abi::CpuCost cost, std::uint32_t times) override;
+  void wait_visible() override;
+  bool wait_readable(int fd) override;
+
+ private:
+  void system_call();
+
+  const HostParams params_;
+  KernelAgent& kernel_;
+  RootComplex& root_complex_;
+  LocalMemory memory_;
+  Pasid pasid_;
+  std::map<std::uint32_t, int> channels_;  // our duplicate of the caller's descriptor
+
+  Duration owed_;
+  // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not be
+  // slept over.
+  bool seen_meanwhile_ = false;
+  std::uint64_t visible_writes_ = 0;
+  sc_core::sc_event visible_{"visible"};
+  sc_core::sc_event readable_{"readable"};
+};
+
+}  // namespace rnicsim::host

@@ -1,0 +1,28 @@
+// Zeroed memory handed out in pieces: an anonymous mapping, reserved whole and used as far as it is touched.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace rnicsim::host {
+
+class DmaArena {
+ public:
+  explicit DmaArena(std::size_t bytes);
+  ~DmaArena();
+
+  std::byte* allocate(std::size_t bytes, std::size_t alignment);  // nullptr when exhausted
+  void release(std::byte* memory, std::size_t bytes);
+
+  std::byte* begin() const;
+  std::size_t size() const;
+  // [offset, offset + bytes) of the arena; empty when it reaches outside.
+  std::span<std::byte> range(std::uint64_t offset, std::size_t bytes) const;
+
+ private:
+  struct Heap;
+  std::unique_ptr<Heap> heap_;
+};
+
+}  // namespace rnicsim::host

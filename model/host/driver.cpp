@@ -1,0 +1,164 @@
+#include "model/host/driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <stdexcept>
+
+#include "model/abi/device.h"
+#include "model/host/pci_function.h"
+#include "verbs/provider/commands.h"
+
+namespace rnicsim::host {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::uint32_t kPort = 1;
+
+// How much of an output mailbox a command defines: what lies behind it may be another process's.
+std::size_t output_bytes_of(std::span<const std::byte> input) {
+  using abi::CommandOpcode;
+  switch (CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode))) {
+    case CommandOpcode::query_device: return sizeof(abi::DeviceCapabilities);
+    case CommandOpcode::query_port: return sizeof(abi::PortAttributes);
+    case CommandOpcode::query_cq: return sizeof(abi::QueryCq);
+    case CommandOpcode::query_mpt: return sizeof(abi::QueryMpt);
+    case CommandOpcode::query_qp: return sizeof(abi::QueryQp);
+    default: return sizeof(abi::CommandResult);
+  }
+}
+
+// Indices of a table: what the device said it can hold.
+std::uint32_t table_size(const abi::DeviceCapabilities& device, abi::IcmTable table) {
+  switch (table) {
+    case abi::IcmTable::qpc: return device.max_qp;
+    case abi::IcmTable::cqc: return device.max_cq;
+    case abi::IcmTable::eqc: return device.max_eq;
+    case abi::IcmTable::mpt: return device.max_mr;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Driver::Driver(const HostParams& params, RootComplex& root_complex)
+    : params_(params),
+      root_complex_(root_complex),
+      memory_(params.kernel_memory.bytes),
+      mmio_([&root_complex](std::uint32_t offset, std::span<const std::byte> data) {
+        root_complex.mmio_write(offset, data);
+      }),
+      uar_(mmio_, 0) {
+  root_complex_.iommu().attach(kKernelPasid, memory_);
+}
+
+Driver::~Driver() { root_complex_.iommu().detach(kKernelPasid); }
+
+void Driver::bring_up(std::span<const Gid> gids, const Mac& mac) {
+  const std::uint32_t event_queues = kFirstCompletionEqn + params_.completion_vectors;
+  PciFunction function(root_complex_);
+  function.identify();
+  function.enable(1 + event_queues);
+
+  start_command_queue();
+  capabilities_ = provider::decode<abi::DeviceCapabilities>(
+      must_execute(provider::header(abi::CommandOpcode::query_device), "query_device").output);
+  if (capabilities_.max_eq < event_queues)
+    throw std::runtime_error(fmt::format("the device cannot be used: {} event queues, {} are needed",
+                                         std::uint32_t(capabilities_.max_eq), event_queues));
+  for (std::uint32_t eqn = 0; eqn < event_queues; ++eqn)
+    if (!lend(abi::IcmTable::eqc, eqn)) throw std::runtime_error("no kernel memory for event queue contexts");
+  must_execute(provider::header(abi::CommandOpcode::initialize), "initialize");
+  const auto status = abi::DeviceStatus(root_complex_.mmio_read(abi::reg::kStatus, 4));
+  if (status != abi::DeviceStatus::ready) throw std::runtime_error("the device did not become ready");
+
+  for (std::uint32_t eqn = 0; eqn < event_queues; ++eqn) create_event_queue(eqn);
+  port_ = provider::decode<abi::PortAttributes>(
+      must_execute(provider::header(abi::CommandOpcode::query_port, kPort), "query_port").output);
+  for (std::uint16_t index = 0; index < gids.size(); ++index)
+    must_execute(provider::set_gid(kPort, index, gids[index], mac), "set_gid");
+}
+
+void Driver::start_command_queue() {
+  const auto ring = allocate(provider::CommandQueue::kRingBytes);
+  const auto mailboxes = allocate(provider::CommandQueue::kMailboxesBytes);
+  commands_.emplace(ring, mailboxes, mmio_);
+  std::array<std::byte, 8> base;
+  abi::store_be(base.data(), ring.bus_address);
+  root_complex_.mmio_write(abi::reg::kCommandQueueBase, base);
+}
+
+void Driver::create_event_queue(std::uint32_t eqn) {
+  const auto log_entries = static_cast<std::uint8_t>(std::bit_width(params_.event_queue_entries - 1));
+  const auto ring = allocate(sizeof(abi::Eqe) << log_entries);
+  events_.emplace_back(eqn, log_entries, ring);
+  abi::Eqc context;
+  context.log_entries = log_entries;
+  context.msix_vector = static_cast<std::uint16_t>(eqn + 1);
+  context.pasid = kKernelPasid;
+  context.ring = ring.bus_address;
+  must_execute(provider::create_eq(eqn, context), "create_eq");
+  events_.back().rearm(uar_);
+}
+
+template <class Mailbox>
+Driver::Answer Driver::must_execute(const Mailbox& mailbox, const char* what) {
+  Answer answer = execute(provider::encode(mailbox));
+  if (answer.status != abi::CommandStatus::ok)
+    throw std::runtime_error(fmt::format("the device cannot be used: it answers {} with status {:#x}, syndrome {:#x}",
+                                         what, unsigned(answer.status),
+                                         std::uint32_t(provider::decode<abi::CommandResult>(answer.output).syndrome)));
+  return answer;
+}
+
+Driver::Answer Driver::execute(std::span<const std::byte> input) {
+  const std::size_t output_bytes = output_bytes_of(input);
+  const auto slot = commands_->submit(input, output_bytes);
+  if (!slot) return {abi::CommandStatus::bad_input_length, std::vector<std::byte>(output_bytes)};
+  for (;;) {
+    if (const auto completion = commands_->try_complete(*slot)) {
+      std::vector<std::byte> output(completion->output.begin(), completion->output.end());
+      output.resize(output_bytes);
+      return {completion->status, std::move(output)};
+    }
+    sc_core::wait(command_done_);
+  }
+}
+
+bool Driver::lend(abi::IcmTable table, std::uint32_t index) {
+  const std::uint32_t entry_bytes = abi::kIcmEntryBytes[unsigned(table)];
+  const auto chunk_entries = static_cast<std::uint32_t>(params_.icm_chunk.bytes / entry_bytes);
+  const std::uint32_t first = index / chunk_entries * chunk_entries;
+  const std::pair chunk(table, first);
+  if (lent_.contains(chunk)) return true;
+  const std::uint32_t entries = std::min(chunk_entries, table_size(capabilities_, table) - first);
+  const auto buffer = memory_.allocate(std::size_t(entries) * entry_bytes, kPage);
+  if (!buffer.memory) return false;
+  root_complex_.iommu().pin(kKernelPasid, buffer.bus_address, std::size_t(entries) * entry_bytes);
+  const auto answer = execute(provider::encode(provider::map_icm(table, first, entries, buffer.bus_address)));
+  if (answer.status != abi::CommandStatus::ok) return false;
+  lent_.insert(chunk);
+  return true;
+}
+
+void Driver::interrupt(std::uint32_t vector, const std::function<void(const abi::Eqe&)>& event) {
+  if (vector == 0) {
+    command_done_.notify(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  const std::uint32_t eqn = vector - 1;
+  if (eqn >= events_.size()) return;
+  while (const auto eqe = events_[eqn].take()) event(*eqe);
+  events_[eqn].rearm(uar_);
+}
+
+provider::DmaBuffer Driver::allocate(std::size_t bytes) {
+  const auto buffer = memory_.allocate(bytes, kPage);
+  if (!buffer.memory) throw std::runtime_error("no kernel memory for the device's queues");
+  root_complex_.iommu().pin(kKernelPasid, buffer.bus_address, bytes);
+  return buffer;
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,72 @@
+// The kernel's driver of the device: bring-up, commands one after the other, context memory lent on demand, event
+// queues. The functions that say so wait: call them from one SC_THREAD.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "model/abi/command.h"
+#include "model/host/gids.h"
+#include "model/host/host_params.h"
+#include "model/host/kernel_memory.h"
+#include "model/host/root_complex.h"
+#include "verbs/provider/command_queue.h"
+#include "verbs/provider/event_ring.h"
+#include "verbs/provider/uar.h"
+
+namespace rnicsim::host {
+
+class Driver {
+ public:
+  // EQ n raises MSI-X vector n + 1: vector 0 tells of commands.
+  static constexpr std::uint32_t kAsyncEqn = 0;
+  static constexpr std::uint32_t kFirstCompletionEqn = 1;
+
+  Driver(const HostParams& params, RootComplex& root_complex);
+  ~Driver();
+
+  // Waits. std::runtime_error: the device cannot be used, and why.
+  void bring_up(std::span<const Gid> gids, const Mac& mac);
+
+  // Waits. `output` is the output mailbox as far as the command defines one.
+  struct Answer {
+    abi::CommandStatus status;
+    std::vector<std::byte> output;
+  };
+  Answer execute(std::span<const std::byte> input);
+
+  // Waits. Lends the device memory for this context, unless it has it; false when there is none left.
+  bool lend(abi::IcmTable table, std::uint32_t index);
+
+  const abi::DeviceCapabilities& capabilities() const { return capabilities_; }
+  const abi::PortAttributes& port() const { return port_; }
+
+  // At an interrupt: takes every event of the vector's queue, then arms it again.
+  void interrupt(std::uint32_t vector, const std::function<void(const abi::Eqe&)>& event);
+
+ private:
+  provider::DmaBuffer allocate(std::size_t bytes);
+  void start_command_queue();
+  void create_event_queue(std::uint32_t eqn);
+  template <class Mailbox>
+  Answer must_execute(const Mailbox& mailbox, const char* what);
+
+  const HostParams params_;
+  RootComplex& root_complex_;
+  KernelMemory memory_;
+  provider::Mmio mmio_;
+  provider::Uar uar_;
+  std::optional<provider::CommandQueue> commands_;
+  std::vector<provider::EventRing> events_;  // by eqn
+  std::set<std::pair<abi::IcmTable, std::uint32_t>> lent_;
+  abi::DeviceCapabilities capabilities_;
+  abi::PortAttributes port_;
+  sc_core::sc_event command_done_{"command_done"};
+};
+
+}  // namespace rnicsim::host

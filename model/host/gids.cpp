@@ -1,0 +1,27 @@
+#include "model/host/gids.h"
+
+#include <algorithm>
+
+namespace rnicsim::host {
+
+Gid link_local_gid(const Mac& mac) {
+  return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+}
+
+Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4) {
+  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ipv4[0], ipv4[1], ipv4[2], ipv4[3]};
+}
+
+Mac mac_of(const abi::HostEntry& host) { return std::to_array(host.mac); }
+
+std::vector<Gid> gids_of(const abi::HostEntry& host) {
+  return {link_local_gid(mac_of(host)), ipv4_mapped_gid(host.ipv4), std::to_array(host.ipv6)};
+}
+
+std::optional<Mac> Neighbours::resolve(const Gid& gid) const {
+  for (const auto& host : hosts_)
+    if (const auto gids = gids_of(host); std::ranges::find(gids, gid) != gids.end()) return mac_of(host);
+  return std::nullopt;
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,34 @@
+// The GID table of a host, and whose MAC address a remote GID means.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim::host {
+
+using Gid = std::array<std::uint8_t, 16>;
+using Mac = std::array<std::uint8_t, 6>;
+
+Gid link_local_gid(const Mac& mac);             // fe80::/64 and the EUI-64 of the MAC
+Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4);
+Mac mac_of(const abi::HostEntry& host);
+
+// Index 0: RoCEv2 link-local, 1: RoCEv2 over IPv4, 2: RoCEv2 over the host's global IPv6 address.
+std::vector<Gid> gids_of(const abi::HostEntry& host);
+
+// What neighbour discovery would find among the hosts of the fabric.
+class Neighbours {
+ public:
+  explicit Neighbours(std::vector<abi::HostEntry> hosts) : hosts_(std::move(hosts)) {}
+  std::optional<Mac> resolve(const Gid& gid) const;
+
+ private:
+  std::vector<abi::HostEntry> hosts_;
+};
+
+}  // namespace rnicsim::host

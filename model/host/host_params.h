@@ -1,0 +1,72 @@
+// What a simulated host costs: its CPU, its way to the device, and what its kernel reserves.
+#pragma once
+
+#include <cstdint>
+
+#include "model/abi/attach.h"
+#include "model/base/params.h"
+
+namespace rnicsim::host {
+
+using namespace rnicsim::literals;
+
+struct CpuParams {
+  Duration clock_read = 25_ns;
+  Duration system_call = 300_ns;
+  Duration post_send = 60_ns;
+  Duration post_recv = 40_ns;
+  Duration mmio_write = 30_ns;
+  Duration mmio_read = 500_ns;
+  Duration poll_cq = 20_ns;
+  Duration poll_cqe = 30_ns;
+  Duration detect = 80_ns;
+  Duration wakeup = 3_us;
+  Duration command = 5_us;
+
+  void describe(ParamVisitor& visit) {
+    // A second bounds them: a thread's clock must stay within reach of the simulation's.
+    constexpr Range range{0, 1e12};
+    visit.param("clock_read", clock_read, "a look at the clock: clock_gettime, gettimeofday, rdtsc", range);
+    visit.param("system_call", system_call, "a call into the kernel that does nothing dear", range);
+    visit.param("post_send", post_send, "a send WQE built and its doorbell record written", range);
+    visit.param("post_recv", post_recv, "a receive WQE built and its doorbell record written", range);
+    visit.param("mmio_write", mmio_write, "a store to the device, until the CPU goes on", range);
+    visit.param("mmio_read", mmio_read, "a load from the device, until its value is back", range);
+    visit.param("poll_cq", poll_cq, "one look at a completion queue", range);
+    visit.param("poll_cqe", poll_cqe, "one completion taken", range);
+    visit.param("detect", detect, "memory written by the device until a spinning CPU sees it", range);
+    visit.param("wakeup", wakeup, "an event until a blocked thread runs again", range);
+    visit.param("command", command, "a verb that goes through the kernel, one way", range);
+  }
+
+  Duration cost(abi::CpuCost which) const {
+    const Duration table[] = {clock_read, system_call, post_send, post_recv, mmio_write, mmio_read,
+                              poll_cq,    poll_cqe,    detect,    wakeup,    command};
+    static_assert(std::size(table) == std::size_t(abi::CpuCost::count));
+    return table[std::size_t(which)];
+  }
+};
+
+struct HostParams {
+  CpuParams cpu;
+  Duration mmio_write_latency = 170_ns;
+  Duration poll_interval = 1_us;
+  std::uint32_t completion_vectors = 4;
+  std::uint32_t event_queue_entries = 4096;
+  ByteCount icm_chunk = 64_KiB;
+  ByteCount kernel_memory = 256_MiB;
+
+  void describe(ParamVisitor& visit) {
+    visit.group("cpu", cpu);
+    visit.param("mmio_write_latency", mmio_write_latency, "a posted write from the CPU until it reaches the device",
+                {0, 1e12});
+    visit.param("poll_interval", poll_interval, "the longest simulated wait behind an empty poll", {1e3, 1e12});
+    visit.param("completion_vectors", completion_vectors, "event queues, each with its MSI-X vector, for completions",
+                {1, 62});
+    visit.param("event_queue_entries", event_queue_entries, "entries of an event queue; made a power of two", {16, 1 << 20});
+    visit.param("icm_chunk", icm_chunk, "memory lent to the device at a time for its contexts", {4096, 1 << 22});
+    visit.param("kernel_memory", kernel_memory, "the most that the kernel can lend to the device", {1 << 22, 0x1p36});
+  }
+};
+
+}  // namespace rnicsim::host

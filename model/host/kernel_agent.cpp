@@ -1,0 +1,269 @@
+#include "model/host/kernel_agent.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <deque>
+#include <set>
+#include <stdexcept>
+
+#include "model/abi/device.h"
+#include "model/host/command_gate.h"
+#include "model/host/driver.h"
+#include "model/host/event_channels.h"
+#include "model/host/gids.h"
+#include "model/host/objects.h"
+#include "model/host/root_complex.h"
+#include "verbs/provider/commands.h"
+
+namespace rnicsim::host {
+namespace {
+
+constexpr std::uint32_t kPort = 1;
+
+// What the CPU can store at once: a doorbell word, or whole lines through a write-combining buffer.
+bool is_store_size(std::size_t bytes) {
+  return bytes == 4 || bytes == 8 || (bytes != 0 && bytes % 64 == 0 && bytes <= abi::uar::kBlueFlameBytes);
+}
+
+}  // namespace
+
+class KernelAgent::Impl : public sc_core::sc_module {
+ public:
+  Impl(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
+       const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts)
+      : sc_module(name),
+        params_(params),
+        root_complex_(root_complex),
+        identity_(identity),
+        gids_(gids_of(identity)),
+        driver_(params, root_complex),
+        gate_(objects_, gids_, Neighbours(std::move(hosts)), {Driver::kFirstCompletionEqn, params.completion_vectors}) {
+    SC_HAS_PROCESS(Impl);
+    root_complex_.interrupt.bind([this](std::uint32_t vector) {
+      driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
+        ++counters_.events;
+        channels_.deliver(eqe);
+      });
+    });
+    SC_THREAD(run);
+  }
+
+  bool ready() const { return ready_; }
+  const sc_core::sc_event& became_ready() const { return became_ready_; }
+  const std::string& failure() const { return failure_; }
+
+  Pasid attach(AddressSpace& space) {
+    const Pasid pasid = next_pasid_++;
+    processes_.insert(pasid);
+    root_complex_.iommu().attach(pasid, space);
+    return pasid;
+  }
+
+  void detach(Pasid process, std::function<void()> done) {
+    channels_.close_all(process);
+    processes_.erase(process);
+    enqueue([this, process, done = std::move(done)] {
+      destroy_objects_of(process);
+      root_complex_.iommu().detach(process);
+      if (done) done();
+    });
+  }
+
+  void command(Pasid process, std::vector<std::byte> input, CommandDone done) {
+    enqueue([this, process, input = std::move(input), done = std::move(done)]() mutable {
+      if (!alive(process)) return;
+      std::vector<std::byte> output;
+      const int error = carry(process, input, output);
+      if (alive(process)) done(error, output);
+    });
+  }
+
+  bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
+    if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
+      ++counters_.mmio_refused;
+      spdlog::warn("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages", identity_.name,
+                   data.size(), offset);
+      return false;
+    }
+    root_complex_.mmio_write(offset, data);
+    return true;
+  }
+
+  bool mmio_readable(Pasid process, std::uint32_t offset) const {
+    // The clock is every process's to read, as a page mapped read-only.
+    return offset == abi::reg::kClock || owns_window(process, offset, 1);
+  }
+
+  bool alive(Pasid process) const { return processes_.contains(process); }
+  Iommu& iommu() { return root_complex_.iommu(); }
+  Objects& objects() { return objects_; }
+  EventChannels& channels() { return channels_; }
+  const abi::HostEntry& identity() const { return identity_; }
+  const std::vector<Gid>& gids() const { return gids_; }
+  std::uint32_t gid_table_length() const {
+    if (!ready_) return static_cast<std::uint32_t>(gids_.size());
+    return driver_.port().gid_table_length;
+  }
+  const KernelCounters& counters() const { return counters_; }
+  std::uint32_t completion_vectors() const { return params_.completion_vectors; }
+
+ private:
+  void run() {
+    try {
+      driver_.bring_up(gids_, mac_of(identity_));
+    } catch (const std::runtime_error& error) {
+      failure_ = error.what();
+      return;
+    }
+    objects_.set_limits(driver_.capabilities());
+    ready_ = true;
+    became_ready_.notify(sc_core::SC_ZERO_TIME);
+    for (;;) {
+      while (work_.empty()) wait(more_work_);
+      const auto work = std::move(work_.front());
+      work_.pop_front();
+      work();
+    }
+  }
+
+  void enqueue(std::function<void()> work) {
+    work_.push_back(std::move(work));
+    more_work_.notify(sc_core::SC_ZERO_TIME);
+  }
+
+  int carry(Pasid process, std::vector<std::byte>& input, std::vector<std::byte>& output) {
+    if (const int error = gate_.admit(process, input)) {
+      ++counters_.commands_refused;
+      return error;
+    }
+    const auto context = CommandGate::context_of(input);
+    if (context && !driver_.lend(context->table, context->index)) {
+      gate_.settle(input, abi::CommandStatus::exceeds_limit);
+      return ENOMEM;
+    }
+    Driver::Answer answer = driver_.execute(input);
+    ++counters_.commands;
+    gate_.settle(input, answer.status);
+    output = std::move(answer.output);
+    return 0;
+  }
+
+  void destroy_objects_of(Pasid process) {
+    destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
+    destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
+    destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);
+    objects_.remove_software_objects(process);
+  }
+
+  template <class Object>
+  void destroy_all(Pasid process, const std::map<std::uint32_t, Object>& objects, abi::CommandOpcode opcode) {
+    std::vector<std::uint32_t> mine;
+    for (const auto& [number, object] : objects)
+      if (object.owner == process) mine.push_back(number);
+    for (const std::uint32_t number : mine) {
+      const auto mailbox = provider::header(opcode, number);
+      const auto answer = driver_.execute(provider::encode(mailbox));
+      gate_.settle(provider::encode(mailbox), answer.status);
+      if (answer.status != abi::CommandStatus::ok)
+        spdlog::error("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
+                      identity_.name, number, unsigned(opcode), unsigned(answer.status));
+    }
+  }
+
+  bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {
+    if (offset < abi::kUarBase || offset >= abi::kBarSize) return false;
+    const std::uint32_t page = (offset - abi::kUarBase) / abi::kUarPageSize;
+    const std::uint32_t within = (offset - abi::kUarBase) % abi::kUarPageSize;
+    const auto found = objects_.uars.find(page);
+    return found != objects_.uars.end() && found->second.owner == process && within + bytes <= abi::kUarPageSize;
+  }
+
+  const HostParams params_;
+  RootComplex& root_complex_;
+  const abi::HostEntry identity_;
+  const std::vector<Gid> gids_;
+  Objects objects_;
+  EventChannels channels_{objects_};
+  Driver driver_;
+  CommandGate gate_;
+
+  KernelCounters counters_;
+  std::set<Pasid> processes_;
+  Pasid next_pasid_ = kKernelPasid + 1;
+  std::deque<std::function<void()>> work_;
+  sc_core::sc_event more_work_{"more_work"};
+  bool ready_ = false;
+  std::string failure_;
+  sc_core::sc_event became_ready_{"became_ready"};
+};
+
+KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
+                         const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts)
+    : sc_module(name), impl_(std::make_unique<Impl>("impl", params, root_complex, identity, std::move(hosts))) {}
+KernelAgent::~KernelAgent() = default;
+
+bool KernelAgent::ready() const { return impl_->ready(); }
+const sc_core::sc_event& KernelAgent::became_ready() const { return impl_->became_ready(); }
+const std::string& KernelAgent::failure() const { return impl_->failure(); }
+
+Pasid KernelAgent::attach(AddressSpace& space) { return impl_->attach(space); }
+void KernelAgent::detach(Pasid process, std::function<void()> done) { impl_->detach(process, std::move(done)); }
+
+int KernelAgent::pin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
+  return impl_->iommu().pin(process, address, bytes);
+}
+int KernelAgent::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
+  return impl_->iommu().unpin(process, address, bytes);
+}
+int KernelAgent::alloc_pd(Pasid process, std::uint32_t& number) {
+  return impl_->ready() ? impl_->objects().alloc_pd(process, number) : EAGAIN;
+}
+int KernelAgent::dealloc_pd(Pasid process, std::uint32_t number) {
+  return impl_->ready() ? impl_->objects().dealloc_pd(process, number) : EAGAIN;
+}
+int KernelAgent::alloc_uar(Pasid process, std::uint32_t& page) {
+  return impl_->ready() ? impl_->objects().alloc_uar(process, page) : EAGAIN;
+}
+int KernelAgent::free_uar(Pasid process, std::uint32_t page) {
+  return impl_->ready() ? impl_->objects().free_uar(process, page) : EAGAIN;
+}
+
+int KernelAgent::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const {
+  constexpr std::uint32_t kRoceV2 = 2;
+  if (port != kPort || index >= impl_->gid_table_length()) return EINVAL;
+  if (index >= impl_->gids().size()) return ENODATA;
+  entry = {.index = index, .type = kRoceV2, .port = port};
+  std::ranges::copy(impl_->gids()[index], entry.gid);
+  return 0;
+}
+
+const abi::HostEntry& KernelAgent::host_entry() const { return impl_->identity(); }
+std::uint32_t KernelAgent::completion_vectors() const { return impl_->completion_vectors(); }
+
+void KernelAgent::command(Pasid process, std::vector<std::byte> input, CommandDone done) {
+  impl_->command(process, std::move(input), std::move(done));
+}
+
+std::uint32_t KernelAgent::open_channel(Pasid process, EventSink sink) {
+  return impl_->channels().open(process, std::move(sink));
+}
+int KernelAgent::close_channel(Pasid process, std::uint32_t channel) {
+  return impl_->channels().close(process, channel);
+}
+int KernelAgent::bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel) {
+  return impl_->channels().bind_completions(process, cqn, channel);
+}
+int KernelAgent::bind_events(Pasid process, std::uint32_t channel) {
+  return impl_->channels().bind_events(process, channel);
+}
+
+bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
+  return impl_->mmio_write(process, offset, data);
+}
+bool KernelAgent::mmio_readable(Pasid process, std::uint32_t offset) const {
+  return impl_->mmio_readable(process, offset);
+}
+const KernelCounters& KernelAgent::counters() const { return impl_->counters(); }
+
+}  // namespace rnicsim::host

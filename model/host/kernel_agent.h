@@ -1,0 +1,95 @@
+// The kernel of a simulated host, as far as RDMA needs one: it brings the device up, owns its command queue, ICM, event
+// queues and GIDs, gives processes their PASIDs, PDs and doorbell pages, pins memory, carries commands, delivers events,
+// and destroys what a dead process leaves, in order.
+//
+// A system call's CPU cost is the caller's affair (cpu_port, sim/attached); the device's time passes in here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/abi/attach.h"
+#include "model/abi/command.h"
+#include "model/base/kernel.h"
+#include "model/base/pcie.h"
+#include "model/base/stats.h"
+#include "model/host/address_space.h"
+#include "model/host/host_params.h"
+
+namespace rnicsim::host {
+
+class RootComplex;
+
+struct KernelCounters {
+  Counter commands = 0;
+  Counter commands_refused = 0;
+  Counter mmio_refused = 0;
+  Counter events = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("commands", commands, "commands", "commands of processes that the device executed");
+    visit.counter("commands_refused", commands_refused, "commands", "commands that the kernel refused a process");
+    visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
+    visit.counter("events", events, "events", "entries taken from event queues");
+  }
+};
+
+class KernelAgent : public sc_core::sc_module {
+ public:
+  // `hosts` are all of the fabric, this one too: whom its neighbour discovery finds.
+  KernelAgent(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
+              const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts);
+  ~KernelAgent() override;
+
+  // Bring-up takes simulated time. Until then system calls answer EAGAIN, and commands wait.
+  bool ready() const;
+  const sc_core::sc_event& became_ready() const;
+  const std::string& failure() const;  // why it will never be ready; empty when nothing is wrong
+
+  // --- Processes. `space` stays until `done` of detach has run. kMemory* of attach.h is pinned for an attached process
+  // by the caller.
+  Pasid attach(AddressSpace& space);
+  // Destroys the process's objects in dependency order, then unmaps it from the IOMMU. From this call on nothing of the
+  // process is called back; `done` runs when the device has forgotten it.
+  void detach(Pasid process, std::function<void()> done);
+
+  // --- System calls that need no device: 0 or errno.
+  int pin(Pasid process, std::uint64_t address, std::uint64_t bytes);
+  int unpin(Pasid process, std::uint64_t address, std::uint64_t bytes);
+  int alloc_pd(Pasid process, std::uint32_t& number);
+  int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY while an object uses it; ENOENT
+  int alloc_uar(Pasid process, std::uint32_t& page);
+  int free_uar(Pasid process, std::uint32_t page);
+  int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
+  const abi::HostEntry& host_entry() const;
+  std::uint32_t completion_vectors() const;
+
+  // --- Commands: checked for ownership, completed (object number, pasid, eqn) and sent to the device, in order.
+  // `done` gets 0 and the output mailbox, or the errno of the kernel's refusal.
+  using CommandDone = std::function<void(int error, std::span<const std::byte> output)>;
+  void command(Pasid process, std::vector<std::byte> input, CommandDone done);
+
+  // --- Events. `sink` is called at the interrupt's time.
+  using EventSink = std::function<void(const abi::EventRecord&)>;
+  std::uint32_t open_channel(Pasid process, EventSink sink);
+  int close_channel(Pasid process, std::uint32_t channel);
+  int bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel);  // ENOENT for another's CQ
+  int bind_events(Pasid process, std::uint32_t channel);
+
+  // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
+  // counted, and nothing reaches the device.
+  bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data);
+  bool mmio_readable(Pasid process, std::uint32_t offset) const;
+
+  const KernelCounters& counters() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rnicsim::host

@@ -1,0 +1,26 @@
+// The kernel's own DMA memory, behind PASID 0: the command queue, the event queues and the contexts lent to the device.
+// Bus addresses are the same in every run, whatever the host address of the mapping.
+#pragma once
+
+#include "model/host/address_space.h"
+#include "model/host/dma_arena.h"
+#include "verbs/provider/dma.h"
+
+namespace rnicsim::host {
+
+class KernelMemory : public AddressSpace {
+ public:
+  explicit KernelMemory(std::size_t bytes) : arena_(bytes) {}
+
+  // Memory at nullptr when exhausted.
+  provider::DmaBuffer allocate(std::size_t bytes, std::size_t alignment);
+
+  bool read(std::uint64_t address, std::span<std::byte> bytes) override;
+  bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
+
+ private:
+  static constexpr std::uint64_t kBusAddress = 0x1'0000'0000;  // of the arena's first byte
+  DmaArena arena_;
+};
+
+}  // namespace rnicsim::host

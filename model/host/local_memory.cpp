@@ -1,0 +1,41 @@
+#include "model/host/local_memory.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace rnicsim::host {
+namespace {
+
+// The kernel copies, so that an address which is not mapped answers false instead of ending the simulator.
+template <auto copy>
+bool copy_checked(std::uint64_t address, void* mine, std::size_t bytes) {
+  iovec local{mine, bytes};
+  iovec remote{reinterpret_cast<void*>(address), bytes};
+  return copy(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+}  // namespace
+
+bool LocalMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
+  if (const auto range = in_arena(address, bytes.size()); !range.empty()) {
+    std::ranges::copy(range, bytes.begin());
+    return true;
+  }
+  return copy_checked<process_vm_readv>(address, bytes.data(), bytes.size());
+}
+
+bool LocalMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
+  if (const auto range = in_arena(address, bytes.size()); !range.empty()) {
+    std::ranges::copy(bytes, range.begin());
+    return true;
+  }
+  return copy_checked<process_vm_writev>(address, const_cast<std::byte*>(bytes.data()), bytes.size());
+}
+
+std::span<std::byte> LocalMemory::in_arena(std::uint64_t address, std::size_t bytes) const {
+  return arena_.range(address - reinterpret_cast<std::uint64_t>(arena_.begin()), bytes);
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,103 @@
+#include "model/host/objects.h"
+
+#include <cerrno>
+
+#include "model/abi/device.h"
+
+namespace rnicsim::host {
+namespace {
+
+// Below them are numbers with a meaning: QP0, QP1 and what may come; kInvalidLkey is index 1.
+constexpr std::uint32_t kFirstQpn = 0x40;
+constexpr std::uint32_t kFirstMptIndex = 2;
+
+template <class Object>
+int remove_unused(std::map<std::uint32_t, Object>& objects, NumberPool& numbers, Pasid owner, std::uint32_t number) {
+  const Object* object = Objects::find(objects, owner, number);
+  if (!object) return ENOENT;
+  if (object->users != 0) return EBUSY;
+  objects.erase(number);
+  numbers.give_back(number);
+  return 0;
+}
+
+template <class Object>
+int add_owned(std::map<std::uint32_t, Object>& objects, NumberPool& numbers, Pasid owner, std::uint32_t& number) {
+  const auto taken = numbers.take();
+  if (!taken) return ENOMEM;
+  number = *taken;
+  objects.emplace(number, Object{owner});
+  return 0;
+}
+
+}  // namespace
+
+void Objects::set_limits(const abi::DeviceCapabilities& device) {
+  pd_numbers_ = NumberPool(1, 1 + device.max_pd);
+  uar_numbers_ = NumberPool(1, abi::kUarPages);  // page 0 is the kernel's
+  cq_numbers = NumberPool(1, device.max_cq);
+  mr_numbers = NumberPool(kFirstMptIndex, device.max_mr);
+  qp_numbers = NumberPool(kFirstQpn, device.max_qp);
+}
+
+int Objects::alloc_pd(Pasid owner, std::uint32_t& number) { return add_owned(pds, pd_numbers_, owner, number); }
+int Objects::dealloc_pd(Pasid owner, std::uint32_t number) { return remove_unused(pds, pd_numbers_, owner, number); }
+int Objects::alloc_uar(Pasid owner, std::uint32_t& page) { return add_owned(uars, uar_numbers_, owner, page); }
+int Objects::free_uar(Pasid owner, std::uint32_t page) { return remove_unused(uars, uar_numbers_, owner, page); }
+
+void Objects::add_cq(std::uint32_t cqn, const CompletionQueue& cq) {
+  ++uars.at(cq.uar).users;
+  cqs.emplace(cqn, cq);
+}
+
+void Objects::add_mr(std::uint32_t index, const MemoryRegion& mr) {
+  ++pds.at(mr.pd).users;
+  mrs.emplace(index, mr);
+}
+
+void Objects::add_qp(std::uint32_t qpn, const QueuePair& qp) {
+  ++pds.at(qp.pd).users;
+  ++uars.at(qp.uar).users;
+  ++cqs.at(qp.send_cqn).users;
+  ++cqs.at(qp.receive_cqn).users;
+  qps.emplace(qpn, qp);
+}
+
+void Objects::remove_cq(std::uint32_t cqn) {
+  const auto cq = cqs.find(cqn);
+  --uars.at(cq->second.uar).users;
+  cqs.erase(cq);
+  cq_numbers.give_back(cqn);
+}
+
+void Objects::remove_mr(std::uint32_t index) {
+  const auto mr = mrs.find(index);
+  --pds.at(mr->second.pd).users;
+  mrs.erase(mr);
+  mr_numbers.give_back(index);
+}
+
+void Objects::remove_qp(std::uint32_t qpn) {
+  const auto qp = qps.find(qpn);
+  --pds.at(qp->second.pd).users;
+  --uars.at(qp->second.uar).users;
+  --cqs.at(qp->second.send_cqn).users;
+  --cqs.at(qp->second.receive_cqn).users;
+  qps.erase(qp);
+  qp_numbers.give_back(qpn);
+}
+
+void Objects::remove_software_objects(Pasid owner) {
+  std::erase_if(pds, [&](const auto& entry) {
+    if (entry.second.owner != owner || entry.second.users != 0) return false;
+    pd_numbers_.give_back(entry.first);
+    return true;
+  });
+  std::erase_if(uars, [&](const auto& entry) {
+    if (entry.second.owner != owner || entry.second.users != 0) return false;
+    uar_numbers_.give_back(entry.first);
+    return true;
+  });
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,81 @@
+// Who owns what: the objects that the kernel gave to its processes, and which of them use which.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "model/abi/command.h"
+#include "model/base/pcie.h"
+#include "model/host/number_pool.h"
+
+namespace rnicsim::host {
+
+struct Pd {
+  Pasid owner;
+  std::uint32_t users = 0;
+};
+struct UarPage {
+  Pasid owner;
+  std::uint32_t users = 0;
+};
+struct CompletionQueue {
+  Pasid owner;
+  std::uint32_t uar;
+  std::uint32_t users = 0;
+  std::optional<std::uint32_t> channel;
+};
+struct MemoryRegion {
+  Pasid owner;
+  std::uint32_t pd;
+};
+struct QueuePair {
+  Pasid owner;
+  std::uint32_t pd;
+  std::uint32_t uar;
+  std::uint32_t send_cqn;
+  std::uint32_t receive_cqn;
+};
+
+class Objects {
+ public:
+  // The device's limits, known after it was asked.
+  void set_limits(const abi::DeviceCapabilities& device);
+
+  // 0 or errno.
+  int alloc_pd(Pasid owner, std::uint32_t& number);
+  int dealloc_pd(Pasid owner, std::uint32_t number);
+  int alloc_uar(Pasid owner, std::uint32_t& page);
+  int free_uar(Pasid owner, std::uint32_t page);
+
+  template <class Object>
+  static Object* find(std::map<std::uint32_t, Object>& objects, Pasid owner, std::uint32_t number) {
+    const auto found = objects.find(number);
+    return found != objects.end() && found->second.owner == owner ? &found->second : nullptr;
+  }
+
+  void add_cq(std::uint32_t cqn, const CompletionQueue& cq);
+  void add_mr(std::uint32_t index, const MemoryRegion& mr);
+  void add_qp(std::uint32_t qpn, const QueuePair& qp);
+  void remove_cq(std::uint32_t cqn);
+  void remove_mr(std::uint32_t index);
+  void remove_qp(std::uint32_t qpn);
+  // What needs no device any more: a dead process's PDs and pages.
+  void remove_software_objects(Pasid owner);
+
+  std::map<std::uint32_t, Pd> pds;
+  std::map<std::uint32_t, UarPage> uars;
+  std::map<std::uint32_t, CompletionQueue> cqs;
+  std::map<std::uint32_t, MemoryRegion> mrs;
+  std::map<std::uint32_t, QueuePair> qps;
+
+  NumberPool cq_numbers;
+  NumberPool mr_numbers;
+  NumberPool qp_numbers;
+
+ private:
+  NumberPool pd_numbers_;
+  NumberPool uar_numbers_;
+};
+
+}  // namespace rnicsim::host

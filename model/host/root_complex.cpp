@@ -1,0 +1,140 @@
+#include "model/host/root_complex.h"
+
+#include <array>
+
+#include "model/abi/big_endian.h"
+#include "model/abi/device.h"
+
+namespace rnicsim::host {
+namespace {
+
+template <class Socket>
+bool transport(Socket& socket, tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data) {
+  tlm::tlm_generic_payload request;
+  request.set_command(command);
+  request.set_address(address);
+  request.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
+  request.set_data_length(static_cast<unsigned>(data.size()));
+  request.set_streaming_width(static_cast<unsigned>(data.size()));
+  request.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  auto delay = sc_core::SC_ZERO_TIME;
+  socket->b_transport(request, delay);
+  return request.is_response_ok();
+}
+
+}  // namespace
+
+RootComplex::RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu)
+    : sc_module(name), params_(params), iommu_(iommu) {
+  SC_HAS_PROCESS(RootComplex);
+  upstream.register_b_transport(this, &RootComplex::serve_device);
+  SC_METHOD(deliver_due);
+  sensitive << to_device_.event();
+  dont_initialize();
+}
+
+void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
+  const auto* extension = request.get_extension<PasidExtension>();
+  const Pasid pasid = extension ? extension->pasid : kKernelPasid;
+  if (request.get_byte_enable_ptr()) {
+    request.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+    return;
+  }
+  if (is_message(pasid, request)) {
+    const auto vector = static_cast<std::uint32_t>((request.get_address() - abi::kMsiWindow) / 16);
+    ++counters_.interrupts;
+    interrupt(std::uint32_t{vector});
+    interrupted({vector});
+    request.set_response_status(tlm::TLM_OK_RESPONSE);
+    return;
+  }
+  const std::span data(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
+  bool ok = false;
+  if (request.is_read()) {
+    ok = iommu_.read(pasid, request.get_address(), data);
+  } else if (request.is_write()) {
+    ok = iommu_.write(pasid, request.get_address(), data);
+    if (ok) dma_written({pasid, request.get_address(), data.size()});
+  } else {
+    request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+    return;
+  }
+  request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+}
+
+// Only the function itself signals: a request with a process's PASID goes to that process's memory, whatever its
+// address.
+bool RootComplex::is_message(Pasid pasid, const tlm::tlm_generic_payload& request) const {
+  const auto address = request.get_address();
+  return pasid == kKernelPasid && request.is_write() && request.get_data_length() == 4 && address >= abi::kMsiWindow &&
+         address < abi::kMsiWindow + abi::kMsiWindowSize;
+}
+
+void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
+  to_device_.push(now() + params_.mmio_write_latency,
+                  [this, offset, bytes = std::vector(data.begin(), data.end())]() mutable {
+                    ++counters_.mmio_writes;
+                    access_bar(tlm::TLM_WRITE_COMMAND, offset, bytes);
+                  });
+}
+
+void RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done) {
+  // The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
+  const Duration there = params_.mmio_write_latency;
+  const Duration back = std::max(params_.cpu.mmio_read - there, Duration{});
+  to_device_.push(now() + there, [this, offset, bytes, back, done = std::move(done)] {
+    std::array<std::byte, 8> data{};
+    ++counters_.mmio_reads;
+    const auto window = std::span(data).last(bytes);
+    const bool ok = access_bar(tlm::TLM_READ_COMMAND, offset, window);
+    const std::uint64_t all_ones = bytes == 8 ? ~0ull : (1ull << (8 * bytes)) - 1;
+    const std::uint64_t value = ok ? abi::load_be<std::uint64_t>(data.data()) : all_ones;
+    to_device_.push(now() + back, [value, done] { done(value); });
+  });
+}
+
+std::uint64_t RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
+  std::optional<std::uint64_t> value;
+  sc_core::sc_event arrived("arrived");
+  mmio_read(offset, bytes, [&](std::uint64_t read) {
+    value = read;
+    arrived.notify();
+  });
+  while (!value) sc_core::wait(arrived);
+  return *value;
+}
+
+std::uint32_t RootComplex::config_read(std::uint16_t offset, std::uint32_t bytes) {
+  sc_core::wait(to_sc_time(params_.cpu.mmio_read));
+  std::array<std::byte, 4> data{};
+  if (!access_config(tlm::TLM_READ_COMMAND, offset, std::span(data).first(bytes))) return 0xffffffff;
+  std::uint32_t value = 0;
+  for (std::uint32_t i = 0; i < bytes; ++i) value |= std::uint32_t(data[i]) << (8 * i);
+  return value;
+}
+
+void RootComplex::config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value) {
+  sc_core::wait(to_sc_time(params_.cpu.mmio_read));
+  std::array<std::byte, 4> data{};
+  for (std::uint32_t i = 0; i < bytes; ++i) data[i] = std::byte(value >> (8 * i));
+  access_config(tlm::TLM_WRITE_COMMAND, offset, std::span(data).first(bytes));
+}
+
+void RootComplex::deliver_due() {
+  std::function<void()> arrival;
+  while (to_device_.pop_due(arrival)) arrival();
+}
+
+bool RootComplex::access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data) {
+  const bool ok = transport(bar, command, offset, data);
+  if (!ok) ++counters_.device_errors;
+  return ok;
+}
+
+bool RootComplex::access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data) {
+  const bool ok = transport(config, command, offset, data);
+  if (!ok) ++counters_.device_errors;
+  return ok;
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,87 @@
+// The root complex of a host: the CPU's way to the device (BAR and configuration space) and the device's way to memory
+// (through the IOMMU) and to the CPU (message signalled interrupts).
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/pcie.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/host/host_params.h"
+#include "model/host/iommu.h"
+
+namespace rnicsim::host {
+
+struct DmaWrite {
+  Pasid pasid;
+  std::uint64_t address;
+  std::uint64_t length;
+};
+
+struct Interrupt {
+  std::uint32_t vector;
+};
+
+struct RootComplexCounters {
+  Counter mmio_writes = 0;
+  Counter mmio_reads = 0;
+  Counter interrupts = 0;
+  Counter device_errors = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("mmio_writes", mmio_writes, "requests", "posted writes of the CPU that reached the device");
+    visit.counter("mmio_reads", mmio_reads, "requests", "reads of the CPU that the device answered");
+    visit.counter("interrupts", interrupts, "interrupts", "MSI-X messages from the device");
+    visit.counter("device_errors", device_errors, "requests", "MMIO or configuration requests that the device refused");
+  }
+};
+
+class RootComplex : public sc_core::sc_module {
+ public:
+  RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu);
+
+  tlm_utils::simple_initiator_socket<RootComplex> bar{"bar"};
+  tlm_utils::simple_initiator_socket<RootComplex> config{"config"};
+  tlm_utils::simple_target_socket<RootComplex> upstream{"upstream"};  // the device's requests
+
+  // --- The CPU.
+  // Posted: arrives after the parameter mmio_write_latency, in order. Callable from any process.
+  void mmio_write(std::uint32_t offset, std::span<const std::byte> data);
+  // Pushes the writes before it. `done` runs when the value is back; all ones when the device refused.
+  void mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done);
+  // The same for a thread (SC_THREAD), which waits.
+  std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes);
+  // Configuration requests are little-endian and not posted: the calling thread waits.
+  std::uint32_t config_read(std::uint16_t offset, std::uint32_t bytes);
+  void config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value);
+
+  // --- What the device did, at the time it did it.
+  Output<std::uint32_t> interrupt;               // vector; bound by the kernel
+  trace::Point<DmaWrite> dma_written;            // after the bytes are in memory
+  trace::Point<Interrupt> interrupted;           // after the kernel handled it
+
+  Iommu& iommu() { return iommu_; }
+  const RootComplexCounters& counters() const { return counters_; }
+
+ private:
+  void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
+  bool is_message(Pasid pasid, const tlm::tlm_generic_payload& request) const;
+  void deliver_due();
+  bool access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data);
+  bool access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
+
+  const HostParams params_;
+  Iommu& iommu_;
+  EventQueue<std::function<void()>> to_device_{"to_device"};
+  RootComplexCounters counters_;
+};
+
+}  // namespace rnicsim::host

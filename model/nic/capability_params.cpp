@@ -1,0 +1,25 @@
+#include "model/nic/command_unit.h"
+
+namespace rnicsim::nic {
+
+void CapabilityParams::describe(ParamVisitor& visit) {
+  visit.param("max_qp", max_qp, "queue pairs", {1, 1 << 24});
+  visit.param("max_qp_wr", max_qp_wr, "receive WQEs, or send blocks, of a queue pair", {1, 32768});
+  visit.param("max_sge", max_sge, "scatter/gather entries of a WQE", {1, 60});
+  visit.param("max_cq", max_cq, "completion queues", {1, 1 << 24});
+  visit.param("max_cqe", max_cqe, "entries of a completion queue", {1, 4194303});
+  visit.param("max_mr", max_mr, "memory regions", {1, 1 << 24});
+  visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});
+  visit.param("max_eq", max_eq, "event queues", {1, 64});
+  visit.param("max_inline", max_inline, "inline bytes; spec/timing.md: 256-byte BlueFlame less 36", {0, 960});
+  visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; spec/timing.md: 16", {0, 128});
+  visit.param("max_mtu", max_mtu, "path MTU, as enum ibv_mtu: 1 = 256 .. 5 = 4096", {1, 5});
+  visit.param("max_message", max_message, "bytes of a message", {1, 0x1p31});
+  visit.param("gids", gids, "entries of the GID table", {1, 256});
+  visit.param("active_speed", active_speed, "lane speed, as ibv_port_attr: 32 = 25 Gb/s", {1, 128});
+  visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16});
+  visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
+  visit.param("mac", mac, "the port's permanent MAC address, as a number");
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,161 @@
+// The command unit: fetches commands from the queue in host memory, executes them one at a time, writes status and
+// output back and interrupts (MSI-X vector 0). A corrupt entry or mailbox ends in a status.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/abi/command.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/context_cache.h"
+#include "model/nic/dma.h"
+#include "model/nic/event_writer.h"
+#include "model/nic/gid_table.h"
+#include "model/nic/pcie_endpoint.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct CapabilityParams {
+  std::uint32_t max_qp = 65536;
+  std::uint32_t max_qp_wr = 32768;
+  std::uint32_t max_sge = 30;
+  std::uint32_t max_cq = 65536;
+  std::uint32_t max_cqe = 4194303;
+  std::uint32_t max_mr = 1u << 20;
+  std::uint32_t max_pd = 65536;
+  std::uint32_t max_eq = 64;
+  std::uint32_t max_inline = 220;
+  std::uint32_t max_rd_atomic = 16;
+  std::uint32_t max_mtu = 5;
+  std::uint32_t max_message = 1u << 30;
+  std::uint32_t gids = 16;
+  std::uint32_t active_speed = 32;
+  std::uint32_t active_width = 2;
+  std::uint64_t max_mr_size = 1ull << 40;
+  std::uint64_t mac = 0x0200'0000'0001;
+
+  void describe(ParamVisitor& visit);
+};
+
+struct CommandCounters {
+  Counter commands = 0;
+  Counter refused = 0;
+  Counter bad_entries = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("commands", commands, "commands", "commands executed");
+    visit.counter("refused", refused, "commands", "of those, with a status other than ok");
+    visit.counter("bad_entries", bad_entries, "doorbells", "ignored: the entry can't be read or is not the device's");
+  }
+};
+
+// Why a command that is not about a QP's attributes was refused (CommandResult::syndrome).
+enum class CommandSyndrome : std::uint32_t {
+  none = 0,
+  no_icm = 0x01,
+  number_out_of_range = 0x02,
+  exists = 0x03,
+  no_cq = 0x04,
+  no_eq = 0x05,
+  bad_uar_page = 0x06,
+  bad_size = 0x07,
+  bad_alignment = 0x08,
+  bad_key = 0x09,
+  bad_range = 0x0a,
+  in_use = 0x0b,
+  bad_vector = 0x0c,
+  not_ready = 0x0d,
+  no_object = 0x0e,
+  bad_table = 0x0f,
+};
+
+class CommandUnit {
+ public:
+  CommandUnit(const CapabilityParams& params, ContextCache& contexts, GidTable& gids, Dma& dma, EventWriter& events,
+              PcieEndpoint& pcie)
+      : params_(params), contexts_(contexts), gids_(gids), dma_(dma), events_(events), pcie_(pcie) {}
+
+  Output<QpCommand> qp_command;
+  Output<Qpn> qp_silenced;                // its completions must not be written any more
+  Output<std::uint32_t> cq_destroyed;
+  Output<> teardown;
+
+  void doorbell(std::uint32_t entries);
+  void qp_done(const QpCommandDone& done);
+  void reset();
+
+  const CommandCounters& counters() const { return counters_; }
+
+ private:
+  struct Handler;
+  struct Current {
+    std::uint32_t index = 0;
+    abi::CommandEntry entry;
+    std::vector<std::byte> input;
+    std::vector<std::byte> output;
+    std::uint32_t object = 0;
+  };
+  static const Handler* find(std::uint16_t opcode);
+
+  void next();
+  void entry_read(std::uint64_t epoch, AccessResult result, const Payload& bytes);
+  void input_read(std::uint64_t epoch, AccessResult result, const Payload& bytes);
+  void complete(abi::CommandStatus status, std::uint32_t syndrome = 0);
+  void complete(abi::CommandStatus status, CommandSyndrome syndrome) {
+    complete(status, static_cast<std::uint32_t>(syndrome));
+  }
+  void refuse(CommandSyndrome why, abi::CommandStatus status = abi::CommandStatus::bad_parameter) { complete(status, why); }
+  // A mailbox shorter than its command's is refused before.
+  template <class Mailbox>
+  Mailbox input() const {
+    Mailbox mailbox;
+    std::memcpy(static_cast<void*>(&mailbox), current_->input.data(), std::min(sizeof(mailbox), current_->input.size()));
+    return mailbox;
+  }
+  template <class Mailbox>
+  void output(const Mailbox& mailbox) {
+    const auto bytes = std::as_bytes(std::span(&mailbox, 1));
+    current_->output.assign(bytes.begin(), bytes.end());
+  }
+
+  void query_device();
+  void initialize();
+  void tear_down();
+  void map_icm();
+  void unmap_icm();
+  void query_port();
+  void set_gid();
+  void create_eq();
+  void destroy_eq();
+  void create_cq();
+  void destroy_cq();
+  void query_cq();
+  void create_mpt();
+  void destroy_mpt();
+  void query_mpt();
+  void create_qp();
+  void destroy_qp();
+  void modify_qp();
+  void query_qp();
+  bool in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const;
+
+  const CapabilityParams params_;
+  ContextCache& contexts_;
+  GidTable& gids_;
+  Dma& dma_;
+  EventWriter& events_;
+  PcieEndpoint& pcie_;
+  std::deque<std::uint32_t> pending_;
+  std::optional<Current> current_;
+  std::uint64_t epoch_ = 0;               // reset voids what is under way
+  CommandCounters counters_;
+};
+
+}  // namespace rnicsim::nic

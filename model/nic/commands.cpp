@@ -1,0 +1,284 @@
+// The commands, one function each; the table says what each needs.
+#include "model/nic/command_unit.h"
+
+namespace rnicsim::nic {
+namespace {
+
+using abi::CommandStatus;
+
+constexpr std::uint32_t kPort = 1;
+constexpr std::uint32_t kVendorPartId = abi::kPciDeviceId;
+constexpr std::uint32_t kLocalCaAckDelay = 15;
+constexpr std::uint32_t kAtomicNone = 0;
+constexpr std::uint8_t kPortActive = 4;
+constexpr std::uint8_t kLinkUp = 5;
+constexpr std::uint8_t kMaxLogQueue = 22;
+constexpr std::uint64_t kRingAlignment = 64;
+constexpr std::uint64_t kFirmware = 1ull << 32;
+
+}  // namespace
+
+struct CommandUnit::Handler {
+  abi::CommandOpcode opcode;
+  std::size_t input;
+  std::size_t output;
+  bool needs_ready;
+  void (CommandUnit::*execute)();
+};
+
+const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
+  using U = CommandUnit;
+  constexpr auto h = sizeof(abi::CommandHeader);
+  constexpr auto r = sizeof(abi::CommandResult);
+  static constexpr Handler kHandlers[] = {
+      {abi::CommandOpcode::query_device, h, sizeof(abi::DeviceCapabilities), false, &U::query_device},
+      {abi::CommandOpcode::initialize, h, r, false, &U::initialize},
+      {abi::CommandOpcode::teardown, h, r, false, &U::tear_down},
+      {abi::CommandOpcode::map_icm, sizeof(abi::MapIcm), r, false, &U::map_icm},
+      {abi::CommandOpcode::unmap_icm, sizeof(abi::MapIcm), r, false, &U::unmap_icm},
+      {abi::CommandOpcode::query_port, h, sizeof(abi::PortAttributes), false, &U::query_port},
+      {abi::CommandOpcode::set_gid, sizeof(abi::SetGid), r, false, &U::set_gid},
+      {abi::CommandOpcode::create_eq, sizeof(abi::CreateEq), r, true, &U::create_eq},
+      {abi::CommandOpcode::destroy_eq, h, r, true, &U::destroy_eq},
+      {abi::CommandOpcode::create_cq, sizeof(abi::CreateCq), r, true, &U::create_cq},
+      {abi::CommandOpcode::destroy_cq, h, r, true, &U::destroy_cq},
+      {abi::CommandOpcode::query_cq, h, sizeof(abi::QueryCq), true, &U::query_cq},
+      {abi::CommandOpcode::create_mpt, sizeof(abi::CreateMpt), r, true, &U::create_mpt},
+      {abi::CommandOpcode::destroy_mpt, h, r, true, &U::destroy_mpt},
+      {abi::CommandOpcode::query_mpt, h, sizeof(abi::QueryMpt), true, &U::query_mpt},
+      {abi::CommandOpcode::create_qp, sizeof(abi::CreateQp), r, true, &U::create_qp},
+      {abi::CommandOpcode::destroy_qp, h, r, true, &U::destroy_qp},
+      {abi::CommandOpcode::modify_qp, sizeof(abi::ModifyQp), r, true, &U::modify_qp},
+      {abi::CommandOpcode::query_qp, h, sizeof(abi::QueryQp), true, &U::query_qp},
+  };
+  for (const auto& handler : kHandlers)
+    if (static_cast<std::uint16_t>(handler.opcode) == opcode) return &handler;
+  return nullptr;
+}
+
+void CommandUnit::input_read(std::uint64_t epoch, AccessResult result, const Payload& data) {
+  if (epoch != epoch_) return;
+  if (result != AccessResult::ok) return complete(CommandStatus::bad_mailbox);
+  const auto bytes = data.bytes();
+  current_->input.assign(bytes.begin(), bytes.end());
+  const auto header = input<abi::CommandHeader>();
+  current_->object = header.object;
+  const auto* handler = find(header.opcode);
+  if (handler == nullptr) return complete(CommandStatus::bad_opcode);
+  if (current_->input.size() < handler->input) return complete(CommandStatus::bad_input_length);
+  if (current_->entry.output_bytes < handler->output) return complete(CommandStatus::bad_output_length);
+  if (handler->needs_ready && pcie_.status() != abi::DeviceStatus::ready)
+    return refuse(CommandSyndrome::not_ready, CommandStatus::bad_state);
+  (this->*handler->execute)();
+}
+
+void CommandUnit::query_device() {
+  abi::DeviceCapabilities caps;
+  caps.features = abi::feature::kBlueFlame | abi::feature::kRc;
+  caps.firmware_version = kFirmware;
+  caps.max_mr_size = params_.max_mr_size;
+  caps.vendor_part_id = kVendorPartId;
+  caps.max_qp = params_.max_qp;
+  caps.max_qp_wr = params_.max_qp_wr;
+  caps.max_send_sge = params_.max_sge;
+  caps.max_receive_sge = params_.max_sge;
+  caps.max_cq = params_.max_cq;
+  caps.max_cqe = params_.max_cqe;
+  caps.max_mr = params_.max_mr;
+  caps.max_pd = params_.max_pd;
+  caps.max_inline = params_.max_inline;
+  caps.max_rd_atomic = params_.max_rd_atomic;
+  caps.local_ca_ack_delay = kLocalCaAckDelay;
+  caps.max_eq = params_.max_eq;
+  caps.ports = kPort;
+  caps.core_clock_khz = pcie_.core_clock_khz();
+  caps.atomic = kAtomicNone;
+  output(caps);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::initialize() {
+  if (pcie_.status() != abi::DeviceStatus::initializing)
+    return refuse(CommandSyndrome::not_ready, CommandStatus::bad_state);
+  pcie_.set_status(abi::DeviceStatus::ready);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::tear_down() {
+  teardown();
+  pcie_.set_status(abi::DeviceStatus::initializing);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::map_icm() {
+  const auto in = input<abi::MapIcm>();
+  if (in.table >= std::size(abi::kIcmEntryBytes)) return refuse(CommandSyndrome::bad_table);
+  if (in.memory % kRingAlignment != 0) return refuse(CommandSyndrome::bad_alignment);
+  const auto table = static_cast<abi::IcmTable>(std::uint32_t(in.table));
+  contexts_.map().map(table, in.first_index, in.count, in.memory) ? complete(CommandStatus::ok)
+                                                                  : refuse(CommandSyndrome::bad_range);
+}
+
+void CommandUnit::unmap_icm() {
+  const auto in = input<abi::MapIcm>();
+  if (in.table >= std::size(abi::kIcmEntryBytes)) return refuse(CommandSyndrome::bad_table);
+  const auto table = static_cast<abi::IcmTable>(std::uint32_t(in.table));
+  if (in_use(table, in.first_index, in.count)) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  contexts_.map().unmap(table, in.first_index, in.count) ? complete(CommandStatus::ok)
+                                                         : refuse(CommandSyndrome::bad_range);
+}
+
+bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const {
+  const auto hit = [&](std::uint32_t index) { return index >= first && index - first < count; };
+  switch (table) {
+    case abi::IcmTable::qpc: return std::ranges::any_of(contexts_.qps, [&](const auto& qp) { return hit(qp.first); });
+    case abi::IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
+    case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
+    case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
+  }
+  return true;
+}
+
+void CommandUnit::query_port() {
+  if (current_->object != kPort) return refuse(CommandSyndrome::number_out_of_range);
+  abi::PortAttributes port;
+  port.state = kPortActive;
+  port.max_mtu = port.active_mtu = static_cast<std::uint8_t>(params_.max_mtu);
+  port.physical_state = kLinkUp;
+  port.active_speed = static_cast<std::uint8_t>(params_.active_speed);
+  port.active_width = static_cast<std::uint8_t>(params_.active_width);
+  port.gid_table_length = static_cast<std::uint16_t>(gids_.size());
+  port.max_message = params_.max_message;
+  port.pkey_table_length = 1;
+  for (std::size_t i = 0; i < std::size(port.mac); ++i)
+    port.mac[i] = static_cast<std::uint8_t>(params_.mac >> (8 * (std::size(port.mac) - 1 - i)));
+  output(port);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::set_gid() {
+  const auto in = input<abi::SetGid>();
+  if (current_->object != kPort) return refuse(CommandSyndrome::number_out_of_range);
+  GidEntry entry{.valid = in.valid != 0};
+  std::ranges::copy(in.gid, entry.gid.begin());
+  std::ranges::copy(in.mac, entry.mac.begin());
+  gids_.set(in.index, entry) ? complete(CommandStatus::ok) : refuse(CommandSyndrome::number_out_of_range);
+}
+
+void CommandUnit::create_eq() {
+  const auto eqn = current_->object;
+  const auto eq = decode(input<abi::CreateEq>().context);
+  if (eqn >= params_.max_eq) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
+  if (contexts_.eqs.exists(eqn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  if (!contexts_.eqs.mapped(eqn)) return refuse(CommandSyndrome::no_icm);
+  if (eq.log_entries > kMaxLogQueue) return refuse(CommandSyndrome::bad_size);
+  if (eq.ring % kRingAlignment != 0) return refuse(CommandSyndrome::bad_alignment);
+  if (eq.vector >= abi::kMsixVectors) return refuse(CommandSyndrome::bad_vector);
+  contexts_.eqs.create(eqn, eq);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::destroy_eq() {
+  const auto eqn = current_->object;
+  if (!contexts_.eqs.exists(eqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+  for (const auto cqn : contexts_.cqs.indices()) {
+    const auto* cq = contexts_.cqs.find(cqn);
+    if (cq != nullptr && cq->eqn == eqn) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  }
+  contexts_.eqs.destroy(eqn);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::create_cq() {
+  const auto cqn = current_->object;
+  const auto cq = decode(input<abi::CreateCq>().context);
+  if (cqn >= params_.max_cq) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
+  if (contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  if (!contexts_.cqs.mapped(cqn)) return refuse(CommandSyndrome::no_icm);
+  if (cq.log_entries > kMaxLogQueue) return refuse(CommandSyndrome::bad_size);
+  if (cq.ring % kRingAlignment != 0 || cq.doorbell_record % sizeof(abi::CqDoorbellRecord) != 0)
+    return refuse(CommandSyndrome::bad_alignment);
+  if (cq.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
+  if (!contexts_.eqs.exists(cq.eqn)) return refuse(CommandSyndrome::no_eq);
+  contexts_.cqs.create(cqn, cq);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::destroy_cq() {
+  const auto cqn = current_->object;
+  if (!contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+  const bool used = std::ranges::any_of(contexts_.qps, [cqn](const auto& qp) {
+    return qp.second.send_cqn == cqn || qp.second.receive_cqn == cqn;
+  });
+  if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  cq_destroyed(std::uint32_t{cqn});
+  contexts_.cqs.destroy(cqn);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::query_cq() {
+  const auto cqn = current_->object;
+  contexts_.cqs.lookup(cqn, [this](CompletionQueue* cq) {
+    if (cq == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+    output(abi::QueryCq{{}, encode(*cq)});
+    complete(CommandStatus::ok);
+  });
+}
+
+void CommandUnit::create_mpt() {
+  const auto index = current_->object;
+  auto region = decode(input<abi::CreateMpt>().context);
+  region.valid = true;
+  if (index >= params_.max_mr) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
+  if (contexts_.regions.exists(index)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  if (!contexts_.regions.mapped(index)) return refuse(CommandSyndrome::no_icm);
+  if (region.key >> 8 != index) return refuse(CommandSyndrome::bad_key);
+  const auto room = [&](std::uint64_t base) { return region.length == 0 || base <= ~0ull - (region.length - 1); };
+  if (region.length > params_.max_mr_size || !room(region.start) || !room(region.bus_address))
+    return refuse(CommandSyndrome::bad_range);
+  contexts_.regions.create(index, region);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::destroy_mpt() {
+  const auto index = current_->object;
+  if (!contexts_.regions.exists(index)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+  contexts_.regions.destroy(index);
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::query_mpt() {
+  contexts_.regions.lookup(current_->object, [this](MemoryRegion* region) {
+    if (region == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+    output(abi::QueryMpt{{}, encode(*region)});
+    complete(CommandStatus::ok);
+  });
+}
+
+void CommandUnit::create_qp() {
+  const auto qpn = current_->object;
+  const auto context = input<abi::CreateQp>().context;
+  if (qpn >= params_.max_qp) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
+  if (contexts_.qps.contains(qpn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  if (!contexts_.icm().mapped(abi::IcmTable::qpc, qpn)) return refuse(CommandSyndrome::no_icm);
+  if (context.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
+  if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
+    return refuse(CommandSyndrome::no_cq);
+  contexts_.qps[qpn] = {context.uar_page, context.send_cqn, context.receive_cqn};
+  // Only the fixed part of the mailbox counts: attributes come with the transitions.
+  abi::Qpc fixed;
+  std::memcpy(static_cast<void*>(&fixed), &context, offsetof(abi::Qpc, port));
+  qp_command({0, QpCommand::Kind::create, {qpn}, fixed, 0, std::nullopt});
+}
+
+void CommandUnit::destroy_qp() { qp_command({0, QpCommand::Kind::destroy, {current_->object}, {}, 0, std::nullopt}); }
+void CommandUnit::query_qp() { qp_command({0, QpCommand::Kind::query, {current_->object}, {}, 0, std::nullopt}); }
+
+void CommandUnit::modify_qp() {
+  const auto in = input<abi::ModifyQp>();
+  std::optional<abi::QpState> current;
+  if ((in.attributes & abi::qp_attr::kCurrentState) != 0) current = static_cast<abi::QpState>(in.current_state);
+  qp_command({0, QpCommand::Kind::modify, {current_->object}, in.context, in.attributes, current});
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,115 @@
+#include "model/nic/completion.h"
+
+#include "model/abi/big_endian.h"
+
+namespace rnicsim::nic {
+namespace {
+
+std::uint32_t occupied(const CompletionQueue& queue) { return (queue.producer - queue.consumer) & kCounterMask; }
+bool full(const CompletionQueue& queue) {
+  return !queue.ignore_overrun && occupied(queue) >= 1u << queue.log_entries;
+}
+
+}  // namespace
+
+void Completion::write(CqeWrite request) {
+  const auto cqn = request.cqn.value;
+  auto* queue = contexts_.cqs.find(cqn);
+  if (queue != nullptr && !queue->dead && !waiting_.contains(cqn) && !full(*queue)) return write_entry(*queue, request);
+  const bool first = !waiting_.contains(cqn);
+  waiting_[cqn].entries.push_back(std::move(request));
+  if (first) contexts_.cqs.lookup(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
+}
+
+void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {
+  const auto found = waiting_.find(cqn);
+  if (found == waiting_.end() || found->second.refreshing) return;
+  if (queue == nullptr || queue->dead) {
+    waiting_.erase(found);
+    return;
+  }
+  auto& entries = found->second.entries;
+  while (!entries.empty()) {
+    if (full(*queue)) return refresh(cqn, *queue);
+    write_entry(*queue, entries.front());
+    entries.pop_front();
+  }
+  waiting_.erase(cqn);
+}
+
+void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
+  auto& cqe = request.cqe;
+  const auto at = queue.producer & ((1u << queue.log_entries) - 1);
+  const auto opcode = cqe.opcode_owner & 0xf0;
+  cqe.opcode_owner = static_cast<std::uint8_t>(opcode | (queue.producer >> queue.log_entries & 1));
+  cqe.timestamp = pcie_.clock();
+  const auto cqn = request.cqn.value;
+  ++counters_.cqes;
+  if (cqe.syndrome != abi::CqeSyndrome::success) ++counters_.error_cqes;
+  if (written) written({request.cqn, queue.producer, cqe});
+  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * sizeof(cqe),
+             Payload::copy_of(std::as_bytes(std::span(&cqe, 1))), nullptr, {.right_behind = request.behind_payload});
+  queue.producer = (queue.producer + 1) & kCounterMask;
+  if (request.solicited) queue.solicited = queue.producer;
+  announce(queue, cqn, request.solicited);
+}
+
+void Completion::announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited) {
+  if (queue.armed == Arm::none || (queue.armed == Arm::solicited && !solicited)) return;
+  queue.armed = Arm::none;
+  events_.write(queue.eqn, abi::EventType::completion, cqn);
+}
+
+// Full as far as we know: the driver may have consumed since.
+void Completion::refresh(std::uint32_t cqn, const CompletionQueue& queue) {
+  waiting_[cqn].refreshing = true;
+  dma_.read(queue.pasid, queue.doorbell_record, sizeof(abi::CqDoorbellRecord),
+            [this, cqn](AccessResult result, const Payload& record) { refreshed(cqn, result, record); });
+}
+
+void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload& record) {
+  const auto found = waiting_.find(cqn);
+  if (found == waiting_.end()) return;
+  found->second.refreshing = false;
+  contexts_.cqs.lookup(cqn, [this, cqn, result, &record](CompletionQueue* queue) {
+    if (queue == nullptr) return;
+    if (result == AccessResult::ok) {
+      const auto consumer = abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
+      // A consumer beyond the producer is nonsense: it would make room that is not there.
+      if (((queue->producer - consumer) & kCounterMask) <= occupied(*queue)) queue->consumer = consumer;
+    }
+    full(*queue) ? die(cqn, *queue) : drain(cqn, queue);
+  });
+}
+
+void Completion::die(std::uint32_t cqn, CompletionQueue& queue) {
+  queue.dead = true;
+  waiting_.erase(cqn);
+  ++counters_.cq_overruns;
+  events_.write(EventWriter::kAsynchronousEqn, abi::EventType::cq_error, cqn);
+  overrun(Cqn{cqn});
+}
+
+void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer) {
+  contexts_.cqs.lookup(cqn, [=, this](CompletionQueue* queue) {
+    if (queue == nullptr || queue->dead) return;
+    const auto known = occupied(*queue);
+    if (((queue->producer - consumer) & kCounterMask) <= known) queue->consumer = consumer & kCounterMask;
+    const auto ahead = [&](std::uint32_t position) { return (position - consumer) & kCounterMask; };
+    const auto behind_limit = (kCounterMask + 1) / 2;
+    const auto position = solicited_only && queue->armed != Arm::next ? queue->solicited : queue->producer;
+    if (ahead(position) != 0 && ahead(position) < behind_limit) {
+      queue->armed = Arm::none;
+      events_.write(queue->eqn, abi::EventType::completion, cqn);
+    } else if (queue->armed != Arm::next) {
+      queue->armed = solicited_only ? Arm::solicited : Arm::next;
+    }
+  });
+}
+
+void Completion::forget_qp(Qpn qpn) {
+  for (auto& [cqn, waiting] : waiting_)
+    std::erase_if(waiting.entries, [qpn](const CqeWrite& entry) { return entry.cqe.qpn == qpn.value; });
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,72 @@
+// The completion unit: CQ entries, arming, and what happens when a CQ overruns.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/context_cache.h"
+#include "model/nic/event_writer.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct CompletionCounters {
+  Counter cqes = 0;
+  Counter error_cqes = 0;
+  Counter cq_overruns = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("cqes", cqes, "entries", "completion queue entries written");
+    visit.counter("error_cqes", error_cqes, "entries", "of those, with an error status");
+    visit.counter("cq_overruns", cq_overruns, "queues", "completion queues that died of an overrun");
+  }
+};
+
+struct CqeWritten {
+  Cqn cqn;
+  std::uint32_t index;
+  abi::Cqe cqe;
+};
+
+class Completion {
+ public:
+  Completion(ContextCache& contexts, Dma& dma, EventWriter& events, PcieEndpoint& pcie)
+      : contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {}
+
+  Output<Cqn> overrun;
+  trace::Point<CqeWritten> written;       // when the entry is on its way to memory
+
+  void write(CqeWrite request);
+  void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
+  // No entry of this QP is written from now on.
+  void forget_qp(Qpn qpn);
+  void forget_cq(std::uint32_t cqn) { waiting_.erase(cqn); }
+  void reset() { waiting_.clear(); }
+
+  const CompletionCounters& counters() const { return counters_; }
+
+ private:
+  struct Waiting {
+    std::deque<CqeWrite> entries;         // in order, behind a fill or a look at the consumer
+    bool refreshing = false;
+  };
+
+  void drain(std::uint32_t cqn, CompletionQueue* queue);
+  void write_entry(CompletionQueue& queue, CqeWrite& request);
+  void announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited);
+  void refresh(std::uint32_t cqn, const CompletionQueue& queue);
+  void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
+  void die(std::uint32_t cqn, CompletionQueue& queue);
+
+  ContextCache& contexts_;
+  Dma& dma_;
+  EventWriter& events_;
+  PcieEndpoint& pcie_;
+  std::map<std::uint32_t, Waiting> waiting_;
+  CompletionCounters counters_;
+};
+
+}  // namespace rnicsim::nic

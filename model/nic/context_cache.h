@@ -1,0 +1,163 @@
+// Contexts on the device, over those in ICM. A resident context is the decoded object; a fill reads ICM by DMA and
+// decodes, a write-back encodes and writes. The cache has room for everything for now: only evict() makes a miss.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "model/base/stats.h"
+#include "model/nic/contexts.h"
+#include "model/nic/dma.h"
+#include "model/nic/icm_map.h"
+
+namespace rnicsim::nic {
+
+struct ContextCounters {
+  Counter fills = 0;
+  Counter write_backs = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("fills", fills, "contexts", "contexts read from ICM");
+    visit.counter("write_backs", write_backs, "contexts", "contexts written to ICM");
+  }
+};
+
+// A context as bytes in ICM.
+class IcmAccess {
+ public:
+  IcmAccess(IcmMap& map, Dma& dma, ContextCounters& counters) : map_(map), dma_(dma), counters_(counters) {}
+
+  bool mapped(abi::IcmTable table, std::uint32_t index) const { return map_.address(table, index).has_value(); }
+
+  template <class Context>
+  void write(abi::IcmTable table, std::uint32_t index, const Context& context) {
+    const auto address = map_.address(table, index);
+    if (!address) return;
+    ++counters_.write_backs;
+    dma_.write(kKernelPasid, *address, Payload::copy_of(std::as_bytes(std::span(&context, 1))), nullptr);
+  }
+  template <class Context>
+  void read(abi::IcmTable table, std::uint32_t index, std::function<void(std::optional<Context>)> done) {
+    const auto address = map_.address(table, index);
+    if (!address) return done(std::nullopt);
+    ++counters_.fills;
+    dma_.read(kKernelPasid, *address, sizeof(Context), [done = std::move(done)](AccessResult result, Payload bytes) {
+      if (result != AccessResult::ok) return done(std::nullopt);
+      Context context;
+      std::memcpy(static_cast<void*>(&context), bytes.bytes().data(), sizeof(context));
+      done(context);
+    });
+  }
+
+ private:
+  IcmMap& map_;
+  Dma& dma_;
+  ContextCounters& counters_;
+};
+
+template <class Context, class Object, abi::IcmTable table>
+class ContextTable {
+ public:
+  using Found = std::function<void(Object*)>;
+
+  explicit ContextTable(IcmAccess& icm) : icm_(icm) {}
+
+  bool exists(std::uint32_t index) const { return slots_.contains(index); }
+  bool mapped(std::uint32_t index) const { return icm_.mapped(table, index); }
+
+  // Resident, or nullptr.
+  Object* find(std::uint32_t index) {
+    const auto slot = slots_.find(index);
+    return slot == slots_.end() || !slot->second.object ? nullptr : &*slot->second.object;
+  }
+
+  // Calls back at once when resident or not existing, else after the fill. The pointer is good during the call only.
+  void lookup(std::uint32_t index, Found found) {
+    const auto slot = slots_.find(index);
+    if (slot == slots_.end()) return found(nullptr);
+    if (slot->second.object) return found(&*slot->second.object);
+    slot->second.waiting.push_back(std::move(found));
+    if (slot->second.waiting.size() == 1)
+      icm_.template read<Context>(table, index, [this, index](std::optional<Context> context) { filled(index, context); });
+  }
+
+  void create(std::uint32_t index, const Object& object) {
+    slots_[index].object = object;
+    icm_.write(table, index, encode(object));
+  }
+  void write_back(std::uint32_t index) {
+    if (auto* object = find(index)) icm_.write(table, index, encode(*object));
+  }
+  void evict(std::uint32_t index) {
+    write_back(index);
+    if (const auto slot = slots_.find(index); slot != slots_.end()) slot->second.object.reset();
+  }
+  void destroy(std::uint32_t index) {
+    const auto slot = slots_.find(index);
+    if (slot == slots_.end()) return;
+    auto waiting = std::move(slot->second.waiting);
+    slots_.erase(slot);
+    icm_.write(table, index, Context{});
+    for (auto& found : waiting) found(nullptr);
+  }
+  std::vector<std::uint32_t> indices() const {
+    std::vector<std::uint32_t> all;
+    for (const auto& [index, slot] : slots_) all.push_back(index);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  void clear() { slots_.clear(); }
+
+ private:
+  struct Slot {
+    std::optional<Object> object;
+    std::vector<Found> waiting;
+  };
+
+  void filled(std::uint32_t index, const std::optional<Context>& context) {
+    const auto slot = slots_.find(index);
+    if (slot == slots_.end()) return;
+    if (context) slot->second.object = decode(*context);
+    auto waiting = std::move(slot->second.waiting);
+    slot->second.waiting.clear();
+    for (auto& found : waiting) found(find(index));
+  }
+
+  IcmAccess& icm_;
+  std::unordered_map<std::uint32_t, Slot> slots_;  // never iterated in an order that shows
+};
+
+// A QP's context belongs to the engine while it runs; this is what the rest of the device knows of it.
+struct QpEntry {
+  std::uint16_t uar_page = 0;
+  std::uint32_t send_cqn = 0;
+  std::uint32_t receive_cqn = 0;
+};
+
+class ContextCache {
+ public:
+  explicit ContextCache(Dma& dma) : icm_(map_, dma, counters_) {}
+
+  IcmMap& map() { return map_; }
+  IcmAccess& icm() { return icm_; }
+  const ContextCounters& counters() const { return counters_; }
+  void clear();
+
+ private:
+  IcmMap map_;
+  ContextCounters counters_;
+  IcmAccess icm_;
+
+ public:
+  ContextTable<abi::Cqc, CompletionQueue, abi::IcmTable::cqc> cqs{icm_};
+  ContextTable<abi::Eqc, EventQueueContext, abi::IcmTable::eqc> eqs{icm_};
+  ContextTable<abi::Mpt, MemoryRegion, abi::IcmTable::mpt> regions{icm_};
+  std::unordered_map<std::uint32_t, QpEntry> qps;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,76 @@
+#include "model/nic/contexts.h"
+
+namespace rnicsim::nic {
+
+CompletionQueue decode(const abi::Cqc& context) {
+  CompletionQueue queue;
+  queue.log_entries = context.log_entries;
+  queue.ignore_overrun = (context.flags & abi::Cqc::kIgnoreOverrun) != 0;
+  queue.uar_page = context.uar_page;
+  queue.pasid = context.pasid;
+  queue.ring = context.ring;
+  queue.doorbell_record = context.doorbell_record;
+  queue.eqn = context.eqn;
+  queue.producer = context.producer & kCounterMask;
+  // What else the device knows is read again from the doorbell record when it matters.
+  queue.consumer = queue.solicited = queue.producer;
+  queue.armed = static_cast<Arm>(context.armed & 3);
+  return queue;
+}
+
+EventQueueContext decode(const abi::Eqc& context) {
+  EventQueueContext queue;
+  queue.log_entries = context.log_entries;
+  queue.vector = context.msix_vector;
+  queue.pasid = context.pasid;
+  queue.ring = context.ring;
+  queue.producer = context.producer & kCounterMask;
+  queue.consumer = context.consumer & kCounterMask;
+  return queue;
+}
+
+MemoryRegion decode(const abi::Mpt& context) {
+  return {.valid = context.valid == 1u, .key = context.key, .pd = context.pd, .pasid = context.pasid,
+          .access = context.access_flags, .start = context.start, .length = context.length,
+          .bus_address = context.bus_address};
+}
+
+abi::Cqc encode(const CompletionQueue& queue) {
+  abi::Cqc context;
+  context.log_entries = queue.log_entries;
+  context.flags = queue.ignore_overrun ? abi::Cqc::kIgnoreOverrun : 0;
+  context.uar_page = queue.uar_page;
+  context.pasid = queue.pasid;
+  context.ring = queue.ring;
+  context.doorbell_record = queue.doorbell_record;
+  context.eqn = queue.eqn;
+  context.producer = queue.producer;
+  context.armed = static_cast<std::uint32_t>(queue.armed);
+  return context;
+}
+
+abi::Eqc encode(const EventQueueContext& queue) {
+  abi::Eqc context;
+  context.log_entries = queue.log_entries;
+  context.msix_vector = queue.vector;
+  context.pasid = queue.pasid;
+  context.ring = queue.ring;
+  context.producer = queue.producer;
+  context.consumer = queue.consumer;
+  return context;
+}
+
+abi::Mpt encode(const MemoryRegion& region) {
+  abi::Mpt context;
+  context.key = region.key;
+  context.pd = region.pd;
+  context.pasid = region.pasid;
+  context.access_flags = region.access;
+  context.start = region.start;
+  context.length = region.length;
+  context.bus_address = region.bus_address;
+  context.valid = region.valid ? 1u : 0u;
+  return context;
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,59 @@
+// Resident contexts, decoded: completion and event queues and memory regions. The one place where their ICM layout is
+// read and written.
+#pragma once
+
+#include <cstdint>
+
+#include "model/abi/context.h"
+#include "model/base/pcie.h"
+
+namespace rnicsim::nic {
+
+inline constexpr std::uint32_t kCounterMask = 0xffffff;  // producer and consumer indices of CQs and EQs
+
+enum class Arm : std::uint8_t { none = 0, next = 1, solicited = 2 };
+
+struct CompletionQueue {
+  std::uint8_t log_entries = 0;
+  bool ignore_overrun = false;
+  std::uint16_t uar_page = 0;
+  Pasid pasid = 0;
+  std::uint64_t ring = 0;
+  std::uint64_t doorbell_record = 0;
+  std::uint32_t eqn = 0;
+  std::uint32_t producer = 0;            // modulo 2^24, as all below
+  std::uint32_t consumer = 0;            // the last known
+  std::uint32_t solicited = 0;           // one past the last solicited CQE
+  Arm armed = Arm::none;
+  bool dead = false;
+};
+
+struct EventQueueContext {
+  std::uint8_t log_entries = 0;
+  std::uint16_t vector = 0;
+  Pasid pasid = 0;
+  std::uint64_t ring = 0;
+  std::uint32_t producer = 0;
+  std::uint32_t consumer = 0;
+  bool armed = true;
+};
+
+struct MemoryRegion {
+  bool valid = false;
+  std::uint32_t key = 0;
+  std::uint32_t pd = 0;
+  Pasid pasid = 0;
+  std::uint32_t access = 0;
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;
+  std::uint64_t bus_address = 0;
+};
+
+CompletionQueue decode(const abi::Cqc& context);
+EventQueueContext decode(const abi::Eqc& context);
+MemoryRegion decode(const abi::Mpt& context);
+abi::Cqc encode(const CompletionQueue& queue);
+abi::Eqc encode(const EventQueueContext& queue);
+abi::Mpt encode(const MemoryRegion& region);
+
+}  // namespace rnicsim::nic

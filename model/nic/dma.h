@@ -1,0 +1,107 @@
+// The DMA unit: every access of the device to host memory, with PCIe's time. Reads sample memory when they complete,
+// writes land when they arrive. Each direction is one FIFO: a bandwidth service, then a latency.
+//
+// Accesses to adjoining addresses that are under way together are made in one call to the host (up to `burst`): a call
+// into an attached process is dear. A read is then sampled up to a burst early, but never before it was issued.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/params.h"
+#include "model/base/payload.h"
+#include "model/base/pcie.h"
+#include "model/base/stats.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct DmaParams {
+  Duration read_latency = 400_ns;
+  Duration read_internal = 60_ns;
+  Duration write_latency = 150_ns;
+  BitRate rate{122'200'000'000};
+  ByteCount max_payload{256};
+  ByteCount request_header{24};
+  ByteCount completion_header{20};
+  ByteCount burst = 64_KiB;
+
+  void describe(ParamVisitor& visit);
+};
+
+struct DmaCounters {
+  Counter reads = 0;
+  Counter read_bytes = 0;
+  Counter writes = 0;
+  Counter write_bytes = 0;
+  Counter errors = 0;
+
+  void describe(CounterVisitor& visit) const;
+};
+
+class Dma : public sc_core::sc_module {
+ public:
+  using ReadDone = std::function<void(AccessResult, Payload)>;
+  using WriteDone = std::function<void(AccessResult)>;
+  struct Placement {
+    bool more = false;          // may land together with the next write, at that one's time
+    bool right_behind = false;  // follows a write that has just landed: no latency of its own
+  };
+
+  Dma(sc_core::sc_module_name name, const DmaParams& params);
+
+  // Bound to the endpoint.
+  std::function<bool(tlm::tlm_command, Pasid, std::uint64_t, std::span<std::byte>)> transfer;
+
+  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, ReadDone done);
+  void write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done) {
+    write(pasid, address, std::move(data), std::move(done), Placement{});
+  }
+  void write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done, Placement placement);
+  void reset();
+
+  const DmaCounters& counters() const { return counters_; }
+
+ private:
+  struct Access {
+    Pasid pasid;
+    std::uint64_t address;
+    Payload data;
+    ReadDone read_done;
+    WriteDone write_done;
+    AccessResult result = AccessResult::ok;
+    bool sampled = false;
+    bool more = false;
+  };
+  enum class Due : std::uint8_t { read, write, lone_write };
+
+  void complete_due();
+  void complete_read();
+  void sample_burst();
+  void sample(Access& access);
+  void land_next();
+  void land_burst();
+  bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
+  void land(Access& access);
+  Duration service(std::uint64_t bytes, ByteCount header) const;
+
+  const DmaParams params_;
+  EventQueue<Due> queue_{"queue"};
+  std::deque<Access> reads_;
+  std::deque<Access> writes_;
+  std::deque<Access> lone_writes_;
+  std::vector<Access> burst_;             // arrived, waiting to land with the next
+  std::uint64_t burst_bytes_ = 0;
+  std::vector<std::byte> scratch_;
+  Duration read_free_;
+  Duration write_free_;
+  Duration lone_free_;
+  DmaCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,74 @@
+// Decodes what processes write to their UAR pages, and refuses what is not theirs.
+#pragma once
+
+#include <cstdint>
+
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/context_cache.h"
+#include "model/nic/pcie_endpoint.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct DoorbellCounters {
+  Counter send_doorbells = 0;
+  Counter blueflame_doorbells = 0;
+  Counter cq_arms = 0;
+  Counter eq_doorbells = 0;
+  Counter doorbell_wrong_page = 0;
+  Counter doorbell_malformed = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("send_doorbells", send_doorbells, "writes", "send doorbells without a WQE");
+    visit.counter("blueflame_doorbells", blueflame_doorbells, "writes", "send doorbells that carried the WQE");
+    visit.counter("cq_arms", cq_arms, "writes", "completion queues armed");
+    visit.counter("eq_doorbells", eq_doorbells, "writes", "event queues consumed and armed");
+    visit.counter("doorbell_wrong_page", doorbell_wrong_page, "writes", "dropped: the QP or CQ is not of that UAR page");
+    visit.counter("doorbell_malformed", doorbell_malformed, "writes", "dropped: no doorbell at that offset or of that size");
+  }
+};
+
+struct DoorbellRung {
+  std::uint32_t page;
+  Qpn qpn;
+  std::uint16_t producer;
+  std::uint32_t wqe_bytes;               // 0: the WQE must be fetched
+};
+
+struct CqArmed {
+  std::uint32_t cqn;
+  bool solicited_only;
+  std::uint32_t consumer;
+};
+struct EqConsumed {
+  std::uint32_t eqn;
+  std::uint32_t consumer;
+};
+
+class Doorbell {
+ public:
+  explicit Doorbell(ContextCache& contexts) : contexts_(contexts) {}
+
+  Output<SendDoorbell> send;
+  Output<CqArmed> cq_armed;
+  Output<EqConsumed> eq_consumed;
+  trace::Point<DoorbellRung> rung;
+
+  void write(const UarWrite& write);
+
+  const DoorbellCounters& counters() const { return counters_; }
+
+ private:
+  void write_send(const UarWrite& write);
+  void write_blueflame(const UarWrite& write);
+  void write_cq_arm(const UarWrite& write);
+  void write_eq(const UarWrite& write);
+  void ring(std::uint32_t page, SendDoorbell doorbell);
+
+  ContextCache& contexts_;
+  DoorbellCounters counters_;
+};
+
+}  // namespace rnicsim::nic

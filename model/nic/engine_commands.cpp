@@ -1,0 +1,118 @@
+// Commands on queue pairs: creation, the state machine, queries.
+#include "model/nic/model_engine.h"
+
+namespace rnicsim::nic {
+
+using roce::QpState;
+
+void ModelEngine::execute(const QpCommand& command) {
+  using Kind = QpCommand::Kind;
+  if (command.kind == Kind::create) {
+    const auto syndrome = create(command);
+    const auto status = syndrome == QpSyndrome::none        ? abi::CommandStatus::ok
+                        : syndrome == QpSyndrome::transport ? abi::CommandStatus::not_supported
+                                                            : abi::CommandStatus::bad_parameter;
+    return finish(command, status, syndrome, command.context);
+  }
+  auto* qp = find(command.qpn);
+  if (qp == nullptr) return finish(command, abi::CommandStatus::bad_resource, QpSyndrome::none, {});
+  if (command.kind == Kind::query) return finish(command, abi::CommandStatus::ok, QpSyndrome::none, snapshot(*qp));
+  if (command.kind == Kind::modify) {
+    const auto syndrome = modify(*qp, command);
+    const bool ok = syndrome == QpSyndrome::none;
+    const auto context = snapshot(*find(command.qpn));  // reset makes it a new object
+    if (ok) out_.context_write_back({command.qpn, context});
+    return finish(command, ok ? abi::CommandStatus::ok : abi::CommandStatus::bad_parameter, syndrome, context);
+  }
+  rebirth(*qp);
+  qps_.erase(command.qpn.value);
+  out_.context_write_back({command.qpn, {}});
+  finish(command, abi::CommandStatus::ok, QpSyndrome::none, {});
+}
+
+void ModelEngine::finish(const QpCommand& command, abi::CommandStatus status, QpSyndrome syndrome,
+                         const abi::Qpc& context) {
+  out_.command_done({command.tag, static_cast<std::uint8_t>(status), static_cast<std::uint32_t>(syndrome), context});
+}
+
+QpSyndrome ModelEngine::create(const QpCommand& command) {
+  const auto syndrome = check_fixed(command.context);
+  if (syndrome != QpSyndrome::none) return syndrome;
+  auto qp = std::make_unique<Qp>(command.qpn, ++births_);
+  qp->context = command.context;
+  qp->context.state = abi::QpState::reset;
+  out_.context_write_back({command.qpn, qp->context});
+  qps_[command.qpn.value] = std::move(qp);
+  return QpSyndrome::none;
+}
+
+QpSyndrome ModelEngine::modify(Qp& qp, const QpCommand& command) {
+  using namespace abi::qp_attr;
+  const auto mask = command.attributes;
+  const auto from = qp.state;
+  const auto to = mask & kState ? static_cast<QpState>(command.context.state) : from;
+  if ((mask & kCurrentState) && command.current != static_cast<abi::QpState>(from)) return QpSyndrome::current_state;
+  switch (roce::check_transition(transport_of(qp.context), from, to, mask)) {
+    case roce::Transition::not_allowed: return QpSyndrome::transition;
+    case roce::Transition::missing_attribute: return QpSyndrome::missing_attribute;
+    case roce::Transition::extra_attribute: return QpSyndrome::extra_attribute;
+    case roce::Transition::ok: break;
+  }
+  const bool draining = from == QpState::sqd && !qp.requester.drained();
+  if (draining && to != QpState::error && to != QpState::reset && to != QpState::sqd) return QpSyndrome::draining;
+  if (const auto bad = check_values(command.context, mask, limits_); bad != QpSyndrome::none) return bad;
+  merge(qp.context, command.context, mask);
+  enter(qp, from, to);
+  return QpSyndrome::none;
+}
+
+void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
+  const auto responder = responder_attributes(qp.context, limits_);
+  if (to == QpState::reset) return rebirth(qp);
+  if (to == QpState::error) return fail(qp);
+  if (to == QpState::init) return set_state(qp, to);
+  if (to == QpState::rtr) {
+    qp.responder.start(responder, roce::Psn(qp.context.receive_psn));
+    return set_state(qp, to);
+  }
+  if (from == QpState::rtr) qp.window.start(send_attributes(qp.context), roce::Psn(qp.context.send_psn));
+  qp.window.attributes = send_attributes(qp.context);
+  qp.responder.update(responder);
+  qp.requester.stop_starting(to == QpState::sqd);
+  set_state(qp, to);
+  if (to == QpState::sqd && from != QpState::sqd) {
+    qp.drain_announced = false;
+    announce_drained(qp);
+  }
+  fetch_sends(qp);
+}
+
+// Everything on its way for this QP is void: answers to its tags find another epoch.
+void ModelEngine::rebirth(Qp& qp) {
+  drop_lane_from(qp.requests, 0);
+  drop_lane_from(qp.answers, 0);
+  out_.timer({qp.qpn, Timer::ack, {}, true});
+  out_.timer({qp.qpn, Timer::rnr, {}, true});
+  set_state(qp, QpState::reset);
+  auto next = std::make_unique<Qp>(qp.qpn, ++births_);
+  next->context = qp.context;
+  qps_[qp.qpn.value] = std::move(next);
+}
+
+abi::Qpc ModelEngine::snapshot(const Qp& qp) const {
+  auto context = qp.context;
+  context.state = static_cast<abi::QpState>(qp.state);
+  context.send_consumer = qp.send_retired;
+  context.send_next = qp.send_parsed;
+  context.receive_consumer = static_cast<std::uint16_t>(qp.receive_fetched - qp.receives.size());
+  context.next_send_psn = qp.window.sent_psn().value();
+  context.oldest_unacked_psn = qp.window.oldest_psn().value();
+  context.expected_psn = qp.responder.expected_psn().value();
+  context.msn = qp.responder.msn();
+  context.retries_left = qp.window.retries_left;
+  context.rnr_retries_left = qp.window.rnr_retries_left;
+  context.draining = qp.state == QpState::sqd && !qp.requester.drained();
+  return context;
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,220 @@
+// The requester's side of the model engine: send WQEs, request packets, responses, send completions.
+#include <algorithm>
+
+#include "model/nic/model_engine.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint16_t kFetchBlocks = 16;
+constexpr std::size_t kMessagesAhead = 32;  // WQEs parsed and not sent from
+constexpr std::size_t kPacketsAhead = 32;   // packets of a QP that wait for their payload
+
+roce::Status local_status(AccessResult result) {
+  return result == AccessResult::ok ? roce::Status::success : roce::Status::local_protection_error;
+}
+
+}  // namespace
+
+void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
+  auto* qp = find(doorbell.qpn);
+  if (qp == nullptr || !qp->has_send() || qp->state == roce::QpState::reset) return;
+  const auto ring = 1u << qp->context.log_send_blocks;
+  const auto added = static_cast<std::uint16_t>(doorbell.producer - qp->send_fetched);
+  if (added > ring) return void(++counters_.doorbell_invalid);
+  qp->send_producer = doorbell.producer;
+  const auto carried = (doorbell.wqe.size() + abi::kSendBlock - 1) / abi::kSendBlock;
+  // The WQE that came along is the next one only when nothing before it is still to be fetched.
+  const bool next = carried != 0 && carried == added && qp->send_fetched == qp->send_parsed && qp->sends();
+  if (next && qp->window.messages.size() - qp->window.cursor < kMessagesAhead) {
+    qp->send_fetched = doorbell.producer;
+    qp->send_bytes = doorbell.wqe;
+    parse_sends(*qp);
+  }
+  if (qp->state == roce::QpState::error && qp->has_receive()) {
+    qp->receive_flushing = true;
+    flush_receives(*qp);
+  }
+  fetch_sends(*qp);
+  schedule(*qp);
+}
+
+void ModelEngine::fetch_sends(Qp& qp) {
+  const bool wanted = qp.state == roce::QpState::error || qp.sends();
+  if (!wanted || qp.send_fetching || qp.send_fetched == qp.send_producer) return;
+  if (qp.window.messages.size() - qp.window.cursor >= kMessagesAhead) return;
+  const auto ring = 1u << qp.context.log_send_blocks;
+  const auto at = qp.send_fetched & (ring - 1);
+  const auto left = static_cast<std::uint16_t>(qp.send_producer - qp.send_fetched);
+  const auto blocks = std::min({std::uint32_t{left}, std::uint32_t{kFetchBlocks}, ring - at});
+  qp.send_fetching = true;
+  qp.send_fetched = static_cast<std::uint16_t>(qp.send_fetched + blocks);
+  out_.wqe_fetch({issue(qp, Purpose::send_wqes), qp.qpn, QueueKind::send, qp.context.pasid,
+                  qp.context.send_ring + std::uint64_t{at} * abi::kSendBlock, blocks * abi::kSendBlock});
+}
+
+void ModelEngine::sends_fetched(Qp& qp, const WqeBytes& wqe) {
+  qp.send_fetching = false;
+  if (!wqe.ok) {
+    // The ring is gone: nothing of it can complete, not even in error.
+    qp.send_parsed = qp.send_producer = qp.send_fetched;
+    qp.send_bytes.clear();
+    if (qp.state == roce::QpState::error) return;
+    out_.event({abi::EventType::qp_fatal, qp.qpn.value});
+    return fail(qp);
+  }
+  qp.send_bytes.insert(qp.send_bytes.end(), wqe.bytes.begin(), wqe.bytes.end());
+  parse_sends(qp);
+  fetch_sends(qp);
+}
+
+void ModelEngine::parse_sends(Qp& qp) {
+  std::size_t at = 0;
+  while (qp.send_bytes.size() - at >= abi::kSendBlock ||
+         (at == 0 && qp.send_bytes.size() >= sizeof(abi::ControlSegment))) {
+    const auto rest = std::span<const std::byte>(qp.send_bytes).subspan(at);
+    const auto posted = static_cast<std::uint16_t>(qp.send_producer - qp.send_parsed);
+    // Without a sound length the next WQE can't be found: this one stands for all that were posted.
+    const auto blocks = std::min(wqe_blocks(rest).value_or(posted), posted);
+    if (blocks == 0) break;
+    const std::size_t bytes = std::size_t{blocks} * abi::kSendBlock;
+    const bool whole = rest.size() >= bytes || qp.send_fetched == qp.send_producer;
+    if (!whole) break;
+    const auto taken = std::min(bytes, rest.size());
+    auto wqe = parse_send_wqe(rest.first(taken), qp.qpn, qp.send_parsed, limits_.max_message);
+    wqe.blocks = blocks;
+    if (!wqe_blocks(rest)) wqe.request.refused = roce::Status::local_qp_operation_error;
+    qp.send_parsed = static_cast<std::uint16_t>(qp.send_parsed + blocks);
+    at += taken;
+    post(qp, std::move(wqe));
+  }
+  qp.send_bytes.erase(qp.send_bytes.begin(), qp.send_bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  retire(qp, false);
+}
+
+void ModelEngine::post(Qp& qp, SendWqe wqe) {
+  wqe.request.id = qp.next_message++;
+  qp.window.post(wqe.request);
+  qp.send_wqes.push_back(std::move(wqe));
+  if (qp.state == roce::QpState::error) flush_sends(qp);
+}
+
+bool ModelEngine::request_waits(const Qp& qp) const {
+  return qp.sends() && qp.requests.entries.size() < kPacketsAhead && qp.requester.can_send();
+}
+
+void ModelEngine::send_request(Qp& qp) {
+  auto packet = qp.requester.next_packet();
+  if (!packet) return;
+  --credits_;
+  packet->headers.bth.pkey = roce::Bth::kDefaultPkey;
+  auto& entry = qp.requests.entries.emplace_back();
+  entry.sequence = qp.requests.next_sequence++;
+  entry.headers = packet->headers;
+  entry.message = packet->message;
+  const auto* wqe = qp.wqe_of(packet->message);
+  if (packet->payload == 0 || wqe == nullptr) {
+    entry.ready = true;
+  } else if (wqe->inline_data) {
+    entry.payload = wqe->inline_data->slice(packet->offset, packet->payload);
+    entry.ready = true;
+  } else {
+    out_.gather({issue(qp, Purpose::request_gather, entry.sequence), qp.qpn, qp.context.pd, 0, false,
+                 slice(wqe->regions, packet->offset, packet->payload)});
+  }
+  emit_ready(qp, qp.requests);
+  keep_ack_timer(qp, false);
+  fetch_sends(qp);
+}
+
+void ModelEngine::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
+  auto* entry = qp.requests.find(sequence);
+  if (entry == nullptr) return;
+  if (done.result == AccessResult::ok) {
+    entry->payload = std::move(done.payload);
+    entry->ready = true;
+    return emit_ready(qp, qp.requests);
+  }
+  qp.requester.fail(entry->message, local_status(done.result));
+  drop_lane_from(qp.requests, sequence);
+  retire(qp, false);
+}
+
+void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
+  using Kind = roce::ResponseOutcome::Kind;
+  const auto outcome = qp.completer.receive(packet.headers, packet.payload.size());
+  if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
+  if (outcome.rewound) drop_requests(qp);
+  if (outcome.kind == Kind::rnr) {
+    ++counters_.rnr_nak_retry_err;
+    out_.timer({qp.qpn, Timer::rnr, rnr_delay(outcome.rnr_timer)});
+  }
+  if (outcome.placement) {
+    const auto& placement = *outcome.placement;
+    const auto* wqe = qp.wqe_of(placement.message);
+    out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, abi::access::kLocalWrite,
+                  false, slice(wqe->regions, placement.offset, packet.payload.size()), packet.payload,
+                  !roce::info(packet.headers.bth.opcode).ends()});
+  }
+  retire(qp, false);
+  keep_ack_timer(qp, outcome.kind == Kind::progress || outcome.rewound);
+}
+
+void ModelEngine::read_placed(Qp& qp, std::uint64_t message, AccessResult result) {
+  qp.completer.placed(message, local_status(result));
+  retire(qp, true);
+}
+
+void ModelEngine::retire(Qp& qp, bool behind_payload) {
+  if (!qp.sends()) return;
+  while (const auto completion = qp.completer.take_completion()) {
+    complete_send(qp, *completion, behind_payload);
+    behind_payload = false;
+    if (completion->status != roce::Status::success) return fail(qp);
+  }
+  announce_drained(qp);
+  keep_ack_timer(qp, false);
+  fetch_sends(qp);
+}
+
+void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload) {
+  const auto wqe = std::move(qp.send_wqes.front());
+  qp.send_wqes.pop_front();
+  qp.send_retired = static_cast<std::uint16_t>(wqe.index + wqe.blocks);
+  const bool error = completion.status != roce::Status::success;
+  if (error) ++counters_.req_cqe_error;
+  if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
+  if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
+  if (!error && !completion.request.signaled) return;
+  CqeWrite write{.cqn = {qp.context.send_cqn}, .cqe = {}, .solicited = error, .behind_payload = behind_payload};
+  write.cqe.byte_count = completion.request.length;
+  write.cqe.qpn = qp.qpn.value;
+  write.cqe.wqe_counter = wqe.index;
+  write.cqe.send_opcode = wqe.opcode;
+  write.cqe.syndrome = static_cast<abi::CqeSyndrome>(completion.status);
+  const auto opcode = error ? abi::CqeOpcode::requester_error : abi::CqeOpcode::requester;
+  write.cqe.opcode_owner = static_cast<std::uint8_t>(static_cast<unsigned>(opcode) << 4);
+  out_.cqe(std::move(write));
+}
+
+void ModelEngine::drop_requests(Qp& qp) { drop_lane_from(qp.requests, 0); }
+
+void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
+  if (qp.context.timeout == 0) return;
+  const bool wanted = qp.sends() && !qp.window.rnr_waiting && qp.requester.awaits_answer();
+  if (!wanted) {
+    if (std::exchange(qp.ack_timer, false)) out_.timer({qp.qpn, Timer::ack, {}, true});
+    return;
+  }
+  if (qp.ack_timer && !restart) return;
+  qp.ack_timer = true;
+  out_.timer({qp.qpn, Timer::ack, ack_timeout(qp.context.timeout)});
+}
+
+void ModelEngine::announce_drained(Qp& qp) {
+  if (qp.state != roce::QpState::sqd || qp.drain_announced || !qp.requester.drained()) return;
+  qp.drain_announced = true;
+  if (qp.context.sqd_notify != 0) out_.event({abi::EventType::send_queue_drained, qp.qpn.value});
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,95 @@
+#include "model/nic/gather_scatter.h"
+
+#include <algorithm>
+
+namespace rnicsim::nic {
+
+struct GatherScatter::Job {
+  Tag tag;
+  bool is_gather;
+  AccessRequest access;
+  std::vector<Region> regions;
+  Payload payload;
+  bool more = false;
+  std::vector<Translated> places{};
+  std::size_t awaited = 0;
+  AccessResult result = AccessResult::ok;
+};
+
+void GatherScatter::gather(Gather request) {
+  translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = true, .access = {request.pd, request.access},
+                                      .regions = std::move(request.regions), .payload = {}}));
+}
+
+void GatherScatter::scatter(Scatter request) {
+  translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = false, .access = {request.pd, request.access},
+                                      .regions = std::move(request.regions), .payload = std::move(request.payload),
+                                      .more = request.more}));
+}
+
+void GatherScatter::check(AccessCheck request) {
+  translation_.translate({request.pd, request.access}, request.region,
+                         [this, tag = request.tag](const Translated& place) { checked({tag, place.result, {}}); });
+}
+
+void GatherScatter::translate(const JobPtr& job) {
+  std::erase_if(job->regions, [](const Region& region) { return region.length == 0; });
+  job->places.resize(job->regions.size());
+  job->awaited = job->regions.size() + 1;
+  const auto answer = [this, job](AccessResult result) {
+    if (job->result == AccessResult::ok) job->result = result;
+    if (--job->awaited != 0) return;
+    job->is_gather ? read(job) : write(job);
+  };
+  for (std::size_t i = 0; i < job->regions.size(); ++i)
+    translation_.translate(job->access, job->regions[i], [job, i, answer](const Translated& place) {
+      job->places[i] = place;
+      answer(place.result);
+    });
+  answer(AccessResult::ok);
+}
+
+void GatherScatter::read(const JobPtr& job) {
+  if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
+  // One region, the usual case, keeps the buffer that the DMA read into.
+  if (job->regions.size() == 1) {
+    dma_.read(job->places[0].pasid, job->places[0].address, job->regions[0].length,
+              [this, tag = job->tag](AccessResult result, Payload bytes) { gathered({tag, result, std::move(bytes)}); });
+    return;
+  }
+  std::uint32_t total = 0;
+  for (const auto& region : job->regions) total += region.length;
+  job->payload = Payload(total);
+  job->awaited = job->regions.size();
+  std::uint32_t offset = 0;
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    dma_.read(job->places[i].pasid, job->places[i].address, job->regions[i].length,
+              [this, job, offset](AccessResult result, Payload bytes) {
+                std::ranges::copy(bytes.bytes(), job->payload.writable().begin() + offset);
+                part_done(job, result);
+              });
+    offset += job->regions[i].length;
+  }
+}
+
+void GatherScatter::write(const JobPtr& job) {
+  if (job->result != AccessResult::ok || job->regions.empty()) return scattered({job->tag, job->result, {}});
+  job->awaited = job->regions.size();
+  std::uint32_t offset = 0;
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    const auto length = job->regions[i].length;
+    dma_.write(job->places[i].pasid, job->places[i].address, job->payload.slice(offset, length),
+               [this, job](AccessResult result) { part_done(job, result); }, {.more = job->more});
+    offset += length;
+  }
+}
+
+void GatherScatter::part_done(const JobPtr& job, AccessResult result) {
+  if (job->result == AccessResult::ok) job->result = result;
+  if (--job->awaited != 0) return;
+  DmaDone done{job->tag, job->result, {}};
+  if (job->is_gather) done.payload = std::move(job->payload);
+  job->is_gather ? gathered(std::move(done)) : scattered(std::move(done));
+}
+
+}  // namespace rnicsim::nic

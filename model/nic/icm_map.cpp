@@ -1,0 +1,44 @@
+#include "model/nic/icm_map.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint64_t kIndexSpace = 1u << 24;
+
+}  // namespace
+
+bool IcmMap::map(abi::IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory) {
+  const auto which = static_cast<std::size_t>(table);
+  if (which >= kTables || count == 0 || std::uint64_t{first} + count > kIndexSpace) return false;
+  auto& ranges = ranges_[which];
+  const auto next = ranges.lower_bound(first);
+  if (next != ranges.end() && next->first < first + count) return false;
+  if (next != ranges.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second.count > first) return false;
+  }
+  ranges.emplace(first, Range{count, memory});
+  return true;
+}
+
+bool IcmMap::unmap(abi::IcmTable table, std::uint32_t first, std::uint32_t count) {
+  const auto which = static_cast<std::size_t>(table);
+  if (which >= kTables) return false;
+  const auto range = ranges_[which].find(first);
+  if (range == ranges_[which].end() || range->second.count != count) return false;
+  ranges_[which].erase(range);
+  return true;
+}
+
+std::optional<std::uint64_t> IcmMap::address(abi::IcmTable table, std::uint32_t index) const {
+  const auto which = static_cast<std::size_t>(table);
+  if (which >= kTables) return std::nullopt;
+  auto range = ranges_[which].upper_bound(index);
+  if (range == ranges_[which].begin()) return std::nullopt;
+  --range;
+  const auto offset = index - range->first;
+  if (offset >= range->second.count) return std::nullopt;
+  return range->second.memory + std::uint64_t{offset} * abi::kIcmEntryBytes[which];
+}
+
+}  // namespace rnicsim::nic

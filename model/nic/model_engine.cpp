@@ -1,0 +1,263 @@
+#include "model/nic/model_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rnicsim::nic {
+
+void EngineCounters::describe(CounterVisitor& visit) const {
+  visit.counter("out_of_sequence", out_of_sequence, "packets", "requests ahead of the expected PSN");
+  visit.counter("duplicate_request", duplicate_request, "packets", "requests behind the expected PSN");
+  visit.counter("packet_seq_err", packet_seq_err, "NAKs", "sequence error NAKs received");
+  visit.counter("rnr_nak_retry_err", rnr_nak_retry_err, "NAKs", "RNR NAKs received");
+  visit.counter("out_of_buffer", out_of_buffer, "packets", "requests that found no receive WQE");
+  visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
+  visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
+  visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");
+  visit.counter("req_remote_access_errors", req_remote_access_errors, "messages", "refused by the peer: access");
+  visit.counter("req_remote_invalid_request", req_remote_invalid_request, "messages", "refused by the peer: invalid");
+  visit.counter("resp_remote_access_errors", resp_remote_access_errors, "requests", "refused here: access");
+  visit.counter("resp_invalid_request", resp_invalid_request, "requests", "refused here: invalid");
+  visit.counter("unknown_qp", unknown_qp, "packets", "dropped: no such QP");
+  visit.counter("wrong_state", wrong_state, "packets", "dropped: the QP does not receive in its state");
+  visit.counter("doorbell_invalid", doorbell_invalid, "doorbells", "ignored: more blocks than the ring has");
+}
+
+// Answers may come while a request is made: they wait until the present input is done with.
+template <class Step>
+void ModelEngine::step(Step&& action) {
+  if (busy_) {
+    inputs_.emplace_back(std::forward<Step>(action));
+    return;
+  }
+  busy_ = true;
+  action();
+  for (;;) {
+    while (!inputs_.empty()) {
+      const auto next = std::move(inputs_.front());
+      inputs_.pop_front();
+      next();
+    }
+    dispatch();
+    if (inputs_.empty()) break;
+  }
+  busy_ = false;
+}
+
+void ModelEngine::doorbell(SendDoorbell doorbell) {
+  step([this, doorbell = std::move(doorbell)] { take_doorbell(doorbell); });
+}
+
+void ModelEngine::wqe(WqeBytes wqe) {
+  step([this, wqe = std::move(wqe)] {
+    const auto [qp, purpose, argument] = redeem(wqe.tag);
+    if (qp == nullptr) return;
+    if (purpose == Purpose::send_wqes) sends_fetched(*qp, wqe);
+    if (purpose == Purpose::receive_record) receive_record(*qp, wqe);
+    if (purpose == Purpose::receive_wqes) receives_fetched(*qp, wqe);
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::gathered(DmaDone done) {
+  step([this, done = std::move(done)]() mutable {
+    const auto [qp, purpose, sequence] = redeem(done.tag);
+    if (qp == nullptr) return;
+    purpose == Purpose::request_gather ? request_gathered(*qp, sequence, done) : answer_gathered(*qp, sequence, done);
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::scattered(DmaDone done) {
+  step([this, tag = done.tag, result = done.result] {
+    const auto [qp, purpose, argument] = redeem(tag);
+    if (qp == nullptr) return;
+    if (purpose == Purpose::read_scatter) {
+      read_placed(*qp, argument, result);
+    } else {
+      for (auto& response : qp->responses)
+        if (response.sequence == argument) {
+          response.placing = false;
+          response.placed = true;
+          response.result = result;
+          break;
+        }
+      settle_responses(*qp);
+      pump_inbound(*qp);
+    }
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::checked(DmaDone done) {
+  step([this, tag = done.tag, result = done.result] {
+    const auto [qp, purpose, argument] = redeem(tag);
+    if (qp == nullptr) return;
+    qp->offer.access_granted = result == AccessResult::ok;
+    qp->inbound_waits = false;
+    pump_inbound(*qp);
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::packet(PacketIn packet) {
+  step([this, packet = std::move(packet)]() mutable {
+    auto* qp = find(packet.headers.bth.destination);
+    if (qp == nullptr) return void(++counters_.unknown_qp);
+    const auto& row = roce::info(packet.headers.bth.opcode);
+    if (row.transport != transport_of(qp->context)) return void(++counters_.wrong_state);
+    if (row.response()) {
+      qp->sends() ? take_response(*qp, packet) : void(++counters_.wrong_state);
+    } else {
+      qp->responds() ? take_request(*qp, std::move(packet)) : void(++counters_.wrong_state);
+    }
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::command(QpCommand command) {
+  step([this, command] {
+    execute(command);
+    if (auto* qp = find(command.qpn)) schedule(*qp);
+  });
+}
+
+void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
+  step([this, qpn, kind] {
+    auto* qp = find(qpn);
+    if (qp == nullptr || !qp->sends()) return;
+    if (kind == Timer::rnr) qp->requester.rnr_timeout();
+    if (kind == Timer::ack) {
+      qp->ack_timer = false;
+      ++counters_.local_ack_timeout_err;
+      if (qp->requester.ack_timeout()) drop_requests(*qp);
+      retire(*qp, false);
+      keep_ack_timer(*qp, true);
+    }
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::cq_overrun(Cqn cqn) {
+  step([this, cqn] {
+    std::vector<std::uint32_t> hit;
+    for (const auto& [number, qp] : qps_)
+      if (qp->context.send_cqn == cqn.value || qp->context.receive_cqn == cqn.value) hit.push_back(number);
+    std::ranges::sort(hit);
+    for (const auto number : hit) {
+      auto& qp = *qps_.at(number);
+      if (qp.state == roce::QpState::reset || qp.state == roce::QpState::error) continue;
+      out_.event({abi::EventType::qp_fatal, number});
+      fail(qp);
+    }
+  });
+}
+
+void ModelEngine::credit(std::uint32_t packets) {
+  step([this, packets] { credits_ += packets; });
+}
+
+void ModelEngine::reset() {
+  // Answers to tags of before, if any come, find their tickets closed.
+  for (std::uint32_t slot = 0; slot < tickets_.size(); ++slot)
+    if (std::exchange(tickets_[slot].open, false)) free_tickets_.push_back(slot);
+  qps_.clear();
+  turns_.clear();
+  inputs_.clear();
+  credits_ = 0;
+}
+
+Qp* ModelEngine::find(Qpn qpn) {
+  const auto qp = qps_.find(qpn.value);
+  return qp == qps_.end() ? nullptr : qp->second.get();
+}
+
+Tag ModelEngine::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
+  if (free_tickets_.empty()) {
+    free_tickets_.push_back(static_cast<std::uint32_t>(tickets_.size()));
+    tickets_.emplace_back();
+  }
+  const auto slot = free_tickets_.back();
+  free_tickets_.pop_back();
+  auto& ticket = tickets_[slot];
+  ticket = {purpose, qp.qpn, qp.epoch, argument, ticket.generation + 1, true};
+  return Tag{ticket.generation} << 32 | slot;
+}
+
+ModelEngine::Redeemed ModelEngine::redeem(Tag tag) {
+  const auto slot = static_cast<std::uint32_t>(tag);
+  if (slot >= tickets_.size() || !tickets_[slot].open || tickets_[slot].generation != tag >> 32) return {};
+  auto& ticket = tickets_[slot];
+  ticket.open = false;
+  free_tickets_.push_back(slot);
+  auto* qp = find(ticket.qpn);
+  if (qp == nullptr || qp->epoch != ticket.epoch) return {};
+  return {qp, ticket.purpose, ticket.argument};
+}
+
+void ModelEngine::schedule(Qp& qp) {
+  if (!qp.requests.scheduled && request_waits(qp)) {
+    qp.requests.scheduled = true;
+    turns_.push_back({qp.qpn, qp.epoch, false});
+  }
+  if (!qp.answers.scheduled && answer_waits(qp)) {
+    qp.answers.scheduled = true;
+    turns_.push_back({qp.qpn, qp.epoch, true});
+  }
+}
+
+// One packet a turn; each takes a credit, which its leaving the port gives back.
+void ModelEngine::dispatch() {
+  while (credits_ > 0 && !turns_.empty()) {
+    const auto turn = turns_.front();
+    turns_.pop_front();
+    auto* qp = find(turn.qpn);
+    if (qp == nullptr || qp->epoch != turn.epoch) continue;
+    auto& lane = turn.answers ? qp->answers : qp->requests;
+    lane.scheduled = false;
+    if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) continue;
+    turn.answers ? send_answer(*qp) : send_request(*qp);
+    schedule(*qp);
+  }
+}
+
+void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
+  while (!lane.entries.empty() && lane.entries.front().ready) {
+    auto entry = std::move(lane.entries.front());
+    lane.entries.pop_front();
+    out_.packet({qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)});
+  }
+}
+
+void ModelEngine::drop_lane_from(Lane& lane, std::uint64_t sequence) {
+  while (!lane.entries.empty() && lane.entries.back().sequence >= sequence) {
+    lane.entries.pop_back();
+    ++credits_;
+  }
+}
+
+void ModelEngine::set_state(Qp& qp, roce::QpState state) {
+  if (state == qp.state) return;
+  if (state_changed) state_changed({qp.qpn, qp.state, state});
+  qp.state = state;
+  qp.context.state = static_cast<abi::QpState>(state);
+}
+
+void ModelEngine::describe_state(std::string& out) const {
+  constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, qp] : qps_) numbers.push_back(number);
+  std::ranges::sort(numbers);
+  for (const auto number : numbers) {
+    const auto& qp = *qps_.at(number);
+    const auto waiting = qp.window.messages.size();
+    out += fmt::format("qp {:#08x} {} -> {:#08x}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
+                       number, kNames[static_cast<int>(qp.state)], std::uint32_t(qp.context.remote_qpn), waiting,
+                       qp.window.oldest_psn().value(), qp.window.sent_psn().value(), qp.responder.expected_psn().value(),
+                       qp.receives.size(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
+  }
+}
+
+}  // namespace rnicsim::nic

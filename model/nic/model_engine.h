@@ -1,0 +1,175 @@
+// The behavioural QP engine: drives the transport core (model/roce) over the QpEngine seam. It keeps every QP resident.
+//
+// The scheduler serves (QP, direction) lanes round robin, a packet a turn, as long as there are packet credits.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/base/stats.h"
+#include "model/base/trace.h"
+#include "model/nic/qp.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct EngineCounters {
+  Counter out_of_sequence = 0;
+  Counter duplicate_request = 0;
+  Counter packet_seq_err = 0;
+  Counter rnr_nak_retry_err = 0;
+  Counter out_of_buffer = 0;
+  Counter local_ack_timeout_err = 0;
+  Counter req_cqe_error = 0;
+  Counter resp_cqe_error = 0;
+  Counter req_remote_access_errors = 0;
+  Counter req_remote_invalid_request = 0;
+  Counter resp_remote_access_errors = 0;
+  Counter resp_invalid_request = 0;
+  Counter unknown_qp = 0;
+  Counter wrong_state = 0;
+  Counter doorbell_invalid = 0;
+
+  void describe(CounterVisitor& visit) const;
+};
+
+struct QpStateChanged {
+  Qpn qpn;
+  roce::QpState from;
+  roce::QpState to;
+};
+
+class ModelEngine : public QpEngine {
+ public:
+  explicit ModelEngine(const QpLimits& limits) : limits_(limits) {}
+
+  EngineOutputs& outputs() override { return out_; }
+  void doorbell(SendDoorbell doorbell) override;
+  void wqe(WqeBytes wqe) override;
+  void context(ContextFill) override {}
+  void gathered(DmaDone done) override;
+  void scattered(DmaDone done) override;
+  void checked(DmaDone done) override;
+  void packet(PacketIn packet) override;
+  void command(QpCommand command) override;
+  void timer_expired(Qpn qpn, std::uint32_t kind) override;
+  void cq_overrun(Cqn cqn) override;
+  void credit(std::uint32_t packets) override;
+  void reset() override;
+
+  trace::Point<QpStateChanged> state_changed;
+  const EngineCounters& counters() const { return counters_; }
+  void describe_state(std::string& out) const;  // one line a QP
+
+ private:
+  enum Timer : std::uint32_t { ack = 0, rnr = 1 };
+  enum class Purpose : std::uint8_t {
+    send_wqes, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter, access_check
+  };
+  // What an answer to a tag is for.
+  struct Ticket {
+    Purpose purpose;
+    Qpn qpn;
+    std::uint64_t epoch = 0;
+    std::uint64_t argument = 0;
+    std::uint32_t generation = 0;
+    bool open = false;
+  };
+  struct Redeemed {
+    Qp* qp = nullptr;
+    Purpose purpose{};
+    std::uint64_t argument = 0;
+  };
+
+  // --- model_engine.cpp: inputs one at a time, tags, the scheduler.
+  template <class Step>
+  void step(Step&& action);
+  Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
+  Redeemed redeem(Tag tag);
+  Qp* find(Qpn qpn);
+  void schedule(Qp& qp);
+  void dispatch();
+  void emit_ready(Qp& qp, Lane& lane);
+  void drop_lane_from(Lane& lane, std::uint64_t sequence);
+  void set_state(Qp& qp, roce::QpState state);
+
+  // --- engine_commands.cpp
+  void execute(const QpCommand& command);
+  QpSyndrome create(const QpCommand& command);
+  QpSyndrome modify(Qp& qp, const QpCommand& command);
+  void enter(Qp& qp, roce::QpState from, roce::QpState to);
+  void rebirth(Qp& qp);
+  abi::Qpc snapshot(const Qp& qp) const;
+  void finish(const QpCommand& command, abi::CommandStatus status, QpSyndrome syndrome, const abi::Qpc& context);
+
+  // --- engine_send.cpp: the requester's side.
+  void take_doorbell(const SendDoorbell& doorbell);
+  void fetch_sends(Qp& qp);
+  void sends_fetched(Qp& qp, const WqeBytes& wqe);
+  void parse_sends(Qp& qp);
+  void post(Qp& qp, SendWqe wqe);
+  bool request_waits(const Qp& qp) const;
+  void send_request(Qp& qp);
+  void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
+  void take_response(Qp& qp, PacketIn& packet);
+  void read_placed(Qp& qp, std::uint64_t message, AccessResult result);
+  void retire(Qp& qp, bool behind_payload);
+  void complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload);
+  void drop_requests(Qp& qp);
+  void keep_ack_timer(Qp& qp, bool restart);
+  void announce_drained(Qp& qp);
+
+  // --- engine_receive.cpp: the responder's side.
+  void take_request(Qp& qp, PacketIn packet);
+  void pump_inbound(Qp& qp);
+  bool act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
+  void fill_offer(Qp& qp, const roce::OpcodeInfo& row);
+  void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
+  void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict);
+  void reject(Qp& qp, const roce::Verdict& verdict);
+  void owe_read(Qp& qp, const roce::Verdict& verdict);
+  CqeWrite receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const;
+  CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
+  void settle_responses(Qp& qp);
+  void fail_placement(Qp& qp);
+  bool answer_waits(const Qp& qp) const;
+  void send_answer(Qp& qp);
+  void send_read_packet(Qp& qp);
+  void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
+  void put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn);
+
+  // --- engine_queues.cpp: the receive ring, and flushing.
+  void look_for_receives(Qp& qp);
+  void fetch_receives(Qp& qp);
+  void receive_record(Qp& qp, const WqeBytes& record);
+  void receives_fetched(Qp& qp, const WqeBytes& wqes);
+  void receives_settled(Qp& qp);
+  void take_receive(Qp& qp);
+  void fail(Qp& qp);                     // to the error state, and flush
+  void flush_sends(Qp& qp);
+  void flush_receives(Qp& qp);
+  void flush_receive(Qp& qp, std::uint16_t index);
+
+  const QpLimits limits_;
+  EngineOutputs out_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<Qp>> qps_;  // never iterated in an order that shows
+  std::uint64_t births_ = 0;
+  std::vector<Ticket> tickets_;
+  std::vector<std::uint32_t> free_tickets_;
+  std::deque<std::function<void()>> inputs_;                    // those that came while one was executed
+  bool busy_ = false;
+  struct Turn {
+    Qpn qpn;
+    std::uint64_t epoch;
+    bool answers;
+  };
+  std::deque<Turn> turns_;
+  std::uint32_t credits_ = 0;
+  EngineCounters counters_;
+};
+
+}  // namespace rnicsim::nic

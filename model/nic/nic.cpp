@@ -1,0 +1,130 @@
+#include "model/nic/nic.h"
+
+namespace rnicsim::nic {
+namespace {
+
+QpLimits limits_of(const CapabilityParams& caps) {
+  return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
+          .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message};
+}
+
+}  // namespace
+
+void NicCounters::describe(CounterVisitor& visit) const {
+  visit.group("pcie", pcie);
+  visit.group("doorbell", doorbell);
+  visit.group("command", command);
+  visit.group("contexts", contexts);
+  visit.group("wqe_fetch", wqe_fetch);
+  visit.group("translation", translation);
+  visit.group("dma", dma);
+  visit.group("engine", engine);
+  visit.group("completion", completion);
+  visit.group("events", events);
+  visit.group("tx", tx);
+  visit.group("rx", rx);
+  visit.group("port", port);
+}
+
+Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
+    : sc_module(name),
+      params_(params),
+      gids_(params.capabilities.gids),
+      pcie("pcie", params.pcie),
+      dma_unit("dma", params.dma),
+      contexts(dma_unit),
+      translation(contexts),
+      gather_scatter(translation, dma_unit),
+      wqe_fetch(dma_unit),
+      events(contexts, dma_unit, pcie),
+      completion(contexts, dma_unit, events, pcie),
+      doorbell(contexts),
+      command_unit(params.capabilities, contexts, gids_, dma_unit, events, pcie),
+      timers("timers"),
+      engine(limits_of(params.capabilities)),
+      tx("tx", params.tx, gids_),
+      rx("rx", params.rx, gids_),
+      port("port", params.port) {
+  wire_host();
+  wire_engine();
+  wire_network();
+  engine.credit(params.tx.queue_packets);
+}
+
+void Nic::wire_host() {
+  dma_unit.transfer = [this](tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
+    return pcie.transfer(command, pasid, address, data);
+  };
+  pcie.uar_written.bind([this](UarWrite write) { doorbell.write(write); });
+  pcie.command_doorbell.bind([this](std::uint32_t entries) { command_unit.doorbell(entries); });
+  pcie.function_reset.bind([this] { function_reset(); });
+  pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });
+  doorbell.send.bind([this](SendDoorbell ring) { engine.doorbell(std::move(ring)); });
+  doorbell.cq_armed.bind([this](CqArmed arm) { completion.arm(arm.cqn, arm.solicited_only, arm.consumer); });
+  doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
+  completion.overrun.bind([this](Cqn cqn) { engine.cq_overrun(cqn); });
+  command_unit.qp_command.bind([this](QpCommand command) { engine.command(std::move(command)); });
+  command_unit.qp_silenced.bind([this](Qpn qpn) { completion.forget_qp(qpn); });
+  command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
+  command_unit.teardown.bind([this] { forget_objects(); });
+}
+
+void Nic::wire_engine() {
+  auto& out = engine.outputs();
+  out.context_request.bind([this](ContextRequest request) {
+    contexts.icm().read<abi::Qpc>(abi::IcmTable::qpc, request.qpn.value, [this, request](std::optional<abi::Qpc> context) {
+      engine.context({request.qpn, context});
+    });
+  });
+  out.context_write_back.bind([this](ContextWriteBack back) {
+    contexts.icm().write(abi::IcmTable::qpc, back.qpn.value, back.context);
+  });
+  out.wqe_fetch.bind([this](WqeFetch fetch) { wqe_fetch.fetch(fetch); });
+  out.gather.bind([this](Gather gather) { gather_scatter.gather(std::move(gather)); });
+  out.scatter.bind([this](Scatter scatter) { gather_scatter.scatter(std::move(scatter)); });
+  out.access_check.bind([this](AccessCheck check) { gather_scatter.check(check); });
+  out.packet.bind([this](PacketOut packet) { tx.send(std::move(packet)); });
+  out.cqe.bind([this](CqeWrite cqe) { completion.write(std::move(cqe)); });
+  out.event.bind([this](EventOut event) { events.write(EventWriter::kAsynchronousEqn, event.type, event.number); });
+  out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
+  out.command_done.bind([this](QpCommandDone done) { command_unit.qp_done(done); });
+  wqe_fetch.fetched.bind([this](WqeBytes bytes) { engine.wqe(std::move(bytes)); });
+  gather_scatter.gathered.bind([this](DmaDone done) { engine.gathered(std::move(done)); });
+  gather_scatter.scattered.bind([this](DmaDone done) { engine.scattered(std::move(done)); });
+  gather_scatter.checked.bind([this](DmaDone done) { engine.checked(std::move(done)); });
+  timers.expired.bind([this](TimerExpired timer) { engine.timer_expired(timer.qpn, timer.kind); });
+}
+
+void Nic::wire_network() {
+  tx.frame.bind([this](Frame frame) { port.send(std::move(frame)); });
+  tx.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
+  port.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
+  port.frame_in.bind([this](Frame frame) { rx.receive(std::move(frame)); });
+  rx.packet.bind([this](PacketIn packet) { engine.packet(std::move(packet)); });
+}
+
+NicCounters Nic::counters() const {
+  return {pcie.counters(),        doorbell.counters(), command_unit.counters(), contexts.counters(), wqe_fetch.counters(),
+          translation.counters(), dma_unit.counters(), engine.counters(),       completion.counters(), events.counters(),
+          tx.counters(),          rx.counters(),       port.counters()};
+}
+
+void Nic::forget_objects() {
+  engine.reset();
+  timers.reset();
+  tx.reset();
+  rx.reset();
+  port.reset();
+  completion.reset();
+  contexts.clear();
+  gids_.clear();
+  engine.credit(params_.tx.queue_packets);
+}
+
+void Nic::function_reset() {
+  dma_unit.reset();
+  command_unit.reset();
+  forget_objects();
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,107 @@
+// The NIC: wires its blocks, and holds their parameters and counters.
+#pragma once
+
+#include <string>
+
+#include "model/nic/command_unit.h"
+#include "model/nic/completion.h"
+#include "model/nic/context_cache.h"
+#include "model/nic/dma.h"
+#include "model/nic/doorbell.h"
+#include "model/nic/event_writer.h"
+#include "model/nic/gather_scatter.h"
+#include "model/nic/gid_table.h"
+#include "model/nic/model_engine.h"
+#include "model/nic/packet_rx.h"
+#include "model/nic/packet_tx.h"
+#include "model/nic/pcie_endpoint.h"
+#include "model/nic/port.h"
+#include "model/nic/timer_unit.h"
+#include "model/nic/translation.h"
+#include "model/nic/wqe_fetch.h"
+
+namespace rnicsim::nic {
+
+struct NicParams {
+  CapabilityParams capabilities;
+  PcieEndpointParams pcie;
+  DmaParams dma;
+  PacketTxParams tx;
+  PacketRxParams rx;
+  PortParams port;
+
+  void describe(ParamVisitor& visit) {
+    visit.group("capabilities", capabilities);
+    visit.group("pcie", pcie);
+    visit.group("dma", dma);
+    visit.group("tx", tx);
+    visit.group("rx", rx);
+    visit.group("port", port);
+  }
+};
+
+struct NicCounters {
+  PcieEndpointCounters pcie;
+  DoorbellCounters doorbell;
+  CommandCounters command;
+  ContextCounters contexts;
+  WqeFetchCounters wqe_fetch;
+  TranslationCounters translation;
+  DmaCounters dma;
+  EngineCounters engine;
+  CompletionCounters completion;
+  EventCounters events;
+  PacketTxCounters tx;
+  PacketRxCounters rx;
+  PortCounters port;
+
+  void describe(CounterVisitor& visit) const;
+};
+
+class Nic : public sc_core::sc_module {
+ public:
+  Nic(sc_core::sc_module_name name, const NicParams& params);
+
+  // --- To the host: PCIe.
+  tlm_utils::simple_target_socket<PcieEndpoint>& bar() { return pcie.bar; }
+  tlm_utils::simple_target_socket<PcieEndpoint>& config() { return pcie.config; }
+  tlm_utils::simple_initiator_socket<PcieEndpoint>& dma() { return pcie.dma; }
+  // --- To the network.
+  Output<Frame>& frame_out() { return port.frame_out; }
+  void receive(Frame frame) { port.receive(std::move(frame)); }
+
+  NicCounters counters() const;
+  void describe_state(std::string& out) const { engine.describe_state(out); }
+
+ private:
+  const NicParams params_;
+  GidTable gids_;
+
+ public:
+  // Blocks, for their trace points: doorbell.rung, wqe_fetch.requested, tx.sent, rx.received, port.sent, port.received,
+  // completion.written, engine.state_changed.
+  PcieEndpoint pcie;
+  Dma dma_unit;
+  ContextCache contexts;
+  Translation translation;
+  GatherScatter gather_scatter;
+  WqeFetcher wqe_fetch;
+  EventWriter events;
+  Completion completion;
+  Doorbell doorbell;
+  CommandUnit command_unit;
+  TimerUnit timers;
+  ModelEngine engine;
+  PacketTx tx;
+  PacketRx rx;
+  Port port;
+
+ private:
+  void wire_host();
+  void wire_engine();
+  void wire_network();
+  void forget_objects();
+  void function_reset();
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,87 @@
+#include "model/nic/packet_rx.h"
+
+#include <vector>
+
+#include "model/roce/icrc.h"
+
+namespace rnicsim::nic {
+namespace {
+
+bool icrc_right(std::span<const std::byte> headers, std::span<const std::byte> payload,
+                std::span<const std::byte> trailer, std::uint8_t pad) {
+  const auto crc = roce::icrc(headers.subspan(roce::kEthernetBytes), payload, trailer.first(pad));
+  for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)
+    if (trailer[pad + i] != std::byte(crc >> (8 * i))) return false;
+  return true;
+}
+
+// Our own frames are cut where the payload begins and ends; others are made one piece first.
+bool cut_as(const Frame& frame, const roce::ParsedFrame& parsed) {
+  return parsed.payload_offset == frame.header_bytes && parsed.payload_bytes == frame.payload.size() &&
+         frame.trailer_bytes == parsed.headers.bth.pad + roce::kIcrcBytes;
+}
+
+}  // namespace
+
+PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids)
+    : sc_module(name), params_(params), gids_(gids) {
+  SC_HAS_PROCESS(PacketRx);
+  SC_METHOD(deliver_due);
+  sensitive << queue_.event();
+  dont_initialize();
+}
+
+void PacketRx::receive(Frame frame) {
+  pipeline_.push_back(std::move(frame));
+  queue_.push(now() + params_.latency, 0);
+}
+
+void PacketRx::reset() {
+  pipeline_.clear();
+  queue_.clear();
+}
+
+void PacketRx::deliver_due() {
+  char due;
+  while (queue_.pop_due(due)) {
+    const auto frame = std::move(pipeline_.front());
+    pipeline_.pop_front();
+    PacketIn in;
+    if (!parse(frame, in)) continue;
+    ++counters_.packets;
+    counters_.payload_bytes += in.payload.size();
+    if (received) received({in.headers, in.payload.size()});
+    packet(std::move(in));
+  }
+}
+
+bool PacketRx::parse(const Frame& frame, PacketIn& out) {
+  auto parsed = roce::parse_frame(frame.header_span(), frame.size());
+  if (parsed.error == roce::ParseError::none && cut_as(frame, parsed)) {
+    if (!accept(parsed)) return false;
+    out = {parsed.headers, frame.payload};
+    if (icrc_right(frame.header_span(), frame.payload.bytes(), frame.trailer_span(), parsed.headers.bth.pad)) return true;
+    return ++counters_.rx_icrc_encapsulated, false;
+  }
+  std::vector<std::byte> bytes;
+  frame.append_to(bytes);
+  parsed = roce::parse_frame(bytes, bytes.size());
+  if (!accept(parsed)) return false;
+  const std::span whole(bytes);
+  const auto payload = whole.subspan(parsed.payload_offset, parsed.payload_bytes);
+  const auto trailer = whole.subspan(parsed.payload_offset + parsed.payload_bytes);
+  if (!icrc_right(whole.first(parsed.payload_offset), payload, trailer, parsed.headers.bth.pad))
+    return ++counters_.rx_icrc_encapsulated, false;
+  out = {parsed.headers, Payload::copy_of(payload)};
+  return true;
+}
+
+bool PacketRx::accept(const roce::ParsedFrame& parsed) {
+  using roce::ParseError;
+  if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce) return ++counters_.not_roce, false;
+  if (parsed.error != ParseError::none) return ++counters_.malformed, false;
+  if (!gids_.accepts(parsed.addresses.destination, parsed.addresses.destination_mac)) return ++counters_.not_ours, false;
+  return true;
+}
+
+}  // namespace rnicsim::nic

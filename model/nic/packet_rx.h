@@ -1,0 +1,70 @@
+// The receive pipeline: validates a frame, then gives its packet to the engine after a fixed latency. What is not for us
+// or not right is dropped and counted by cause.
+#pragma once
+
+#include <deque>
+
+#include "model/base/event_queue.h"
+#include "model/base/frame.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/gid_table.h"
+#include "model/nic/packet_tx.h"
+#include "model/nic/qp_engine.h"
+#include "model/roce/packet.h"
+
+namespace rnicsim::nic {
+
+struct PacketRxParams {
+  Duration latency = 170_ns;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("latency", latency, "fixed part of the receive pipeline; spec/timing.md, cx5", {0, 1e9});
+  }
+};
+
+struct PacketRxCounters {
+  Counter packets = 0;
+  Counter payload_bytes = 0;
+  Counter rx_icrc_encapsulated = 0;
+  Counter malformed = 0;
+  Counter not_roce = 0;
+  Counter not_ours = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("packets", packets, "packets", "good packets received");
+    visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes received");
+    visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
+    visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
+    visit.counter("not_roce", not_roce, "frames", "dropped: another protocol");
+    visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address");
+  }
+};
+
+class PacketRx : public sc_core::sc_module {
+ public:
+  PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids);
+
+  Output<PacketIn> packet;
+  trace::Point<PacketTrace> received;
+
+  void receive(Frame frame);
+  void reset();
+
+  const PacketRxCounters& counters() const { return counters_; }
+
+ private:
+  void deliver_due();
+  bool parse(const Frame& frame, PacketIn& out);
+  bool accept(const roce::ParsedFrame& parsed);
+
+  const PacketRxParams params_;
+  const GidTable& gids_;
+  std::deque<Frame> pipeline_;
+  EventQueue<char> queue_{"queue"};
+  PacketRxCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,71 @@
+// The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC) after a fixed latency.
+#pragma once
+
+#include <deque>
+
+#include "model/base/event_queue.h"
+#include "model/base/frame.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/gid_table.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct PacketTxParams {
+  Duration latency = 170_ns;
+  std::uint32_t queue_packets = 64;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("latency", latency, "fixed part of the transmit pipeline; spec/timing.md, cx5", {0, 1e9});
+    visit.param("queue_packets", queue_packets, "packets between the engine and the wire; the engine's credits", {2, 65536});
+  }
+};
+
+struct PacketTxCounters {
+  Counter packets = 0;
+  Counter payload_bytes = 0;
+  Counter no_source_gid = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("packets", packets, "packets", "packets sent");
+    visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes sent");
+    visit.counter("no_source_gid", no_source_gid, "packets", "dropped: the address vector names an empty GID entry");
+  }
+};
+
+struct PacketTrace {
+  const roce::Headers& headers;
+  std::uint32_t payload_bytes;
+};
+
+class PacketTx : public sc_core::sc_module {
+ public:
+  PacketTx(sc_core::sc_module_name name, const PacketTxParams& params, const GidTable& gids);
+
+  Output<Frame> frame;
+  Output<std::uint32_t> credit;            // of packets that became no frame
+  trace::Point<PacketTrace> sent;
+
+  void send(PacketOut packet);
+  void reset();
+
+  const PacketTxCounters& counters() const { return counters_; }
+
+ private:
+  void emit_due();
+  void emit(PacketOut& packet);
+
+  const PacketTxParams params_;
+  const GidTable& gids_;
+  // One latency for all: first in, first out.
+  std::deque<PacketOut> pipeline_;
+  EventQueue<char> queue_{"queue"};
+  PacketTxCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,70 @@
+// The network port: frames leave at the link's rate, one after another; a frame is given to the cable when its last bit
+// has left.
+#pragma once
+
+#include <deque>
+
+#include "model/base/event_queue.h"
+#include "model/base/frame.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct PortParams {
+  BitRate rate = 100_Gbps;
+  ByteCount overhead{24};
+  ByteCount least_frame{60};
+
+  void describe(ParamVisitor& visit) {
+    visit.param("rate", rate, "the link's rate; spec/timing.md, cx5-100g", {1e6, 1e13});
+    visit.param("overhead", overhead, "bytes a frame takes on the wire beyond itself: preamble 8, gap 12, FCS 4", {0, 256});
+    visit.param("least_frame", least_frame, "shorter frames take as long as this one (Ethernet's 64 less FCS)", {0, 1500});
+  }
+};
+
+struct PortCounters {
+  Counter tx_frames = 0;
+  Counter tx_bytes = 0;
+  Counter rx_frames = 0;
+  Counter rx_bytes = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("tx_frames", tx_frames, "frames", "frames sent");
+    visit.counter("tx_bytes", tx_bytes, "bytes", "bytes of them, without FCS");
+    visit.counter("rx_frames", rx_frames, "frames", "frames received");
+    visit.counter("rx_bytes", rx_bytes, "bytes", "bytes of them, without FCS");
+  }
+};
+
+class Port : public sc_core::sc_module {
+ public:
+  Port(sc_core::sc_module_name name, const PortParams& params);
+
+  Output<Frame> frame_out;                 // to the cable
+  Output<Frame> frame_in;                  // to the receive pipeline
+  Output<std::uint32_t> credit;            // a frame has left
+  trace::Point<Frame> sent;                // its last bit left
+  trace::Point<Frame> received;            // its last bit arrived
+
+  void send(Frame frame);
+  void receive(Frame frame);
+  void reset();
+
+  const PortCounters& counters() const { return counters_; }
+
+ private:
+  void leave_due();
+
+  const PortParams params_;
+  std::deque<Frame> leaving_;
+  EventQueue<char> queue_{"queue"};
+  Duration free_;
+  PortCounters counters_;
+};
+
+}  // namespace rnicsim::nic

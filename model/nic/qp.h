@@ -1,0 +1,116 @@
+// What the model engine keeps of a queue pair.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "model/nic/qp_context.h"
+#include "model/nic/qp_engine.h"
+#include "model/nic/wqe.h"
+#include "model/roce/completer.h"
+#include "model/roce/requester.h"
+#include "model/roce/responder.h"
+
+namespace rnicsim::nic {
+
+// Packets of one direction of a QP on their way out, in order; some wait for their payload.
+struct Lane {
+  struct Entry {
+    std::uint64_t sequence;
+    roce::Headers headers;
+    Payload payload;
+    bool ready = false;
+    std::uint64_t message = 0;           // requests
+  };
+  std::deque<Entry> entries;
+  std::uint64_t next_sequence = 0;
+  bool scheduled = false;
+
+  Entry* find(std::uint64_t sequence) {
+    const auto entry = std::ranges::lower_bound(entries, sequence, {}, &Entry::sequence);
+    return entry == entries.end() || entry->sequence != sequence ? nullptr : &*entry;
+  }
+};
+
+// What the responder owes, in order: each waits for its payload to reach memory.
+struct Response {
+  enum class Kind : std::uint8_t { silent, acknowledge, nak, read };
+  Kind kind = Kind::silent;
+  std::uint64_t sequence = 0;
+  roce::Psn psn;
+  std::uint8_t syndrome = roce::Aeth::kAck | roce::Aeth::kNoCredits;
+  std::uint32_t msn = 0;
+  bool placing = false;
+  bool to_receive = false;               // its payload belongs to a receive WQE
+  bool placed = false;
+  AccessResult result = AccessResult::ok;
+  std::optional<CqeWrite> cqe;
+  std::uint16_t receive_index = 0;
+  bool fatal = false;                    // nak: the QP goes to error behind it
+  std::optional<abi::EventType> event;
+  roce::RemoteRange range;               // read
+  std::uint32_t next_packet = 0;
+};
+
+struct Qp {
+  Qp(Qpn number, std::uint64_t birth) : qpn(number), epoch(birth) {}
+
+  Qpn qpn;
+  std::uint64_t epoch;                   // tells this life of the number from earlier ones
+  abi::Qpc context;
+  roce::QpState state = roce::QpState::reset;
+
+  roce::SendWindow window;
+  roce::Requester requester{window};
+  roce::Completer completer{window};
+  roce::Responder responder;
+
+  // Send ring, in blocks modulo 2^16: parsed <= fetched <= producer.
+  std::uint16_t send_producer = 0;
+  std::uint16_t send_fetched = 0;
+  std::uint16_t send_parsed = 0;
+  std::uint16_t send_retired = 0;
+  bool send_fetching = false;
+  std::vector<std::byte> send_bytes;     // fetched, not parsed
+  std::deque<SendWqe> send_wqes;         // those of the window's messages
+  std::uint64_t next_message = 0;
+  Lane requests;
+  bool ack_timer = false;
+  bool drain_announced = false;
+
+  // Receive ring, in WQEs modulo 2^16.
+  std::uint16_t receive_producer = 0;    // as last read
+  std::uint16_t receive_fetched = 0;
+  bool receive_fetching = false;
+  bool look_again = false;               // the look under way began before the packet came
+  bool receive_flushing = false;         // look at the producer once more, then flush
+  std::deque<ReceiveWqe> receives;
+  std::optional<ReceiveWqe> receiving;   // of the message that is arriving
+  std::deque<PacketIn> inbound;
+  bool inbound_waits = false;            // the head waits for a receive WQE or a key check
+  bool deaf = false;                     // a fatal NAK is on its way
+  bool established = false;
+  roce::Offer offer;                     // for the head of `inbound`
+  std::deque<Response> responses;
+  std::uint64_t next_response = 0;
+  std::uint32_t reads_pending = 0;
+  Lane answers;
+
+  bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
+  bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
+  std::uint32_t mtu() const { return roce::mtu_bytes(context.path_mtu); }
+  bool responds() const {
+    using enum roce::QpState;
+    return !deaf && (state == rtr || state == rts || state == sqd);
+  }
+  bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
+  SendWqe* wqe_of(std::uint64_t message) {
+    if (send_wqes.empty()) return nullptr;
+    const auto index = message - send_wqes.front().request.id;
+    return index < send_wqes.size() ? &send_wqes[index] : nullptr;
+  }
+};
+
+}  // namespace rnicsim::nic

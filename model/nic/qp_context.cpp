@@ -1,0 +1,91 @@
+#include "model/nic/qp_context.h"
+
+#include <array>
+
+namespace rnicsim::nic {
+namespace {
+
+using namespace rnicsim::literals;
+
+constexpr std::uint8_t kMaxTimeout = 31;
+constexpr std::uint8_t kMaxRnrTimer = 31;
+constexpr std::uint8_t kMaxRetry = 7;
+constexpr std::uint8_t kMaxLogRing = 15;
+constexpr std::uint8_t kLeastLogStride = 4;
+constexpr std::uint8_t kMostLogStride = 9;
+constexpr std::uint8_t kOnlyPort = 1;
+
+constexpr std::array<std::uint32_t, 32> kRnrDelayUs10 = {  // in 10 us
+    65536, 1,   2,   3,   4,   6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+    256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+}  // namespace
+
+roce::QpState state_of(const abi::Qpc& context) { return static_cast<roce::QpState>(context.state); }
+roce::Transport transport_of(const abi::Qpc& context) { return static_cast<roce::Transport>(context.transport); }
+
+roce::SendAttributes send_attributes(const abi::Qpc& context) {
+  return {.remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu),
+          .max_rd_atomic = context.max_rd_atomic, .retry_count = context.retry_count, .rnr_retry = context.rnr_retry};
+}
+
+roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {
+  return {.mtu = roce::mtu_bytes(context.path_mtu), .access = context.access_flags,
+          .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
+          .max_message = limits.max_message};
+}
+
+QpSyndrome check_fixed(const abi::Qpc& context) {
+  if (context.transport != abi::Transport::rc) return QpSyndrome::transport;
+  const bool send = (context.flags & abi::Qpc::kHasSend) != 0;
+  const bool receive = (context.flags & abi::Qpc::kHasReceive) != 0;
+  if (send && (context.log_send_blocks > kMaxLogRing || context.send_ring % abi::kIcmEntryBytes[1] != 0))
+    return QpSyndrome::ring;
+  if (!receive) return QpSyndrome::none;
+  const bool stride = context.log_receive_stride >= kLeastLogStride && context.log_receive_stride <= kMostLogStride;
+  return context.log_receive_wqes <= kMaxLogRing && stride ? QpSyndrome::none : QpSyndrome::ring;
+}
+
+QpSyndrome check_values(const abi::Qpc& given, std::uint32_t mask, const QpLimits& limits) {
+  using namespace abi::qp_attr;
+  if ((mask & kPathMtu) && (given.path_mtu < 1 || given.path_mtu > limits.max_mtu)) return QpSyndrome::path_mtu;
+  if ((mask & kMaxRdAtomic) && given.max_rd_atomic > limits.max_rd_atomic) return QpSyndrome::rd_atomic;
+  if ((mask & kMaxDestRdAtomic) && given.max_dest_rd_atomic > limits.max_rd_atomic) return QpSyndrome::rd_atomic;
+  if ((mask & kTimeout) && given.timeout > kMaxTimeout) return QpSyndrome::timeout;
+  if ((mask & kMinRnrTimer) && given.min_rnr_timer > kMaxRnrTimer) return QpSyndrome::rnr_timer;
+  if ((mask & kRetryCount) && given.retry_count > kMaxRetry) return QpSyndrome::retry_count;
+  if ((mask & kRnrRetry) && given.rnr_retry > kMaxRetry) return QpSyndrome::retry_count;
+  if ((mask & kPort) && given.port != kOnlyPort) return QpSyndrome::port;
+  return QpSyndrome::none;
+}
+
+void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
+  using namespace abi::qp_attr;
+  if (mask & kSqdNotify) context.sqd_notify = given.sqd_notify;
+  if (mask & kAccessFlags) context.access_flags = given.access_flags;
+  if (mask & kPkeyIndex) context.pkey_index = given.pkey_index;
+  if (mask & kPort) context.port = given.port;
+  if (mask & kQkey) context.qkey = given.qkey;
+  if (mask & kPath) context.path = given.path;
+  if (mask & kPathMtu) context.path_mtu = given.path_mtu;
+  if (mask & kTimeout) context.timeout = given.timeout;
+  if (mask & kRetryCount) context.retry_count = given.retry_count;
+  if (mask & kRnrRetry) context.rnr_retry = given.rnr_retry;
+  if (mask & kReceivePsn) context.receive_psn = given.receive_psn & roce::Psn::kMask;
+  if (mask & kMaxRdAtomic) context.max_rd_atomic = given.max_rd_atomic;
+  if (mask & kMinRnrTimer) context.min_rnr_timer = given.min_rnr_timer;
+  if (mask & kSendPsn) context.send_psn = given.send_psn & roce::Psn::kMask;
+  if (mask & kMaxDestRdAtomic) context.max_dest_rd_atomic = given.max_dest_rd_atomic;
+  if (mask & kPathMigrationState) context.path_migration_state = given.path_migration_state;
+  if (mask & kRemoteQpn) context.remote_qpn = given.remote_qpn & 0xffffff;
+  if (!(mask & kAlternatePath)) return;
+  context.alternate_path = given.alternate_path;
+  context.alternate_pkey_index = given.alternate_pkey_index;
+  context.alternate_port = given.alternate_port;
+  context.alternate_timeout = given.alternate_timeout;
+}
+
+Duration ack_timeout(std::uint8_t code) { return 4096_ns * (std::int64_t{1} << (code & kMaxTimeout)); }
+Duration rnr_delay(std::uint8_t code) { return 10_us * kRnrDelayUs10[code & kMaxRnrTimer]; }
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,52 @@
+// The one place where a queue pair context's layout becomes transport state, and back.
+#pragma once
+
+#include <cstdint>
+
+#include "model/abi/command.h"
+#include "model/abi/context.h"
+#include "model/base/units.h"
+#include "model/roce/qp_state.h"
+#include "model/roce/responder.h"
+#include "model/roce/send_window.h"
+
+namespace rnicsim::nic {
+
+struct QpLimits {
+  std::uint8_t max_mtu = 5;              // enum ibv_mtu
+  std::uint8_t max_rd_atomic = 16;
+  std::uint32_t max_message = 1u << 30;
+};
+
+// Why a command on a queue pair was refused (CommandResult::syndrome; docs/device.md).
+enum class QpSyndrome : std::uint32_t {
+  none = 0,
+  transition = 0x101,
+  missing_attribute = 0x102,
+  extra_attribute = 0x103,
+  current_state = 0x104,
+  path_mtu = 0x105,
+  rd_atomic = 0x106,
+  timeout = 0x107,
+  rnr_timer = 0x108,
+  port = 0x109,
+  transport = 0x10a,
+  ring = 0x10b,
+  draining = 0x10c,
+  path = 0x10d,
+  retry_count = 0x10e,
+};
+
+roce::QpState state_of(const abi::Qpc& context);
+roce::Transport transport_of(const abi::Qpc& context);
+roce::SendAttributes send_attributes(const abi::Qpc& context);
+roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
+
+QpSyndrome check_fixed(const abi::Qpc& context);
+QpSyndrome check_values(const abi::Qpc& attributes, std::uint32_t mask, const QpLimits& limits);
+void merge(abi::Qpc& context, const abi::Qpc& attributes, std::uint32_t mask);
+
+Duration ack_timeout(std::uint8_t code);   // 4.096 us x 2^code
+Duration rnr_delay(std::uint8_t code);     // IBTA vol 1, table 45
+
+}  // namespace rnicsim::nic

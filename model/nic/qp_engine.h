@@ -1,0 +1,193 @@
+// The seam between the QP engine and the rest of the NIC: tagged transactions, each of which may be delayed, and those of
+// different tags reordered. Payload never enters an engine: headers and handles only.
+//
+// Rules. An engine answers nothing by return value; it puts transactions into EngineOutputs, at any time. Every request
+// with a tag is answered once, with that tag; tags are the engine's to choose and to reuse. Packets of one QP leave in
+// the order they were put. Gather and scatter of one QP may be answered out of order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/abi/context.h"
+#include "model/abi/queue.h"
+#include "model/base/payload.h"
+#include "model/base/pcie.h"
+#include "model/base/stream.h"
+#include "model/base/units.h"
+#include "model/roce/headers.h"
+#include "model/roce/types.h"
+
+namespace rnicsim::nic {
+
+using roce::Cqn;
+using roce::Qpn;
+using Tag = std::uint64_t;
+
+enum class QueueKind : std::uint8_t { send, receive, shared_receive };
+
+// --- Into the engine.
+struct SendDoorbell {
+  Qpn qpn;
+  std::uint16_t producer;                // blocks ever posted, modulo 2^16
+  std::vector<std::byte> wqe;            // BlueFlame: the WQE that ends at `producer`; else empty
+};
+
+struct WqeBytes {
+  Tag tag;
+  bool ok;                               // false: the ring could not be read
+  std::vector<std::byte> bytes;
+};
+
+struct ContextFill {
+  Qpn qpn;
+  std::optional<abi::Qpc> context;       // nullopt: no such QP
+};
+
+enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied, bus_error };
+
+struct DmaDone {
+  Tag tag;
+  AccessResult result;
+  Payload payload;                       // gather only
+};
+
+struct PacketIn {
+  roce::Headers headers;
+  Payload payload;
+};
+
+// A command on a QP, in the order the command unit issued them.
+struct QpCommand {
+  enum class Kind : std::uint8_t { create, modify, destroy, query };
+  Tag tag;
+  Kind kind;
+  Qpn qpn;
+  abi::Qpc context;                      // create: whole; modify: the attributes named by the mask
+  std::uint32_t attributes = 0;          // modify: abi::qp_attr bits
+  std::optional<abi::QpState> current;   // modify: what the driver believes
+};
+
+// --- Out of the engine.
+struct ContextRequest {
+  Qpn qpn;
+};
+struct ContextWriteBack {
+  Qpn qpn;
+  abi::Qpc context;
+};
+
+struct WqeFetch {
+  Tag tag;
+  Qpn qpn;
+  QueueKind queue;
+  Pasid pasid;
+  std::uint64_t address;                 // of the first byte in the ring
+  std::uint32_t bytes;                   // does not wrap
+};
+
+// One contiguous range named by a key. The translation unit checks key, PD, range and access.
+struct Region {
+  std::uint32_t key;
+  std::uint64_t address;
+  std::uint32_t length;
+};
+
+struct Gather {                          // memory -> payload of one packet
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  std::uint32_t access;                  // abi::access bits the keys must grant (0 for a local read)
+  bool remote;                           // keys are rkeys (the responder's READ)
+  std::vector<Region> regions;
+};
+
+struct Scatter {                         // payload of one packet -> memory
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  std::uint32_t access;
+  bool remote;
+  std::vector<Region> regions;           // cover exactly the payload
+  Payload payload;
+  bool more = false;                     // a packet of the same message follows: both may land together, at its time
+};
+
+struct AccessCheck {                     // the whole range of a request, before its first packet is executed
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  std::uint32_t access;
+  bool remote;
+  Region region;
+};
+
+struct PacketOut {
+  Qpn source;                            // the sending QP: with the destination it makes the UDP source port
+  roce::Headers headers;                 // complete but for addresses and ICRC, which packet_tx adds from `path`
+  abi::AddressVector path;
+  Payload payload;
+};
+
+struct CqeWrite {
+  Cqn cqn;
+  abi::Cqe cqe;                          // owner and timestamp are the completion unit's
+  bool solicited;                        // may satisfy a solicited-only arm
+  bool behind_payload = false;           // its message's payload has just landed: the CQE was right behind it
+};
+
+struct EventOut {
+  abi::EventType type;
+  std::uint32_t number;
+};
+
+struct TimerArm {
+  Qpn qpn;
+  std::uint32_t kind;                    // the engine's; given back by timer_expired
+  Duration after;                        // from now; a later arm of the same (qpn, kind) replaces this one
+  bool cancel = false;
+};
+
+struct QpCommandDone {
+  Tag tag;
+  std::uint8_t status;                   // abi::CommandStatus
+  std::uint32_t syndrome;
+  abi::Qpc context;                      // query, and modify
+};
+
+struct EngineOutputs {
+  Output<ContextRequest> context_request;
+  Output<ContextWriteBack> context_write_back;
+  Output<WqeFetch> wqe_fetch;
+  Output<Gather> gather;
+  Output<Scatter> scatter;
+  Output<AccessCheck> access_check;
+  Output<PacketOut> packet;
+  Output<CqeWrite> cqe;
+  Output<EventOut> event;
+  Output<TimerArm> timer;
+  Output<QpCommandDone> command_done;
+};
+
+class QpEngine {
+ public:
+  virtual ~QpEngine() = default;
+  virtual EngineOutputs& outputs() = 0;
+
+  virtual void doorbell(SendDoorbell doorbell) = 0;
+  virtual void wqe(WqeBytes wqe) = 0;
+  virtual void context(ContextFill fill) = 0;
+  virtual void gathered(DmaDone done) = 0;
+  virtual void scattered(DmaDone done) = 0;
+  virtual void checked(DmaDone done) = 0;
+  virtual void packet(PacketIn packet) = 0;
+  virtual void command(QpCommand command) = 0;
+  virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
+  virtual void cq_overrun(Cqn cqn) = 0;   // QPs of that CQ go to the error state
+  virtual void credit(std::uint32_t packets) = 0;  // room in packet_tx; the engine starts with none
+  virtual void reset() = 0;               // function-level reset: forget everything
+};
+
+}  // namespace rnicsim::nic

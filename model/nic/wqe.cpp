@@ -1,0 +1,151 @@
+#include "model/nic/wqe.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::size_t kSegment = 16;
+constexpr std::uint32_t kMaxSegments = abi::kMaxWqeBlocks * abi::kSendBlock / kSegment;
+
+template <class Segment>
+Segment load(std::span<const std::byte> bytes) {
+  Segment segment;
+  std::memcpy(static_cast<void*>(&segment), bytes.data(), sizeof(segment));
+  return segment;
+}
+
+struct OpcodeRow {
+  abi::SendOpcode opcode;
+  roce::SendOperation operation;
+  bool immediate;
+};
+constexpr OpcodeRow kOpcodes[] = {
+    {abi::SendOpcode::nop, roce::SendOperation::nop, false},
+    {abi::SendOpcode::send, roce::SendOperation::send, false},
+    {abi::SendOpcode::send_with_imm, roce::SendOperation::send, true},
+    {abi::SendOpcode::write, roce::SendOperation::write, false},
+    {abi::SendOpcode::write_with_imm, roce::SendOperation::write, true},
+    {abi::SendOpcode::read, roce::SendOperation::read, false},
+};
+
+const OpcodeRow* find(abi::SendOpcode opcode) {
+  const auto row = std::ranges::find(kOpcodes, opcode, &OpcodeRow::opcode);
+  return row == std::end(kOpcodes) ? nullptr : row;
+}
+
+// Appends one inline segment; returns its bytes in the WQE, or 0 when it overruns the WQE.
+std::size_t take_inline(std::span<const std::byte> rest, std::vector<std::byte>& data) {
+  const auto count = load<abi::InlineHeader>(rest).byte_count & ~abi::InlineHeader::kInline;
+  if (count > rest.size() - sizeof(abi::InlineHeader)) return 0;
+  const auto bytes = rest.subspan(sizeof(abi::InlineHeader), count);
+  data.insert(data.end(), bytes.begin(), bytes.end());
+  return (sizeof(abi::InlineHeader) + count + kSegment - 1) / kSegment * kSegment;
+}
+
+std::optional<roce::Status> parse_data(std::span<const std::byte> rest, SendWqe& wqe, std::uint64_t& total) {
+  std::vector<std::byte> inline_data;
+  bool has_inline = false;
+  while (rest.size() >= kSegment) {
+    const auto segment = load<abi::DataSegment>(rest);
+    if ((segment.byte_count & abi::InlineHeader::kInline) != 0) {
+      const auto taken = take_inline(rest, inline_data);
+      if (taken == 0 || wqe.opcode == abi::SendOpcode::read) return roce::Status::local_qp_operation_error;
+      has_inline = true;
+      rest = rest.subspan(std::min(taken, rest.size()));
+      continue;
+    }
+    rest = rest.subspan(kSegment);
+    if (segment.byte_count == 0) continue;
+    wqe.regions.push_back({segment.lkey, segment.address, segment.byte_count});
+    total += segment.byte_count;
+  }
+  if (!has_inline) return std::nullopt;
+  if (!wqe.regions.empty()) return roce::Status::local_qp_operation_error;
+  total = inline_data.size();
+  wqe.inline_data = Payload::copy_of(inline_data);
+  return std::nullopt;
+}
+
+std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, const OpcodeRow& row, SendWqe& wqe,
+                                       std::uint32_t max_message) {
+  auto rest = wqe_bytes.subspan(sizeof(abi::ControlSegment));
+  auto& request = wqe.request;
+  request.operation = row.operation;
+  if (row.operation == roce::SendOperation::nop) return std::nullopt;
+  if (row.operation != roce::SendOperation::send) {
+    if (rest.size() < sizeof(abi::RemoteAddressSegment)) return roce::Status::local_qp_operation_error;
+    const auto remote = load<abi::RemoteAddressSegment>(rest);
+    request.remote_address = remote.address;
+    request.rkey = {remote.rkey};
+    rest = rest.subspan(sizeof(remote));
+  }
+  std::uint64_t total = 0;
+  if (const auto refused = parse_data(rest, wqe, total)) return refused;
+  if (total > max_message) return roce::Status::local_length_error;
+  request.length = static_cast<std::uint32_t>(total);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block) {
+  const auto segments = load<abi::ControlSegment>(first_block).segments;
+  if (segments == 0 || segments > kMaxSegments) return std::nullopt;
+  return static_cast<std::uint16_t>((segments * kSegment + abi::kSendBlock - 1) / abi::kSendBlock);
+}
+
+SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message) {
+  const auto control = load<abi::ControlSegment>(bytes);
+  SendWqe wqe;
+  wqe.opcode = control.opcode;
+  wqe.index = index;
+  wqe.blocks = static_cast<std::uint16_t>((bytes.size() + abi::kSendBlock - 1) / abi::kSendBlock);
+  auto& request = wqe.request;
+  request.signaled = (control.qpn_flags & abi::ControlSegment::kSignaled) != 0;
+  request.solicited = (control.qpn_flags & abi::ControlSegment::kSolicited) != 0;
+  request.fence = (control.qpn_flags & abi::ControlSegment::kFence) != 0;
+  const auto* row = find(control.opcode);
+  const auto length = control.segments * kSegment;
+  const bool sound = control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment &&
+                     length <= bytes.size();
+  if (row == nullptr || !sound) {
+    request.refused = roce::Status::local_qp_operation_error;
+    return wqe;
+  }
+  if (row->immediate) request.immediate = control.immediate;
+  request.refused = parse_body(bytes.first(length), *row, wqe, max_message);
+  return wqe;
+}
+
+ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index) {
+  ReceiveWqe wqe{.index = index};
+  for (; bytes.size() >= kSegment; bytes = bytes.subspan(kSegment)) {
+    const auto segment = load<abi::DataSegment>(bytes);
+    if (segment.lkey == abi::kInvalidLkey) break;
+    const auto count = segment.byte_count & ~abi::InlineHeader::kInline;
+    if (count == 0) continue;
+    wqe.regions.push_back({segment.lkey, segment.address, count});
+    wqe.bytes += count;
+  }
+  return wqe;
+}
+
+std::vector<Region> slice(const std::vector<Region>& regions, std::uint64_t offset, std::uint32_t length) {
+  std::vector<Region> part;
+  for (const auto& region : regions) {
+    if (length == 0) break;
+    if (offset >= region.length) {
+      offset -= region.length;
+      continue;
+    }
+    const auto count = std::min<std::uint32_t>(length, region.length - static_cast<std::uint32_t>(offset));
+    part.push_back({region.key, region.address + offset, count});
+    length -= count;
+    offset = 0;
+  }
+  return part;
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,42 @@
+// Work queue entries, decoded from their bytes in the rings. Nothing in them is trusted: a malformed send WQE becomes a
+// request that completes with an error when its turn comes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/abi/queue.h"
+#include "model/base/payload.h"
+#include "model/nic/qp_engine.h"
+#include "model/roce/send_window.h"
+
+namespace rnicsim::nic {
+
+struct SendWqe {
+  abi::SendOpcode opcode = abi::SendOpcode::nop;
+  std::uint16_t index = 0;               // of its first block
+  std::uint16_t blocks = 1;
+  std::vector<Region> regions;
+  std::optional<Payload> inline_data;
+  roce::SendRequest request;
+};
+
+struct ReceiveWqe {
+  std::uint16_t index = 0;
+  std::uint64_t bytes = 0;
+  std::vector<Region> regions;
+};
+
+// Blocks that a WQE says it takes; nullopt: nonsense.
+std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block);
+
+SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message);
+ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index);
+
+// The part [offset, offset + length) of a scatter/gather list.
+std::vector<Region> slice(const std::vector<Region>& regions, std::uint64_t offset, std::uint32_t length);
+
+}  // namespace rnicsim::nic

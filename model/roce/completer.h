@@ -1,0 +1,55 @@
+// The completer: takes the responder's answers and retires messages in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/roce/headers.h"
+#include "model/roce/send_window.h"
+
+namespace rnicsim::roce {
+
+// Where the payload of a READ's response belongs in the message.
+struct Placement {
+  std::uint64_t message = 0;
+  std::uint32_t offset = 0;
+};
+
+struct ResponseOutcome {
+  enum class Kind : std::uint8_t { dropped, duplicate, progress, sequence_error, rnr, failed };
+  Kind kind = Kind::dropped;
+  bool rewound = false;                    // packets not yet on the wire are void
+  std::optional<Placement> placement;
+  std::uint8_t rnr_timer = 0;              // with Kind::rnr: how long to wait before rnr_timeout
+};
+
+struct Completion {
+  SendRequest request;
+  Status status = Status::success;
+};
+
+class Completer {
+ public:
+  explicit Completer(SendWindow& window) : window_(window) {}
+
+  ResponseOutcome receive(const Headers& headers, std::uint32_t payload);
+  // Payload of a READ's response reached memory, or could not.
+  void placed(std::uint64_t message, Status status);
+  // The next message that is done, in order; after one with an error the queue pair is in error and the rest flushes.
+  std::optional<Completion> take_completion();
+  std::optional<Completion> take_flushed();
+
+ private:
+  ResponseOutcome acknowledge(const Headers& headers);
+  ResponseOutcome negative(Psn psn, std::uint8_t syndrome);
+  ResponseOutcome rnr(std::uint8_t timer);
+  ResponseOutcome read_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
+  ResponseOutcome response_lost();
+  ResponseOutcome go_back();
+  ResponseOutcome fail(Status status);
+  Completion retire(Status status);
+
+  SendWindow& window_;
+};
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,90 @@
+#include "model/roce/opcode.h"
+
+#include <array>
+
+namespace rnicsim::roce {
+namespace {
+
+using namespace header;
+using enum Opcode;
+using O = Operation;
+using P = Position;
+using R = PayloadRule;
+using T = Transport;
+
+constexpr OpcodeInfo kTable[] = {
+    {send_first, "SEND_FIRST", T::rc, O::send, P::first, 0, R::full_mtu},
+    {send_middle, "SEND_MIDDLE", T::rc, O::send, P::middle, 0, R::full_mtu},
+    {send_last, "SEND_LAST", T::rc, O::send, P::last, 0, R::last_part},
+    {send_last_imm, "SEND_LAST_IMM", T::rc, O::send, P::last, kImmediate, R::last_part},
+    {send_only, "SEND_ONLY", T::rc, O::send, P::only, 0, R::whole},
+    {send_only_imm, "SEND_ONLY_IMM", T::rc, O::send, P::only, kImmediate, R::whole},
+    {write_first, "WRITE_FIRST", T::rc, O::write, P::first, kReth, R::full_mtu},
+    {write_middle, "WRITE_MIDDLE", T::rc, O::write, P::middle, 0, R::full_mtu},
+    {write_last, "WRITE_LAST", T::rc, O::write, P::last, 0, R::last_part},
+    {write_last_imm, "WRITE_LAST_IMM", T::rc, O::write, P::last, kImmediate, R::last_part},
+    {write_only, "WRITE_ONLY", T::rc, O::write, P::only, kReth, R::whole},
+    {write_only_imm, "WRITE_ONLY_IMM", T::rc, O::write, P::only, kReth | kImmediate, R::whole},
+    {read_request, "READ_REQUEST", T::rc, O::read, P::only, kReth, R::none},
+    {read_response_first, "READ_RESPONSE_FIRST", T::rc, O::read_response, P::first, kAeth, R::full_mtu},
+    {read_response_middle, "READ_RESPONSE_MIDDLE", T::rc, O::read_response, P::middle, 0, R::full_mtu},
+    {read_response_last, "READ_RESPONSE_LAST", T::rc, O::read_response, P::last, kAeth, R::last_part},
+    {read_response_only, "READ_RESPONSE_ONLY", T::rc, O::read_response, P::only, kAeth, R::whole},
+    {acknowledge, "ACKNOWLEDGE", T::rc, O::acknowledge, P::only, kAeth, R::none},
+    {atomic_acknowledge, "ATOMIC_ACKNOWLEDGE", T::rc, O::atomic_acknowledge, P::only, kAeth | kAtomicAck, R::none},
+    {compare_swap, "COMPARE_SWAP", T::rc, O::atomic, P::only, kAtomic, R::none},
+    {fetch_add, "FETCH_ADD", T::rc, O::atomic, P::only, kAtomic, R::none},
+    {send_last_inv, "SEND_LAST_INV", T::rc, O::send, P::last, kInvalidate, R::last_part},
+    {send_only_inv, "SEND_ONLY_INV", T::rc, O::send, P::only, kInvalidate, R::whole},
+    {uc_send_first, "UC_SEND_FIRST", T::uc, O::send, P::first, 0, R::full_mtu},
+    {uc_send_middle, "UC_SEND_MIDDLE", T::uc, O::send, P::middle, 0, R::full_mtu},
+    {uc_send_last, "UC_SEND_LAST", T::uc, O::send, P::last, 0, R::last_part},
+    {uc_send_last_imm, "UC_SEND_LAST_IMM", T::uc, O::send, P::last, kImmediate, R::last_part},
+    {uc_send_only, "UC_SEND_ONLY", T::uc, O::send, P::only, 0, R::whole},
+    {uc_send_only_imm, "UC_SEND_ONLY_IMM", T::uc, O::send, P::only, kImmediate, R::whole},
+    {uc_write_first, "UC_WRITE_FIRST", T::uc, O::write, P::first, kReth, R::full_mtu},
+    {uc_write_middle, "UC_WRITE_MIDDLE", T::uc, O::write, P::middle, 0, R::full_mtu},
+    {uc_write_last, "UC_WRITE_LAST", T::uc, O::write, P::last, 0, R::last_part},
+    {uc_write_last_imm, "UC_WRITE_LAST_IMM", T::uc, O::write, P::last, kImmediate, R::last_part},
+    {uc_write_only, "UC_WRITE_ONLY", T::uc, O::write, P::only, kReth, R::whole},
+    {uc_write_only_imm, "UC_WRITE_ONLY_IMM", T::uc, O::write, P::only, kReth | kImmediate, R::whole},
+    {ud_send_only, "UD_SEND_ONLY", T::ud, O::send, P::only, kDeth, R::whole},
+    {ud_send_only_imm, "UD_SEND_ONLY_IMM", T::ud, O::send, P::only, kDeth | kImmediate, R::whole},
+};
+
+constexpr std::uint8_t kAbsent = 0xff;
+constexpr auto kRowOf = [] {
+  std::array<std::uint8_t, 256> rows{};
+  rows.fill(kAbsent);
+  for (std::uint8_t row = 0; row < std::size(kTable); ++row) rows[static_cast<std::uint8_t>(kTable[row].opcode)] = row;
+  return rows;
+}();
+
+}  // namespace
+
+bool OpcodeInfo::payload_fits(std::uint32_t bytes, std::uint32_t mtu) const {
+  switch (payload) {
+    case PayloadRule::none: return bytes == 0;
+    case PayloadRule::full_mtu: return bytes == mtu;
+    case PayloadRule::last_part: return bytes >= 1 && bytes <= mtu;
+    case PayloadRule::whole: return bytes <= mtu;
+  }
+  return false;
+}
+
+const OpcodeInfo* find_opcode(std::uint8_t code) {
+  return kRowOf[code] == kAbsent ? nullptr : &kTable[kRowOf[code]];
+}
+
+const OpcodeInfo& info(Opcode opcode) { return *find_opcode(static_cast<std::uint8_t>(opcode)); }
+
+Opcode rc_opcode(Operation operation, Position position, bool immediate) {
+  const bool ends = position == Position::last || position == Position::only;
+  for (const auto& row : kTable)
+    if (row.transport == Transport::rc && row.operation == operation && row.position == position &&
+        row.has(kImmediate) == (immediate && ends) && !row.has(kInvalidate))
+      return row.opcode;
+  return acknowledge;
+}
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,96 @@
+// The BTH opcode table (IBTA vol 1, table 38): one row an opcode, which drives headers, position in a message, payload
+// rule and legality everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/roce/types.h"
+
+namespace rnicsim::roce {
+
+enum class Opcode : std::uint8_t {
+  send_first = 0x00,
+  send_middle = 0x01,
+  send_last = 0x02,
+  send_last_imm = 0x03,
+  send_only = 0x04,
+  send_only_imm = 0x05,
+  write_first = 0x06,
+  write_middle = 0x07,
+  write_last = 0x08,
+  write_last_imm = 0x09,
+  write_only = 0x0a,
+  write_only_imm = 0x0b,
+  read_request = 0x0c,
+  read_response_first = 0x0d,
+  read_response_middle = 0x0e,
+  read_response_last = 0x0f,
+  read_response_only = 0x10,
+  acknowledge = 0x11,
+  atomic_acknowledge = 0x12,
+  compare_swap = 0x13,
+  fetch_add = 0x14,
+  send_last_inv = 0x16,
+  send_only_inv = 0x17,
+  uc_send_first = 0x20,
+  uc_send_middle = 0x21,
+  uc_send_last = 0x22,
+  uc_send_last_imm = 0x23,
+  uc_send_only = 0x24,
+  uc_send_only_imm = 0x25,
+  uc_write_first = 0x26,
+  uc_write_middle = 0x27,
+  uc_write_last = 0x28,
+  uc_write_last_imm = 0x29,
+  uc_write_only = 0x2a,
+  uc_write_only_imm = 0x2b,
+  ud_send_only = 0x64,
+  ud_send_only_imm = 0x65,
+};
+
+enum class Operation : std::uint8_t { send, write, read, read_response, acknowledge, atomic_acknowledge, atomic };
+enum class Position : std::uint8_t { first, middle, last, only };
+enum class PayloadRule : std::uint8_t { none, full_mtu, last_part, whole };  // 0; MTU; 1..MTU; 0..MTU
+
+namespace header {
+inline constexpr std::uint8_t kReth = 1u << 0;
+inline constexpr std::uint8_t kAeth = 1u << 1;
+inline constexpr std::uint8_t kImmediate = 1u << 2;
+inline constexpr std::uint8_t kAtomic = 1u << 3;
+inline constexpr std::uint8_t kAtomicAck = 1u << 4;
+inline constexpr std::uint8_t kInvalidate = 1u << 5;
+inline constexpr std::uint8_t kDeth = 1u << 6;
+}  // namespace header
+
+struct OpcodeInfo {
+  Opcode opcode;
+  const char* name;
+  Transport transport;
+  Operation operation;
+  Position position;
+  std::uint8_t headers;  // header:: bits that follow the BTH, in the order of IBTA 5.2
+  PayloadRule payload;
+
+  constexpr bool begins() const { return position == Position::first || position == Position::only; }
+  constexpr bool ends() const { return position == Position::last || position == Position::only; }
+  constexpr bool has(std::uint8_t header) const { return (headers & header) != 0; }
+  constexpr bool response() const {
+    return operation == Operation::read_response || operation == Operation::acknowledge ||
+           operation == Operation::atomic_acknowledge;
+  }
+  bool payload_fits(std::uint32_t bytes, std::uint32_t mtu) const;
+};
+
+const OpcodeInfo* find_opcode(std::uint8_t code);  // nullptr: reserved, or not of RoCE
+const OpcodeInfo& info(Opcode opcode);             // of an opcode that is in the table
+
+// The RC opcode of one packet. `immediate` counts on the last packet only.
+Opcode rc_opcode(Operation operation, Position position, bool immediate);
+constexpr Position position_of(std::uint32_t index, std::uint32_t packets) {
+  if (packets == 1) return Position::only;
+  if (index == 0) return Position::first;
+  return index + 1 == packets ? Position::last : Position::middle;
+}
+
+}  // namespace rnicsim::roce

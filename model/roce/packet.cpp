@@ -1,0 +1,166 @@
+#include "model/roce/packet.h"
+
+#include <algorithm>
+
+#include "model/roce/icrc.h"
+#include "model/roce/wire.h"
+
+namespace rnicsim::roce {
+namespace {
+
+constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
+constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
+constexpr std::uint8_t kProtocolUdp = 17;
+constexpr std::uint16_t kDontFragment = 0x4000;
+constexpr std::uint16_t kFragmentBits = 0x3fff;  // more fragments, or an offset
+constexpr std::size_t kMappedPrefix = 12;
+
+std::uint16_t ipv4_checksum(const std::byte* ip) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < kIpv4Bytes; i += 2)
+    sum += std::to_integer<std::uint32_t>(ip[i]) << 8 | std::to_integer<std::uint32_t>(ip[i + 1]);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+void put_ipv4(const FrameAddresses& a, std::size_t udp_bytes, WireWriter& out, std::byte* ip) {
+  out.put(std::uint8_t{0x45});
+  out.put(a.traffic_class);
+  out.put(static_cast<std::uint16_t>(kIpv4Bytes + udp_bytes));
+  out.put(std::uint16_t{0});
+  out.put(kDontFragment);
+  out.put(a.hop_limit);
+  out.put(kProtocolUdp);
+  out.put(std::uint16_t{0});
+  out.copy(std::span(a.source).subspan(kMappedPrefix));
+  out.copy(std::span(a.destination).subspan(kMappedPrefix));
+  WireWriter(std::span(ip + 10, 2)).put(ipv4_checksum(ip));
+}
+
+void put_ipv6(const FrameAddresses& a, std::size_t udp_bytes, WireWriter& out) {
+  out.put(6u << 28 | std::uint32_t{a.traffic_class} << 20 | (a.flow_label & 0xfffff));
+  out.put(static_cast<std::uint16_t>(udp_bytes));
+  out.put(kProtocolUdp);
+  out.put(a.hop_limit);
+  out.copy(a.source);
+  out.copy(a.destination);
+}
+
+Gid mapped(WireReader& in) {
+  Gid gid{};
+  gid[10] = gid[11] = 0xff;
+  auto tail = std::span(gid).subspan(kMappedPrefix);
+  in.copy(tail);
+  return gid;
+}
+
+struct IpResult {
+  ParseError error;
+  std::size_t datagram = 0;  // bytes from the UDP header on
+};
+
+IpResult parse_ipv4(std::span<const std::byte> ip, std::size_t room, FrameAddresses& a) {
+  if (ip.size() < kIpv4Bytes) return {ParseError::truncated};
+  WireReader in(ip);
+  if (in.get<std::uint8_t>() != 0x45) return {ParseError::bad_ip_header};
+  a.traffic_class = in.get<std::uint8_t>();
+  const auto total = in.get<std::uint16_t>();
+  in.skip(2);
+  if ((in.get<std::uint16_t>() & kFragmentBits) != 0) return {ParseError::bad_ip_header};
+  a.hop_limit = in.get<std::uint8_t>();
+  const auto protocol = in.get<std::uint8_t>();
+  in.skip(2);
+  a.source = mapped(in);
+  a.destination = mapped(in);
+  if (ipv4_checksum(ip.data()) != 0) return {ParseError::bad_checksum};
+  if (protocol != kProtocolUdp) return {ParseError::not_roce};
+  if (total < kIpv4Bytes + kUdpBytes) return {ParseError::bad_ip_header};
+  if (total > room) return {ParseError::truncated};
+  return {ParseError::none, total - kIpv4Bytes};
+}
+
+IpResult parse_ipv6(std::span<const std::byte> ip, std::size_t room, FrameAddresses& a) {
+  if (ip.size() < kIpv6Bytes) return {ParseError::truncated};
+  WireReader in(ip);
+  const auto first = in.get<std::uint32_t>();
+  if (first >> 28 != 6) return {ParseError::bad_ip_header};
+  a.traffic_class = static_cast<std::uint8_t>(first >> 20);
+  a.flow_label = first & 0xfffff;
+  const auto length = in.get<std::uint16_t>();
+  const auto next = in.get<std::uint8_t>();
+  a.hop_limit = in.get<std::uint8_t>();
+  in.copy(a.source);
+  in.copy(a.destination);
+  if (next != kProtocolUdp) return {ParseError::not_roce};
+  if (length < kUdpBytes) return {ParseError::bad_ip_header};
+  if (kIpv6Bytes + length > room) return {ParseError::truncated};
+  return {ParseError::none, length};
+}
+
+ParseError parse_transport(std::span<const std::byte> front, std::size_t at, std::size_t datagram, ParsedFrame& frame) {
+  if (front.size() < at + kUdpBytes) return ParseError::truncated;
+  WireReader in(front.subspan(at));
+  frame.addresses.source_port = in.get<std::uint16_t>();
+  if (in.get<std::uint16_t>() != kRoceUdpPort) return ParseError::not_roce;
+  if (in.get<std::uint16_t>() != datagram) return ParseError::bad_udp_length;
+  if (datagram < kUdpBytes + Bth::kBytes + kIcrcBytes) return ParseError::bad_length;
+  const auto transport = front.subspan(at + kUdpBytes, std::min(front.size() - at, datagram) - kUdpBytes);
+  if (transport.size() < Bth::kBytes) return ParseError::truncated;
+  const auto* row = find_opcode(std::to_integer<std::uint8_t>(transport[0]));
+  if (row == nullptr) return ParseError::bad_opcode;
+  const auto fixed = kUdpBytes + encoded_size(*row) + kIcrcBytes;
+  if (datagram < fixed) return ParseError::bad_length;
+  const auto headers = decode(transport);
+  if (!headers) return ParseError::truncated;
+  frame.headers = *headers;
+  if (headers->bth.version != 0) return ParseError::bad_version;
+  const auto rest = datagram - fixed;
+  if (rest % 4 != 0 || headers->bth.pad > rest) return ParseError::bad_length;
+  frame.payload_offset = static_cast<std::uint32_t>(at + fixed - kIcrcBytes);
+  frame.payload_bytes = static_cast<std::uint32_t>(rest - headers->bth.pad);
+  return ParseError::none;
+}
+
+}  // namespace
+
+bool is_ipv4_mapped(const Gid& gid) {
+  return std::all_of(gid.begin(), gid.begin() + 10, [](auto byte) { return byte == 0; }) && gid[10] == 0xff &&
+         gid[11] == 0xff;
+}
+
+std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
+                         std::span<std::byte, kMaxFrameHeader> out) {
+  const auto udp_bytes = kUdpBytes + encoded_size(info(headers.bth.opcode)) + payload_bytes + headers.bth.pad + kIcrcBytes;
+  const bool ipv4 = is_ipv4_mapped(addresses.source) && is_ipv4_mapped(addresses.destination);
+  WireWriter writer(out);
+  writer.copy(addresses.destination_mac);
+  writer.copy(addresses.source_mac);
+  writer.put(ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6);
+  ipv4 ? put_ipv4(addresses, udp_bytes, writer, out.data() + kEthernetBytes) : put_ipv6(addresses, udp_bytes, writer);
+  writer.put(addresses.source_port);
+  writer.put(kRoceUdpPort);
+  writer.put(static_cast<std::uint16_t>(udp_bytes));
+  writer.put(std::uint16_t{0});  // no checksum: the ICRC protects the packet
+  return writer.written() + encode(headers, out.subspan(writer.written()));
+}
+
+ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_bytes) {
+  ParsedFrame frame;
+  if (front.size() < kEthernetBytes) return frame.error = ParseError::truncated, frame;
+  WireReader in(front);
+  in.copy(frame.addresses.destination_mac);
+  in.copy(frame.addresses.source_mac);
+  const auto type = in.get<std::uint16_t>();
+  if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return frame.error = ParseError::not_ip, frame;
+  const auto ip = front.subspan(kEthernetBytes);
+  const auto room = frame_bytes - kEthernetBytes;
+  const bool ipv4 = type == kEtherTypeIpv4;
+  const auto result = ipv4 ? parse_ipv4(ip, room, frame.addresses) : parse_ipv6(ip, room, frame.addresses);
+  frame.error = result.error;
+  if (frame.error != ParseError::none) return frame;
+  frame.error = parse_transport(front, kEthernetBytes + (ipv4 ? kIpv4Bytes : kIpv6Bytes), result.datagram, frame);
+  return frame;
+}
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,71 @@
+// RoCEv2 framing: Ethernet, IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is never touched here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/roce/headers.h"
+
+namespace rnicsim::roce {
+
+inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kIpv4Bytes = 20;
+inline constexpr std::size_t kIpv6Bytes = 40;
+inline constexpr std::size_t kUdpBytes = 8;
+inline constexpr std::size_t kMaxFrameHeader = kEthernetBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
+inline constexpr std::uint16_t kRoceUdpPort = 4791;
+inline constexpr std::uint16_t kLeastSourcePort = 0xc000;
+
+// Where a frame comes from and goes to. IPv4 when both GIDs are IPv4-mapped.
+struct FrameAddresses {
+  MacAddress source_mac{};
+  MacAddress destination_mac{};
+  Gid source{};
+  Gid destination{};
+  std::uint8_t traffic_class = 0;
+  std::uint8_t hop_limit = 64;
+  std::uint32_t flow_label = 0;
+  std::uint16_t source_port = kLeastSourcePort;
+  bool operator==(const FrameAddresses&) const = default;
+};
+
+bool is_ipv4_mapped(const Gid& gid);
+
+// Routers hash this port: the same for all packets of a connection, in one direction.
+constexpr std::uint16_t source_port_for(Qpn local, Qpn remote) {
+  const std::uint32_t mixed = (local.value * 0x9e3779b1u) ^ (remote.value * 0x85ebca6bu);
+  return static_cast<std::uint16_t>(kLeastSourcePort | (mixed >> 18));
+}
+
+// Writes everything before the payload; returns its size. `headers.bth.pad` says how many bytes follow the payload.
+std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
+                         std::span<std::byte, kMaxFrameHeader> out);
+
+enum class ParseError : std::uint8_t {
+  none,
+  truncated,            // shorter than its own lengths say
+  not_ip,
+  bad_ip_header,        // version, header length, fragment or total length
+  bad_checksum,
+  not_roce,             // another protocol or UDP port
+  bad_udp_length,
+  bad_version,          // of the BTH
+  bad_opcode,
+  bad_length,           // no room for headers, pad and ICRC
+};
+
+struct ParsedFrame {
+  ParseError error = ParseError::none;
+  FrameAddresses addresses;
+  Headers headers;
+  std::uint32_t payload_offset = 0;   // from the start of the frame
+  std::uint32_t payload_bytes = 0;    // without pad
+};
+
+// Parses the first bytes of a frame of `frame_bytes` bytes: `front` is the whole frame, or at least all headers of it.
+// Ethernet padding after the IP packet is allowed. The ICRC is not checked here.
+ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_bytes);
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,64 @@
+#include "model/roce/qp_state.h"
+
+namespace rnicsim::roce {
+namespace {
+
+using namespace attr;
+using enum QpState;
+
+constexpr std::uint32_t kPathMoves = kAccess | kAlternatePath | kMigration;
+
+struct Masks {
+  std::uint32_t required;
+  std::uint32_t optional;
+};
+
+struct Row {
+  QpState from;
+  QpState to;
+  Masks ud, uc, rc;
+};
+
+constexpr std::uint32_t kIdentity = kPkeyIndex | kPort;
+constexpr std::uint32_t kConnect = kPath | kPathMtu | kRemoteQpn | kReceivePsn;
+constexpr std::uint32_t kRetries = kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
+
+constexpr Row kTable[] = {
+    {reset, init, {kIdentity | kQkey, 0}, {kIdentity | kAccess, 0}, {kIdentity | kAccess, 0}},
+    {init, init, {0, kIdentity | kQkey}, {0, kIdentity | kAccess}, {0, kIdentity | kAccess}},
+    {init, rtr, {0, kPkeyIndex | kQkey}, {kConnect, kAlternatePath | kAccess | kPkeyIndex},
+     {kConnect | kMaxDestRdAtomic | kMinRnrTimer, kAlternatePath | kAccess | kPkeyIndex}},
+    {rtr, rts, {kSendPsn, kCurrentState | kQkey}, {kSendPsn, kCurrentState | kPathMoves},
+     {kSendPsn | kRetries, kCurrentState | kPathMoves | kMinRnrTimer}},
+    {rts, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kPathMoves},
+     {0, kCurrentState | kPathMoves | kMinRnrTimer}},
+    {rts, sqd, {0, kSqdNotify}, {0, kSqdNotify}, {0, kSqdNotify}},
+    {sqd, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kPathMoves},
+     {0, kCurrentState | kPathMoves | kMinRnrTimer}},
+    {sqd, sqd, {0, kPkeyIndex | kQkey}, {0, kPath | kPathMoves | kPkeyIndex},
+     {0, kPort | kPath | kRetries | kMaxDestRdAtomic | kPathMoves | kPkeyIndex | kMinRnrTimer}},
+    {sqe, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kAccess}, {0, 0}},
+};
+
+Transition check(const Masks& masks, std::uint32_t mask) {
+  const auto given = mask & ~kState;
+  if ((given & masks.required) != masks.required) return Transition::missing_attribute;
+  if ((given & ~(masks.required | masks.optional)) != 0) return Transition::extra_attribute;
+  return Transition::ok;
+}
+
+}  // namespace
+
+Transition check_transition(Transport transport, QpState from, QpState to, std::uint32_t mask) {
+  if (to > error) return Transition::not_allowed;
+  if (to == reset || to == error) return check({0, 0}, mask & ~kCurrentState);
+  for (const auto& row : kTable) {
+    if (row.from != from || row.to != to) continue;
+    if (transport == Transport::rc && from == sqe) return Transition::not_allowed;
+    const auto& masks = transport == Transport::ud ? row.ud : transport == Transport::uc ? row.uc : row.rc;
+    return check(masks, mask);
+  }
+  return Transition::not_allowed;
+}
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,45 @@
+// The requester: cuts messages into request packets. When it is asked for the next packet is the caller's choice.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/roce/headers.h"
+#include "model/roce/send_window.h"
+
+namespace rnicsim::roce {
+
+struct RequestPacket {
+  Headers headers;
+  std::uint64_t message = 0;     // SendRequest::id
+  std::uint32_t offset = 0;      // of the payload in the message
+  std::uint32_t payload = 0;
+};
+
+class Requester {
+ public:
+  explicit Requester(SendWindow& window) : window_(window) {}
+
+  bool can_send() const;
+  std::optional<RequestPacket> next_packet();
+  // The message's data could not be read, or the like: what is before it goes on, nothing after it is sent.
+  void fail(std::uint64_t message, Status status);
+
+  // --- Timers, which the caller keeps. True when packets are to be sent again.
+  bool awaits_answer() const { return window_.oldest_unanswered() != nullptr; }
+  bool ack_timeout();
+  void rnr_timeout() { window_.rnr_waiting = false; }
+
+  // A drained send queue stops before the next message.
+  void stop_starting(bool stop) { draining_ = stop; }
+  bool drained() const;
+
+ private:
+  bool may_start(const Message& message) const;
+  void skip_sent();
+
+  SendWindow& window_;
+  bool draining_ = false;
+};
+
+}  // namespace rnicsim::roce
