@@ -1,0 +1,223 @@
+#include "verbs/clock/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "verbs/clock/next.h"
+#include "verbs/clock/signals.h"
+#include "verbs/clock/tsc.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(socket);
+RNICSIM_NEXT(connect);
+RNICSIM_NEXT(close);
+RNICSIM_NEXT(recvmsg);
+RNICSIM_NEXT(sendmsg);
+RNICSIM_NEXT(execve);
+
+namespace rnicsim::clock {
+namespace {
+
+Session the_session;
+bool attached = false;
+
+// Above what programs and their select() sets use, so that a program sees the descriptor numbers it expects.
+constexpr int kSocketDescriptor = 1000;
+
+void receive_welcome(abi::Welcome& welcome, int (&descriptors)[2]) {
+  iovec part{&welcome, sizeof welcome};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof descriptors)];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  ssize_t got;
+  do got = next_recvmsg(the_session.socket, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got != ssize_t(sizeof welcome)) die("the simulator closed the connection");
+  if (welcome.magic != abi::kAttachMagic || welcome.major != abi::kAttachMajor)
+    die("the simulator speaks another version of the attach protocol");
+  if (welcome.error != 0) die("%.*s", int(sizeof welcome.message), welcome.message);
+  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  if (rights == nullptr || rights->cmsg_len != CMSG_LEN(sizeof descriptors)) die("the simulator sent no memory");
+  memcpy(descriptors, CMSG_DATA(rights), sizeof descriptors);
+}
+
+std::byte* map(int descriptor, std::uint64_t bytes, std::uint64_t address) {
+  const int fixed = address != 0 ? MAP_FIXED_NOREPLACE : 0;
+  void* memory = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE | fixed, descriptor, 0);
+  if (memory == MAP_FAILED) die("cannot map the simulator's memory: %s", strerror(errno));
+  next_close(descriptor);
+  return static_cast<std::byte*>(memory);
+}
+
+// Connects the session's socket; false (with errno) when nobody listens.
+bool connect_socket(const char* name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const auto length = std::min(strlen(name), sizeof address.sun_path - 1);
+  memcpy(address.sun_path + 1, name, length);
+  const int fd = next_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  the_session.socket = ::fcntl(fd, F_DUPFD_CLOEXEC, kSocketDescriptor);
+  if (the_session.socket < 0) {
+    the_session.socket = fd;
+  } else {
+    next_close(fd);
+  }
+  const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + length);
+  return next_connect(the_session.socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
+}
+
+// Address layout: two runs must see the same addresses. A program that a user's own script started is run again without
+// randomisation; where that is refused, only the DMA memory has a fixed address.
+void fix_address_layout() {
+  const int now = ::personality(0xffffffff);
+  if (now < 0 || (now & ADDR_NO_RANDOMIZE) != 0 || ::getenv("RNICSIM_KEEP_LAYOUT") != nullptr) return;
+  if (::personality(now | ADDR_NO_RANDOMIZE) < 0) return;
+  char* arguments[4096];
+  char buffer[65536];
+  FILE* file = ::fopen("/proc/self/cmdline", "r");
+  if (file == nullptr) return;
+  const size_t bytes = ::fread(buffer, 1, sizeof buffer - 1, file);
+  ::fclose(file);
+  size_t count = 0;
+  for (size_t at = 0; at < bytes && count + 1 < std::size(arguments); at += strlen(buffer + at) + 1)
+    arguments[count++] = buffer + at;
+  arguments[count] = nullptr;
+  if (bytes == sizeof buffer - 1 || count == 0) return;
+  next_execve("/proc/self/exe", arguments, environ);
+}
+
+__attribute__((constructor)) void start() {
+  if (::getenv(abi::kSocketVariable) == nullptr) return;
+  fix_address_layout();
+  const bool is_exec = ::getenv("RNICSIM_EXEC") != nullptr;
+  ::unsetenv("RNICSIM_EXEC");
+  attach(is_exec ? abi::Hello::kExec : 0, 0);
+}
+
+}  // namespace
+
+Session* session() { return attached ? &the_session : nullptr; }
+
+bool simulated() {
+  return attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
+}
+
+Tool tool() {
+  static const char* const name = ::getenv("RNICSIM_TOOL");
+  if (name == nullptr) return Tool::none;
+  return strcmp(name, "gdb") == 0 ? Tool::gdb : Tool::valgrind;
+}
+
+void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
+  const char* socket_name = ::getenv(abi::kSocketVariable);
+  const char* host = ::getenv(abi::kHostVariable);
+  if (socket_name == nullptr || host == nullptr) return;
+  take_signals();  // before the simulator knows us, and may send one
+  if (!connect_socket(socket_name)) die("no simulator listens at %s: %s", socket_name, strerror(errno));
+
+  abi::Hello hello;
+  hello.pid = std::uint32_t(::syscall(SYS_getpid));
+  hello.tid = std::uint32_t(::syscall(SYS_gettid));
+  hello.parent_pid = parent_pid;
+  hello.flags = hello_flags;
+  snprintf(hello.host, sizeof hello.host, "%s", host);
+  snprintf(hello.program, sizeof hello.program, "%s", program_invocation_short_name);
+  if (::send(the_session.socket, &hello, sizeof hello, MSG_NOSIGNAL) != ssize_t(sizeof hello))
+    die("the simulator closed the connection");
+
+  abi::Welcome welcome;
+  int descriptors[2];
+  receive_welcome(welcome, descriptors);
+  the_session.control = map(descriptors[0], welcome.control_bytes, 0);
+  the_session.memory = map(descriptors[1], welcome.memory_bytes, abi::kMemoryAddress);
+  attached = true;
+
+  own_slot() = &the_session.slot(0);
+  if (!simulated()) return;
+  wait_for_turn();
+  trap_tsc();
+  // Lines, so that what several programs print comes out in the order of simulated time.
+  if ((hello_flags & abi::Hello::kFork) == 0) ::setvbuf(stdout, nullptr, _IOLBF, 4096);
+}
+
+void abandon() {
+  if (!attached) return;
+  attached = false;
+  own_slot() = nullptr;
+  next_close(the_session.socket);
+  ::munmap(the_session.control, abi::kControlBytes);
+  ::munmap(the_session.memory, abi::kMemoryBytes);
+  the_session = {};
+}
+
+bool send_descriptors(std::span<const int> descriptors) {
+  abi::DescriptorMessage announcement;
+  announcement.count = std::uint32_t(descriptors.size());
+  iovec part{&announcement, sizeof announcement};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int) * abi::kMaxDescriptors)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
+  ssize_t sent;
+  do sent = next_sendmsg(the_session.socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == ssize_t(sizeof announcement);
+}
+
+int receive_descriptor() {
+  abi::DescriptorMessage announcement;
+  iovec part{&announcement, sizeof announcement};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  ssize_t got;
+  do got = next_recvmsg(the_session.socket, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  if (got != ssize_t(sizeof announcement) || rights == nullptr) return -1;
+  int descriptor;
+  memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);
+  return descriptor;
+}
+
+void die(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  char line[640];
+  const int length = snprintf(line, sizeof line, "rnicsim: %s: %s\n", program_invocation_short_name, text);
+  [[maybe_unused]] const auto written = ::syscall(SYS_write, 2, line, length);
+  ::syscall(SYS_exit_group, 125);
+  __builtin_unreachable();
+}
+
+}  // namespace rnicsim::clock

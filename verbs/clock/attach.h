@@ -1,0 +1,48 @@
+// This process's place on its simulated host: the connection to the simulator and what it shares with it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim::clock {
+
+struct Session {
+  int socket = -1;
+  std::byte* control = nullptr;
+  std::byte* memory = nullptr;  // DMA memory
+
+  abi::ControlHeader& header() const { return *reinterpret_cast<abi::ControlHeader*>(control + abi::kControlHeader); }
+  abi::ThreadSlot& slot(std::uint32_t index) const {
+    return reinterpret_cast<abi::ThreadSlot*>(control + abi::kThreadSlots)[index];
+  }
+  std::span<const abi::HostEntry> hosts() const {
+    return {reinterpret_cast<const abi::HostEntry*>(control + abi::kHostTable), header().host_count};
+  }
+  const abi::HostEntry& own_host() const { return hosts()[header().host_index]; }
+};
+
+// The session, or nullptr: there is no simulator (kSocketVariable is not set) or it went away.
+Session* session();
+// True when this process's clock is the simulation's.
+bool simulated();
+
+// What this process runs under (RNICSIM_TOOL): neither lets it single-step itself.
+enum class Tool { none, gdb, valgrind };
+Tool tool();
+
+// Connects with these Hello flags; exits with a clear message when the simulator refuses. Called by the constructor and
+// in a forked child.
+void attach(std::uint32_t hello_flags, std::uint32_t parent_pid);
+// In a forked child: lets go of the parent's session.
+void abandon();
+
+// Descriptors that go with the next call, and those that came with its answer.
+bool send_descriptors(std::span<const int> descriptors);
+int receive_descriptor();
+
+// A line on standard error, then exit status 125.
+[[noreturn]] void die(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace rnicsim::clock

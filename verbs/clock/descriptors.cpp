@@ -1,0 +1,248 @@
+// Reads, writes and waits that may block. A thread in its turn must not block in the real kernel: the world stands still
+// until it comes back.
+
+#include "verbs/clock/descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/network.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(poll);
+RNICSIM_NEXT(ppoll);
+RNICSIM_NEXT(select);
+RNICSIM_NEXT(pselect);
+RNICSIM_NEXT(epoll_wait);
+RNICSIM_NEXT(epoll_pwait);
+RNICSIM_NEXT(read);
+RNICSIM_NEXT(readv);
+RNICSIM_NEXT(recv);
+RNICSIM_NEXT(recvfrom);
+RNICSIM_NEXT(recvmsg);
+RNICSIM_NEXT(write);
+RNICSIM_NEXT(writev);
+RNICSIM_NEXT(send);
+RNICSIM_NEXT(sendto);
+RNICSIM_NEXT(sendmsg);
+
+namespace rnicsim::clock {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000'000;
+constexpr std::uint64_t kSecond = 1000 * kMillisecond;
+
+std::uint64_t deadline_after_ms(const abi::ThreadSlot& slot, int milliseconds) {
+  return milliseconds < 0 ? abi::kForever : slot.now + std::uint64_t(milliseconds) * kMillisecond;
+}
+std::uint64_t deadline_after(const abi::ThreadSlot& slot, const timespec* time) {
+  if (time == nullptr) return abi::kForever;
+  return slot.now + std::uint64_t(time->tv_sec) * kSecond + std::uint64_t(time->tv_nsec) * 1000;
+}
+
+// Regular files are always ready; a descriptor that is not blocking answers for itself.
+bool blocks(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+// For a call that reads from or writes to `fd`: charges it and waits if it would block. False: EINTR.
+bool prepare(int fd, short events, bool dont_wait) {
+  abi::ThreadSlot* slot = simulated_slot();
+  // Standard output and error are drained by the simulator, whoever has the turn.
+  if (slot == nullptr || ((fd == 1 || fd == 2) && events == POLLOUT)) return true;
+  charge(*slot, abi::CpuCost::system_call);
+  if (events == POLLIN && is_stream(fd)) sync(*slot);
+  if (dont_wait || !blocks(fd)) return true;
+  return wait_ready(*slot, fd, events);
+}
+
+// After a write: the bytes carry the time at which they were written.
+template <class Result>
+Result written(int fd, Result result) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot != nullptr && result > 0 && is_stream(fd)) call(*slot, abi::Call::net_flush);
+  return result;
+}
+
+}  // namespace
+
+int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
+  sync(slot);
+  for (;;) {
+    const int ready = next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
+    if (ready != 0 || deadline <= slot.now) return ready;
+    int watched[abi::kMaxDescriptors];
+    std::uint32_t count = 0;
+    std::uint32_t events[abi::kMaxDescriptors];
+    for (const pollfd& descriptor : descriptors) {
+      if (descriptor.fd < 0 || count == abi::kMaxDescriptors) continue;
+      watched[count] = descriptor.fd;
+      events[count++] = std::uint32_t(descriptor.events);
+    }
+    memcpy(slot.input, events, count * sizeof events[0]);
+    slot.input_bytes = count * sizeof events[0];
+    if (count != 0 && !send_descriptors({watched, count})) count = 0;
+    const int error = call(slot, abi::Call::wait_descriptors, {deadline, count});
+    if (error == EINTR) {
+      errno = EINTR;
+      return -1;
+    }
+    if (error == ETIMEDOUT) return next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
+  }
+}
+
+bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
+  pollfd descriptor{fd, events, 0};
+  if (next_poll(&descriptor, 1, 0) != 0) return true;
+  return wait_descriptors(slot, {&descriptor, 1}, abi::kForever) >= 0;
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
+  if (!prepare(fd, POLLIN, false)) return -1;
+  return next_read(fd, buffer, bytes);
+}
+RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
+  if (!prepare(fd, POLLIN, false)) return -1;
+  return next_readv(fd, parts, count);
+}
+
+// MSG_WAITALL means to block for the rest; the rest is on its way in simulated time.
+static ssize_t receive_all(int fd, char* buffer, size_t bytes, int flags) {
+  size_t got = 0;
+  while (got < bytes) {
+    if (!prepare(fd, POLLIN, false)) return got > 0 ? ssize_t(got) : -1;
+    const ssize_t part = next_recv(fd, buffer + got, bytes - got, flags & ~MSG_WAITALL);
+    if (part <= 0) return got > 0 ? ssize_t(got) : part;
+    got += size_t(part);
+  }
+  return ssize_t(got);
+}
+RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
+  if ((flags & MSG_WAITALL) != 0 && simulated_slot() != nullptr)
+    return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
+  if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
+  return next_recv(fd, buffer, bytes, flags);
+}
+RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
+  if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
+  return next_recvfrom(fd, buffer, bytes, flags, from, length);
+}
+RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
+  return next_recvmsg(fd, message, flags);
+}
+RNICSIM_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
+  if (!prepare(fd, POLLOUT, false)) return -1;
+  return written(fd, next_write(fd, buffer, bytes));
+}
+RNICSIM_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
+  if (!prepare(fd, POLLOUT, false)) return -1;
+  return written(fd, next_writev(fd, parts, count));
+}
+RNICSIM_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
+  if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
+  return written(fd, next_send(fd, buffer, bytes, flags));
+}
+RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to, socklen_t length) {
+  if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
+  return written(fd, next_sendto(fd, buffer, bytes, flags, to, length));
+}
+RNICSIM_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
+  return written(fd, next_sendmsg(fd, message, flags));
+}
+
+RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_poll(descriptors, count, timeout);
+  charge(*slot, abi::CpuCost::system_call);
+  return wait_descriptors(*slot, {descriptors, count}, deadline_after_ms(*slot, timeout));
+}
+
+RNICSIM_EXPORT int ppoll(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_ppoll(descriptors, count, timeout, mask);
+  charge(*slot, abi::CpuCost::system_call);
+  return wait_descriptors(*slot, {descriptors, count}, deadline_after(*slot, timeout));
+}
+
+static int select_until(abi::ThreadSlot& slot, int count, fd_set* in, fd_set* out, fd_set* except, std::uint64_t deadline) {
+  pollfd descriptors[FD_SETSIZE];
+  std::size_t used = 0;
+  for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {
+    short events = 0;
+    if (in != nullptr && FD_ISSET(fd, in)) events |= POLLIN;
+    if (out != nullptr && FD_ISSET(fd, out)) events |= POLLOUT;
+    if (except != nullptr && FD_ISSET(fd, except)) events |= POLLPRI;
+    if (events != 0) descriptors[used++] = {fd, events, 0};
+  }
+  charge(slot, abi::CpuCost::system_call);
+  if (wait_descriptors(slot, {descriptors, used}, deadline) < 0) return -1;
+  int ready = 0;
+  for (const pollfd& descriptor : std::span(descriptors, used)) {
+    const auto settle = [&](fd_set* set, short wanted, short seen) {
+      if ((descriptor.events & wanted) == 0) return;
+      if ((descriptor.revents & seen) != 0) {
+        ++ready;
+      } else {
+        FD_CLR(descriptor.fd, set);
+      }
+    };
+    settle(in, POLLIN, POLLIN | POLLHUP | POLLERR);
+    settle(out, POLLOUT, POLLOUT | POLLERR);
+    settle(except, POLLPRI, POLLPRI);
+  }
+  return ready;
+}
+
+RNICSIM_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_select(count, in, out, except, timeout);
+  timespec converted{};
+  if (timeout != nullptr) converted = {timeout->tv_sec, timeout->tv_usec * 1000};
+  return select_until(*slot, count, in, out, except, deadline_after(*slot, timeout != nullptr ? &converted : nullptr));
+}
+RNICSIM_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout,
+                           const sigset_t* mask) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pselect(count, in, out, except, timeout, mask);
+  return select_until(*slot, count, in, out, except, deadline_after(*slot, timeout));
+}
+
+// An epoll descriptor is itself readable when something in it is ready.
+static int epoll_until(abi::ThreadSlot& slot, int fd, epoll_event* events, int most, std::uint64_t deadline) {
+  charge(slot, abi::CpuCost::system_call);
+  sync(slot);
+  const int ready = next_epoll_wait(fd, events, most, 0);
+  if (ready != 0 || deadline <= slot.now) return ready;
+  pollfd descriptor{fd, POLLIN, 0};
+  if (wait_descriptors(slot, {&descriptor, 1}, deadline) < 0) return -1;
+  return next_epoll_wait(fd, events, most, 0);
+}
+RNICSIM_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_epoll_wait(fd, events, most, timeout);
+  return epoll_until(*slot, fd, events, most, deadline_after_ms(*slot, timeout));
+}
+RNICSIM_EXPORT int epoll_pwait(int fd, epoll_event* events, int most, int timeout, const sigset_t* mask) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_epoll_pwait(fd, events, most, timeout, mask);
+  return epoll_until(*slot, fd, events, most, deadline_after_ms(*slot, timeout));
+}

@@ -1,0 +1,69 @@
+// Names of the simulated network: this host's, and those of the others.
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/next.h"
+
+RNICSIM_NEXT(gethostname);
+RNICSIM_NEXT(uname);
+RNICSIM_NEXT(getaddrinfo);
+RNICSIM_NEXT(gethostbyname);
+
+namespace rnicsim::clock {
+namespace {
+
+const abi::HostEntry* find_host(const char* name) {
+  if (session() == nullptr || name == nullptr) return nullptr;
+  const auto hosts = session()->hosts();
+  const auto found = std::ranges::find_if(hosts, [&](const abi::HostEntry& host) { return strcmp(host.name, name) == 0; });
+  return found != hosts.end() ? &*found : nullptr;
+}
+
+}  // namespace
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int gethostname(char* name, size_t length) noexcept {
+  if (session() == nullptr) return next_gethostname(name, length);
+  const char* own = session()->own_host().name;
+  if (strlen(own) >= length) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(name, own);
+  return 0;
+}
+
+RNICSIM_EXPORT int uname(utsname* result) noexcept {
+  const int error = next_uname(result);
+  if (error == 0 && session() != nullptr)
+    strncpy(result->nodename, session()->own_host().name, sizeof result->nodename - 1);
+  return error;
+}
+
+RNICSIM_EXPORT int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
+  const abi::HostEntry* host = find_host(node);
+  if (host == nullptr) return next_getaddrinfo(node, service, hints, result);
+  char numeric[INET6_ADDRSTRLEN];
+  const bool v6 = hints != nullptr && hints->ai_family == AF_INET6;
+  ::inet_ntop(v6 ? AF_INET6 : AF_INET, v6 ? static_cast<const void*>(host->ipv6) : host->ipv4, numeric, sizeof numeric);
+  return next_getaddrinfo(numeric, service, hints, result);
+}
+
+RNICSIM_EXPORT hostent* gethostbyname(const char* name) {
+  const abi::HostEntry* host = find_host(name);
+  if (host == nullptr) return next_gethostbyname(name);
+  char numeric[INET_ADDRSTRLEN];
+  ::inet_ntop(AF_INET, host->ipv4, numeric, sizeof numeric);
+  return next_gethostbyname(numeric);
+}

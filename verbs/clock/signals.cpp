@@ -1,0 +1,135 @@
+#include "verbs/clock/signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/spin.h"
+#include "verbs/clock/tsc.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(sigaction);
+RNICSIM_NEXT(sigprocmask);
+RNICSIM_NEXT(pthread_sigmask);
+
+namespace rnicsim::clock {
+namespace {
+
+bool taken = false;
+struct sigaction program_segv {};
+struct sigaction program_trap {};
+struct sigaction program_look {};  // never called: the signal is ours alone
+
+bool is_ours(int signal) { return taken && (signal == SIGSEGV || signal == SIGTRAP || signal == kLookSignal); }
+struct sigaction& kept(int signal) {
+  return signal == SIGSEGV ? program_segv : signal == SIGTRAP ? program_trap : program_look;
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const struct sigaction& action = kept(signal);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else if (action.sa_handler == SIG_DFL) {
+    struct sigaction fatal {};
+    next_sigaction(signal, &fatal, nullptr);
+    // A synchronous fault happens again on return and ends the process; a signal sent by someone is sent again.
+    if (info->si_code <= 0) ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), signal);
+  } else if (action.sa_handler != SIG_IGN) {
+    action.sa_handler(signal);
+  }
+}
+
+void on_segv(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  abandon_look(context);
+  if (!emulate_tsc(context)) pass_on(signal, info, context);
+  errno = saved;
+}
+
+void on_trap(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
+  // context that the handler returns to.
+  if (info->si_code == TRAP_TRACE) {
+    continue_look(context);
+  } else {
+    pass_on(signal, info, context);
+  }
+  errno = saved;
+}
+
+void on_look(int, siginfo_t*, void* context) {
+  const int saved = errno;
+  if (simulated_slot() != nullptr) begin_look(context);
+  errno = saved;
+}
+
+void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* old) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  // NODEFER: a counter read inside a handler faults too.
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
+  next_sigaction(signal, &action, old);
+}
+
+}  // namespace
+
+void take_signals() {
+  if (!taken) {
+    install(SIGSEGV, on_segv, &program_segv);
+    install(SIGTRAP, on_trap, &program_trap);
+    install(kLookSignal, on_look, nullptr);
+    taken = true;
+  }
+  sigset_t ours;
+  ::sigemptyset(&ours);
+  ::sigaddset(&ours, SIGSEGV);
+  ::sigaddset(&ours, SIGTRAP);
+  ::sigaddset(&ours, kLookSignal);
+  next_sigprocmask(SIG_UNBLOCK, &ours, nullptr);
+}
+
+sigset_t allowed(const sigset_t& set) {
+  sigset_t result = set;
+  ::sigdelset(&result, SIGSEGV);
+  ::sigdelset(&result, SIGTRAP);
+  ::sigdelset(&result, kLookSignal);
+  return result;
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+  if (!is_ours(signal)) return next_sigaction(signal, action, old);
+  if (old != nullptr) *old = kept(signal);
+  if (action != nullptr) kept(signal) = *action;
+  return 0;
+}
+
+RNICSIM_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
+  struct sigaction action {};
+  struct sigaction old {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  if (::sigaction(signal, &action, &old) != 0) return SIG_ERR;
+  return old.sa_handler;
+}
+
+RNICSIM_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  if (!taken || set == nullptr || how == SIG_UNBLOCK) return next_sigprocmask(how, set, old);
+  const sigset_t filtered = allowed(*set);
+  return next_sigprocmask(how, &filtered, old);
+}
+
+RNICSIM_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  if (!taken || set == nullptr || how == SIG_UNBLOCK) return next_pthread_sigmask(how, set, old);
+  const sigset_t filtered = allowed(*set);
+  return next_pthread_sigmask(how, &filtered, old);
+}

@@ -1,0 +1,144 @@
+// Sleeping and alarms, in simulated time.
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(nanosleep);
+RNICSIM_NEXT(clock_nanosleep);
+RNICSIM_NEXT(usleep);
+RNICSIM_NEXT(sleep);
+RNICSIM_NEXT(pause);
+RNICSIM_NEXT(alarm);
+RNICSIM_NEXT(ualarm);
+RNICSIM_NEXT(sched_yield);
+static const rnicsim::clock::Next<int(int, const itimerval*, itimerval*)> next_setitimer{"setitimer"};
+static const rnicsim::clock::Next<int(int, itimerval*)> next_getitimer{"getitimer"};
+
+namespace rnicsim::clock {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000'000;
+constexpr std::uint64_t kMicrosecond = 1'000'000;
+
+std::uint64_t picoseconds(const timespec& time) {
+  return std::uint64_t(time.tv_sec) * kSecond + std::uint64_t(time.tv_nsec) * 1000;
+}
+timespec to_timespec(std::uint64_t ps) { return {time_t(ps / kSecond), long(ps % kSecond / 1000)}; }
+std::uint64_t picoseconds(const timeval& time) {
+  return std::uint64_t(time.tv_sec) * kSecond + std::uint64_t(time.tv_usec) * kMicrosecond;
+}
+timeval to_timeval(std::uint64_t ps) { return {time_t(ps / kSecond), suseconds_t(ps % kSecond / kMicrosecond)}; }
+bool valid(const timespec& time) { return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000; }
+
+// Returns what was left when an alarm came first, else 0.
+std::uint64_t sleep_until(abi::ThreadSlot& slot, std::uint64_t deadline) {
+  charge(slot, abi::CpuCost::system_call);
+  if (call(slot, abi::Call::sleep, {deadline}) != EINTR) return 0;
+  return deadline > slot.now ? deadline - slot.now : 0;
+}
+
+// The alarm's old value: time left and interval, of the clock behind ITIMER_REAL and alarm().
+struct Alarm {
+  std::uint64_t left;
+  std::uint64_t interval;
+};
+std::uint64_t alarm_interval = 0;
+
+Alarm set_alarm(abi::ThreadSlot& slot, std::uint64_t value, std::uint64_t interval) {
+  charge(slot, abi::CpuCost::system_call);
+  call(slot, abi::Call::set_alarm, {value == 0 ? 0 : slot.now + value, interval});
+  const Alarm old{slot.value, alarm_interval};
+  alarm_interval = interval;
+  return old;
+}
+
+}  // namespace
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int clock_nanosleep(clockid_t id, int flags, const timespec* request, timespec* left) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || id < 0) return next_clock_nanosleep(id, flags, request, left);
+  if (!valid(*request)) return EINVAL;
+  std::uint64_t deadline = picoseconds(*request);
+  if ((flags & TIMER_ABSTIME) == 0) {
+    deadline += slot->now;
+  } else if (id == CLOCK_REALTIME || id == CLOCK_TAI) {
+    const std::uint64_t epoch = session()->header().epoch * kSecond;
+    deadline = deadline > epoch ? deadline - epoch : 0;
+  }
+  const std::uint64_t remaining = sleep_until(*slot, deadline);
+  if (remaining == 0) return 0;
+  if (left != nullptr && (flags & TIMER_ABSTIME) == 0) *left = to_timespec(remaining);
+  return EINTR;
+}
+
+RNICSIM_EXPORT int nanosleep(const timespec* request, timespec* left) {
+  if (simulated_slot() == nullptr) return next_nanosleep(request, left);
+  const int error = ::clock_nanosleep(CLOCK_MONOTONIC, 0, request, left);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+RNICSIM_EXPORT int usleep(useconds_t microseconds) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_usleep(microseconds);
+  if (sleep_until(*slot, slot->now + microseconds * kMicrosecond) == 0) return 0;
+  errno = EINTR;
+  return -1;
+}
+
+RNICSIM_EXPORT unsigned sleep(unsigned seconds) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_sleep(seconds);
+  const std::uint64_t left = sleep_until(*slot, slot->now + seconds * kSecond);
+  return unsigned((left + kSecond - 1) / kSecond);
+}
+
+RNICSIM_EXPORT int pause() {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pause();
+  sleep_until(*slot, abi::kForever);
+  errno = EINTR;
+  return -1;
+}
+
+RNICSIM_EXPORT int sched_yield() noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_sched_yield();
+  charge(*slot, abi::CpuCost::system_call);
+  sync(*slot);
+  return 0;
+}
+
+RNICSIM_EXPORT unsigned alarm(unsigned seconds) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_alarm(seconds);
+  const Alarm old = set_alarm(*slot, seconds * kSecond, 0);
+  return unsigned((old.left + kSecond - 1) / kSecond);
+}
+
+RNICSIM_EXPORT useconds_t ualarm(useconds_t value, useconds_t interval) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_ualarm(value, interval);
+  return useconds_t(set_alarm(*slot, value * kMicrosecond, interval * kMicrosecond).left / kMicrosecond);
+}
+
+RNICSIM_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  // CPU-time timers measure the real processor: a simulated one has none of its own.
+  if (slot == nullptr || which != ITIMER_REAL || value == nullptr) return next_setitimer(which, value, old);
+  const Alarm before = set_alarm(*slot, picoseconds(value->it_value), picoseconds(value->it_interval));
+  if (old != nullptr) *old = {to_timeval(before.interval), to_timeval(before.left)};
+  return 0;
+}

@@ -1,0 +1,109 @@
+#include "verbs/clock/spin.h"
+
+#include <string.h>
+#include <ucontext.h>
+
+#include <cstdint>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/turn.h"
+#include "verbs/clock/written_memory.h"
+
+namespace rnicsim::clock {
+namespace {
+
+constexpr greg_t kTrapFlag = 1 << 8;
+constexpr greg_t kResumeFlag = 1 << 16;
+// Loops longer than this many instructions are not followed to their end.
+constexpr int kMostSteps = 1024;
+
+// What the next instructions' effect depends on, memory apart.
+struct CpuState {
+  greg_t registers[REG_RIP + 1];
+  greg_t flags;
+  std::uint8_t vectors[256];  // xmm0..15
+
+  explicit CpuState(const ucontext_t& context) {
+    memset(static_cast<void*>(this), 0, sizeof *this);
+    memcpy(registers, context.uc_mcontext.gregs, sizeof registers);
+    flags = context.uc_mcontext.gregs[REG_EFL] & ~(kTrapFlag | kResumeFlag);
+    if (context.uc_mcontext.fpregs != nullptr) memcpy(vectors, context.uc_mcontext.fpregs->_xmm, sizeof vectors);
+  }
+  CpuState() = default;
+  bool operator==(const CpuState& other) const { return memcmp(this, &other, sizeof *this) == 0; }
+};
+
+// Brent's way to find a cycle: compare with a state kept at step 1, 2, 4, 8 ...
+struct Look {
+  bool active = false;
+  int steps = 0;
+  int next_kept = 1;
+  std::uint64_t activity = 0;  // calls made when it began
+  CpuState kept;
+  WrittenMemory written;       // since `kept`
+};
+thread_local Look look;
+
+// Under a tool: no proof, but a guess from where three looks in a row find the thread.
+struct Guess {
+  greg_t stack = 0;
+  greg_t place = 0;
+  int times = 0;
+};
+thread_local Guess guess;
+
+void guess_from(const ucontext_t& context, abi::ThreadSlot& slot) {
+  constexpr greg_t kSmallLoop = 64;
+  const greg_t place = context.uc_mcontext.gregs[REG_RIP];
+  const greg_t stack = context.uc_mcontext.gregs[REG_RSP];
+  const bool same = stack == guess.stack && place - guess.place < kSmallLoop && guess.place - place < kSmallLoop;
+  guess = {stack, place, same ? guess.times + 1 : 0};
+  if (guess.times < 2) return;
+  guess = {};
+  call(slot, abi::Call::spin);
+}
+
+void stop(ucontext_t& context) {
+  look.active = false;
+  context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
+}
+
+}  // namespace
+
+void begin_look(void* opaque) {
+  auto& context = *static_cast<ucontext_t*>(opaque);
+  if (look.active) return;
+  if (tool() != Tool::none) return guess_from(context, *own_slot());
+  look.active = true;
+  look.steps = 0;
+  look.next_kept = 1;
+  look.activity = activity();
+  look.kept = CpuState(context);
+  look.written.clear();
+  if (!look.written.note(context)) return stop(context);
+  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+}
+
+void continue_look(void* opaque) {
+  auto& context = *static_cast<ucontext_t*>(opaque);
+  abi::ThreadSlot* slot = simulated_slot();
+  if (!look.active || slot == nullptr || look.activity != activity() || ++look.steps > kMostSteps) return stop(context);
+  const CpuState state(context);
+  if (state == look.kept && look.written.is_as_before()) {
+    stop(context);
+    call(*slot, abi::Call::spin);
+    return;
+  }
+  if (look.steps == look.next_kept) {
+    look.kept = state;
+    look.next_kept *= 2;
+    look.written.clear();
+  }
+  if (!look.written.note(context)) stop(context);
+}
+
+void abandon_look(void* context) {
+  if (look.active) stop(*static_cast<ucontext_t*>(context));
+}
+
+}  // namespace rnicsim::clock

@@ -1,0 +1,67 @@
+#include "verbs/clock/tsc.h"
+
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <ucontext.h>
+#include <x86intrin.h>
+
+#include <cstdint>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/turn.h"
+
+namespace rnicsim::clock {
+namespace {
+
+enum class Instruction { other, rdtsc, rdtscp };
+
+Instruction at(const std::uint8_t* code) {
+  if (code[0] == 0x0f && code[1] == 0x31) return Instruction::rdtsc;
+  if (code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9) return Instruction::rdtscp;
+  return Instruction::other;
+}
+
+// The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real one.
+bool in_vdso(std::uintptr_t address) {
+  constexpr std::uintptr_t kVdsoBytes = 2 * 4096;
+  static const std::uintptr_t vdso = ::getauxval(AT_SYSINFO_EHDR);
+  return address >= vdso && address < vdso + kVdsoBytes;
+}
+
+std::uint64_t real_counter() {
+  untrap_tsc();
+  const std::uint64_t counter = __rdtsc();
+  trap_tsc();
+  return counter;
+}
+
+}  // namespace
+
+void trap_tsc() {
+  // valgrind reads the counter itself, and would die of it.
+  if (tool() != Tool::valgrind) ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+}
+void untrap_tsc() { ::prctl(PR_SET_TSC, PR_TSC_ENABLE); }
+
+bool emulate_tsc(void* context) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto address = std::uintptr_t(registers[REG_RIP]);
+  const Instruction instruction = at(reinterpret_cast<const std::uint8_t*>(address));
+  if (instruction == Instruction::other) return false;
+
+  std::uint64_t counter;
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || in_vdso(address)) {
+    counter = real_counter();
+  } else {
+    charge(*slot, abi::CpuCost::clock_read);
+    counter = slot->now / 1000;
+  }
+  registers[REG_RAX] = greg_t(counter & 0xffffffff);
+  registers[REG_RDX] = greg_t(counter >> 32);
+  if (instruction == Instruction::rdtscp) registers[REG_RCX] = 0;
+  registers[REG_RIP] += instruction == Instruction::rdtscp ? 3 : 2;
+  return true;
+}
+
+}  // namespace rnicsim::clock

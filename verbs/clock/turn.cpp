@@ -1,0 +1,115 @@
+#include "verbs/clock/turn.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "verbs/clock/attach.h"
+
+namespace rnicsim::clock {
+namespace {
+
+using abi::ThreadSlot;
+
+thread_local ThreadSlot* slot_of_thread = nullptr;
+thread_local std::uint64_t activity_of_thread = 0;
+
+// Short: the simulator answers most calls within a few microseconds, and another program may need the processor.
+constexpr int kSpins = 2000;
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  constexpr timespec kNap{1, 0};  // then look whether the simulator still lives
+  return ::syscall(SYS_futex, &word, operation, value, operation == FUTEX_WAIT ? &kNap : nullptr, nullptr, 0);
+}
+
+void give_turn(ThreadSlot& slot) {
+  slot.turn.store(ThreadSlot::kKernel, std::memory_order_seq_cst);
+  if ((slot.sleeping.load(std::memory_order_seq_cst) & ThreadSlot::kKernel) != 0) futex(slot.turn, FUTEX_WAKE, 1);
+  if (!simulated()) kick();
+}
+
+void await_turn(ThreadSlot& slot) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kProcess) return;
+    __builtin_ia32_pause();
+  }
+  slot.sleeping.fetch_or(ThreadSlot::kProcess);
+  while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kProcess) {
+    futex(slot.turn, FUTEX_WAIT, ThreadSlot::kKernel);
+    // A simulator that died without a word leaves its programs nothing to wait for.
+    char byte;
+    if (::syscall(SYS_recvfrom, session()->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr) == 0)
+      ::syscall(SYS_exit_group, 125);
+  }
+  slot.sleeping.fetch_and(~ThreadSlot::kProcess);
+}
+
+void submit(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
+  ++activity_of_thread;
+  slot.call = code;
+  std::ranges::copy(arguments, slot.argument);
+  give_turn(slot);
+}
+
+}  // namespace
+
+std::uint64_t activity() { return activity_of_thread; }
+
+abi::ThreadSlot*& own_slot() { return slot_of_thread; }
+
+abi::ThreadSlot* simulated_slot() {
+  ThreadSlot* slot = slot_of_thread;
+  if (slot == nullptr || !simulated()) return nullptr;
+  // A signal handler that interrupts a waiting call has no turn: it gets the C library's own answers.
+  return slot->turn.load(std::memory_order_relaxed) == ThreadSlot::kProcess ? slot : nullptr;
+}
+
+int call(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
+  const int saved = errno;
+  if (code != abi::Call::sync) ++slot.acted;
+  submit(slot, code, arguments);
+  await_turn(slot);
+  const int error = slot.error;
+  if ((slot.signals & ThreadSlot::kAlarm) != 0) {
+    slot.signals &= ~ThreadSlot::kAlarm;
+    const auto value = slot.value;  // the handler may make calls of its own
+    ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGALRM);
+    slot.value = value;
+  }
+  errno = saved;
+  return error;
+}
+
+void leave(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
+  submit(slot, code, arguments);
+}
+
+// The simulator then serves many threads at once, and sleeps on its sockets.
+void kick() {
+  auto& sleeps = *reinterpret_cast<std::atomic<std::uint32_t>*>(session()->control + abi::kDoorbellWord);
+  if (sleeps.load() == 0 || sleeps.exchange(0) == 0) return;
+  const abi::DescriptorMessage nothing;
+  ::syscall(SYS_sendto, session()->socket, &nothing, sizeof nothing, MSG_NOSIGNAL, nullptr, 0);
+}
+
+void wait_for_turn() { await_turn(*slot_of_thread); }
+
+void charge(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
+  if (!simulated()) return;
+  ++activity_of_thread;
+  slot.now += std::uint64_t(session()->header().cost[std::size_t(cost)]) * times;
+  if (cost == abi::CpuCost::clock_read) {
+    if (slot.now >= slot.run_until) call(slot, abi::Call::sync);
+    return;
+  }
+  ++slot.acted;
+  if (slot.now >= slot.act_until) call(slot, abi::Call::sync);
+}
+
+}  // namespace rnicsim::clock

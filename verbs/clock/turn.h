@@ -1,0 +1,36 @@
+// Turns: with simulated time a thread runs only while its slot's turn is the process's. A call hands the turn to the
+// kernel and returns when it comes back; the thread's clock is what the kernel made it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim::clock {
+
+// The calling thread's slot; nullptr: a thread that the simulator does not know.
+abi::ThreadSlot*& own_slot();
+
+// The slot of the calling thread when it may make calls in simulated time: known, and in its turn.
+abi::ThreadSlot* simulated_slot();
+
+// Makes a call; returns the error (0 or errno). Results are in the slot. Alarms due are raised before it returns.
+int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+// Gives the turn away for good (the thread or process ends).
+void leave(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+// Grows with every call and every charge of this thread.
+std::uint64_t activity();
+// Until the kernel gives this thread its turn.
+void wait_for_turn();
+
+// The CPU spends this much; lets the world catch up when the thread ran too far ahead of it.
+void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
+
+// In real time: there is something in a slot for a simulator that may sleep.
+void kick();
+
+// What a kernel's answer depends on must have happened first.
+inline void sync(abi::ThreadSlot& slot) { call(slot, abi::Call::sync); }
+
+}  // namespace rnicsim::clock

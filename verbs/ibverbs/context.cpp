@@ -1,0 +1,79 @@
+// Opening and closing a device.
+#include <infiniband/verbs.h>
+
+#include <memory>
+
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/device.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+int open_context(ibv_device* device, ibv_context*& opened) {
+  DevicePort* port = process_port();
+  if (port == nullptr) return errno != 0 ? errno : ENODEV;
+  std::uint32_t page = 0;
+  if (const int error = port->alloc_uar(page)) return error;
+  auto context = std::make_unique<Context>(*port, page);
+  if (const int error = query_capabilities(*context)) return error;
+  if (const int error = context->events.open()) return error;
+  if (const int error = port->bind_events(context->events.number())) return error;
+  context->context.device = device;
+  context->context.async_fd = context->events.fd();
+  opened = &context.release()->context;
+  return 0;
+}
+
+// What a program leaves behind goes in the order of its dependencies, as its kernel would do it.
+void destroy_leftovers(Context& context) {
+  while (auto qp = context.qps.take_any()) release_qp(*qp);
+  while (auto cq = context.cqs.take_any()) release_cq(*cq);
+  while (auto mr = context.mrs.take_any()) release_mr(*mr);
+  while (auto pd = context.pds.take_any()) context.port.dealloc_pd(pd->handle);
+  while (context.channels.take_any()) {}
+}
+
+}  // namespace
+
+Context::Context(DevicePort& carrier, std::uint32_t uar_page)
+    : verbs_context{},
+      port(carrier),
+      uar([&carrier](std::uint32_t offset, std::span<const std::byte> data) { carrier.mmio_write(offset, data); },
+          uar_page),
+      events(carrier) {
+  fill_context_operations(context.ops);
+  fill_extended_operations(*this);
+  sz = sizeof(verbs_context);
+  context.cmd_fd = -1;
+  context.num_comp_vectors = int(carrier.completion_vectors());
+  context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  pthread_mutex_init(&context.mutex, nullptr);
+}
+
+Context::~Context() {
+  events.close();
+  port.free_uar(uar.page());
+  pthread_mutex_destroy(&context.mutex);
+}
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" {
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  return guarded_object<ibv_context>([&](ibv_context*& opened) { return open_context(device, opened); });
+}
+
+int ibv_close_device(ibv_context* context) {
+  return guarded([&] {
+    const std::unique_ptr<Context> closing(&Context::of(context));
+    destroy_leftovers(*closing);
+    return 0;
+  });
+}
+
+}  // extern "C"

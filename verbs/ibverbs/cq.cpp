@@ -1,0 +1,157 @@
+// Completion queues: creation, end, notification.
+#include <infiniband/verbs.h>
+
+#include <bit>
+#include <memory>
+
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+
+int check(const Context& context, const ibv_cq_init_attr_ex& attributes) {
+  if (attributes.cqe == 0 || attributes.cqe > context.capabilities.max_cqe) return EINVAL;
+  if (attributes.comp_vector >= unsigned(context.context.num_comp_vectors)) return EINVAL;
+  if (attributes.comp_mask & ~std::uint32_t(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) return EINVAL;
+  if (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) return EOPNOTSUPP;
+  if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & ~kKnownFlags)) return EINVAL;
+  return attributes.wc_flags & ~kReadableFields ? EOPNOTSUPP : 0;
+}
+
+bool allocate(Context& context, Cq& cq, std::uint32_t entries) {
+  cq.memory = DmaMemory(context.port, entries * sizeof(abi::Cqe), 4096);
+  cq.record = DmaMemory(context.port, 64, 64);
+  if (!cq.memory || !cq.record) return false;
+  const auto log_entries = std::uint8_t(std::bit_width(entries) - 1);
+  cq.ring = provider::CompletionRing(log_entries, cq.memory.buffer(), cq.record.as<abi::CqDoorbellRecord>());
+  cq.cqe = int(entries);
+  return true;
+}
+
+abi::Cqc context_of(const Context& context, const Cq& cq, const ibv_cq_init_attr_ex& attributes) {
+  abi::Cqc cqc;
+  cqc.log_entries = std::uint8_t(std::bit_width(unsigned(cq.cqe)) - 1);
+  const bool has_flags = attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  if (has_flags && (attributes.flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) cqc.flags = abi::Cqc::kIgnoreOverrun;
+  cqc.uar_page = std::uint16_t(context.uar.page());
+  cqc.ring = cq.memory.bus_address();
+  cqc.doorbell_record = cq.record.bus_address();
+  cqc.eqn = attributes.comp_vector;  // the kernel puts its event queue's number there
+  return cqc;
+}
+
+int create_on_device(Context& context, Cq& cq, const ibv_cq_init_attr_ex& attributes) {
+  abi::CommandResult result;
+  const int error = context.execute(provider::create_cq(0, context_of(context, cq, attributes)), result);
+  if (error != 0) return error;
+  cq.handle = result.object;
+  if (cq.channel == nullptr) return 0;
+  const int unbound = context.port.bind_completions(cq.handle, Channel::of(cq.channel).pipe.number());
+  if (unbound != 0) release_cq(cq);
+  return unbound;
+}
+
+void count_channel_user(Cq& cq, int change) {
+  if (cq.channel == nullptr) return;
+  pthread_mutex_lock(&cq.context->mutex);
+  cq.channel->refcnt += change;
+  pthread_mutex_unlock(&cq.context->mutex);
+}
+
+bool has_users(Cq& cq) {
+  QueueGuard guard(cq.lock, cq.owner().port);
+  return !cq.users.empty();
+}
+
+int destroy_cq(Cq& cq) {
+  Context& context = cq.owner();
+  if (!context.cqs.holds(cq.handle, &cq)) return ENOENT;
+  if (has_users(cq)) return EBUSY;
+  if (const int error = release_cq(cq)) return error;
+  const std::unique_ptr<Cq> last = context.cqs.take(cq.handle);
+  const auto names_cq = [&](const abi::EventRecord& record) { return record.number == last->handle; };
+  if (last->channel != nullptr) Channel::of(last->channel).pipe.purge(names_cq);
+  context.events.purge([&](const abi::EventRecord& record) {
+    return record.type == std::uint32_t(abi::EventType::cq_error) && names_cq(record);
+  });
+  wait_acknowledged(context.port, last->mutex, last->comp_events_completed, last->completions_delivered);
+  wait_acknowledged(context.port, last->mutex, last->async_events_completed, last->events_delivered);
+  count_channel_user(*last, -1);
+  pthread_cond_destroy(&last->cond);
+  pthread_mutex_destroy(&last->mutex);
+  return 0;
+}
+
+}  // namespace
+
+int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created) {
+  if (const int error = check(context, attributes)) return error;
+  auto cq = std::make_unique<Cq>();
+  cq->context = &context.context;
+  cq->channel = attributes.channel;
+  cq->cq_context = attributes.cq_context;
+  cq->single_threaded = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+                        (attributes.flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+  pthread_mutex_init(&cq->mutex, nullptr);
+  pthread_cond_init(&cq->cond, nullptr);
+  fill_extended_poll(*cq);
+  if (!allocate(context, *cq, std::bit_ceil(attributes.cqe))) return ENOMEM;
+  if (const int error = create_on_device(context, *cq, attributes)) return error;
+  count_channel_user(*cq, 1);
+  created = cq.get();
+  context.cqs.add(cq->handle, std::move(cq));
+  return 0;
+}
+
+int release_cq(Cq& cq) { return cq.owner().execute(provider::header(abi::CommandOpcode::destroy_cq, cq.handle)); }
+
+int request_notification(ibv_cq* handle, int solicited_only) {
+  Cq& cq = Cq::of(handle);
+  if (cq.channel == nullptr) return 0;
+  Context& context = cq.owner();
+  QueueGuard guard(cq.lock, context.port);
+  cq.ring.arm(context.uar, cq.handle, solicited_only != 0);
+  context.port.charge(abi::CpuCost::mmio_write);
+  return 0;
+}
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
+  return guarded_object<ibv_cq_ex>([&](ibv_cq_ex*& made) {
+    Cq* cq = nullptr;
+    const int error = create_cq(Context::of(context), *attributes, cq);
+    made = cq;
+    return error;
+  });
+}
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" {
+
+ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector) {
+  return guarded_object<ibv_cq>([&](ibv_cq*& made) {
+    if (cqe <= 0 || comp_vector < 0) return EINVAL;
+    const ibv_cq_init_attr_ex attributes{.cqe = unsigned(cqe),
+                                         .cq_context = cq_context,
+                                         .channel = channel,
+                                         .comp_vector = unsigned(comp_vector),
+                                         .wc_flags = IBV_WC_STANDARD_FLAGS};
+    Cq* cq = nullptr;
+    const int error = create_cq(Context::of(context), attributes, cq);
+    if (error == 0) made = cq->handle_of();
+    return error;
+  });
+}
+
+int ibv_destroy_cq(ibv_cq* cq) {
+  return guarded([&] { return destroy_cq(Cq::of(cq)); });
+}
+
+}  // extern "C"

@@ -1,0 +1,98 @@
+// Devices and contexts.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "model/abi/command.h"
+#include "verbs/ibverbs/event_pipe.h"
+#include "verbs/ibverbs/registry.h"
+#include "verbs/port/device_port.h"
+#include "verbs/provider/commands.h"
+#include "verbs/provider/uar.h"
+
+namespace rnicsim::verbs {
+
+struct Pd;
+struct Mr;
+struct Channel;
+struct Cq;
+struct Qp;
+
+// As rdma-core's private struct verbs_device begins. mlx5dv and efadv read `ops` to see whether the device is theirs.
+struct VerbsDevice {
+  ibv_device device{};
+  const void* ops = nullptr;
+  void* driver_private[8] = {};
+};
+static_assert(offsetof(VerbsDevice, ops) == sizeof(ibv_device));
+
+struct Device : VerbsDevice {
+  std::uint64_t guid = 0;                 // CPU order
+  std::atomic<std::uint32_t> next_tag{1};
+
+  // The low byte of the next key: never 0, so that no key looks like abi::kInvalidLkey.
+  std::uint32_t take_tag() { return next_tag.fetch_add(1, std::memory_order_relaxed) % 255 + 1; }
+  static Device& of(ibv_device* device) { return *static_cast<Device*>(reinterpret_cast<VerbsDevice*>(device)); }
+};
+
+struct Context : verbs_context {
+  Context(DevicePort& carrier, std::uint32_t uar_page);
+  ~Context();
+
+  static Context& of(ibv_context* context) { return *static_cast<Context*>(verbs_get_ctx(context)); }
+
+  // Runs a command; 0 or errno, of the kernel or of the device.
+  template <class Output, class Input>
+  int execute(const Input& input, Output& output);
+  template <class Input>
+  int execute(const Input& input);
+
+  bool has_port(std::uint32_t number) const { return number >= 1 && number <= capabilities.ports; }
+  bool has_feature(std::uint64_t feature) const { return (capabilities.features & feature) != 0; }
+
+  DevicePort& port;
+  provider::Uar uar;
+  EventPipe events;
+  abi::DeviceCapabilities capabilities;
+  Registry<Pd> pds;
+  Registry<Mr> mrs;
+  Registry<Channel> channels;
+  Registry<Cq> cqs;
+  Registry<Qp> qps;
+};
+
+template <class Output, class Input>
+int Context::execute(const Input& input, Output& output) {
+  const int refused = port.command(provider::encode(input), std::as_writable_bytes(std::span(&output, 1)));
+  if (refused != 0) return refused;
+  if constexpr (requires { output.result; }) {
+    return provider::to_errno(output.result.status);
+  } else {
+    return provider::to_errno(output.status);
+  }
+}
+
+template <class Input>
+int Context::execute(const Input& input) {
+  abi::CommandResult result;
+  return execute(input, result);
+}
+
+// --- Set up by the object families when a context is opened.
+void fill_context_operations(ibv_context_ops& operations);
+void fill_extended_operations(verbs_context& operations);
+
+int query_capabilities(Context& context);
+std::string firmware_text(std::uint64_t version);
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
+                    std::size_t size);
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size);
+int query_gid_entry(Context& context, std::uint32_t port, std::uint32_t index, abi::GidEntry& entry);
+
+}  // namespace rnicsim::verbs

@@ -1,0 +1,108 @@
+// Asynchronous events.
+#include <infiniband/verbs.h>
+
+#include <optional>
+
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+std::optional<ibv_event_type> verbs_event(abi::EventType type) {
+  using enum abi::EventType;
+  switch (type) {
+    case communication_established: return IBV_EVENT_COMM_EST;
+    case send_queue_drained: return IBV_EVENT_SQ_DRAINED;
+    case last_wqe_reached: return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case srq_limit: return IBV_EVENT_SRQ_LIMIT_REACHED;
+    case path_migrated: return IBV_EVENT_PATH_MIG;
+    case cq_error: return IBV_EVENT_CQ_ERR;
+    case qp_fatal: return IBV_EVENT_QP_FATAL;
+    case qp_request_error: return IBV_EVENT_QP_REQ_ERR;
+    case qp_access_error: return IBV_EVENT_QP_ACCESS_ERR;
+    case port_active: return IBV_EVENT_PORT_ACTIVE;
+    case port_error: return IBV_EVENT_PORT_ERR;
+    case device_fatal: return IBV_EVENT_DEVICE_FATAL;
+    case completion: break;  // goes to channels
+  }
+  return std::nullopt;
+}
+
+bool concerns_qp(ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED: return true;
+    default: return false;
+  }
+}
+
+bool concerns_srq(ibv_event_type type) { return type == IBV_EVENT_SRQ_LIMIT_REACHED || type == IBV_EVENT_SRQ_ERR; }
+
+// False for an object that this context does not have (any more).
+bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& event) {
+  const auto type = verbs_event(abi::EventType(record.type));
+  if (!type || concerns_srq(*type)) return false;
+  event.event_type = *type;
+  if (concerns_qp(*type)) {
+    return context.qps.with(record.number, [&](Qp& qp) {
+      ++qp.events_delivered;
+      event.element.qp = &qp.qp_base;
+    });
+  }
+  if (*type == IBV_EVENT_CQ_ERR) {
+    return context.cqs.with(record.number, [&](Cq& cq) {
+      ++cq.events_delivered;
+      event.element.cq = cq.handle_of();
+    });
+  }
+  event.element.port_num = int(record.number);
+  return true;
+}
+
+int next_event(Context& context, ibv_async_event& event) {
+  context.port.charge(abi::CpuCost::system_call);
+  for (;;) {
+    abi::EventRecord record;
+    if (const int error = context.events.next(record)) return error;
+    if (deliver(context, record, event)) return 0;
+  }
+}
+
+void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& changed, std::uint32_t& completed) {
+  pthread_mutex_lock(&mutex);
+  ++completed;
+  pthread_cond_signal(&changed);
+  pthread_mutex_unlock(&mutex);
+}
+
+}  // namespace
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" {
+
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  return guarded_minus_one([&] { return next_event(Context::of(context), *event); });
+}
+
+void ibv_ack_async_event(ibv_async_event* event) {
+  if (concerns_qp(event->event_type)) {
+    ibv_qp& qp = *event->element.qp;
+    acknowledge(qp.mutex, qp.cond, qp.events_completed);
+  } else if (event->event_type == IBV_EVENT_CQ_ERR) {
+    ibv_cq& cq = *event->element.cq;
+    acknowledge(cq.mutex, cq.cond, cq.async_events_completed);
+  }
+}
+
+}  // extern "C"

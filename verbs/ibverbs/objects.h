@@ -1,0 +1,127 @@
+// The objects of a context. Each begins with the struct that programs see, so a program's pointer is the object's.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "verbs/ibverbs/device.h"
+#include "verbs/ibverbs/dma_memory.h"
+#include "verbs/ibverbs/event_pipe.h"
+#include "verbs/ibverbs/queue_lock.h"
+#include "verbs/provider/completion_ring.h"
+#include "verbs/provider/receive_ring.h"
+#include "verbs/provider/send_ring.h"
+#include "verbs/provider/wqe_builder.h"
+
+namespace rnicsim::verbs {
+
+struct Pd : ibv_pd {
+  static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
+};
+
+struct Mr : ibv_mr {
+  bool pinned = false;
+
+  static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
+};
+
+struct Channel : ibv_comp_channel {
+  explicit Channel(DevicePort& port) : ibv_comp_channel{}, pipe(port) {}
+
+  EventPipe pipe;
+
+  static Channel& of(ibv_comp_channel* channel) { return *static_cast<Channel*>(channel); }
+};
+
+struct Cq : ibv_cq_ex {
+  Cq() : ibv_cq_ex{} {}
+
+  DmaMemory memory;
+  DmaMemory record;
+  provider::CompletionRing ring;
+  QueueLock lock;                              // of the ring and of `users`
+  std::unordered_map<std::uint32_t, Qp*> users;  // QPs by number
+  Qp* last_user = nullptr;
+  abi::Cqe current;                            // of the extended poll
+  bool single_threaded = false;
+  std::uint32_t completions_delivered = 0;     // under the registry's mutex, until the CQ is taken from it
+  std::uint32_t events_delivered = 0;
+
+  Context& owner() const { return Context::of(context); }
+  ibv_cq* handle_of() { return ibv_cq_ex_to_cq(this); }
+  static Cq& of(ibv_cq* cq) { return *static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
+  static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
+};
+
+// A batch of the ibv_wr_* interface, between wr_start and wr_complete.
+struct Batch {
+  provider::SendRing::Mark start;
+  int error = 0;       // the first; nothing of the batch is executed then
+  bool building = false;
+  std::uint64_t wr_id = 0;
+};
+
+struct Qp : ibv_qp_ex {
+  Qp() : ibv_qp_ex{} {}
+
+  ibv_qp_cap capabilities{};
+  bool signal_all = false;
+  bool extended = false;        // ibv_wr_* may be used
+  std::uint8_t port_number = 0; // since INIT
+  DmaMemory send_memory;
+  DmaMemory receive_memory;
+  DmaMemory record;
+  std::optional<provider::SendRing> send;  // absent when its max_*_wr is 0
+  std::optional<provider::ReceiveRing> receive;
+  QueueLock send_lock;
+  QueueLock receive_lock;
+  provider::WqeBuilder builder;  // under send_lock
+  Batch batch;                   // under send_lock
+  std::uint32_t events_delivered = 0;
+
+  Context& owner() const { return Context::of(qp_base.context); }
+  static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
+  static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
+};
+
+// --- The device's and the kernel's part of an object's end; 0 or errno.
+int release_mr(Mr& mr);
+int release_cq(Cq& cq);
+int release_qp(Qp& qp);
+
+// --- Completion queues.
+int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);
+int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions);
+int request_notification(ibv_cq* cq, int solicited_only);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+void fill_extended_poll(Cq& cq);
+// The user of the CQ that a CQE belongs to; under the CQ's lock.
+Qp* find_user(Cq& cq, const abi::Cqe& cqe);
+std::uint64_t retire(Qp* qp, const abi::Cqe& cqe);
+ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe);
+unsigned work_completion_flags(const abi::Cqe& cqe);
+void attach_user(Cq& cq, Qp& qp);
+void forget_completions(Cq& cq, const Qp& qp);
+void detach_user(Cq& cq, const Qp& qp);
+
+// --- Queue pairs.
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+bool resolves(const Qp& qp);
+int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
+int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
+bool may_post_send(ibv_qp_state state);
+// Announces what was posted and charges for it; under send_lock.
+void ring_send(Qp& qp);
+void fill_work_request_api(Qp& qp);
+
+// --- Events: waits until `completed` (under the object's mutex) says that all `delivered` were acknowledged.
+// Gives way through the port instead of sleeping on the object's condition: the thread that acknowledges may be one of
+// the simulator's own.
+void wait_acknowledged(DevicePort& port, pthread_mutex_t& mutex, const std::uint32_t& completed,
+                       std::uint32_t delivered);
+
+}  // namespace rnicsim::verbs

@@ -1,0 +1,27 @@
+// What the header's inline calls reach through a context.
+#include <infiniband/verbs.h>
+
+#include "verbs/ibverbs/device.h"
+#include "verbs/ibverbs/objects.h"
+#include "verbs/ibverbs/unsupported.h"
+
+namespace rnicsim::verbs {
+
+void fill_context_operations(ibv_context_ops& operations) {
+  fill_unsupported(operations);
+  operations.poll_cq = poll_cq;
+  operations.req_notify_cq = request_notification;
+  operations.post_send = post_send;
+  operations.post_recv = post_receive;
+}
+
+// What stays NULL here, the header's inlines answer with EOPNOTSUPP.
+void fill_extended_operations(verbs_context& operations) {
+  fill_unsupported(operations);
+  operations.query_port = query_port;
+  operations.query_device_ex = query_device_ex;
+  operations.create_cq_ex = create_cq_ex;
+  operations.create_qp_ex = create_qp_ex;
+}
+
+}  // namespace rnicsim::verbs

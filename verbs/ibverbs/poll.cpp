@@ -1,0 +1,186 @@
+// Polling a CQ, with struct ibv_wc and with the extended calls.
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+bool carries_immediate(const abi::Cqe& cqe) {
+  return provider::opcode_of(cqe) == abi::CqeOpcode::receive_write_with_imm ||
+         provider::opcode_of(cqe) == abi::CqeOpcode::receive_send_with_imm;
+}
+
+bool carries_invalidation(const abi::Cqe& cqe) {
+  return provider::opcode_of(cqe) == abi::CqeOpcode::receive_send_with_inv;
+}
+
+// Immediate data stays as it was on the wire; an invalidated rkey is a number.
+std::uint32_t immediate_or_rkey(const abi::Cqe& cqe) {
+  const std::uint32_t value = cqe.immediate;
+  return carries_invalidation(cqe) ? value : __builtin_bswap32(value);
+}
+
+void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
+  wc.wr_id = wr_id;
+  wc.status = ibv_wc_status(cqe.syndrome);
+  wc.vendor_err = cqe.vendor_error;
+  wc.qp_num = cqe.qpn;
+  if (provider::is_error(cqe)) return;  // nothing else is valid
+  wc.opcode = work_completion_opcode(cqe);
+  wc.wc_flags = work_completion_flags(cqe);
+  wc.byte_len = cqe.byte_count;
+  wc.imm_data = immediate_or_rkey(cqe);
+  wc.src_qp = 0;
+  wc.pkey_index = 0;
+  wc.slid = 0;
+  wc.sl = 0;
+  wc.dlid_path_bits = 0;
+}
+
+int take(Cq& cq, int capacity, ibv_wc* completions) {
+  QueueGuard guard(cq.lock, cq.owner().port);
+  int count = 0;
+  while (count < capacity) {
+    const auto cqe = cq.ring.take();
+    if (!cqe) break;
+    fill(*cqe, retire(find_user(cq, *cqe), *cqe), completions[count++]);
+  }
+  cq.ring.release();
+  return count;
+}
+
+// --- The extended poll: between start and end the caller holds the CQ.
+void lock(Cq& cq) {
+  if (!cq.single_threaded) cq.lock.lock(cq.owner().port);
+}
+
+void unlock(Cq& cq) {
+  if (!cq.single_threaded) cq.lock.unlock();
+}
+
+bool advance(Cq& cq) {
+  const auto cqe = cq.ring.take();
+  if (!cqe) return false;
+  cq.current = *cqe;
+  cq.wr_id = retire(find_user(cq, *cqe), *cqe);
+  cq.status = ibv_wc_status(cqe->syndrome);
+  cq.owner().port.charge(abi::CpuCost::poll_cqe);
+  return true;
+}
+
+bool try_start(Cq& cq) {
+  lock(cq);
+  if (advance(cq)) return true;
+  unlock(cq);
+  return false;
+}
+
+int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attributes) {
+  if (attributes->comp_mask != 0) return EINVAL;
+  Cq& cq = Cq::of(handle);
+  DevicePort& port = cq.owner().port;
+  port.charge(abi::CpuCost::poll_cq);
+  if (try_start(cq)) return 0;
+  port.wait_visible();
+  return try_start(cq) ? 0 : ENOENT;
+}
+
+int next_poll(ibv_cq_ex* cq) { return advance(Cq::of(cq)) ? 0 : ENOENT; }
+
+void end_poll(ibv_cq_ex* cq) {
+  Cq::of(cq).ring.release();
+  unlock(Cq::of(cq));
+}
+
+}  // namespace
+
+Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
+  if (cq.last_user != nullptr && cq.last_user->qp_base.qp_num == cqe.qpn) return cq.last_user;
+  const auto found = cq.users.find(cqe.qpn);
+  cq.last_user = found != cq.users.end() ? found->second : nullptr;
+  return cq.last_user;
+}
+
+std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
+  if (qp == nullptr) return 0;
+  if (provider::is_requester(cqe)) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
+  return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
+}
+
+ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
+  if (provider::opcode_of(cqe) == abi::CqeOpcode::receive_write_with_imm) return IBV_WC_RECV_RDMA_WITH_IMM;
+  if (!provider::is_requester(cqe)) return IBV_WC_RECV;
+  switch (cqe.send_opcode) {
+    case abi::SendOpcode::write:
+    case abi::SendOpcode::write_with_imm: return IBV_WC_RDMA_WRITE;
+    case abi::SendOpcode::read: return IBV_WC_RDMA_READ;
+    case abi::SendOpcode::compare_swap: return IBV_WC_COMP_SWAP;
+    case abi::SendOpcode::fetch_add: return IBV_WC_FETCH_ADD;
+    case abi::SendOpcode::local_inv: return IBV_WC_LOCAL_INV;
+    case abi::SendOpcode::nop:
+    case abi::SendOpcode::send:
+    case abi::SendOpcode::send_with_imm:
+    case abi::SendOpcode::send_with_inv: break;
+  }
+  return IBV_WC_SEND;
+}
+
+unsigned work_completion_flags(const abi::Cqe& cqe) {
+  return (carries_immediate(cqe) ? unsigned(IBV_WC_WITH_IMM) : 0u) |
+         (carries_invalidation(cqe) ? unsigned(IBV_WC_WITH_INV) : 0u);
+}
+
+int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
+  if (capacity <= 0) return 0;
+  Cq& cq = Cq::of(handle);
+  DevicePort& port = cq.owner().port;
+  port.charge(abi::CpuCost::poll_cq);
+  int count = take(cq, capacity, completions);
+  if (count == 0) {
+    port.wait_visible();
+    count = take(cq, capacity, completions);
+  }
+  if (count > 0) port.charge(abi::CpuCost::poll_cqe, std::uint32_t(count));
+  return count;
+}
+
+void fill_extended_poll(Cq& cq) {
+  cq.start_poll = start_poll;
+  cq.next_poll = next_poll;
+  cq.end_poll = end_poll;
+  cq.read_opcode = [](ibv_cq_ex* at) { return work_completion_opcode(Cq::of(at).current); };
+  cq.read_vendor_err = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.vendor_error); };
+  cq.read_byte_len = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.byte_count); };
+  cq.read_imm_data = [](ibv_cq_ex* at) { return __be32(immediate_or_rkey(Cq::of(at).current)); };
+  cq.read_qp_num = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.qpn); };
+  cq.read_src_qp = [](ibv_cq_ex*) { return 0u; };
+  cq.read_wc_flags = [](ibv_cq_ex* at) { return work_completion_flags(Cq::of(at).current); };
+  cq.read_slid = [](ibv_cq_ex*) { return 0u; };
+  cq.read_sl = [](ibv_cq_ex*) { return std::uint8_t(0); };
+  cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };
+  cq.read_completion_ts = [](ibv_cq_ex* at) { return std::uint64_t(Cq::of(at).current.timestamp); };
+}
+
+void attach_user(Cq& cq, Qp& qp) {
+  QueueGuard guard(cq.lock, cq.owner().port);
+  cq.users[qp.qp_base.qp_num] = &qp;
+}
+
+void forget_completions(Cq& cq, const Qp& qp) {
+  QueueGuard guard(cq.lock, cq.owner().port);
+  cq.ring.remove_if([&](const abi::Cqe& cqe) { return cqe.qpn == qp.qp_base.qp_num; });
+}
+
+void detach_user(Cq& cq, const Qp& qp) {
+  forget_completions(cq, qp);
+  QueueGuard guard(cq.lock, cq.owner().port);
+  cq.users.erase(qp.qp_base.qp_num);
+  cq.last_user = nullptr;
+}
+
+}  // namespace rnicsim::verbs

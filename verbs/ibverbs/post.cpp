@@ -1,0 +1,150 @@
+// Posting lists of work requests.
+#include <infiniband/verbs.h>
+
+#include <optional>
+
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;
+
+std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_RDMA_WRITE: return abi::SendOpcode::write;
+    case IBV_WR_RDMA_WRITE_WITH_IMM: return abi::SendOpcode::write_with_imm;
+    case IBV_WR_SEND: return abi::SendOpcode::send;
+    case IBV_WR_SEND_WITH_IMM: return abi::SendOpcode::send_with_imm;
+    case IBV_WR_RDMA_READ: return abi::SendOpcode::read;
+    default: return std::nullopt;  // not of this device, or no opcode at all
+  }
+}
+
+bool has_remote_address(abi::SendOpcode opcode) {
+  return opcode == abi::SendOpcode::write || opcode == abi::SendOpcode::write_with_imm ||
+         opcode == abi::SendOpcode::read;
+}
+
+bool has_immediate(abi::SendOpcode opcode) {
+  return opcode == abi::SendOpcode::send_with_imm || opcode == abi::SendOpcode::write_with_imm;
+}
+
+std::uint32_t control_flags(const Qp& qp, unsigned flags) {
+  const bool signaled = qp.signal_all || (flags & IBV_SEND_SIGNALED);
+  return (signaled ? abi::ControlSegment::kSignaled : 0) |
+         (flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
+         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
+}
+
+int add_inline(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
+  if (wr.opcode == IBV_WR_RDMA_READ) return EINVAL;
+  std::uint64_t total = 0;
+  for (int i = 0; i < wr.num_sge; ++i) total += wr.sg_list[i].length;
+  if (total > qp.capabilities.max_inline_data) return EINVAL;
+  if (total == 0) return 0;
+  wqe.begin_inline();
+  for (int i = 0; i < wr.num_sge; ++i) {
+    const ibv_sge& sge = wr.sg_list[i];
+    wqe.inline_bytes({reinterpret_cast<const std::byte*>(sge.addr), sge.length});
+  }
+  wqe.end_inline();
+  return 0;
+}
+
+int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
+  for (int i = 0; i < wr.num_sge; ++i) {
+    const ibv_sge& sge = wr.sg_list[i];
+    if (sge.length > kMaxSegmentBytes) return EINVAL;
+    wqe.data(sge.addr, sge.length, sge.lkey);
+  }
+  return 0;
+}
+
+int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
+  const auto opcode = device_opcode(wr.opcode);
+  if (!opcode) return EINVAL;
+  if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
+  wqe.begin(*opcode, control_flags(qp, wr.send_flags), has_immediate(*opcode) ? __builtin_bswap32(wr.imm_data) : 0);
+  if (has_remote_address(*opcode)) wqe.remote_address(wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
+  const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, wqe) : add_segments(wr, wqe);
+  if (error != 0) return error;
+  return wqe.fits() ? 0 : EINVAL;
+}
+
+int post_one(Qp& qp, const ibv_send_wr& wr) {
+  if (qp.send->full()) return ENOMEM;
+  if (const int error = build(qp, wr, qp.builder)) return error;
+  qp.send->post(qp.builder, wr.wr_id);
+  qp.owner().port.charge(abi::CpuCost::post_send);
+  return 0;
+}
+
+bool may_post_receive(ibv_qp_state state) { return state != IBV_QPS_RESET && state != IBV_QPS_UNKNOWN; }
+
+int post_one(Qp& qp, const ibv_recv_wr& wr) {
+  if (qp.receive->full()) return ENOMEM;
+  if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_recv_sge) return EINVAL;
+  for (int i = 0; i < wr.num_sge; ++i) {
+    if (wr.sg_list[i].length > kMaxSegmentBytes) return EINVAL;
+  }
+  qp.receive->open(wr.wr_id);
+  for (int i = 0; i < wr.num_sge; ++i) {
+    const ibv_sge& sge = wr.sg_list[i];
+    qp.receive->segment(sge.addr, sge.length, sge.lkey);
+  }
+  qp.receive->close();
+  qp.owner().port.charge(abi::CpuCost::post_recv);
+  return 0;
+}
+
+// Posts until the list ends or a WR is refused; a list linked to itself ends when the queue is full.
+template <class WorkRequest>
+int post_list(Qp& qp, WorkRequest* list, WorkRequest** bad) {
+  for (WorkRequest* wr = list; wr != nullptr; wr = wr->next) {
+    if (const int error = post_one(qp, *wr)) {
+      *bad = wr;
+      return error;
+    }
+  }
+  return 0;
+}
+
+template <class WorkRequest>
+int refuse(WorkRequest* list, WorkRequest** bad, int error) {
+  *bad = list;
+  return errno = error;
+}
+
+}  // namespace
+
+bool may_post_send(ibv_qp_state state) {
+  return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
+}
+
+void ring_send(Qp& qp) {
+  if (qp.send->ring()) qp.owner().port.charge(abi::CpuCost::mmio_write);
+}
+
+int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
+  Qp& qp = Qp::of(handle);
+  if (!may_post_send(handle->state)) return refuse(list, bad, EINVAL);
+  if (!qp.send) return refuse(list, bad, ENOMEM);
+  QueueGuard guard(qp.send_lock, qp.owner().port);
+  const int error = post_list(qp, list, bad);
+  ring_send(qp);
+  return error != 0 ? errno = error : 0;
+}
+
+int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  Qp& qp = Qp::of(handle);
+  if (!may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
+  if (!qp.receive) return refuse(list, bad, ENOMEM);
+  QueueGuard guard(qp.receive_lock, qp.owner().port);
+  const int error = post_list(qp, list, bad);
+  qp.receive->ring();
+  return error != 0 ? errno = error : 0;
+}
+
+}  // namespace rnicsim::verbs

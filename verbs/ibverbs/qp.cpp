@@ -1,0 +1,134 @@
+// Queue pairs: modification, query, end. Creation is in qp_create.cpp.
+#include <infiniband/verbs.h>
+
+#include <memory>
+
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/objects.h"
+#include "verbs/ibverbs/qp_attributes.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+Cq& send_cq(const Qp& qp) { return Cq::of(qp.qp_base.send_cq); }
+Cq& receive_cq(const Qp& qp) { return Cq::of(qp.qp_base.recv_cq); }
+
+template <class Action>
+void for_each_cq(Qp& qp, Action&& action) {
+  action(send_cq(qp));
+  if (&receive_cq(qp) != &send_cq(qp)) action(receive_cq(qp));
+}
+
+// The device forgot every WQE; so do the rings and the CQs.
+void forget_work(Qp& qp) {
+  for_each_cq(qp, [&](Cq& cq) { forget_completions(cq, qp); });
+  DevicePort& port = qp.owner().port;
+  if (qp.send) {
+    QueueGuard guard(qp.send_lock, port);
+    qp.send->reset();
+  }
+  if (qp.receive) {
+    QueueGuard guard(qp.receive_lock, port);
+    qp.receive->reset();
+  }
+}
+
+int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
+  Context& context = qp.owner();
+  if (!resolves(qp)) return ENOENT;
+  if (const int error = check_attributes(context, qp, attributes, mask)) return error;
+  abi::ModifyQp command =
+      provider::modify_qp(qp.qp_base.handle, std::uint32_t(mask), encode_attributes(attributes, mask));
+  if (mask & IBV_QP_CUR_STATE) command.current_state = std::uint8_t(attributes.cur_qp_state);
+  if (const int error = context.execute(command)) return error;
+  if (mask & IBV_QP_PORT) qp.port_number = attributes.port_num;
+  if (mask & IBV_QP_STATE) {
+    if (attributes.qp_state == IBV_QPS_RESET) forget_work(qp);
+    qp.qp_base.state = attributes.qp_state;
+  }
+  return 0;
+}
+
+void fill_init_attributes(const Qp& qp, ibv_qp_init_attr& to) {
+  to.qp_context = qp.qp_base.qp_context;
+  to.send_cq = qp.qp_base.send_cq;
+  to.recv_cq = qp.qp_base.recv_cq;
+  to.srq = qp.qp_base.srq;
+  to.cap = qp.capabilities;
+  to.qp_type = qp.qp_base.qp_type;
+  to.sq_sig_all = qp.signal_all;
+}
+
+int query_qp(Qp& qp, ibv_qp_attr& attributes, ibv_qp_init_attr& init_attributes) {
+  if (!resolves(qp)) return ENOENT;
+  abi::QueryQp answer;
+  const auto query = provider::header(abi::CommandOpcode::query_qp, qp.qp_base.handle);
+  if (const int error = qp.owner().execute(query, answer)) return error;
+  attributes = {};
+  decode_attributes(answer.context, attributes);
+  attributes.cap = qp.capabilities;
+  fill_init_attributes(qp, init_attributes);
+  qp.qp_base.state = attributes.qp_state;
+  return 0;
+}
+
+bool names_qp(const abi::EventRecord& record, std::uint32_t number) {
+  using enum abi::EventType;
+  switch (abi::EventType(record.type)) {
+    case communication_established:
+    case send_queue_drained:
+    case last_wqe_reached:
+    case path_migrated:
+    case qp_fatal:
+    case qp_request_error:
+    case qp_access_error: return record.number == number;
+    default: return false;
+  }
+}
+
+int destroy_qp(Qp& qp) {
+  Context& context = qp.owner();
+  if (!resolves(qp)) return ENOENT;
+  if (const int error = release_qp(qp)) return error;
+  const std::unique_ptr<Qp> last = context.qps.take(qp.qp_base.handle);
+  context.events.purge([&](const abi::EventRecord& record) { return names_qp(record, last->qp_base.handle); });
+  wait_acknowledged(context.port, last->qp_base.mutex, last->qp_base.events_completed, last->events_delivered);
+  pthread_cond_destroy(&last->qp_base.cond);
+  pthread_mutex_destroy(&last->qp_base.mutex);
+  return 0;
+}
+
+}  // namespace
+
+bool resolves(const Qp& qp) { return qp.owner().qps.holds(qp.qp_base.handle, &qp); }
+
+int release_qp(Qp& qp) {
+  const auto destroy = provider::header(abi::CommandOpcode::destroy_qp, qp.qp_base.handle);
+  if (const int error = qp.owner().execute(destroy)) return error;
+  for_each_cq(qp, [&](Cq& cq) { detach_user(cq, qp); });
+  return 0;
+}
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" {
+
+int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  return guarded([&] { return modify_qp(Qp::of(qp), *attributes, mask); });
+}
+
+int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init_attributes) {
+  return guarded([&] { return query_qp(Qp::of(qp), *attributes, *init_attributes); });
+}
+
+int ibv_destroy_qp(ibv_qp* qp) {
+  return guarded([&] { return destroy_qp(Qp::of(qp)); });
+}
+
+// Not promised: a packet's DMA bursts may be reordered on their way to memory.
+int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) { return 0; }
+
+}  // extern "C"

@@ -1,0 +1,118 @@
+#include "verbs/ibverbs/qp_attributes.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rnicsim::verbs {
+
+namespace {
+
+constexpr int kKnownMask = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
+constexpr std::uint32_t kFlowLabelMask = 0xfffff;
+
+// `port` is the port the QP uses: an address vector names one of its own, and the device never sees it.
+int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port) {
+  if (path.port_num != port || !context.has_port(path.port_num)) return EINVAL;
+  if (!path.is_global) return EINVAL;  // the port says IBV_QPF_GRH_REQUIRED
+  abi::GidEntry entry;
+  return query_gid_entry(context, path.port_num, path.grh.sgid_index, entry) == 0 ? 0 : EINVAL;
+}
+
+// The kernel finds the MAC address.
+abi::AddressVector encode_path(const ibv_ah_attr& path) {
+  abi::AddressVector vector;
+  std::memcpy(vector.remote_gid, path.grh.dgid.raw, sizeof vector.remote_gid);
+  vector.sgid_index = path.grh.sgid_index;
+  vector.flow_label = path.grh.flow_label & kFlowLabelMask;
+  vector.traffic_class = path.grh.traffic_class;
+  vector.hop_limit = path.grh.hop_limit;
+  vector.service_level = path.sl;
+  vector.static_rate = path.static_rate;
+  return vector;
+}
+
+void decode_path(const abi::AddressVector& vector, std::uint8_t port, ibv_ah_attr& path) {
+  path = {};
+  if (port == 0) return;  // never set
+  std::memcpy(path.grh.dgid.raw, vector.remote_gid, sizeof vector.remote_gid);
+  path.grh.sgid_index = std::uint8_t(vector.sgid_index);
+  path.grh.flow_label = vector.flow_label;
+  path.grh.traffic_class = vector.traffic_class;
+  path.grh.hop_limit = vector.hop_limit;
+  path.sl = vector.service_level;
+  path.static_rate = vector.static_rate;
+  path.is_global = 1;
+  path.port_num = port;
+}
+
+}  // namespace
+
+int check_attributes(Context& context, const Qp& qp, const ibv_qp_attr& attributes, int mask) {
+  if (mask & ~kKnownMask) return EOPNOTSUPP;
+  if ((mask & IBV_QP_STATE) && unsigned(attributes.qp_state) > IBV_QPS_ERR) return EINVAL;
+  if ((mask & IBV_QP_CUR_STATE) && unsigned(attributes.cur_qp_state) > IBV_QPS_ERR) return EINVAL;
+  if (mask & IBV_QP_CAP) return EINVAL;  // IBV_DEVICE_RESIZE_MAX_WR is not claimed
+  if ((mask & IBV_QP_PORT) && !context.has_port(attributes.port_num)) return EINVAL;
+  const std::uint8_t port = mask & IBV_QP_PORT ? attributes.port_num : qp.port_number;
+  if (mask & IBV_QP_AV) {
+    if (const int error = check_path(context, attributes.ah_attr, port)) return error;
+  }
+  return mask & IBV_QP_ALT_PATH ? check_path(context, attributes.alt_ah_attr, attributes.alt_port_num) : 0;
+}
+
+abi::Qpc encode_attributes(const ibv_qp_attr& from, int mask) {
+  abi::Qpc to;
+  if (mask & IBV_QP_STATE) to.state = abi::QpState(from.qp_state);
+  if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) to.sqd_notify = from.en_sqd_async_notify;
+  if (mask & IBV_QP_ACCESS_FLAGS) to.access_flags = from.qp_access_flags;
+  if (mask & IBV_QP_PKEY_INDEX) to.pkey_index = from.pkey_index;
+  if (mask & IBV_QP_PORT) to.port = from.port_num;
+  if (mask & IBV_QP_QKEY) to.qkey = from.qkey;
+  if (mask & IBV_QP_AV) to.path = encode_path(from.ah_attr);
+  if (mask & IBV_QP_PATH_MTU) to.path_mtu = std::uint8_t(from.path_mtu);
+  if (mask & IBV_QP_TIMEOUT) to.timeout = from.timeout;
+  if (mask & IBV_QP_RETRY_CNT) to.retry_count = from.retry_cnt;
+  if (mask & IBV_QP_RNR_RETRY) to.rnr_retry = from.rnr_retry;
+  if (mask & IBV_QP_RQ_PSN) to.receive_psn = from.rq_psn;
+  if (mask & IBV_QP_MAX_QP_RD_ATOMIC) to.max_rd_atomic = from.max_rd_atomic;
+  if (mask & IBV_QP_MIN_RNR_TIMER) to.min_rnr_timer = from.min_rnr_timer;
+  if (mask & IBV_QP_SQ_PSN) to.send_psn = from.sq_psn;
+  if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  if (mask & IBV_QP_PATH_MIG_STATE) to.path_migration_state = std::uint8_t(from.path_mig_state);
+  if (mask & IBV_QP_DEST_QPN) to.remote_qpn = from.dest_qp_num;
+  if (mask & IBV_QP_ALT_PATH) {
+    to.alternate_path = encode_path(from.alt_ah_attr);
+    to.alternate_pkey_index = from.alt_pkey_index;
+    to.alternate_port = from.alt_port_num;
+    to.alternate_timeout = from.alt_timeout;
+  }
+  return to;
+}
+
+void decode_attributes(const abi::Qpc& from, ibv_qp_attr& to) {
+  to.qp_state = to.cur_qp_state = ibv_qp_state(from.state);
+  to.path_mtu = ibv_mtu(from.path_mtu);
+  to.path_mig_state = ibv_mig_state(from.path_migration_state);
+  to.qkey = from.qkey;
+  to.rq_psn = from.receive_psn;
+  to.sq_psn = from.send_psn;
+  to.dest_qp_num = from.remote_qpn;
+  to.qp_access_flags = from.access_flags;
+  decode_path(from.path, from.port, to.ah_attr);
+  decode_path(from.alternate_path, from.alternate_port, to.alt_ah_attr);
+  to.pkey_index = from.pkey_index;
+  to.alt_pkey_index = from.alternate_pkey_index;
+  to.en_sqd_async_notify = from.sqd_notify;
+  to.sq_draining = from.draining;
+  to.max_rd_atomic = from.max_rd_atomic;
+  to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  to.min_rnr_timer = from.min_rnr_timer;
+  to.port_num = from.port;
+  to.timeout = from.timeout;
+  to.retry_cnt = from.retry_count;
+  to.rnr_retry = from.rnr_retry;
+  to.alt_port_num = from.alternate_port;
+  to.alt_timeout = from.alternate_timeout;
+}
+
+}  // namespace rnicsim::verbs

@@ -1,0 +1,227 @@
+// Creating queue pairs.
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "model/abi/device.h"
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+constexpr std::uint64_t kSendOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                          IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                                          IBV_QP_EX_WITH_RDMA_READ;
+constexpr std::uint32_t kKnownMask =
+    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
+    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+constexpr std::uint32_t kSupportedMask =
+    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+constexpr std::uint32_t kKnownCreateFlags =
+    IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
+    IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+constexpr std::uint32_t kMaxRingEntries = 1u << 15;  // indices are 16 bits; a full ring differs from an empty one
+
+// The sizes of a QP's rings, in powers of two, and what a program may count on.
+struct Sizes {
+  ibv_qp_cap granted{};
+  std::uint8_t log_send_blocks = 0;
+  std::uint8_t log_receive_wqes = 0;
+  std::uint8_t log_receive_stride = 0;
+};
+
+int check_type(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC: return 0;
+    case IBV_QPT_UC:
+    case IBV_QPT_UD:
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_DRIVER: return EOPNOTSUPP;
+  }
+  return EINVAL;
+}
+
+int check_mask(const ibv_qp_init_attr_ex& attributes) {
+  const std::uint32_t mask = attributes.comp_mask;
+  if (mask & ~kKnownMask) return EINVAL;
+  if (mask & ~kSupportedMask) return EOPNOTSUPP;
+  if (!(mask & IBV_QP_INIT_ATTR_PD) || attributes.pd == nullptr) return EINVAL;
+  if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attributes.create_flags != 0) {
+    return attributes.create_flags & ~kKnownCreateFlags ? EINVAL : EOPNOTSUPP;
+  }
+  const bool wants_operations = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  return wants_operations && (attributes.send_ops_flags & ~kSendOperations) ? EOPNOTSUPP : 0;
+}
+
+int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
+  if (attributes.pd->context != &context.context) return EINVAL;
+  if (!context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd))) return ENOENT;
+  for (ibv_cq* cq : {attributes.send_cq, attributes.recv_cq}) {
+    if (cq == nullptr) return EINVAL;
+    if (!context.cqs.holds(cq->handle, &Cq::of(cq))) return ENOENT;
+  }
+  return attributes.srq != nullptr ? EOPNOTSUPP : 0;
+}
+
+int check_capabilities(const abi::DeviceCapabilities& limits, const ibv_qp_cap& asked) {
+  const bool within = asked.max_send_wr <= limits.max_qp_wr && asked.max_recv_wr <= limits.max_qp_wr &&
+                      asked.max_send_sge <= limits.max_send_sge && asked.max_recv_sge <= limits.max_receive_sge &&
+                      asked.max_inline_data <= limits.max_inline;
+  return within ? 0 : EINVAL;
+}
+
+int size_send_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& asked, Sizes& sizes) {
+  if (asked.max_send_wr == 0) return 0;
+  const std::size_t bytes = std::max(provider::wqe_bytes_with_sges(asked.max_send_sge),
+                                     provider::wqe_bytes_with_inline(asked.max_inline_data));
+  const auto wqe_blocks = std::uint32_t((bytes + abi::kSendBlock - 1) / abi::kSendBlock);
+  if (wqe_blocks > abi::kMaxWqeBlocks) return EINVAL;
+  sizes.log_send_blocks = provider::log_send_blocks(asked.max_send_wr, wqe_blocks);
+  const std::uint32_t blocks = 1u << sizes.log_send_blocks;
+  if (blocks > std::min<std::uint32_t>(std::bit_ceil(std::uint32_t(limits.max_qp_wr)), kMaxRingEntries)) return EINVAL;
+  sizes.granted.max_send_wr = std::min<std::uint32_t>(blocks / wqe_blocks, limits.max_qp_wr);
+  sizes.granted.max_send_sge = asked.max_send_sge;
+  sizes.granted.max_inline_data = std::min<std::uint32_t>(provider::inline_capacity(wqe_blocks), limits.max_inline);
+  return 0;
+}
+
+int size_receive_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& asked, Sizes& sizes) {
+  if (asked.max_recv_wr == 0) return 0;
+  const std::uint32_t entries = std::bit_ceil(asked.max_recv_wr);
+  if (entries > kMaxRingEntries) return EINVAL;
+  sizes.log_receive_wqes = std::uint8_t(std::bit_width(entries) - 1);
+  sizes.log_receive_stride = provider::log_receive_stride(asked.max_recv_sge);
+  const std::uint32_t segments = (1u << sizes.log_receive_stride) / sizeof(abi::DataSegment);
+  sizes.granted.max_recv_wr = entries;
+  sizes.granted.max_recv_sge = std::min<std::uint32_t>(segments, limits.max_receive_sge);
+  return 0;
+}
+
+bool allocate(Context& context, Qp& qp, const Sizes& sizes) {
+  qp.record = DmaMemory(context.port, 64, 64);
+  bool complete = bool(qp.record);
+  if (sizes.granted.max_send_wr > 0) {
+    qp.send_memory = DmaMemory(context.port, std::size_t(abi::kSendBlock) << sizes.log_send_blocks, 4096);
+    complete = complete && qp.send_memory;
+  }
+  if (sizes.granted.max_recv_wr > 0) {
+    const int log_bytes = sizes.log_receive_wqes + sizes.log_receive_stride;
+    qp.receive_memory = DmaMemory(context.port, std::size_t(1) << log_bytes, 4096);
+    complete = complete && qp.receive_memory;
+  }
+  return complete;
+}
+
+abi::Qpc context_of(const Context& context, const Qp& qp, const Sizes& sizes) {
+  abi::Qpc qpc;
+  qpc.transport = abi::Transport(qp.qp_base.qp_type);
+  qpc.log_send_blocks = sizes.log_send_blocks;
+  qpc.log_receive_wqes = sizes.log_receive_wqes;
+  qpc.log_receive_stride = sizes.log_receive_stride;
+  qpc.flags = std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0));
+  qpc.uar_page = std::uint16_t(context.uar.page());
+  qpc.pd = qp.qp_base.pd->handle;
+  qpc.send_cqn = qp.qp_base.send_cq->handle;
+  qpc.receive_cqn = qp.qp_base.recv_cq->handle;
+  qpc.send_ring = qp.send_memory.bus_address();
+  qpc.receive_ring = qp.receive_memory.bus_address();
+  qpc.doorbell_record = qp.record.bus_address();
+  return qpc;
+}
+
+void make_rings(Context& context, Qp& qp, const Sizes& sizes) {
+  auto* record = qp.record.as<abi::QpDoorbellRecord>();
+  if (qp.send_memory) {
+    const provider::SendRing::Layout layout{.qpn = qp.qp_base.qp_num,
+                                            .log_blocks = sizes.log_send_blocks,
+                                            .capacity = sizes.granted.max_send_wr,
+                                            .blue_flame = context.has_feature(abi::feature::kBlueFlame)};
+    qp.send.emplace(layout, qp.send_memory.buffer(), record, &context.uar);
+  }
+  if (qp.receive_memory) {
+    const provider::ReceiveRing::Layout layout{.log_entries = sizes.log_receive_wqes,
+                                               .log_stride = sizes.log_receive_stride};
+    qp.receive.emplace(layout, qp.receive_memory.buffer(), record);
+  }
+}
+
+void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const Sizes& sizes, Qp& qp) {
+  ibv_qp& base = qp.qp_base;
+  base.context = &context.context;
+  base.qp_context = attributes.qp_context;
+  base.pd = attributes.pd;
+  base.send_cq = attributes.send_cq;
+  base.recv_cq = attributes.recv_cq;
+  base.state = IBV_QPS_RESET;
+  base.qp_type = attributes.qp_type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+  qp.capabilities = sizes.granted;
+  qp.signal_all = attributes.sq_sig_all != 0;
+  qp.extended = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  fill_work_request_api(qp);
+}
+
+int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
+  if (const int error = check_type(attributes.qp_type)) return error;
+  if (const int error = check_mask(attributes)) return error;
+  if (const int error = check_objects(context, attributes)) return error;
+  if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
+  Sizes sizes;
+  if (const int error = size_send_ring(context.capabilities, attributes.cap, sizes)) return error;
+  if (const int error = size_receive_ring(context.capabilities, attributes.cap, sizes)) return error;
+
+  auto qp = std::make_unique<Qp>();
+  fill_object(context, attributes, sizes, *qp);
+  if (!allocate(context, *qp, sizes)) return ENOMEM;
+  abi::CommandResult result;
+  if (const int error = context.execute(provider::create_qp(0, context_of(context, *qp, sizes)), result)) return error;
+  qp->qp_base.handle = qp->qp_base.qp_num = result.object;
+  make_rings(context, *qp, sizes);
+  attach_user(Cq::of(attributes.send_cq), *qp);
+  attach_user(Cq::of(attributes.recv_cq), *qp);
+  attributes.cap = sizes.granted;
+  created = qp.get();
+  context.qps.add(result.object, std::move(qp));
+  return 0;
+}
+
+ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
+  return guarded_object<ibv_qp>([&](ibv_qp*& made) {
+    Qp* qp = nullptr;
+    const int error = create_qp(Context::of(context), attributes, qp);
+    if (error == 0) made = &qp->qp_base;
+    return error;
+  });
+}
+
+}  // namespace
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) { return create(context, *attributes); }
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" {
+
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  ibv_qp_init_attr_ex extended{};
+  std::memcpy(static_cast<void*>(&extended), attributes, offsetof(ibv_qp_init_attr, sq_sig_all) + sizeof(int));
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD;
+  extended.pd = pd;
+  ibv_qp* qp = create(pd->context, extended);
+  if (qp != nullptr) attributes->cap = extended.cap;
+  return qp;
+}
+
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) { return Qp::of(qp).extended ? &Qp::of(qp) : nullptr; }
+
+}  // extern "C"

@@ -1,0 +1,93 @@
+// What the device can do.
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "model/abi/device.h"
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/device.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // any: a region is one range of addresses
+
+void fill_limits(const abi::DeviceCapabilities& from, ibv_device_attr& to) {
+  to.max_mr_size = from.max_mr_size;
+  to.max_qp = int(from.max_qp);
+  to.max_qp_wr = int(from.max_qp_wr);
+  to.max_sge = int(std::min<std::uint32_t>(from.max_send_sge, from.max_receive_sge));
+  to.max_sge_rd = int(from.max_send_sge);
+  to.max_cq = int(from.max_cq);
+  to.max_cqe = int(from.max_cqe);
+  to.max_mr = int(from.max_mr);
+  to.max_pd = int(from.max_pd);
+  to.max_qp_rd_atom = int(from.max_rd_atomic);
+  to.max_qp_init_rd_atom = int(from.max_rd_atomic);
+  to.max_res_rd_atom = int(from.max_rd_atomic * from.max_qp);
+  to.max_ah = int(from.max_ah);
+  to.max_srq = int(from.max_srq);
+  to.max_pkeys = 1;
+}
+
+void fill_attributes(const Context& context, ibv_device_attr& to) {
+  const abi::DeviceCapabilities& from = context.capabilities;
+  const __be64 guid = ibv_get_device_guid(context.context.device);
+  std::snprintf(to.fw_ver, sizeof to.fw_ver, "%s", firmware_text(from.firmware_version).c_str());
+  to.node_guid = guid;
+  to.sys_image_guid = guid;
+  to.page_size_cap = kPageSizes;
+  to.vendor_id = abi::kPciVendorId;
+  to.vendor_part_id = from.vendor_part_id;
+  to.hw_ver = abi::kPciRevision;
+  to.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                        IBV_DEVICE_RC_RNR_NAK_GEN;
+  to.atomic_cap = ibv_atomic_cap(std::uint32_t(from.atomic));
+  to.local_ca_ack_delay = std::uint8_t(from.local_ca_ack_delay);
+  to.phys_port_cnt = std::uint8_t(from.ports);
+  fill_limits(from, to);
+}
+
+}  // namespace
+
+std::string firmware_text(std::uint64_t version) {
+  return std::to_string(version >> 32) + "." + std::to_string(version >> 16 & 0xffff) + "." +
+         std::to_string(version & 0xffff);
+}
+
+int query_capabilities(Context& context) {
+  return context.execute(provider::header(abi::CommandOpcode::query_device), context.capabilities);
+}
+
+int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
+                    std::size_t size) {
+  return guarded([&] {
+    if (input != nullptr && input->comp_mask != 0) return EINVAL;
+    if (size < sizeof(ibv_device_attr)) return EINVAL;
+    const Context& context = Context::of(handle);
+    ibv_device_attr_ex all{};
+    fill_attributes(context, all.orig_attr);
+    all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
+    all.hca_core_clock = context.capabilities.core_clock_khz;
+    all.completion_timestamp_mask = all.hca_core_clock != 0 ? ~0ull : 0;
+    all.phys_port_cnt_ex = context.capabilities.ports;
+    std::memset(attributes, 0, size);
+    std::memcpy(static_cast<void*>(attributes), &all, std::min(size, sizeof all));
+    return 0;
+  });
+}
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
+  return guarded([&] {
+    std::memset(attributes, 0, sizeof *attributes);
+    fill_attributes(Context::of(context), *attributes);
+    return 0;
+  });
+}

@@ -1,0 +1,75 @@
+// The one list of what this device does not do (yet). Each answers EOPNOTSUPP, which tests take for a skip.
+#include "verbs/ibverbs/unsupported.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+int refuse() { return errno = EOPNOTSUPP; }
+
+std::nullptr_t refuse_object() {
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
+
+int post_srq_receive(ibv_srq*, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  *bad = list;
+  return refuse();
+}
+
+}  // namespace
+
+namespace rnicsim::verbs {
+
+void fill_unsupported(ibv_context_ops& operations) {
+  operations.alloc_mw = [](ibv_pd*, ibv_mw_type) -> ibv_mw* { return refuse_object(); };
+  operations.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) { return refuse(); };
+  operations.dealloc_mw = [](ibv_mw*) { return refuse(); };
+  operations.post_srq_recv = post_srq_receive;
+}
+
+void fill_unsupported(verbs_context& operations) {
+  operations.close_xrcd = [](ibv_xrcd*) { return refuse(); };
+}
+
+}  // namespace rnicsim::verbs
+
+extern "C" {
+
+// --- Address handles and multicast: UD.
+ibv_ah* ibv_create_ah(ibv_pd*, ibv_ah_attr*) { return refuse_object(); }
+ibv_ah* ibv_create_ah_from_wc(ibv_pd*, ibv_wc*, ibv_grh*, std::uint8_t) { return refuse_object(); }
+int ibv_destroy_ah(ibv_ah*) { return refuse(); }
+int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return refuse(); }
+int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return refuse(); }
+
+// --- Shared receive queues.
+ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) { return refuse_object(); }
+int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) { return refuse(); }
+int ibv_query_srq(ibv_srq*, ibv_srq_attr*) { return refuse(); }
+int ibv_destroy_srq(ibv_srq*) { return refuse(); }
+
+// --- Changing what exists.
+int ibv_resize_cq(ibv_cq*, int) { return refuse(); }
+int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, std::size_t, int) {
+  refuse();
+  return IBV_REREG_MR_ERR_INPUT;  // the old region is as it was
+}
+
+// --- Objects of another process, or of another device.
+ibv_context* ibv_import_device(int) { return refuse_object(); }
+ibv_pd* ibv_import_pd(ibv_context*, std::uint32_t) { return refuse_object(); }
+void ibv_unimport_pd(ibv_pd*) {}
+ibv_mr* ibv_import_mr(ibv_pd*, std::uint32_t) { return refuse_object(); }
+void ibv_unimport_mr(ibv_mr*) {}
+ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) { return refuse_object(); }
+void ibv_unimport_dm(ibv_dm*) {}
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) { return refuse_object(); }
+
+// --- Enhanced connection establishment.
+int ibv_set_ece(ibv_qp*, ibv_ece*) { return refuse(); }
+int ibv_query_ece(ibv_qp*, ibv_ece*) { return refuse(); }
+
+}  // extern "C"

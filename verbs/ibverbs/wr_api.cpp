@@ -1,0 +1,160 @@
+// The ibv_wr_* interface: between wr_start and wr_complete the caller holds the send queue. A WQE goes into the ring
+// when the next one begins or the batch ends; the device hears of none before wr_complete.
+#include <infiniband/verbs.h>
+
+#include <span>
+
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+void latch(Qp& qp, int error) {
+  if (qp.batch.error == 0) qp.batch.error = error;
+}
+
+void finish_wqe(Qp& qp) {
+  if (!qp.batch.building) return;
+  qp.batch.building = false;
+  if (!qp.builder.fits()) latch(qp, EINVAL);
+  if (qp.batch.error != 0) return;
+  qp.send->post(qp.builder, qp.batch.wr_id);
+  qp.owner().port.charge(abi::CpuCost::post_send);
+}
+
+std::uint32_t control_flags(const Qp& qp) {
+  const bool signaled = qp.signal_all || (qp.wr_flags & IBV_SEND_SIGNALED);
+  return (signaled ? abi::ControlSegment::kSignaled : 0) |
+         (qp.wr_flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
+         (qp.wr_flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
+}
+
+// Begins a WQE; false when the batch has failed.
+bool begin_wqe(Qp& qp, abi::SendOpcode opcode, __be32 immediate = 0) {
+  finish_wqe(qp);
+  if (!qp.send || qp.send->full()) latch(qp, ENOMEM);
+  if (qp.batch.error != 0) return false;
+  qp.batch.building = true;
+  qp.batch.wr_id = qp.wr_id;
+  qp.builder.begin(opcode, control_flags(qp), __builtin_bswap32(immediate));
+  return true;
+}
+
+void begin_rdma(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address,
+                __be32 immediate = 0) {
+  Qp& qp = Qp::of(handle);
+  if (begin_wqe(qp, opcode, immediate)) qp.builder.remote_address(address, rkey);
+}
+
+// The WQE that a setter completes; nullptr when there is none.
+provider::WqeBuilder* open_wqe(Qp& qp) {
+  if (!qp.batch.building) latch(qp, EINVAL);
+  return qp.batch.error == 0 ? &qp.builder : nullptr;
+}
+
+void set_segments(ibv_qp_ex* handle, std::span<const ibv_sge> list) {
+  Qp& qp = Qp::of(handle);
+  provider::WqeBuilder* wqe = open_wqe(qp);
+  if (wqe == nullptr) return;
+  if (list.size() > qp.capabilities.max_send_sge) return latch(qp, EINVAL);
+  for (const ibv_sge& sge : list) wqe->data(sge.addr, sge.length, sge.lkey);
+}
+
+void set_inline(ibv_qp_ex* handle, std::span<const ibv_data_buf> list) {
+  Qp& qp = Qp::of(handle);
+  provider::WqeBuilder* wqe = open_wqe(qp);
+  if (wqe == nullptr) return;
+  std::size_t total = 0;
+  for (const ibv_data_buf& piece : list) total += piece.length;
+  if (total > qp.capabilities.max_inline_data) return latch(qp, EINVAL);
+  if (total == 0) return;
+  wqe->begin_inline();
+  for (const ibv_data_buf& piece : list) wqe->inline_bytes({static_cast<const std::byte*>(piece.addr), piece.length});
+  wqe->end_inline();
+}
+
+void start(ibv_qp_ex* handle) {
+  Qp& qp = Qp::of(handle);
+  qp.send_lock.lock(qp.owner().port);
+  qp.batch = {};
+  if (!may_post_send(qp.qp_base.state)) latch(qp, EINVAL);
+  if (qp.send) qp.batch.start = qp.send->mark();
+}
+
+int complete(ibv_qp_ex* handle) {
+  Qp& qp = Qp::of(handle);
+  finish_wqe(qp);
+  const int error = qp.batch.error;
+  if (qp.send) {
+    if (error != 0) qp.send->rollback(qp.batch.start);
+    ring_send(qp);
+  }
+  qp.send_lock.unlock();
+  return error != 0 ? errno = error : 0;
+}
+
+void abort(ibv_qp_ex* handle) {
+  Qp& qp = Qp::of(handle);
+  if (qp.send) qp.send->rollback(qp.batch.start);
+  qp.send_lock.unlock();
+}
+
+void refuse(ibv_qp_ex* qp) { latch(Qp::of(qp), EOPNOTSUPP); }
+
+void fill_builders(Qp& qp) {
+  qp.wr_send = [](ibv_qp_ex* at) { begin_wqe(Qp::of(at), abi::SendOpcode::send); };
+  qp.wr_send_imm = [](ibv_qp_ex* at, __be32 immediate) {
+    begin_wqe(Qp::of(at), abi::SendOpcode::send_with_imm, immediate);
+  };
+  qp.wr_rdma_write = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address) {
+    begin_rdma(at, abi::SendOpcode::write, rkey, address);
+  };
+  qp.wr_rdma_write_imm = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, __be32 immediate) {
+    begin_rdma(at, abi::SendOpcode::write_with_imm, rkey, address, immediate);
+  };
+  qp.wr_rdma_read = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address) {
+    begin_rdma(at, abi::SendOpcode::read, rkey, address);
+  };
+}
+
+void fill_setters(Qp& qp) {
+  qp.wr_set_sge = [](ibv_qp_ex* at, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
+    const ibv_sge sge{.addr = address, .length = length, .lkey = lkey};
+    set_segments(at, {&sge, 1});
+  };
+  qp.wr_set_sge_list = [](ibv_qp_ex* at, std::size_t count, const ibv_sge* list) { set_segments(at, {list, count}); };
+  qp.wr_set_inline_data = [](ibv_qp_ex* at, void* data, std::size_t length) {
+    const ibv_data_buf piece{.addr = data, .length = length};
+    set_inline(at, {&piece, 1});
+  };
+  qp.wr_set_inline_data_list = [](ibv_qp_ex* at, std::size_t count, const ibv_data_buf* list) {
+    set_inline(at, {list, count});
+  };
+}
+
+// Refused at creation; a program that calls them all the same gets an error and no crash.
+void fill_refusals(Qp& qp) {
+  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) { refuse(at); };
+  qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t) { refuse(at); };
+  qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
+  qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse(at); };
+  qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
+  qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
+  qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+}
+
+}  // namespace
+
+void fill_work_request_api(Qp& qp) {
+  fill_builders(qp);
+  fill_setters(qp);
+  fill_refusals(qp);
+  qp.wr_start = start;
+  qp.wr_complete = complete;
+  qp.wr_abort = abort;
+}
+
+}  // namespace rnicsim::verbs

@@ -1,0 +1,171 @@
+// The DevicePort of an attached process: calls and posted writes through its threads' slots, DMA memory shared with the
+// simulator.
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <boost/interprocess/managed_external_buffer.hpp>
+#include <memory>
+#include <mutex>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/descriptors.h"
+#include "verbs/clock/turn.h"
+#include "verbs/port/device_port.h"
+
+namespace rnicsim {
+namespace {
+
+using abi::Call;
+using abi::ThreadSlot;
+
+class AttachedPort : public DevicePort {
+ public:
+  AttachedPort()
+      : heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {}
+
+  void mmio_write(std::uint32_t offset, std::span<const std::byte> data) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr || data.size() > sizeof(abi::MmioWrite::data)) return;
+    const std::uint32_t produced = slot->mmio_produced.load(std::memory_order_relaxed);
+    while (produced - slot->mmio_consumed.load(std::memory_order_acquire) == ThreadSlot::kMmioEntries)
+      clock::call(*slot, Call::sync);
+    abi::MmioWrite& entry = slot->mmio[produced % ThreadSlot::kMmioEntries];
+    entry.time = slot->now;
+    entry.offset = offset;
+    entry.length = std::uint32_t(data.size());
+    memcpy(entry.data, data.data(), data.size());
+    slot->mmio_produced.store(produced + 1, std::memory_order_seq_cst);
+    if (!clock::simulated()) clock::kick();
+  }
+
+  std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ~0ull;
+    return call(*slot, Call::mmio_read, {offset, bytes}) == 0 ? slot->value : ~0ull;
+  }
+
+  std::byte* allocate(std::size_t bytes, std::size_t alignment) override {
+    const std::lock_guard lock(heap_lock_);
+    void* memory = heap_.allocate_aligned(bytes, alignment, std::nothrow);
+    if (memory != nullptr) memset(memory, 0, bytes);
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory, std::size_t) override {
+    const std::lock_guard lock(heap_lock_);
+    heap_.deallocate(memory);
+  }
+
+  int pin(const void* address, std::size_t bytes) override {
+    return call_slot(Call::pin, {reinterpret_cast<std::uint64_t>(address), bytes});
+  }
+  int unpin(const void* address, std::size_t bytes) override {
+    return call_slot(Call::unpin, {reinterpret_cast<std::uint64_t>(address), bytes});
+  }
+  int alloc_pd(std::uint32_t& number) override { return call_slot(Call::alloc_pd, {}, &number); }
+  int dealloc_pd(std::uint32_t number) override { return call_slot(Call::dealloc_pd, {number}); }
+  int alloc_uar(std::uint32_t& page) override { return call_slot(Call::alloc_uar, {}, &page); }
+  int free_uar(std::uint32_t page) override { return call_slot(Call::free_uar, {page}); }
+
+  int command(std::span<const std::byte> input, std::span<std::byte> output) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    if (input.size() > sizeof slot->input || output.size() > sizeof slot->output) return EINVAL;
+    memcpy(slot->input, input.data(), input.size());
+    slot->input_bytes = std::uint32_t(input.size());
+    slot->output_bytes = std::uint32_t(output.size());
+    charge(abi::CpuCost::command, 1);
+    const int error = call(*slot, Call::command, {});
+    if (error == 0) memcpy(output.data(), slot->output, output.size());
+    return error;
+  }
+
+  int open_channel(int fd, std::uint32_t& channel) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr || !clock::send_descriptors({&fd, 1})) return ENODEV;
+    const int error = call(*slot, Call::open_channel, {1});
+    channel = std::uint32_t(slot->value);
+    return error;
+  }
+  int close_channel(std::uint32_t channel) override { return call_slot(Call::close_channel, {channel}); }
+  int bind_completions(std::uint32_t cqn, std::uint32_t channel) override {
+    return call_slot(Call::bind_channel, {0, cqn, channel});
+  }
+  int bind_events(std::uint32_t channel) override { return call_slot(Call::bind_channel, {1, 0, channel}); }
+
+  int port_info(abi::HostEntry& host) override {
+    host = clock::session()->own_host();
+    return 0;
+  }
+  int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    const int error = call(*slot, Call::gid_entry, {port, index});
+    if (error == 0) memcpy(&entry, slot->output, sizeof entry);
+    return error;
+  }
+  std::uint32_t completion_vectors() const override {
+    ThreadSlot* slot = usable_slot();
+    return slot != nullptr && call(*slot, Call::port_info, {}) == 0 ? std::uint32_t(slot->value) : 1;
+  }
+
+  void charge(abi::CpuCost cost, std::uint32_t times) override {
+    if (ThreadSlot* slot = usable_slot()) clock::charge(*slot, cost, times);
+  }
+  void wait_visible() override {
+    ThreadSlot* slot = clock::simulated_slot();
+    if (slot != nullptr) clock::call(*slot, Call::wait_visible);
+  }
+  bool wait_readable(int fd) override {
+    if (ThreadSlot* slot = clock::simulated_slot()) return clock::wait_ready(*slot, fd, POLLIN);
+    pollfd descriptor{fd, POLLIN, 0};
+    return ::poll(&descriptor, 1, -1) >= 0;
+  }
+
+ private:
+  // Null for a thread that the simulator does not know, and in a signal handler outside the thread's turn.
+  static ThreadSlot* usable_slot() { return clock::simulated() ? clock::simulated_slot() : clock::own_slot(); }
+
+  static int call(ThreadSlot& slot, Call code, std::initializer_list<std::uint64_t> arguments) {
+    return clock::call(slot, code, arguments);
+  }
+  static int call_slot(Call code, std::initializer_list<std::uint64_t> arguments, std::uint32_t* value = nullptr) {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    clock::charge(*slot, abi::CpuCost::system_call);
+    const int error = clock::call(*slot, code, arguments);
+    if (error == 0 && value != nullptr) *value = std::uint32_t(slot->value);
+    return error;
+  }
+
+  boost::interprocess::managed_external_buffer heap_;
+  std::mutex heap_lock_;
+};
+
+// A forked child attaches anew: what it inherited of its parent's port is its parent's.
+struct Port {
+  std::uint32_t virtual_pid = 0;
+  std::unique_ptr<AttachedPort> port;
+};
+
+}  // namespace
+
+__attribute__((visibility("default"))) DevicePort* process_port() {
+  static Port current;
+  if (clock::session() == nullptr) {
+    errno = ENODEV;
+    return nullptr;
+  }
+  const std::uint32_t pid = clock::session()->header().virtual_pid;
+  if (current.virtual_pid != pid) {
+    [[maybe_unused]] AttachedPort* parents = current.port.release();  // its memory is unmapped: never destroyed
+    current.port = std::make_unique<AttachedPort>();
+    current.virtual_pid = pid;
+  }
+  return current.port.get();
+}
+
+}  // namespace rnicsim

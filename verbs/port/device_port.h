@@ -1,0 +1,59 @@
+// The seam between the verbs library and whatever carries it to a simulated host: the shared memory of an attached
+// process (verbs/port/attached_port) or a software thread inside the simulator (model/host/cpu_port).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim {
+
+class DevicePort {
+ public:
+  virtual ~DevicePort() = default;
+
+  // --- The device.
+  // Posted; `data` is 4 or 8 bytes, or whole 64-byte lines up to a BlueFlame buffer. Offsets are in BAR0.
+  virtual void mmio_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
+  virtual std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes) = 0;
+
+  // Zeroed memory that the device reaches by DMA at the address returned (bus address = pointer, in this process's
+  // PASID); nullptr when exhausted.
+  virtual std::byte* allocate(std::size_t bytes, std::size_t alignment) = 0;
+  virtual void release(std::byte* memory, std::size_t bytes) = 0;
+
+  // --- The operating system: each returns 0 or a positive errno.
+  virtual int pin(const void* address, std::size_t bytes) = 0;    // reachable by DMA from now on; counted
+  virtual int unpin(const void* address, std::size_t bytes) = 0;
+  virtual int alloc_pd(std::uint32_t& number) = 0;
+  virtual int dealloc_pd(std::uint32_t number) = 0;
+  virtual int alloc_uar(std::uint32_t& page) = 0;
+  virtual int free_uar(std::uint32_t page) = 0;
+  // Carries a command mailbox to the device. The kernel chooses CommandHeader::object of create_*, fills pasid, eqn
+  // (from the completion vector that the process put there) and checks that other numbers are this process's own.
+  // An errno here is the kernel's refusal; the device's status is in the output's CommandResult.
+  virtual int command(std::span<const std::byte> input, std::span<std::byte> output) = 0;
+  // Event records are written to `fd` (the write end of the caller's pipe), which the port duplicates.
+  virtual int open_channel(int fd, std::uint32_t& channel) = 0;
+  virtual int close_channel(std::uint32_t channel) = 0;
+  virtual int bind_completions(std::uint32_t cqn, std::uint32_t channel) = 0;
+  virtual int bind_events(std::uint32_t channel) = 0;
+  virtual int port_info(abi::HostEntry& host) = 0;
+  virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
+  virtual std::uint32_t completion_vectors() const = 0;
+
+  // --- The CPU's time.
+  virtual void charge(abi::CpuCost cost, std::uint32_t times = 1) = 0;
+  // The caller found nothing (an empty CQ): returns when there may be something new, or some time later.
+  virtual void wait_visible() = 0;
+  // Until `fd` is readable; false when a signal came first.
+  virtual bool wait_readable(int fd) = 0;
+};
+
+// The port of the calling process, made at the first call; nullptr, with errno set, when there is no simulator.
+// Each carrier defines it: a program links exactly one.
+DevicePort* process_port();
+
+}  // namespace rnicsim

@@ -1,0 +1,77 @@
+#include "verbs/provider/commands.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rnicsim::provider {
+
+int to_errno(abi::CommandStatus status) {
+  using enum abi::CommandStatus;
+  switch (status) {
+    case ok: return 0;
+    case bad_parameter:
+    case bad_state: return EINVAL;
+    case bad_resource: return ENOENT;
+    case resource_busy: return EBUSY;
+    case exceeds_limit: return ENOMEM;
+    case not_supported: return EOPNOTSUPP;
+    case internal_error:
+    case bad_opcode:
+    case bad_input_length:
+    case bad_output_length:
+    case bad_mailbox: break;
+  }
+  return EIO;  // the driver's fault or the device's, never the caller's
+}
+
+abi::CommandHeader header(abi::CommandOpcode opcode, std::uint32_t object) {
+  return {.opcode = std::uint16_t(opcode), .object = object};
+}
+
+abi::MapIcm map_icm(abi::IcmTable table, std::uint32_t first_index, std::uint32_t count, std::uint64_t memory) {
+  return {.header = header(abi::CommandOpcode::map_icm),
+          .table = std::uint32_t(table),
+          .first_index = first_index,
+          .count = count,
+          .memory = memory};
+}
+
+abi::MapIcm unmap_icm(abi::IcmTable table, std::uint32_t first_index, std::uint32_t count) {
+  abi::MapIcm mailbox = map_icm(table, first_index, count, 0);
+  mailbox.header = header(abi::CommandOpcode::unmap_icm);
+  return mailbox;
+}
+
+abi::SetGid set_gid(std::uint32_t port, std::uint16_t index, std::span<const std::uint8_t, 16> gid,
+                    std::span<const std::uint8_t, 6> mac) {
+  abi::SetGid mailbox{.header = header(abi::CommandOpcode::set_gid, port), .index = index, .valid = 1};
+  std::ranges::copy(gid, mailbox.gid);
+  std::ranges::copy(mac, mailbox.mac);
+  return mailbox;
+}
+
+abi::SetGid clear_gid(std::uint32_t port, std::uint16_t index) {
+  return {.header = header(abi::CommandOpcode::set_gid, port), .index = index, .valid = 0};
+}
+
+abi::CreateEq create_eq(std::uint32_t eqn, const abi::Eqc& context) {
+  return {header(abi::CommandOpcode::create_eq, eqn), context};
+}
+
+abi::CreateCq create_cq(std::uint32_t cqn, const abi::Cqc& context) {
+  return {header(abi::CommandOpcode::create_cq, cqn), context};
+}
+
+abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context) {
+  return {header(abi::CommandOpcode::create_mpt, index), context};
+}
+
+abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context) {
+  return {header(abi::CommandOpcode::create_qp, qpn), context};
+}
+
+abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context) {
+  return {.header = header(abi::CommandOpcode::modify_qp, qpn), .attributes = attributes, .context = context};
+}
+
+}  // namespace rnicsim::provider

@@ -1,0 +1,44 @@
+// Command mailboxes: what goes in, what comes out, and what a status means to a caller of verbs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "model/abi/command.h"
+#include "verbs/provider/dma.h"
+
+namespace rnicsim::provider {
+
+// 0 or a positive errno.
+int to_errno(abi::CommandStatus status);
+
+// --- Inputs.
+abi::CommandHeader header(abi::CommandOpcode opcode, std::uint32_t object = 0);
+abi::MapIcm map_icm(abi::IcmTable table, std::uint32_t first_index, std::uint32_t count, std::uint64_t memory);
+abi::MapIcm unmap_icm(abi::IcmTable table, std::uint32_t first_index, std::uint32_t count);
+abi::SetGid set_gid(std::uint32_t port, std::uint16_t index, std::span<const std::uint8_t, 16> gid,
+                    std::span<const std::uint8_t, 6> mac);
+abi::SetGid clear_gid(std::uint32_t port, std::uint16_t index);
+abi::CreateEq create_eq(std::uint32_t eqn, const abi::Eqc& context);
+abi::CreateCq create_cq(std::uint32_t cqn, const abi::Cqc& context);
+abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context);
+abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context);
+abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context);
+
+// --- Both ways: any mailbox as bytes, and back. `decode` zero-fills what the bytes do not reach.
+template <class Mailbox>
+std::span<const std::byte> encode(const Mailbox& mailbox) {
+  return bytes_of(mailbox);
+}
+
+template <class Mailbox>
+Mailbox decode(std::span<const std::byte> bytes) {
+  Mailbox mailbox{};
+  std::memcpy(static_cast<void*>(&mailbox), bytes.data(), std::min(bytes.size(), sizeof mailbox));
+  return mailbox;
+}
+
+}  // namespace rnicsim::provider

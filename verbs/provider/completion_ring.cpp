@@ -1,0 +1,65 @@
+#include "verbs/provider/completion_ring.h"
+
+namespace rnicsim::provider {
+
+namespace {
+constexpr std::uint32_t kRecordMask = 0xffffff;
+}
+
+CompletionRing::CompletionRing(std::uint8_t log_entries, DmaBuffer ring, abi::CqDoorbellRecord* record)
+    : ring_(ring), record_(record), log_entries_(log_entries), mask_((1u << log_entries) - 1) {
+  for (std::uint64_t i = 0; i <= mask_; ++i) publish(at(i).opcode_owner, abi::Cqe::kInitialOwner);
+  publish_be(record_->consumer, 0u);
+}
+
+std::optional<abi::Cqe> CompletionRing::take() {
+  if (!ready(consumer_)) return std::nullopt;
+  return at(consumer_++);
+}
+
+void CompletionRing::release() {
+  if (released_ == consumer_) return;
+  publish_be(record_->consumer, std::uint32_t(consumer_ & kRecordMask));
+  released_ = consumer_;
+}
+
+void CompletionRing::arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const {
+  uar.arm_cq(cqn, solicited_only, std::uint32_t(visible_end() & kRecordMask));
+}
+
+void CompletionRing::remove_if(const std::function<bool(const abi::Cqe&)>& drop) {
+  // From the newest back to the oldest, kept entries move up over dropped ones; an owner bit stays with its place.
+  const std::uint64_t end = visible_end();
+  std::uint64_t dropped = 0;
+  for (std::uint64_t position = end; position-- > consumer_;) {
+    const abi::Cqe& cqe = at(position);
+    if (drop(cqe)) {
+      ++dropped;
+    } else if (dropped > 0) {
+      abi::Cqe& target = at(position + dropped);
+      const std::uint8_t owner = target.opcode_owner & 1;
+      target = cqe;
+      target.opcode_owner = std::uint8_t((cqe.opcode_owner & ~1) | owner);
+    }
+  }
+  consumer_ += dropped;
+  release();
+}
+
+abi::Cqe& CompletionRing::at(std::uint64_t position) const {
+  return reinterpret_cast<abi::Cqe*>(ring_.memory)[position & mask_];
+}
+
+bool CompletionRing::ready(std::uint64_t position) const {
+  const std::uint8_t opcode_owner = observe(at(position).opcode_owner);
+  const auto opcode = abi::CqeOpcode(opcode_owner >> 4);
+  return (opcode_owner & 1) == ((position >> log_entries_) & 1) && opcode != abi::CqeOpcode::invalid;
+}
+
+std::uint64_t CompletionRing::visible_end() const {
+  std::uint64_t end = consumer_;
+  while (end - consumer_ <= mask_ && ready(end)) ++end;
+  return end;
+}
+
+}  // namespace rnicsim::provider

@@ -1,0 +1,57 @@
+// A completion queue: the device writes CQEs, the driver takes them in order.
+//
+// Contract with the device: it writes an entry's owner byte last (release); the driver observes that byte (acquire)
+// before it reads the rest. The consumer doorbell record is published (release) after the entries were read: the
+// device may overwrite them from then on. The caller serialises all calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "model/abi/queue.h"
+#include "verbs/provider/dma.h"
+#include "verbs/provider/uar.h"
+
+namespace rnicsim::provider {
+
+inline abi::CqeOpcode opcode_of(const abi::Cqe& cqe) { return abi::CqeOpcode(cqe.opcode_owner >> 4); }
+inline bool is_error(const abi::Cqe& cqe) {
+  return opcode_of(cqe) == abi::CqeOpcode::requester_error || opcode_of(cqe) == abi::CqeOpcode::responder_error;
+}
+inline bool is_requester(const abi::Cqe& cqe) {
+  return opcode_of(cqe) == abi::CqeOpcode::requester || opcode_of(cqe) == abi::CqeOpcode::requester_error;
+}
+
+class CompletionRing {
+ public:
+  CompletionRing() = default;
+  // Gives every entry of the ring to the device.
+  CompletionRing(std::uint8_t log_entries, DmaBuffer ring, abi::CqDoorbellRecord* record);
+
+  std::uint32_t entries() const { return mask_ + 1; }
+
+  // The next CQE, consumed for the driver but not yet given back to the device.
+  std::optional<abi::Cqe> take();
+  // Gives back what was taken.
+  void release();
+  // An event for CQEs later than those in the ring now: a CQE that slips in before the device is armed still fires.
+  void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const;
+  // Removes the CQEs for which `drop` holds, keeps the order of the others.
+  void remove_if(const std::function<bool(const abi::Cqe&)>& drop);
+
+ private:
+  abi::Cqe& at(std::uint64_t position) const;
+  bool ready(std::uint64_t position) const;
+  std::uint64_t visible_end() const;
+
+  DmaBuffer ring_;
+  abi::CqDoorbellRecord* record_ = nullptr;
+  std::uint8_t log_entries_ = 0;
+  std::uint32_t mask_ = 0;
+  std::uint64_t consumer_ = 0;  // counted for ever
+  std::uint64_t released_ = 0;
+};
+
+}  // namespace rnicsim::provider

@@ -1,0 +1,60 @@
+// The receive queue of a QP: entries of 2^log_stride bytes, each a list of data segments.
+//
+// Contract with the device: an entry's segments are plain stores; the doorbell record is published (release) after
+// them and is all the announcement there is. The device consumes entries in order and says so by CQEs. The caller
+// serialises post and ring; `retire` may run beside them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/abi/queue.h"
+#include "verbs/provider/dma.h"
+
+namespace rnicsim::provider {
+
+class ReceiveRing {
+ public:
+  struct Layout {
+    std::uint8_t log_entries = 0;
+    std::uint8_t log_stride = 4;
+  };
+
+  ReceiveRing() = default;
+  ReceiveRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* record);
+
+  std::uint32_t capacity() const { return std::uint32_t(slots_.size()); }
+  std::uint32_t max_segments() const { return (1u << layout_.log_stride) / sizeof(abi::DataSegment); }
+  std::uint64_t outstanding() const { return posted_ - retired_.load(std::memory_order_acquire); }
+  bool full() const { return outstanding() >= capacity(); }
+
+  // Not full: an entry is opened, gets at most max_segments() segments, and is closed.
+  void open(std::uint64_t wr_id);
+  void segment(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
+  void close();
+  // Publishes what was closed since the last ring; false when there is nothing.
+  bool ring();
+
+  // A CQE arrived for the entry at `index`: gives its wr_id and frees it and all before it.
+  std::uint64_t retire(std::uint16_t index);
+  void reset();
+
+ private:
+  abi::DataSegment* entry(std::uint64_t position) const;
+
+  Layout layout_;
+  DmaBuffer ring_;
+  abi::QpDoorbellRecord* record_ = nullptr;
+  std::vector<std::uint64_t> slots_;  // wr_id
+  std::uint64_t posted_ = 0;
+  std::uint64_t rung_ = 0;
+  std::uint32_t segments_ = 0;  // of the open entry
+  std::atomic<std::uint64_t> retired_{0};
+};
+
+// log2 of the stride that holds `segments`.
+std::uint8_t log_receive_stride(std::uint32_t segments);
+
+}  // namespace rnicsim::provider

@@ -1,0 +1,55 @@
+// A send WQE in the making: segments appended one after the other in private memory, so that nothing the device can
+// read changes before SendRing::post copies the whole into the ring.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/abi/queue.h"
+
+namespace rnicsim::provider {
+
+class WqeBuilder {
+ public:
+  // `flags` are abi::ControlSegment's; `immediate` in CPU order.
+  void begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_t immediate = 0);
+  void remote_address(std::uint64_t address, std::uint32_t rkey);
+  void atomic(std::uint64_t swap_add, std::uint64_t compare);
+  void data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
+  // One inline segment may follow the others: begin_inline, any number of pieces, end_inline.
+  void begin_inline();
+  void inline_bytes(std::span<const std::byte> piece);
+  void end_inline();
+
+  // False when a segment did not fit: the WQE is unusable.
+  bool fits() const { return fits_; }
+  std::size_t size() const { return size_; }
+  std::uint32_t blocks() const { return std::uint32_t((size_ + abi::kSendBlock - 1) / abi::kSendBlock); }
+  bool signaled() const;
+
+ private:
+  friend class SendRing;
+  static constexpr std::size_t kCapacity = abi::kMaxWqeBlocks * abi::kSendBlock;
+
+  std::byte* take(std::size_t bytes);
+  template <class Segment>
+  void append(const Segment& segment);
+  abi::ControlSegment& control() { return *reinterpret_cast<abi::ControlSegment*>(bytes_.data()); }
+
+  alignas(64) std::array<std::byte, kCapacity> bytes_{};
+  std::size_t size_ = 0;
+  std::size_t inline_at_ = 0;
+  std::uint32_t flags_ = 0;
+  bool fits_ = true;
+};
+
+// Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the longest opcode that may
+// carry them (atomics for segments, RDMA WRITE for inline).
+std::size_t wqe_bytes_with_sges(std::uint32_t sges);
+std::size_t wqe_bytes_with_inline(std::uint32_t inline_bytes);
+// Inline bytes that a WQE of `blocks` can hold.
+std::uint32_t inline_capacity(std::uint32_t blocks);
+
+}  // namespace rnicsim::provider
