@@ -1,0 +1,50 @@
+// Where processes attach: an abstract socket, so that nothing is left behind however the simulator ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/abi/attach.h"
+#include "sim/attached/descriptor.h"
+
+namespace rnicsim::sim {
+
+class Process;
+
+// A process that said a valid hello and waits for its welcome.
+struct Guest {
+  Descriptor socket;
+  abi::Hello hello;
+};
+
+class AttachServer {
+ public:
+  explicit AttachServer(std::optional<std::string> name = {});  // throws std::system_error
+  const std::string& name() const { return name_; }
+  int descriptor() const { return listener_.get(); }
+
+  // The guest with this real pid, or any child of `parent` (pid 0). Looks again until `give_up` says so; nullopt then.
+  std::optional<Guest> await(pid_t pid, pid_t parent, const std::function<bool()>& give_up);
+  // A guest that nobody expects (serve).
+  std::optional<Guest> take_any();
+  bool has_visitors() const;
+
+  static void refuse(Guest& guest, int error, const std::string& why);
+  // Sends the welcome that makes the guest a process.
+  static void welcome(const Process& process);
+
+ private:
+  void accept_all(int timeout_ms);
+  std::optional<Guest> greet(Descriptor socket);
+
+  std::string name_;
+  Descriptor listener_;
+  std::vector<Descriptor> silent_;  // connected, no hello yet
+  std::vector<Guest> guests_;
+};
+
+}  // namespace rnicsim::sim

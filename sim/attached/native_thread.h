@@ -1,0 +1,24 @@
+// A thread as the real kernel sees it: /proc and signals.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace rnicsim::sim {
+
+class NativeThread {
+ public:
+  NativeThread(pid_t process, std::uint32_t thread) : process_(process), thread_(pid_t(thread)) {}
+  bool sleeps() const;              // state S: blocked in a system call
+  std::string system_call() const;  // "system call 202", for people
+  void send(int signal) const;
+
+ private:
+  std::string read(const char* file) const;
+  pid_t process_;
+  pid_t thread_;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,309 @@
+#include "sim/attached/network.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::uint16_t kFirstEphemeralPort = 32768;
+constexpr std::uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool is_v4(const abi::NetAddress& address) { return std::memcmp(address.ip, kMappedPrefix, sizeof kMappedPrefix) == 0; }
+bool is_wildcard(const abi::NetAddress& address) {
+  const std::uint8_t* begin = address.ip + (is_v4(address) ? 12 : 0);
+  return std::all_of(begin, address.ip + 16, [](std::uint8_t byte) { return byte == 0; });
+}
+bool is_loopback(const abi::NetAddress& address) {
+  if (is_v4(address)) return address.ip[12] == 127;
+  return std::all_of(address.ip, address.ip + 15, [](std::uint8_t byte) { return byte == 0; }) && address.ip[15] == 1;
+}
+bool same_ip(const abi::NetAddress& a, const abi::NetAddress& b) { return std::memcmp(a.ip, b.ip, sizeof a.ip) == 0; }
+
+}  // namespace
+
+Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts)
+    : sc_module(name), params_(params), hosts_(std::move(hosts)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  SC_HAS_PROCESS(Network);
+  SC_METHOD(deliver_due);
+  sensitive << arrivals_.event();
+  dont_initialize();
+}
+
+void Network::deliver_due() {
+  std::function<void()> arrival;
+  bool any = false;
+  while (arrivals_.pop_due(arrival)) {
+    arrival();
+    any = true;
+  }
+  if (any && on_arrival) on_arrival();
+}
+
+Network::Number Network::open(std::uint32_t host, Descriptor far_end) {
+  const Number number = next_++;
+  ::fcntl(far_end.get(), F_SETFL, ::fcntl(far_end.get(), F_GETFL) | O_NONBLOCK);
+  Socket& socket = sockets_[number];
+  socket.host = host;
+  socket.far_end = std::move(far_end);
+  watch(number);
+  return number;
+}
+
+void Network::watch(Number number) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.u32 = number;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, sockets_.at(number).far_end.get(), &event);
+}
+
+bool Network::belongs_to(Number number, std::uint32_t host) const {
+  const auto found = sockets_.find(number);
+  return found != sockets_.end() && found->second.host == host;
+}
+
+std::optional<std::uint32_t> Network::host_of(std::uint32_t from, const abi::NetAddress& address) const {
+  if (is_loopback(address) || is_wildcard(address)) return from;
+  for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
+    const bool same = is_v4(address) ? std::memcmp(address.ip + 12, hosts_[index].ipv4, 4) == 0
+                                     : std::memcmp(address.ip, hosts_[index].ipv6, 16) == 0;
+    if (same) return index;
+  }
+  return std::nullopt;
+}
+
+std::optional<Network::Number> Network::listener(std::uint32_t host, const abi::NetAddress& address) const {
+  for (const auto& [number, socket] : sockets_) {
+    if (!socket.listening || socket.host != host || socket.local.port != address.port) continue;
+    if (is_wildcard(socket.local) || same_ip(socket.local, address)) return number;
+  }
+  return std::nullopt;
+}
+
+bool Network::port_in_use(std::uint32_t host, std::uint16_t port) const {
+  return std::ranges::any_of(sockets_, [&](const auto& entry) {
+    const Socket& socket = entry.second;
+    return socket.host == host && socket.local.port == port && !socket.peer && !socket.write_ended;
+  });
+}
+
+std::uint16_t Network::ephemeral_port(std::uint32_t host) {
+  std::uint16_t& next = next_port_.try_emplace(host, kFirstEphemeralPort).first->second;
+  while (port_in_use(host, next)) next = next == 0xffff ? kFirstEphemeralPort : std::uint16_t(next + 1);
+  const std::uint16_t port = next;
+  next = next == 0xffff ? kFirstEphemeralPort : std::uint16_t(next + 1);
+  return port;
+}
+
+abi::NetAddress Network::own_address(std::uint32_t host, const abi::NetAddress& like) const {
+  if (is_loopback(like)) return like;
+  abi::NetAddress address;
+  if (is_v4(like)) {
+    std::memcpy(address.ip, kMappedPrefix, sizeof kMappedPrefix);
+    std::memcpy(address.ip + 12, hosts_[host].ipv4, 4);
+  } else {
+    std::memcpy(address.ip, hosts_[host].ipv6, 16);
+  }
+  return address;
+}
+
+Duration Network::latency(std::uint32_t from, std::uint32_t to) const {
+  return from == to ? params_.loopback_latency : params_.latency;
+}
+
+int Network::bind(Number number, const abi::NetAddress& address, std::uint16_t& port) {
+  Socket& socket = sockets_.at(number);
+  if (socket.local.port != 0) return EINVAL;
+  if (!is_wildcard(address) && host_of(socket.host, address) != socket.host) return EADDRNOTAVAIL;
+  if (address.port != 0 && port_in_use(socket.host, address.port)) return EADDRINUSE;
+  socket.local = address;
+  if (address.port == 0) socket.local.port = ephemeral_port(socket.host);
+  port = socket.local.port;
+  return 0;
+}
+
+int Network::listen(Number number, std::uint32_t backlog) {
+  Socket& socket = sockets_.at(number);
+  if (socket.peer) return EINVAL;
+  if (socket.local.port == 0) {
+    std::memcpy(socket.local.ip, kMappedPrefix, sizeof kMappedPrefix);
+    socket.local.port = ephemeral_port(socket.host);
+  }
+  socket.listening = true;
+  socket.backlog = backlog;
+  return 0;
+}
+
+void Network::connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done) {
+  const Socket& socket = sockets_.at(number);
+  if (socket.peer) return done(EISCONN, 0);
+  if (socket.listening) return done(EOPNOTSUPP, 0);
+  const auto host = host_of(socket.host, to);
+  if (!host) return done(EHOSTUNREACH, 0);
+  arrivals_.push(now() + latency(socket.host, *host),
+                 [this, number, to, done = std::move(done)]() mutable { finish_connect(number, to, std::move(done)); });
+}
+
+// The request is at the listener's host.
+void Network::finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done) {
+  const auto found = sockets_.find(number);
+  if (found == sockets_.end()) return;  // the program died meanwhile
+  Socket& client = found->second;
+  const std::uint32_t host = *host_of(client.host, to);
+  const Duration back = now() + latency(client.host, host);
+  const auto answer = [&](int error) {
+    const std::uint16_t port = client.local.port;
+    arrivals_.push(back, [error, port, done = std::move(done)] { done(error, port); });
+  };
+  const auto target = listener(host, to);
+  if (!target) return answer(ECONNREFUSED);
+  Socket& server = sockets_.at(*target);
+  // Linux lets one more than the backlog wait; the next request is dropped and, for want of another, times out.
+  if (server.waiting.size() > server.backlog) return answer(ETIMEDOUT);
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return answer(ENOBUFS);
+
+  if (client.local.port == 0) {
+    const std::uint16_t port = ephemeral_port(client.host);
+    client.local = own_address(client.host, to);
+    client.local.port = port;
+  } else if (is_wildcard(client.local)) {
+    const std::uint16_t port = client.local.port;
+    client.local = own_address(client.host, to);
+    client.local.port = port;
+  }
+  client.remote = to;
+  const Number accepted = open(host, Descriptor(ends[0]));
+  Socket& peer = sockets_.at(accepted);
+  peer.near_end = Descriptor(ends[1]);
+  peer.local = to;
+  peer.remote = client.local;
+  peer.peer = number;
+  client.peer = accepted;
+  server.waiting.push_back(accepted);
+  // So that the listening descriptor polls as readable; accept takes the byte.
+  constexpr std::byte kMark{1};
+  [[maybe_unused]] const auto written = ::send(server.far_end.get(), &kMark, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  answer(0);
+}
+
+int Network::accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer) {
+  Socket& server = sockets_.at(number);
+  if (!server.listening) return EINVAL;
+  if (server.waiting.empty()) return EAGAIN;
+  accepted = server.waiting.front();
+  server.waiting.pop_front();
+  Socket& socket = sockets_.at(accepted);
+  near_end = std::move(socket.near_end);
+  peer = socket.remote;
+  return 0;
+}
+
+int Network::names(Number number, abi::NetAddress (&names)[2]) const {
+  const auto found = sockets_.find(number);
+  if (found == sockets_.end()) return EBADF;
+  names[0] = found->second.local;
+  names[1] = found->second.remote;
+  return 0;
+}
+
+void Network::collect(Duration written) {
+  // A program reads in its own turns, and has just had one.
+  for (const Number number : std::vector<Number>(full_.begin(), full_.end())) push_undelivered(number);
+  std::array<epoll_event, 64> events;
+  for (;;) {
+    const int count = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
+    if (count <= 0) return;
+    // By number, and not in the order in which the kernel happened to list them.
+    std::sort(events.begin(), events.begin() + count,
+              [](const epoll_event& a, const epoll_event& b) { return a.data.u32 < b.data.u32; });
+    for (int i = 0; i < count; ++i) {
+      const Number number = events[std::size_t(i)].data.u32;
+      Socket& socket = sockets_.at(number);
+      std::vector<std::byte> bytes(65536);
+      const ssize_t got = ::read(socket.far_end.get(), bytes.data(), bytes.size());
+      const Duration start = std::max({written, now(), socket.line_free});
+      if (got > 0) {
+        bytes.resize(std::size_t(got));
+        if (!socket.peer) continue;
+        socket.line_free = start + params_.rate.time_for({std::uint64_t(got)});
+        const Duration arrival = socket.line_free + latency(socket.host, sockets_.at(*socket.peer).host);
+        arrivals_.push(arrival, [this, to = *socket.peer, bytes = std::move(bytes)]() mutable {
+          deliver(to, std::move(bytes));
+        });
+      } else if (got == 0 || errno != EAGAIN) {
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.far_end.get(), nullptr);
+        socket.write_ended = true;
+        socket.listening = false;
+        if (socket.peer) {
+          const Duration arrival = start + latency(socket.host, sockets_.at(*socket.peer).host);
+          arrivals_.push(arrival, [this, to = *socket.peer] { deliver_end(to); });
+        }
+        for (const Number waiting : socket.waiting) sockets_.at(waiting).near_end.reset();
+        socket.waiting.clear();
+        forget_if_closed(number);
+      }
+    }
+  }
+}
+
+void Network::deliver(Number to, std::vector<std::byte> bytes) {
+  const auto found = sockets_.find(to);
+  if (found == sockets_.end()) return;
+  auto& waiting = found->second.undelivered;
+  waiting.insert(waiting.end(), bytes.begin(), bytes.end());
+  push_undelivered(to);
+}
+
+void Network::deliver_end(Number to) {
+  const auto found = sockets_.find(to);
+  if (found == sockets_.end()) return;
+  found->second.end_arrived = true;
+  push_undelivered(to);
+}
+
+void Network::push_undelivered(Number number) {
+  Socket& socket = sockets_.at(number);
+  std::size_t done = 0;
+  while (done < socket.undelivered.size()) {
+    const ssize_t sent = ::send(socket.far_end.get(), socket.undelivered.data() + done, socket.undelivered.size() - done,
+                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EAGAIN) break;
+    done = sent < 0 ? socket.undelivered.size() : done + std::size_t(sent);
+  }
+  socket.undelivered.erase(socket.undelivered.begin(), socket.undelivered.begin() + std::ptrdiff_t(done));
+  if (!socket.undelivered.empty()) {
+    full_.insert(number);
+    return;
+  }
+  full_.erase(number);
+  if (!socket.end_arrived || socket.read_ended) return;
+  ::shutdown(socket.far_end.get(), SHUT_WR);
+  socket.read_ended = true;
+  forget_if_closed(number);
+}
+
+// Both sides ended: the pair is gone. A socket without a peer goes with its program's end.
+void Network::forget_if_closed(Number number) {
+  const Socket& socket = sockets_.at(number);
+  if (!socket.write_ended) return;
+  if (!socket.peer) {
+    sockets_.erase(number);
+    return;
+  }
+  const auto peer = sockets_.find(*socket.peer);
+  if (peer == sockets_.end() || !peer->second.write_ended) return;
+  if (!socket.read_ended && !peer->second.read_ended) return;
+  const Number other = *socket.peer;
+  full_.erase(other);
+  full_.erase(number);
+  sockets_.erase(other);
+  sockets_.erase(number);
+}
+
+}  // namespace rnicsim::sim

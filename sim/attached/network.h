@@ -1,0 +1,100 @@
+// The simulated out-of-band network: TCP between simulated hosts, over real stream descriptors whose far ends are here.
+// Bytes carry their sender's time and arrive after the network's latency.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "model/abi/attach.h"
+#include "model/base/event_queue.h"
+#include "model/base/params.h"
+#include "sim/attached/descriptor.h"
+
+namespace rnicsim::sim {
+
+struct NetworkParams {
+  Duration latency{20'000'000};
+  Duration loopback_latency{5'000'000};
+  BitRate rate{10'000'000'000};
+
+  void describe(ParamVisitor& visit) {
+    visit.param("latency", latency, "from a TCP write on one host until its bytes can be read on another", {1e3, 1e15});
+    visit.param("loopback_latency", loopback_latency, "the same within a host", {1e3, 1e15});
+    visit.param("rate", rate, "of one connection", {1e3, 1e15});
+  }
+};
+
+class Network : public sc_core::sc_module {
+ public:
+  using Address = std::array<std::uint8_t, 16>;
+  using Number = std::uint32_t;
+
+  Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts);
+
+  // Runs after bytes, connections or ends arrived at some descriptor.
+  std::function<void()> on_arrival;
+
+  // Calls of a program on `host`, at the present time: 0 or errno.
+  Number open(std::uint32_t host, Descriptor far_end);
+  int bind(Number number, const abi::NetAddress& address, std::uint16_t& port);
+  int listen(Number number, std::uint32_t backlog);
+  // `done` runs when the connection stands or is refused.
+  void connect(Number number, const abi::NetAddress& to, std::function<void(int error, std::uint16_t port)> done);
+  // On success `near_end` is the program's end of the accepted connection.
+  int accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer);
+  int names(Number number, abi::NetAddress (&names)[2]) const;
+  bool belongs_to(Number number, std::uint32_t host) const;
+
+  // Takes what programs wrote since the last call; the bytes left at `written`.
+  void collect(Duration written);
+  int descriptor() const { return epoll_.get(); }  // readable when there is something to collect
+
+ private:
+  struct Socket {
+    std::uint32_t host = 0;
+    Descriptor far_end;
+    Descriptor near_end;                 // of a connection not yet accepted
+    abi::NetAddress local;
+    abi::NetAddress remote;
+    std::optional<Number> peer;
+    bool listening = false;
+    std::uint32_t backlog = 0;
+    std::deque<Number> waiting;          // connections to accept
+    std::vector<std::byte> undelivered;  // what the program's buffer had no room for
+    bool write_ended = false;            // the program closed or shut down its side
+    bool end_arrived = false;            // the peer's end
+    bool read_ended = false;             // told the program so
+    Duration line_free;
+  };
+
+  void deliver_due();
+  void deliver(Number to, std::vector<std::byte> bytes);
+  void deliver_end(Number to);
+  void push_undelivered(Number number);
+  void finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done);
+  std::optional<std::uint32_t> host_of(std::uint32_t from, const abi::NetAddress& address) const;
+  std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address) const;
+  std::uint16_t ephemeral_port(std::uint32_t host);
+  bool port_in_use(std::uint32_t host, std::uint16_t port) const;
+  abi::NetAddress own_address(std::uint32_t host, const abi::NetAddress& like) const;
+  Duration latency(std::uint32_t from, std::uint32_t to) const;
+  void watch(Number number);
+  void forget_if_closed(Number number);
+
+  const NetworkParams params_;
+  const std::vector<abi::HostEntry> hosts_;
+  std::map<Number, Socket> sockets_;
+  std::set<Number> full_;                // with bytes undelivered
+  Number next_ = 1;
+  std::map<std::uint32_t, std::uint16_t> next_port_;
+  Descriptor epoll_;
+  EventQueue<std::function<void()>> arrivals_{"arrivals"};
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,104 @@
+// A real process that runs on a simulated host: its identity, what it shares with the simulator, and its memory as DMA
+// finds it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/abi/attach.h"
+#include "model/base/pcie.h"
+#include "model/base/units.h"
+#include "model/host/address_space.h"
+#include "sim/attached/descriptor.h"
+#include "sim/attached/shared_memory.h"
+#include "sim/attached/thread.h"
+
+namespace rnicsim::sim {
+
+struct Alarm {
+  std::optional<Duration> deadline;
+  Duration interval;
+};
+
+class Process final : public host::AddressSpace {
+ public:
+  struct Identity {
+    std::uint32_t host = 0;
+    std::uint32_t order = 0;        // of attaching, on this simulator: breaks ties of time
+    pid_t pid = 0;                  // real
+    std::uint32_t virtual_pid = 0;
+    std::uint32_t virtual_parent = 0;
+    std::string program;
+  };
+
+  Process(Identity identity, Descriptor socket);
+
+  const Identity& identity() const { return identity_; }
+  std::string label() const;        // "h0 ib_write_lat (pid 1001)"
+  abi::ControlHeader& header() const;
+  abi::ThreadSlot& slot(std::uint32_t index) const;
+  const SharedMemory& control() const { return *control_; }
+  const SharedMemory& memory() const { return *memory_; }
+  int socket() const { return socket_.get(); }
+  bool has_exited() const;          // the real process is gone (a zombie counts)
+  void kill() const;
+
+  // Death: the DMA memory goes; the control region stays for whoever is looking at it.
+  void release_memory() { memory_.reset(); }
+  // exec: a new image of the same process said hello on `socket`; what the old one shared is forgotten.
+  void replace_image(Descriptor socket, std::string program);
+
+  // --- Descriptors beside a call.
+  std::vector<Descriptor> receive_descriptors();
+  bool send_descriptor(int fd);
+  void drain_kicks();               // real time: messages that only woke us
+
+  // --- host::AddressSpace. Writes outside the shared memory are kept and done in one go: nobody can see them before
+  // flush_writes, which comes before the process's next turn, before a read, and when there are many.
+  bool read(std::uint64_t address, std::span<std::byte> bytes) override;
+  bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
+  void flush_writes();
+  void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment
+  // Called with address and length when memory that the device may write is not there any more.
+  std::function<void(std::uint64_t, std::uint64_t)> lost_write;
+
+  // --- Bookkeeping of the time keeper and the system calls.
+  Pasid pasid = 0;
+  std::deque<Thread> threads;       // by slot index; a dead one's place is used again
+  Alarm alarm;
+  std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
+  std::uint64_t ring_writes = 0;    // those into its shared memory
+  Duration last_write;              // when
+  bool executing = false;           // between exec_begin and the new image's hello
+  bool alive = true;
+  Process* parent = nullptr;
+
+ private:
+  void share_memory();
+  std::byte* shared(std::uint64_t address, std::uint64_t bytes) const;
+
+  Identity identity_;
+  Descriptor socket_;
+  Descriptor pid_descriptor_;
+  std::unique_ptr<SharedMemory> control_;
+  std::unique_ptr<SharedMemory> memory_;
+
+  struct PendingWrite {
+    std::uint64_t address;
+    std::size_t offset;
+    std::size_t bytes;
+  };
+  bool write_at_once_ = false;
+  std::vector<PendingWrite> pending_;
+  std::vector<std::byte> pending_bytes_;
+};
+
+}  // namespace rnicsim::sim

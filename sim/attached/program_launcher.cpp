@@ -1,0 +1,163 @@
+#include "sim/attached/program_launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim::sim {
+namespace {
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+struct Pipe {
+  Descriptor read_end;
+  Descriptor write_end;
+};
+Pipe make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+constexpr std::string_view kReplaced[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
+                                          abi::kLibrariesVariable, "RNICSIM_PAD", "RNICSIM_EXEC", "OLDPWD", "_"};
+
+bool is_replaced(std::string_view entry) {
+  const auto name = entry.substr(0, entry.find('='));
+  return std::ranges::find(kReplaced, name) != std::end(kReplaced);
+}
+
+// In the child, between fork and exec: only what is safe there.
+void become_program(const Pipe& out, const Pipe& err, int library_folder, bool keep_terminal) {
+  if (!keep_terminal) {
+    ::dup2(out.write_end.get(), STDOUT_FILENO);
+    ::dup2(err.write_end.get(), STDERR_FILENO);
+    const int null = ::open("/dev/null", O_RDONLY);
+    ::dup2(null, STDIN_FILENO);
+    // Ctrl-C ends the simulator, which ends its programs.
+    ::setpgid(0, 0);
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(library_folder, abi::kLibraryDescriptor);
+  const int persona = ::personality(0xffffffff);
+  if (persona >= 0) ::personality(persona | ADDR_NO_RANDOMIZE);
+  // Where a program's memory lies depends on the stack's limit.
+  rlimit stack{8u << 20, RLIM_INFINITY};
+  rlimit old{};
+  if (::getrlimit(RLIMIT_STACK, &old) == 0) stack.rlim_max = old.rlim_max;
+  ::setrlimit(RLIMIT_STACK, &stack);
+}
+
+}  // namespace
+
+std::vector<std::string> ProgramLauncher::variables(const std::string& host) const {
+  return {fmt::format("LD_PRELOAD={}/librnicsim_os.so", params_.library_folder),
+          fmt::format("LD_LIBRARY_PATH={}", params_.library_folder),
+          fmt::format("{}={}", abi::kSocketVariable, params_.socket_name),
+          fmt::format("{}={}", abi::kHostVariable, host), "PYTHONHASHSEED=0"};
+}
+
+// The user's environment with ours, padded so that the stack starts at the same address whatever it holds.
+std::vector<std::string> ProgramLauncher::environment(const std::string& host, const std::string& path,
+                                                      const std::vector<std::string>& arguments) const {
+  constexpr std::size_t kRound = 64 * 1024;
+  constexpr std::size_t kPointer = sizeof(char*);
+  std::vector<std::string> result;
+  const std::string folder = fmt::format("/proc/self/fd/{}", abi::kLibraryDescriptor);
+  result.push_back(fmt::format("LD_PRELOAD={}/librnicsim_os.so", folder));
+  result.push_back(fmt::format("LD_LIBRARY_PATH={}", folder));
+  result.push_back(fmt::format("{}={}", abi::kLibrariesVariable, params_.library_folder));
+  result.push_back(fmt::format("{}={}", abi::kSocketVariable, params_.socket_name));
+  result.push_back(fmt::format("{}={}", abi::kHostVariable, host));
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!is_replaced(*entry)) result.emplace_back(*entry);
+  if (::getenv("PYTHONHASHSEED") == nullptr) result.emplace_back("PYTHONHASHSEED=0");
+
+  std::string pad = "RNICSIM_PAD=";
+  std::size_t bytes = path.size() + 1;
+  for (const auto& argument : arguments) bytes += argument.size() + 1 + kPointer;
+  for (const auto& entry : result) bytes += entry.size() + 1 + kPointer;
+  bytes += pad.size() + 1 + kPointer;
+  pad.append((kRound - bytes % kRound) % kRound, '.');
+  result.push_back(std::move(pad));
+  return result;
+}
+
+// A tool runs as itself and gives the program its variables: gdb and valgrind are not to be simulated.
+ProgramLauncher::Command ProgramLauncher::under_tool(const std::string& host, const std::string& path,
+                                                     const std::vector<std::string>& arguments, Tool tool) const {
+  std::vector<std::string> given = variables(host);
+  given.emplace_back("RNICSIM_KEEP_LAYOUT=1");
+  given.emplace_back(tool == Tool::gdb ? "RNICSIM_TOOL=gdb" : "RNICSIM_TOOL=valgrind");
+  Command command;
+  if (tool == Tool::gdb) {
+    command.path = "/usr/bin/gdb";
+    command.arguments = {"gdb", "-q", "-ex", "set startup-with-shell off", "-ex",
+                         fmt::format("set exec-wrapper env {}", fmt::join(given, " ")), "-ex",
+                         "handle SIGSEGV SIG62 nostop noprint pass", "--args"};
+  } else {
+    command.path = "/usr/bin/valgrind";
+    command.arguments = {"valgrind", "--trace-children=yes", "/usr/bin/env"};
+    command.arguments.insert(command.arguments.end(), given.begin(), given.end());
+  }
+  command.arguments.push_back(path);
+  command.arguments.insert(command.arguments.end(), arguments.begin() + 1, arguments.end());
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!is_replaced(*entry)) command.environment.emplace_back(*entry);
+  return command;
+}
+
+Launched ProgramLauncher::launch(const std::string& host, const std::string& path,
+                                 const std::vector<std::string>& arguments, Tool tool) const {
+  Command command = tool == Tool::none ? Command{path, arguments, environment(host, path, arguments)}
+                                       : under_tool(host, path, arguments, tool);
+  const bool keep_terminal = tool == Tool::gdb;
+  const auto argument_pointers = pointers(command.arguments);
+  const auto environment_pointers = pointers(command.environment);
+  const Descriptor library_folder(::open(params_.library_folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!library_folder) fail("cannot open the library folder");
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe failure = make_pipe();  // closed by a successful exec, else carries its errno
+
+  const pid_t pid = ::fork();
+  if (pid < 0) fail("fork");
+  if (pid == 0) {
+    become_program(out, err, library_folder.get(), keep_terminal);
+    ::execve(command.path.c_str(), argument_pointers.data(), environment_pointers.data());
+    const int error = errno;
+    [[maybe_unused]] const auto written = ::write(failure.write_end.get(), &error, sizeof error);
+    ::_exit(127);
+  }
+  failure.write_end.reset();
+  int error = 0;
+  if (::read(failure.read_end.get(), &error, sizeof error) == ssize_t(sizeof error)) {
+    errno = error;
+    fail(command.path.c_str());
+  }
+  if (keep_terminal) return {pid, {}, {}};
+  return {pid, std::move(out.read_end), std::move(err.read_end)};
+}
+
+}  // namespace rnicsim::sim

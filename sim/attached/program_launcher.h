@@ -1,0 +1,51 @@
+// Starts programs on simulated hosts: their environment, their address layout, their standard output and error.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/attached/descriptor.h"
+
+namespace rnicsim::sim {
+
+struct LaunchParams {
+  std::string socket_name;
+  std::string library_folder;   // of librnicsim_os.so and libibverbs.so.1
+};
+
+enum class Tool { none, gdb, valgrind };
+
+struct Launched {
+  pid_t pid = 0;
+  Descriptor standard_output;   // read ends; not open if the program keeps the simulator's own
+  Descriptor standard_error;
+};
+
+class ProgramLauncher {
+ public:
+  explicit ProgramLauncher(LaunchParams params) : params_(std::move(params)) {}
+
+  // `path` is what execve gets; throws std::system_error. gdb keeps the terminal.
+  Launched launch(const std::string& host, const std::string& path, const std::vector<std::string>& arguments,
+                  Tool tool) const;
+
+  // The variables with which a program finds this simulator: "NAME=value".
+  std::vector<std::string> variables(const std::string& host) const;
+
+ private:
+  struct Command {
+    std::string path;
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment;
+  };
+  Command under_tool(const std::string& host, const std::string& path, const std::vector<std::string>& arguments,
+                     Tool tool) const;
+  std::vector<std::string> environment(const std::string& host, const std::string& path,
+                                       const std::vector<std::string>& arguments) const;
+  LaunchParams params_;
+};
+
+}  // namespace rnicsim::sim

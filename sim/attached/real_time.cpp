@@ -1,0 +1,120 @@
+// --time=real: the programs run free, on the real clock, and the simulation goes as fast as it can. Calls and posted
+// writes are served whenever they come. What is due soon in simulated time (the path of a message) happens at once;
+// what is far (a retransmission timer) waits for the real clock.
+
+#include <poll.h>
+
+#include <chrono>
+
+#include "sim/attached/time_keeper.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::ThreadSlot;
+using Clock = std::chrono::steady_clock;
+
+constexpr Duration kNear{5'000'000};
+constexpr auto kSpinTime = std::chrono::microseconds(50);
+constexpr int kNapMs = 1;
+
+std::atomic<std::uint32_t>& sleeps_word(const Process& process) {
+  return *reinterpret_cast<std::atomic<std::uint32_t>*>(process.control().data() + abi::kDoorbellWord);
+}
+
+}  // namespace
+
+void TimeKeeper::step_real() {
+  std::function<void()> action;
+  while (actions_.pop_due(action)) action();
+  while (Thread* thread = next_due()) {
+    unschedule(*thread);
+    const auto state = thread->state;
+    if (state == ThreadState::awaiting_descriptors || state == ThreadState::awaiting_address)
+      thread->process->slot(thread->index).error = ETIMEDOUT;
+    grant(*thread);
+    running_ = nullptr;
+  }
+  if (serve_slots()) {
+    step_event_.notify(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  if (sc_core::sc_pending_activity_at_current_time()) {
+    step_event_.notify(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  const bool pending = sc_core::sc_pending_activity_at_future_time();
+  const Duration next =
+      pending ? Duration{std::int64_t(sc_core::sc_time_to_pending_activity().value())} : Duration{INT64_MAX};
+  if (next <= kNear || await_input(next)) {
+    if (pending) step_event_.notify(to_sc_time(next));
+    return;
+  }
+  if (!on_standstill || on_standstill()) step_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+// What the programs put into their slots; true if there was anything.
+bool TimeKeeper::serve_slots() {
+  bool served = false;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    Process& process = *processes_[i];
+    if (!process.alive) continue;
+    for (std::size_t index = 0; index < process.threads.size() && process.alive; ++index) {
+      Thread& thread = process.threads[index];
+      if (thread.state != ThreadState::running) continue;
+      ThreadSlot& slot = process.slot(std::uint32_t(index));
+      const bool called = slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel;
+      const bool posted = slot.mmio_produced.load(std::memory_order_acquire) !=
+                          slot.mmio_consumed.load(std::memory_order_relaxed);
+      if (!called && !posted) continue;
+      served = true;
+      slot.now = std::uint64_t(now().ps);
+      take_posted(thread);
+      if (called && slot.call != abi::Call::sync && !handler_->execute(thread)) break;
+      if (called && process.alive) {
+        grant(thread);
+        running_ = nullptr;
+      }
+    }
+  }
+  return served;
+}
+
+// Waits a while for a program to do something; true when the real clock has passed what is next to come.
+bool TimeKeeper::await_input(Duration next) {
+  const auto idle_since = Clock::now();
+  if (idle_next_ != now() + next) {
+    idle_next_ = now() + next;
+    idle_start_ = idle_since;
+  }
+  const auto due = idle_start_ + std::chrono::nanoseconds(std::min<std::int64_t>(next.ps / 1000, 3'600'000'000'000));
+  do {
+    for (const auto& process : processes_)
+      for (const Thread& thread : process->threads) {
+        if (thread.state != ThreadState::running) continue;
+        const ThreadSlot& slot = process->slot(thread.index);
+        if (slot.turn == ThreadSlot::kKernel || slot.mmio_produced != slot.mmio_consumed) return false;
+      }
+  } while (Clock::now() - idle_since < kSpinTime);
+
+  std::vector<pollfd> watched;
+  for (const auto& process : processes_) {
+    if (!process->alive) continue;
+    sleeps_word(*process) = 1;
+    watched.push_back({process->socket(), POLLIN, 0});
+  }
+  watched.push_back({handler_->descriptor(), POLLIN, 0});
+  ::poll(watched.data(), nfds_t(watched.size()), kNapMs);
+  for (const auto& process : processes_) {
+    if (!process->alive) continue;
+    sleeps_word(*process) = 0;
+    process->drain_kicks();
+    if (process->has_exited()) handler_->process_died(*process);
+  }
+  handler_->collect_all(now());
+  output_.drain();
+  if (while_waiting) while_waiting();
+  return Clock::now() >= due;
+}
+
+}  // namespace rnicsim::sim

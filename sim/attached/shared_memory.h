@@ -1,0 +1,28 @@
+// A memfd that the simulator and one attached process map.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/attached/descriptor.h"
+
+namespace rnicsim::sim {
+
+class SharedMemory {
+ public:
+  SharedMemory(const char* name, std::uint64_t bytes);  // zeroed, not resident; throws std::system_error
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::uint64_t size() const { return bytes_; }
+  int descriptor() const { return descriptor_.get(); }
+
+ private:
+  Descriptor descriptor_;
+  std::uint64_t bytes_;
+  std::byte* data_;
+};
+
+}  // namespace rnicsim::sim

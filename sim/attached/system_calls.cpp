@@ -1,0 +1,512 @@
+#include "sim/attached/system_calls.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::Call;
+using abi::ThreadSlot;
+
+constexpr std::uint32_t kFirstPid = 1000;
+
+bool answer(ThreadSlot& slot, int error) {
+  slot.error = error;
+  return true;
+}
+
+Duration duration(std::uint64_t ps) { return {std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; }
+
+std::optional<Duration> deadline(std::uint64_t ps) {
+  return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
+}
+
+template <class Value>
+void put_output(ThreadSlot& slot, const Value& value) {
+  static_assert(sizeof(Value) <= sizeof slot.output);
+  std::memcpy(slot.output, &value, sizeof value);
+}
+
+}  // namespace
+
+SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> hosts, TimeKeeper& keeper,
+                         Network& network, AttachServer& server)
+    : params_(params),
+      hosts_(std::move(hosts)),
+      keeper_(keeper),
+      network_(network),
+      server_(server),
+      next_pid_(hosts_.size(), kFirstPid) {
+  keeper_.set_handler(*this);
+  network_.on_arrival = [this] { keeper_.descriptors_may_be_ready(); };
+  for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
+    hosts_[index].root_complex->dma_written.subscribe([this, index](const host::DmaWrite& write) {
+      if (write.pasid == kKernelPasid) return;
+      for (const auto& process : keeper_.processes())
+        if (process->alive && process->identity().host == index && process->pasid == write.pasid)
+          keeper_.memory_written(*process, write.address);
+    });
+  }
+}
+
+std::optional<std::uint32_t> SystemCalls::host_named(const std::string& name) const {
+  for (std::uint32_t index = 0; index < hosts_.size(); ++index)
+    if (name == hosts_[index].entry.name) return index;
+  return std::nullopt;
+}
+
+void SystemCalls::fill_control(Process& process) const {
+  const auto& identity = process.identity();
+  const HostServices& host = hosts_[identity.host];
+  abi::ControlHeader& header = process.header();
+  header = abi::ControlHeader{};
+  header.features = params_.simulated_time ? abi::attach_feature::kSimulatedTime : 0;
+  header.epoch = params_.epoch;
+  header.random_seed = params_.seed * 0x9e3779b97f4a7c15ull + identity.host * 65536ull + identity.virtual_pid;
+  header.virtual_pid = identity.virtual_pid;
+  header.virtual_parent_pid = identity.virtual_parent;
+  header.host_index = identity.host;
+  header.host_count = std::uint32_t(hosts_.size());
+  std::memcpy(header.host, host.entry.name, sizeof header.host);
+  for (std::uint32_t i = 0; i < std::uint32_t(abi::CpuCost::count); ++i)
+    header.cost[i] = std::uint32_t(host.params->cpu.cost(abi::CpuCost(i)).ps);
+  auto* table = reinterpret_cast<abi::HostEntry*>(process.control().data() + abi::kHostTable);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) table[i] = hosts_[i].entry;
+}
+
+// A process has its PASID, and its shared memory is pinned as a whole, from the start.
+void SystemCalls::join_device(Process& process) {
+  host::KernelAgent& kernel = *host_of(process).kernel;
+  process.pasid = kernel.attach(process);
+  kernel.pin(process.pasid, abi::kMemoryAddress, abi::kMemoryBytes);
+}
+
+Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Duration start) {
+  Process::Identity identity;
+  identity.host = host;
+  identity.order = next_order_++;
+  identity.pid = pid_t(guest.hello.pid);
+  identity.virtual_pid = next_pid_[host]++;
+  identity.virtual_parent = parent != nullptr ? parent->identity().virtual_pid : 1;
+  identity.program = guest.hello.program;
+  const std::uint32_t tid = guest.hello.tid;
+  auto process = std::make_unique<Process>(std::move(identity), std::move(guest.socket));
+  fill_control(*process);
+  process->slot(0).tid = tid;
+  process->parent = parent;
+  process->write_at_once(!params_.simulated_time);
+  process->lost_write = [raw = process.get(), this](std::uint64_t address, std::uint64_t bytes) {
+    spdlog::error("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
+                  hosts_[raw->identity().host].entry.name, raw->label(), bytes, address);
+  };
+  if (parent != nullptr) families_[parent].running.push_back(process.get());
+  Process& added = keeper_.add(std::move(process), start);
+  join_device(added);
+  AttachServer::welcome(added);
+  return added;
+}
+
+bool SystemCalls::execute(Thread& thread) {
+  ThreadSlot& slot = thread.process->slot(thread.index);
+  slot.error = 0;
+  const Call call = slot.call;
+  if (call <= Call::none || call >= Call::count) return answer(slot, ENOSYS);
+  if (call <= Call::set_alarm) return time_call(thread, slot);
+  if (call <= Call::wait_child) return process_call(thread, slot);
+  if (call <= Call::free_uar) return memory_call(thread, slot);
+  if (call <= Call::mmio_read) return device_call(thread, slot);
+  return network_call(thread, slot);
+}
+
+void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
+  const std::size_t length = std::min<std::size_t>(write.length, sizeof write.data);
+  const std::span bytes(reinterpret_cast<const std::byte*>(write.data), length);
+  if (length == write.length && host_of(process).kernel->mmio_write(process.pasid, write.offset, bytes)) return;
+  spdlog::error("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
+                host_of(process).entry.name, process.label(), write.length, write.offset);
+}
+
+// --- Time.
+
+bool SystemCalls::time_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  switch (slot.call) {
+    case Call::wait_visible: {
+      if (process.ring_writes != thread.seen_ring_writes) return true;
+      // The longer nothing has come, the coarser the clock of a program that polls may be.
+      const Duration quiet{(now() - process.last_write).ps / 16};
+      keeper_.wait(thread, ThreadState::polling,
+                   now() + std::clamp(quiet, keeper_.params().poll_interval, keeper_.params().most_clock_slack));
+      return false;
+    }
+    case Call::spin:
+      if (process.memory_writes != thread.seen_memory_writes) return true;
+      keeper_.wait(thread, ThreadState::spinning, std::nullopt);
+      return false;
+    case Call::sleep:
+      if (duration(slot.argument[0]) <= now()) return true;
+      keeper_.wait(thread, ThreadState::sleeping, deadline(slot.argument[0]));
+      return false;
+    case Call::wait_descriptors:
+      return wait_descriptors(thread, slot);
+    case Call::wait_address:
+      thread.address = slot.argument[0];
+      thread.wait_ticket = keeper_.next_ticket();
+      keeper_.wait(thread, ThreadState::awaiting_address, deadline(slot.argument[1]));
+      return false;
+    case Call::wake_address:
+      keeper_.wake_address(process, slot.argument[0], slot.argument[1], duration(slot.now));
+      return true;
+    case Call::set_alarm: {
+      const auto old = process.alarm.deadline;
+      slot.value = old && *old > now() ? std::uint64_t((*old - now()).ps) : 0;
+      keeper_.set_alarm(process, slot.argument[0] == 0 ? std::nullopt : deadline(slot.argument[0]),
+                        duration(slot.argument[1]));
+      return true;
+    }
+    default:
+      return true;  // sync: the world is here
+  }
+}
+
+bool SystemCalls::wait_descriptors(Thread& thread, ThreadSlot& slot) {
+  thread.watched.clear();
+  if (slot.argument[1] != 0) {
+    auto descriptors = thread.process->receive_descriptors();
+    std::uint32_t events[abi::kMaxDescriptors];
+    std::memcpy(events, slot.input, sizeof events);
+    for (std::size_t i = 0; i < descriptors.size() && i < abi::kMaxDescriptors; ++i)
+      thread.watched.push_back({std::move(descriptors[i]), short(events[i])});
+  }
+  keeper_.wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));
+  keeper_.descriptors_may_be_ready();
+  return false;
+}
+
+// --- Threads and processes.
+
+bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  switch (slot.call) {
+    case Call::thread_new:
+      try {
+        slot.value = keeper_.add_thread(process).index;
+        return true;
+      } catch (const std::runtime_error&) {
+        return answer(slot, EAGAIN);
+      }
+    case Call::thread_start: {
+      const std::uint64_t index = slot.argument[0];
+      if (index >= process.threads.size() || process.threads[index].state != ThreadState::starting)
+        return answer(slot, EINVAL);
+      keeper_.start_thread(process, std::uint32_t(index), now());
+      return true;
+    }
+    case Call::thread_exit:
+      if (slot.argument[0] != 0 && slot.argument[0] != thread.index) {
+        if (slot.argument[0] >= process.threads.size()) return answer(slot, EINVAL);
+        keeper_.end_thread(process.threads[slot.argument[0]]);
+        return true;
+      }
+      keeper_.end_thread(thread);
+      return false;
+    case Call::forked:
+    case Call::spawned:
+      return new_child(thread, slot);
+    case Call::exec_begin:
+      return exec(thread, slot);
+    case Call::process_exit:
+      return await_exit(process);
+    case Call::wait_child:
+      return wait_child(thread, slot);
+    default:
+      return true;  // exec_failed outside an exec
+  }
+}
+
+bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
+  constexpr int kPatienceMs = 20'000;
+  Process& parent = *thread.process;
+  const auto pid = pid_t(slot.argument[0]);
+  int waited = 0;
+  auto guest = server_.await(pid, parent.identity().pid, [&] {
+    const bool gone = pid != 0 && ::kill(pid, 0) != 0;
+    return gone || ++waited > kPatienceMs || parent.has_exited();
+  });
+  if (!guest) {
+    if (!parent.has_exited())
+      spdlog::warn("{}: a child of {} did not attach: it ran outside the simulation, or died at once",
+                   host_of(parent).entry.name, parent.label());
+    return answer(slot, ECHILD);
+  }
+  const Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
+  slot.value = child.identity().virtual_pid;
+  return true;
+}
+
+// The thread goes on, in its turn, into the real exec: it comes back only as a new image, or because that failed.
+bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  process.executing = true;
+  keeper_.release(thread);
+  const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
+  auto guest = server_.await(process.identity().pid, 0, [&] { return came_back() || process.has_exited(); });
+  process.executing = false;
+  if (!guest) {
+    if (!came_back()) process_died(process);
+    return came_back();
+  }
+  host_of(process).kernel->detach(process.pasid, [] {});
+  keeper_.forget_threads(process);
+  process.replace_image(std::move(guest->socket), guest->hello.program);
+  fill_control(process);
+  process.slot(0).tid = guest->hello.tid;
+  keeper_.start_thread(process, 0, now());
+  join_device(process);
+  AttachServer::welcome(process);
+  return false;
+}
+
+bool SystemCalls::await_exit(Process& process) {
+  constexpr int kPatienceMs = 10'000;
+  for (int waited = 0; !process.has_exited(); ++waited) {
+    keeper_.relay_output();
+    if (waited == kPatienceMs) process.kill();
+    ::poll(nullptr, 0, waited < 20 ? 0 : 1);
+  }
+  process_died(process);
+  return false;
+}
+
+void SystemCalls::process_died(Process& process) {
+  if (!process.alive) return;
+  keeper_.end_process(process);
+  network_.collect(now());
+  host_of(process).kernel->detach(process.pasid, [] {});
+  process.release_memory();
+  families_.erase(&process);
+  if (process.parent != nullptr && process.parent->alive) {
+    Family& family = families_[process.parent];
+    std::erase(family.running, &process);
+    family.ended.push_back(&process);
+    for (Thread& waiting : process.parent->threads) {
+      if (waiting.state != ThreadState::awaiting_child) continue;
+      if (answer_wait(waiting, process.parent->slot(waiting.index)))
+        keeper_.resume(waiting, now() + keeper_.params().wakeup);
+    }
+  }
+  keeper_.relay_output();
+  keeper_.descriptors_may_be_ready();
+  if (on_exit) on_exit(process);
+}
+
+// True if a child that the thread wants has ended: it is in the slot then.
+bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
+  auto& ended = families_[thread.process].ended;
+  const auto found = std::ranges::find_if(ended, [&](const Process* child) {
+    return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
+  });
+  if (found == ended.end()) return false;
+  slot.value = (*found)->identity().virtual_pid;
+  slot.argument[2] = std::uint64_t((*found)->identity().pid);
+  ended.erase(found);
+  return true;
+}
+
+bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
+  thread.wanted_child = std::uint32_t(slot.argument[0]);
+  if (answer_wait(thread, slot)) return true;
+  const Family& family = families_[thread.process];
+  const bool expected = std::ranges::any_of(family.running, [&](const Process* child) {
+    return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
+  });
+  if (!expected) return answer(slot, ECHILD);
+  slot.value = 0;
+  if (slot.argument[1] != 0) return true;
+  keeper_.wait(thread, ThreadState::awaiting_child, std::nullopt);
+  return false;
+}
+
+// --- Memory, and numbers that the kernel gives out.
+
+bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = *host_of(process).kernel;
+  const auto number = std::uint32_t(slot.argument[0]);
+  std::uint32_t given = 0;
+  int error = 0;
+  switch (slot.call) {
+    case Call::pin: error = kernel.pin(process.pasid, slot.argument[0], slot.argument[1]); break;
+    case Call::unpin: error = kernel.unpin(process.pasid, slot.argument[0], slot.argument[1]); break;
+    case Call::alloc_pd: error = kernel.alloc_pd(process.pasid, given); break;
+    case Call::dealloc_pd: error = kernel.dealloc_pd(process.pasid, number); break;
+    case Call::alloc_uar: error = kernel.alloc_uar(process.pasid, given); break;
+    default: error = kernel.free_uar(process.pasid, number); break;
+  }
+  slot.value = given;
+  return answer(slot, error);
+}
+
+// --- The device.
+
+std::function<Thread*()> SystemCalls::waiting_thread(Thread& thread, ThreadState state) {
+  return [process = thread.process, index = thread.index, state]() -> Thread* {
+    if (!process->alive || index >= process->threads.size()) return nullptr;
+    Thread& thread = process->threads[index];
+    return thread.state == state ? &thread : nullptr;
+  };
+}
+
+bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = *host_of(process).kernel;
+  switch (slot.call) {
+    case Call::command:
+      return command(thread, slot);
+    case Call::open_channel:
+      return open_channel(thread, slot);
+    case Call::close_channel:
+      return answer(slot, kernel.close_channel(process.pasid, std::uint32_t(slot.argument[0])));
+    case Call::bind_channel:
+      if (slot.argument[0] == 0)
+        return answer(slot, kernel.bind_completions(process.pasid, std::uint32_t(slot.argument[1]),
+                                                    std::uint32_t(slot.argument[2])));
+      return answer(slot, kernel.bind_events(process.pasid, std::uint32_t(slot.argument[2])));
+    case Call::port_info:
+      put_output(slot, host_of(process).entry);
+      slot.value = kernel.completion_vectors();
+      return true;
+    case Call::gid_entry: {
+      abi::GidEntry entry;
+      const int error =
+          kernel.gid_entry(std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]), entry);
+      put_output(slot, entry);
+      return answer(slot, error);
+    }
+    default:
+      return mmio_read(thread, slot);
+  }
+}
+
+bool SystemCalls::command(Thread& thread, ThreadSlot& slot) {
+  const std::uint32_t input_bytes = slot.input_bytes;
+  if (input_bytes > sizeof slot.input) return answer(slot, EINVAL);
+  std::vector<std::byte> input(slot.input, slot.input + input_bytes);
+  const Duration back = host_of(*thread.process).params->cpu.command;
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
+  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  host_of(*thread.process)
+      .kernel->command(thread.process->pasid, std::move(input),
+                       [this, waiting, back](int error, std::span<const std::byte> output) {
+                         Thread* thread = waiting();
+                         if (thread == nullptr) return;
+                         ThreadSlot& slot = thread->process->slot(thread->index);
+                         std::memcpy(slot.output, output.data(), std::min(output.size(), sizeof slot.output));
+                         keeper_.resume(*thread, now() + back, error);
+                       });
+  return false;
+}
+
+bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  auto descriptors = process.receive_descriptors();
+  if (descriptors.empty()) return answer(slot, EBADF);
+  auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
+  slot.value = host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
+    // A full pipe means thousands of events that the program never read.
+    pollfd room{sink->get(), POLLOUT, 0};
+    if (::poll(&room, 1, 0) != 1 || ::write(sink->get(), &event, sizeof event) != ssize_t(sizeof event))
+      spdlog::error("{}: an event was lost: the program does not read its channel", process.label());
+    keeper_.interrupted(process);
+    keeper_.descriptors_may_be_ready();
+  });
+  return true;
+}
+
+bool SystemCalls::mmio_read(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  const auto offset = std::uint32_t(slot.argument[0]);
+  const auto bytes = std::uint32_t(slot.argument[1]);
+  if ((bytes != 4 && bytes != 8) || !host_of(process).kernel->mmio_readable(process.pasid, offset))
+    return answer(slot, EFAULT);
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
+  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  host_of(process).root_complex->mmio_read(offset, bytes, [this, waiting](std::uint64_t value) {
+    Thread* thread = waiting();
+    if (thread == nullptr) return;
+    thread->process->slot(thread->index).value = value;
+    keeper_.resume(*thread, now());
+  });
+  return false;
+}
+
+// --- The out-of-band network.
+
+bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  const std::uint32_t host = process.identity().host;
+  if (slot.call == Call::net_flush) return true;  // collected with the turn
+  if (slot.call == Call::net_socket) {
+    auto descriptors = process.receive_descriptors();
+    if (descriptors.empty()) return answer(slot, EBADF);
+    slot.value = network_.open(host, std::move(descriptors.front()));
+    return true;
+  }
+  const auto number = Network::Number(slot.argument[0]);
+  if (!network_.belongs_to(number, host)) return answer(slot, EBADF);
+  switch (slot.call) {
+    case Call::net_bind: {
+      abi::NetAddress address;
+      std::memcpy(&address, slot.input, sizeof address);
+      std::uint16_t port = 0;
+      const int error = network_.bind(number, address, port);
+      slot.value = port;
+      return answer(slot, error);
+    }
+    case Call::net_listen:
+      return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
+    case Call::net_accept:
+      return accept(thread, slot, number);
+    case Call::net_connect:
+      return connect(thread, slot, number);
+    default: {
+      abi::NetAddress names[2];
+      const int error = network_.names(number, names);
+      std::memcpy(slot.output, names, sizeof names);
+      return answer(slot, error);
+    }
+  }
+}
+
+bool SystemCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number number) {
+  Network::Number accepted = 0;
+  Descriptor near_end;
+  abi::NetAddress peer;
+  if (const int error = network_.accept(number, accepted, near_end, peer); error != 0) return answer(slot, error);
+  slot.value = accepted;
+  put_output(slot, peer);
+  return answer(slot, thread.process->send_descriptor(near_end.get()) ? 0 : ENOBUFS);
+}
+
+bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number number) {
+  abi::NetAddress to;
+  std::memcpy(&to, slot.input, sizeof to);
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_peer);
+  keeper_.wait(thread, ThreadState::awaiting_peer, std::nullopt);
+  network_.connect(number, to, [this, waiting](int error, std::uint16_t port) {
+    Thread* thread = waiting();
+    if (thread == nullptr) return;
+    thread->process->slot(thread->index).value = port;
+    keeper_.resume(*thread, now() + keeper_.params().wakeup, error);
+  });
+  return false;
+}
+
+}  // namespace rnicsim::sim

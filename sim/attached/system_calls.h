@@ -1,0 +1,88 @@
+// The operating system's services of the simulated hosts, as attached processes call them: time goes to the time keeper,
+// the device and its objects to the host's kernel agent, sockets to the network; processes are kept here.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/host/host_params.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/root_complex.h"
+#include "sim/attached/attach_server.h"
+#include "sim/attached/network.h"
+#include "sim/attached/time_keeper.h"
+
+namespace rnicsim::sim {
+
+struct HostServices {
+  abi::HostEntry entry;
+  host::KernelAgent* kernel = nullptr;
+  host::RootComplex* root_complex = nullptr;
+  const host::HostParams* params = nullptr;
+};
+
+struct SessionParams {
+  bool simulated_time = true;
+  std::uint64_t seed = 1;
+  std::uint64_t epoch = 1'700'000'000;  // seconds since 1970 at simulated time 0
+};
+
+class SystemCalls : public CallHandler {
+ public:
+  SystemCalls(const SessionParams& params, std::vector<HostServices> hosts, TimeKeeper& keeper, Network& network,
+              AttachServer& server);
+
+  // A process on `host` that a launcher or a user started: its thread 0 runs from `start`.
+  Process& admit(Guest guest, std::uint32_t host, Process* parent, Duration start);
+  std::optional<std::uint32_t> host_named(const std::string& name) const;
+  std::function<void(Process&)> on_exit;
+
+  bool execute(Thread& thread) override;
+  void collect_all(Duration at) override { network_.collect(at); }
+  int descriptor() const override { return network_.descriptor(); }
+  void mmio_write(Process& process, const abi::MmioWrite& write) override;
+  void process_died(Process& process) override;
+
+ private:
+  struct Family {                     // what a parent may wait for
+    std::vector<Process*> running;
+    std::vector<Process*> ended;
+  };
+
+  bool time_call(Thread& thread, abi::ThreadSlot& slot);
+  bool process_call(Thread& thread, abi::ThreadSlot& slot);
+  bool memory_call(Thread& thread, abi::ThreadSlot& slot);
+  bool device_call(Thread& thread, abi::ThreadSlot& slot);
+  bool network_call(Thread& thread, abi::ThreadSlot& slot);
+
+  bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
+  bool new_child(Thread& thread, abi::ThreadSlot& slot);
+  bool exec(Thread& thread, abi::ThreadSlot& slot);
+  bool await_exit(Process& process);
+  bool wait_child(Thread& thread, abi::ThreadSlot& slot);
+  bool answer_wait(Thread& thread, abi::ThreadSlot& slot);
+  bool command(Thread& thread, abi::ThreadSlot& slot);
+  bool open_channel(Thread& thread, abi::ThreadSlot& slot);
+  bool mmio_read(Thread& thread, abi::ThreadSlot& slot);
+  bool connect(Thread& thread, abi::ThreadSlot& slot, Network::Number number);
+  bool accept(Thread& thread, abi::ThreadSlot& slot, Network::Number number);
+  void fill_control(Process& process) const;
+  void join_device(Process& process);
+  HostServices& host_of(const Process& process) { return hosts_[process.identity().host]; }
+  // The thread that made a call which is answered later, if it still waits for the answer.
+  std::function<Thread*()> waiting_thread(Thread& thread, ThreadState state);
+
+  const SessionParams params_;
+  std::vector<HostServices> hosts_;
+  TimeKeeper& keeper_;
+  Network& network_;
+  AttachServer& server_;
+  std::map<Process*, Family> families_;
+  std::vector<std::uint32_t> next_pid_;   // by host
+  std::uint32_t next_order_ = 0;
+};
+
+}  // namespace rnicsim::sim

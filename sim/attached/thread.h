@@ -1,0 +1,54 @@
+// A thread of an attached process, as the time keeper sees it. The states and their transitions are the table of
+// docs/virtual-time.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/base/units.h"
+#include "sim/attached/descriptor.h"
+
+namespace rnicsim::sim {
+
+class Process;
+
+enum class ThreadState : std::uint8_t {
+  free,              // the slot has no thread
+  starting,          // the slot is taken; the real thread does not exist yet
+  due,               // runs, or its call is executed, when the simulation reaches `at`
+  running,           // has the turn: the world stands still at `at`
+  polling,           // found nothing: until the device writes a ring, or `at`
+  spinning,          // proved to wait for memory: until the device writes into the process
+  sleeping,          // until `at`, if it is set
+  awaiting_descriptors,  // until one of `watched` is ready, or `at`
+  awaiting_address,  // until `address` is woken, or `at`
+  awaiting_child,
+  awaiting_device,   // a command or an MMIO read is on its way
+  awaiting_peer,     // connects
+  in_real_kernel,    // blocked in a call that the simulator does not know: holds nobody back
+};
+
+const char* to_string(ThreadState state);
+
+struct WatchedDescriptor {
+  Descriptor fd;
+  short events;
+};
+
+struct Thread {
+  Process* process = nullptr;
+  std::uint32_t index = 0;
+  ThreadState state = ThreadState::free;
+  bool call_pending = false;          // with `due`: execute the slot's call, then resume
+  std::optional<Duration> at;         // when it is due, or its wait ends
+  Duration idle_since;                // last time it did something else than read clocks
+  std::uint64_t seen_memory_writes = 0;
+  std::uint64_t seen_ring_writes = 0;
+  std::uint64_t address = 0;
+  std::uint64_t wait_ticket = 0;      // order of arrival at `address`
+  std::uint32_t wanted_child = 0;     // 0 = any
+  std::vector<WatchedDescriptor> watched;
+};
+
+}  // namespace rnicsim::sim

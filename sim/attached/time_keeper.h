@@ -1,0 +1,137 @@
+// Who owns time when real programs run: one thread of one program at a time has the turn, the one whose clock is least;
+// the simulation advances only up to it. docs/virtual-time.md has the rules, the states and the reasons.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "sim/attached/output.h"
+#include "sim/attached/process.h"
+#include "sim/attached/thread.h"
+
+namespace rnicsim::sim {
+
+struct TimeKeeperParams {
+  bool simulated = true;
+  Duration poll_interval{1'000'000};    // the longest wait behind an empty poll
+  Duration clock_slack{1'000'000};      // a thread that only reads clocks may be this far ahead of the world
+  Duration most_clock_slack{64'000'000};  // ... growing with the time it has done nothing else
+  Duration act_slack{100'000'000};      // the same for a thread that posts
+  Duration detect{80'000};              // memory written until a spinning or polling CPU sees it
+  Duration wakeup{3'000'000};           // an event until a blocked thread runs again
+};
+
+// What executes the calls that threads make.
+class CallHandler {
+ public:
+  virtual ~CallHandler() = default;
+  // At the present time. True: answered (in the slot); false: the thread's state says what it waits for.
+  virtual bool execute(Thread& thread) = 0;
+  // After a thread gave its turn back: what it wrote to sockets.
+  virtual void collect_all(Duration at) = 0;
+  virtual int descriptor() const = 0;                  // readable when there is something to collect
+  virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
+  virtual void process_died(Process& process) = 0;
+};
+
+class TimeKeeper : public sc_core::sc_module {
+ public:
+  TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, OutputRelay& output);
+  void set_handler(CallHandler& handler) { handler_ = &handler; }
+  // Nothing can happen any more and nobody came back: true = go on waiting (outside input may come).
+  std::function<bool()> on_standstill;
+  // Called now and then, whoever has the turn: signals, visitors.
+  std::function<void()> while_waiting;
+  // Run at the given times, before any thread that is due then.
+  void at(Duration when, std::function<void()> action);
+
+  Process& add(std::unique_ptr<Process> process, Duration start);
+  const std::deque<std::unique_ptr<Process>>& processes() const { return processes_; }
+
+  // --- For the call handler.
+  Thread& add_thread(Process& process);                             // starting; throws std::runtime_error: no slot is free
+  void start_thread(Process& process, std::uint32_t index, Duration start);
+  void resume(Thread& thread, Duration at, int error = 0);          // the call is answered then
+  void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
+  void end_thread(Thread& thread);
+  void wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
+  void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
+  void end_process(Process& process);                               // dead: forgets its threads
+  void forget_threads(Process& process);                            // its image is replaced
+  void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
+  void descriptors_may_be_ready();                                  // something was written to one
+  void relay_output() { output_.drain(); }
+  std::uint64_t next_ticket() { return ++next_ticket_; }
+  const TimeKeeperParams& params() const { return params_; }
+
+  // --- The world tells.
+  void memory_written(Process& process, std::uint64_t address);     // by DMA
+  void interrupted(Process& process);
+
+  // The run was not reproducible, and why (empty: it was).
+  const std::set<std::string>& disturbances() const { return disturbances_; }
+  void disturbed(std::string why) { disturbances_.insert(std::move(why)); }
+  bool all_wait_for_descriptors() const;
+  // Who holds time: a line a thread.
+  std::string describe() const;
+  void be_patient(bool patient) { patient_ = patient; }             // a debugger holds a program
+
+ private:
+  struct Earlier {
+    bool operator()(const Thread* a, const Thread* b) const;
+  };
+
+  void step();
+  void step_simulated();
+  static Thread& slot_for(Process& process, std::uint32_t index);
+  void step_real();
+  bool serve_slots();
+  bool await_input(Duration next);
+  void run(Thread& thread);
+  void grant(Thread& thread);
+  bool await_return(Thread& thread);
+  void collect(Thread& thread);
+  void take_posted(Thread& thread);
+  bool look_at(Thread& thread, std::int64_t elapsed_us);
+  void report_if_stuck(const Thread& thread, std::int64_t elapsed_us);
+  void raise_alarms();
+  void poll_descriptors();
+  bool poll_real_kernel();
+  void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
+  void unschedule(Thread& thread);
+  Duration clock_limit(const Thread& thread, Duration start) const;
+  void arm();
+  Thread* next_due();
+
+  const TimeKeeperParams params_;
+  OutputRelay& output_;
+  CallHandler* handler_ = nullptr;
+  std::deque<std::unique_ptr<Process>> processes_;
+  std::set<Thread*, Earlier> timed_;          // threads with `at`
+  EventQueue<std::function<void()>> actions_{"actions"};
+  struct PostedWrite {
+    Process* process;
+    abi::MmioWrite write;
+  };
+  EventQueue<PostedWrite> posted_{"posted"};
+  sc_core::sc_event step_event_{"step_event"};
+  std::uint64_t next_ticket_ = 0;
+  bool descriptors_changed_ = false;
+  bool patient_ = false;
+  Thread* running_ = nullptr;
+  std::set<std::string> disturbances_;
+  // Real time: since when the simulation has waited for the clock to reach what is next to come.
+  Duration idle_next_{-1};
+  std::chrono::steady_clock::time_point idle_start_;
+
+  void deliver_posted();
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,44 @@
+#include "sim/config/config.h"
+
+#include "sim/config/config_error.h"
+#include "sim/config/data_files.h"
+#include "sim/config/host_record.h"
+#include "sim/config/loader.h"
+#include "sim/config/param_list.h"
+#include "sim/config/toml_file.h"
+
+namespace rnicsim::sim {
+
+Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets) {
+  Config config;
+  const ParamList params(config);
+  Loader loader(params, config.topology);
+  loader.load(DataKind::nic, find_data(DataKind::nic, nic));
+  loader.load(DataKind::topology, find_data(DataKind::topology, topology));
+  for (const auto& set : sets) loader.set(set);
+  if (config.topology.hosts.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
+  return config;
+}
+
+std::string to_toml(Config& config) {
+  const ParamList params(config);
+  std::vector<Setting> settings;
+  for (const auto& entry : params.entries()) {
+    const auto type = entry.is_number()                ? Setting::Type::number
+                      : entry.kind() == "true or false" ? Setting::Type::boolean
+                                                        : Setting::Type::text;
+    settings.push_back({entry.path, type, entry.value_text(), ""});
+  }
+  std::vector<Record> hosts;
+  for (const auto& host : config.topology.hosts) hosts.push_back(to_record(host));
+  std::vector<Record> cables;
+  for (const auto& [from, to] : config.topology.cables) {
+    const auto end = [&](const char* key, std::uint32_t host) {
+      return std::pair(std::string(key), Setting{key, Setting::Type::text, config.topology.hosts[host].name, ""});
+    };
+    cables.push_back({{end("from", from), end("to", to)}, ""});
+  }
+  return write_toml(settings, hosts, cables);
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,49 @@
+#include "sim/config/data_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "sim/config/config_error.h"
+#include "sim/config/param_list.h"
+
+namespace rnicsim::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* what(DataKind kind) { return kind == DataKind::nic ? "NIC profile" : "topology"; }
+
+}  // namespace
+
+fs::path data_folder(DataKind kind) {
+  const char* override = std::getenv("RNICSIM_DATA");
+  const fs::path root = override && *override ? fs::path(override) : fs::path(RNICSIM_SOURCE_DIR) / "sim";
+  return root / (kind == DataKind::nic ? "nics" : "topologies");
+}
+
+std::vector<std::string> data_names(DataKind kind) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(data_folder(kind), none))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+fs::path find_data(DataKind kind, std::string_view name_or_path) {
+  const bool is_path = name_or_path.find('/') != name_or_path.npos || name_or_path.ends_with(".toml");
+  const fs::path path = is_path ? fs::path(name_or_path) : data_folder(kind) / (std::string(name_or_path) + ".toml");
+  std::error_code none;
+  if (fs::exists(path, none)) return path;
+  if (is_path) throw ConfigError(fmt::format("{}: no such file", path.string()));
+  const auto names = data_names(kind);
+  const auto meant = nearest_name(name_or_path, names);
+  throw ConfigError(fmt::format("no {} is called '{}'{}; there {}: {}", what(kind), name_or_path,
+                                meant ? fmt::format(" (did you mean '{}'?)", *meant) : "",
+                                names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
+}
+
+}  // namespace rnicsim::sim

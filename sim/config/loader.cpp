@@ -1,0 +1,112 @@
+#include "sim/config/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/config/config_error.h"
+#include "sim/config/host_record.h"
+
+namespace rnicsim::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Garbage in a message is cut short and made printable.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kLongest = 120;
+  std::string result(text.substr(0, kLongest));
+  std::ranges::replace_if(result, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text.size() > kLongest ? result + "..." : result;
+}
+
+}  // namespace
+
+void Loader::load(DataKind kind, const fs::path& path) {
+  std::vector<fs::path> chain;
+  load(kind, path, chain);
+}
+
+void Loader::load(DataKind kind, const fs::path& path, std::vector<fs::path>& chain) {
+  std::error_code none;
+  const fs::path canonical = fs::weakly_canonical(path, none);
+  if (std::ranges::find(chain, canonical) != chain.end())
+    throw ConfigError(fmt::format("{}: is its own base", path.string()));
+  chain.push_back(canonical);
+
+  const TomlFile file = read_toml(path);
+  if (!file.base.empty()) {
+    // A base is looked for beside the file first.
+    const fs::path beside = path.parent_path() / (file.base.ends_with(".toml") ? file.base : file.base + ".toml");
+    load(kind, fs::exists(beside, none) ? beside : find_data(kind, file.base), chain);
+  }
+  for (const auto& setting : file.settings) apply(setting);
+  take_topology(file);
+}
+
+void Loader::set(std::string_view text) {
+  const auto equals = text.find('=');
+  if (equals == text.npos || equals == 0)
+    throw ConfigError(fmt::format("--set {}: key=value is needed, such as nic.pcie.read_latency=600ns", shown(text)));
+  const std::string where = fmt::format("--set {}", shown(text.substr(0, equals)));
+  apply({std::string(text.substr(0, equals)), Setting::Type::text, std::string(text.substr(equals + 1)), where});
+}
+
+void Loader::apply(const Setting& setting) {
+  const bool from_option = setting.where.starts_with("--set ");
+  const std::string prefix = from_option ? setting.where : fmt::format("{}: {}", setting.where, shown(setting.path));
+  const ParamEntry* entry = params_.find(setting.path);
+  if (!entry) unknown(setting.where, setting.path);
+  const std::string kind = entry->kind();
+  const bool fits = from_option || (setting.type == Setting::Type::number && entry->is_number()) ||
+                    (setting.type == Setting::Type::boolean && kind == "true or false") ||
+                    (setting.type == Setting::Type::text && !entry->is_number() && kind != "true or false");
+  if (!fits) {
+    const bool lacks_unit = setting.type == Setting::Type::number && (kind == "time" || kind == "bytes" || kind == "rate");
+    throw ConfigError(fmt::format("{}: {}; now it is \"{}\"", prefix,
+                                  lacks_unit ? fmt::format("{} has no unit", setting.text)
+                                             : fmt::format("not a value of the kind: {}", kind),
+                                  entry->value_text()));
+  }
+  if (const auto wrong = entry->assign(setting.text)) throw ConfigError(fmt::format("{}: {}", prefix, shown(*wrong)));
+}
+
+void Loader::unknown(const std::string& where, std::string_view path) const {
+  if (params_.is_group(path))
+    throw ConfigError(fmt::format("{}: {} is a group of parameters, not one", where, shown(path)));
+  const auto meant = params_.nearest(path);
+  throw ConfigError(fmt::format("{}: there is no parameter {}{}", where, shown(path),
+                                meant ? fmt::format("; did you mean {}?", *meant) : ""));
+}
+
+void Loader::take_topology(const TomlFile& file) {
+  if (!file.hosts.empty()) {
+    topology_ = {};
+    for (const auto& record : file.hosts) topology_.hosts.push_back(to_host(record, topology_.hosts.size()));
+    check_distinct(topology_.hosts, file.hosts);
+  }
+  if (file.cables.empty()) return;
+  topology_.cables.clear();
+  std::set<std::uint32_t> connected;
+  for (const auto& record : file.cables) {
+    for (const auto& [key, field] : record.fields)
+      if (key != "from" && key != "to")
+        throw ConfigError(fmt::format("{}: a cable has from and to, and no {}", field.where, shown(key)));
+    const auto from = cable_end(record, "from");
+    const auto to = cable_end(record, "to");
+    if (!connected.insert(from).second || !connected.insert(to).second)
+      throw ConfigError(fmt::format("{}: a host has one port, and so one cable", record.where));
+    topology_.cables.emplace_back(from, to);
+  }
+}
+
+std::uint32_t Loader::cable_end(const Record& record, const char* end) const {
+  const auto field = record.fields.find(end);
+  if (field == record.fields.end()) throw ConfigError(fmt::format("{}: a cable needs '{}'", record.where, end));
+  const auto host = topology_.find(field->second.text);
+  if (!host) throw ConfigError(fmt::format("{}: no host is called '{}'", field->second.where, shown(field->second.text)));
+  return *host;
+}
+
+}  // namespace rnicsim::sim

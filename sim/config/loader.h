@@ -1,0 +1,36 @@
+// Puts files and --set options into parameters and topology.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config/data_files.h"
+#include "sim/config/param_list.h"
+#include "sim/config/toml_file.h"
+#include "sim/config/topology.h"
+
+namespace rnicsim::sim {
+
+// Every member throws ConfigError.
+class Loader {
+ public:
+  Loader(const ParamList& params, Topology& topology) : params_(params), topology_(topology) {}
+
+  // The file, after the one its `base` names.
+  void load(DataKind kind, const std::filesystem::path& path);
+  void set(std::string_view key_equals_value);
+
+ private:
+  void load(DataKind kind, const std::filesystem::path& path, std::vector<std::filesystem::path>& chain);
+  void apply(const Setting& setting);
+  [[noreturn]] void unknown(const std::string& where, std::string_view path) const;
+  void take_topology(const TomlFile& file);
+  std::uint32_t cable_end(const Record& record, const char* end) const;
+
+  const ParamList& params_;
+  Topology& topology_;
+};
+
+}  // namespace rnicsim::sim

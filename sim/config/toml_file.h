@@ -1,0 +1,41 @@
+// A TOML file of parameters as a flat list of settings, each knowing the line it stands on. Only this file's .cpp knows
+// the TOML library.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rnicsim::sim {
+
+struct Setting {
+  enum class Type { text, number, boolean, other };
+  std::string path;
+  Type type;
+  std::string text;    // as it would be given to --set
+  std::string where;   // "file:line"
+};
+
+// A table of [[hosts]] or [[cables]].
+struct Record {
+  std::map<std::string, Setting> fields;
+  std::string where;
+};
+
+struct TomlFile {
+  std::string base;                // the value of `base =`, or empty
+  std::vector<Setting> settings;
+  std::vector<Record> hosts;
+  std::vector<Record> cables;
+};
+
+// ConfigError: not readable, not TOML, and where.
+TomlFile read_toml(const std::filesystem::path& path);
+
+// Settings as TOML, for the resolved configuration: text in quotes, the rest bare.
+std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
+                       const std::vector<Record>& cables);
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,41 @@
+// Counters as a flat list, made from describe().
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/base/stats.h"
+
+namespace rnicsim::sim {
+
+struct CounterEntry {
+  std::string path;
+  Counter value;
+  std::string unit;
+  std::string meaning;
+};
+
+class CounterList : public CounterVisitor {
+ public:
+  template <class Counters>
+  explicit CounterList(const Counters& counters) { counters.describe(*this); }
+
+  const std::vector<CounterEntry>& entries() const { return entries_; }
+
+  void counter(const char* name, const Counter& value, const char* unit, const char* meaning) override {
+    entries_.push_back({prefix_ + name, value, unit, meaning});
+  }
+
+ protected:
+  void enter(const char* name) override { prefix_ += std::string(name) + '.'; }
+  void leave() override {
+    prefix_.pop_back();
+    prefix_.erase(prefix_.rfind('.') + 1);
+  }
+
+ private:
+  std::vector<CounterEntry> entries_;
+  std::string prefix_;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,73 @@
+#include "sim/describe.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sim/config/data_files.h"
+#include "sim/config/host_record.h"
+#include "sim/config/param_list.h"
+#include "sim/counter_list.h"
+#include "sim/host.h"
+
+namespace rnicsim::sim {
+namespace {
+
+std::string parameters(Config& config, std::string_view group) {
+  const ParamList list(config);
+  std::size_t path_width = 0, value_width = 0;
+  for (const auto& entry : list.entries()) {
+    path_width = std::max(path_width, entry.path.size());
+    value_width = std::max(value_width, entry.value_text().size());
+  }
+  std::string text;
+  for (const auto& entry : list.entries())
+    if (entry.path.starts_with(group))
+      text += fmt::format("{:<{}}  {:<13}  {:>{}}  {}\n", entry.path, path_width, entry.kind(), entry.value_text(),
+                          value_width, entry.meaning);
+  return text;
+}
+
+std::string counters() {
+  const CounterList list{HostCounters{}};
+  std::size_t path_width = 0, unit_width = 0;
+  for (const auto& entry : list.entries()) {
+    path_width = std::max(path_width, entry.path.size());
+    unit_width = std::max(unit_width, entry.unit.size());
+  }
+  std::string text;
+  for (const auto& entry : list.entries())
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", entry.path, path_width, entry.unit, unit_width, entry.meaning);
+  return text;
+}
+
+std::string hosts(const Topology& topology) {
+  std::string text;
+  for (const auto& host : topology.hosts)
+    text += fmt::format("host {:<8}  {}/{}  {}/{}  {}\n", host.name, ipv4_text(host), host.ipv4_prefix,
+                        ipv6_text(host), host.ipv6_prefix, mac_text(host));
+  for (const auto& [from, to] : topology.cables)
+    text += fmt::format("cable {} - {}\n", topology.hosts[from].name, topology.hosts[to].name);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(DescribeTopic topic, const RunOptions& options) {
+  Config config = load_config(options.nic, options.topology, options.sets);
+  const bool all = topic == DescribeTopic::everything;
+  std::string text;
+  if (all || topic == DescribeTopic::nic)
+    text += fmt::format("NIC profiles: {}\nParameters, with the values of {}:\n\n{}\n",
+                        fmt::join(data_names(DataKind::nic), ", "), options.nic, parameters(config, "nic."));
+  if (all || topic == DescribeTopic::host) text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
+  if (all || topic == DescribeTopic::topology)
+    text += fmt::format("Topologies: {}\n{}:\n\n{}\nIts parameters:\n\n{}\n",
+                        fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config.topology),
+                        parameters(config, "link."));
+  if (all || topic == DescribeTopic::counters) text += fmt::format("Counters of a host:\n\n{}\n", counters());
+  return text;
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,17 @@
+// `rnicsim describe`: every parameter and counter with unit, default and meaning.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/config/config.h"
+#include "sim/run_options.h"
+
+namespace rnicsim::sim {
+
+enum class DescribeTopic { nic, host, topology, counters, everything };
+
+// The values shown are those of the profile and topology chosen.
+std::string describe(DescribeTopic topic, const RunOptions& options);
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,53 @@
+// A host of the simulated system: memory behind an IOMMU, root complex, kernel, NIC.
+#pragma once
+
+#include <vector>
+
+#include "model/abi/attach.h"
+#include "model/base/kernel.h"
+#include "model/host/iommu.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/root_complex.h"
+#include "model/nic/nic.h"
+#include "sim/config/config.h"
+
+namespace rnicsim::sim {
+
+struct HostCounters {
+  nic::NicCounters nic;
+  host::RootComplexCounters root_complex;
+  host::IommuCounters iommu;
+  host::KernelCounters kernel;
+
+  void describe(CounterVisitor& visit) const {
+    visit.group("nic", nic);
+    visit.group("root_complex", root_complex);
+    visit.group("iommu", iommu);
+    visit.group("kernel", kernel);
+  }
+};
+
+class Host : public sc_core::sc_module {
+ public:
+  Host(sc_core::sc_module_name name, const Config& config, std::uint32_t index);
+
+  const abi::HostEntry& entry() const { return entry_; }
+  host::KernelAgent& kernel() { return kernel_; }
+  host::RootComplex& root_complex() { return root_complex_; }
+  nic::Nic& nic() { return nic_; }
+  host::Iommu& iommu() { return iommu_; }
+  Duration cpu_cost(abi::CpuCost cost) const { return cpu_.cost(cost); }
+
+  HostCounters counters() const;
+  void describe(CounterVisitor& visit) const { counters().describe(visit); }
+
+ private:
+  const abi::HostEntry entry_;
+  const host::CpuParams cpu_;
+  host::Iommu iommu_;
+  host::RootComplex root_complex_;
+  nic::Nic nic_;
+  host::KernelAgent kernel_;
+};
+
+}  // namespace rnicsim::sim

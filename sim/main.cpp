@@ -1,0 +1,172 @@
+// The command line of rnicsim.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "sim/attached/run.h"
+#include "sim/config/config_error.h"
+#include "sim/config/param_list.h"
+#include "sim/describe.h"
+#include "sim/run_options.h"
+#include "sim/system.h"
+
+namespace {
+
+using namespace rnicsim::sim;
+
+constexpr int kUsageError = 2;
+
+struct CommandLine {
+  RunOptions options;
+  RunArguments arguments;
+  std::string pcap, json, env_host;
+  DescribeTopic topic = DescribeTopic::everything;
+};
+
+// An option whose values have names. CLI11's own transformer tells the user of enumerators' numbers.
+template <class Choice>
+void add_choice(CLI::App& command, const char* name, Choice& choice, const std::map<std::string, Choice>& choices,
+                const char* meaning) {
+  std::vector<std::string> names;
+  for (const auto& [text, value] : choices) names.push_back(text);
+  const auto joined = fmt::format("{}", fmt::join(names, "|"));
+  const auto choose = [=, &choice](const std::string& text) {
+    const auto found = choices.find(text);
+    if (found == choices.end()) throw CLI::ValidationError(fmt::format("{}: '{}' is none of {}", name, text, joined));
+    choice = found->second;
+  };
+  command.add_option_function<std::string>(name, choose, meaning)->type_name(joined);
+}
+
+void add_configuration(CLI::App& command, RunOptions& options) {
+  command.add_option("--nic", options.nic, "NIC profile by name, or a TOML file")->capture_default_str();
+  command.add_option("--topology", options.topology, "topology by name, or a TOML file")->capture_default_str();
+  command.add_option("--set", options.sets, "a parameter, such as nic.pcie.read_latency=600ns; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+void add_simulation(CLI::App& command, CommandLine& line) {
+  command.add_option("--pcap", line.pcap, "write what the cables carry to this file, as pcapng")->type_name("FILE");
+  command.add_option("--seed", line.options.seed, "of everything random")->capture_default_str();
+  const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
+  add_choice(command, "--time", line.options.time, modes, "the programs' clock: sim (default) or real, as fast as it goes");
+}
+
+CLI::App& add_run(CLI::App& app, CommandLine& line) {
+  CLI::App& run = *app.add_subcommand("run", "run programs on the simulated hosts");
+  run.footer("rnicsim run [OPTIONS] -- PROG ARGS runs PROG ARGS on the first host, and PROG ARGS <its address> on the second.");
+  add_configuration(run, line.options);
+  add_simulation(run, line);
+  run.add_option("--json", line.json, "write the results to this file")->type_name("FILE");
+  run.add_option("--on", line.arguments.on, "run COMMAND on a host, or on several: 'h[0-3]'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("HOST COMMAND");
+  run.add_option("--gdb", line.arguments.gdb, "run that host's programs under gdb")
+      ->allow_extra_args(false)
+      ->type_name("HOST");
+  run.add_option("--valgrind", line.arguments.valgrind, "run that host's programs under valgrind")
+      ->allow_extra_args(false)
+      ->type_name("HOST");
+  return run;
+}
+
+CLI::App& add_describe(CLI::App& app, CommandLine& line) {
+  CLI::App& describe = *app.add_subcommand("describe", "print every parameter and counter: unit, default, meaning");
+  const std::map<std::string, DescribeTopic> topics{{"nic", DescribeTopic::nic},
+                                                    {"host", DescribeTopic::host},
+                                                    {"topology", DescribeTopic::topology},
+                                                    {"counters", DescribeTopic::counters}};
+  add_choice(describe, "topic", line.topic, topics, "nic, host, topology or counters; default: all");
+  add_configuration(describe, line.options);
+  return describe;
+}
+
+// `run` and `serve`.
+int simulate(CommandLine& line, bool serve) {
+  RunOptions& options = line.options;
+  if (!line.pcap.empty()) options.pcap = line.pcap;
+  if (!line.json.empty()) options.json = line.json;
+  const Config config = load_config(options.nic, options.topology, options.sets);
+  if (!serve) resolve_commands(line.arguments, config.topology, options);
+  System system("system", config);
+  if (options.pcap) system.capture(*options.pcap);
+  const int status = serve ? serve_programs(system, options) : run_programs(system, options);
+  system.finish_capture();
+  return status;
+}
+
+// CLI11 would complain of a missing command.
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (std::ranges::find(names, argv[1]) != names.end()) return;
+  const auto meant = nearest_name(argv[1], names);
+  throw ConfigError(fmt::format("there is no command '{}'{}", argv[1],
+                                meant ? fmt::format("; did you mean {}?", *meant) : "; see rnicsim --help"));
+}
+
+int execute(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
+  app.set_version_flag("--version", "rnicsim " RNICSIM_VERSION);
+  app.require_subcommand(1);
+  CLI::App& run = add_run(app, line);
+  CLI::App& serve = *app.add_subcommand("serve", "start the simulated hosts and wait for programs");
+  add_configuration(serve, line.options);
+  add_simulation(serve, line);
+  CLI::App& env = *app.add_subcommand("env", "print the environment with which a program attaches to `serve`");
+  env.add_option("host", line.env_host, "the host that the program is to run on")->required();
+  CLI::App& describe_command = add_describe(app, line);
+
+  refuse_unknown_command(app, argc, argv);
+
+  // What follows -- is the program's own, however much it looks like an option of ours.
+  char** const mark = std::find(argv + 1, argv + argc, std::string_view("--"));
+  line.arguments.program.assign(std::min(mark + 1, argv + argc), argv + argc);
+  try {
+    app.parse(static_cast<int>(mark - argv), argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    throw ConfigError(error.what());
+  }
+  if (mark != argv + argc && !run.parsed()) throw ConfigError("only `run` takes a program after --");
+
+  if (describe_command.parsed()) {
+    fmt::print("{}", describe(line.topic, line.options));
+    return 0;
+  }
+  if (env.parsed()) return print_environment(line.env_host);
+  return simulate(line, serve.parsed());
+}
+
+}  // namespace
+
+int sc_main(int argc, char** argv) {
+  unsetenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE");
+  spdlog::set_default_logger(spdlog::stderr_color_mt("rnicsim"));
+  spdlog::set_pattern("rnicsim: %v");
+  try {
+    return execute(argc, argv);
+  } catch (const ConfigError& error) {
+    fmt::print(stderr, "rnicsim: {}\n", error.what());
+    return kUsageError;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rnicsim: {}\n", error.what());
+    return 1;
+  }
+}
+
+// In the place of SystemC's own, whose banner is not part of our output.
+int main(int argc, char** argv) {
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}

@@ -1,0 +1,100 @@
+#include "sim/run_options.h"
+
+#include <fmt/format.h>
+#include <wordexp.h>
+
+#include <regex>
+
+#include "sim/config/config_error.h"
+#include "sim/config/host_record.h"
+#include "sim/config/param_list.h"
+#include "sim/program_check.h"
+
+namespace rnicsim::sim {
+namespace {
+
+std::uint32_t find_host(const std::string& name, const Topology& topology) {
+  if (const auto host = topology.find(name)) return *host;
+  std::vector<std::string> names;
+  for (const auto& host : topology.hosts) names.emplace_back(host.name);
+  const auto meant = nearest_name(name, names);
+  throw ConfigError(fmt::format("no host is called '{}'; the topology has {} to {}{}", name, names.front(),
+                                names.back(), meant ? fmt::format(" (did you mean '{}'?)", *meant) : ""));
+}
+
+const char* explain(int wordexp_error) {
+  switch (wordexp_error) {
+    case WRDE_BADCHAR: return "it has a character that means something to a shell only; quote it, or use sh -c '...'";
+    case WRDE_BADVAL: return "a variable in it is not set";
+    case WRDE_CMDSUB: return "it has a command substitution; use sh -c '...'";
+    case WRDE_SYNTAX: return "a quote or bracket is not closed";
+    default: return "it cannot be split into words";
+  }
+}
+
+HostCommand make_command(std::uint32_t host, std::vector<std::string> argv, const Topology& topology) {
+  const auto found = find_program(argv.front());
+  if (!found.problem.empty())
+    throw ConfigError(fmt::format("{}: {}: {}", topology.hosts[host].name, argv.front(), found.problem));
+  return {host, std::move(argv), found.path};
+}
+
+std::set<std::uint32_t> host_set(const std::vector<std::string>& texts, const Topology& topology) {
+  std::set<std::uint32_t> hosts;
+  for (const auto& text : texts)
+    for (const auto host : expand_hosts(text, topology)) hosts.insert(host);
+  return hosts;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology) {
+  if (text.find('[') == text.npos) return {find_host(text, topology)};
+  static const std::regex range(R"(([^\[\]]*)\[(\d{1,4})-(\d{1,4})\]([^\[\]]*))");
+  std::smatch parts;
+  if (text.size() > sizeof(abi::HostEntry::name) || !std::regex_match(text, parts, range))
+    throw ConfigError(fmt::format("'{}' is not a range of hosts, such as 'h[0-3]'", text.substr(0, 80)));
+  const int first = std::stoi(parts[2]);
+  const int last = std::stoi(parts[3]);
+  if (last < first) throw ConfigError(fmt::format("'{}': the range ends before it begins", text));
+  std::vector<std::uint32_t> hosts;
+  for (int number = first; number <= last; ++number)
+    hosts.push_back(find_host(fmt::format("{}{}{}", parts[1].str(), number, parts[4].str()), topology));
+  return hosts;
+}
+
+std::vector<std::string> split_command(const std::string& text) {
+  wordexp_t expanded{};
+  const int error = text.find('\0') != text.npos ? WRDE_BADCHAR
+                                                 : wordexp(text.c_str(), &expanded, WRDE_NOCMD | WRDE_UNDEF);
+  std::vector<std::string> words;
+  if (error == 0) words.assign(expanded.we_wordv, expanded.we_wordv + expanded.we_wordc);
+  if (error == 0 || error == WRDE_NOSPACE) wordfree(&expanded);
+  if (error != 0) throw ConfigError(fmt::format("command '{}': {}", text, explain(error)));
+  if (words.empty() || words.front().empty()) throw ConfigError(fmt::format("command '{}': it names no program", text));
+  return words;
+}
+
+void resolve_commands(const RunArguments& arguments, const Topology& topology, RunOptions& options) {
+  if (arguments.on.empty() == arguments.program.empty())
+    throw ConfigError(arguments.on.empty() ? "no program: run -- PROG ARGS, or run --on HOST 'PROG ARGS'"
+                                           : "programs after -- and --on do not go together");
+  for (const auto& [hosts, text] : arguments.on) {
+    const auto argv = split_command(text);
+    for (const auto host : expand_hosts(hosts, topology)) options.commands.push_back(make_command(host, argv, topology));
+  }
+  if (!arguments.program.empty()) {
+    if (topology.hosts.size() < 2) throw ConfigError("run -- PROG needs a topology of two hosts or more");
+    auto argv = arguments.program;
+    options.commands.push_back(make_command(0, argv, topology));
+    argv.push_back(ipv4_text(topology.hosts[0]));
+    options.commands.push_back(make_command(1, std::move(argv), topology));
+  }
+  options.gdb_hosts = host_set(arguments.gdb, topology);
+  options.valgrind_hosts = host_set(arguments.valgrind, topology);
+  for (const auto host : options.gdb_hosts)
+    if (options.valgrind_hosts.contains(host))
+      throw ConfigError(fmt::format("--gdb and --valgrind both want {}", topology.hosts[host].name));
+}
+
+}  // namespace rnicsim::sim

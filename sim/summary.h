@@ -1,0 +1,34 @@
+// What a run leaves behind: the summary for people, the results file for machines.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/run_options.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim {
+
+struct ProgramResult {
+  std::string host;
+  std::vector<std::string> argv;
+  int exit_status;                    // 128 + signal for one that was killed
+};
+
+struct RunOutcome {
+  Duration end;                       // simulated time when the last program had ended
+  std::vector<ProgramResult> programs;
+  std::vector<std::string> warnings;  // "not reproducible: ..."
+
+  int worst_status() const;
+};
+
+// A table of the counters that counted something, a column a host; warnings and failures first.
+std::string summary_text(const System& system, const RunOutcome& outcome);
+// JSON: the resolved parameters, the counters, the simulated end, the exit statuses. ConfigError: cannot be written.
+void write_results(const std::filesystem::path& path, const System& system, const RunOptions& options,
+                   const RunOutcome& outcome);
+
+}  // namespace rnicsim::sim

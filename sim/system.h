@@ -1,0 +1,43 @@
+// The simulated system: hosts and cables, put together as the configuration says. It only assembles.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "model/fabric/capture_tap.h"
+#include "model/fabric/link.h"
+#include "model/fabric/pcapng.h"
+#include "sim/config/config.h"
+#include "sim/host.h"
+
+namespace rnicsim::sim {
+
+class System : public sc_core::sc_module {
+ public:
+  System(sc_core::sc_module_name name, const Config& config);
+
+  const Config& config() const { return config_; }
+  std::size_t size() const { return hosts_.size(); }
+  Host& host(std::size_t index) { return *hosts_[index]; }
+  const Host& host(std::size_t index) const { return *hosts_[index]; }
+
+  // Everything that the cables carry from now on, as pcapng. ConfigError: the file cannot be made.
+  void capture(const std::filesystem::path& path);
+  // Everything captured is in the file; std::runtime_error: it could not be written.
+  void finish_capture();
+  // Runs until every kernel's device is ready.
+  void start();
+
+ private:
+  void connect(std::uint32_t host, fabric::Link& link, std::size_t end);
+
+  const Config config_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<fabric::Link>> links_;
+  std::unique_ptr<fabric::PcapngWriter> capture_file_;
+  std::unique_ptr<fabric::CaptureTap> capture_;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,75 @@
+// An RC queue pair with what it needs, as a program would make it: device, PD, CQ, MR, buffer. Everything goes with it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace rnicsim::testing {
+
+struct EndpointOptions {
+  std::size_t buffer_bytes = 1 << 16;
+  int cq_entries = 64;
+  std::uint32_t max_wr = 32;
+  std::uint32_t max_sge = 4;
+  std::uint32_t max_inline = 64;
+  int mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  unsigned qp_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  ibv_mtu mtu = IBV_MTU_1024;
+  std::uint32_t psn = 0x123456;
+  std::uint8_t timeout = 14;
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;
+  std::uint8_t min_rnr_timer = 1;
+  std::uint8_t max_rd_atomic = 16;
+  std::uint8_t gid_index = 1;
+  bool signal_all = true;
+  bool channel = false;
+};
+
+// What one end tells the other, out of band.
+struct EndpointAddress {
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;
+  ibv_gid gid{};
+  std::uint64_t buffer = 0;
+  std::uint32_t rkey = 0;
+};
+
+class Endpoint {
+ public:
+  explicit Endpoint(const EndpointOptions& options = {});
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  EndpointAddress address() const;
+  void to_init();
+  void to_rtr(const EndpointAddress& remote);
+  void to_rts();
+  void connect(const EndpointAddress& remote);  // all three
+  ibv_qp_state state();
+
+  // Work requests on the buffer: [offset, offset + length) of it, and of the remote one.
+  ibv_send_wr request(ibv_wr_opcode opcode, std::uint32_t offset, std::uint32_t length, std::uint32_t remote_offset = 0);
+  int post(ibv_send_wr request);
+  int receive(std::uint32_t offset, std::uint32_t length, std::uint64_t wr_id = 0);
+  // Polls until there is one.
+  ibv_wc completion();
+
+  EndpointOptions options;
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_comp_channel* channel = nullptr;
+  ibv_cq* cq = nullptr;
+  ibv_qp* qp = nullptr;
+  ibv_mr* mr = nullptr;
+  std::vector<std::uint8_t> buffer;
+
+ private:
+  EndpointAddress remote_;
+  ibv_sge sge_{};
+};
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,192 @@
+#!/bin/sh
+# The launcher, in a tree and on a machine of pretence: what it installs, when it builds, what it passes on.
+# usage: launcher_test.sh LAUNCHER
+set -u
+
+launcher=$(readlink -f -- "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fakes=$folder/fakes
+tree="$folder/a tree"
+calls=$folder/calls
+failures=0
+
+mkdir -p "$fakes" "$folder/tools" "$tree/cmake" "$tree/model" "$tree/verbs" "$tree/sim" "$tree/rtl"
+cp "$launcher" "$tree/rnicsim"
+touch "$tree/CMakeLists.txt" "$tree/CMakePresets.json" "$tree/sim/main.cpp"
+cat >"$tree/cmake/packages" <<'END'
+# a comment
+[build]
+g++      compiler
+cmake    configures
+[programs]
+perftest programs
+[test]
+tshark   looks at packets
+END
+for tool in sh dash env find sed tail head grep rm mv mkdir cat dirname readlink nproc flock sleep touch chmod; do
+  ln -s "$(command -v $tool)" "$folder/tools/$tool"
+done
+
+# fake NAME: the script on standard input, which first records its call.
+fake() {
+  { printf '#!/bin/sh\necho "%s $*" >>"%s"\n' "$1" "$calls" && cat; } >"$fakes/$1"
+  chmod +x "$fakes/$1"
+}
+fake id <<'END'
+echo "${FAKE_UID-0}"
+END
+fake dpkg-query <<'END'
+for package; do
+  case " $FAKE_INSTALLED " in *" $package "*) echo "$package installed" ;; esac
+done
+END
+fake apt-get <<'END'
+echo "apt's words" && case " $* " in *" install "*) exit "${FAKE_APT-0}" ;; esac
+END
+fake cmake <<'END'
+mkdir -p build/release build/asan && touch build/release/build.ninja build/asan/build.ninja
+END
+fake ninja <<'END'
+sleep "${FAKE_SECONDS-0}"
+echo "[1/2] a line of progress"
+[ "${FAKE_NINJA-0}" = 0 ] || { echo "FAILED: main.o"; echo "main.cpp:1: error"; exit "$FAKE_NINJA"; }
+mkdir -p "$2/bin"
+printf '#!/bin/sh\nprintf "[%%s]" "$@"\nexit 42\n' >"$2/bin/rnicsim"
+chmod +x "$2/bin/rnicsim"
+END
+fake ctest <<'END'
+echo "100% tests passed"; exit 8
+END
+
+# try STATUS COMMAND...: runs it on the machine of pretence; output in $folder/out and err, fakes called in $calls.
+try() {
+  expected=$1
+  shift
+  : >"$calls"
+  what="$*"
+  PATH=$fakes:$folder/tools "$@" >"$folder/out" 2>"$folder/err"
+  status=$?
+  [ "$status" = "$expected" ] || fail "exit status $status, expected $expected"
+}
+fail() {
+  failures=$((failures + 1))
+  printf 'FAILED: %s: %s\n' "$what" "$1"
+  sed 's/^/    out: /' "$folder/out"
+  sed 's/^/    err: /' "$folder/err"
+  sed 's/^/    call: /' "$calls"
+}
+# has FILE TEXT, lacks FILE TEXT
+has() { grep -qF -e "$2" "$folder/$1" || fail "no '$2' in $1"; }
+lacks() { ! grep -qF -e "$2" "$folder/$1" || fail "'$2' in $1"; }
+
+export FAKE_INSTALLED=cmake
+
+try 0 "$tree/rnicsim" help
+has out 'usage:'
+try 2 "$tree/rnicsim"
+has err 'usage:'
+lacks calls ninja
+
+# Without rights or sudo: a command to type.
+export FAKE_UID=1000
+try 1 "$tree/rnicsim" run
+has err 'apt-get install --no-install-recommends g++ perftest'
+lacks calls apt-get
+
+# The same with sudo, and an apt-get that fails: its status, and its words.
+fake sudo <<'END'
+exec "$@"
+END
+export FAKE_APT=100
+try 100 "$tree/rnicsim" run
+has calls 'sudo env DEBIAN_FRONTEND=noninteractive apt-get'
+has err "apt's words"
+lacks calls ninja
+unset FAKE_APT FAKE_UID
+
+# First use as root: what `run` needs and no more, then the build, then the program.
+try 42 "$tree/rnicsim" run -- 'two words' ''
+has calls 'apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends g++ perftest'
+has calls 'cmake --fresh --preset release'
+has calls 'verbs/all sim/all'
+lacks calls sudo
+lacks calls tshark
+has out '[run][--][two words][]'
+lacks out 'progress'
+
+# Warm: no tool at all, from any folder, through links, relative ones too.
+export FAKE_INSTALLED='g++ cmake perftest'
+ln -s "$tree/rnicsim" "$folder/link"
+ln -s link "$folder/link2"
+cd / || exit 1
+try 42 "$folder/link2" --version
+has out '[--version]'
+[ ! -s "$calls" ] || fail 'tools were called'
+[ ! -s "$folder/err" ] || fail 'it said something'
+
+# A source changed: built again, not configured. A failing build shows what failed, and leaves it stale.
+sleep 0.02
+touch "$tree/sim/main.cpp"
+export FAKE_NINJA=3
+try 3 "$tree/rnicsim" run
+has err 'main.cpp:1: error'
+has err 'build/release/build.log'
+unset FAKE_NINJA
+try 42 "$tree/rnicsim" run
+has calls 'ninja'
+lacks calls 'cmake --'
+lacks calls apt-get
+
+# A source removed; a list of packages that grew.
+rm "$tree/sim/main.cpp"
+try 42 "$tree/rnicsim" run
+has calls ninja
+echo 'extra why' >>"$tree/cmake/packages"
+try 42 "$tree/rnicsim" run
+has calls dpkg-query
+
+# Two at once: one builds, the other waits for it.
+touch "$tree/sim/other.cpp"
+: >"$calls"
+what='two at once'
+export FAKE_SECONDS=0.5
+PATH=$fakes:$folder/tools "$tree/rnicsim" run >/dev/null 2>&1 &
+PATH=$fakes:$folder/tools "$tree/rnicsim" run >"$folder/out" 2>"$folder/err"
+wait
+unset FAKE_SECONDS
+[ "$(grep -c '^ninja' "$calls")" = 1 ] || fail 'not built exactly once'
+
+# A folder that moved is configured anew.
+mv "$tree" "$folder/moved"
+tree=$folder/moved
+try 42 "$tree/rnicsim" run
+has calls 'cmake --fresh --preset release'
+
+# Tests: packages of their own, labels, ctest's words and status.
+try 8 "$tree/rnicsim" test
+has calls 'install -y --no-install-recommends tshark extra'
+has calls '-LE ^full$'
+has out '100% tests passed'
+try 8 "$tree/rnicsim" test quick -R pattern
+has calls '-L ^quick$ -R pattern'
+try 8 "$tree/rnicsim" test unit
+has calls '-L ^unit$ -LE ^full$'
+try 8 "$tree/rnicsim" test full -V
+lacks calls '^full$'
+try 8 "$tree/rnicsim" test asan
+has calls 'cmake --fresh --preset asan'
+has calls 'build/asan'
+has calls '-L ^quick$ -L ^in-process$'
+try 2 "$tree/rnicsim" test nonsense
+has err "'nonsense'"
+export RNICSIM_JOBS=3
+try 8 "$tree/rnicsim" test quick
+has calls '-j 3'
+export RNICSIM_JOBS=many
+try 2 "$tree/rnicsim" test quick
+has err RNICSIM_JOBS
+unset RNICSIM_JOBS
+
+[ "$failures" = 0 ] && echo 'all as it should be'
+exit "$((failures != 0))"

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Who may know whom: checks every #include of the tree against the table below.
+
+usage: layering_test.py ROOT | --self-test
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+# room -> what its files may include besides the room itself. A name is a folder, or one header.
+# A file belongs to the longest room that its path begins with.
+ALLOWED = {
+    "model/abi": [],
+    "model/roce": [],
+    "model/base": [],
+    "model/nic": ["model/base", "model/abi", "model/roce"],
+    # The kernel agent reuses the driver, and carries it through the same seam as any process.
+    "model/host": ["model/base", "model/abi", "verbs/provider", "verbs/port/device_port.h"],
+    "model/fabric": ["model/base"],
+    "rtl/cosim": ["model/nic/qp_engine.h", "model/roce", "model/base"],
+    "verbs": ["model/abi"],
+    # A library of its own: it must not lean on the process it happens to be in.
+    "verbs/provider": ["model/abi", "verbs/port/device_port.h"],
+    "sim": ["model", "rtl", "verbs"],
+    "tests": ["model", "rtl", "verbs", "sim"],
+}
+
+# Libraries that a room may not include: (rooms, include, why).
+FORBIDDEN_LIBRARIES = [
+    (["model/abi", "model/roce", "verbs"], r"systemc|sysc/|tlm|sc_", "SystemC belongs to the timed model"),
+    (["model/abi", "model/roce"], r"spdlog/", "the contracts and the transport do not log"),
+    (["model", "verbs", "sim"], r"verilated|V[a-z_]+\.h$", "Verilator belongs to rtl/cosim"),
+    (["model", "rtl", "verbs", "sim"], r"g(test|mock)/|rapidcheck", "test libraries belong to tests"),
+]
+
+TOP_FOLDERS = ("model", "rtl", "verbs", "sim", "tests")
+SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def inside(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def room_of(path):
+    rooms = [room for room in ALLOWED if inside(path, room)]
+    return max(rooms, key=len) if rooms else None
+
+
+def offence(path, quote, include):
+    """Why `path` may not include `include`; None if it may."""
+    room = room_of(path)
+    if room is None:
+        return f"{path} is in no room of the table"
+    if include.split("/")[0] not in TOP_FOLDERS or "/" not in include:
+        if quote == '"':
+            return "not a full path from the root of the repository"
+        for rooms, pattern, why in FORBIDDEN_LIBRARIES:
+            if any(inside(path, r) for r in rooms) and re.match(pattern, include):
+                return why
+        return None
+    if quote == "<":
+        return "one of ours: quotes, not angle brackets"
+    if any(inside(include, name) for name in [room, *ALLOWED[room]]):
+        return None
+    return f"{room} may include {', '.join(ALLOWED[room]) or 'nothing'} besides itself"
+
+
+def check(root):
+    """All offences below `root` as (file, line, include, why)."""
+    found = []
+    count = 0
+    for top in TOP_FOLDERS:
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in SOURCE_SUFFIXES or not file.is_file():
+                continue
+            count += 1
+            path = file.relative_to(root).as_posix()
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                match = INCLUDE.match(line)
+                if match:
+                    why = offence(path, *match.groups())
+                    if why:
+                        found.append((path, number, match[2], why))
+    return count, found
+
+
+def self_test():
+    """Each of these lines must be caught, or let pass, in a tree of its own."""
+    cases = [
+        ("model/abi/device.h", "#include <cstdint>", True),
+        ("model/abi/device.h", '#include "model/abi/big_endian.h"', True),
+        ("model/abi/device.h", '#include "model/base/units.h"', False),
+        ("model/roce/packet.cpp", '#include "model/abi/queue.h"', False),
+        ("model/roce/packet.cpp", "#include <systemc>", False),
+        ("model/roce/packet.cpp", "#include <isa-l/crc.h>", True),
+        ("model/base/kernel.h", "#include <systemc>", True),
+        ("model/nic/dma.cpp", '#include "model/roce/qp.h"', True),
+        ("model/nic/dma.cpp", '#include "model/host/memory.h"', False),
+        ("model/nic/dma.cpp", '#include "dma.h"', False),
+        ("model/nic/dma.cpp", "#include <model/nic/dma.h>", False),
+        ("model/host/kernel_agent.cpp", '#include "verbs/provider/command.h"', True),
+        ("model/host/kernel_agent.cpp", '#include "verbs/ibverbs/device.h"', False),
+        ("model/host/kernel_agent.cpp", '#include "model/nic/nic.h"', False),
+        ("model/host/cpu_port.h", '#include "verbs/port/device_port.h"', True),
+        ("model/host/cpu_port.h", '#include "verbs/port/attached_port.h"', False),
+        ("model/fabric/link.h", '  #  include "model/abi/queue.h"', False),
+        ("rtl/cosim/device.cpp", '#include "model/nic/qp_engine.h"', True),
+        ("rtl/cosim/device.cpp", '#include "model/nic/dma.h"', False),
+        ("verbs/ibverbs/device.cpp", '#include "verbs/provider/command.h"', True),
+        ("verbs/ibverbs/device.cpp", '#include "model/base/units.h"', False),
+        ("verbs/ibverbs/device.cpp", "#include <tlm>", False),
+        ("verbs/provider/post.cpp", '#include "verbs/ibverbs/device.h"', False),
+        ("verbs/port/attached_port.cpp", '#include "verbs/clock/turn.h"', True),
+        ("verbs/provider/post.cpp", '#include "verbs/port/attached_port.h"', False),
+        ("sim/main.cpp", '#include "model/nic/nic.h"', True),
+        ("sim/main.cpp", '#include "tests/support/rig.h"', False),
+        ("sim/main.cpp", "#include <gtest/gtest.h>", False),
+        ("tests/unit/dma_test.cpp", '#include "sim/system.h"', True),
+        ("model/elsewhere/thing.h", "#include <vector>", False),
+    ]
+    failures = 0
+    for path, line, allowed in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / path
+            file.parent.mkdir(parents=True)
+            file.write_text(f"// a comment\n{line}\n")
+            count, found = check(pathlib.Path(folder))
+            reported = [(f, n) for f, n, _, _ in found]
+            if count != 1 or reported != ([] if allowed else [(path, 2)]):
+                failures += 1
+                print(f"self-test: {path}: {line}: expected {'no offence' if allowed else 'an offence'}, got {found}")
+    print(f"{len(cases)} cases, {failures} failed")
+    return failures == 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return 0 if self_test() else 1
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    count, found = check(pathlib.Path(sys.argv[1]))
+    for path, number, include, why in found:
+        print(f"{path}:{number}: may not include {include}: {why}")
+    print(f"{count} files, {len(found)} forbidden includes")
+    # An empty tree means that the path is wrong, not that all is well.
+    return 0 if count and not found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

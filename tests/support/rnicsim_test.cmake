@@ -1,0 +1,83 @@
+include(GoogleTest)
+
+# What every test's process finds in its environment. SystemC's coroutines need fake stacks off under ASan.
+set(RNICSIM_TEST_ENVIRONMENT
+    SYSTEMC_DISABLE_COPYRIGHT_MESSAGE=1
+    ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=1
+    UBSAN_OPTIONS=print_stacktrace=1
+    PYTHONDONTWRITEBYTECODE=1)
+
+# A GoogleTest program; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a process of its own.
+#
+#   rnicsim_test(NAME event_queue RUNG unit [LABELS quick] [SYSTEMC] [ATTACHES] [SERIAL]
+#                [TIMEOUT 60] SOURCES event_queue_test.cpp ... [LIBS base ...])
+#
+# SYSTEMC: links SystemC, whose library defines main and wants sc_main: tests/support/sc_main.cpp gives it ours.
+# ATTACHES: starts programs that load our libraries, which sanitizers do not survive: not run under them.
+# SERIAL: measures wall time, so runs while no other test does.
+function(rnicsim_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SYSTEMC;ATTACHES;SERIAL" "NAME;RUNG;TIMEOUT" "LABELS;SOURCES;LIBS")
+  rnicsim_check_arguments()
+  set(target ${arg_RUNG}_${arg_NAME})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE RNICSIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                               RNICSIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_compile_options(${target} PRIVATE ${RNICSIM_SANITIZER_FLAGS})
+  target_link_options(${target} PRIVATE ${RNICSIM_SANITIZER_FLAGS})
+  if(arg_SYSTEMC)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/sc_main.cpp)
+    target_link_libraries(${target} PRIVATE ${arg_LIBS} systemc GTest::gtest GTest::gmock)
+  else()
+    target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main GTest::gmock)
+  endif()
+  # gtest_discover_tests takes no lists as property values: they are set by a file that ctest reads after its own.
+  gtest_discover_tests(${target} TEST_PREFIX ${arg_RUNG}.${arg_NAME}. TEST_LIST ${target}_TESTS DISCOVERY_TIMEOUT 60
+                       WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(NOT arg_ATTACHES)
+    list(APPEND arg_LABELS in-process)
+  endif()
+  set(properties "LABELS \"${arg_RUNG};${arg_LABELS}\" TIMEOUT ${arg_TIMEOUT}")
+  string(APPEND properties " ENVIRONMENT \"${RNICSIM_TEST_ENVIRONMENT}\"")
+  if(arg_SERIAL)
+    string(APPEND properties " RUN_SERIAL TRUE")
+  endif()
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
+  file(WRITE ${file} "if(${target}_TESTS)\n"
+                     "  set_tests_properties(\${${target}_TESTS} PROPERTIES ${properties})\n"
+                     "endif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+endfunction()
+
+# Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
+# tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.
+#
+#   rnicsim_script_test(NAME layering RUNG unit [LABELS quick] [SERIAL] [TIMEOUT 60] COMMAND python3 script arguments...)
+function(rnicsim_script_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;RUNG;TIMEOUT" "LABELS;COMMAND")
+  rnicsim_check_arguments()
+  set(test ${arg_RUNG}.${arg_NAME})
+  add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${test} PROPERTIES LABELS "${arg_RUNG};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+                                          ENVIRONMENT "${RNICSIM_TEST_ENVIRONMENT}" SKIP_RETURN_CODE 77)
+  if(arg_SERIAL)
+    set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endfunction()
+
+macro(rnicsim_check_arguments)
+  if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "test ${arg_NAME}: not understood: ${arg_UNPARSED_ARGUMENTS} ${arg_KEYWORDS_MISSING_VALUES}")
+  endif()
+  if(NOT arg_RUNG MATCHES "^(unit|rtl|verbs|protocol|timing|golden|apps|soak)$")
+    message(FATAL_ERROR "test ${arg_NAME}: no rung is called '${arg_RUNG}'")
+  endif()
+  foreach(label IN LISTS arg_LABELS)
+    if(NOT label MATCHES "^(quick|full)$")
+      message(FATAL_ERROR "test ${arg_NAME}: no label is called '${label}': quick or full")
+    endif()
+  endforeach()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+endmacro()

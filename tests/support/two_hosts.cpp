@@ -1,0 +1,45 @@
+#include "tests/support/two_hosts.h"
+
+#include <spdlog/spdlog.h>
+
+namespace rnicsim::testing {
+
+TwoHosts::TwoHosts(const std::vector<std::string>& sets)
+    : system_(std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", sets))),
+      met_(std::make_unique<sc_core::sc_event>("met")) {
+  // Bad input is what many tests are about.
+  spdlog::set_level(spdlog::level::off);
+  for (std::uint32_t from = 0; from < 2; ++from)
+    system_->host(from).nic().port.sent.subscribe([this, from](const Frame& frame) {
+      WireFrame copy{now(), from, {}};
+      frame.append_to(copy.bytes);
+      wire_.push_back(std::move(copy));
+    });
+}
+
+TwoHosts::~TwoHosts() = default;
+
+void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most) {
+  const std::array bodies{std::move(on_h0), std::move(on_h1)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto& host = system_->host(i);
+    processes_.push_back(std::make_unique<host::SoftwareProcess>(i == 0 ? "process0" : "process1",
+                                                                 system_->config().host, host.kernel(),
+                                                                 host.root_complex(), bodies[i]));
+  }
+  system_->start();
+  const auto running = [&] { return !processes_[0]->finished() || !processes_[1]->finished(); };
+  while (running() && now() < most && sc_core::sc_pending_activity())
+    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(processes_[i]->finished()) << "the thread on h" << i << " still waits at " << to_string(now());
+}
+
+void TwoHosts::meet(std::size_t me) {
+  process(me).port().settle();
+  const std::uint32_t meeting = ++meetings_[me];
+  met_->notify(sc_core::SC_ZERO_TIME);
+  while (meetings_[1 - me] < meeting) sc_core::wait(*met_);
+}
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,66 @@
+// Two hosts and a cable inside the test's process. A test's bodies are software threads, one a host, that call the real
+// verbs library; what crosses the wire is kept.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/host/software_process.h"
+#include "sim/system.h"
+
+namespace rnicsim::testing {
+
+struct WireFrame {
+  Duration at;                   // its last bit left
+  std::uint32_t from;            // index of the host
+  std::vector<std::byte> bytes;  // without FCS
+};
+
+// Where two threads hand each other one value each.
+template <class Value>
+class Exchange {
+ public:
+  // Waits for the other's.
+  Value swap(std::size_t me, Value mine) {
+    values_[me] = std::move(mine);
+    given_.notify(sc_core::SC_ZERO_TIME);
+    while (!values_[1 - me]) sc_core::wait(given_);
+    return *values_[1 - me];
+  }
+
+ private:
+  std::array<std::optional<Value>, 2> values_;
+  sc_core::sc_event given_{"given"};
+};
+
+class TwoHosts : public ::testing::Test {
+ protected:
+  explicit TwoHosts(const std::vector<std::string>& sets = {});
+  ~TwoHosts() override;
+
+  // Once a test. Fails the test when a body has not ended by the simulated time `most`.
+  void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});
+
+  sim::System& system() { return *system_; }
+  sim::Host& host(std::size_t index) { return system_->host(index); }
+  // The process that runs on a host: its PASID, its port.
+  host::SoftwareProcess& process(std::size_t index) { return *processes_[index]; }
+  const std::vector<WireFrame>& wire() const { return wire_; }
+  // Both threads wait until the other is here.
+  void meet(std::size_t me);
+
+ private:
+  std::unique_ptr<sim::System> system_;
+  std::vector<std::unique_ptr<host::SoftwareProcess>> processes_;
+  std::vector<WireFrame> wire_;
+  std::array<std::uint32_t, 2> meetings_{};
+  std::unique_ptr<sc_core::sc_event> met_;
+};
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,204 @@
+// Does a file or an option end in the parameters, and does a mistake end in one clear line?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/config/config_error.h"
+#include "sim/config/host_record.h"
+#include "sim/config/loader.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using namespace rnicsim::literals;
+using testing::AllOf;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+struct PcieParams {
+  Duration read_latency = 400_ns;
+  ByteCount max_payload = 256_B;
+  void describe(ParamVisitor& visit) {
+    visit.param("read_latency", read_latency, "", {1000, 1e12});
+    visit.param("max_payload", max_payload, "", {128, 4096});
+  }
+};
+struct TestParams {
+  PcieParams pcie;
+  BitRate rate = 100_Gbps;
+  std::uint32_t units = 8;
+  double share = 0.5;
+  bool inline_scatter = false;
+  std::string label = "none";
+  void describe(ParamVisitor& visit) {
+    visit.group("pcie", pcie);
+    visit.param("rate", rate, "");
+    visit.param("units", units, "", {1, 64});
+    visit.param("share", share, "", {0, 1});
+    visit.param("inline_scatter", inline_scatter, "");
+    visit.param("label", label, "");
+  }
+};
+
+class ConfigLoader : public testing::Test {
+ protected:
+  ConfigLoader() : folder_(fs::temp_directory_path() / ("rnicsim-config-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~ConfigLoader() override { fs::remove_all(folder_); }
+
+  fs::path file(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+  void load(const std::string& text) { loader_.load(DataKind::topology, file("test.toml", text)); }
+
+  std::string error_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  std::string load_error(const std::string& text) {
+    return error_of([&] { load(text); });
+  }
+  std::string set_error(const std::string& text) {
+    return error_of([&] { loader_.set(text); });
+  }
+
+  fs::path folder_;
+  TestParams params_;
+  ParamList list_{params_};
+  Topology topology_;
+  Loader loader_{list_, topology_};
+};
+
+TEST_F(ConfigLoader, EveryKindOfValue) {
+  load("rate = \"40 Gb/s\"\nunits = 4\nshare = 0.25\ninline_scatter = true\nlabel = \"x\"\n"
+       "[pcie]\nread_latency = \"1.5 us\"\nmax_payload = \"1 KiB\"\n");
+  EXPECT_EQ(params_.rate, 40_Gbps);
+  EXPECT_EQ(params_.units, 4u);
+  EXPECT_EQ(params_.share, 0.25);
+  EXPECT_TRUE(params_.inline_scatter);
+  EXPECT_EQ(params_.label, "x");
+  EXPECT_EQ(params_.pcie.read_latency, Duration{1'500'000});
+  EXPECT_EQ(params_.pcie.max_payload, 1_KiB);
+}
+
+TEST_F(ConfigLoader, SetTakesUnitsWithAndWithoutSpace) {
+  loader_.set("pcie.read_latency=600ns");
+  EXPECT_EQ(params_.pcie.read_latency, 600_ns);
+  loader_.set("pcie.read_latency=700 ns");
+  EXPECT_EQ(params_.pcie.read_latency, 700_ns);
+  loader_.set("units=2");
+  EXPECT_EQ(params_.units, 2u);
+}
+
+TEST_F(ConfigLoader, BaseComesFirst) {
+  file("lower.toml", "units = 2\nshare = 0.1\n");
+  file("base.toml", "base = \"lower\"\nunits = 3\n");
+  load("base = \"base\"\nlabel = \"top\"\n");
+  EXPECT_EQ(params_.units, 3u);
+  EXPECT_EQ(params_.share, 0.1);
+  EXPECT_EQ(params_.label, "top");
+}
+
+TEST_F(ConfigLoader, BaseOfItself) {
+  file("other.toml", "base = \"test\"\n");
+  EXPECT_THAT(load_error("base = \"other\"\n"), HasSubstr("is its own base"));
+}
+
+TEST_F(ConfigLoader, UnknownKeySaysWhereAndWhatWasMeant) {
+  EXPECT_THAT(load_error("units = 2\n[pcie]\nread_latecy = \"1 ns\"\n"),
+              AllOf(HasSubstr("test.toml:3"), HasSubstr("pcie.read_latecy"), HasSubstr("mean pcie.read_latency?")));
+  EXPECT_THAT(load_error("[pci]\nread_latency = \"1 ns\"\n"), HasSubstr("pcie.read_latency"));
+  EXPECT_THAT(load_error("[nothing_like_it_at_all]\n"), HasSubstr("there is no parameter nothing_like_it_at_all"));
+  EXPECT_THAT(set_error("pcie=4"), HasSubstr("group"));
+}
+
+TEST_F(ConfigLoader, MissingUnit) {
+  EXPECT_THAT(load_error("[pcie]\nread_latency = 400\n"),
+              AllOf(HasSubstr("test.toml:2: pcie.read_latency"), HasSubstr("no unit"), HasSubstr("400 ns")));
+  EXPECT_THAT(set_error("pcie.read_latency=400"), HasSubstr("pcie.read_latency: '400' is not a time with its unit"));
+  EXPECT_THAT(set_error("rate=100"), HasSubstr("100 Gb/s"));
+}
+
+TEST_F(ConfigLoader, WrongKind) {
+  EXPECT_THAT(load_error("units = \"8\"\n"), HasSubstr("units"));
+  EXPECT_THAT(load_error("units = 1.5\n"), HasSubstr("not a whole number"));
+  EXPECT_THAT(load_error("units = [1, 2]\n"), HasSubstr("kind: number"));
+  EXPECT_THAT(load_error("inline_scatter = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(load_error("pcie = 1\n"), HasSubstr("group"));
+  EXPECT_THAT(load_error("base = 3\n"), HasSubstr("base"));
+}
+
+TEST_F(ConfigLoader, OutOfRange) {
+  EXPECT_THAT(load_error("units = 65\n"), HasSubstr("out of range: at least 1, at most 64"));
+  EXPECT_THAT(load_error("units = -1\n"), HasSubstr("out of range"));
+  EXPECT_THAT(load_error("units = 99999999999\n"), HasSubstr("out of range"));
+  EXPECT_THAT(load_error("[pcie]\nmax_payload = \"64 B\"\n"), HasSubstr("at least 128 B, at most 4 KiB"));
+  EXPECT_THAT(load_error("[pcie]\nread_latency = \"1 ps\"\n"), HasSubstr("at least 1 ns"));
+  EXPECT_THAT(load_error("share = nan\n"), HasSubstr("share"));
+  EXPECT_THAT(set_error("share=inf"), HasSubstr("out of range"));
+  for (const char* value : {"nan ns", "inf ns", "-5 ns", "1e300 s", "0x10 ns", "", "ns", "5 parsecs"})
+    EXPECT_THAT(set_error(std::string("pcie.read_latency=") + value), HasSubstr("pcie.read_latency")) << value;
+}
+
+TEST_F(ConfigLoader, GarbageSurvives) {
+  EXPECT_THAT(load_error(std::string("units = 2\n\0", 11)), HasSubstr("not a text file"));
+  EXPECT_THAT(load_error("units = \n"), HasSubstr("test.toml:1"));
+  EXPECT_THAT(load_error("\xff\xfe\x80"), HasSubstr("test.toml:1"));
+  EXPECT_THAT(load_error(std::string(2 << 20, 'x')), HasSubstr("larger than"));
+  EXPECT_THAT(load_error("a = " + std::string(100'000, '[')), HasSubstr("test.toml"));
+  EXPECT_THAT(load_error(std::string(100'000, 'k') + " = 1"), HasSubstr("no parameter"));
+  EXPECT_THAT(set_error(std::string(1 << 20, '=')), HasSubstr("key=value"));
+  EXPECT_THAT(set_error("units"), HasSubstr("key=value"));
+  EXPECT_THAT(set_error("=3"), HasSubstr("key=value"));
+  EXPECT_THAT(error_of([&] { loader_.load(DataKind::nic, "/dev/zero"); }), HasSubstr("not a file"));
+  EXPECT_THAT(error_of([&] { loader_.load(DataKind::nic, folder_); }), HasSubstr("not a file"));
+}
+
+TEST_F(ConfigLoader, Topology) {
+  load("[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\nipv4 = \"192.168.7.9/24\"\nmac = \"02:00:00:00:00:99\"\n"
+       "[[cables]]\nfrom = \"b\"\nto = \"a\"\n");
+  ASSERT_EQ(topology_.hosts.size(), 2u);
+  EXPECT_EQ(ipv4_text(topology_.hosts[0]), "10.0.0.1");
+  EXPECT_EQ(ipv6_text(topology_.hosts[0]), "fd00::1");
+  EXPECT_EQ(mac_text(topology_.hosts[0]), "02:00:00:00:00:01");
+  EXPECT_EQ(ipv4_text(topology_.hosts[1]), "192.168.7.9");
+  EXPECT_EQ(topology_.hosts[1].ipv4_prefix, 24);
+  EXPECT_EQ(ipv6_text(topology_.hosts[1]), "fd00::1:1");
+  EXPECT_EQ(mac_text(topology_.hosts[1]), "02:00:00:00:00:99");
+  EXPECT_THAT(topology_.cables, testing::ElementsAre(std::pair(1u, 0u)));
+}
+
+TEST_F(ConfigLoader, TopologyMistakes) {
+  const std::string two = "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n";
+  EXPECT_THAT(load_error("[[hosts]]\n"), HasSubstr("needs a name"));
+  EXPECT_THAT(load_error("[[hosts]]\nname = \"a b\"\n"), HasSubstr("test.toml:2: hosts.name"));
+  EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\ncolour = \"red\"\n"), HasSubstr("no colour"));
+  EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\nipv4 = \"10.0.0\"\n"), HasSubstr("test.toml:3: hosts.ipv4"));
+  EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\nipv4 = \"10.0.0.1/33\"\n"), HasSubstr("hosts.ipv4"));
+  EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\nmac = \"03:00:00:00:00:01\"\n"), HasSubstr("one station"));
+  EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"a\"\n"), HasSubstr("another host"));
+  EXPECT_THAT(load_error(two + "[[cables]]\nfrom = \"a\"\n"), HasSubstr("needs 'to'"));
+  EXPECT_THAT(load_error(two + "[[cables]]\nfrom = \"a\"\nto = \"c\"\n"), HasSubstr("no host is called 'c'"));
+  EXPECT_THAT(load_error(two + "[[cables]]\nfrom = \"a\"\nto = \"a\"\n"), HasSubstr("one port"));
+  EXPECT_THAT(load_error(two + "[[cables]]\nfrom = \"a\"\nto = \"b\"\nlength = 3\n"), HasSubstr("no length"));
+  std::string many;
+  for (int i = 0; i < 300; ++i) many += "[[hosts]]\nname = \"h" + std::to_string(i) + "\"\n";
+  EXPECT_THAT(load_error(many), HasSubstr("more than 256 hosts"));
+}
+
+TEST_F(ConfigLoader, UnknownNames) {
+  EXPECT_THAT(error_of([] { find_data(DataKind::nic, "cx5-100"); }), HasSubstr("did you mean 'cx5-100g'?"));
+  EXPECT_THAT(error_of([] { find_data(DataKind::topology, "torus"); }), HasSubstr("back-to-back"));
+  EXPECT_THAT(error_of([] { find_data(DataKind::nic, "./none.toml"); }), HasSubstr("no such file"));
+}
+
+}  // namespace
+}  // namespace rnicsim::sim

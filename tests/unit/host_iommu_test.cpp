@@ -1,0 +1,141 @@
+// Does the device reach exactly what was pinned, and nothing else?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "model/host/iommu.h"
+
+namespace rnicsim::host {
+namespace {
+
+class FakeMemory : public AddressSpace {
+ public:
+  bool read(std::uint64_t address, std::span<std::byte> bytes) override { return touches(address, bytes.size()); }
+  bool write(std::uint64_t address, std::span<const std::byte> bytes) override { return touches(address, bytes.size()); }
+
+  std::uint64_t mapped_end = ~0ull;
+
+ private:
+  bool touches(std::uint64_t address, std::size_t bytes) const {
+    return address <= mapped_end && bytes <= mapped_end - address;
+  }
+};
+
+class IommuTest : public testing::Test {
+ protected:
+  static constexpr Pasid kMine = 7;
+  static constexpr Pasid kOther = 8;
+
+  IommuTest() {
+    iommu_.attach(kMine, mine_);
+    iommu_.attach(kOther, other_);
+    iommu_.fault.subscribe([this](const IommuFault& fault) { faults_.push_back(fault); });
+  }
+  bool readable(std::uint64_t address, std::size_t bytes, Pasid pasid = kMine) {
+    std::vector<std::byte> data(bytes);
+    return iommu_.read(pasid, address, data);
+  }
+
+  FakeMemory mine_, other_;
+  Iommu iommu_{"h0"};
+  std::vector<IommuFault> faults_;
+};
+
+TEST_F(IommuTest, OnlyWhatWasPinned) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  EXPECT_TRUE(readable(0x1000, 0x100));
+  EXPECT_TRUE(readable(0x10ff, 1));
+  EXPECT_FALSE(readable(0x0fff, 1));
+  EXPECT_FALSE(readable(0x1100, 1));
+  EXPECT_FALSE(readable(0x10ff, 2));
+  EXPECT_EQ(iommu_.counters().faults, 3u);
+  EXPECT_EQ(iommu_.counters().reads, 2u);
+  EXPECT_EQ(iommu_.counters().read_bytes, 0x101u);
+}
+
+TEST_F(IommuTest, AFaultSaysWhatHappened) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  std::array<std::byte, 16> data{};
+  EXPECT_FALSE(iommu_.write(kMine, 0x2000, data));
+  EXPECT_FALSE(iommu_.write(99, 0x1000, data));
+  mine_.mapped_end = 0x1008;
+  EXPECT_FALSE(iommu_.write(kMine, 0x1000, data));
+  ASSERT_EQ(faults_.size(), 3u);
+  EXPECT_EQ(faults_[0].reason, IommuFault::Reason::not_pinned);
+  EXPECT_EQ(faults_[0].address, 0x2000u);
+  EXPECT_EQ(faults_[0].length, 16u);
+  EXPECT_TRUE(faults_[0].write);
+  EXPECT_EQ(faults_[1].reason, IommuFault::Reason::no_process);
+  EXPECT_EQ(faults_[2].reason, IommuFault::Reason::not_mapped);
+}
+
+TEST_F(IommuTest, AnotherProcessesRange) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  EXPECT_FALSE(readable(0x1000, 1, kOther));
+}
+
+TEST_F(IommuTest, PinsCount) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x300), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x1100, 0x100), 0);
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0x300), 0);
+  EXPECT_FALSE(readable(0x10ff, 1));
+  EXPECT_TRUE(readable(0x1100, 0x100));
+  EXPECT_FALSE(readable(0x1200, 1));
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1100, 0x100), 0);
+  EXPECT_FALSE(readable(0x1100, 1));
+}
+
+TEST_F(IommuTest, ARangeMaySpanSeveralPins) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x1080, 0x100), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x1180, 0x80), 0);
+  EXPECT_TRUE(readable(0x1000, 0x200));
+  ASSERT_EQ(iommu_.pin(kMine, 0x1201, 0x10), 0);
+  EXPECT_FALSE(readable(0x1000, 0x202));
+}
+
+TEST_F(IommuTest, UnpinOfWhatIsNotPinned) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x101), EINVAL);
+  EXPECT_EQ(iommu_.unpin(kMine, 0x2000, 1), EINVAL);
+  EXPECT_EQ(iommu_.unpin(kOther, 0x1000, 0x100), EINVAL);
+  EXPECT_EQ(iommu_.unpin(99, 0x1000, 0x100), ESRCH);
+  EXPECT_TRUE(readable(0x1000, 0x100));
+}
+
+TEST_F(IommuTest, AddressesThatWrap) {
+  EXPECT_EQ(iommu_.pin(kMine, ~0ull - 0xf, 0x20), EINVAL);
+  EXPECT_EQ(iommu_.pin(kMine, 1, ~0ull), EINVAL);
+  EXPECT_EQ(iommu_.unpin(kMine, ~0ull, 2), EINVAL);
+  EXPECT_FALSE(readable(~0ull - 3, 8));
+  ASSERT_EQ(iommu_.pin(kMine, ~0ull - 0x10, 0x10), 0);
+  EXPECT_TRUE(readable(~0ull - 0x10, 0x10));
+  EXPECT_FALSE(readable(~0ull - 0x10, 0x11));
+}
+
+TEST_F(IommuTest, NothingIsAlwaysThere) {
+  EXPECT_EQ(iommu_.pin(kMine, 0x5000, 0), 0);
+  EXPECT_EQ(iommu_.unpin(kMine, 0x5000, 0), 0);
+  EXPECT_TRUE(readable(0x5000, 0));
+  EXPECT_FALSE(readable(0x5000, 1));
+}
+
+TEST_F(IommuTest, MemoryThatIsNotThereCannotBePinned) {
+  mine_.mapped_end = 0x2000;
+  EXPECT_EQ(iommu_.pin(kMine, 0x1ff0, 0x20), EFAULT);
+  EXPECT_EQ(iommu_.pin(kMine, 0x3000, 1), EFAULT);
+}
+
+TEST_F(IommuTest, DeathTakesThePins) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  iommu_.detach(kMine);
+  EXPECT_FALSE(readable(0x1000, 1));
+  iommu_.attach(kMine, mine_);
+  EXPECT_FALSE(readable(0x1000, 1));
+}
+
+}  // namespace
+}  // namespace rnicsim::host

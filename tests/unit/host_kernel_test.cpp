@@ -1,0 +1,302 @@
+// Does the kernel bring a device up, keep processes apart, and clean up behind the dead?
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "model/host/gids.h"
+#include "model/host/root_complex.h"
+#include "model/host/software_process.h"
+#include "tests/support/fake_device.h"
+#include "verbs/provider/commands.h"
+
+namespace rnicsim::host {
+namespace {
+
+using abi::CommandOpcode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using rnicsim::testing::FakeDevice;
+
+abi::HostEntry identity() {
+  abi::HostEntry host{.name = "h0"};
+  host.mac[0] = 2, host.mac[5] = 1;
+  host.ipv4[0] = 10, host.ipv4[3] = 1;
+  host.ipv6[0] = 0xfd, host.ipv6[15] = 1;
+  return host;
+}
+
+struct Machine : sc_core::sc_module {
+  Machine()
+      : sc_module(sc_core::sc_module_name("machine")),
+        root_complex("root_complex", params, iommu),
+        kernel("kernel", params, root_complex, identity(), {identity()}) {
+    root_complex.bar.bind(device.bar);
+    root_complex.config.bind(device.config);
+    device.dma.bind(root_complex.upstream);
+  }
+  HostParams params;
+  Iommu iommu{"h0"};
+  RootComplex root_complex;
+  FakeDevice device{"device"};
+  KernelAgent kernel;
+};
+
+class KernelAgentTest : public ::testing::Test {
+ protected:
+  // Each body is a process of its own, begun in this order.
+  void run(std::vector<std::function<void()>> bodies) {
+    std::vector<std::unique_ptr<SoftwareProcess>> processes;
+    for (auto& body : bodies)
+      processes.push_back(std::make_unique<SoftwareProcess>(
+          sc_core::sc_gen_unique_name("process"), machine_.params, machine_.kernel, machine_.root_complex, body));
+    sc_core::sc_start(1, sc_core::SC_SEC);
+    for (const auto& process : processes) EXPECT_TRUE(process->finished());
+  }
+
+  static CpuPort& port() { return static_cast<CpuPort&>(*process_port()); }
+
+  template <class Input>
+  static int command(Input input, std::uint32_t* object = nullptr) {
+    abi::CommandResult result;
+    const int error = port().command(provider::encode(input), std::as_writable_bytes(std::span(&result, 1)));
+    if (object) *object = result.object;
+    return error != 0 ? error : provider::to_errno(result.status);
+  }
+  static std::uint32_t make_cq(std::uint32_t uar, std::uint32_t vector = 0) {
+    abi::Cqc context;
+    context.uar_page = static_cast<std::uint16_t>(uar);
+    context.eqn = vector;
+    std::uint32_t cqn = 0;
+    EXPECT_EQ(command(provider::create_cq(0, context), &cqn), 0);
+    return cqn;
+  }
+  static std::uint32_t make_qp(std::uint32_t pd, std::uint32_t uar, std::uint32_t cqn) {
+    abi::Qpc context;
+    context.pd = pd;
+    context.uar_page = static_cast<std::uint16_t>(uar);
+    context.send_cqn = cqn;
+    context.receive_cqn = cqn;
+    std::uint32_t qpn = 0;
+    EXPECT_EQ(command(provider::create_qp(0, context), &qpn), 0);
+    return qpn;
+  }
+
+  Machine machine_;
+};
+
+TEST_F(KernelAgentTest, BringsTheDeviceUp) {
+  run({});
+  ASSERT_TRUE(machine_.kernel.ready());
+  EXPECT_THAT(machine_.device.opcodes(),
+              ElementsAre(CommandOpcode::query_device, CommandOpcode::map_icm, CommandOpcode::initialize,
+                          CommandOpcode::create_eq, CommandOpcode::create_eq, CommandOpcode::create_eq,
+                          CommandOpcode::create_eq, CommandOpcode::create_eq, CommandOpcode::query_port,
+                          CommandOpcode::set_gid, CommandOpcode::set_gid, CommandOpcode::set_gid));
+  abi::GidEntry entry;
+  EXPECT_EQ(machine_.kernel.gid_entry(1, 1, entry), 0);
+  EXPECT_EQ(std::to_array(entry.gid), gids_of(identity())[1]);
+  EXPECT_EQ(entry.type, 2u);
+  EXPECT_EQ(machine_.kernel.gid_entry(1, 3, entry), ENODATA);
+  EXPECT_EQ(machine_.kernel.gid_entry(1, 16, entry), EINVAL);
+  EXPECT_EQ(machine_.kernel.gid_entry(2, 0, entry), EINVAL);
+}
+
+TEST_F(KernelAgentTest, RefusesAnotherDevice) {
+  machine_.device.identity = 0x10178086;
+  run({});
+  EXPECT_FALSE(machine_.kernel.ready());
+  EXPECT_THAT(machine_.kernel.failure(), HasSubstr("8086:1017"));
+}
+
+TEST_F(KernelAgentTest, RefusesAnotherAbi) {
+  machine_.device.abi_version = 9u << 16 | 3;
+  run({});
+  EXPECT_FALSE(machine_.kernel.ready());
+  EXPECT_THAT(machine_.kernel.failure(), HasSubstr("9.3"));
+}
+
+TEST_F(KernelAgentTest, SaysWhichCommandFailed) {
+  machine_.device.refused[CommandOpcode::create_eq] = abi::CommandStatus::exceeds_limit;
+  run({});
+  EXPECT_FALSE(machine_.kernel.ready());
+  EXPECT_THAT(machine_.kernel.failure(), HasSubstr("create_eq with status 0x6"));
+}
+
+TEST_F(KernelAgentTest, MmioOnlyToOnesOwnPages) {
+  std::uint32_t mine = 0;
+  run({[&] {
+         ASSERT_EQ(port().alloc_uar(mine), 0);
+         const std::array<std::byte, 8> data{};
+         const std::uint32_t base = abi::kUarBase + mine * abi::kUarPageSize;
+         port().mmio_write(base, data);
+         for (const std::uint32_t offset : {0u, abi::kMsixTable, abi::kUarBase, base + abi::kUarPageSize,
+                                            base + abi::kUarPageSize - 4, abi::kBarSize, ~0u})
+           port().mmio_write(offset, data);
+         port().mmio_write(base, std::span(data).first(3));
+         EXPECT_EQ(port().mmio_read(abi::reg::kMagic, 4), ~0ull);
+         EXPECT_EQ(port().mmio_read(abi::reg::kClock, 8), 0u);
+         EXPECT_EQ(port().free_uar(mine), 0);
+         port().mmio_write(base, data);
+       }});
+  // Arming the five event queues are stores too, to the kernel's page.
+  ASSERT_EQ(machine_.device.uar_stores.size(), 6u);
+  EXPECT_EQ(machine_.device.uar_stores.back().offset, abi::kUarBase + mine * abi::kUarPageSize);
+  EXPECT_EQ(machine_.kernel.counters().mmio_refused, 9u);
+}
+
+TEST_F(KernelAgentTest, PostedWritesArriveLateAndInOrder) {
+  Duration sent;
+  run({[&] {
+    std::uint32_t page = 0;
+    ASSERT_EQ(port().alloc_uar(page), 0);
+    port().settle();
+    sent = now();
+    for (std::uint8_t i = 0; i < 3; ++i) {
+      const std::array<std::byte, 4> data{std::byte(i)};
+      port().mmio_write(abi::kUarBase + page * abi::kUarPageSize, data);
+    }
+  }});
+  const auto& stores = machine_.device.uar_stores;
+  ASSERT_EQ(stores.size(), 8u);
+  const auto& params = machine_.params;
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(stores[5 + i].data[0], std::byte(i));
+    EXPECT_EQ(stores[5 + i].at, sent + (i + 1) * params.cpu.mmio_write + params.mmio_write_latency);
+  }
+}
+
+TEST_F(KernelAgentTest, EventsReachTheirOwner) {
+  int fds[2][2];
+  ASSERT_EQ(pipe2(fds[0], O_NONBLOCK), 0);
+  ASSERT_EQ(pipe2(fds[1], O_NONBLOCK), 0);
+  std::uint32_t cqn = 0, qpn = 0;
+  bool armed = false;
+  const auto listener = [&] {
+    std::uint32_t pd, uar, completions, events;
+    ASSERT_EQ(port().alloc_pd(pd), 0);
+    ASSERT_EQ(port().alloc_uar(uar), 0);
+    cqn = make_cq(uar, 2);
+    qpn = make_qp(pd, uar, cqn);
+    ASSERT_EQ(port().open_channel(fds[0][1], completions), 0);
+    ASSERT_EQ(port().open_channel(fds[0][1], events), 0);
+    EXPECT_EQ(port().bind_completions(cqn, completions), 0);
+    EXPECT_EQ(port().bind_completions(cqn + 1, completions), ENOENT);
+    EXPECT_EQ(port().bind_events(events), 0);
+    EXPECT_EQ(port().bind_events(99), ENOENT);
+    armed = true;
+    for (const abi::EventRecord expected :
+         {abi::EventRecord{0x00, cqn}, abi::EventRecord{0x11, qpn}, abi::EventRecord{0x20, 1}}) {
+      ASSERT_TRUE(port().wait_readable(fds[0][0]));
+      abi::EventRecord record;
+      ASSERT_EQ(read(fds[0][0], &record, sizeof record), ssize_t(sizeof record));
+      EXPECT_EQ(record.type, expected.type);
+      EXPECT_EQ(record.number, expected.number);
+    }
+  };
+  const auto stranger = [&] {
+    std::uint32_t events;
+    ASSERT_EQ(port().open_channel(fds[1][1], events), 0);
+    EXPECT_EQ(port().bind_events(events), 0);
+    while (!armed) sc_core::wait(1, sc_core::SC_US);
+    EXPECT_EQ(port().bind_completions(cqn, events), ENOENT);
+    machine_.device.raise_event(3, abi::EventType::completion, cqn);
+    machine_.device.raise_event(0, abi::EventType::qp_fatal, qpn);
+    machine_.device.raise_event(0, abi::EventType::qp_fatal, 0xbad);
+    machine_.device.raise_event(0, abi::EventType::port_active, 1);
+    abi::EventRecord record;
+    ASSERT_EQ(read(fds[1][0], &record, sizeof record), ssize_t(sizeof record));
+    EXPECT_EQ(record.type, 0x20u);
+    EXPECT_EQ(read(fds[1][0], &record, sizeof record), -1);
+  };
+  run({listener, stranger});
+}
+
+TEST_F(KernelAgentTest, DeathCleansUpInOrder) {
+  std::uint32_t survivor_cq = 0;
+  run({[&] {
+         std::uint32_t pd, uar;
+         ASSERT_EQ(port().alloc_pd(pd), 0);
+         ASSERT_EQ(port().alloc_uar(uar), 0);
+         const std::uint32_t cqn = make_cq(uar);
+         abi::Mpt mr;
+         mr.pd = pd;
+         ASSERT_EQ(command(provider::create_mpt(0, mr)), 0);
+         make_qp(pd, uar, cqn);
+         EXPECT_EQ(port().dealloc_pd(pd), EBUSY);
+       },
+       [&] {
+         std::uint32_t uar;
+         ASSERT_EQ(port().alloc_uar(uar), 0);
+         survivor_cq = make_cq(uar);
+         sc_core::wait(1, sc_core::SC_MS);
+       }});
+  const auto opcodes = machine_.device.opcodes();
+  std::vector<CommandOpcode> destroyed;
+  for (const auto opcode : opcodes)
+    if (opcode == CommandOpcode::destroy_qp || opcode == CommandOpcode::destroy_cq || opcode == CommandOpcode::destroy_mpt)
+      destroyed.push_back(opcode);
+  EXPECT_THAT(destroyed, ElementsAre(CommandOpcode::destroy_qp, CommandOpcode::destroy_cq, CommandOpcode::destroy_mpt,
+                                     CommandOpcode::destroy_cq));
+  EXPECT_EQ(machine_.device.commands.back().object, survivor_cq);
+}
+
+TEST_F(KernelAgentTest, MemoryUnmappedSinceAbortsAndNothingElse) {
+  run({[&] {
+    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_EQ(port().pin(page, 4096), 0);
+    std::array<std::byte, 8> data{std::byte(0x5a)};
+    auto& device = machine_.device;
+    const auto address = reinterpret_cast<std::uint64_t>(page);
+    EXPECT_TRUE(device.transfer(tlm::TLM_WRITE_COMMAND, port().pasid(), address, data));
+    EXPECT_EQ(*static_cast<std::byte*>(page), std::byte(0x5a));
+    EXPECT_FALSE(device.transfer(tlm::TLM_WRITE_COMMAND, port().pasid(), address + 4092, data));
+    munmap(page, 4096);
+    EXPECT_FALSE(device.transfer(tlm::TLM_READ_COMMAND, port().pasid(), address, data));
+    EXPECT_EQ(port().pin(page, 4096), EFAULT);
+  }});
+  EXPECT_EQ(machine_.iommu.counters().faults, 2u);
+}
+
+TEST_F(KernelAgentTest, OnlyTheFunctionItselfInterrupts) {
+  run({[&] {
+    const auto before = machine_.root_complex.counters().interrupts;
+    std::array<std::byte, 4> data{};
+    EXPECT_FALSE(machine_.device.transfer(tlm::TLM_WRITE_COMMAND, port().pasid(), abi::kMsiWindow, data));
+    EXPECT_EQ(machine_.root_complex.counters().interrupts, before);
+    EXPECT_TRUE(machine_.device.transfer(tlm::TLM_WRITE_COMMAND, kKernelPasid, abi::kMsiWindow + 16 * 63, data));
+    EXPECT_EQ(machine_.root_complex.counters().interrupts, before + 1);
+  }});
+}
+
+TEST_F(KernelAgentTest, AWaitingPollerSeesTheDevicesWrite) {
+  constexpr Duration kWritten{100'000'000};
+  Duration idle, woken;
+  std::byte* memory = nullptr;
+  Pasid poller = 0;
+  run({[&] {
+         poller = port().pasid();
+         memory = port().allocate(64, 64);
+         const auto start = now();
+         port().wait_visible();
+         port().settle();
+         idle = now() - start;
+         while (*memory == std::byte(0)) port().wait_visible();
+         port().settle();
+         woken = now();
+       },
+       [&] {
+         sc_core::wait(to_sc_time(kWritten - now()));
+         std::array<std::byte, 4> data{std::byte(1)};
+         machine_.device.transfer(tlm::TLM_WRITE_COMMAND, poller, reinterpret_cast<std::uint64_t>(memory), data);
+       }});
+  const auto& params = machine_.params;
+  EXPECT_EQ(idle, params.poll_interval + params.cpu.detect);
+  EXPECT_EQ(woken, kWritten + params.cpu.detect);
+}
+
+}  // namespace
+}  // namespace rnicsim::host

@@ -1,0 +1,226 @@
+// Is a process held to what it owns, and does the kernel fill in what only it knows?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "model/host/command_gate.h"
+#include "verbs/provider/commands.h"
+
+namespace rnicsim::host {
+namespace {
+
+using abi::CommandStatus;
+
+TEST(NumberPool, AReturnedNumberIsTheLastToComeBack) {
+  NumberPool pool(10, 13);
+  EXPECT_EQ(pool.take(), 10u);
+  EXPECT_EQ(pool.take(), 11u);
+  pool.give_back(10);
+  EXPECT_EQ(pool.take(), 12u);
+  EXPECT_EQ(pool.take(), 10u);
+  EXPECT_EQ(pool.take(), std::nullopt);
+  EXPECT_EQ(NumberPool(5, 5).take(), std::nullopt);
+  EXPECT_EQ(NumberPool(5, 2).take(), std::nullopt);
+}
+
+TEST(Gids, OfAHost) {
+  abi::HostEntry host;
+  host.mac[0] = 2, host.mac[4] = 3, host.mac[5] = 1;
+  host.ipv4[0] = 10, host.ipv4[3] = 1;
+  host.ipv6[0] = 0xfd, host.ipv6[15] = 1;
+  const auto gids = gids_of(host);
+  ASSERT_EQ(gids.size(), 3u);
+  EXPECT_EQ(gids[0], (Gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 3, 1}));
+  EXPECT_EQ(gids[1], (Gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1}));
+  EXPECT_EQ(gids[2], (Gid{0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}));
+  const Neighbours neighbours({host});
+  for (const auto& gid : gids) EXPECT_EQ(neighbours.resolve(gid), mac_of(host));
+  EXPECT_EQ(neighbours.resolve(Gid{}), std::nullopt);
+}
+
+class CommandGateTest : public testing::Test {
+ protected:
+  static constexpr Pasid kMine = 7;
+  static constexpr Pasid kOther = 8;
+
+  CommandGateTest() {
+    abi::DeviceCapabilities device;
+    device.max_pd = 8;
+    device.max_cq = 4;
+    device.max_mr = 8;
+    device.max_qp = 0x42;
+    objects_.set_limits(device);
+    for (const Pasid pasid : {kMine, kOther}) {
+      EXPECT_EQ(objects_.alloc_pd(pasid, pd_[pasid]), 0);
+      EXPECT_EQ(objects_.alloc_uar(pasid, uar_[pasid]), 0);
+    }
+  }
+
+  template <class Mailbox>
+  int admit(Pasid process, Mailbox& mailbox) {
+    std::vector<std::byte> input(provider::encode(mailbox).begin(), provider::encode(mailbox).end());
+    const int error = gate_.admit(process, input);
+    mailbox = provider::decode<Mailbox>(input);
+    return error;
+  }
+  template <class Mailbox>
+  int run(Pasid process, Mailbox& mailbox, CommandStatus status = CommandStatus::ok) {
+    const int error = admit(process, mailbox);
+    if (error == 0) gate_.settle(provider::encode(mailbox), status);
+    return error;
+  }
+
+  abi::CreateCq cq_mailbox(Pasid owner, std::uint32_t vector = 0) {
+    abi::Cqc context;
+    context.uar_page = static_cast<std::uint16_t>(uar_[owner]);
+    context.eqn = vector;
+    context.pasid = 0x999;
+    return provider::create_cq(0, context);
+  }
+  std::uint32_t make_cq(Pasid owner) {
+    auto mailbox = cq_mailbox(owner);
+    EXPECT_EQ(run(owner, mailbox), 0);
+    return mailbox.header.object;
+  }
+  abi::CreateQp qp_mailbox(Pasid owner, std::uint32_t cqn) {
+    abi::Qpc context;
+    context.uar_page = static_cast<std::uint16_t>(uar_[owner]);
+    context.pd = pd_[owner];
+    context.send_cqn = cqn;
+    context.receive_cqn = cqn;
+    return provider::create_qp(0, context);
+  }
+  int destroy(Pasid process, abi::CommandOpcode opcode, std::uint32_t number) {
+    auto mailbox = provider::header(opcode, number);
+    return run(process, mailbox);
+  }
+
+  std::map<Pasid, std::uint32_t> pd_, uar_;
+  Objects objects_;
+  Gid gid_{0xfd, 1};
+  CommandGate gate_{objects_, {gid_}, Neighbours({}), {.first_completion_eqn = 1, .count = 2}};
+};
+
+TEST_F(CommandGateTest, CompletesACq) {
+  auto mailbox = cq_mailbox(kMine, 1);
+  ASSERT_EQ(run(kMine, mailbox), 0);
+  EXPECT_EQ(mailbox.header.object, 1u);
+  EXPECT_EQ(mailbox.context.pasid, kMine);
+  EXPECT_EQ(mailbox.context.eqn, 2u);
+  auto no_vector = cq_mailbox(kMine, 2);
+  EXPECT_EQ(run(kMine, no_vector), EINVAL);
+  auto others_page = cq_mailbox(kOther);
+  EXPECT_EQ(run(kMine, others_page), EINVAL);
+}
+
+TEST_F(CommandGateTest, KeysKeepTheProcesssTag) {
+  abi::Mpt context;
+  context.pd = pd_[kMine];
+  context.key = 0xdeadbe42;
+  auto mailbox = provider::create_mpt(0, context);
+  ASSERT_EQ(run(kMine, mailbox), 0);
+  EXPECT_EQ(mailbox.context.key, mailbox.header.object << 8 | 0x42);
+  EXPECT_GE(mailbox.header.object, 2u);
+  EXPECT_EQ(mailbox.context.pasid, kMine);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), EBUSY);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_mpt, mailbox.header.object), ENOENT);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, mailbox.header.object), 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, mailbox.header.object), ENOENT);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
+}
+
+TEST_F(CommandGateTest, AQpUsesOnlyItsOwnersObjects) {
+  const auto mine = make_cq(kMine);
+  const auto others = make_cq(kOther);
+  auto good = qp_mailbox(kMine, mine);
+  ASSERT_EQ(run(kMine, good), 0);
+  EXPECT_EQ(good.context.pasid, kMine);
+  auto others_cq = qp_mailbox(kMine, others);
+  EXPECT_EQ(run(kMine, others_cq), ENOENT);
+  auto others_pd = qp_mailbox(kMine, mine);
+  others_pd.context.pd = pd_[kOther];
+  EXPECT_EQ(run(kMine, others_pd), ENOENT);
+  auto others_page = qp_mailbox(kMine, mine);
+  others_page.context.uar_page = static_cast<std::uint16_t>(uar_[kOther]);
+  EXPECT_EQ(run(kMine, others_page), EINVAL);
+
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_cq, mine), EBUSY);
+  EXPECT_EQ(objects_.free_uar(kMine, uar_[kMine]), EBUSY);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::query_qp, good.header.object), ENOENT);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_qp, good.header.object), ENOENT);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_qp, good.header.object), 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_cq, mine), 0);
+  EXPECT_EQ(objects_.free_uar(kMine, uar_[kMine]), 0);
+  EXPECT_EQ(objects_.free_uar(kMine, uar_[kOther]), ENOENT);
+}
+
+TEST_F(CommandGateTest, WhatTheDeviceRefusesIsNobodys) {
+  const auto cqn = make_cq(kMine);
+  auto mailbox = qp_mailbox(kMine, cqn);
+  ASSERT_EQ(run(kMine, mailbox, CommandStatus::bad_parameter), 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_qp, mailbox.header.object), ENOENT);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_cq, cqn), 0);
+}
+
+TEST_F(CommandGateTest, NothingGoesWhileItIsBeingUsed) {
+  const auto cqn = make_cq(kMine);
+  auto mailbox = qp_mailbox(kMine, cqn);
+  ASSERT_EQ(admit(kMine, mailbox), 0);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), EBUSY);
+  EXPECT_EQ(objects_.free_uar(kMine, uar_[kMine]), EBUSY);
+  gate_.settle(provider::encode(mailbox), CommandStatus::internal_error);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
+}
+
+TEST_F(CommandGateTest, Exhaustion) {
+  for (int i = 0; i < 3; ++i) make_cq(kMine);
+  auto one_more = cq_mailbox(kMine);
+  EXPECT_EQ(run(kMine, one_more), ENOMEM);
+}
+
+TEST_F(CommandGateTest, PathsAreResolved) {
+  abi::HostEntry peer;
+  peer.mac[0] = 2, peer.mac[5] = 9;
+  peer.ipv4[0] = 10;
+  CommandGate gate(objects_, {gid_}, Neighbours({peer}), {.first_completion_eqn = 1, .count = 2});
+  const auto cqn = make_cq(kMine);
+  auto qp = qp_mailbox(kMine, cqn);
+  ASSERT_EQ(run(kMine, qp), 0);
+  const auto modify = [&](const Gid& remote, std::uint16_t sgid_index, Pasid process, abi::ModifyQp& mailbox) {
+    mailbox = provider::modify_qp(qp.header.object, abi::qp_attr::kPath, {});
+    std::ranges::copy(remote, mailbox.context.path.remote_gid);
+    mailbox.context.path.sgid_index = sgid_index;
+    std::vector<std::byte> input(provider::encode(mailbox).begin(), provider::encode(mailbox).end());
+    const int error = gate.admit(process, input);
+    mailbox = provider::decode<abi::ModifyQp>(input);
+    return error;
+  };
+  abi::ModifyQp mailbox;
+  EXPECT_EQ(modify(gids_of(peer)[1], 0, kMine, mailbox), 0);
+  EXPECT_EQ(mailbox.context.path.remote_mac[5], 9);
+  EXPECT_EQ(modify(gids_of(peer)[1], 1, kMine, mailbox), EINVAL);
+  EXPECT_EQ(modify(Gid{0xfd, 2}, 0, kMine, mailbox), EHOSTUNREACH);
+  EXPECT_EQ(modify(gids_of(peer)[1], 0, kOther, mailbox), ENOENT);
+}
+
+TEST_F(CommandGateTest, PrivilegedAndMalformedCommands) {
+  using abi::CommandOpcode;
+  for (const auto opcode : {CommandOpcode::initialize, CommandOpcode::teardown, CommandOpcode::map_icm,
+                            CommandOpcode::unmap_icm, CommandOpcode::set_gid, CommandOpcode::create_eq,
+                            CommandOpcode::destroy_eq, CommandOpcode(0), CommandOpcode(0xffff)}) {
+    auto mailbox = provider::header(opcode, 1);
+    EXPECT_EQ(admit(kMine, mailbox), EPERM);
+  }
+  for (const auto opcode : {CommandOpcode::create_cq, CommandOpcode::create_mpt, CommandOpcode::create_qp,
+                            CommandOpcode::modify_qp}) {
+    auto truncated = provider::header(opcode, 1);
+    EXPECT_EQ(admit(kMine, truncated), EINVAL);
+  }
+  std::vector<std::byte> nothing, huge(abi::kMailboxBytes + 1);
+  EXPECT_EQ(gate_.admit(kMine, nothing), EINVAL);
+  EXPECT_EQ(gate_.admit(kMine, huge), EINVAL);
+}
+
+}  // namespace
+}  // namespace rnicsim::host

@@ -1,0 +1,107 @@
+// Interrupts, arming, function-level reset, and contexts that come back from ICM.
+#include "nic_bench.h"
+
+namespace rnicsim::nic::bench {
+namespace {
+
+using abi::CqeSyndrome;
+using abi::SendOpcode;
+
+class Events : public Pair {};
+
+TEST_F(Events, AnEventOnlyAfterArmingAndOnce) {
+  connect();
+  const auto write = [&] {
+    a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+    EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+  };
+  write();
+  EXPECT_FALSE(a().poll_eq(1));
+  a().arm(kSendCqn, false);
+  a().host.interrupts.clear();
+  write();
+  run(1);
+  const auto eqe = a().poll_eq(1);
+  ASSERT_TRUE(eqe);
+  EXPECT_EQ(eqe->type, abi::EventType::completion);
+  EXPECT_EQ(eqe->number, kSendCqn);
+  EXPECT_EQ(a().host.interrupts, std::vector<std::uint64_t>{2});
+  write();
+  EXPECT_FALSE(a().poll_eq(1));
+}
+
+TEST_F(Events, ALateArmFiresAtOnce) {
+  connect();
+  a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+  run(10);
+  a().arm(kSendCqn, false);
+  run(1);
+  EXPECT_TRUE(a().poll_eq(1));
+}
+
+TEST_F(Events, SolicitedOnly) {
+  connect();
+  for (int i = 0; i < 3; ++i) b().post_receive(b().buffer, 64);
+  b().arm(kReceiveCqn, true);
+  a().post_send({.opcode = SendOpcode::send, .length = 8});
+  run(10);
+  EXPECT_TRUE(b().poll(kReceiveCqn));
+  EXPECT_FALSE(b().poll_eq(1));
+  a().post_send({.opcode = SendOpcode::send, .length = 8, .flags = abi::ControlSegment::kSolicited});
+  run(10);
+  EXPECT_TRUE(b().poll_eq(1));
+}
+
+TEST_F(Events, MaskedVectorIsRememberedAndSentWhenUnmasked) {
+  connect();
+  const auto control = abi::kMsixTable + 2 * 16 + 12;
+  a().write_be(control, std::uint32_t{1});
+  a().arm(kSendCqn, false);
+  a().host.interrupts.clear();
+  a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+  run(10);
+  EXPECT_TRUE(a().poll_eq(1));
+  EXPECT_TRUE(a().host.interrupts.empty());
+  a().write_be(control, std::uint32_t{0});
+  run(1);
+  EXPECT_EQ(a().host.interrupts, std::vector<std::uint64_t>{2});
+}
+
+TEST_F(Events, EvictedContextsComeBackFromMemory) {
+  connect();
+  for (auto* node : {&a(), &b()}) {
+    node->nic.contexts.regions.evict(kKey >> 8);
+    node->nic.contexts.cqs.evict(kSendCqn);
+    node->nic.contexts.cqs.evict(kReceiveCqn);
+  }
+  run(1);
+  b().post_receive(b().buffer, 4096);
+  a().fill(9);
+  a().post_send({.opcode = SendOpcode::send, .length = 4096});
+  EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+  EXPECT_EQ(b().wait_status(kReceiveCqn), CqeSyndrome::success);
+  EXPECT_EQ(std::memcmp(a().host.at(a().buffer), b().host.at(b().buffer), 4096), 0);
+  EXPECT_EQ(b().nic.counters().contexts.fills, 2u);
+}
+
+TEST_F(Events, FunctionLevelResetForgetsEverything) {
+  connect();
+  a().post_send({.opcode = SendOpcode::write, .length = 65536, .remote = at_b()});
+  run(2);
+  a().host.config_write(abi::config::kDeviceControl, abi::config::kFunctionLevelReset, 2);
+  run(100);
+  EXPECT_FALSE(a().poll(kSendCqn));
+  a().host.config_write(abi::config::kCommand, abi::config::kCommandMemory, 2);
+  EXPECT_EQ(a().host.mmio_read(abi::reg::kStatus), std::uint32_t(abi::DeviceStatus::initializing));
+  EXPECT_EQ(a().host.mmio_read(abi::reg::kMagic), abi::kMagicValue);
+}
+
+TEST_F(Events, StandstillReportHasALineAQp) {
+  connect();
+  std::string text;
+  a().nic.describe_state(text);
+  EXPECT_NE(text.find("RTS"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rnicsim::nic::bench

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include "model/nic/icm_map.h"
+#include "model/nic/qp_context.h"
+#include "model/nic/translation.h"
+#include "model/nic/wqe.h"
+
+namespace rnicsim::nic {
+namespace {
+
+using namespace rnicsim::literals;
+
+constexpr MemoryRegion kMemory{.valid = true, .key = 0x1234, .pd = 3, .pasid = 7, .access = abi::access::kLocalWrite,
+                               .start = 0x1000, .length = 0x100, .bus_address = 0x9000};
+
+AccessResult check(std::uint64_t address, std::uint32_t length, std::uint32_t key = 0x1234, std::uint32_t pd = 3,
+                   std::uint32_t access = 0) {
+  return check_access(&kMemory, {pd, access}, {key, address, length}).result;
+}
+
+TEST(CheckAccess, KeyPdRangeAndRights) {
+  EXPECT_EQ(check(0x1000, 0x100), AccessResult::ok);
+  EXPECT_EQ(check(0x1000, 0x100, 0x1235), AccessResult::bad_key);
+  EXPECT_EQ(check(0x1000, 0x100, 0x1234, 4), AccessResult::bad_pd);
+  EXPECT_EQ(check(0xfff, 2), AccessResult::bad_range);
+  EXPECT_EQ(check(0x10ff, 2), AccessResult::bad_range);
+  EXPECT_EQ(check(0x10ff, 1), AccessResult::ok);
+  EXPECT_EQ(check(~0ull, 2), AccessResult::bad_range);
+  EXPECT_EQ(check(0x1001, 0xffffffff), AccessResult::bad_range);
+  EXPECT_EQ(check(0x1000, 1, 0x1234, 3, abi::access::kLocalWrite), AccessResult::ok);
+  EXPECT_EQ(check(0x1000, 1, 0x1234, 3, abi::access::kRemoteRead), AccessResult::denied);
+  EXPECT_EQ(check_access(nullptr, {3, 0}, {0x1234, 0x1000, 1}).result, AccessResult::bad_key);
+  const auto place = check_access(&kMemory, {3, 0}, {0x1234, 0x1010, 1});
+  EXPECT_EQ(place.address, 0x9010u);
+  EXPECT_EQ(place.pasid, 7u);
+}
+
+TEST(IcmMap, RangesDoNotOverlap) {
+  IcmMap map;
+  EXPECT_TRUE(map.map(abi::IcmTable::cqc, 10, 10, 0x1000));
+  EXPECT_FALSE(map.map(abi::IcmTable::cqc, 19, 1, 0x5000));
+  EXPECT_FALSE(map.map(abi::IcmTable::cqc, 5, 6, 0x5000));
+  EXPECT_FALSE(map.map(abi::IcmTable::cqc, 0, 0, 0x5000));
+  EXPECT_FALSE(map.map(abi::IcmTable::cqc, 0xffffffff, 2, 0x5000));
+  EXPECT_TRUE(map.map(abi::IcmTable::cqc, 20, 1, 0x5000));
+  EXPECT_EQ(map.address(abi::IcmTable::cqc, 11), 0x1040u);
+  EXPECT_FALSE(map.address(abi::IcmTable::cqc, 9));
+  EXPECT_FALSE(map.address(abi::IcmTable::mpt, 11));
+  EXPECT_FALSE(map.unmap(abi::IcmTable::cqc, 10, 9));
+  EXPECT_TRUE(map.unmap(abi::IcmTable::cqc, 10, 10));
+  EXPECT_FALSE(map.address(abi::IcmTable::cqc, 11));
+}
+
+TEST(Contexts, SurviveTheirLayout) {
+  const auto region = decode(encode(kMemory));
+  EXPECT_EQ(region.key, kMemory.key);
+  EXPECT_EQ(region.bus_address, kMemory.bus_address);
+  EXPECT_TRUE(region.valid);
+  const CompletionQueue cq{.log_entries = 5, .ignore_overrun = true, .uar_page = 9, .pasid = 8, .ring = 0x40,
+                           .doorbell_record = 0x48, .eqn = 2, .producer = 77, .armed = Arm::solicited};
+  const auto back = decode(encode(cq));
+  EXPECT_EQ(back.producer, 77u);
+  EXPECT_EQ(back.armed, Arm::solicited);
+  EXPECT_TRUE(back.ignore_overrun);
+}
+
+TEST(QpAttributes, TimersOfTheTables) {
+  EXPECT_EQ(ack_timeout(0).ps, (4096_ns).ps);
+  EXPECT_EQ(ack_timeout(14).ps, (4096_ns).ps << 14);
+  EXPECT_EQ(rnr_delay(1).ps, (10_us).ps);
+  EXPECT_EQ(rnr_delay(0).ps, (655360_us).ps);
+  EXPECT_EQ(rnr_delay(31).ps, (491520_us).ps);
+}
+
+TEST(QpAttributes, PortIsCheckedOnlyWhenNamed) {
+  abi::Qpc given;
+  EXPECT_EQ(check_values(given, abi::qp_attr::kState, {}), QpSyndrome::none);
+  EXPECT_EQ(check_values(given, abi::qp_attr::kPort, {}), QpSyndrome::port);
+}
+
+TEST(ScatterList, SlicesAcrossSegments) {
+  const std::vector<Region> regions = {{1, 100, 10}, {2, 200, 5}, {3, 300, 10}};
+  const auto part = slice(regions, 8, 10);
+  ASSERT_EQ(part.size(), 3u);
+  EXPECT_EQ(part[0].address, 108u);
+  EXPECT_EQ(part[0].length, 2u);
+  EXPECT_EQ(part[1].length, 5u);
+  EXPECT_EQ(part[2].length, 3u);
+  EXPECT_TRUE(slice(regions, 25, 0).empty());
+}
+
+}  // namespace
+}  // namespace rnicsim::nic

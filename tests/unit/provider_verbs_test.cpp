@@ -1,0 +1,557 @@
+// libibverbs.so.1 as a program sees it, over a port whose device does the least: WQEs complete at once, a SEND arrives
+// at the QP's own receive queue. No payload moves.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/abi/device.h"
+#include "model/abi/queue.h"
+#include "verbs/port/device_port.h"
+#include "verbs/provider/commands.h"
+
+namespace rnicsim {
+namespace {
+
+class FakePort : public DevicePort {
+ public:
+  void mmio_write(std::uint32_t offset, std::span<const std::byte> data) override {
+    const std::uint32_t at = (offset - abi::kUarBase) % abi::kUarPageSize;
+    if (at == abi::uar::kSendDoorbell) run(abi::load_be<std::uint32_t>(data.data()));
+    if (at >= abi::uar::kBlueFlame0) run(abi::load_be<std::uint32_t>(data.data() + 8) >> 8);
+    if (at == abi::uar::kCqArm) armed_[abi::load_be<std::uint32_t>(data.data()) >> 8] = true;
+  }
+  std::uint64_t mmio_read(std::uint32_t, std::uint32_t) override { return 0; }
+
+  std::byte* allocate(std::size_t bytes, std::size_t alignment) override {
+    void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    std::memset(memory, 0, bytes);
+    ++allocations;
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory, std::size_t) override {
+    --allocations;
+    std::free(memory);
+  }
+
+  int pin(const void*, std::size_t) override { return ++pins, 0; }
+  int unpin(const void*, std::size_t) override { return --pins, 0; }
+  int alloc_pd(std::uint32_t& number) override { return number = next_++, 0; }
+  int dealloc_pd(std::uint32_t) override { return 0; }
+  int alloc_uar(std::uint32_t& page) override { return page = 5, 0; }
+  int free_uar(std::uint32_t) override { return 0; }
+  int command(std::span<const std::byte> input, std::span<std::byte> output) override;
+
+  int open_channel(int fd, std::uint32_t& channel) override {
+    channel = next_++;
+    channels_[channel] = ::dup(fd);
+    return 0;
+  }
+  int close_channel(std::uint32_t channel) override {
+    ::close(channels_.at(channel));
+    channels_.erase(channel);
+    return 0;
+  }
+  int bind_completions(std::uint32_t cqn, std::uint32_t channel) override { return bound_[cqn] = channel, 0; }
+  int bind_events(std::uint32_t channel) override { return events_ = channel, 0; }
+  int port_info(abi::HostEntry& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
+  int gid_entry(std::uint32_t, std::uint32_t index, abi::GidEntry& entry) override {
+    if (index >= 4) return EINVAL;
+    if (index >= 2) return ENODATA;
+    entry = {.gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1},
+             .index = index,
+             .type = 1 + index,
+             .port = 1};
+    return 0;
+  }
+  std::uint32_t completion_vectors() const override { return 2; }
+
+  void charge(abi::CpuCost cost, std::uint32_t times) override { charged[std::size_t(cost)] += times; }
+  void wait_visible() override { ++waits; }
+  bool wait_readable(int fd) override {
+    pollfd readable{.fd = fd, .events = POLLIN};
+    return ::poll(&readable, 1, 1000) == 1;
+  }
+
+  void raise(abi::EventType type, std::uint32_t number) {
+    const abi::EventRecord record{std::uint32_t(type), number};
+    ASSERT_EQ(::write(channels_.at(events_), &record, sizeof record), ssize_t(sizeof record));
+  }
+  // Makes a CQE of `qpn` that has no WQE on the wire: an error, as a flush makes it.
+  void complete(std::uint32_t qpn, abi::CqeOpcode opcode, std::uint16_t counter, abi::CqeSyndrome syndrome,
+                abi::SendOpcode send = abi::SendOpcode::nop, std::uint32_t bytes = 0);
+
+  int allocations = 0;
+  int pins = 0;
+  int waits = 0;
+  bool executes = true;  // or lets posted WQEs lie
+  std::array<std::uint64_t, std::size_t(abi::CpuCost::count)> charged{};
+  std::vector<abi::Mpt> regions;
+
+ private:
+  struct FakeCq {
+    abi::Cqc context;
+    std::uint64_t produced = 0;
+  };
+  struct FakeQp {
+    abi::Qpc context;
+    std::uint16_t send_done = 0;
+    std::uint16_t receive_done = 0;
+  };
+  void run(std::uint32_t qpn);
+  std::uint32_t receive_into(FakeQp& qp);
+
+  std::uint32_t next_ = 3;
+  std::map<std::uint32_t, FakeCq> cqs_;
+  std::map<std::uint32_t, FakeQp> qps_;
+  std::map<std::uint32_t, bool> armed_;
+  std::map<std::uint32_t, std::uint32_t> bound_;
+  std::map<std::uint32_t, int> channels_;
+  std::uint32_t events_ = 0;
+};
+
+template <class T>
+T* memory(std::uint64_t address) { return reinterpret_cast<T*>(address); }
+
+void FakePort::complete(std::uint32_t qpn, abi::CqeOpcode opcode, std::uint16_t counter, abi::CqeSyndrome syndrome,
+                        abi::SendOpcode send, std::uint32_t bytes) {
+  const abi::Qpc& qpc = qps_.at(qpn).context;
+  const bool requester = opcode == abi::CqeOpcode::requester || opcode == abi::CqeOpcode::requester_error;
+  const std::uint32_t cqn = requester ? qpc.send_cqn : qpc.receive_cqn;
+  FakeCq& cq = cqs_.at(cqn);
+  const std::uint64_t mask = (1ull << cq.context.log_entries) - 1;
+  abi::Cqe& cqe = memory<abi::Cqe>(cq.context.ring)[cq.produced & mask];
+  const auto owner = std::uint8_t(cq.produced >> cq.context.log_entries & 1);
+  cqe = {.immediate = 0x01020304u,
+         .byte_count = bytes,
+         .qpn = qpn,
+         .wqe_counter = counter,
+         .send_opcode = send,
+         .syndrome = syndrome};
+  cqe.opcode_owner = std::uint8_t(std::uint8_t(opcode) << 4 | owner);
+  ++cq.produced;
+  if (std::exchange(armed_[cqn], false) && bound_.contains(cqn)) {
+    const abi::EventRecord record{std::uint32_t(abi::EventType::completion), cqn};
+    ASSERT_EQ(::write(channels_.at(bound_[cqn]), &record, sizeof record), ssize_t(sizeof record));
+  }
+}
+
+void FakePort::run(std::uint32_t qpn) {
+  if (!executes) return;
+  FakeQp& qp = qps_.at(qpn);
+  const auto producer = std::uint16_t(memory<abi::QpDoorbellRecord>(qp.context.doorbell_record)->send_producer);
+  const std::uint32_t mask = (1u << qp.context.log_send_blocks) - 1;
+  while (qp.send_done != producer) {
+    const auto& control = *memory<abi::ControlSegment>(qp.context.send_ring + (qp.send_done & mask) * 64ull);
+    ASSERT_EQ(control.wqe_index, qp.send_done);
+    const bool sends = control.opcode == abi::SendOpcode::send || control.opcode == abi::SendOpcode::send_with_imm;
+    if (sends) {
+      complete(qpn, control.opcode == abi::SendOpcode::send ? abi::CqeOpcode::receive_send
+                                                            : abi::CqeOpcode::receive_send_with_imm,
+               qp.receive_done++, abi::CqeSyndrome::success, abi::SendOpcode::nop, 8);
+    }
+    if (control.qpn_flags & abi::ControlSegment::kSignaled) {
+      complete(qpn, abi::CqeOpcode::requester, qp.send_done, abi::CqeSyndrome::success, control.opcode);
+    }
+    qp.send_done = std::uint16_t(qp.send_done + (control.segments + 3) / 4);
+  }
+}
+
+int FakePort::command(std::span<const std::byte> input, std::span<std::byte> output) {
+  const auto header = provider::decode<abi::CommandHeader>(input);
+  abi::CommandResult result;
+  result.object = header.object;
+  const auto answer = [&](const auto& mailbox) {
+    std::memcpy(output.data(), &mailbox, std::min(output.size(), sizeof mailbox));
+  };
+  switch (abi::CommandOpcode(std::uint16_t(header.opcode))) {
+    case abi::CommandOpcode::query_device: {
+      abi::DeviceCapabilities all;
+      all.features = abi::feature::kBlueFlame | abi::feature::kRc;
+      all.firmware_version = 1ull << 32 | 2u << 16 | 3u;
+      all.max_mr_size = 1ull << 40;
+      all.max_qp = all.max_cq = all.max_mr = all.max_pd = 100u;
+      all.max_qp_wr = 4096u;
+      all.max_send_sge = all.max_receive_sge = 16u;
+      all.max_cqe = 65536u;
+      all.max_inline = 512u;
+      all.ports = 1u;
+      return answer(all), 0;
+    }
+    case abi::CommandOpcode::query_port: {
+      abi::PortAttributes port;
+      port.state = IBV_PORT_ACTIVE;
+      port.max_mtu = port.active_mtu = IBV_MTU_4096;
+      port.gid_table_length = 4;
+      return answer(port), 0;
+    }
+    case abi::CommandOpcode::create_cq:
+      result.object = next_++;
+      cqs_[result.object] = {provider::decode<abi::CreateCq>(input).context};
+      break;
+    case abi::CommandOpcode::create_mpt:
+      result.object = 7u;  // always the same index: only the tag tells two regions apart
+      regions.push_back(provider::decode<abi::CreateMpt>(input).context);
+      break;
+    case abi::CommandOpcode::create_qp:
+      result.object = next_++;
+      qps_[result.object] = {provider::decode<abi::CreateQp>(input).context};
+      break;
+    case abi::CommandOpcode::modify_qp: {
+      const auto modify = provider::decode<abi::ModifyQp>(input);
+      FakeQp& qp = qps_.at(header.object);
+      if (modify.attributes & abi::qp_attr::kState) qp.context.state = modify.context.state;
+      if (modify.attributes & abi::qp_attr::kPath) qp.context.path = modify.context.path;
+      if (modify.attributes & abi::qp_attr::kPort) qp.context.port = modify.context.port;
+      if (qp.context.state == abi::QpState::reset) qp.send_done = qp.receive_done = 0;
+      break;
+    }
+    case abi::CommandOpcode::query_qp: {
+      abi::QueryQp query;
+      query.context = qps_.at(header.object).context;
+      return answer(query), 0;
+    }
+    default: break;
+  }
+  return answer(result), 0;
+}
+
+FakePort* current_port = nullptr;
+
+class VerbsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    current_port = &port_;
+    ibv_device** list = ibv_get_device_list(nullptr);
+    ASSERT_NE(list[0], nullptr);
+    context_ = ibv_open_device(list[0]);
+    ibv_free_device_list(list);
+    ASSERT_NE(context_, nullptr);
+    pd_ = ibv_alloc_pd(context_);
+    channel_ = ibv_create_comp_channel(context_);
+    cq_ = ibv_create_cq(context_, 64, this, channel_, 0);
+    ASSERT_NE(cq_, nullptr);
+  }
+  void TearDown() override {
+    EXPECT_EQ(ibv_destroy_cq(cq_), 0);
+    EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd_), 0);
+    EXPECT_EQ(ibv_close_device(context_), 0);
+    EXPECT_EQ(port_.allocations, 0);
+  }
+
+  ibv_qp_init_attr attributes(std::uint32_t send = 4, std::uint32_t receive = 4) const {
+    return {.send_cq = cq_,
+            .recv_cq = cq_,
+            .cap = {.max_send_wr = send, .max_recv_wr = receive, .max_send_sge = 1, .max_recv_sge = 1},
+            .qp_type = IBV_QPT_RC};
+  }
+  ibv_qp* make_qp() {
+    ibv_qp_init_attr init = attributes();
+    ibv_qp* qp = ibv_create_qp(pd_, &init);
+    capabilities_ = init.cap;
+    return qp;
+  }
+  static void move(ibv_qp* qp, ibv_qp_state state) {
+    ibv_qp_attr to{};
+    to.qp_state = state;
+    ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+    ASSERT_EQ(qp->state, state);
+  }
+
+  FakePort port_;
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_qp_cap capabilities_{};
+};
+
+TEST_F(VerbsTest, DeviceAndPortAreHonest) {
+  ibv_device_attr device;
+  ASSERT_EQ(ibv_query_device(context_, &device), 0);
+  EXPECT_STREQ(device.fw_ver, "1.2.3");
+  EXPECT_EQ(device.max_qp_wr, 4096);
+  EXPECT_EQ(device.max_srq, 0);
+  ibv_port_attr port;
+  ASSERT_EQ(ibv_query_port(context_, 1, &port), 0);
+  EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+  EXPECT_EQ(ibv_query_port(context_, 2, &port), EINVAL);
+}
+
+TEST_F(VerbsTest, GidTableFollowsTheConventions) {
+  ibv_gid gid;
+  EXPECT_EQ(ibv_query_gid(context_, 1, 1, &gid), 0);
+  EXPECT_EQ(gid.raw[0], 0xfe);
+  EXPECT_EQ(ibv_query_gid(context_, 1, 2, &gid), 0);
+  EXPECT_EQ(gid.raw[0], 0);
+  EXPECT_EQ(ibv_query_gid(context_, 1, 4, &gid), -1);
+  ibv_gid_entry entries[8];
+  EXPECT_EQ(ibv_query_gid_ex(context_, 1, 2, entries, 0), ENODATA);
+  EXPECT_EQ(ibv_query_gid_ex(context_, 1, 9, entries, 0), EINVAL);
+  EXPECT_EQ(ibv_query_gid_table(context_, entries, 8, 0), 2);
+  EXPECT_EQ(entries[1].gid_type, std::uint32_t(IBV_GID_TYPE_ROCE_V2));
+}
+
+TEST_F(VerbsTest, KeysChangeAndAccessIsChecked) {
+  char buffer[64];
+  ibv_mr* first = ibv_reg_mr(pd_, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE);
+  ASSERT_NE(first, nullptr);
+  const std::uint32_t stale = first->lkey;
+  EXPECT_EQ(stale >> 8, 7u);
+  EXPECT_EQ(port_.regions.back().key, stale & 0xff);
+  EXPECT_EQ(ibv_dereg_mr(first), 0);
+  EXPECT_EQ(port_.pins, 0);
+  ibv_mr* second = ibv_reg_mr(pd_, buffer, sizeof buffer, 0);
+  EXPECT_NE(second->lkey, stale);
+  second->handle ^= 0x40;
+  EXPECT_EQ(ibv_dereg_mr(second), ENOENT);
+  second->handle ^= 0x40;
+  EXPECT_EQ(ibv_dereg_mr(second), 0);
+  EXPECT_EQ(ibv_reg_mr(pd_, buffer, 1, IBV_ACCESS_REMOTE_WRITE), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(ibv_reg_mr(pd_, buffer, 1, IBV_ACCESS_ON_DEMAND), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST_F(VerbsTest, PostsByStateAndExactlyToTheCap) {
+  ibv_qp* qp = make_qp();
+  ibv_send_wr send{.opcode = IBV_WR_SEND};
+  ibv_send_wr* bad = nullptr;
+  ibv_recv_wr receive{};
+  ibv_recv_wr* bad_receive = nullptr;
+  EXPECT_EQ(ibv_post_send(qp, &send, &bad), EINVAL);
+  EXPECT_EQ(ibv_post_recv(qp, &receive, &bad_receive), EINVAL);
+  move(qp, IBV_QPS_INIT);
+  EXPECT_EQ(ibv_post_send(qp, &send, &bad), EINVAL);
+  receive.next = &receive;  // ends when the queue is full
+  EXPECT_EQ(ibv_post_recv(qp, &receive, &bad_receive), ENOMEM);
+  EXPECT_EQ(bad_receive, &receive);
+  move(qp, IBV_QPS_RTR);
+  move(qp, IBV_QPS_RTS);
+  port_.executes = false;
+  for (std::uint32_t i = 0; i < capabilities_.max_send_wr; ++i) ASSERT_EQ(ibv_post_send(qp, &send, &bad), 0);
+  EXPECT_EQ(ibv_post_send(qp, &send, &bad), ENOMEM);
+  EXPECT_EQ(bad, &send);
+  move(qp, IBV_QPS_RESET);
+  move(qp, IBV_QPS_RTS);
+  send.num_sge = 17;
+  EXPECT_EQ(ibv_post_send(qp, &send, &bad), EINVAL);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, CompletesManyLapsAndCharges) {
+  ibv_qp* qp = make_qp();
+  move(qp, IBV_QPS_RTS);
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    ibv_recv_wr receive{.wr_id = 10'000 + i};
+    ibv_recv_wr* bad_receive = nullptr;
+    ibv_send_wr send{.wr_id = i, .opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED};
+    ibv_send_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(qp, &receive, &bad_receive), 0);
+    ASSERT_EQ(ibv_post_send(qp, &send, &bad), 0);
+    ibv_wc completions[4];
+    ASSERT_EQ(ibv_poll_cq(cq_, 4, completions), 2);
+    EXPECT_EQ(completions[0].wr_id, 10'000 + i);
+    EXPECT_EQ(completions[0].opcode, IBV_WC_RECV);
+    EXPECT_EQ(completions[0].wc_flags, unsigned(IBV_WC_WITH_IMM));
+    EXPECT_EQ(completions[0].byte_len, 8u);
+    EXPECT_EQ(completions[1].wr_id, i);
+    EXPECT_EQ(completions[1].opcode, IBV_WC_SEND);
+  }
+  EXPECT_EQ(port_.waits, 0);
+  ibv_wc none;
+  EXPECT_EQ(ibv_poll_cq(cq_, 1, &none), 0);
+  EXPECT_EQ(port_.waits, 1);
+  const auto charged = [&](abi::CpuCost cost) { return port_.charged[std::size_t(cost)]; };
+  EXPECT_EQ(charged(abi::CpuCost::post_send), 1000u);
+  EXPECT_EQ(charged(abi::CpuCost::mmio_write), 1000u);
+  EXPECT_EQ(charged(abi::CpuCost::poll_cqe), 2000u);
+  EXPECT_EQ(charged(abi::CpuCost::poll_cq), 1001u);
+  EXPECT_EQ(ibv_destroy_cq(cq_), EBUSY);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, DestroyedQpTakesItsCompletionsAlong) {
+  ibv_qp* first = make_qp();
+  ibv_qp* second = make_qp();
+  move(first, IBV_QPS_RTS);
+  move(second, IBV_QPS_RTS);
+  ibv_send_wr send{.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+  ibv_send_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_send(first, &send, &bad), 0);
+  send.wr_id = 2;
+  ASSERT_EQ(ibv_post_send(second, &send, &bad), 0);
+  EXPECT_EQ(ibv_destroy_qp(first), 0);
+  ibv_wc completions[2];
+  ASSERT_EQ(ibv_poll_cq(cq_, 2, completions), 1);
+  EXPECT_EQ(completions[0].wr_id, 2u);
+  EXPECT_EQ(ibv_destroy_qp(second), 0);
+}
+
+TEST_F(VerbsTest, CompletionEventsNeedArmingAndAcknowledging) {
+  ibv_qp* qp = make_qp();
+  move(qp, IBV_QPS_RTS);
+  ASSERT_EQ(::fcntl(channel_->fd, F_SETFL, O_NONBLOCK), 0);
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  ibv_send_wr send{.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED};
+  ibv_send_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_send(qp, &send, &bad), 0);
+  EXPECT_EQ(ibv_get_cq_event(channel_, &cq, &cq_context), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  ASSERT_EQ(ibv_post_send(qp, &send, &bad), 0);
+  ASSERT_EQ(ibv_get_cq_event(channel_, &cq, &cq_context), 0);
+  EXPECT_EQ(cq, cq_);
+  EXPECT_EQ(cq_context, this);
+  ibv_ack_cq_events(cq, 1);
+  EXPECT_EQ(ibv_destroy_comp_channel(channel_), EBUSY);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, AsynchronousEventsNameTheObject) {
+  ibv_qp* qp = make_qp();
+  port_.raise(abi::EventType::qp_access_error, 0xdead);  // another context's
+  port_.raise(abi::EventType::qp_access_error, qp->qp_num);
+  ibv_async_event event;
+  ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+  EXPECT_EQ(event.element.qp, qp);
+  ibv_ack_async_event(&event);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, ErrorCompletionsFreeWhatCameBefore) {
+  ibv_qp* qp = make_qp();
+  move(qp, IBV_QPS_RTS);
+  port_.executes = false;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ibv_send_wr send{.wr_id = i, .opcode = IBV_WR_RDMA_WRITE};
+    ibv_send_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_send(qp, &send, &bad), 0);
+  }
+  port_.complete(qp->qp_num, abi::CqeOpcode::requester_error, 2, abi::CqeSyndrome::remote_access_error);
+  ibv_wc completion;
+  ASSERT_EQ(ibv_poll_cq(cq_, 1, &completion), 1);
+  EXPECT_EQ(completion.wr_id, 2u);
+  EXPECT_EQ(completion.status, IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, WorkRequestApiIsAllOrNothing) {
+  ibv_qp_init_attr_ex init{.send_cq = cq_,
+                           .recv_cq = cq_,
+                           .cap = {.max_send_wr = 4, .max_send_sge = 1, .max_inline_data = 64},
+                           .qp_type = IBV_QPT_RC,
+                           .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                           .pd = pd_,
+                           .send_ops_flags = IBV_QP_EX_WITH_TSO};
+  EXPECT_EQ(ibv_create_qp_ex(context_, &init), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  init.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
+  ibv_qp* qp = ibv_create_qp_ex(context_, &init);
+  ASSERT_NE(qp, nullptr);
+  move(qp, IBV_QPS_RTS);
+  ibv_qp_ex* extended = ibv_qp_to_qp_ex(qp);
+  char data[1024] = {};
+  const auto write = [&](std::size_t bytes) {
+    extended->wr_id = 5;
+    extended->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_rdma_write(extended, 1, 2);
+    ibv_wr_set_inline_data(extended, data, bytes);
+  };
+  ibv_wc completions[4];
+  ibv_wr_start(extended);
+  write(8);
+  write(sizeof data);
+  EXPECT_EQ(ibv_wr_complete(extended), EINVAL);
+  EXPECT_EQ(ibv_poll_cq(cq_, 4, completions), 0);
+  ibv_wr_start(extended);
+  write(8);
+  write(64);
+  EXPECT_EQ(ibv_wr_complete(extended), 0);
+  EXPECT_EQ(ibv_poll_cq(cq_, 4, completions), 2);
+  EXPECT_EQ(completions[1].wr_id, 5u);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, ExtendedCqPollsAndReads) {
+  ibv_cq_init_attr_ex init{.cqe = 8, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_QP_NUM};
+  ibv_cq_ex* cq = ibv_create_cq_ex(context_, &init);
+  ASSERT_NE(cq, nullptr);
+  ibv_qp_init_attr qp_init = attributes();
+  qp_init.send_cq = qp_init.recv_cq = ibv_cq_ex_to_cq(cq);
+  ibv_qp* qp = ibv_create_qp(pd_, &qp_init);
+  move(qp, IBV_QPS_RTS);
+  ibv_poll_cq_attr poll{};
+  EXPECT_EQ(ibv_start_poll(cq, &poll), ENOENT);
+  ibv_send_wr send{.wr_id = 3, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+  ibv_send_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_send(qp, &send, &bad), 0);
+  ASSERT_EQ(ibv_start_poll(cq, &poll), 0);
+  EXPECT_EQ(ibv_wc_read_byte_len(cq), 8u);
+  ASSERT_EQ(ibv_next_poll(cq), 0);
+  EXPECT_EQ(cq->wr_id, 3u);
+  EXPECT_EQ(ibv_wc_read_qp_num(cq), qp->qp_num);
+  EXPECT_EQ(ibv_next_poll(cq), ENOENT);
+  ibv_end_poll(cq);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+TEST_F(VerbsTest, ModifyChecksWhatTheDeviceCannotSee) {
+  ibv_qp* qp = make_qp();
+  ibv_qp_attr to{.qp_state = IBV_QPS_INIT, .port_num = 2};
+  EXPECT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PORT), EINVAL);
+  to.port_num = 1;
+  ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PORT), 0);
+  EXPECT_EQ(ibv_modify_qp(qp, &to, 1 << 30), EOPNOTSUPP);
+  to.ah_attr = {.grh = {.sgid_index = 1}, .is_global = 0, .port_num = 1};
+  EXPECT_EQ(ibv_modify_qp(qp, &to, IBV_QP_AV), EINVAL);
+  to.ah_attr.is_global = 1;
+  to.ah_attr.grh.sgid_index = 3;
+  EXPECT_EQ(ibv_modify_qp(qp, &to, IBV_QP_AV), EINVAL);
+  to.ah_attr.grh.sgid_index = 1;
+  ASSERT_EQ(ibv_modify_qp(qp, &to, IBV_QP_AV), 0);
+  ibv_qp_init_attr init;
+  ibv_qp_attr is;
+  ASSERT_EQ(ibv_query_qp(qp, &is, 0, &init), 0);
+  EXPECT_EQ(is.ah_attr.grh.sgid_index, 1);
+  EXPECT_EQ(is.cap.max_send_wr, capabilities_.max_send_wr);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(VerbsTest, RefusesWithTheRightErrno) {
+  ibv_qp_init_attr init = attributes(4097);
+  EXPECT_EQ(ibv_create_qp(pd_, &init), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  init = attributes();
+  init.qp_type = IBV_QPT_UD;
+  EXPECT_EQ(ibv_create_qp(pd_, &init), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  init.qp_type = ibv_qp_type(77);
+  EXPECT_EQ(ibv_create_qp(pd_, &init), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(ibv_create_cq(context_, 0, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(ibv_create_cq(context_, 1, nullptr, nullptr, 2), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(ibv_alloc_mw(pd_, IBV_MW_TYPE_1), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(ibv_resize_cq(cq_, 100), EOPNOTSUPP);
+}
+
+}  // namespace
+
+DevicePort* process_port() { return current_port; }
+
+}  // namespace rnicsim

@@ -1,0 +1,252 @@
+// Requester, responder and completer over a direct channel, without time.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "model/roce/completer.h"
+#include "model/roce/requester.h"
+#include "model/roce/responder.h"
+
+namespace rnicsim::roce {
+namespace {
+
+constexpr std::uint32_t kRights = remote_access::kWrite | remote_access::kRead;
+
+// The payload itself is not modelled: what is checked is that each byte of each message is placed once, in order.
+class Connection {
+ public:
+  explicit Connection(std::uint32_t mtu, Psn first = Psn(0xfffffd)) {
+    window.start({.remote = {1}, .mtu = mtu, .max_rd_atomic = 2, .retry_count = 7, .rnr_retry = 7}, first);
+    responder.start({.mtu = mtu, .access = kRights, .max_dest_rd_atomic = 2, .min_rnr_timer = 3}, first);
+    mtu_ = mtu;
+  }
+
+  struct Wire {
+    Headers headers;
+    std::uint32_t payload;
+  };
+  SendWindow window;
+  Requester requester{window};
+  Completer completer{window};
+  Responder responder;
+  std::function<bool()> lose = [] { return false; };
+  std::uint64_t receive_bytes = 1 << 20;
+  bool receive_posted = true;
+  bool granted = true;
+  std::vector<Completion> completions;
+  std::vector<std::uint64_t> received;    // bytes of the messages that completed at the responder
+  std::vector<std::uint8_t> naks;
+
+  void post(SendOperation operation, std::uint32_t length, std::optional<std::uint32_t> immediate = {}) {
+    window.post({.id = next_id_++, .operation = operation, .length = length, .remote_address = 0x1000, .rkey = {5},
+                 .immediate = immediate, .signaled = true});
+  }
+  // Until nothing moves; a stall is a timeout.
+  void run() {
+    for (int idle = 0; idle < 50 && !window.messages.empty();) {
+      bool moved = false;
+      while (auto packet = requester.next_packet()) {
+        moved = true;
+        if (!lose()) serve({packet->headers, packet->payload});
+      }
+      while (!answers_.empty()) {
+        const auto answer = answers_.front();
+        answers_.pop_front();
+        moved = true;
+        if (!lose()) take(answer);
+      }
+      if (window.rnr_waiting) requester.rnr_timeout();
+      if (moved) continue;
+      ++idle;
+      requester.ack_timeout();
+      collect();
+    }
+  }
+  Verdict judge(const Wire& wire) {
+    Offer offer{.receive_bytes = receive_bytes};
+    for (;;) {
+      const auto verdict = responder.receive(wire.headers, wire.payload, offer);
+      if (verdict.kind == Verdict::Kind::wants_receive) {
+        offer.receive = receive_posted ? Offer::Receive::available : Offer::Receive::none;
+      } else if (verdict.kind == Verdict::Kind::wants_access) {
+        offer.access_granted = granted;
+      } else {
+        return verdict;
+      }
+    }
+  }
+  void serve(const Wire& wire) {
+    const auto verdict = judge(wire);
+    if (verdict.kind == Verdict::Kind::place) {
+      EXPECT_EQ(verdict.offset, placed_);
+      placed_ += wire.payload;
+      if (verdict.completes) received.push_back(std::exchange(placed_, 0));
+      if (verdict.acknowledge) answer(Opcode::acknowledge, verdict.psn, Aeth::kNoCredits, verdict.msn, 0);
+    }
+    if (verdict.kind == Verdict::Kind::acknowledge) answer(Opcode::acknowledge, verdict.psn, Aeth::kNoCredits, verdict.msn, 0);
+    if (verdict.kind == Verdict::Kind::reject) {
+      naks.push_back(verdict.syndrome);
+      answer(Opcode::acknowledge, verdict.psn, verdict.syndrome, verdict.msn, 0);
+    }
+    if (verdict.kind != Verdict::Kind::read) return;
+    const auto packets = packets_for(verdict.range.length, mtu_);
+    for (std::uint32_t i = 0; i < packets; ++i)
+      answer(rc_opcode(Operation::read_response, position_of(i, packets), false), verdict.psn + i, Aeth::kNoCredits,
+             verdict.msn, std::min(mtu_, verdict.range.length - i * mtu_));
+  }
+  void answer(Opcode opcode, Psn psn, std::uint8_t syndrome, std::uint32_t msn, std::uint32_t payload) {
+    Headers headers;
+    headers.bth.opcode = opcode;
+    headers.bth.psn = psn;
+    if (info(opcode).has(header::kAeth)) headers.aeth = Aeth{syndrome, msn};
+    answers_.push_back({headers, payload});
+  }
+  void take(const Wire& wire) {
+    const auto outcome = completer.receive(wire.headers, wire.payload);
+    if (outcome.placement) {
+      read_bytes += wire.payload;
+      completer.placed(outcome.placement->message, Status::success);
+    }
+    collect();
+  }
+  void collect() {
+    while (auto completion = completer.take_completion()) completions.push_back(*completion);
+  }
+  std::uint64_t read_bytes = 0;
+
+ private:
+  std::uint32_t mtu_;
+  std::uint64_t next_id_ = 0;
+  std::uint32_t placed_ = 0;
+  std::deque<Wire> answers_;
+};
+
+TEST(Transport, EveryOperationSizeAndMtu) {
+  for (std::uint8_t code = 1; code <= 5; ++code) {
+    const auto mtu = mtu_bytes(code);
+    for (const std::uint32_t length : {0u, 1u, mtu - 1, mtu, mtu + 1, 65536u}) {
+      Connection c(mtu);
+      c.post(SendOperation::send, length);
+      c.post(SendOperation::send, length, 7);
+      c.post(SendOperation::write, length);
+      c.post(SendOperation::write, length, 7);
+      c.post(SendOperation::read, length);
+      c.run();
+      ASSERT_EQ(c.completions.size(), 5u);
+      for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(c.completions[i].status, Status::success);
+        EXPECT_EQ(c.completions[i].request.id, i);
+      }
+      EXPECT_EQ(c.received, std::vector<std::uint64_t>(4, length));
+      EXPECT_EQ(c.read_bytes, length);
+      EXPECT_EQ(c.responder.msn(), 5u);
+    }
+  }
+}
+
+TEST(Transport, LossNeitherLosesNorRepeats) {
+  for (int seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    Connection c(256);
+    c.lose = [&] { return random() % 20 == 0; };
+    std::uint64_t read = 0;
+    std::vector<std::uint64_t> expected;
+    for (int i = 0; i < 100; ++i) {
+      const auto operation = static_cast<SendOperation>(1 + random() % 3);
+      const std::uint32_t length = random() % 2000;
+      c.post(operation, length);
+      operation == SendOperation::read ? void(read += length) : expected.push_back(length);
+    }
+    c.run();
+    ASSERT_EQ(c.completions.size(), 100u) << "seed " << seed;
+    for (const auto& completion : c.completions) EXPECT_EQ(completion.status, Status::success);
+    EXPECT_EQ(c.received, expected);
+    EXPECT_EQ(c.read_bytes, read);
+  }
+}
+
+TEST(Transport, ReadsInFlightAreBounded) {
+  Connection c(1024);
+  for (int i = 0; i < 3; ++i) c.post(SendOperation::read, 10);
+  EXPECT_TRUE(c.requester.next_packet());
+  EXPECT_TRUE(c.requester.next_packet());
+  EXPECT_FALSE(c.requester.next_packet());
+}
+
+TEST(Transport, FenceWaitsForReads) {
+  Connection c(1024);
+  c.post(SendOperation::read, 10);
+  c.window.post({.id = 1, .operation = SendOperation::send, .length = 1, .fence = true});
+  EXPECT_TRUE(c.requester.next_packet());
+  EXPECT_FALSE(c.requester.can_send());
+}
+
+TEST(Responder, OneNakAGap) {
+  Connection c(256);
+  c.post(SendOperation::write, 256 * 4);
+  std::vector<RequestPacket> packets;
+  while (auto packet = c.requester.next_packet()) packets.push_back(*packet);
+  ASSERT_EQ(packets.size(), 4u);
+  for (const int i : {0, 2, 3}) c.serve({packets[i].headers, packets[i].payload});
+  EXPECT_EQ(c.naks, std::vector<std::uint8_t>{Aeth::kSequenceError});
+}
+
+TEST(Responder, RefusesWhatTheSpecificationRefuses) {
+  const auto verdict = [](Opcode opcode, std::uint32_t payload, std::uint32_t length, auto&& change) {
+    Connection c(256);
+    change(c);
+    Headers headers;
+    headers.bth.opcode = opcode;
+    headers.bth.psn = c.responder.expected_psn();
+    if (info(opcode).has(header::kReth)) headers.reth = Reth{0x1000, {5}, length};
+    return c.judge({headers, payload});
+  };
+  const auto nothing = [](Connection&) {};
+  EXPECT_EQ(verdict(Opcode::send_middle, 256, 0, nothing).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::send_first, 255, 0, nothing).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::write_only, 8, 9, nothing).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::write_first, 256, 256, nothing).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::compare_swap, 0, 0, nothing).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::write_only, 8, 8, [](auto& c) { c.granted = false; }).syndrome, Aeth::kRemoteAccessError);
+  EXPECT_EQ(verdict(Opcode::send_only, 8, 8, [](auto& c) { c.receive_posted = false; }).syndrome, Aeth::kRnrNak | 3);
+  const auto small = verdict(Opcode::send_only, 8, 8, [](auto& c) { c.receive_bytes = 7; });
+  EXPECT_EQ(small.syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(small.receive_status, Status::local_length_error);
+  EXPECT_EQ(verdict(Opcode::write_only, 0, 0, [](auto& c) { c.granted = false; }).kind, Verdict::Kind::place);
+}
+
+TEST(Completer, BadResponses) {
+  Connection c(256);
+  c.post(SendOperation::read, 100);
+  (void)c.requester.next_packet();
+  Headers headers;
+  headers.bth.opcode = Opcode::read_response_only;
+  headers.bth.psn = Psn(0xfffffd);
+  headers.aeth = Aeth{};
+  EXPECT_EQ(c.completer.receive(headers, 99).kind, ResponseOutcome::Kind::failed);
+  EXPECT_EQ(c.completer.take_completion()->status, Status::bad_response_error);
+}
+
+TEST(Completer, GhostsAreDropped) {
+  Connection c(256);
+  Headers headers;
+  headers.bth.psn = Psn(77);
+  headers.aeth = Aeth{};
+  EXPECT_EQ(c.completer.receive(headers, 0).kind, ResponseOutcome::Kind::dropped);
+}
+
+TEST(Requester, GivesUpAfterItsRetries) {
+  Connection c(256);
+  c.post(SendOperation::write, 1);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(c.requester.next_packet());
+    c.requester.ack_timeout();
+  }
+  EXPECT_EQ(c.completer.take_completion()->status, Status::transport_retry_exceeded);
+}
+
+}  // namespace
+}  // namespace rnicsim::roce
