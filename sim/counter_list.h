@@ -18,7 +18,9 @@ struct CounterEntry {
 class CounterList : public CounterVisitor {
  public:
   template <class Counters>
-  explicit CounterList(const Counters& counters) { counters.describe(*this); }
+  explicit CounterList(const Counters& counters) {
+    counters.describe(*this);
+  }
 
   const std::vector<CounterEntry>& entries() const { return entries_; }
 

@@ -45,8 +45,8 @@ std::string counters() {
 std::string hosts(const Topology& topology) {
   std::string text;
   for (const auto& host : topology.hosts)
-    text += fmt::format("host {:<8}  {}/{}  {}/{}  {}\n", host.name, ipv4_text(host), host.ipv4_prefix,
-                        ipv6_text(host), host.ipv6_prefix, mac_text(host));
+    text += fmt::format("host {:<8}  {}/{}  {}/{}  {}\n", host.name, ipv4_text(host), host.ipv4_prefix, ipv6_text(host),
+                        host.ipv6_prefix, mac_text(host));
   for (const auto& [from, to] : topology.cables)
     text += fmt::format("cable {} - {}\n", topology.hosts[from].name, topology.hosts[to].name);
   return text;
@@ -61,7 +61,8 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   if (all || topic == DescribeTopic::nic)
     text += fmt::format("NIC profiles: {}\nParameters, with the values of {}:\n\n{}\n",
                         fmt::join(data_names(DataKind::nic), ", "), options.nic, parameters(config, "nic."));
-  if (all || topic == DescribeTopic::host) text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
+  if (all || topic == DescribeTopic::host)
+    text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
   if (all || topic == DescribeTopic::topology)
     text += fmt::format("Topologies: {}\n{}:\n\n{}\nIts parameters:\n\n{}\n",
                         fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config.topology),

@@ -1,9 +1,9 @@
 // The command line of rnicsim.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -56,12 +56,15 @@ void add_simulation(CLI::App& command, CommandLine& line) {
   command.add_option("--pcap", line.pcap, "write what the cables carry to this file, as pcapng")->type_name("FILE");
   command.add_option("--seed", line.options.seed, "of everything random")->capture_default_str();
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
-  add_choice(command, "--time", line.options.time, modes, "the programs' clock: sim (default) or real, as fast as it goes");
+  add_choice(command, "--time", line.options.time, modes,
+             "the programs' clock: sim (default) or real, as fast as it goes");
 }
 
 CLI::App& add_run(CLI::App& app, CommandLine& line) {
   CLI::App& run = *app.add_subcommand("run", "run programs on the simulated hosts");
-  run.footer("rnicsim run [OPTIONS] -- PROG ARGS runs PROG ARGS on the first host, and PROG ARGS <its address> on the second.");
+  run.footer(
+      "rnicsim run [OPTIONS] -- PROG ARGS runs PROG ARGS on the first host, and PROG ARGS <its address> on the "
+      "second.");
   add_configuration(run, line.options);
   add_simulation(run, line);
   run.add_option("--json", line.json, "write the results to this file")->type_name("FILE");

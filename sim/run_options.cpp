@@ -24,11 +24,16 @@ std::uint32_t find_host(const std::string& name, const Topology& topology) {
 
 const char* explain(int wordexp_error) {
   switch (wordexp_error) {
-    case WRDE_BADCHAR: return "it has a character that means something to a shell only; quote it, or use sh -c '...'";
-    case WRDE_BADVAL: return "a variable in it is not set";
-    case WRDE_CMDSUB: return "it has a command substitution; use sh -c '...'";
-    case WRDE_SYNTAX: return "a quote or bracket is not closed";
-    default: return "it cannot be split into words";
+    case WRDE_BADCHAR:
+      return "it has a character that means something to a shell only; quote it, or use sh -c '...'";
+    case WRDE_BADVAL:
+      return "a variable in it is not set";
+    case WRDE_CMDSUB:
+      return "it has a command substitution; use sh -c '...'";
+    case WRDE_SYNTAX:
+      return "a quote or bracket is not closed";
+    default:
+      return "it cannot be split into words";
   }
 }
 
@@ -65,8 +70,8 @@ std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology&
 
 std::vector<std::string> split_command(const std::string& text) {
   wordexp_t expanded{};
-  const int error = text.find('\0') != text.npos ? WRDE_BADCHAR
-                                                 : wordexp(text.c_str(), &expanded, WRDE_NOCMD | WRDE_UNDEF);
+  const int error =
+      text.find('\0') != text.npos ? WRDE_BADCHAR : wordexp(text.c_str(), &expanded, WRDE_NOCMD | WRDE_UNDEF);
   std::vector<std::string> words;
   if (error == 0) words.assign(expanded.we_wordv, expanded.we_wordv + expanded.we_wordc);
   if (error == 0 || error == WRDE_NOSPACE) wordfree(&expanded);
@@ -81,7 +86,8 @@ void resolve_commands(const RunArguments& arguments, const Topology& topology, R
                                            : "programs after -- and --on do not go together");
   for (const auto& [hosts, text] : arguments.on) {
     const auto argv = split_command(text);
-    for (const auto host : expand_hosts(hosts, topology)) options.commands.push_back(make_command(host, argv, topology));
+    for (const auto host : expand_hosts(hosts, topology))
+      options.commands.push_back(make_command(host, argv, topology));
   }
   if (!arguments.program.empty()) {
     if (topology.hosts.size() < 2) throw ConfigError("run -- PROG needs a topology of two hosts or more");

@@ -26,15 +26,15 @@ struct HostCommand {
 struct RunOptions {
   std::string nic = "cx5-100g";
   std::string topology = "back-to-back";
-  std::vector<std::string> sets;                   // "key=value"
+  std::vector<std::string> sets;  // "key=value"
   std::optional<std::filesystem::path> pcap;
   std::optional<std::filesystem::path> json;
   std::uint64_t seed = 1;
   TimeMode time = TimeMode::simulated;
-  std::vector<HostCommand> commands;               // in the order in which they start
+  std::vector<HostCommand> commands;  // in the order in which they start
   std::set<std::uint32_t> gdb_hosts;
   std::set<std::uint32_t> valgrind_hosts;
-  Duration start_gap{10'000'000'000};              // simulated, between one start and the next: servers listen first
+  Duration start_gap{10'000'000'000};  // simulated, between one start and the next: servers listen first
 };
 
 // As it stands on the command line.

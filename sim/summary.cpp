@@ -77,7 +77,8 @@ void write_results(const std::filesystem::path& path, const System& system, cons
         {{"host", program.host}, {"argv", program.argv}, {"exit_status", program.exit_status}});
   const auto lists = counters_of(system);
   for (std::size_t i = 0; i < lists.size(); ++i)
-    for (const auto& entry : lists[i].entries()) results["counters"][system.host(i).entry().name][entry.path] = entry.value;
+    for (const auto& entry : lists[i].entries())
+      results["counters"][system.host(i).entry().name][entry.path] = entry.value;
   results["parameters"] = parameters_json(system);
 
   std::ofstream out(path);

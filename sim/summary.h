@@ -14,11 +14,11 @@ namespace rnicsim::sim {
 struct ProgramResult {
   std::string host;
   std::vector<std::string> argv;
-  int exit_status;                    // 128 + signal for one that was killed
+  int exit_status;  // 128 + signal for one that was killed
 };
 
 struct RunOutcome {
-  Duration end;                       // simulated time when the last program had ended
+  Duration end;  // simulated time when the last program had ended
   std::vector<ProgramResult> programs;
   std::vector<std::string> warnings;  // "not reproducible: ..."
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
-#include <deque>
 
 #include "model/base/event_queue.h"
+#include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stream.h"
@@ -37,7 +37,7 @@ class Link : public sc_core::sc_module {
 
   const LinkParams params_;
   std::array<Output<Frame>, kEnds> out_;
-  std::array<std::deque<Frame>, kEnds> travelling_;  // towards that end
+  std::array<Fifo<Frame>, kEnds> travelling_;  // towards that end
   EventQueue<std::size_t> queue_{"queue"};
 };
 

@@ -94,7 +94,10 @@ int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   mailbox.header.object = *qpn;
   mailbox.context.pasid = process;
   replace(input, mailbox);
-  objects_.add_qp(*qpn, {.owner = process, .pd = context.pd, .uar = context.uar_page, .send_cqn = context.send_cqn,
+  objects_.add_qp(*qpn, {.owner = process,
+                         .pd = context.pd,
+                         .uar = context.uar_page,
+                         .send_cqn = context.send_cqn,
                          .receive_cqn = context.receive_cqn});
   return 0;
 }
@@ -122,10 +125,14 @@ int CommandGate::resolve(abi::AddressVector& path) const {
 std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std::byte> input) {
   const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
   switch (opcode_of(input)) {
-    case CommandOpcode::create_cq: return Context{abi::IcmTable::cqc, object};
-    case CommandOpcode::create_mpt: return Context{abi::IcmTable::mpt, object};
-    case CommandOpcode::create_qp: return Context{abi::IcmTable::qpc, object};
-    default: return std::nullopt;
+    case CommandOpcode::create_cq:
+      return Context{abi::IcmTable::cqc, object};
+    case CommandOpcode::create_mpt:
+      return Context{abi::IcmTable::mpt, object};
+    case CommandOpcode::create_qp:
+      return Context{abi::IcmTable::qpc, object};
+    default:
+      return std::nullopt;
   }
 }
 

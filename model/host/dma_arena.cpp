@@ -12,8 +12,7 @@ namespace {
 class Mapping {
  public:
   explicit Mapping(std::size_t bytes) : bytes_(bytes) {
-    void* memory =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "no room for DMA memory");
     memory_ = static_cast<std::byte*>(memory);
   }

@@ -21,22 +21,32 @@ constexpr std::uint32_t kPort = 1;
 std::size_t output_bytes_of(std::span<const std::byte> input) {
   using abi::CommandOpcode;
   switch (CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode))) {
-    case CommandOpcode::query_device: return sizeof(abi::DeviceCapabilities);
-    case CommandOpcode::query_port: return sizeof(abi::PortAttributes);
-    case CommandOpcode::query_cq: return sizeof(abi::QueryCq);
-    case CommandOpcode::query_mpt: return sizeof(abi::QueryMpt);
-    case CommandOpcode::query_qp: return sizeof(abi::QueryQp);
-    default: return sizeof(abi::CommandResult);
+    case CommandOpcode::query_device:
+      return sizeof(abi::DeviceCapabilities);
+    case CommandOpcode::query_port:
+      return sizeof(abi::PortAttributes);
+    case CommandOpcode::query_cq:
+      return sizeof(abi::QueryCq);
+    case CommandOpcode::query_mpt:
+      return sizeof(abi::QueryMpt);
+    case CommandOpcode::query_qp:
+      return sizeof(abi::QueryQp);
+    default:
+      return sizeof(abi::CommandResult);
   }
 }
 
 // Indices of a table: what the device said it can hold.
 std::uint32_t table_size(const abi::DeviceCapabilities& device, abi::IcmTable table) {
   switch (table) {
-    case abi::IcmTable::qpc: return device.max_qp;
-    case abi::IcmTable::cqc: return device.max_cq;
-    case abi::IcmTable::eqc: return device.max_eq;
-    case abi::IcmTable::mpt: return device.max_mr;
+    case abi::IcmTable::qpc:
+      return device.max_qp;
+    case abi::IcmTable::cqc:
+      return device.max_cq;
+    case abi::IcmTable::eqc:
+      return device.max_eq;
+    case abi::IcmTable::mpt:
+      return device.max_mr;
   }
   return 0;
 }

@@ -63,7 +63,8 @@ struct HostParams {
     visit.param("poll_interval", poll_interval, "the longest simulated wait behind an empty poll", {1e3, 1e12});
     visit.param("completion_vectors", completion_vectors, "event queues, each with its MSI-X vector, for completions",
                 {1, 62});
-    visit.param("event_queue_entries", event_queue_entries, "entries of an event queue; made a power of two", {16, 1 << 20});
+    visit.param("event_queue_entries", event_queue_entries, "entries of an event queue; made a power of two",
+                {16, 1 << 20});
     visit.param("icm_chunk", icm_chunk, "memory lent to the device at a time for its contexts", {4096, 1 << 22});
     visit.param("kernel_memory", kernel_memory, "the most that the kernel can lend to the device", {1 << 22, 0x1p36});
   }

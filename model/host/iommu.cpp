@@ -22,9 +22,12 @@ auto interval(std::uint64_t address, std::uint64_t bytes) {
 
 const char* to_string(IommuFault::Reason reason) {
   switch (reason) {
-    case IommuFault::Reason::no_process: return "no process has this PASID";
-    case IommuFault::Reason::not_pinned: return "the range was never registered";
-    case IommuFault::Reason::not_mapped: return "the process has unmapped the range";
+    case IommuFault::Reason::no_process:
+      return "no process has this PASID";
+    case IommuFault::Reason::not_pinned:
+      return "the range was never registered";
+    case IommuFault::Reason::not_mapped:
+      return "the process has unmapped the range";
   }
   return "";
 }

@@ -12,8 +12,8 @@ class PciFunction {
  public:
   explicit PciFunction(RootComplex& root_complex) : root_complex_(root_complex) {}
 
-  void identify();                               // vendor, device, BAR size, register page's magic and version
-  void enable(std::uint32_t vectors);            // memory space, bus mastering, `vectors` MSI-X vectors
+  void identify();                     // vendor, device, BAR size, register page's magic and version
+  void enable(std::uint32_t vectors);  // memory space, bus mastering, `vectors` MSI-X vectors
 
  private:
   void size_bar();

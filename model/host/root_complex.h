@@ -64,9 +64,9 @@ class RootComplex : public sc_core::sc_module {
   void config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value);
 
   // --- What the device did, at the time it did it.
-  Output<std::uint32_t> interrupt;               // vector; bound by the kernel
-  trace::Point<DmaWrite> dma_written;            // after the bytes are in memory
-  trace::Point<Interrupt> interrupted;           // after the kernel handled it
+  Output<std::uint32_t> interrupt;      // vector; bound by the kernel
+  trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
+  trace::Point<Interrupt> interrupted;  // after the kernel handled it
 
   Iommu& iommu() { return iommu_; }
   const RootComplexCounters& counters() const { return counters_; }

@@ -102,7 +102,7 @@ void Dma::sample_burst() {
   while (count < reads_.size() && adjoins(reads_[count - 1], reads_[count], bytes)) bytes += reads_[count++].data.size();
   if (count == 1) return sample(reads_.front());
   Payload whole(bytes);
-  const auto& first = reads_.front();
+  auto& first = reads_.front();
   // A burst that fails is tried access by access when each is due, so that only the bad part fails.
   if (!transfer(tlm::TLM_READ_COMMAND, first.pasid, first.address, whole.writable())) return sample(reads_.front());
   std::uint32_t offset = 0;

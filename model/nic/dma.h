@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
 #include "model/base/event_queue.h"
+#include "model/base/fifo.h"
 #include "model/base/params.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
@@ -69,8 +69,8 @@ class Dma : public sc_core::sc_module {
 
  private:
   struct Access {
-    Pasid pasid;
-    std::uint64_t address;
+    Pasid pasid = 0;
+    std::uint64_t address = 0;
     Payload data;
     ReadDone read_done;
     WriteDone write_done;
@@ -92,9 +92,9 @@ class Dma : public sc_core::sc_module {
 
   const DmaParams params_;
   EventQueue<Due> queue_{"queue"};
-  std::deque<Access> reads_;
-  std::deque<Access> writes_;
-  std::deque<Access> lone_writes_;
+  Fifo<Access> reads_;
+  Fifo<Access> writes_;
+  Fifo<Access> lone_writes_;
   std::vector<Access> burst_;             // arrived, waiting to land with the next
   std::uint64_t burst_bytes_ = 0;
   std::vector<std::byte> scratch_;

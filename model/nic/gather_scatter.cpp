@@ -16,12 +16,31 @@ struct GatherScatter::Job {
   AccessResult result = AccessResult::ok;
 };
 
+// The usual request names one region, which is resident: no job is made for it.
+std::optional<Translated> GatherScatter::only_place(const std::vector<Region>& regions, const AccessRequest& access) {
+  if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
+  return translation_.translate_now(access, regions[0]);
+}
+
 void GatherScatter::gather(Gather request) {
+  if (const auto place = only_place(request.regions, {request.pd, request.access})) {
+    if (place->result != AccessResult::ok) return gathered({request.tag, place->result, {}});
+    return dma_.read(place->pasid, place->address, request.regions[0].length,
+                     [this, tag = request.tag](AccessResult result, Payload bytes) {
+                       gathered({tag, result, std::move(bytes)});
+                     });
+  }
   translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = true, .access = {request.pd, request.access},
                                       .regions = std::move(request.regions), .payload = {}}));
 }
 
 void GatherScatter::scatter(Scatter request) {
+  if (const auto place = only_place(request.regions, {request.pd, request.access})) {
+    if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
+    return dma_.write(place->pasid, place->address, std::move(request.payload),
+                      [this, tag = request.tag](AccessResult result) { scattered({tag, result, {}}); },
+                      {.more = request.more});
+  }
   translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = false, .access = {request.pd, request.access},
                                       .regions = std::move(request.regions), .payload = std::move(request.payload),
                                       .more = request.more}));
@@ -51,12 +70,6 @@ void GatherScatter::translate(const JobPtr& job) {
 
 void GatherScatter::read(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
-  // One region, the usual case, keeps the buffer that the DMA read into.
-  if (job->regions.size() == 1) {
-    dma_.read(job->places[0].pasid, job->places[0].address, job->regions[0].length,
-              [this, tag = job->tag](AccessResult result, Payload bytes) { gathered({tag, result, std::move(bytes)}); });
-    return;
-  }
   std::uint32_t total = 0;
   for (const auto& region : job->regions) total += region.length;
   job->payload = Payload(total);

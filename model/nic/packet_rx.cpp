@@ -44,7 +44,7 @@ void PacketRx::reset() {
 void PacketRx::deliver_due() {
   char due;
   while (queue_.pop_due(due)) {
-    const auto frame = std::move(pipeline_.front());
+    auto frame = std::move(pipeline_.front());
     pipeline_.pop_front();
     PacketIn in;
     if (!parse(frame, in)) continue;

@@ -2,9 +2,8 @@
 // or not right is dropped and counted by cause.
 #pragma once
 
-#include <deque>
-
 #include "model/base/event_queue.h"
+#include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -62,7 +61,7 @@ class PacketRx : public sc_core::sc_module {
 
   const PacketRxParams params_;
   const GidTable& gids_;
-  std::deque<Frame> pipeline_;
+  Fifo<Frame> pipeline_;
   EventQueue<char> queue_{"queue"};
   PacketRxCounters counters_;
 };

@@ -1,9 +1,8 @@
 // The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC) after a fixed latency.
 #pragma once
 
-#include <deque>
-
 #include "model/base/event_queue.h"
+#include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -63,7 +62,7 @@ class PacketTx : public sc_core::sc_module {
   const PacketTxParams params_;
   const GidTable& gids_;
   // One latency for all: first in, first out.
-  std::deque<PacketOut> pipeline_;
+  Fifo<PacketOut> pipeline_;
   EventQueue<char> queue_{"queue"};
   PacketTxCounters counters_;
 };

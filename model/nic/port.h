@@ -2,9 +2,8 @@
 // has left.
 #pragma once
 
-#include <deque>
-
 #include "model/base/event_queue.h"
+#include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -61,7 +60,7 @@ class Port : public sc_core::sc_module {
   void leave_due();
 
   const PortParams params_;
-  std::deque<Frame> leaving_;
+  Fifo<Frame> leaving_;
   EventQueue<char> queue_{"queue"};
   Duration free_;
   PortCounters counters_;

@@ -13,9 +13,19 @@ Translated check_access(const MemoryRegion* memory, const AccessRequest& request
   return {AccessResult::ok, memory->pasid, memory->bus_address + offset};
 }
 
+std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
+  if (region.length == 0) return Translated{};
+  const auto* memory = contexts_.regions.find(region.key >> 8);
+  if (memory == nullptr) return std::nullopt;
+  ++counters_.lookups;
+  const auto translated = check_access(memory, request, region);
+  if (translated.result != AccessResult::ok) ++counters_.refused;
+  return translated;
+}
+
 void Translation::translate(const AccessRequest& request, const Region& region,
                             std::function<void(const Translated&)> done) {
-  if (region.length == 0) return done({});
+  if (const auto translated = translate_now(request, region)) return done(*translated);
   ++counters_.lookups;
   const auto index = region.key >> 8;
   const auto finish = [this, request, region](const MemoryRegion* memory) {
@@ -23,7 +33,6 @@ void Translation::translate(const AccessRequest& request, const Region& region,
     if (translated.result != AccessResult::ok) ++counters_.refused;
     return translated;
   };
-  if (const auto* memory = contexts_.regions.find(index)) return done(finish(memory));
   contexts_.regions.lookup(index, [finish, done = std::move(done)](MemoryRegion* memory) { done(finish(memory)); });
 }
 

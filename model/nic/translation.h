@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "model/base/stats.h"
 #include "model/nic/context_cache.h"
@@ -37,6 +38,9 @@ class Translation {
 
   // Calls back at once when the region is resident; a range of no bytes is always good.
   void translate(const AccessRequest& request, const Region& region, std::function<void(const Translated&)> done);
+
+  // The answer when it can be had at once; nullopt: translate() must be asked.
+  std::optional<Translated> translate_now(const AccessRequest& request, const Region& region);
 
   const TranslationCounters& counters() const { return counters_; }
 

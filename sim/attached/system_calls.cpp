@@ -15,6 +15,7 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
+// Of a host: two hosts' programs have different pids, as they would have by chance.
 constexpr std::uint32_t kFirstPid = 1000;
 
 bool answer(ThreadSlot& slot, int error) {
@@ -43,7 +44,8 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
       keeper_(keeper),
       network_(network),
       server_(server),
-      next_pid_(hosts_.size(), kFirstPid) {
+      next_pid_(hosts_.size()) {
+  for (std::uint32_t host = 0; host < hosts_.size(); ++host) next_pid_[host] = kFirstPid * (host + 1);
   keeper_.set_handler(*this);
   network_.on_arrival = [this] { keeper_.descriptors_may_be_ready(); };
   for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
@@ -147,6 +149,7 @@ bool SystemCalls::time_call(Thread& thread, ThreadSlot& slot) {
       return false;
     }
     case Call::spin:
+      thread.has_spun = true;
       if (process.memory_writes != thread.seen_memory_writes) return true;
       keeper_.wait(thread, ThreadState::spinning, std::nullopt);
       return false;

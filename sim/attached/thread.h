@@ -43,6 +43,7 @@ struct Thread {
   bool call_pending = false;          // with `due`: execute the slot's call, then resume
   std::optional<Duration> at;         // when it is due, or its wait ends
   Duration idle_since;                // last time it did something else than read clocks
+  bool has_spun = false;              // it watches memory: worth an early look
   std::uint64_t seen_memory_writes = 0;
   std::uint64_t seen_ring_writes = 0;
   std::uint64_t address = 0;

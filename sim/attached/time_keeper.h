@@ -22,7 +22,7 @@ struct TimeKeeperParams {
   bool simulated = true;
   Duration poll_interval{1'000'000};    // the longest wait behind an empty poll
   Duration clock_slack{1'000'000};      // a thread that only reads clocks may be this far ahead of the world
-  Duration most_clock_slack{64'000'000};  // ... growing with the time it has done nothing else
+  Duration most_clock_slack{1'000'000'000};  // ... growing with the time it has done nothing else
   Duration act_slack{100'000'000};      // the same for a thread that posts
   Duration detect{80'000};              // memory written until a spinning or polling CPU sees it
   Duration wakeup{3'000'000};           // an event until a blocked thread runs again

@@ -24,7 +24,7 @@ std::string to_toml(Config& config) {
   const ParamList params(config);
   std::vector<Setting> settings;
   for (const auto& entry : params.entries()) {
-    const auto type = entry.is_number()                ? Setting::Type::number
+    const auto type = entry.is_number()                 ? Setting::Type::number
                       : entry.kind() == "true or false" ? Setting::Type::boolean
                                                         : Setting::Type::text;
     settings.push_back({entry.path, type, entry.value_text(), ""});

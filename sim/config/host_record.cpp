@@ -72,8 +72,8 @@ abi::HostEntry to_host(const Record& record, std::size_t index) {
     } else if (key == "mac") {
       parse_mac(setting, host.mac);
     } else if (key != "name") {
-      throw ConfigError(fmt::format("{}: a host has name, ipv4, ipv6 and mac, and no {}", setting.where,
-                                    key.substr(0, 40)));
+      throw ConfigError(
+          fmt::format("{}: a host has name, ipv4, ipv6 and mac, and no {}", setting.where, key.substr(0, 40)));
     }
   }
   return host;
@@ -91,7 +91,8 @@ Record to_record(const abi::HostEntry& host) {
 void check_distinct(const std::vector<abi::HostEntry>& hosts, const std::vector<Record>& records) {
   std::set<std::string> taken;
   for (std::size_t i = 0; i < hosts.size(); ++i)
-    for (const auto& identity : {std::string(hosts[i].name), ipv4_text(hosts[i]), ipv6_text(hosts[i]), mac_text(hosts[i])})
+    for (const auto& identity :
+         {std::string(hosts[i].name), ipv4_text(hosts[i]), ipv6_text(hosts[i]), mac_text(hosts[i])})
       if (!taken.insert(identity).second)
         throw ConfigError(fmt::format("{}: '{}' belongs to another host already", records[i].where, identity));
 }

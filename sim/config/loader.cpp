@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 120;
   std::string result(text.substr(0, kLongest));
-  std::ranges::replace_if(result, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  std::ranges::replace_if(
+      result, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text.size() > kLongest ? result + "..." : result;
 }
 
@@ -63,11 +64,12 @@ void Loader::apply(const Setting& setting) {
                     (setting.type == Setting::Type::boolean && kind == "true or false") ||
                     (setting.type == Setting::Type::text && !entry->is_number() && kind != "true or false");
   if (!fits) {
-    const bool lacks_unit = setting.type == Setting::Type::number && (kind == "time" || kind == "bytes" || kind == "rate");
-    throw ConfigError(fmt::format("{}: {}; now it is \"{}\"", prefix,
-                                  lacks_unit ? fmt::format("{} has no unit", setting.text)
-                                             : fmt::format("not a value of the kind: {}", kind),
-                                  entry->value_text()));
+    const bool lacks_unit =
+        setting.type == Setting::Type::number && (kind == "time" || kind == "bytes" || kind == "rate");
+    throw ConfigError(fmt::format(
+        "{}: {}; now it is \"{}\"", prefix,
+        lacks_unit ? fmt::format("{} has no unit", setting.text) : fmt::format("not a value of the kind: {}", kind),
+        entry->value_text()));
   }
   if (const auto wrong = entry->assign(setting.text)) throw ConfigError(fmt::format("{}: {}", prefix, shown(*wrong)));
 }
@@ -105,7 +107,8 @@ std::uint32_t Loader::cable_end(const Record& record, const char* end) const {
   const auto field = record.fields.find(end);
   if (field == record.fields.end()) throw ConfigError(fmt::format("{}: a cable needs '{}'", record.where, end));
   const auto host = topology_.find(field->second.text);
-  if (!host) throw ConfigError(fmt::format("{}: no host is called '{}'", field->second.where, shown(field->second.text)));
+  if (!host)
+    throw ConfigError(fmt::format("{}: no host is called '{}'", field->second.where, shown(field->second.text)));
   return *host;
 }
 

@@ -26,9 +26,7 @@ std::optional<Number> parse_number(std::string_view text) {
 // TOML's integers, in which the resolved configuration is written, end at 2^63.
 constexpr double kMostWritable = 0x1p63 - 1024;
 
-bool within(double value, Range range) {
-  return value >= range.least && value <= std::min(range.most, kMostWritable);
-}
+bool within(double value, Range range) { return value >= range.least && value <= std::min(range.most, kMostWritable); }
 
 double base_units(Duration value) { return static_cast<double>(value.ps); }
 double base_units(ByteCount value) { return static_cast<double>(value.bytes); }
@@ -39,8 +37,10 @@ constexpr double kUnlimited = 1e300;
 template <class Quantity>
 Quantity from_base_units(double value) {
   using Field = decltype([] {
-    if constexpr (std::is_same_v<Quantity, Duration>) return std::int64_t{};
-    else return std::uint64_t{};
+    if constexpr (std::is_same_v<Quantity, Duration>)
+      return std::int64_t{};
+    else
+      return std::uint64_t{};
   }());
   return Quantity{static_cast<Field>(std::min(value, 9e18))};
 }
@@ -58,9 +58,8 @@ std::optional<std::string> assign_quantity(Quantity& value, std::optional<Quanti
                                            Range range, const char* what, const char* example) {
   if (!parsed) return fmt::format("'{}' is not {} with its unit, such as \"{}\"", text, what, example);
   if (!within(base_units(*parsed), range))
-    return fmt::format("'{}' is out of range: {}", text, range_text(range, [](double bound) {
-                         return to_string(from_base_units<Quantity>(bound));
-                       }));
+    return fmt::format("'{}' is out of range: {}", text,
+                       range_text(range, [](double bound) { return to_string(from_base_units<Quantity>(bound)); }));
   value = *parsed;
   return std::nullopt;
 }
@@ -74,9 +73,8 @@ std::optional<std::string> assign_number(Number& value, std::string_view text, R
   if (!parsed && std::floor(*parse_number<double>(text)) != *parse_number<double>(text))
     return fmt::format("'{}' is not a whole number", text);
   if (!parsed || !within(static_cast<double>(*parsed), range))
-    return fmt::format("'{}' is out of range: {}", text, range_text(range, [](double bound) {
-                         return fmt::format("{}", bound);
-                       }));
+    return fmt::format("'{}' is out of range: {}", text,
+                       range_text(range, [](double bound) { return fmt::format("{}", bound); }));
   value = *parsed;
   return std::nullopt;
 }
@@ -119,23 +117,20 @@ std::string ParamEntry::value_text() const {
 
 std::optional<std::string> ParamEntry::assign(std::string_view text) const {
   return std::visit(
-      Overloaded{[&](Duration* v) { return assign_quantity(*v, parse_duration(text), text, range, "a time", "400 ns"); },
-                 [&](ByteCount* v) {
-                   return assign_quantity(*v, parse_byte_count(text), text, range, "a size", "4 KiB");
-                 },
-                 [&](BitRate* v) {
-                   return assign_quantity(*v, parse_bit_rate(text), text, range, "a rate", "100 Gb/s");
-                 },
-                 [&](bool* v) -> std::optional<std::string> {
-                   if (text != "true" && text != "false") return fmt::format("'{}' is neither true nor false", text);
-                   *v = text == "true";
-                   return std::nullopt;
-                 },
-                 [&](std::string* v) -> std::optional<std::string> {
-                   *v = text;
-                   return std::nullopt;
-                 },
-                 [&](auto* v) { return assign_number(*v, text, range); }},
+      Overloaded{
+          [&](Duration* v) { return assign_quantity(*v, parse_duration(text), text, range, "a time", "400 ns"); },
+          [&](ByteCount* v) { return assign_quantity(*v, parse_byte_count(text), text, range, "a size", "4 KiB"); },
+          [&](BitRate* v) { return assign_quantity(*v, parse_bit_rate(text), text, range, "a rate", "100 Gb/s"); },
+          [&](bool* v) -> std::optional<std::string> {
+            if (text != "true" && text != "false") return fmt::format("'{}' is neither true nor false", text);
+            *v = text == "true";
+            return std::nullopt;
+          },
+          [&](std::string* v) -> std::optional<std::string> {
+            *v = text;
+            return std::nullopt;
+          },
+          [&](auto* v) { return assign_number(*v, text, range); }},
       value);
 }
 

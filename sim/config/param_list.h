@@ -13,8 +13,8 @@
 namespace rnicsim::sim {
 
 struct ParamEntry {
-  using Value = std::variant<Duration*, ByteCount*, BitRate*, std::uint32_t*, std::uint64_t*, double*, bool*,
-                             std::string*>;
+  using Value =
+      std::variant<Duration*, ByteCount*, BitRate*, std::uint32_t*, std::uint64_t*, double*, bool*, std::string*>;
   std::string path;  // "nic.pcie.read_latency"
   std::string meaning;
   Value value;
@@ -32,7 +32,9 @@ class ParamList : public ParamVisitor {
  public:
   // `params` outlives the list, which refers to its members.
   template <class Params>
-  explicit ParamList(Params& params) { params.describe(*this); }
+  explicit ParamList(Params& params) {
+    params.describe(*this);
+  }
 
   const std::vector<ParamEntry>& entries() const { return entries_; }
   const ParamEntry* find(std::string_view path) const;

@@ -65,7 +65,8 @@ class Flattener {
   Setting setting(const std::string& path, const toml::node& node) const {
     using Type = Setting::Type;
     if (const auto* text = node.as_string()) return {path, Type::text, text->get(), where(node)};
-    if (const auto* number = node.as_integer()) return {path, Type::number, fmt::format("{}", number->get()), where(node)};
+    if (const auto* number = node.as_integer())
+      return {path, Type::number, fmt::format("{}", number->get()), where(node)};
     if (const auto* number = node.as_floating_point())
       return {path, Type::number, fmt::format("{}", number->get()), where(node)};
     if (const auto* flag = node.as_boolean()) return {path, Type::boolean, flag->get() ? "true" : "false", where(node)};

@@ -14,8 +14,8 @@ struct Setting {
   enum class Type { text, number, boolean, other };
   std::string path;
   Type type;
-  std::string text;    // as it would be given to --set
-  std::string where;   // "file:line"
+  std::string text;   // as it would be given to --set
+  std::string where;  // "file:line"
 };
 
 // A table of [[hosts]] or [[cables]].
@@ -25,7 +25,7 @@ struct Record {
 };
 
 struct TomlFile {
-  std::string base;                // the value of `base =`, or empty
+  std::string base;  // the value of `base =`, or empty
   std::vector<Setting> settings;
   std::vector<Record> hosts;
   std::vector<Record> cables;

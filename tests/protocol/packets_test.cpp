@@ -43,7 +43,8 @@ struct Packet {
   bool operator==(const Packet&) const = default;
 };
 void PrintTo(const Packet& packet, std::ostream* out) {
-  *out << "h" << packet.from << " opcode " << int(packet.opcode) << " psn " << packet.psn << " bytes " << packet.payload;
+  *out << "h" << packet.from << " opcode " << int(packet.opcode) << " psn " << packet.psn << " bytes "
+       << packet.payload;
 }
 
 std::uint8_t byte_at(const WireFrame& frame, std::size_t at) { return std::uint8_t(frame.bytes[at]); }
@@ -56,8 +57,8 @@ Packet parse(const WireFrame& frame) {
 std::uint32_t icrc_of(const WireFrame& frame) {
   auto bytes = frame.bytes;
   bytes.erase(bytes.begin(), bytes.begin() + kIp);
-  for (const std::size_t variant : {std::size_t{1}, std::size_t{8}, std::size_t{10}, std::size_t{11},
-                                    kUdp - kIp + 6, kUdp - kIp + 7, kBth - kIp + 4})
+  for (const std::size_t variant : {std::size_t{1}, std::size_t{8}, std::size_t{10}, std::size_t{11}, kUdp - kIp + 6,
+                                    kUdp - kIp + 7, kBth - kIp + 4})
     bytes[variant] = std::byte(0xff);
   bytes.insert(bytes.begin(), 8, std::byte(0xff));
   boost::crc_32_type crc;

@@ -16,8 +16,8 @@ class Statuses : public TwoHosts {
     ibv_wc_status requester;
     ibv_qp_state requester_state;
     ibv_qp_state responder_state;
-    std::vector<ibv_wc_status> received;     // CQEs at the responder
-    std::vector<ibv_event_type> events;      // asynchronous, at the responder
+    std::vector<ibv_wc_status> received;  // CQEs at the responder
+    std::vector<ibv_event_type> events;   // asynchronous, at the responder
     Duration took;
   };
 

@@ -49,8 +49,11 @@ Endpoint::~Endpoint() {
 }
 
 EndpointAddress Endpoint::address() const {
-  EndpointAddress mine{.qpn = qp->qp_num, .psn = options.psn, .gid = {},
-                       .buffer = reinterpret_cast<std::uint64_t>(buffer.data()), .rkey = mr->rkey};
+  EndpointAddress mine{.qpn = qp->qp_num,
+                       .psn = options.psn,
+                       .gid = {},
+                       .buffer = reinterpret_cast<std::uint64_t>(buffer.data()),
+                       .rkey = mr->rkey};
   must(ibv_query_gid(context, 1, options.gid_index, &mine.gid), "ibv_query_gid");
   return mine;
 }

@@ -52,7 +52,8 @@ class Endpoint {
   ibv_qp_state state();
 
   // Work requests on the buffer: [offset, offset + length) of it, and of the remote one.
-  ibv_send_wr request(ibv_wr_opcode opcode, std::uint32_t offset, std::uint32_t length, std::uint32_t remote_offset = 0);
+  ibv_send_wr request(ibv_wr_opcode opcode, std::uint32_t offset, std::uint32_t length,
+                      std::uint32_t remote_offset = 0);
   int post(ibv_send_wr request);
   int receive(std::uint32_t offset, std::uint32_t length, std::uint64_t wr_id = 0);
   // Polls until there is one.

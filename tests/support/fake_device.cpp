@@ -94,10 +94,14 @@ void FakeDevice::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time&
 
 std::uint64_t FakeDevice::read_register(std::uint32_t offset) const {
   switch (offset) {
-    case abi::reg::kMagic: return abi::kMagicValue;
-    case abi::reg::kAbiVersion: return abi_version;
-    case abi::reg::kStatus: return ready_;
-    default: return 0;
+    case abi::reg::kMagic:
+      return abi::kMagicValue;
+    case abi::reg::kAbiVersion:
+      return abi_version;
+    case abi::reg::kStatus:
+      return ready_;
+    default:
+      return 0;
   }
 }
 
@@ -144,7 +148,8 @@ void FakeDevice::execute(std::uint32_t slot) {
 
 void FakeDevice::interrupt(std::uint32_t vector) {
   const std::byte* entry = msix_table_.data() + 16 * vector;
-  const std::uint64_t address = abi::load_be<std::uint32_t>(entry) | std::uint64_t{abi::load_be<std::uint32_t>(entry + 4)} << 32;
+  const std::uint64_t address =
+      abi::load_be<std::uint32_t>(entry) | std::uint64_t{abi::load_be<std::uint32_t>(entry + 4)} << 32;
   std::uint32_t data = abi::load_be<std::uint32_t>(entry + 8);
   transfer(tlm::TLM_WRITE_COMMAND, kKernelPasid, address, bytes_of(data));
 }

@@ -23,9 +23,8 @@ void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Dur
   const std::array bodies{std::move(on_h0), std::move(on_h1)};
   for (std::size_t i = 0; i < 2; ++i) {
     auto& host = system_->host(i);
-    processes_.push_back(std::make_unique<host::SoftwareProcess>(i == 0 ? "process0" : "process1",
-                                                                 system_->config().host, host.kernel(),
-                                                                 host.root_complex(), bodies[i]));
+    processes_.push_back(std::make_unique<host::SoftwareProcess>(
+        i == 0 ? "process0" : "process1", system_->config().host, host.kernel(), host.root_complex(), bodies[i]));
   }
   system_->start();
   const auto running = [&] { return !processes_[0]->finished() || !processes_[1]->finished(); };

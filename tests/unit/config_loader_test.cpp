@@ -78,8 +78,9 @@ class ConfigLoader : public testing::Test {
 };
 
 TEST_F(ConfigLoader, EveryKindOfValue) {
-  load("rate = \"40 Gb/s\"\nunits = 4\nshare = 0.25\ninline_scatter = true\nlabel = \"x\"\n"
-       "[pcie]\nread_latency = \"1.5 us\"\nmax_payload = \"1 KiB\"\n");
+  load(
+      "rate = \"40 Gb/s\"\nunits = 4\nshare = 0.25\ninline_scatter = true\nlabel = \"x\"\n"
+      "[pcie]\nread_latency = \"1.5 us\"\nmax_payload = \"1 KiB\"\n");
   EXPECT_EQ(params_.rate, 40_Gbps);
   EXPECT_EQ(params_.units, 4u);
   EXPECT_EQ(params_.share, 0.25);
@@ -163,8 +164,9 @@ TEST_F(ConfigLoader, GarbageSurvives) {
 }
 
 TEST_F(ConfigLoader, Topology) {
-  load("[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\nipv4 = \"192.168.7.9/24\"\nmac = \"02:00:00:00:00:99\"\n"
-       "[[cables]]\nfrom = \"b\"\nto = \"a\"\n");
+  load(
+      "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\nipv4 = \"192.168.7.9/24\"\nmac = \"02:00:00:00:00:99\"\n"
+      "[[cables]]\nfrom = \"b\"\nto = \"a\"\n");
   ASSERT_EQ(topology_.hosts.size(), 2u);
   EXPECT_EQ(ipv4_text(topology_.hosts[0]), "10.0.0.1");
   EXPECT_EQ(ipv6_text(topology_.hosts[0]), "fd00::1");

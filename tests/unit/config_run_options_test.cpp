@@ -78,7 +78,8 @@ TEST(RunOptions, Mistakes) {
     return error_of([&] { resolve_commands(arguments, hosts(count), options); });
   };
   EXPECT_THAT(resolve({}), HasSubstr("no program"));
-  EXPECT_THAT(resolve({.on = {{"h0", "sleep"}}, .program = {"sleep"}, .gdb = {}, .valgrind = {}}), HasSubstr("together"));
+  EXPECT_THAT(resolve({.on = {{"h0", "sleep"}}, .program = {"sleep"}, .gdb = {}, .valgrind = {}}),
+              HasSubstr("together"));
   EXPECT_THAT(resolve({.on = {}, .program = {"sleep"}, .gdb = {}, .valgrind = {}}, 1), HasSubstr("two hosts"));
   EXPECT_THAT(resolve({.on = {}, .program = {"no-such-program"}, .gdb = {}, .valgrind = {}}),
               HasSubstr("h0: no-such-program: no such program"));
@@ -123,8 +124,9 @@ TEST_F(ProgramCheck, StaticProgram) {
 }
 
 TEST_F(ProgramCheck, GoProgram) {
-  const auto path = compile("go", "", "__attribute__((section(\".go.buildinfo\"))) char mark[] = \"x\";\n"
-                                      "int main() { return 0; }");
+  const auto path = compile("go", "",
+                            "__attribute__((section(\".go.buildinfo\"))) char mark[] = \"x\";\n"
+                            "int main() { return 0; }");
   EXPECT_THAT(program_problem(path), HasSubstr("Go program"));
 }
 

@@ -14,7 +14,9 @@ namespace {
 class FakeMemory : public AddressSpace {
  public:
   bool read(std::uint64_t address, std::span<std::byte> bytes) override { return touches(address, bytes.size()); }
-  bool write(std::uint64_t address, std::span<const std::byte> bytes) override { return touches(address, bytes.size()); }
+  bool write(std::uint64_t address, std::span<const std::byte> bytes) override {
+    return touches(address, bytes.size());
+  }
 
   std::uint64_t mapped_end = ~0ull;
 

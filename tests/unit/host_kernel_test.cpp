@@ -17,9 +17,9 @@ namespace rnicsim::host {
 namespace {
 
 using abi::CommandOpcode;
+using rnicsim::testing::FakeDevice;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using rnicsim::testing::FakeDevice;
 
 abi::HostEntry identity() {
   abi::HostEntry host{.name = "h0"};
@@ -51,8 +51,8 @@ class KernelAgentTest : public ::testing::Test {
   void run(std::vector<std::function<void()>> bodies) {
     std::vector<std::unique_ptr<SoftwareProcess>> processes;
     for (auto& body : bodies)
-      processes.push_back(std::make_unique<SoftwareProcess>(
-          sc_core::sc_gen_unique_name("process"), machine_.params, machine_.kernel, machine_.root_complex, body));
+      processes.push_back(std::make_unique<SoftwareProcess>(sc_core::sc_gen_unique_name("process"), machine_.params,
+                                                            machine_.kernel, machine_.root_complex, body));
     sc_core::sc_start(1, sc_core::SC_SEC);
     for (const auto& process : processes) EXPECT_TRUE(process->finished());
   }
@@ -129,19 +129,19 @@ TEST_F(KernelAgentTest, SaysWhichCommandFailed) {
 TEST_F(KernelAgentTest, MmioOnlyToOnesOwnPages) {
   std::uint32_t mine = 0;
   run({[&] {
-         ASSERT_EQ(port().alloc_uar(mine), 0);
-         const std::array<std::byte, 8> data{};
-         const std::uint32_t base = abi::kUarBase + mine * abi::kUarPageSize;
-         port().mmio_write(base, data);
-         for (const std::uint32_t offset : {0u, abi::kMsixTable, abi::kUarBase, base + abi::kUarPageSize,
-                                            base + abi::kUarPageSize - 4, abi::kBarSize, ~0u})
-           port().mmio_write(offset, data);
-         port().mmio_write(base, std::span(data).first(3));
-         EXPECT_EQ(port().mmio_read(abi::reg::kMagic, 4), ~0ull);
-         EXPECT_EQ(port().mmio_read(abi::reg::kClock, 8), 0u);
-         EXPECT_EQ(port().free_uar(mine), 0);
-         port().mmio_write(base, data);
-       }});
+    ASSERT_EQ(port().alloc_uar(mine), 0);
+    const std::array<std::byte, 8> data{};
+    const std::uint32_t base = abi::kUarBase + mine * abi::kUarPageSize;
+    port().mmio_write(base, data);
+    for (const std::uint32_t offset : {0u, abi::kMsixTable, abi::kUarBase, base + abi::kUarPageSize,
+                                       base + abi::kUarPageSize - 4, abi::kBarSize, ~0u})
+      port().mmio_write(offset, data);
+    port().mmio_write(base, std::span(data).first(3));
+    EXPECT_EQ(port().mmio_read(abi::reg::kMagic, 4), ~0ull);
+    EXPECT_EQ(port().mmio_read(abi::reg::kClock, 8), 0u);
+    EXPECT_EQ(port().free_uar(mine), 0);
+    port().mmio_write(base, data);
+  }});
   // Arming the five event queues are stores too, to the kernel's page.
   ASSERT_EQ(machine_.device.uar_stores.size(), 6u);
   EXPECT_EQ(machine_.device.uar_stores.back().offset, abi::kUarBase + mine * abi::kUarPageSize);
@@ -237,7 +237,8 @@ TEST_F(KernelAgentTest, DeathCleansUpInOrder) {
   const auto opcodes = machine_.device.opcodes();
   std::vector<CommandOpcode> destroyed;
   for (const auto opcode : opcodes)
-    if (opcode == CommandOpcode::destroy_qp || opcode == CommandOpcode::destroy_cq || opcode == CommandOpcode::destroy_mpt)
+    if (opcode == CommandOpcode::destroy_qp || opcode == CommandOpcode::destroy_cq ||
+        opcode == CommandOpcode::destroy_mpt)
       destroyed.push_back(opcode);
   EXPECT_THAT(destroyed, ElementsAre(CommandOpcode::destroy_qp, CommandOpcode::destroy_cq, CommandOpcode::destroy_mpt,
                                      CommandOpcode::destroy_cq));

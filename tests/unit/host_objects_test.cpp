@@ -212,8 +212,8 @@ TEST_F(CommandGateTest, PrivilegedAndMalformedCommands) {
     auto mailbox = provider::header(opcode, 1);
     EXPECT_EQ(admit(kMine, mailbox), EPERM);
   }
-  for (const auto opcode : {CommandOpcode::create_cq, CommandOpcode::create_mpt, CommandOpcode::create_qp,
-                            CommandOpcode::modify_qp}) {
+  for (const auto opcode :
+       {CommandOpcode::create_cq, CommandOpcode::create_mpt, CommandOpcode::create_qp, CommandOpcode::modify_qp}) {
     auto truncated = provider::header(opcode, 1);
     EXPECT_EQ(admit(kMine, truncated), EINVAL);
   }

@@ -1,9 +1,9 @@
 // Completion statuses and events of bad requests, bad WQEs, bad doorbells and bad commands.
-#include "nic_bench.h"
+#include "nic_pair.h"
 
 #include <random>
 
-namespace rnicsim::nic::bench {
+namespace rnicsim::nic::test {
 namespace {
 
 using abi::CommandStatus;
@@ -215,7 +215,7 @@ TEST_F(Errors, RandomFramesDoNoHarm) {
   std::mt19937 random(13);
   b().post_receive(b().buffer, 65536);
   std::vector<Frame> seen;
-  drop = [&](const Frame& frame) { seen.push_back(frame); return false; };
+  drop() = [&](const Frame& frame) { seen.push_back(frame); return false; };
   a().post_send({.opcode = SendOpcode::send, .length = 3000});
   a().post_send({.opcode = SendOpcode::read, .length = 3000, .remote = at_b()});
   run(50);
@@ -287,4 +287,4 @@ TEST_F(Errors, CorruptCommands) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::bench
+}  // namespace rnicsim::nic::test

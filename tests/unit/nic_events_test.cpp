@@ -1,7 +1,7 @@
 // Interrupts, arming, function-level reset, and contexts that come back from ICM.
-#include "nic_bench.h"
+#include "nic_pair.h"
 
-namespace rnicsim::nic::bench {
+namespace rnicsim::nic::test {
 namespace {
 
 using abi::CqeSyndrome;
@@ -104,4 +104,4 @@ TEST_F(Events, StandstillReportHasALineAQp) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::bench
+}  // namespace rnicsim::nic::test

@@ -1,7 +1,7 @@
 // Doorbell to CQE over two NICs: every operation, MTU and awkward size.
-#include "nic_bench.h"
+#include "nic_pair.h"
 
-namespace rnicsim::nic::bench {
+namespace rnicsim::nic::test {
 namespace {
 
 using abi::CqeSyndrome;
@@ -99,7 +99,7 @@ TEST_F(Transfer, UnsignaledAndNopMakeNoEntry) {
 TEST_F(Transfer, LossIsRepaired) {
   connect(1);
   int frames = 0;
-  drop = [&](const Frame&) { return ++frames % 13 == 0; };
+  drop() = [&](const Frame&) { return ++frames % 13 == 0; };
   for (int i = 0; i < 20; ++i) {
     a().fill(i);
     b().fill(i + 1);
@@ -167,4 +167,4 @@ TEST_F(Latency, Read) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::bench
+}  // namespace rnicsim::nic::test

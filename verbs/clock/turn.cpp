@@ -21,7 +21,7 @@ thread_local ThreadSlot* slot_of_thread = nullptr;
 thread_local std::uint64_t activity_of_thread = 0;
 
 // Short: the simulator answers most calls within a few microseconds, and another program may need the processor.
-constexpr int kSpins = 2000;
+constexpr int kSpins = 100;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   constexpr timespec kNap{1, 0};  // then look whether the simulator still lives

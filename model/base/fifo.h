@@ -1,0 +1,46 @@
+// A first-in first-out queue in one ring of memory that grows as needed: unlike a deque it does not go to the heap as
+// large items pass through.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace rnicsim {
+
+template <class Item>
+class Fifo {
+ public:
+  bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
+  Item& front() { return ring_[head_]; }
+  Item& operator[](std::size_t index) { return ring_[(head_ + index) & (ring_.size() - 1)]; }
+  void push_back(Item&& item) {
+    if (count_ == ring_.size()) grow();
+    (*this)[count_++] = std::move(item);
+  }
+  // The item's memory is used again: move from front() first what must go.
+  void pop_front() {
+    head_ = (head_ + 1) & (ring_.size() - 1);
+    --count_;
+  }
+  void clear() {
+    ring_.clear();
+    head_ = count_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 8;
+  void grow() {
+    std::vector<Item> larger(ring_.empty() ? kLeast : 2 * ring_.size());
+    for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move((*this)[i]);
+    ring_ = std::move(larger);
+    head_ = 0;
+  }
+
+  std::vector<Item> ring_;  // its size is a power of two
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace rnicsim
