@@ -43,14 +43,18 @@ void TimeKeeper::step_real() {
     step_event_.notify(sc_core::SC_ZERO_TIME);
     return;
   }
-  const bool pending = sc_core::sc_pending_activity_at_future_time();
-  const Duration next =
-      pending ? Duration{std::int64_t(sc_core::sc_time_to_pending_activity().value())} : Duration{INT64_MAX};
-  if (next <= kNear || await_input(next)) {
-    if (pending) step_event_.notify(to_sc_time(next));
-    return;
-  }
-  if (!on_standstill || on_standstill()) step_event_.notify(sc_core::SC_ZERO_TIME);
+  const Duration next = time_to_next();
+  if (next <= kNear || await_input(next)) return step_event_.notify(to_sc_time(next));
+  step_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+// Of the simulation, and of the threads that wait for it.
+Duration TimeKeeper::time_to_next() const {
+  Duration next{INT64_MAX / 2};
+  if (sc_core::sc_pending_activity_at_future_time())
+    next = {std::int64_t(sc_core::sc_time_to_pending_activity().value())};
+  if (!timed_.empty()) next = std::min(next, *(*timed_.begin())->at - now());
+  return next;
 }
 
 // What the programs put into their slots; true if there was anything.

@@ -94,6 +94,7 @@ class TimeKeeper : public sc_core::sc_module {
   void step_real();
   bool serve_slots();
   bool await_input(Duration next);
+  Duration time_to_next() const;
   void run(Thread& thread);
   void grant(Thread& thread);
   bool await_return(Thread& thread);

@@ -16,6 +16,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/process.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(socket);
@@ -32,6 +33,7 @@ RNICSIM_NEXT(dup);
 RNICSIM_NEXT(dup2);
 RNICSIM_NEXT(dup3);
 RNICSIM_NEXT(recv);
+static const rnicsim::clock::Next<int(int, int, long)> next_fcntl{"fcntl64"};
 
 namespace rnicsim::clock {
 namespace {
@@ -290,6 +292,27 @@ RNICSIM_EXPORT int close(int fd) {
   if (session() != nullptr && fd == session()->socket) return fail(EBADF);
   if (Stream* stream = find(fd)) *stream = {};
   return next_close(fd);
+}
+// Its third argument, whatever it is, fits a word.
+static int control(int fd, int command, long argument) {
+  if (command == F_SETOWN && simulated()) argument = real_pid_of(pid_t(argument));
+  const int result = next_fcntl(fd, command, argument);
+  if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) copy_stream(fd, result);
+  return result;
+}
+RNICSIM_EXPORT int fcntl(int fd, int command, ...) {
+  va_list list;
+  va_start(list, command);
+  const long argument = va_arg(list, long);
+  va_end(list);
+  return control(fd, command, argument);
+}
+RNICSIM_EXPORT int fcntl64(int fd, int command, ...) {
+  va_list list;
+  va_start(list, command);
+  const long argument = va_arg(list, long);
+  va_end(list);
+  return control(fd, command, argument);
 }
 RNICSIM_EXPORT int dup(int fd) noexcept {
   const int copy = next_dup(fd);

@@ -1,6 +1,8 @@
 // Processes: virtual pids, fork, exec, spawn, wait and exit. Each new process and each new image attaches by itself; the
 // one that made it tells the simulator whom to expect, so that the order never depends on the real scheduler.
 
+#include "verbs/clock/process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -53,20 +55,6 @@ void remember(pid_t virtual_pid, pid_t real_pid) {
 void forget(pid_t virtual_pid) {
   const auto found = std::ranges::find(children, virtual_pid, &Child::virtual_pid);
   if (found != children.end()) *found = {};
-}
-
-pid_t real_pid_of(pid_t pid) {
-  const bool is_group = pid < 0;
-  const pid_t wanted = is_group ? -pid : pid;
-  pid_t real = wanted;
-  if (wanted == pid_t(session()->header().virtual_pid)) {
-    real = pid_t(::syscall(SYS_getpid));
-  } else if (wanted == pid_t(session()->header().virtual_parent_pid)) {
-    real = pid_t(::syscall(SYS_getppid));
-  } else if (const auto found = std::ranges::find(children, wanted, &Child::virtual_pid); found != children.end()) {
-    real = found->real_pid;
-  }
-  return is_group ? -real : real;
 }
 
 // Tells the simulator of a child and waits until it has attached. Returns the pid that the program may see.
@@ -163,6 +151,21 @@ void at_exit(int status, void*) { announce_exit(status); }
 __attribute__((constructor)) void register_exit() { ::on_exit(at_exit, nullptr); }
 
 }  // namespace
+
+pid_t real_pid_of(pid_t pid) {
+  const bool is_group = pid < 0;
+  const pid_t wanted = is_group ? -pid : pid;
+  pid_t real = wanted;
+  if (wanted == pid_t(session()->header().virtual_pid)) {
+    real = pid_t(::syscall(SYS_getpid));
+  } else if (wanted == pid_t(session()->header().virtual_parent_pid)) {
+    real = pid_t(::syscall(SYS_getppid));
+  } else if (const auto found = std::ranges::find(children, wanted, &Child::virtual_pid); found != children.end()) {
+    real = found->real_pid;
+  }
+  return is_group ? -real : real;
+}
+
 }  // namespace rnicsim::clock
 
 using namespace rnicsim;

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The same run gives the same output and the same capture, to the bit, whatever else the machine does.
+
+usage: reproducible_test.py path/to/rnicsim [--full]     (4 runs of each program; with --full 10)
+"""
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+
+# Ends by itself, should the test be killed.
+BURN = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+
+
+@contextlib.contextmanager
+def burning_cores():
+    """Every core has something else to do as well."""
+    burners = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count())]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def environment_of_size(number):
+    """Run by run another size of environment, from little to beyond a page."""
+    return dict(os.environ, RNICSIM_TEST_PADDING="x" * (number * 1237))
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Reproducible(apps.TestCase):
+    def trace(self, program, number, *options):
+        """All that the programs printed, the summary, and the capture's digest: from another folder at each run."""
+        with apps.folder() as path:
+            cwd = path / ("deeper/" * number)
+            cwd.mkdir(parents=True, exist_ok=True)
+            capture = path / "capture.pcapng"
+            result = apps.run(program, "--pcap", capture, *options, cwd=cwd, env=environment_of_size(number))
+            self.assert_succeeded(result)
+            return {host: result.lines(host) for host in ("h0", "h1")} | {
+                "summary": result.summary().splitlines(), "errors": result.err.splitlines(), "capture": digest(capture)}
+
+    def check(self, program, *options):
+        runs = 10 if apps.full() else 4
+        first = self.trace(program, 0, *options)
+        for number in range(1, runs):
+            with burning_cores() if number % 2 else contextlib.nullcontext():
+                again = self.trace(program, number, *options)
+            for part, expected in first.items():
+                self.assertEqual(again[part], expected, f"{program}: run {number}: {part}")
+        return first
+
+    def test_ibv_rc_pingpong(self):
+        self.check("ibv_rc_pingpong -d rnic0 -g 1")
+
+    def test_ibv_rc_pingpong_with_events(self):
+        self.check("ibv_rc_pingpong -d rnic0 -g 1 -e -n 200")
+
+    def test_ib_write_lat(self):
+        self.check("ib_write_lat -n 500")
+
+    def test_ib_send_bw(self):
+        self.check("ib_send_bw -n 1000")
+
+    def test_another_seed_reproduces_too(self):
+        self.check("ibv_rc_pingpong -d rnic0 -g 1 -n 50", "--seed", "7")
+
+
+if __name__ == "__main__":
+    apps.main()

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Stock programs run unmodified, succeed, and measure what such a NIC would show.
+
+usage: stock_programs_test.py path/to/rnicsim
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+
+# Plausible for a 100 Gb/s NIC on an idle cable: half a round trip of a few bytes, and 64 KiB messages. The port gives
+# a 4096-byte packet and its headers 97.98 Gb/s of payload.
+LEAST_LATENCY, MOST_LATENCY = 0.8, 6.0
+LEAST_BANDWIDTH, MOST_BANDWIDTH = 90.0, 98.1
+
+# Replaces ibv_qp_to_qp_ex, and says which calls of the extended API go through what it returns.
+WITNESS = r"""
+#define _GNU_SOURCE
+#include <infiniband/verbs.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct ibv_qp_ex *(*real_to_ex)(struct ibv_qp *);
+static void (*real_start)(struct ibv_qp_ex *);
+static void (*real_send)(struct ibv_qp_ex *);
+static int (*real_complete)(struct ibv_qp_ex *);
+static int starts, sends;
+
+static void start(struct ibv_qp_ex *qp) { ++starts; real_start(qp); }
+static void send_one(struct ibv_qp_ex *qp) { ++sends; real_send(qp); }
+static int complete(struct ibv_qp_ex *qp) {
+  static const char text[] = "witness: wr_start, wr_send, wr_complete\n";
+  if (starts == 1 && sends == 1) (void)!write(2, text, sizeof text - 1);
+  return real_complete(qp);
+}
+static struct ibv_qp_ex *to_ex(struct ibv_qp *qp) {
+  struct ibv_qp_ex *ex = real_to_ex(qp);
+  real_start = ex->wr_start; ex->wr_start = start;
+  real_send = ex->wr_send; ex->wr_send = send_one;
+  real_complete = ex->wr_complete; ex->wr_complete = complete;
+  return ex;
+}
+unsigned la_version(unsigned version) { return version; }
+unsigned la_objopen(struct link_map *map, Lmid_t id, uintptr_t *cookie) {
+  (void)map; (void)id; (void)cookie;
+  return LA_FLG_BINDTO | LA_FLG_BINDFROM;
+}
+uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name) {
+  (void)index; (void)by; (void)in; (void)flags;
+  if (strcmp(name, "ibv_qp_to_qp_ex") != 0) return symbol->st_value;
+  real_to_ex = (struct ibv_qp_ex * (*)(struct ibv_qp *)) symbol->st_value;
+  return (uintptr_t)to_ex;
+}
+"""
+
+
+def described(topic):
+    """`rnicsim describe`: path -> value as text."""
+    values = {}
+    for line in apps.call("describe", topic).out.splitlines():
+        words = re.split(r"\s{2,}", line.strip())
+        if len(words) >= 3 and "." in words[0]:
+            values[words[0]] = words[2]
+    return values
+
+
+def devinfo_values(lines):
+    values = {}
+    for line in lines:
+        name, colon, value = line.strip().partition(":")
+        if colon:
+            values[name] = value.strip()
+    return values
+
+
+class DeviceList(apps.TestCase):
+    def test_ibv_devices(self):
+        result = self.assert_succeeded(apps.run_on([("h[0-1]", "ibv_devices")]))
+        for number, host in enumerate(("h0", "h1")):
+            self.assertRegex(result.text(host), rf"rnic0\s+000000fffe00{number:02x}01", result)
+
+    def test_ibv_devinfo_shows_the_profile(self):
+        result = self.assert_succeeded(apps.run_on([("h0", "ibv_devinfo -v")]))
+        shown = devinfo_values(result.lines("h0"))
+        profile = described("nic")
+        for name, parameter in {"max_qp": "max_qp", "max_qp_wr": "max_qp_wr", "max_sge": "max_sge", "max_cq": "max_cq",
+                                "max_cqe": "max_cqe", "max_mr": "max_mr", "max_pd": "max_pd",
+                                "max_qp_rd_atom": "max_rd_atomic", "gid_tbl_len": "gids"}.items():
+            self.assertEqual(shown[name], profile[f"nic.capabilities.{parameter}"], name)
+        for name, parameter in {"max_mr_size": "max_mr_size", "max_msg_sz": "max_message"}.items():
+            self.assertEqual(int(shown[name], 16), int(profile[f"nic.capabilities.{parameter}"]), name)
+        for name, parameter in {"max_mtu": "max_mtu", "active_width": "active_width",
+                                "active_speed": "active_speed"}.items():
+            self.assertIn(f"({profile[f'nic.capabilities.{parameter}']})", shown[name], name)
+        self.assertEqual(shown["hca_core_clock"], profile["nic.pcie.core_clock_khz"] + "kHZ")
+        self.assertEqual(shown["state"], "PORT_ACTIVE (4)")
+        self.assertEqual(shown["num_comp_vectors"], described("host")["host.completion_vectors"])
+        self.assertIn("::ffff:10.0.0.1, RoCE v2", shown["GID[  1]"])
+
+    def test_ibv_devinfo_follows_a_changed_parameter(self):
+        result = self.assert_succeeded(apps.run_on([("h0", "ibv_devinfo -v")], "--set", "nic.capabilities.max_qp=128",
+                                                   "--set", "nic.capabilities.max_rd_atomic=4"))
+        shown = devinfo_values(result.lines("h0"))
+        self.assertEqual((shown["max_qp"], shown["max_qp_rd_atom"]), ("128", "4"))
+
+
+class PingPong(apps.TestCase):
+    def ping_pong(self, options, **more):
+        result = self.assert_succeeded(apps.run(f"ibv_rc_pingpong -d rnic0 -g 1 -n 100 {options}", **more))
+        for host in ("h0", "h1"):
+            self.assertRegex(result.text(host), r"(?m)^819200 bytes in [\d.]+ seconds = [\d.]+ Mbit/sec$", result)
+            microseconds = float(re.search(r"100 iters in .* = ([\d.]+) usec/iter", result.text(host)).group(1))
+            # A whole round trip of 4 KiB; with -e each side wakes from sleep besides.
+            self.assertTrue(1.6 < microseconds < 20, result)
+        return result
+
+    def test_polling(self):
+        self.ping_pong("")
+
+    def test_events(self):
+        self.ping_pong("-e")
+
+    def test_checked_payload(self):
+        result = self.ping_pong("-c")
+        self.assertNotIn("invalid data", result.out + result.err, result)
+
+    def test_new_send_api(self):
+        with apps.folder() as path:
+            (path / "witness.c").write_text(WITNESS)
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", path / "witness.so", path / "witness.c"], check=True)
+            environment = dict(os.environ, LD_AUDIT=str(path / "witness.so"))
+            new = self.ping_pong("-N", env=environment)
+            old = self.ping_pong("", env=environment)
+        for host in ("h0", "h1"):
+            self.assertIn("witness: wr_start, wr_send, wr_complete", new.errors(host), new)
+            self.assertNotIn("witness", old.errors(host), old)
+
+    def test_small_mtu(self):
+        self.ping_pong("-m 1024")
+
+
+class Perftest(apps.TestCase):
+    def row(self, command, host, kind):
+        """The row that this host printed; the other printed one too where the test is two-sided."""
+        result = self.assert_succeeded(apps.run(command))
+        rows = apps.perftest_rows(result.lines(host))
+        self.assertEqual(len(rows), 1, result)
+        return kind(*rows[0])
+
+    def latency(self, command, iterations=100):
+        row = self.row(f"{command} -n {iterations}", "h1", apps.Latency)
+        self.assertEqual(row.iterations, iterations)
+        self.assertTrue(LEAST_LATENCY <= row.least <= row.typical <= row.most, row)
+        self.assertTrue(row.typical <= MOST_LATENCY and row.least <= row.average <= row.most, row)
+        return row
+
+    def bandwidth(self, command, iterations=200):
+        row = self.row(f"{command} --report_gbits -n {iterations}", "h1", apps.Bandwidth)
+        self.assertEqual(row.size, 65536)
+        self.assertTrue(LEAST_BANDWIDTH <= row.average <= MOST_BANDWIDTH, row)
+        self.assertLess(abs(row.message_rate * 65536 * 8 / 1000 - row.average), 0.01, row)
+        return row
+
+    def test_write_latency(self):
+        self.latency("ib_write_lat")
+
+    def test_read_latency_is_longer_than_a_writes(self):
+        self.assertGreater(self.latency("ib_read_lat").typical, self.latency("ib_write_lat").typical)
+
+    def test_send_latency(self):
+        self.latency("ib_send_lat")
+
+    def test_send_latency_with_events(self):
+        result = self.assert_succeeded(apps.run("ib_send_lat -e -n 50"))
+        self.assertTrue(3 < apps.perftest_rows(result.lines("h1"))[0][4] < 20, result)
+
+    def test_latency_grows_with_the_message(self):
+        small = self.latency("ib_write_lat -s 64")
+        large = self.latency("ib_write_lat -s 4096")
+        self.assertTrue(0.3 < large.typical - small.typical < 2, (small, large))
+
+    def test_all_sizes(self):
+        result = self.assert_succeeded(apps.run("ib_write_lat -a -n 5"))
+        rows = apps.perftest_rows(result.lines("h1"))
+        self.assertEqual([row[0] for row in rows], [2 ** power for power in range(1, 24)], result)
+
+    def test_write_bandwidth(self):
+        self.bandwidth("ib_write_bw")
+
+    def test_write_bandwidth_both_ways(self):
+        result = self.assert_succeeded(apps.run("ib_write_bw -b --report_gbits -n 200"))
+        self.assertTrue(180 < apps.perftest_rows(result.lines("h1"))[0][3] < 196.2, result)
+
+    def test_read_bandwidth(self):
+        self.bandwidth("ib_read_bw")
+
+    def test_send_bandwidth(self):
+        self.bandwidth("ib_send_bw")
+
+    def test_send_bandwidth_with_events(self):
+        self.bandwidth("ib_send_bw -e")
+
+    def test_send_bandwidth_of_four_qps(self):
+        row = self.bandwidth("ib_send_bw -q 4", 100)
+        self.assertEqual(row.iterations, 400)
+
+    def test_write_bandwidth_of_four_qps_with_events(self):
+        self.bandwidth("ib_write_bw -q 4 -e", 100)
+
+
+class Qperf(apps.TestCase):
+    def measured(self, result):
+        text = result.text("h1")
+        self.assertIn("rc_lat:", text, result)
+        latency = re.search(r"latency\s+=\s+([\d.]+) us", text)
+        bandwidth = re.search(r"(?:send_|)bw\s+=\s+([\d.]+) GB/sec", text)
+        self.assertTrue(latency and bandwidth, result)
+        return float(latency.group(1)), float(bandwidth.group(1))
+
+    def qperf(self, server):
+        # Its own clock ends a test, after 2 s by default, of simulated time: less is quicker.
+        result = apps.run_on([("h0", "qperf"), ("h1", f"qperf -t 1 {server} rc_lat rc_bw")])
+        self.assert_succeeded(result)
+        latency, bandwidth = self.measured(result)
+        self.assertTrue(LEAST_LATENCY < latency < MOST_LATENCY, result)
+        self.assertTrue(LEAST_BANDWIDTH / 8 < bandwidth < MOST_BANDWIDTH / 8, result)
+
+    def test_by_name(self):
+        self.qperf("h0")
+
+    def test_by_address(self):
+        self.qperf("10.0.0.1")
+
+
+class Output(apps.TestCase):
+    def test_is_labelled_and_complete(self):
+        result = self.assert_succeeded(apps.run_on([("h0", "seq 1 3000"), ("h1", "sh -c 'seq 1 2000 >&2; printf end'")]))
+        self.assertEqual(result.lines("h0"), [str(number) for number in range(1, 3001)])
+        self.assertEqual(result.errors("h1").splitlines(), [str(number) for number in range(1, 2001)])
+        self.assertEqual(result.lines("h1"), ["end"])
+
+    def test_exit_status_is_the_worst(self):
+        result = apps.run_on([("h0", "sh -c 'exit 3'"), ("h1", "sh -c 'exit 7'"), ("h1", "true")])
+        self.assertEqual(result.status, 7, result)
+        self.assertIn("h0: sh ended with status 3", result.summary())
+        self.assertIn("h1: sh ended with status 7", result.summary())
+
+    def test_several_programs_on_a_host(self):
+        result = self.assert_succeeded(apps.run_on([("h0", "ib_write_lat -n 20 -p 1000"), ("h1", "ib_write_lat -n 20 -p 1000 h0"),
+                                                    ("h0", "ib_read_lat -n 20 -p 1001"), ("h1", "ib_read_lat -n 20 -p 1001 h0")]))
+        self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 2, result)
+
+    def test_real_time(self):
+        result = apps.run("ib_write_bw -n 100", "--time=real")
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 1, result)
+
+
+if __name__ == "__main__":
+    apps.main()
