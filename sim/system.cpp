@@ -27,7 +27,7 @@ System::System(sc_core::sc_module_name name, const Config& config) : sc_module(n
 void System::connect(std::uint32_t host, fabric::Link& link, std::size_t end) {
   nic::Nic& nic = hosts_[host]->nic();
   nic.frame_out().bind([&link, end](Frame frame) { link.send(end, std::move(frame)); });
-  link.out(end).bind([&nic](Frame frame) { nic.receive(std::move(frame)); });
+  link.out(end).bind([&nic](Frame frame, Duration delay) { nic.receive(std::move(frame), delay); });
 }
 
 void System::capture(const std::filesystem::path& path) {

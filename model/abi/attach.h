@@ -107,7 +107,8 @@ struct HostEntry {
   std::uint8_t ipv6_prefix = 0;
   std::uint8_t mac[6] = {};
   std::uint8_t ipv6[16] = {};
-  std::uint8_t reserved[4] = {};
+  std::uint16_t lid = 0;     // of its port
+  std::uint8_t reserved[2] = {};
 };
 static_assert(sizeof(HostEntry) == 96);
 
@@ -156,6 +157,7 @@ enum class Call : std::uint32_t {
   bind_channel,     // argument[0] = 0 completions of CQ argument[1], 1 asynchronous events; argument[2] = channel
   port_info,        // out: HostEntry of this host; value = ports
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
+  lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT
   mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
   // the simulated out-of-band network (verbs/clock)
   net_socket,       // a descriptor is sent: the far end of a stream. value = its number

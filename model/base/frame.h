@@ -1,5 +1,5 @@
-// A raw Ethernet frame as it crosses a frame port: headers by value, payload by reference, then what follows the payload
-// (pad and ICRC). No FCS and no preamble; links account for them.
+// An Ethernet frame as it crosses a frame port: headers and payload by reference, then what follows the payload (pad and
+// ICRC). No FCS and no preamble; links account for them.
 #pragma once
 
 #include <array>
@@ -13,17 +13,15 @@
 namespace rnicsim {
 
 struct Frame {
-  static constexpr std::size_t kHeaderCapacity = 160;
   static constexpr std::size_t kTrailerCapacity = 8;
 
-  std::array<std::byte, kHeaderCapacity> header;
-  std::array<std::byte, kTrailerCapacity> trailer;
-  std::uint16_t header_bytes = 0;
-  std::uint8_t trailer_bytes = 0;
+  Payload header;
   Payload payload;
+  std::array<std::byte, kTrailerCapacity> trailer;
+  std::uint8_t trailer_bytes = 0;
 
-  std::uint32_t size() const { return header_bytes + payload.size() + trailer_bytes; }
-  std::span<const std::byte> header_span() const { return {header.data(), header_bytes}; }
+  std::uint32_t size() const { return header.size() + payload.size() + trailer_bytes; }
+  std::span<const std::byte> header_span() const { return header.bytes(); }
   std::span<const std::byte> trailer_span() const { return {trailer.data(), trailer_bytes}; }
   void append_to(std::vector<std::byte>& out) const;  // the frame's bytes, in wire order
 };

@@ -1,25 +1,39 @@
 // Payload by reference: a slice of a refcounted, immutable-once-shared buffer. Copies share; nobody copies bytes but
-// the DMA that reads them, the capture and the CPU.
+// the DMA that reads them, the capture and the CPU. All of them belong to the simulation's one thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <utility>
 
 namespace rnicsim {
 
 class Payload {
  public:
   Payload() = default;
-  explicit Payload(std::size_t bytes)
-      : buffer_(std::make_shared_for_overwrite<std::byte[]>(bytes)), length_(static_cast<std::uint32_t>(bytes)) {}
+  explicit Payload(std::size_t bytes);  // not initialised
+  Payload(const Payload& other) : buffer_(other.buffer_), offset_(other.offset_), length_(other.length_) {
+    if (buffer_ != nullptr) ++buffer_->owners;
+  }
+  Payload(Payload&& other) noexcept
+      : buffer_(std::exchange(other.buffer_, nullptr)), offset_(other.offset_), length_(std::exchange(other.length_, 0)) {}
+  Payload& operator=(Payload other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    offset_ = other.offset_;
+    length_ = other.length_;
+    return *this;
+  }
+  ~Payload() {
+    if (buffer_ != nullptr && --buffer_->owners == 0) release(buffer_);
+  }
   static Payload copy_of(std::span<const std::byte> bytes);
 
-  std::span<const std::byte> bytes() const { return {buffer_.get() + offset_, length_}; }
-  std::span<std::byte> writable() { return {buffer_.get() + offset_, length_}; }
+  std::span<const std::byte> bytes() const { return {data(), length_}; }
+  std::span<std::byte> writable() { return {data(), length_}; }
   std::uint32_t size() const { return length_; }
   bool empty() const { return length_ == 0; }
+  void shorten(std::uint32_t length) { length_ = length; }
   Payload slice(std::uint32_t offset, std::uint32_t length) const {
     Payload part = *this;
     part.offset_ += offset;
@@ -28,7 +42,17 @@ class Payload {
   }
 
  private:
-  std::shared_ptr<std::byte[]> buffer_;
+  struct alignas(64) Buffer {
+    std::uint32_t owners;
+    std::uint32_t size_class;
+    Buffer* next;                         // while it waits to be used again
+  };
+  struct Pool;
+
+  static void release(Buffer* buffer);
+  std::byte* data() const { return buffer_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(buffer_ + 1) + offset_; }
+
+  Buffer* buffer_ = nullptr;
   std::uint32_t offset_ = 0;
   std::uint32_t length_ = 0;
 };

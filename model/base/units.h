@@ -31,9 +31,13 @@ struct BitRate {
   auto operator<=>(const BitRate&) const = default;
   // How long `size` takes at this rate, rounded up to a picosecond.
   constexpr Duration time_for(ByteCount size) const {
+    constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
+    constexpr std::uint64_t kNarrow = 1 << 20;
+    // A division of 64 bits, where it is enough, is several times faster.
+    if (size.bytes <= kNarrow && bits_per_second <= 1ull << 62)
+      return {static_cast<std::int64_t>((size.bytes * kPsPerByte + bits_per_second - 1) / bits_per_second)};
     __extension__ using Wide = unsigned __int128;
-    const auto bits = static_cast<Wide>(size.bytes) * 8 * 1'000'000'000'000u;
-    return {static_cast<std::int64_t>((bits + bits_per_second - 1) / bits_per_second)};
+    return {static_cast<std::int64_t>((static_cast<Wide>(size.bytes) * kPsPerByte + bits_per_second - 1) / bits_per_second)};
   }
 };
 

@@ -3,9 +3,8 @@
 
 #include <array>
 
-#include "model/base/event_queue.h"
-#include "model/base/fifo.h"
 #include "model/base/frame.h"
+#include "model/base/kernel.h"
 #include "model/base/params.h"
 #include "model/base/stream.h"
 
@@ -26,19 +25,15 @@ class Link : public sc_core::sc_module {
  public:
   static constexpr std::size_t kEnds = 2;
 
-  Link(sc_core::sc_module_name name, const LinkParams& params);
+  Link(sc_core::sc_module_name name, const LinkParams& params) : sc_module(name), params_(params) {}
 
-  // A frame given to one end comes out of the other.
-  void send(std::size_t end, Frame frame);
-  Output<Frame>& out(std::size_t end) { return out_[end]; }
+  // A frame given to one end, its last bit at the present time, comes out of the other, with the time until it arrives.
+  void send(std::size_t end, Frame&& frame) { out_[kEnds - 1 - end](std::move(frame), Duration{params_.latency}); }
+  Output<Frame, Duration>& out(std::size_t end) { return out_[end]; }
 
  private:
-  void deliver_due();
-
   const LinkParams params_;
-  std::array<Output<Frame>, kEnds> out_;
-  std::array<Fifo<Frame>, kEnds> travelling_;  // towards that end
-  EventQueue<std::size_t> queue_{"queue"};
+  std::array<Output<Frame, Duration>, kEnds> out_;
 };
 
 }  // namespace rnicsim::fabric

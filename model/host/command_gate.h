@@ -34,6 +34,7 @@ class CommandGate {
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
+  const Neighbours& neighbours() const { return neighbours_; }
   // The device answered an admitted mailbox.
   void settle(std::span<const std::byte> input, abi::CommandStatus status);
 

@@ -168,6 +168,10 @@ int CpuPort::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& e
   system_call();
   return kernel_.gid_entry(port, index, entry);
 }
+int CpuPort::lid_route(std::uint16_t lid, abi::GidEntry& route) {
+  system_call();
+  return kernel_.lid_route(lid, route);
+}
 std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
 
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {

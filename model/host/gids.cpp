@@ -24,4 +24,10 @@ std::optional<Mac> Neighbours::resolve(const Gid& gid) const {
   return std::nullopt;
 }
 
+std::optional<Gid> Neighbours::gid_of(std::uint16_t lid) const {
+  const auto host = std::ranges::find(hosts_, lid, &abi::HostEntry::lid);
+  if (lid == 0 || host == hosts_.end()) return std::nullopt;
+  return gids_of(*host)[kIpv4GidIndex];
+}
+
 }  // namespace rnicsim::host

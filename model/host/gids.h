@@ -19,6 +19,7 @@ Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4);
 Mac mac_of(const abi::HostEntry& host);
 
 // Index 0: RoCEv2 link-local, 1: RoCEv2 over IPv4, 2: RoCEv2 over the host's global IPv6 address.
+inline constexpr std::uint32_t kIpv4GidIndex = 1;
 std::vector<Gid> gids_of(const abi::HostEntry& host);
 
 // What neighbour discovery would find among the hosts of the fabric.
@@ -26,6 +27,7 @@ class Neighbours {
  public:
   explicit Neighbours(std::vector<abi::HostEntry> hosts) : hosts_(std::move(hosts)) {}
   std::optional<Mac> resolve(const Gid& gid) const;
+  std::optional<Gid> gid_of(std::uint16_t lid) const;  // as a subnet manager would know it
 
  private:
   std::vector<abi::HostEntry> hosts_;

@@ -100,6 +100,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   Objects& objects() { return objects_; }
   EventChannels& channels() { return channels_; }
   const abi::HostEntry& identity() const { return identity_; }
+  const Neighbours& neighbours() const { return gate_.neighbours(); }
   const std::vector<Gid>& gids() const { return gids_; }
   std::uint32_t gid_table_length() const {
     if (!ready_) return static_cast<std::uint32_t>(gids_.size());
@@ -235,6 +236,14 @@ int KernelAgent::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntr
   if (index >= impl_->gids().size()) return ENODATA;
   entry = {.index = index, .type = kRoceV2, .port = port};
   std::ranges::copy(impl_->gids()[index], entry.gid);
+  return 0;
+}
+
+int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
+  const auto gid = impl_->neighbours().gid_of(lid);
+  if (!gid) return ENOENT;
+  if (const int error = gid_entry(kPort, kIpv4GidIndex, route)) return error;
+  std::ranges::copy(*gid, route.gid);
   return 0;
 }
 

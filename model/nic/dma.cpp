@@ -25,8 +25,14 @@ void DmaCounters::describe(CounterVisitor& visit) const {
 
 Dma::Dma(sc_core::sc_module_name name, const DmaParams& params) : sc_module(name), params_(params) {
   SC_HAS_PROCESS(Dma);
-  SC_METHOD(complete_due);
-  sensitive << queue_.event();
+  SC_METHOD(complete_reads);
+  sensitive << reads_.event();
+  dont_initialize();
+  SC_METHOD(land_bursts);
+  sensitive << bursts_.event();
+  dont_initialize();
+  SC_METHOD(land_lone_writes);
+  sensitive << lone_writes_.event();
   dont_initialize();
 }
 
@@ -39,8 +45,8 @@ void Dma::read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, ReadDone
   ++counters_.reads;
   counters_.read_bytes += bytes;
   read_free_ = std::max(now(), read_free_) + service(bytes, params_.completion_header);
-  reads_.push_back({.pasid = pasid, .address = address, .data = Payload().slice(0, bytes), .read_done = std::move(done)});
-  queue_.push(read_free_ + params_.read_latency + params_.read_internal, Due::read);
+  reads_.push(read_free_ + params_.read_latency + params_.read_internal,
+              {.pasid = pasid, .address = address, .data = Payload().slice(0, bytes), .read_done = std::move(done)});
 }
 
 void Dma::write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done, Placement placement) {
@@ -51,67 +57,63 @@ void Dma::write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done
                 .more = placement.more};
   if (placement.right_behind) {
     lone_free_ = std::max(now(), lone_free_) + occupied;
-    lone_writes_.push_back(std::move(access));
-    queue_.push(lone_free_, Due::lone_write);
+    lone_writes_.push(lone_free_, std::move(access));
     return;
   }
   write_free_ = std::max(now(), write_free_) + occupied;
+  const auto lands = write_free_ + params_.write_latency;
+  if (joins_burst(access)) {
+    ++bursts_.back();
+    bursts_.delay_back(lands);
+  } else {
+    burst_bytes_ = 0;
+    bursts_.push(lands, 1u);
+  }
+  burst_bytes_ += access.data.size();
   writes_.push_back(std::move(access));
-  queue_.push(write_free_ + params_.write_latency, Due::write);
 }
 
 void Dma::reset() {
-  queue_.clear();
   reads_.clear();
   writes_.clear();
+  bursts_.clear();
   lone_writes_.clear();
-  burst_.clear();
-  burst_bytes_ = 0;
   read_free_ = write_free_ = lone_free_ = now();
-}
-
-void Dma::complete_due() {
-  Due due;
-  while (queue_.pop_due(due)) {
-    if (due == Due::read) complete_read();
-    if (due == Due::write) land_next();
-    if (due == Due::lone_write) {
-      auto access = std::move(lone_writes_.front());
-      lone_writes_.pop_front();
-      land(access);
-      if (access.write_done) access.write_done(access.result);
-    }
-  }
 }
 
 bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const {
   return a.pasid == b.pasid && a.address + a.data.size() == b.address && burst_bytes + b.data.size() <= params_.burst.bytes;
 }
 
-void Dma::complete_read() {
-  if (!reads_.front().sampled) sample_burst();
-  auto access = std::move(reads_.front());
-  reads_.pop_front();
-  if (access.result != AccessResult::ok) ++counters_.errors;
-  access.read_done(access.result, std::move(access.data));
+void Dma::complete_reads() {
+  Access access;
+  while (reads_.pop_due(access)) {
+    if (!access.sampled) sample_burst(access);
+    if (access.result != AccessResult::ok) ++counters_.errors;
+    access.read_done(access.result, std::move(access.data));
+  }
 }
 
-void Dma::sample_burst() {
-  std::size_t count = 1;
-  std::uint64_t bytes = reads_.front().data.size();
-  while (count < reads_.size() && adjoins(reads_[count - 1], reads_[count], bytes)) bytes += reads_[count++].data.size();
-  if (count == 1) return sample(reads_.front());
-  Payload whole(bytes);
-  auto& first = reads_.front();
-  // A burst that fails is tried access by access when each is due, so that only the bad part fails.
-  if (!transfer(tlm::TLM_READ_COMMAND, first.pasid, first.address, whole.writable())) return sample(reads_.front());
-  std::uint32_t offset = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto size = reads_[i].data.size();
-    reads_[i].data = whole.slice(offset, size);
-    reads_[i].sampled = true;
-    offset += size;
+// Samples the read that is due, with those behind it that continue it.
+void Dma::sample_burst(Access& first) {
+  std::size_t count = 0;
+  std::uint64_t bytes = first.data.size();
+  for (const auto* last = &first; count < reads_.size() && adjoins(*last, reads_[count], bytes); ++count) {
+    last = &reads_[count];
+    bytes += last->data.size();
   }
+  if (count == 0) return sample(first);
+  Payload whole(bytes);
+  // A burst that fails is tried access by access when each is due, so that only the bad part fails.
+  if (!transfer(tlm::TLM_READ_COMMAND, first.pasid, first.address, whole.writable())) return sample(first);
+  std::uint32_t offset = 0;
+  const auto cut = [&](Access& access) {
+    access.data = whole.slice(offset, access.data.size());
+    access.sampled = true;
+    offset += access.data.size();
+  };
+  cut(first);
+  for (std::size_t i = 0; i < count; ++i) cut(reads_[i]);
 }
 
 void Dma::sample(Access& access) {
@@ -122,37 +124,49 @@ void Dma::sample(Access& access) {
   access.result = ok ? AccessResult::ok : AccessResult::bus_error;
 }
 
-void Dma::land_next() {
-  burst_.push_back(std::move(writes_.front()));
-  writes_.pop_front();
-  const auto& last = burst_.back();
-  burst_bytes_ += last.data.size();
-  if (last.more && !writes_.empty() && adjoins(last, writes_.front(), burst_bytes_)) return;
-  land_burst();
+// The write before this one has not landed and may wait for it: one event serves both.
+bool Dma::joins_burst(const Access& access) {
+  if (bursts_.empty()) return false;
+  const auto& last = writes_[writes_.size() - 1];
+  return last.more && adjoins(last, access, burst_bytes_);
 }
 
-void Dma::land_burst() {
-  auto burst = std::exchange(burst_, {});
-  const auto bytes = std::exchange(burst_bytes_, 0);
-  bool together = burst.size() > 1;
-  if (together) {
-    // Slices of one buffer, as a sender on this machine gathers them, need no copy.
-    bool one_buffer = true;
-    for (std::size_t i = 1; i < burst.size(); ++i) {
-      const auto before = burst[i - 1].data.bytes();
-      one_buffer &= before.data() + before.size() == burst[i].data.bytes().data();
+void Dma::land_bursts() {
+  std::uint32_t count;
+  while (bursts_.pop_due(count)) {
+    const bool together = count > 1 && land_together(count);
+    for (; count > 0; --count) {
+      auto access = std::move(writes_.front());
+      writes_.pop_front();
+      if (!together) land(access);
+      if (access.write_done) access.write_done(access.result);
     }
-    std::span<std::byte> data(burst[0].data.writable().data(), bytes);
-    if (!one_buffer) {
-      scratch_.clear();
-      for (const auto& access : burst)
-        scratch_.insert(scratch_.end(), access.data.bytes().begin(), access.data.bytes().end());
-      data = scratch_;
-    }
-    together = transfer(tlm::TLM_WRITE_COMMAND, burst[0].pasid, burst[0].address, data);
   }
-  for (auto& access : burst) {
-    if (!together) land(access);
+}
+
+bool Dma::land_together(std::uint32_t count) {
+  auto& first = writes_[0];
+  std::uint64_t bytes = first.data.size();
+  // Slices of one buffer, as a sender on this machine gathers them, need no copy.
+  bool one_buffer = true;
+  for (std::uint32_t i = 1; i < count; ++i) {
+    one_buffer &= first.data.bytes().data() + bytes == writes_[i].data.bytes().data();
+    bytes += writes_[i].data.size();
+  }
+  std::span<std::byte> data(first.data.writable().data(), bytes);
+  if (!one_buffer) {
+    scratch_.clear();
+    for (std::uint32_t i = 0; i < count; ++i)
+      scratch_.insert(scratch_.end(), writes_[i].data.bytes().begin(), writes_[i].data.bytes().end());
+    data = scratch_;
+  }
+  return transfer(tlm::TLM_WRITE_COMMAND, first.pasid, first.address, data);
+}
+
+void Dma::land_lone_writes() {
+  Access access;
+  while (lone_writes_.pop_due(access)) {
+    land(access);
     if (access.write_done) access.write_done(access.result);
   }
 }

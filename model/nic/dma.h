@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/base/event_queue.h"
+#include "model/base/delay_line.h"
 #include "model/base/fifo.h"
 #include "model/base/params.h"
 #include "model/base/payload.h"
@@ -78,25 +78,24 @@ class Dma : public sc_core::sc_module {
     bool sampled = false;
     bool more = false;
   };
-  enum class Due : std::uint8_t { read, write, lone_write };
 
-  void complete_due();
-  void complete_read();
-  void sample_burst();
+  void complete_reads();
+  void sample_burst(Access& first);
   void sample(Access& access);
-  void land_next();
-  void land_burst();
+  bool joins_burst(const Access& access);
+  void land_bursts();
+  bool land_together(std::uint32_t count);
+  void land_lone_writes();
   bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
   void land(Access& access);
   Duration service(std::uint64_t bytes, ByteCount header) const;
 
   const DmaParams params_;
-  EventQueue<Due> queue_{"queue"};
-  Fifo<Access> reads_;
+  DelayLine<Access> reads_{"reads"};
   Fifo<Access> writes_;
-  Fifo<Access> lone_writes_;
-  std::vector<Access> burst_;             // arrived, waiting to land with the next
-  std::uint64_t burst_bytes_ = 0;
+  DelayLine<std::uint32_t> bursts_{"bursts"};  // how many of writes_ land together
+  std::uint64_t burst_bytes_ = 0;              // of the last of them
+  DelayLine<Access> lone_writes_{"lone_writes"};
   std::vector<std::byte> scratch_;
   Duration read_free_;
   Duration write_free_;

@@ -225,9 +225,10 @@ void ModelEngine::dispatch() {
 
 void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
   while (!lane.entries.empty() && lane.entries.front().ready) {
-    auto entry = std::move(lane.entries.front());
+    auto& entry = lane.entries.front();
+    PacketOut packet{qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)};
     lane.entries.pop_front();
-    out_.packet({qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)});
+    out_.packet(std::move(packet));
   }
 }
 

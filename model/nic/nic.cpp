@@ -42,7 +42,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       command_unit(params.capabilities, contexts, gids_, dma_unit, events, pcie),
       timers("timers"),
       engine(limits_of(params.capabilities)),
-      tx("tx", params.tx, gids_),
+      tx(params.tx, gids_),
       rx("rx", params.rx, gids_),
       port("port", params.port) {
   wire_host();
@@ -59,7 +59,7 @@ void Nic::wire_host() {
   pcie.command_doorbell.bind([this](std::uint32_t entries) { command_unit.doorbell(entries); });
   pcie.function_reset.bind([this] { function_reset(); });
   pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });
-  doorbell.send.bind([this](SendDoorbell ring) { engine.doorbell(std::move(ring)); });
+  doorbell.send.bind([this](SendDoorbell&& ring) { engine.doorbell(std::move(ring)); });
   doorbell.cq_armed.bind([this](CqArmed arm) { completion.arm(arm.cqn, arm.solicited_only, arm.consumer); });
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
   completion.overrun.bind([this](Cqn cqn) { engine.cq_overrun(cqn); });
@@ -80,27 +80,27 @@ void Nic::wire_engine() {
     contexts.icm().write(abi::IcmTable::qpc, back.qpn.value, back.context);
   });
   out.wqe_fetch.bind([this](WqeFetch fetch) { wqe_fetch.fetch(fetch); });
-  out.gather.bind([this](Gather gather) { gather_scatter.gather(std::move(gather)); });
-  out.scatter.bind([this](Scatter scatter) { gather_scatter.scatter(std::move(scatter)); });
-  out.access_check.bind([this](AccessCheck check) { gather_scatter.check(check); });
-  out.packet.bind([this](PacketOut packet) { tx.send(std::move(packet)); });
-  out.cqe.bind([this](CqeWrite cqe) { completion.write(std::move(cqe)); });
+  out.gather.bind([this](Gather&& gather) { gather_scatter.gather(std::move(gather)); });
+  out.scatter.bind([this](Scatter&& scatter) { gather_scatter.scatter(std::move(scatter)); });
+  out.access_check.bind([this](AccessCheck&& check) { gather_scatter.check(check); });
+  out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
+  out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.event.bind([this](EventOut event) { events.write(EventWriter::kAsynchronousEqn, event.type, event.number); });
   out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
   out.command_done.bind([this](QpCommandDone done) { command_unit.qp_done(done); });
-  wqe_fetch.fetched.bind([this](WqeBytes bytes) { engine.wqe(std::move(bytes)); });
-  gather_scatter.gathered.bind([this](DmaDone done) { engine.gathered(std::move(done)); });
-  gather_scatter.scattered.bind([this](DmaDone done) { engine.scattered(std::move(done)); });
-  gather_scatter.checked.bind([this](DmaDone done) { engine.checked(std::move(done)); });
+  wqe_fetch.fetched.bind([this](WqeBytes&& bytes) { engine.wqe(std::move(bytes)); });
+  gather_scatter.gathered.bind([this](DmaDone&& done) { engine.gathered(std::move(done)); });
+  gather_scatter.scattered.bind([this](DmaDone&& done) { engine.scattered(std::move(done)); });
+  gather_scatter.checked.bind([this](DmaDone&& done) { engine.checked(std::move(done)); });
   timers.expired.bind([this](TimerExpired timer) { engine.timer_expired(timer.qpn, timer.kind); });
 }
 
 void Nic::wire_network() {
-  tx.frame.bind([this](Frame frame) { port.send(std::move(frame)); });
+  tx.frame.bind([this](Frame&& frame, Duration ready) { port.send(std::move(frame), ready); });
   tx.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
   port.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
-  port.frame_in.bind([this](Frame frame) { rx.receive(std::move(frame)); });
-  rx.packet.bind([this](PacketIn packet) { engine.packet(std::move(packet)); });
+  port.frame_in.bind([this](Frame&& frame, Duration delay) { rx.receive(std::move(frame), delay); });
+  rx.packet.bind([this](PacketIn&& packet) { engine.packet(std::move(packet)); });
 }
 
 NicCounters Nic::counters() const {
@@ -112,7 +112,6 @@ NicCounters Nic::counters() const {
 void Nic::forget_objects() {
   engine.reset();
   timers.reset();
-  tx.reset();
   rx.reset();
   port.reset();
   completion.reset();

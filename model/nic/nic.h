@@ -68,7 +68,8 @@ class Nic : public sc_core::sc_module {
   tlm_utils::simple_initiator_socket<PcieEndpoint>& dma() { return pcie.dma; }
   // --- To the network.
   Output<Frame>& frame_out() { return port.frame_out; }
-  void receive(Frame frame) { port.receive(std::move(frame)); }
+  // Its last bit arrives in so long.
+  void receive(Frame frame, Duration delay = {}) { port.receive(std::move(frame), delay); }
 
   NicCounters counters() const;
   void describe_state(std::string& out) const { engine.describe_state(out); }
@@ -78,7 +79,7 @@ class Nic : public sc_core::sc_module {
   GidTable gids_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung, wqe_fetch.requested, tx.sent, rx.received, port.sent, port.received,
+  // Blocks, for their trace points: doorbell.rung, wqe_fetch.requested, tx.sent, rx.received, port.sent,
   // completion.written, engine.state_changed.
   PcieEndpoint pcie;
   Dma dma_unit;

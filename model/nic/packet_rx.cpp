@@ -27,25 +27,19 @@ PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, c
     : sc_module(name), params_(params), gids_(gids) {
   SC_HAS_PROCESS(PacketRx);
   SC_METHOD(deliver_due);
-  sensitive << queue_.event();
+  sensitive << pipeline_.event();
   dont_initialize();
 }
 
-void PacketRx::receive(Frame frame) {
-  pipeline_.push_back(std::move(frame));
-  queue_.push(now() + params_.latency, 0);
+void PacketRx::receive(Frame frame, Duration delay) {
+  pipeline_.push(now() + delay + params_.latency, std::move(frame));
 }
 
-void PacketRx::reset() {
-  pipeline_.clear();
-  queue_.clear();
-}
+void PacketRx::reset() { pipeline_.clear(); }
 
 void PacketRx::deliver_due() {
-  char due;
-  while (queue_.pop_due(due)) {
-    auto frame = std::move(pipeline_.front());
-    pipeline_.pop_front();
+  Frame frame;
+  while (pipeline_.pop_due(frame)) {
     PacketIn in;
     if (!parse(frame, in)) continue;
     ++counters_.packets;

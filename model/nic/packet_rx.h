@@ -2,8 +2,7 @@
 // or not right is dropped and counted by cause.
 #pragma once
 
-#include "model/base/event_queue.h"
-#include "model/base/fifo.h"
+#include "model/base/delay_line.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -49,7 +48,7 @@ class PacketRx : public sc_core::sc_module {
   Output<PacketIn> packet;
   trace::Point<PacketTrace> received;
 
-  void receive(Frame frame);
+  void receive(Frame frame, Duration delay);  // its last bit arrives in so long
   void reset();
 
   const PacketRxCounters& counters() const { return counters_; }
@@ -61,8 +60,7 @@ class PacketRx : public sc_core::sc_module {
 
   const PacketRxParams params_;
   const GidTable& gids_;
-  Fifo<Frame> pipeline_;
-  EventQueue<char> queue_{"queue"};
+  DelayLine<Frame> pipeline_{"pipeline"};
   PacketRxCounters counters_;
 };
 

@@ -1,8 +1,7 @@
-// The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC) after a fixed latency.
+// The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC), which is at the port after a fixed latency.
+// It needs no event: only this pipeline feeds the port, in order, so the port can be reserved ahead.
 #pragma once
 
-#include "model/base/event_queue.h"
-#include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -42,28 +41,21 @@ struct PacketTrace {
   std::uint32_t payload_bytes;
 };
 
-class PacketTx : public sc_core::sc_module {
+class PacketTx {
  public:
-  PacketTx(sc_core::sc_module_name name, const PacketTxParams& params, const GidTable& gids);
+  PacketTx(const PacketTxParams& params, const GidTable& gids) : params_(params), gids_(gids) {}
 
-  Output<Frame> frame;
+  Output<Frame, Duration> frame;           // and in how long it is ready to leave
   Output<std::uint32_t> credit;            // of packets that became no frame
-  trace::Point<PacketTrace> sent;
+  trace::Point<PacketTrace> sent;          // into the pipeline
 
-  void send(PacketOut packet);
-  void reset();
+  void send(PacketOut&& packet);
 
   const PacketTxCounters& counters() const { return counters_; }
 
  private:
-  void emit_due();
-  void emit(PacketOut& packet);
-
   const PacketTxParams params_;
   const GidTable& gids_;
-  // One latency for all: first in, first out.
-  Fifo<PacketOut> pipeline_;
-  EventQueue<char> queue_{"queue"};
   PacketTxCounters counters_;
 };
 

@@ -28,6 +28,7 @@ PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParam
     : sc_module(name), params_(params) {
   bar.register_b_transport(this, &PcieEndpoint::access_bar);
   config.register_b_transport(this, &PcieEndpoint::access_config);
+  request_.set_extension(new PasidExtension);  // whose owner it is
 }
 
 bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
@@ -36,20 +37,17 @@ bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t
     return false;
   }
   ++(command == tlm::TLM_READ_COMMAND ? counters_.dma_reads : counters_.dma_writes);
-  tlm::tlm_generic_payload request;
-  PasidExtension extension;
-  extension.pasid = pasid;
-  request.set_command(command);
-  request.set_address(address);
-  request.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
-  request.set_data_length(static_cast<unsigned>(data.size()));
-  request.set_streaming_width(static_cast<unsigned>(data.size()));
-  request.set_extension(&extension);
+  request_.get_extension<PasidExtension>()->pasid = pasid;
+  request_.set_command(command);
+  request_.set_address(address);
+  request_.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
+  request_.set_data_length(static_cast<unsigned>(data.size()));
+  request_.set_streaming_width(static_cast<unsigned>(data.size()));
+  request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   auto delay = sc_core::SC_ZERO_TIME;
-  dma->b_transport(request, delay);
-  request.clear_extension(&extension);
-  if (!request.is_response_ok()) ++counters_.dma_aborts;
-  return request.is_response_ok();
+  dma->b_transport(request_, delay);
+  if (!request_.is_response_ok()) ++counters_.dma_aborts;
+  return request_.is_response_ok();
 }
 
 std::optional<MsixMessage> PcieEndpoint::interrupt(std::uint32_t vector) {

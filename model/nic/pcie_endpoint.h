@@ -101,6 +101,8 @@ class PcieEndpoint : public sc_core::sc_module {
   std::uint64_t command_queue_ = 0;
   abi::DeviceStatus status_ = abi::DeviceStatus::initializing;
   std::uint32_t syndrome_ = 0;
+  // One for all transfers: they take no time, so there is never a second, and to make one is dear.
+  tlm::tlm_generic_payload request_;
   PcieEndpointCounters counters_;
 };
 

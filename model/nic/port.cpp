@@ -7,35 +7,30 @@ namespace rnicsim::nic {
 Port::Port(sc_core::sc_module_name name, const PortParams& params) : sc_module(name), params_(params) {
   SC_HAS_PROCESS(Port);
   SC_METHOD(leave_due);
-  sensitive << queue_.event();
+  sensitive << leaving_.event();
   dont_initialize();
 }
 
-void Port::send(Frame frame) {
+void Port::send(Frame frame, Duration ready) {
   const auto bytes = std::max<std::uint64_t>(frame.size(), params_.least_frame.bytes) + params_.overhead.bytes;
-  free_ = std::max(now(), free_) + params_.rate.time_for({bytes});
-  leaving_.push_back(std::move(frame));
-  queue_.push(free_, 0);
+  free_ = std::max(now() + ready, free_) + params_.rate.time_for({bytes});
+  leaving_.push(free_, std::move(frame));
 }
 
-void Port::receive(Frame frame) {
+void Port::receive(Frame frame, Duration delay) {
   ++counters_.rx_frames;
   counters_.rx_bytes += frame.size();
-  received(frame);
-  frame_in(std::move(frame));
+  frame_in(std::move(frame), delay);
 }
 
 void Port::reset() {
   leaving_.clear();
-  queue_.clear();
   free_ = now();
 }
 
 void Port::leave_due() {
-  char due;
-  while (queue_.pop_due(due)) {
-    auto frame = std::move(leaving_.front());
-    leaving_.pop_front();
+  Frame frame;
+  while (leaving_.pop_due(frame)) {
     ++counters_.tx_frames;
     counters_.tx_bytes += frame.size();
     sent(frame);

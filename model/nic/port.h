@@ -2,8 +2,7 @@
 // has left.
 #pragma once
 
-#include "model/base/event_queue.h"
-#include "model/base/fifo.h"
+#include "model/base/delay_line.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -45,13 +44,12 @@ class Port : public sc_core::sc_module {
   Port(sc_core::sc_module_name name, const PortParams& params);
 
   Output<Frame> frame_out;                 // to the cable
-  Output<Frame> frame_in;                  // to the receive pipeline
+  Output<Frame, Duration> frame_in;        // to the receive pipeline; in how long its last bit arrives
   Output<std::uint32_t> credit;            // a frame has left
   trace::Point<Frame> sent;                // its last bit left
-  trace::Point<Frame> received;            // its last bit arrived
 
-  void send(Frame frame);
-  void receive(Frame frame);
+  void send(Frame frame, Duration ready);  // in so long it may begin to leave
+  void receive(Frame frame, Duration delay);
   void reset();
 
   const PortCounters& counters() const { return counters_; }
@@ -60,8 +58,7 @@ class Port : public sc_core::sc_module {
   void leave_due();
 
   const PortParams params_;
-  Fifo<Frame> leaving_;
-  EventQueue<char> queue_{"queue"};
+  DelayLine<Frame> leaving_{"leaving"};
   Duration free_;
   PortCounters counters_;
 };

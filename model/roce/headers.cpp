@@ -1,5 +1,7 @@
 #include "model/roce/headers.h"
 
+#include <array>
+
 #include "model/roce/wire.h"
 
 namespace rnicsim::roce {
@@ -11,6 +13,17 @@ struct HeaderSize {
 };
 constexpr HeaderSize kSizes[] = {{header::kDeth, 8}, {header::kReth, 16}, {header::kAtomic, 28}, {header::kAeth, 4},
                                  {header::kAtomicAck, 8}, {header::kImmediate, 4}, {header::kInvalidate, 4}};
+
+// By the header:: bits of an opcode.
+constexpr auto kEncodedSize = [] {
+  std::array<std::uint8_t, 128> sizes{};
+  for (std::size_t bits = 0; bits < sizes.size(); ++bits) {
+    sizes[bits] = Bth::kBytes;
+    for (const auto& size : kSizes)
+      if ((bits & size.bit) != 0) sizes[bits] += size.bytes;
+  }
+  return sizes;
+}();
 
 void encode_bth(const Bth& bth, WireWriter& out) {
   out.put(static_cast<std::uint8_t>(bth.opcode));
@@ -74,12 +87,7 @@ Deth decode_deth(WireReader& in) {
 
 }  // namespace
 
-std::size_t encoded_size(const OpcodeInfo& info) {
-  std::size_t bytes = Bth::kBytes;
-  for (const auto& size : kSizes)
-    if (info.has(size.bit)) bytes += size.bytes;
-  return bytes;
-}
+std::size_t encoded_size(const OpcodeInfo& info) { return kEncodedSize[info.headers]; }
 
 std::size_t encode(const Headers& headers, std::span<std::byte> out) {
   const auto& row = info(headers.bth.opcode);

@@ -43,7 +43,8 @@ std::uint32_t icrc(std::span<const std::byte> headers, std::span<const std::byte
   std::byte* udp = ip + (ipv6 ? kIpv6Bytes : kIpv4Bytes);
   udp[6] = udp[7] = kOnes;                // checksum
   udp[kUdpBytes + 4] = kOnes;             // BTH: FECN, BECN and reserved bits
-  return chain(chain(chain(0, {masked.data(), kPseudoLrh + bytes}), payload), pad);
+  const auto crc = chain(chain(0, {masked.data(), kPseudoLrh + bytes}), payload);
+  return pad.empty() ? crc : chain(crc, pad);
 }
 
 }  // namespace rnicsim::roce

@@ -60,6 +60,18 @@ constexpr auto kRowOf = [] {
   return rows;
 }();
 
+constexpr std::size_t index_of(Operation operation, Position position, bool immediate) {
+  return (static_cast<std::size_t>(operation) * 4 + static_cast<std::size_t>(position)) * 2 + immediate;
+}
+constexpr auto kRcOpcodes = [] {
+  std::array<Opcode, index_of(O::atomic, P::only, true) + 1> opcodes{};
+  opcodes.fill(acknowledge);
+  for (const auto& row : kTable)
+    if (row.transport == T::rc && !row.has(kInvalidate))
+      opcodes[index_of(row.operation, row.position, row.has(kImmediate))] = row.opcode;
+  return opcodes;
+}();
+
 }  // namespace
 
 bool OpcodeInfo::payload_fits(std::uint32_t bytes, std::uint32_t mtu) const {
@@ -80,11 +92,7 @@ const OpcodeInfo& info(Opcode opcode) { return *find_opcode(static_cast<std::uin
 
 Opcode rc_opcode(Operation operation, Position position, bool immediate) {
   const bool ends = position == Position::last || position == Position::only;
-  for (const auto& row : kTable)
-    if (row.transport == Transport::rc && row.operation == operation && row.position == position &&
-        row.has(kImmediate) == (immediate && ends) && !row.has(kInvalidate))
-      return row.opcode;
-  return acknowledge;
+  return kRcOpcodes[index_of(operation, position, immediate && ends)];
 }
 
 }  // namespace rnicsim::roce

@@ -17,8 +17,8 @@ constexpr std::size_t kMappedPrefix = 12;
 
 std::uint16_t ipv4_checksum(const std::byte* ip) {
   std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < kIpv4Bytes; i += 2)
-    sum += std::to_integer<std::uint32_t>(ip[i]) << 8 | std::to_integer<std::uint32_t>(ip[i + 1]);
+  WireReader in({ip, kIpv4Bytes});
+  for (std::size_t i = 0; i < kIpv4Bytes; i += 2) sum += in.get<std::uint16_t>();
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
@@ -125,8 +125,8 @@ ParseError parse_transport(std::span<const std::byte> front, std::size_t at, std
 }  // namespace
 
 bool is_ipv4_mapped(const Gid& gid) {
-  return std::all_of(gid.begin(), gid.begin() + 10, [](auto byte) { return byte == 0; }) && gid[10] == 0xff &&
-         gid[11] == 0xff;
+  constexpr std::array<std::uint8_t, kMappedPrefix> kPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::equal(kPrefix.begin(), kPrefix.end(), gid.begin());
 }
 
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,

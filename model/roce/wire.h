@@ -1,6 +1,7 @@
 // Cursors over network-order bytes. The caller has checked the room.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +10,24 @@
 
 namespace rnicsim::roce {
 
+// Between this machine's order and the network's.
+template <std::unsigned_integral T>
+T swapped(T value) {
+  static_assert(std::endian::native == std::endian::little);
+  if constexpr (sizeof(T) == 2) return __builtin_bswap16(value);
+  if constexpr (sizeof(T) == 4) return __builtin_bswap32(value);
+  if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
+  return value;
+}
+
 class WireWriter {
  public:
   explicit WireWriter(std::span<std::byte> out) : begin_(out.data()), at_(out.data()) {}
   template <std::unsigned_integral T>
   void put(T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) *at_++ = std::byte(value >> (8 * (sizeof(T) - 1 - i)));
+    value = swapped(value);
+    std::memcpy(at_, &value, sizeof(value));
+    at_ += sizeof(value);
   }
   void put24(std::uint32_t value) {
     put(static_cast<std::uint8_t>(value >> 16));
@@ -37,9 +50,10 @@ class WireReader {
   explicit WireReader(std::span<const std::byte> in) : begin_(in.data()), at_(in.data()) {}
   template <std::unsigned_integral T>
   T get() {
-    T value = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) value = static_cast<T>(std::uint64_t{value} << 8 | std::to_integer<T>(*at_++));
-    return value;
+    T value;
+    std::memcpy(&value, at_, sizeof(value));
+    at_ += sizeof(value);
+    return swapped(value);
   }
   std::uint32_t get24() {
     const std::uint32_t high = get<std::uint8_t>();

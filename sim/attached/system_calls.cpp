@@ -393,6 +393,12 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       put_output(slot, entry);
       return answer(slot, error);
     }
+    case Call::lid_route: {
+      abi::GidEntry route;
+      const int error = kernel.lid_route(std::uint16_t(slot.argument[0]), route);
+      put_output(slot, route);
+      return answer(slot, error);
+    }
     default:
       return mmio_read(thread, slot);
   }

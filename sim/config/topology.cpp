@@ -19,6 +19,7 @@ abi::HostEntry default_host(std::uint32_t index, std::string_view name) {
   host.ipv4_prefix = 16;
   std::ranges::copy(std::to_array<std::uint8_t>({0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number, 0, 1}), host.ipv6);
   host.ipv6_prefix = 64;
+  host.lid = static_cast<std::uint16_t>(index + 1);
   std::ranges::copy(std::to_array<std::uint8_t>({2, 0, 0, 0, number, 1}), host.mac);
   return host;
 }

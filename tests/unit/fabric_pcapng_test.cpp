@@ -13,9 +13,9 @@ namespace {
 
 Frame frame_of(std::size_t header, std::size_t payload, std::size_t trailer) {
   Frame frame;
-  frame.header.fill(std::byte{0x11});
+  frame.header = Payload(header);
+  std::ranges::fill(frame.header.writable(), std::byte{0x11});
   frame.trailer.fill(std::byte{0x33});
-  frame.header_bytes = static_cast<std::uint16_t>(header);
   frame.trailer_bytes = static_cast<std::uint8_t>(trailer);
   frame.payload = Payload(payload);
   std::ranges::fill(frame.payload.writable(), std::byte{0x22});

@@ -14,8 +14,8 @@ class Cable {
   explicit Cable(const NicParams& params) : a("a", params, 1), b("b", params, 2) {
     a.nic.frame_out().bind([this](Frame frame) { if (!drop(frame)) link_.send(0, std::move(frame)); });
     b.nic.frame_out().bind([this](Frame frame) { if (!drop(frame)) link_.send(1, std::move(frame)); });
-    link_.out(0).bind([this](Frame frame) { a.nic.receive(std::move(frame)); });
-    link_.out(1).bind([this](Frame frame) { b.nic.receive(std::move(frame)); });
+    link_.out(0).bind([this](Frame frame, Duration delay) { a.nic.receive(std::move(frame), delay); });
+    link_.out(1).bind([this](Frame frame, Duration delay) { b.nic.receive(std::move(frame), delay); });
     for (auto* node : {&a, &b}) {
       node->bring_up();
       node->create_qp();

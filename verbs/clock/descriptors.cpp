@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -57,6 +58,27 @@ bool blocks(int fd) {
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
+// What is ready now. The simulator's own signals must not show as EINTR.
+int poll_now(std::span<pollfd> descriptors) {
+  int ready;
+  do ready = next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
+  while (ready < 0 && errno == EINTR);
+  return ready;
+}
+int epoll_now(int fd, epoll_event* events, int most) {
+  int ready;
+  do ready = next_epoll_wait(fd, events, most, 0);
+  while (ready < 0 && errno == EINTR);
+  return ready;
+}
+
+// An alarm's handler has run: does the call that it interrupted go on?
+bool alarm_restarts() {
+  struct sigaction action {};
+  ::sigaction(SIGALRM, nullptr, &action);
+  return (action.sa_flags & SA_RESTART) != 0;
+}
+
 // For a call that reads from or writes to `fd`: charges it and waits if it would block. False: EINTR.
 bool prepare(int fd, short events, bool dont_wait) {
   abi::ThreadSlot* slot = simulated_slot();
@@ -81,7 +103,7 @@ Result written(int fd, Result result) {
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
   sync(slot);
   for (;;) {
-    const int ready = next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
+    const int ready = poll_now(descriptors);
     if (ready != 0 || deadline <= slot.now) return ready;
     int watched[abi::kMaxDescriptors];
     std::uint32_t count = 0;
@@ -99,14 +121,16 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
       errno = EINTR;
       return -1;
     }
-    if (error == ETIMEDOUT) return next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
+    if (error == ETIMEDOUT) return poll_now(descriptors);
   }
 }
 
 bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   pollfd descriptor{fd, events, 0};
-  if (next_poll(&descriptor, 1, 0) != 0) return true;
-  return wait_descriptors(slot, {&descriptor, 1}, abi::kForever) >= 0;
+  if (poll_now({&descriptor, 1}) != 0) return true;
+  while (wait_descriptors(slot, {&descriptor, 1}, abi::kForever) < 0)
+    if (errno != EINTR || !alarm_restarts()) return false;
+  return true;
 }
 
 }  // namespace rnicsim::clock
@@ -230,11 +254,11 @@ RNICSIM_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, c
 static int epoll_until(abi::ThreadSlot& slot, int fd, epoll_event* events, int most, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
   sync(slot);
-  const int ready = next_epoll_wait(fd, events, most, 0);
+  const int ready = epoll_now(fd, events, most);
   if (ready != 0 || deadline <= slot.now) return ready;
   pollfd descriptor{fd, POLLIN, 0};
   if (wait_descriptors(slot, {&descriptor, 1}, deadline) < 0) return -1;
-  return next_epoll_wait(fd, events, most, 0);
+  return epoll_now(fd, events, most);
 }
 RNICSIM_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout) {
   abi::ThreadSlot* slot = simulated_slot();

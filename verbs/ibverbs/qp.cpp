@@ -39,7 +39,7 @@ int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
   if (!resolves(qp)) return ENOENT;
   if (const int error = check_attributes(context, qp, attributes, mask)) return error;
   abi::ModifyQp command =
-      provider::modify_qp(qp.qp_base.handle, std::uint32_t(mask), encode_attributes(attributes, mask));
+      provider::modify_qp(qp.qp_base.handle, std::uint32_t(mask), encode_attributes(context, attributes, mask));
   if (mask & IBV_QP_CUR_STATE) command.current_state = std::uint8_t(attributes.cur_qp_state);
   if (const int error = context.execute(command)) return error;
   if (mask & IBV_QP_PORT) qp.port_number = attributes.port_num;

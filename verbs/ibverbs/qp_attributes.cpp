@@ -9,18 +9,28 @@ namespace {
 
 constexpr int kKnownMask = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
+constexpr std::uint8_t kLocalHopLimit = 64;
 
 // `port` is the port the QP uses: an address vector names one of its own, and the device never sees it.
 int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port) {
   if (path.port_num != port || !context.has_port(path.port_num)) return EINVAL;
-  if (!path.is_global) return EINVAL;  // the port says IBV_QPF_GRH_REQUIRED
   abi::GidEntry entry;
+  // The port says IBV_QPF_GRH_REQUIRED; programs older than RoCE name a LID all the same.
+  if (!path.is_global) return context.port.lid_route(path.dlid, entry) == 0 ? 0 : EINVAL;
   return query_gid_entry(context, path.port_num, path.grh.sgid_index, entry) == 0 ? 0 : EINVAL;
 }
 
 // The kernel finds the MAC address.
-abi::AddressVector encode_path(const ibv_ah_attr& path) {
+abi::AddressVector encode_path(Context& context, const ibv_ah_attr& path) {
   abi::AddressVector vector;
+  abi::GidEntry route;
+  if (!path.is_global && context.port.lid_route(path.dlid, route) == 0) {
+    std::memcpy(vector.remote_gid, route.gid, sizeof vector.remote_gid);
+    vector.sgid_index = std::uint16_t(route.index);
+    vector.hop_limit = kLocalHopLimit;
+    vector.service_level = path.sl;
+    return vector;
+  }
   std::memcpy(vector.remote_gid, path.grh.dgid.raw, sizeof vector.remote_gid);
   vector.sgid_index = path.grh.sgid_index;
   vector.flow_label = path.grh.flow_label & kFlowLabelMask;
@@ -60,7 +70,7 @@ int check_attributes(Context& context, const Qp& qp, const ibv_qp_attr& attribut
   return mask & IBV_QP_ALT_PATH ? check_path(context, attributes.alt_ah_attr, attributes.alt_port_num) : 0;
 }
 
-abi::Qpc encode_attributes(const ibv_qp_attr& from, int mask) {
+abi::Qpc encode_attributes(Context& context, const ibv_qp_attr& from, int mask) {
   abi::Qpc to;
   if (mask & IBV_QP_STATE) to.state = abi::QpState(from.qp_state);
   if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) to.sqd_notify = from.en_sqd_async_notify;
@@ -68,7 +78,7 @@ abi::Qpc encode_attributes(const ibv_qp_attr& from, int mask) {
   if (mask & IBV_QP_PKEY_INDEX) to.pkey_index = from.pkey_index;
   if (mask & IBV_QP_PORT) to.port = from.port_num;
   if (mask & IBV_QP_QKEY) to.qkey = from.qkey;
-  if (mask & IBV_QP_AV) to.path = encode_path(from.ah_attr);
+  if (mask & IBV_QP_AV) to.path = encode_path(context, from.ah_attr);
   if (mask & IBV_QP_PATH_MTU) to.path_mtu = std::uint8_t(from.path_mtu);
   if (mask & IBV_QP_TIMEOUT) to.timeout = from.timeout;
   if (mask & IBV_QP_RETRY_CNT) to.retry_count = from.retry_cnt;
@@ -81,7 +91,7 @@ abi::Qpc encode_attributes(const ibv_qp_attr& from, int mask) {
   if (mask & IBV_QP_PATH_MIG_STATE) to.path_migration_state = std::uint8_t(from.path_mig_state);
   if (mask & IBV_QP_DEST_QPN) to.remote_qpn = from.dest_qp_num;
   if (mask & IBV_QP_ALT_PATH) {
-    to.alternate_path = encode_path(from.alt_ah_attr);
+    to.alternate_path = encode_path(context, from.alt_ah_attr);
     to.alternate_pkey_index = from.alt_pkey_index;
     to.alternate_port = from.alt_port_num;
     to.alternate_timeout = from.alt_timeout;

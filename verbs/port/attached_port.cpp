@@ -107,6 +107,13 @@ class AttachedPort : public DevicePort {
     if (error == 0) memcpy(&entry, slot->output, sizeof entry);
     return error;
   }
+  int lid_route(std::uint16_t lid, abi::GidEntry& route) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    const int error = call(*slot, Call::lid_route, {lid});
+    if (error == 0) memcpy(&route, slot->output, sizeof route);
+    return error;
+  }
   std::uint32_t completion_vectors() const override {
     ThreadSlot* slot = usable_slot();
     return slot != nullptr && call(*slot, Call::port_info, {}) == 0 ? std::uint32_t(slot->value) : 1;

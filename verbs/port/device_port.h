@@ -42,6 +42,8 @@ class DevicePort {
   virtual int bind_events(std::uint32_t channel) = 0;
   virtual int port_info(abi::HostEntry& host) = 0;
   virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
+  // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.
+  virtual int lid_route(std::uint16_t lid, abi::GidEntry& route) = 0;
   virtual std::uint32_t completion_vectors() const = 0;
 
   // --- The CPU's time.

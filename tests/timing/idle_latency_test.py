@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Idle latency is what docs/timing.md says, and each parameter moves it by the multiple given there.
+
+usage: idle_latency_test.py path/to/rnicsim
+
+The page's tables are read, so that they are held to the truth as well. What is measured is the capture: from a request
+to the same request many periods later, in nanoseconds of simulated time.
+"""
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+from apps import Opcode  # noqa: E402
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "timing.md"
+PERIODS = 40
+PS = {"ps": 1, "ns": 1000, "us": 1000_000, "ms": 1000_000_000}
+RATE = {"Gb/s": 10 ** 9, "Mb/s": 10 ** 6, "Tb/s": 10 ** 12, "kb/s": 10 ** 3, "b/s": 1}
+CQ_RECORD_BYTES = 8
+CQE_BYTES = 64
+
+
+class Program:
+    """A latency test of perftest: its column of the page, the request that the client repeats, and how many of its
+    results make a period."""
+
+    def __init__(self, command, column, opcode, halves):
+        self.command, self.column, self.opcode, self.halves = command, column, opcode, halves
+
+
+READ = Program("ib_read_lat", "READ", Opcode.READ_REQUEST, 1)
+WRITE = Program("ib_write_lat", "WRITE", Opcode.WRITE_ONLY, 2)
+SEND = Program("ib_send_lat", "SEND", Opcode.SEND_ONLY, 2)
+
+
+def tables():
+    """Every table of the page: a list of rows, each a dictionary by the table's heading."""
+    rows, heading = [], None
+    for line in PAGE.read_text().splitlines():
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")] if line.startswith("|") else None
+        if cells is None:
+            heading = None
+        elif heading is None:
+            heading = cells
+        elif not set(line) <= set("|-"):
+            rows.append(dict(zip(heading, cells)))
+    return rows
+
+
+def value(text):
+    """Durations in ps, rates in b/s, sizes in bytes."""
+    number, unit = re.fullmatch(r"([\d.]+) (\S+)", text).groups()
+    scale = PS.get(unit) or RATE.get(unit) or {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+    return round(float(number) * scale)
+
+
+def described():
+    """Path -> (kind, value as text) of every parameter of the default system."""
+    found = {}
+    for line in apps.call("describe").out.splitlines():
+        words = re.split(r"\s{2,}", line.strip())
+        if len(words) >= 4 and re.fullmatch(r"[a-z_.]+", words[0]) and words[1] in ("time", "rate", "bytes"):
+            found[words[0]] = words[1], words[2]
+    return found
+
+
+def defaults():
+    return {path: value(text) for path, (_, text) in described().items()}
+
+
+class Formula:
+    """The page's formula."""
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+
+    def get(self, *paths):
+        return sum(self.parameters[path] for path in paths)
+
+    def time(self, size, rate):
+        return -(-size * 8 * 10 ** 12 // rate)
+
+    def svc(self, n, header):
+        tlps = max(1, -(-n // self.get("nic.dma.max_payload")))
+        return self.time(n + tlps * self.get(f"nic.dma.{header}"), self.get("nic.dma.rate"))
+
+    def read(self, n):
+        return self.svc(n, "completion_header") + self.get("nic.dma.read_latency", "nic.dma.read_internal")
+
+    def write(self, n):
+        return self.svc(n, "request_header") + self.get("nic.dma.write_latency")
+
+    def wire(self, t):
+        frame = max(58 + t, self.get("nic.port.least_frame"))
+        return self.time(frame + self.get("nic.port.overhead"), self.get("nic.port.rate"))
+
+    def hop(self, t):
+        return self.get("nic.tx.latency", "link.latency", "nic.rx.latency") + self.wire(t)
+
+    def cqe_behind_payload(self):
+        return self.svc(CQE_BYTES, "request_header")
+
+    def post(self):
+        return self.get("host.cpu.clock_read", "host.cpu.post_send", "host.mmio_write_latency")
+
+    def of(self, program, n):
+        padded = (n + 3) // 4 * 4
+        seen = self.get("host.cpu.detect")
+        taken = seen + self.get("host.cpu.poll_cqe")
+        if program is READ:
+            return (self.post() + self.hop(16) + self.read(n) + self.hop(4 + padded) + self.write(n)
+                    + self.read(CQ_RECORD_BYTES) + self.cqe_behind_payload() + taken)
+        if program is WRITE:
+            return self.post() + self.read(n) + self.hop(16 + padded) + self.write(n) + seen
+        return self.post() + self.read(n) + self.hop(padded) + self.write(n) + self.cqe_behind_payload() + taken
+
+
+class Measured:
+    def __init__(self, program, result, packets):
+        rows = apps.perftest_rows(result.lines("h1"))
+        self.printed = apps.Latency(*rows[0])
+        client = [packet.time for packet in packets
+                  if packet.opcode == program.opcode and packet.source == "10.0.1.1"]
+        # The first operations find the CQ empty, and the receive ring not yet read.
+        self.span_ns = client[2 + PERIODS] - client[2]
+        self.results = PERIODS * program.halves
+
+    def excess_ps(self, expected_ps):
+        """Of all periods together, over what was expected: within a nanosecond, the capture's resolution."""
+        return self.span_ns * 1000 - self.results * expected_ps
+
+
+class IdleLatency(apps.TestCase):
+    def measure(self, program, size=2, settings=()):
+        options = [word for path, text in settings for word in ("--set", f"{path}={text}")]
+        result, packets = apps.run_with_capture(f"{program.command} -n {PERIODS + 4} -s {size}", *options)
+        self.assert_succeeded(result)
+        return Measured(program, result, packets)
+
+    def assert_takes(self, program, expected_ps, measured, what=""):
+        self.assertLess(abs(measured.excess_ps(expected_ps)), 1000,
+                        f"{program.command} {what}: expected {expected_ps / 1000} ns, measured "
+                        f"{measured.span_ns / measured.results} ns")
+
+
+class Sums(IdleLatency):
+    """The programs take what the formula says."""
+
+    def check(self, program, size, settings=()):
+        parameters = defaults() | {path: value(text) for path, text in settings}
+        measured = self.measure(program, size, settings)
+        expected = Formula(parameters).of(program, size)
+        self.assert_takes(program, expected, measured, f"-s {size}")
+        # perftest counts cycles, of a nanosecond each, and prints hundredths of a microsecond.
+        self.assertLess(abs(measured.printed.typical - expected / 1e6), 0.0051 + 0.001)
+
+    def test_read(self):
+        self.check(READ, 2)
+
+    def test_write(self):
+        self.check(WRITE, 2)
+
+    def test_send(self):
+        self.check(SEND, 2)
+
+    def test_sizes(self):
+        for program in (READ, WRITE, SEND):
+            for size in (257, 4096):
+                with self.subTest(program=program.command, size=size):
+                    self.check(program, size)
+
+    def test_everything_changed(self):
+        """All of them odd, and so that no two could be mistaken for one another."""
+        settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_send", "67 ns"),
+                    ("host.mmio_write_latency", "211 ns"), ("nic.dma.read_latency", "503 ns"),
+                    ("nic.dma.read_internal", "73 ns"), ("nic.dma.write_latency", "131 ns"),
+                    ("nic.tx.latency", "149 ns"), ("link.latency", "1009 ns"), ("nic.rx.latency", "227 ns"),
+                    ("host.cpu.detect", "101 ns"), ("host.cpu.poll_cqe", "37 ns"), ("nic.dma.rate", "50 Gb/s"),
+                    ("nic.dma.max_payload", "128 B"), ("nic.dma.request_header", "30 B"),
+                    ("nic.dma.completion_header", "16 B"), ("nic.port.rate", "40 Gb/s"),
+                    ("nic.port.overhead", "20 B"), ("nic.port.least_frame", "100 B")]
+        for program in (READ, WRITE, SEND):
+            with self.subTest(program=program.command):
+                self.check(program, 300, settings)
+
+
+class Multiples(IdleLatency):
+    """Doubling a parameter moves ib_read_lat by the multiple in the page's table, and by nothing else."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.parameters = defaults()
+        cls.rows = {row["parameter"]: row for row in tables() if "READ" in row}
+
+    def check(self, program, chosen):
+        base = Formula(self.parameters).of(program, 2)
+        for path in chosen:
+            with self.subTest(program=program.command, parameter=path):
+                doubled = 2 * self.parameters[path]
+                measured = self.measure(program, 2, [(path, f"{doubled}ps")])
+                multiple = int(self.rows[path][program.column])
+                self.assert_takes(program, base + multiple * self.parameters[path], measured, f"{path} doubled")
+
+    def test_read(self):
+        self.check(READ, self.rows)
+
+    def test_write(self):
+        self.check(WRITE, ["nic.dma.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
+
+    def test_send(self):
+        self.check(SEND, ["nic.dma.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
+
+
+class Page(apps.TestCase):
+    """The page knows every parameter that is a time, and their defaults."""
+
+    def test_names_every_latency(self):
+        listed = {row["parameter"] for row in tables() if "READ" in row}
+        self.assertEqual(listed, {path for path, (kind, _) in described().items() if kind == "time"})
+
+    def test_defaults(self):
+        shown = described()
+        for row in tables():
+            if "parameter" in row:
+                self.assertEqual(value(row["default"]), value(shown[row["parameter"]][1]), row["parameter"])
+
+    def test_multiples_are_the_formulas(self):
+        parameters = defaults()
+        for row in tables():
+            for program in (READ, WRITE, SEND):
+                if program.column in row:
+                    path = row["parameter"]
+                    doubled = parameters | {path: 2 * parameters[path]}
+                    moved = Formula(doubled).of(program, 2) - Formula(parameters).of(program, 2)
+                    self.assertEqual(moved, int(row[program.column]) * parameters[path], (path, program.column))
+
+    def test_sums(self):
+        formula = Formula(defaults())
+        sums = {row["program"]: row for row in tables() if "program" in row}
+        for program in (READ, WRITE, SEND):
+            row, expected = sums[program.command], formula.of(program, 2)
+            self.assertEqual(row["sum"], f"{expected / 1000:.3f} ns")
+            self.assertEqual(row["printed"], f"{expected / 1e6:.2f} us")
+
+
+if __name__ == "__main__":
+    apps.main()
