@@ -111,6 +111,14 @@ int post_list(Qp& qp, WorkRequest* list, WorkRequest** bad) {
   return 0;
 }
 
+// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR, whose
+// receives are to be flushed: a doorbell that announces nothing makes it look.
+void announce_receives(Qp& qp) {
+  QueueGuard guard(qp.send_lock, qp.owner().port);
+  qp.owner().uar.ring_send(qp.qp_base.qp_num, qp.send ? qp.send->rung() : 0);
+  qp.owner().port.charge(abi::CpuCost::mmio_write);
+}
+
 template <class WorkRequest>
 int refuse(WorkRequest* list, WorkRequest** bad, int error) {
   *bad = list;
@@ -144,6 +152,7 @@ int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   QueueGuard guard(qp.receive_lock, qp.owner().port);
   const int error = post_list(qp, list, bad);
   qp.receive->ring();
+  if (qp.failed || handle->state == IBV_QPS_ERR) announce_receives(qp);
   return error != 0 ? errno = error : 0;
 }
 

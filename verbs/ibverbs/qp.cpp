@@ -32,6 +32,7 @@ void forget_work(Qp& qp) {
     QueueGuard guard(qp.receive_lock, port);
     qp.receive->reset();
   }
+  qp.failed = false;
 }
 
 int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
