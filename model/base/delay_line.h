@@ -15,7 +15,7 @@ class DelayLine {
  public:
   explicit DelayLine(const char* name) : event_(name) {}
 
-  void push(Duration at, Item item) {
+  void push(Duration at, Item&& item) {
     assert(at >= last_);
     last_ = at;
     items_.push_back({at, std::move(item)});

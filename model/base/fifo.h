@@ -14,16 +14,21 @@ class Fifo {
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
   Item& front() { return ring_[head_]; }
+  const Item& front() const { return ring_[head_]; }
+  Item& back() { return (*this)[count_ - 1]; }
   Item& operator[](std::size_t index) { return ring_[(head_ + index) & (ring_.size() - 1)]; }
-  void push_back(Item&& item) {
+  Item& push_back(Item&& item) {
     if (count_ == ring_.size()) grow();
-    (*this)[count_++] = std::move(item);
+    auto& place = (*this)[count_++];
+    place = std::move(item);
+    return place;
   }
   // The item's memory is used again: move from front() first what must go.
   void pop_front() {
     head_ = (head_ + 1) & (ring_.size() - 1);
     --count_;
   }
+  void pop_back() { --count_; }
   void clear() {
     ring_.clear();
     head_ = count_ = 0;

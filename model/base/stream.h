@@ -16,7 +16,7 @@ class Output {
     assert(!sink_ && "bound twice");
     sink_ = std::forward<Sink>(sink);
   }
-  void operator()(Items&&... items) const { sink_(std::move(items)...); }
+  void operator()(Items... items) const { sink_(std::move(items)...); }
 
  private:
   std::function<void(Items&&...)> sink_;  // by reference: a large item is made once, however it is handed on

@@ -27,8 +27,9 @@ class Link : public sc_core::sc_module {
 
   Link(sc_core::sc_module_name name, const LinkParams& params) : sc_module(name), params_(params) {}
 
-  // A frame given to one end, its last bit at the present time, comes out of the other, with the time until it arrives.
-  void send(std::size_t end, Frame&& frame) { out_[kEnds - 1 - end](std::move(frame), Duration{params_.latency}); }
+  // A frame given to one end as its last bit leaves comes out of the other at once, with the time until that bit arrives:
+  // the receiver waits for it anyway.
+  void send(std::size_t end, Frame&& frame) { out_[kEnds - 1 - end](std::move(frame), params_.latency); }
   Output<Frame, Duration>& out(std::size_t end) { return out_[end]; }
 
  private:

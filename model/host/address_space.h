@@ -14,6 +14,8 @@ class AddressSpace {
   // False when some byte is not there (the process unmapped it or died). A read then leaves `bytes` undefined.
   virtual bool read(std::uint64_t address, std::span<std::byte> bytes) = 0;
   virtual bool write(std::uint64_t address, std::span<const std::byte> bytes) = 0;
+  // False once the process has ended: what the device still does to it is nobody's mistake.
+  virtual bool exists() const { return true; }
 };
 
 }  // namespace rnicsim::host

@@ -33,7 +33,10 @@ const char* to_string(IommuFault::Reason reason) {
 }
 
 void Iommu::attach(Pasid pasid, AddressSpace& space) { processes_.insert_or_assign(pasid, Process{&space, {}}); }
-void Iommu::detach(Pasid pasid) { processes_.erase(pasid); }
+void Iommu::detach(Pasid pasid) {
+  processes_.erase(pasid);
+  departed_.insert(pasid);
+}
 
 int Iommu::pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
   if (wraps(address, bytes)) return EINVAL;
@@ -106,13 +109,19 @@ AddressSpace* Iommu::translate(Pasid pasid, std::uint64_t address, std::uint64_t
   return process->second.space;
 }
 
+// What was under way when a process ended is no mistake of a program's.
+bool Iommu::has_ended(Pasid pasid) const {
+  const auto process = processes_.find(pasid);
+  return process == processes_.end() ? departed_.contains(pasid) : !process->second.space->exists();
+}
+
 void Iommu::record(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason) {
   const IommuFault what{now(), pasid, address, bytes, write, reason};
   ++counters_.faults;
-  if (counters_.faults <= kFaultsLogged)
+  if (!has_ended(pasid) && ++faults_told_ <= kFaultsLogged)
     spdlog::warn("{}: at {}: DMA {} of {} bytes at {:#x}, PASID {}, aborted: {}{}", host_, to_string(what.at),
                  write ? "write" : "read", bytes, address, pasid, to_string(reason),
-                 counters_.faults == kFaultsLogged ? " (further ones are only counted)" : "");
+                 faults_told_ == kFaultsLogged ? " (further ones are only counted)" : "");
   fault(what);
 }
 

@@ -5,6 +5,7 @@
 #include <boost/icl/interval_map.hpp>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -72,10 +73,13 @@ class Iommu {
 
   static bool pinned(const Pins& pins, std::uint64_t address, std::uint64_t bytes);
   AddressSpace* translate(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write);
+  bool has_ended(Pasid pasid) const;
   void record(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason);
 
   std::string host_;
   std::map<Pasid, Process> processes_;
+  std::set<Pasid> departed_;
+  Counter faults_told_ = 0;
   IommuCounters counters_;
 };
 

@@ -65,7 +65,7 @@ void CommandUnit::complete(abi::CommandStatus status, std::uint32_t syndrome) {
   const auto length = std::min<std::size_t>(output.size(), entry.output_bytes);
   if (length == 0) return finish(status);
   dma_.write(kKernelPasid, entry.output, Payload::copy_of(std::span(output).first(length)),
-             [finish, status](AccessResult written) {
+             [finish, status](AccessResult written, Payload) {
                finish(written == AccessResult::ok ? status : abi::CommandStatus::bad_mailbox);
              });
 }

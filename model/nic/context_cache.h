@@ -2,14 +2,15 @@
 // decodes, a write-back encodes and writes. The cache has room for everything for now: only evict() makes a miss.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "model/base/index_table.h"
 #include "model/base/stats.h"
 #include "model/nic/contexts.h"
 #include "model/nic/dma.h"
@@ -67,27 +68,29 @@ class ContextTable {
 
   explicit ContextTable(IcmAccess& icm) : icm_(icm) {}
 
-  bool exists(std::uint32_t index) const { return slots_.contains(index); }
+  bool exists(std::uint32_t index) const { return slots_.find(index) != nullptr; }
   bool mapped(std::uint32_t index) const { return icm_.mapped(table, index); }
 
   // Resident, or nullptr.
   Object* find(std::uint32_t index) {
-    const auto slot = slots_.find(index);
-    return slot == slots_.end() || !slot->second.object ? nullptr : &*slot->second.object;
+    auto* slot = slots_.find(index);
+    return slot == nullptr || !slot->object ? nullptr : &*slot->object;
   }
 
   // Calls back at once when resident or not existing, else after the fill. The pointer is good during the call only.
   void lookup(std::uint32_t index, Found found) {
-    const auto slot = slots_.find(index);
-    if (slot == slots_.end()) return found(nullptr);
-    if (slot->second.object) return found(&*slot->second.object);
-    slot->second.waiting.push_back(std::move(found));
-    if (slot->second.waiting.size() == 1)
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) return found(nullptr);
+    if (slot->object) return found(&*slot->object);
+    slot->waiting.push_back(std::move(found));
+    if (slot->waiting.size() == 1)
       icm_.template read<Context>(table, index, [this, index](std::optional<Context> context) { filled(index, context); });
   }
 
   void create(std::uint32_t index, const Object& object) {
-    slots_[index].object = object;
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) slot = &slots_.put(index, std::make_unique<Slot>());
+    slot->object = object;
     icm_.write(table, index, encode(object));
   }
   void write_back(std::uint32_t index) {
@@ -95,20 +98,19 @@ class ContextTable {
   }
   void evict(std::uint32_t index) {
     write_back(index);
-    if (const auto slot = slots_.find(index); slot != slots_.end()) slot->second.object.reset();
+    if (auto* slot = slots_.find(index)) slot->object.reset();
   }
   void destroy(std::uint32_t index) {
-    const auto slot = slots_.find(index);
-    if (slot == slots_.end()) return;
-    auto waiting = std::move(slot->second.waiting);
-    slots_.erase(slot);
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) return;
+    auto waiting = std::move(slot->waiting);
+    slots_.erase(index);
     icm_.write(table, index, Context{});
     for (auto& found : waiting) found(nullptr);
   }
   std::vector<std::uint32_t> indices() const {
     std::vector<std::uint32_t> all;
-    for (const auto& [index, slot] : slots_) all.push_back(index);
-    std::sort(all.begin(), all.end());
+    slots_.for_each([&](std::uint32_t index, const Slot&) { all.push_back(index); });
     return all;
   }
   void clear() { slots_.clear(); }
@@ -120,16 +122,15 @@ class ContextTable {
   };
 
   void filled(std::uint32_t index, const std::optional<Context>& context) {
-    const auto slot = slots_.find(index);
-    if (slot == slots_.end()) return;
-    if (context) slot->second.object = decode(*context);
-    auto waiting = std::move(slot->second.waiting);
-    slot->second.waiting.clear();
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) return;
+    if (context) slot->object = decode(*context);
+    auto waiting = std::exchange(slot->waiting, {});
     for (auto& found : waiting) found(find(index));
   }
 
   IcmAccess& icm_;
-  std::unordered_map<std::uint32_t, Slot> slots_;  // never iterated in an order that shows
+  IndexTable<Slot> slots_;
 };
 
 // A QP's context belongs to the engine while it runs; this is what the rest of the device knows of it.

@@ -41,19 +41,19 @@ Duration Dma::service(std::uint64_t bytes, ByteCount header) const {
   return params_.rate.time_for({bytes + tlps * header.bytes});
 }
 
-void Dma::read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, ReadDone done) {
+void Dma::read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
   read_free_ = std::max(now(), read_free_) + service(bytes, params_.completion_header);
   reads_.push(read_free_ + params_.read_latency + params_.read_internal,
-              {.pasid = pasid, .address = address, .data = Payload().slice(0, bytes), .read_done = std::move(done)});
+              {.pasid = pasid, .address = address, .data = Payload().slice(0, bytes), .done = std::move(done)});
 }
 
-void Dma::write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done, Placement placement) {
+void Dma::write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement) {
   ++counters_.writes;
   counters_.write_bytes += data.size();
   const auto occupied = service(data.size(), params_.request_header);
-  Access access{.pasid = pasid, .address = address, .data = std::move(data), .write_done = std::move(done),
+  Access access{.pasid = pasid, .address = address, .data = std::move(data), .done = std::move(done),
                 .more = placement.more};
   if (placement.right_behind) {
     lone_free_ = std::max(now(), lone_free_) + occupied;
@@ -90,7 +90,7 @@ void Dma::complete_reads() {
   while (reads_.pop_due(access)) {
     if (!access.sampled) sample_burst(access);
     if (access.result != AccessResult::ok) ++counters_.errors;
-    access.read_done(access.result, std::move(access.data));
+    access.done(access.result, std::move(access.data));
   }
 }
 
@@ -139,7 +139,7 @@ void Dma::land_bursts() {
       auto access = std::move(writes_.front());
       writes_.pop_front();
       if (!together) land(access);
-      if (access.write_done) access.write_done(access.result);
+      if (access.done) access.done(access.result, {});
     }
   }
 }
@@ -167,7 +167,7 @@ void Dma::land_lone_writes() {
   Access access;
   while (lone_writes_.pop_due(access)) {
     land(access);
-    if (access.write_done) access.write_done(access.result);
+    if (access.done) access.done(access.result, {});
   }
 }
 

@@ -46,8 +46,7 @@ struct DmaCounters {
 
 class Dma : public sc_core::sc_module {
  public:
-  using ReadDone = std::function<void(AccessResult, Payload)>;
-  using WriteDone = std::function<void(AccessResult)>;
+  using Done = std::function<void(AccessResult, Payload)>;  // what was read; nothing after a write
   struct Placement {
     bool more = false;          // may land together with the next write, at that one's time
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
@@ -58,11 +57,11 @@ class Dma : public sc_core::sc_module {
   // Bound to the endpoint.
   std::function<bool(tlm::tlm_command, Pasid, std::uint64_t, std::span<std::byte>)> transfer;
 
-  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, ReadDone done);
-  void write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done) {
+  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done);
+  void write(Pasid pasid, std::uint64_t address, Payload data, Done done) {
     write(pasid, address, std::move(data), std::move(done), Placement{});
   }
-  void write(Pasid pasid, std::uint64_t address, Payload data, WriteDone done, Placement placement);
+  void write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement);
   void reset();
 
   const DmaCounters& counters() const { return counters_; }
@@ -72,8 +71,7 @@ class Dma : public sc_core::sc_module {
     Pasid pasid = 0;
     std::uint64_t address = 0;
     Payload data;
-    ReadDone read_done;
-    WriteDone write_done;
+    Done done;
     AccessResult result = AccessResult::ok;
     bool sampled = false;
     bool more = false;

@@ -42,7 +42,7 @@ QpSyndrome ModelEngine::create(const QpCommand& command) {
   qp->context = command.context;
   qp->context.state = abi::QpState::reset;
   out_.context_write_back({command.qpn, qp->context});
-  qps_[command.qpn.value] = std::move(qp);
+  qps_.put(command.qpn.value, std::move(qp));
   return QpSyndrome::none;
 }
 
@@ -96,7 +96,8 @@ void ModelEngine::rebirth(Qp& qp) {
   set_state(qp, QpState::reset);
   auto next = std::make_unique<Qp>(qp.qpn, ++births_);
   next->context = qp.context;
-  qps_[qp.qpn.value] = std::move(next);
+  const auto number = qp.qpn.value;
+  qps_.put(number, std::move(next));
 }
 
 abi::Qpc ModelEngine::snapshot(const Qp& qp) const {

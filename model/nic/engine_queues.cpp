@@ -83,9 +83,8 @@ void ModelEngine::fail(Qp& qp) {
   qp.inbound.clear();
   qp.inbound_waits = false;
   // Messages that are whole but not settled go first: their receives were taken first.
-  for (const auto& response : qp.responses)
-    if (response.cqe) flush_receive(qp, response.receive_index);
-  qp.responses.clear();
+  for (; !qp.responses.empty(); qp.responses.pop_front())
+    if (qp.responses.front().cqe) flush_receive(qp, qp.responses.front().receive_index);
   flush_sends(qp);
   if (qp.has_send()) fetch_sends(qp);
   if (!qp.has_receive()) return;

@@ -17,7 +17,7 @@ abi::CqeOpcode receive_opcode(const roce::Verdict& verdict) {
 
 }  // namespace
 
-void ModelEngine::take_request(Qp& qp, PacketIn packet) {
+void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
   if (!std::exchange(qp.established, true) && qp.state == roce::QpState::rtr)
     out_.event({abi::EventType::communication_established, qp.qpn.value});
   qp.inbound.push_back(std::move(packet));
@@ -218,7 +218,7 @@ void ModelEngine::send_answer(Qp& qp) {
 
 void ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn) {
   --credits_;
-  auto& entry = qp.answers.entries.emplace_back();
+  auto& entry = qp.answers.entries.push_back({});
   entry.sequence = qp.answers.next_sequence++;
   entry.headers.bth.opcode = opcode;
   entry.headers.bth.destination = {qp.context.remote_qpn};

@@ -108,7 +108,7 @@ void ModelEngine::send_request(Qp& qp) {
   if (!packet) return;
   --credits_;
   packet->headers.bth.pkey = roce::Bth::kDefaultPkey;
-  auto& entry = qp.requests.entries.emplace_back();
+  auto& entry = qp.requests.entries.push_back({});
   entry.sequence = qp.requests.next_sequence++;
   entry.headers = packet->headers;
   entry.message = packet->message;

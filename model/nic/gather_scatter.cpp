@@ -8,7 +8,7 @@ struct GatherScatter::Job {
   Tag tag;
   bool is_gather;
   AccessRequest access;
-  std::vector<Region> regions;
+  Regions regions;
   Payload payload;
   bool more = false;
   std::vector<Translated> places{};
@@ -17,7 +17,7 @@ struct GatherScatter::Job {
 };
 
 // The usual request names one region, which is resident: no job is made for it.
-std::optional<Translated> GatherScatter::only_place(const std::vector<Region>& regions, const AccessRequest& access) {
+std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) {
   if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
   return translation_.translate_now(access, regions[0]);
 }
@@ -38,7 +38,7 @@ void GatherScatter::scatter(Scatter request) {
   if (const auto place = only_place(request.regions, {request.pd, request.access})) {
     if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
     return dma_.write(place->pasid, place->address, std::move(request.payload),
-                      [this, tag = request.tag](AccessResult result) { scattered({tag, result, {}}); },
+                      [this, tag = request.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
                       {.more = request.more});
   }
   translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = false, .access = {request.pd, request.access},
@@ -52,7 +52,8 @@ void GatherScatter::check(AccessCheck request) {
 }
 
 void GatherScatter::translate(const JobPtr& job) {
-  std::erase_if(job->regions, [](const Region& region) { return region.length == 0; });
+  const auto empty = [](const Region& region) { return region.length == 0; };
+  job->regions.erase(std::ranges::remove_if(job->regions, empty).begin(), job->regions.end());
   job->places.resize(job->regions.size());
   job->awaited = job->regions.size() + 1;
   const auto answer = [this, job](AccessResult result) {
@@ -92,7 +93,7 @@ void GatherScatter::write(const JobPtr& job) {
   for (std::size_t i = 0; i < job->regions.size(); ++i) {
     const auto length = job->regions[i].length;
     dma_.write(job->places[i].pasid, job->places[i].address, job->payload.slice(offset, length),
-               [this, job](AccessResult result) { part_done(job, result); }, {.more = job->more});
+               [this, job](AccessResult result, Payload) { part_done(job, result); }, {.more = job->more});
     offset += length;
   }
 }

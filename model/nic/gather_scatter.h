@@ -29,7 +29,7 @@ class GatherScatter {
   struct Job;
   using JobPtr = std::shared_ptr<Job>;
 
-  std::optional<Translated> only_place(const std::vector<Region>& regions, const AccessRequest& access);
+  std::optional<Translated> only_place(const Regions& regions, const AccessRequest& access);
   void translate(const JobPtr& job);
   void read(const JobPtr& job);
   void write(const JobPtr& job);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace rnicsim::nic {
@@ -77,13 +76,11 @@ void ModelEngine::scattered(DmaDone done) {
     if (purpose == Purpose::read_scatter) {
       read_placed(*qp, argument, result);
     } else {
-      for (auto& response : qp->responses)
-        if (response.sequence == argument) {
-          response.placing = false;
-          response.placed = true;
-          response.result = result;
-          break;
-        }
+      if (auto* response = qp->response(argument)) {
+        response->placing = false;
+        response->placed = true;
+        response->result = result;
+      }
       settle_responses(*qp);
       pump_inbound(*qp);
     }
@@ -143,11 +140,11 @@ void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
 void ModelEngine::cq_overrun(Cqn cqn) {
   step([this, cqn] {
     std::vector<std::uint32_t> hit;
-    for (const auto& [number, qp] : qps_)
-      if (qp->context.send_cqn == cqn.value || qp->context.receive_cqn == cqn.value) hit.push_back(number);
-    std::ranges::sort(hit);
+    qps_.for_each([&](std::uint32_t number, const Qp& qp) {
+      if (qp.context.send_cqn == cqn.value || qp.context.receive_cqn == cqn.value) hit.push_back(number);
+    });
     for (const auto number : hit) {
-      auto& qp = *qps_.at(number);
+      auto& qp = *qps_.find(number);
       if (qp.state == roce::QpState::reset || qp.state == roce::QpState::error) continue;
       out_.event({abi::EventType::qp_fatal, number});
       fail(qp);
@@ -170,8 +167,7 @@ void ModelEngine::reset() {
 }
 
 Qp* ModelEngine::find(Qpn qpn) {
-  const auto qp = qps_.find(qpn.value);
-  return qp == qps_.end() ? nullptr : qp->second.get();
+  return qps_.find(qpn.value);
 }
 
 Tag ModelEngine::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
@@ -248,17 +244,13 @@ void ModelEngine::set_state(Qp& qp, roce::QpState state) {
 
 void ModelEngine::describe_state(std::string& out) const {
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-  std::vector<std::uint32_t> numbers;
-  for (const auto& [number, qp] : qps_) numbers.push_back(number);
-  std::ranges::sort(numbers);
-  for (const auto number : numbers) {
-    const auto& qp = *qps_.at(number);
+  qps_.for_each([&](std::uint32_t number, const Qp& qp) {
     const auto waiting = qp.window.messages.size();
     out += fmt::format("qp {:#08x} {} -> {:#08x}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
                        number, kNames[static_cast<int>(qp.state)], std::uint32_t(qp.context.remote_qpn), waiting,
                        qp.window.oldest_psn().value(), qp.window.sent_psn().value(), qp.responder.expected_psn().value(),
                        qp.receives.size(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
-  }
+  });
 }
 
 }  // namespace rnicsim::nic

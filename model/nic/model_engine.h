@@ -7,9 +7,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "model/base/index_table.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/qp.h"
@@ -124,7 +124,7 @@ class ModelEngine : public QpEngine {
   void announce_drained(Qp& qp);
 
   // --- engine_receive.cpp: the responder's side.
-  void take_request(Qp& qp, PacketIn packet);
+  void take_request(Qp& qp, PacketIn&& packet);
   void pump_inbound(Qp& qp);
   bool act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void fill_offer(Qp& qp, const roce::OpcodeInfo& row);
@@ -156,7 +156,7 @@ class ModelEngine : public QpEngine {
 
   const QpLimits limits_;
   EngineOutputs out_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<Qp>> qps_;  // never iterated in an order that shows
+  IndexTable<Qp> qps_;
   std::uint64_t births_ = 0;
   std::vector<Ticket> tickets_;
   std::vector<std::uint32_t> free_tickets_;

@@ -68,7 +68,7 @@ class Nic : public sc_core::sc_module {
   tlm_utils::simple_initiator_socket<PcieEndpoint>& dma() { return pcie.dma; }
   // --- To the network.
   Output<Frame>& frame_out() { return port.frame_out; }
-  // Its last bit arrives in so long.
+  // Its last bit arrives in so long, and not before that of the frame before it.
   void receive(Frame frame, Duration delay = {}) { port.receive(std::move(frame), delay); }
 
   NicCounters counters() const;

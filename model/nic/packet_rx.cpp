@@ -17,7 +17,7 @@ bool icrc_right(std::span<const std::byte> headers, std::span<const std::byte> p
 
 // Our own frames are cut where the payload begins and ends; others are made one piece first.
 bool cut_as(const Frame& frame, const roce::ParsedFrame& parsed) {
-  return parsed.payload_offset == frame.header_bytes && parsed.payload_bytes == frame.payload.size() &&
+  return parsed.payload_offset == frame.header.size() && parsed.payload_bytes == frame.payload.size() &&
          frame.trailer_bytes == parsed.headers.bth.pad + roce::kIcrcBytes;
 }
 
@@ -31,7 +31,7 @@ PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, c
   dont_initialize();
 }
 
-void PacketRx::receive(Frame frame, Duration delay) {
+void PacketRx::receive(Frame&& frame, Duration delay) {
   pipeline_.push(now() + delay + params_.latency, std::move(frame));
 }
 

@@ -48,7 +48,7 @@ class PacketRx : public sc_core::sc_module {
   Output<PacketIn> packet;
   trace::Point<PacketTrace> received;
 
-  void receive(Frame frame, Duration delay);  // its last bit arrives in so long
+  void receive(Frame&& frame, Duration delay);  // its last bit arrives in so long
   void reset();
 
   const PacketRxCounters& counters() const { return counters_; }

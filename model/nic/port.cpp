@@ -11,13 +11,13 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params) : sc_module(n
   dont_initialize();
 }
 
-void Port::send(Frame frame, Duration ready) {
+void Port::send(Frame&& frame, Duration ready) {
   const auto bytes = std::max<std::uint64_t>(frame.size(), params_.least_frame.bytes) + params_.overhead.bytes;
   free_ = std::max(now() + ready, free_) + params_.rate.time_for({bytes});
   leaving_.push(free_, std::move(frame));
 }
 
-void Port::receive(Frame frame, Duration delay) {
+void Port::receive(Frame&& frame, Duration delay) {
   ++counters_.rx_frames;
   counters_.rx_bytes += frame.size();
   frame_in(std::move(frame), delay);

@@ -48,8 +48,8 @@ class Port : public sc_core::sc_module {
   Output<std::uint32_t> credit;            // a frame has left
   trace::Point<Frame> sent;                // its last bit left
 
-  void send(Frame frame, Duration ready);  // in so long it may begin to leave
-  void receive(Frame frame, Duration delay);
+  void send(Frame&& frame, Duration ready);  // in so long it may begin to leave
+  void receive(Frame&& frame, Duration delay);
   void reset();
 
   const PortCounters& counters() const { return counters_; }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/base/fifo.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/wqe.h"
@@ -18,19 +19,22 @@ namespace rnicsim::nic {
 // Packets of one direction of a QP on their way out, in order; some wait for their payload.
 struct Lane {
   struct Entry {
-    std::uint64_t sequence;
+    std::uint64_t sequence = 0;
     roce::Headers headers;
     Payload payload;
     bool ready = false;
     std::uint64_t message = 0;           // requests
   };
-  std::deque<Entry> entries;
+  Fifo<Entry> entries;
   std::uint64_t next_sequence = 0;
   bool scheduled = false;
 
   Entry* find(std::uint64_t sequence) {
-    const auto entry = std::ranges::lower_bound(entries, sequence, {}, &Entry::sequence);
-    return entry == entries.end() || entry->sequence != sequence ? nullptr : &*entry;
+    if (entries.empty() || sequence < entries.front().sequence) return nullptr;
+    // Those that were dropped leave gaps in the sequence.
+    auto index = std::min<std::uint64_t>(sequence - entries.front().sequence, entries.size() - 1);
+    while (entries[index].sequence > sequence) --index;
+    return entries[index].sequence == sequence ? &entries[index] : nullptr;
   }
 };
 
@@ -88,12 +92,12 @@ struct Qp {
   bool receive_flushing = false;         // look at the producer once more, then flush
   std::deque<ReceiveWqe> receives;
   std::optional<ReceiveWqe> receiving;   // of the message that is arriving
-  std::deque<PacketIn> inbound;
+  Fifo<PacketIn> inbound;
   bool inbound_waits = false;            // the head waits for a receive WQE or a key check
   bool deaf = false;                     // a fatal NAK is on its way
   bool established = false;
   roce::Offer offer;                     // for the head of `inbound`
-  std::deque<Response> responses;
+  Fifo<Response> responses;
   std::uint64_t next_response = 0;
   std::uint32_t reads_pending = 0;
   Lane answers;
@@ -106,6 +110,11 @@ struct Qp {
     return !deaf && (state == rtr || state == rts || state == sqd);
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
+  Response* response(std::uint64_t sequence) {
+    for (std::size_t i = 0; i < responses.size(); ++i)
+      if (responses[i].sequence == sequence) return &responses[i];
+    return nullptr;
+  }
   SendWqe* wqe_of(std::uint64_t message) {
     if (send_wqes.empty()) return nullptr;
     const auto index = message - send_wqes.front().request.id;

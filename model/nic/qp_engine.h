@@ -6,6 +6,7 @@
 // the order they were put. Gather and scatter of one QP may be answered out of order.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -95,13 +96,15 @@ struct Region {
   std::uint32_t length;
 };
 
+using Regions = boost::container::small_vector<Region, 2>;
+
 struct Gather {                          // memory -> payload of one packet
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
   std::uint32_t access;                  // abi::access bits the keys must grant (0 for a local read)
   bool remote;                           // keys are rkeys (the responder's READ)
-  std::vector<Region> regions;
+  Regions regions;
 };
 
 struct Scatter {                         // payload of one packet -> memory
@@ -110,7 +113,7 @@ struct Scatter {                         // payload of one packet -> memory
   std::uint32_t pd;
   std::uint32_t access;
   bool remote;
-  std::vector<Region> regions;           // cover exactly the payload
+  Regions regions;                       // cover exactly the payload
   Payload payload;
   bool more = false;                     // a packet of the same message follows: both may land together, at its time
 };

@@ -132,8 +132,8 @@ ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t ind
   return wqe;
 }
 
-std::vector<Region> slice(const std::vector<Region>& regions, std::uint64_t offset, std::uint32_t length) {
-  std::vector<Region> part;
+Regions slice(const Regions& regions, std::uint64_t offset, std::uint32_t length) {
+  Regions part;
   for (const auto& region : regions) {
     if (length == 0) break;
     if (offset >= region.length) {

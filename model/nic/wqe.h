@@ -19,7 +19,7 @@ struct SendWqe {
   abi::SendOpcode opcode = abi::SendOpcode::nop;
   std::uint16_t index = 0;               // of its first block
   std::uint16_t blocks = 1;
-  std::vector<Region> regions;
+  Regions regions;
   std::optional<Payload> inline_data;
   roce::SendRequest request;
 };
@@ -27,7 +27,7 @@ struct SendWqe {
 struct ReceiveWqe {
   std::uint16_t index = 0;
   std::uint64_t bytes = 0;
-  std::vector<Region> regions;
+  Regions regions;
 };
 
 // Blocks that a WQE says it takes; nullopt: nonsense.
@@ -37,6 +37,6 @@ SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t 
 ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index);
 
 // The part [offset, offset + length) of a scatter/gather list.
-std::vector<Region> slice(const std::vector<Region>& regions, std::uint64_t offset, std::uint32_t length);
+Regions slice(const Regions& regions, std::uint64_t offset, std::uint32_t length);
 
 }  // namespace rnicsim::nic

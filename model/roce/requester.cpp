@@ -25,15 +25,14 @@ bool Requester::may_start(const Message& message) const {
 
 bool Requester::can_send() const {
   if (window_.rnr_waiting) return false;
-  std::size_t at = window_.cursor;
-  while (at < window_.messages.size() && window_.messages[at].sent == window_.messages[at].packets &&
-         !window_.messages[at].error)
-    ++at;
-  if (at == window_.messages.size()) return false;
-  const auto& message = window_.messages[at];
-  if (message.error) return false;
-  const bool begins = message.sent == 0 || (message.is_read() && message.sent < message.packets);
-  return !begins || may_start(message);
+  for (auto at = window_.cursor; at < window_.messages.size(); ++at) {
+    const auto& message = window_.messages[at];
+    if (message.error) return false;
+    if (message.sent == message.packets) continue;
+    const bool begins = message.sent == 0 || message.is_read();
+    return !begins || may_start(message);
+  }
+  return false;
 }
 
 void Requester::skip_sent() {

@@ -1,0 +1,36 @@
+// Objects by a number that a table of the device bounds: found without hashing. Numbers are given out from low ones up, so
+// the empty places are few.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rnicsim {
+
+template <class Object>
+class IndexTable {
+ public:
+  Object* find(std::uint32_t index) const { return index < places_.size() ? places_[index].get() : nullptr; }
+  Object& put(std::uint32_t index, std::unique_ptr<Object> object) {
+    if (index >= places_.size()) places_.resize(std::size_t{index} + 1);
+    places_[index] = std::move(object);
+    return *places_[index];
+  }
+  void erase(std::uint32_t index) {
+    if (index < places_.size()) places_[index].reset();
+  }
+  void clear() { places_.clear(); }
+
+  // In the order of their numbers; `visit` neither adds nor removes.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (std::uint32_t index = 0; index < places_.size(); ++index)
+      if (places_[index]) visit(index, *places_[index]);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Object>> places_;
+};
+
+}  // namespace rnicsim
