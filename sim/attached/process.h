@@ -65,6 +65,7 @@ class Process final : public host::AddressSpace {
   // flush_writes, which comes before the process's next turn, before a read, and when there are many.
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
+  bool exists() const override { return alive; }
   void flush_writes();
   void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment
   // Called with address and length when memory that the device may write is not there any more.
@@ -76,7 +77,7 @@ class Process final : public host::AddressSpace {
   Alarm alarm;
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t ring_writes = 0;    // those into its shared memory
-  Duration last_write;              // when
+  Duration last_ring_write;         // when
   bool executing = false;           // between exec_begin and the new image's hello
   bool alive = true;
   Process* parent = nullptr;

@@ -87,7 +87,8 @@ class Run {
       start += options_.start_gap;
     }
     if (serving_) keeper_.at(start, [] {});
-    sc_core::sc_start();
+    do sc_core::sc_start();
+    while (!stopped_ && keeper_.outlast_silence());
     finish();
     return outcome_.worst_status();
   }
@@ -166,6 +167,8 @@ class Run {
 
   void stop() {
     // What the dead leave takes the device a moment to forget; nobody is there to see it.
+    if (stopped_) return;
+    stopped_ = true;
     outcome_.end = now();
     sc_core::sc_stop();
   }
@@ -248,6 +251,7 @@ class Run {
   std::vector<Started> started_;
   RunOutcome outcome_;
   bool ending_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace

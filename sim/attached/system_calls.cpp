@@ -141,11 +141,11 @@ bool SystemCalls::time_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   switch (slot.call) {
     case Call::wait_visible: {
-      if (process.ring_writes != thread.seen_ring_writes) return true;
-      // The longer nothing has come, the coarser the clock of a program that polls may be.
-      const Duration quiet{(now() - process.last_write).ps / 16};
-      keeper_.wait(thread, ThreadState::polling,
-                   now() + std::clamp(quiet, keeper_.params().poll_interval, keeper_.params().most_clock_slack));
+      if (process.ring_writes != thread.seen_ring_writes) {
+        keeper_.resume(thread, process.last_ring_write + keeper_.params().detect);
+        return false;
+      }
+      keeper_.poll_again(thread);
       return false;
     }
     case Call::spin:

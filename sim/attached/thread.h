@@ -44,6 +44,10 @@ struct Thread {
   std::optional<Duration> at;         // when it is due, or its wait ends
   Duration idle_since;                // last time it did something else than read clocks
   bool has_spun = false;              // it watches memory: worth an early look
+  // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until then.
+  Duration patience;
+  bool polled_in_vain = false;
+  std::uint32_t seen_clock_reads = 0;
   std::uint64_t seen_memory_writes = 0;
   std::uint64_t seen_ring_writes = 0;
   std::uint64_t address = 0;

@@ -138,6 +138,15 @@ Thread& TimeKeeper::add_thread(Process& process) {
   return thread;
 }
 
+// Between two empty polls only the clock changes. A program that does not look at it does not mind how long it waits.
+void TimeKeeper::poll_again(Thread& thread) {
+  const bool looks_at_clock = slot_of(thread).clock_reads != thread.seen_clock_reads;
+  if (thread.polled_in_vain)
+    thread.patience = looks_at_clock ? params_.poll_interval : std::min(thread.patience * 2, params_.most_poll_interval);
+  thread.patience = std::max(thread.patience, params_.poll_interval);
+  wait(thread, ThreadState::polling, now() + thread.patience);
+}
+
 void TimeKeeper::end_thread(Thread& thread) { schedule(thread, ThreadState::free, std::nullopt, false); }
 
 void TimeKeeper::forget_threads(Process& process) {
@@ -167,12 +176,15 @@ void TimeKeeper::step_simulated() {
     while (actions_.pop_due(action)) action();
   }
   arm();
-  // Nothing is to come: only the outside, or nobody, can go on.
-  while (timed_.empty() && actions_.empty() && !sc_core::sc_pending_activity_at_future_time() &&
-         !sc_core::sc_pending_activity_at_current_time()) {
+}
+
+bool TimeKeeper::outlast_silence() {
+  while (timed_.empty() && actions_.empty()) {
     if (poll_real_kernel()) continue;
-    if (on_standstill && !on_standstill()) break;
+    if (on_standstill && !on_standstill()) return false;
   }
+  arm();
+  return true;
 }
 
 Thread* TimeKeeper::next_due() {
@@ -182,6 +194,10 @@ Thread* TimeKeeper::next_due() {
 }
 
 void TimeKeeper::run(Thread& thread) {
+  if (!thread.call_pending) {
+    thread.polled_in_vain = thread.state == ThreadState::polling;
+    thread.seen_clock_reads = slot_of(thread).clock_reads;
+  }
   // A wait that came to its end.
   if (thread.state == ThreadState::awaiting_descriptors || thread.state == ThreadState::awaiting_address)
     slot_of(thread).error = ETIMEDOUT;
@@ -250,6 +266,7 @@ bool TimeKeeper::await_return(Thread& thread) {
     }
   } while (microseconds_since(start) < busy);
   std::int64_t next_housekeeping = kHousekeepingUs;
+  std::int64_t next_report = kStuckUs;
   slot.sleeping.fetch_or(ThreadSlot::kKernel);
   bool returned = true;
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {
@@ -262,7 +279,10 @@ bool TimeKeeper::await_return(Thread& thread) {
         returned = false;
         break;
       }
-      if (!patient_) report_if_stuck(thread, elapsed);
+      if (!patient_ && elapsed >= next_report) {
+        report_stuck(thread, elapsed);
+        next_report = elapsed + kStuckUs;
+      }
       next_housekeeping = elapsed + kHousekeepingUs;
     }
     if (elapsed >= next_look) {
@@ -294,9 +314,7 @@ bool TimeKeeper::look_at(Thread& thread, std::int64_t elapsed_us) {
   return false;
 }
 
-void TimeKeeper::report_if_stuck(const Thread& thread, std::int64_t elapsed_us) {
-  const std::int64_t before = elapsed_us - kHousekeepingUs;
-  if (elapsed_us / kStuckUs == before / kStuckUs) return;
+void TimeKeeper::report_stuck(const Thread& thread, std::int64_t elapsed_us) const {
   fmt::print(stderr, "rnicsim: simulated time stands at {} because {} has run for {} s without a call\n{}",
              to_string(now()), thread.process->label(), elapsed_us / 1'000'000, describe());
 }
@@ -361,9 +379,11 @@ void TimeKeeper::deliver_posted() {
 
 void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
   ++process.memory_writes;
-  process.last_write = now();
   const bool ring = address >= abi::kMemoryAddress && address - abi::kMemoryAddress < abi::kMemoryBytes;
-  if (ring) ++process.ring_writes;
+  if (ring) {
+    ++process.ring_writes;
+    process.last_ring_write = now();
+  }
   for (Thread& thread : process.threads) {
     const bool sees = thread.state == ThreadState::spinning || (ring && thread.state == ThreadState::polling);
     if (sees) resume(thread, now() + params_.detect);

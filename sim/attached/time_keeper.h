@@ -20,7 +20,8 @@ namespace rnicsim::sim {
 
 struct TimeKeeperParams {
   bool simulated = true;
-  Duration poll_interval{1'000'000};    // the longest wait behind an empty poll
+  Duration poll_interval{1'000'000};    // the wait behind an empty poll of a program that looks at the clock besides
+  Duration most_poll_interval{64'000'000};  // ... of one that only polls
   Duration clock_slack{1'000'000};      // a thread that only reads clocks may be this far ahead of the world
   Duration most_clock_slack{1'000'000'000};  // ... growing with the time it has done nothing else
   Duration act_slack{100'000'000};      // the same for a thread that posts
@@ -45,6 +46,8 @@ class TimeKeeper : public sc_core::sc_module {
  public:
   TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, OutputRelay& output);
   void set_handler(CallHandler& handler) { handler_ = &handler; }
+  // When the simulation has run dry: waits for what only the real world can bring. True: there is something to do again.
+  bool outlast_silence();
   // Nothing can happen any more and nobody came back: true = go on waiting (outside input may come).
   std::function<bool()> on_standstill;
   // Called now and then, whoever has the turn: signals, visitors.
@@ -60,6 +63,7 @@ class TimeKeeper : public sc_core::sc_module {
   void start_thread(Process& process, std::uint32_t index, Duration start);
   void resume(Thread& thread, Duration at, int error = 0);          // the call is answered then
   void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
+  void poll_again(Thread& thread);                                  // it found its queues empty
   void end_thread(Thread& thread);
   void wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
   void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
@@ -101,7 +105,7 @@ class TimeKeeper : public sc_core::sc_module {
   void collect(Thread& thread);
   void take_posted(Thread& thread);
   bool look_at(Thread& thread, std::int64_t elapsed_us);
-  void report_if_stuck(const Thread& thread, std::int64_t elapsed_us);
+  void report_stuck(const Thread& thread, std::int64_t elapsed_us) const;
   void raise_alarms();
   void poll_descriptors();
   bool poll_real_kernel();

@@ -1,6 +1,9 @@
 #include "verbs/clock/spin.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -67,6 +70,20 @@ void guess_from(const ucontext_t& context, abi::ThreadSlot& slot) {
   call(slot, abi::Call::spin);
 }
 
+// Steps are dear: a thread that has made a call since it was last asked, or only waited for a processor, goes on.
+bool has_run_since_last_look() {
+  constexpr std::int64_t kLeastNs = 4'000;
+  thread_local std::uint64_t seen_activity = 0;
+  thread_local std::int64_t seen_ns = 0;
+  timespec cpu{};
+  ::syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
+  const std::int64_t ns = cpu.tv_sec * 1'000'000'000 + cpu.tv_nsec;
+  if (seen_activity == activity()) return ns - seen_ns >= kLeastNs;
+  seen_activity = activity();
+  seen_ns = ns;
+  return false;
+}
+
 void stop(ucontext_t& context) {
   look.active = false;
   context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
@@ -76,7 +93,7 @@ void stop(ucontext_t& context) {
 
 void begin_look(void* opaque) {
   auto& context = *static_cast<ucontext_t*>(opaque);
-  if (look.active) return;
+  if (look.active || !has_run_since_last_look()) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
   look.steps = 0;

@@ -105,6 +105,7 @@ void charge(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
   ++activity_of_thread;
   slot.now += std::uint64_t(session()->header().cost[std::size_t(cost)]) * times;
   if (cost == abi::CpuCost::clock_read) {
+    ++slot.clock_reads;
     if (slot.now >= slot.run_until) call(slot, abi::Call::sync);
     return;
   }

@@ -11,6 +11,11 @@ constexpr int kKnownMask = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
 constexpr std::uint8_t kLocalHopLimit = 64;
 
+// The states in which a program may be behind the device.
+bool may_be_current(ibv_qp_state state) {
+  return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
 // `port` is the port the QP uses: an address vector names one of its own, and the device never sees it.
 int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port) {
   if (path.port_num != port || !context.has_port(path.port_num)) return EINVAL;
@@ -60,8 +65,9 @@ void decode_path(const abi::AddressVector& vector, std::uint8_t port, ibv_ah_att
 int check_attributes(Context& context, const Qp& qp, const ibv_qp_attr& attributes, int mask) {
   if (mask & ~kKnownMask) return EOPNOTSUPP;
   if ((mask & IBV_QP_STATE) && unsigned(attributes.qp_state) > IBV_QPS_ERR) return EINVAL;
-  if ((mask & IBV_QP_CUR_STATE) && unsigned(attributes.cur_qp_state) > IBV_QPS_ERR) return EINVAL;
+  if ((mask & IBV_QP_CUR_STATE) && !may_be_current(attributes.cur_qp_state)) return EINVAL;
   if (mask & IBV_QP_CAP) return EINVAL;  // IBV_DEVICE_RESIZE_MAX_WR is not claimed
+  if ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) return EINVAL;  // the table has one entry
   if ((mask & IBV_QP_PORT) && !context.has_port(attributes.port_num)) return EINVAL;
   const std::uint8_t port = mask & IBV_QP_PORT ? attributes.port_num : qp.port_number;
   if (mask & IBV_QP_AV) {
