@@ -1,5 +1,5 @@
 // Completion statuses and events of bad requests, bad WQEs, bad doorbells and bad commands.
-#include "nic_pair.h"
+#include "tests/unit/nic_pair.h"
 
 #include <random>
 

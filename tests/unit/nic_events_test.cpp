@@ -1,5 +1,5 @@
 // Interrupts, arming, function-level reset, and contexts that come back from ICM.
-#include "nic_pair.h"
+#include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "model/fabric/link.h"
-#include "scripted_node.h"
+#include "tests/unit/scripted_node.h"
 
 namespace rnicsim::nic::test {
 

@@ -1,5 +1,5 @@
 // Doorbell to CQE over two NICs: every operation, MTU and awkward size.
-#include "nic_pair.h"
+#include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
 namespace {

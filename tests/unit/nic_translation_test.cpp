@@ -79,7 +79,7 @@ TEST(QpAttributes, PortIsCheckedOnlyWhenNamed) {
 }
 
 TEST(ScatterList, SlicesAcrossSegments) {
-  const std::vector<Region> regions = {{1, 100, 10}, {2, 200, 5}, {3, 300, 10}};
+  const Regions regions = {{1, 100, 10}, {2, 200, 5}, {3, 300, 10}};
   const auto part = slice(regions, 8, 10);
   ASSERT_EQ(part.size(), 3u);
   EXPECT_EQ(part[0].address, 108u);

@@ -11,7 +11,7 @@
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
 #include "model/nic/nic.h"
-#include "scripted_host.h"
+#include "tests/unit/scripted_host.h"
 
 namespace rnicsim::nic::test {
 

@@ -1,0 +1,319 @@
+// Completion queues, their channels, and which object may go while which other stands.
+#include <poll.h>
+
+#include "tests/verbs/rc_pair.h"
+
+namespace rnicsim::testing {
+namespace {
+
+class CqEvents : public RcPair {
+ protected:
+  // h1 sends what h0's body asks for, one message a call, and h0 sees each arrive before the call ends.
+  void run_receiving(std::function<void(Endpoint&, std::function<void(bool solicited)>)> body) {
+    EndpointOptions receiver;
+    receiver.channel = true;
+    run_connected(
+        [&](Endpoint& end) {
+          never_wait(end.channel->fd);
+          for (int i = 0; i < 16; ++i) ASSERT_EQ(end.receive(0, 64), 0);
+          body(end, [&](bool solicited) {
+            order_ = solicited ? Order::solicited : Order::plain;
+            meet(0);
+            meet(0);
+            pass(0, Duration{20'000'000});
+          });
+          order_ = Order::end;
+          meet(0);
+        },
+        [&](Endpoint& end) {
+          for (;;) {
+            meet(1);
+            if (order_ == Order::end) return;
+            auto wr = end.request(IBV_WR_SEND, 0, 8);
+            if (order_ == Order::solicited) wr.send_flags = IBV_SEND_SOLICITED;
+            ASSERT_EQ(end.post(wr), 0);
+            EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+            meet(1);
+          }
+        },
+        receiver);
+  }
+  static void drain(ibv_cq* cq) {
+    ibv_wc wc;
+    while (ibv_poll_cq(cq, 1, &wc) == 1) EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  }
+  // Error completions, without a peer: `count` receives flushed.
+  static void flush_receives(Endpoint& end, int count) {
+    for (int i = 0; i < count; ++i) ASSERT_EQ(end.receive(0, 64, std::uint64_t(i)), 0);
+    ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
+  }
+
+ private:
+  enum class Order { plain, solicited, end } order_ = Order::plain;
+};
+
+TEST_F(CqEvents, NeverWithoutArming) {
+  run_receiving([](Endpoint& end, auto send) {
+    send(false);
+    send(true);
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+  });
+}
+
+TEST_F(CqEvents, ArmingIsForOne) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    send(false);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+    drain(end.cq);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, ArmingTwiceIsForOneToo) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    send(false);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, ArmingAfterACompletionSaysNothingOfIt) {
+  run_receiving([&](Endpoint& end, auto send) {
+    send(false);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    pass(0, Duration{20'000'000});
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, SolicitedOnly) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+    send(true);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+    send(true);
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+  });
+}
+
+TEST_F(CqEvents, AnErrorIsAlwaysSolicited) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [&](Endpoint& end) {
+        never_wait(end.channel->fd);
+        end.to_init();
+        ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+        flush_receives(end, 1);
+        pass(0, Duration{20'000'000});
+        EXPECT_EQ(take_cq_events(end.channel), 1);
+      },
+      options);
+}
+
+TEST_F(CqEvents, ArmingForAnyIsNotTakenBack) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, ArmingForSolicitedGrowsToAny) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    send(false);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, TheDescriptorCanBePolled) {
+  run_receiving([](Endpoint& end, auto send) {
+    pollfd entry{end.channel->fd, POLLIN, 0};
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    EXPECT_EQ(poll(&entry, 1, 0), 0);
+    send(false);
+    EXPECT_EQ(poll(&entry, 1, 0), 1);
+    EXPECT_EQ(entry.revents, POLLIN);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+    EXPECT_EQ(poll(&entry, 1, 0), 0);
+  });
+}
+
+TEST_F(CqEvents, WithoutAChannelArmingIsNothing) {
+  run_alone([](Endpoint& end) {
+    EXPECT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    EXPECT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+  });
+}
+
+TEST_F(CqEvents, ManyQueuesOneChannel) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [&](Endpoint& end) {
+        never_wait(end.channel->fd);
+        std::vector<ibv_cq*> cqs;
+        std::vector<ibv_qp*> qps;
+        for (std::uintptr_t i = 0; i < 5; ++i) {
+          cqs.push_back(ibv_create_cq(end.context, 8, reinterpret_cast<void*>(i), end.channel, 0));
+          ASSERT_NE(cqs[i], nullptr);
+          ibv_qp_init_attr attributes{};
+          attributes.send_cq = attributes.recv_cq = cqs[i];
+          attributes.cap = {1, 4, 1, 1, 0};
+          attributes.qp_type = IBV_QPT_RC;
+          qps.push_back(ibv_create_qp(end.pd, &attributes));
+          ASSERT_NE(qps[i], nullptr);
+          ASSERT_EQ(ibv_req_notify_cq(cqs[i], 0), 0);
+        }
+        std::swap(end.qp, qps[3]);
+        end.to_init();
+        flush_receives(end, 2);
+        std::swap(end.qp, qps[3]);
+        std::swap(end.qp, qps[1]);
+        end.to_init();
+        flush_receives(end, 1);
+        std::swap(end.qp, qps[1]);
+        pass(0, Duration{20'000'000});
+        std::vector<std::uintptr_t> owners;
+        ibv_cq* cq = nullptr;
+        void* owner = nullptr;
+        while (ibv_get_cq_event(end.channel, &cq, &owner) == 0) {
+          owners.push_back(reinterpret_cast<std::uintptr_t>(owner));
+          EXPECT_EQ(cq, cqs.at(owners.back()));
+          ibv_ack_cq_events(cq, 1);
+        }
+        EXPECT_EQ(owners, (std::vector<std::uintptr_t>{3, 1}));
+        for (ibv_qp* qp : qps) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+        for (ibv_cq* each : cqs) EXPECT_EQ(ibv_destroy_cq(each), 0);
+      },
+      options);
+}
+
+// An event that nobody read goes with its CQ, even when its number lives on in the next one.
+TEST_F(CqEvents, AnUnreadEventGoesWithItsQueue) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [&](Endpoint& end) {
+        never_wait(end.channel->fd);
+        end.to_init();
+        ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+        flush_receives(end, 1);
+        pass(0, Duration{20'000'000});
+        ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+        ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
+        end.qp = nullptr;
+        end.cq = ibv_create_cq(end.context, 8, nullptr, end.channel, 0);
+        EXPECT_EQ(take_cq_events(end.channel), 0);
+      },
+      options);
+}
+
+TEST_F(CqEvents, DestructionWaitsForAcknowledgements) {
+  EndpointOptions options;
+  options.channel = true;
+  ibv_cq* unacknowledged = nullptr;
+  Duration acknowledged{}, destroyed{};
+  run(
+      [&] {
+        Endpoint end(options);
+        end.to_init();
+        ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+        flush_receives(end, 1);
+        void* owner = nullptr;
+        ASSERT_EQ(ibv_get_cq_event(end.channel, &unacknowledged, &owner), 0);
+        EXPECT_EQ(ibv_destroy_cq(end.cq), EBUSY);  // first of all: its QP
+        ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+        end.qp = nullptr;
+        meet(0);
+        EXPECT_EQ(ibv_destroy_cq(end.cq), 0);
+        destroyed = now();
+        end.cq = nullptr;
+      },
+      [&] {
+        meet(1);
+        pass(1, Duration{300'000'000});
+        EXPECT_EQ(destroyed, Duration{});
+        acknowledged = now();
+        ibv_ack_cq_events(unacknowledged, 1);
+      });
+  EXPECT_GE(destroyed, acknowledged);
+  EXPECT_LT(destroyed, acknowledged + Duration{20'000'000});
+}
+
+TEST_F(CqEvents, Sizes) {
+  run_alone([](Endpoint& end) {
+    ibv_device_attr device;
+    ASSERT_EQ(ibv_query_device(end.context, &device), 0);
+    const auto refused = [&](int entries, int vector) {
+      errno = 0;
+      EXPECT_EQ(ibv_create_cq(end.context, entries, nullptr, nullptr, vector), nullptr) << entries << ", " << vector;
+      EXPECT_EQ(errno, EINVAL);
+    };
+    refused(0, 0);
+    refused(-1, 0);
+    refused(device.max_cqe + 1, 0);
+    refused(16, end.context->num_comp_vectors);
+    refused(16, -1);
+    for (const int entries : {1, 2, 3, 100, 4096}) {
+      ibv_cq* cq = ibv_create_cq(end.context, entries, nullptr, nullptr, end.context->num_comp_vectors - 1);
+      ASSERT_NE(cq, nullptr);
+      EXPECT_GE(cq->cqe, entries);
+      EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    }
+  });
+}
+
+TEST_F(CqEvents, WhatIsInUseStays) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [](Endpoint& end) {
+        EXPECT_EQ(ibv_destroy_comp_channel(end.channel), EBUSY);
+        EXPECT_EQ(ibv_destroy_cq(end.cq), EBUSY);
+        EXPECT_EQ(ibv_dealloc_pd(end.pd), EBUSY);
+        ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+        end.qp = nullptr;
+        EXPECT_EQ(ibv_dealloc_pd(end.pd), EBUSY);  // for its region
+        ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
+        end.cq = nullptr;
+      },
+      options);
+}
+
+TEST_F(CqEvents, ObjectsAreFoundByTheirHandles) {
+  run_alone([](Endpoint& end) {
+    const auto spoilt = [](std::uint32_t& handle, auto destroy) {
+      const auto good = std::exchange(handle, 0x7fffff);
+      EXPECT_EQ(destroy(), ENOENT);
+      handle = good;
+    };
+    spoilt(end.qp->handle, [&] { return ibv_destroy_qp(end.qp); });
+    spoilt(end.cq->handle, [&] { return ibv_destroy_cq(end.cq); });
+    spoilt(end.mr->handle, [&] { return ibv_dereg_mr(end.mr); });
+    spoilt(end.pd->handle, [&] { return ibv_dealloc_pd(end.pd); });
+    const auto good = std::exchange(end.cq->handle, 0x7fffff);
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = end.cq;
+    attributes.cap = {1, 1, 1, 1, 0};
+    attributes.qp_type = IBV_QPT_RC;
+    EXPECT_EQ(ibv_create_qp(end.pd, &attributes), nullptr);
+    end.cq->handle = good;
+  });
+}
+
+}  // namespace
+}  // namespace rnicsim::testing

@@ -1,0 +1,306 @@
+// The extended queue pair: work requests built by calls (ibv_wr_*), executed whole or not at all.
+#include <cstring>
+#include <numeric>
+
+#include "tests/verbs/rc_pair.h"
+
+namespace rnicsim::testing {
+namespace {
+
+constexpr std::uint64_t kOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
+                                      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ;
+
+class ExtendedQp : public RcPair {
+ protected:
+  static ibv_qp_init_attr_ex attributes(Endpoint& end, std::uint64_t operations) {
+    ibv_qp_init_attr_ex wanted{};
+    wanted.send_cq = wanted.recv_cq = end.cq;
+    wanted.cap = {end.options.max_wr, end.options.max_wr, end.options.max_sge, end.options.max_sge,
+                  end.options.max_inline};
+    wanted.qp_type = IBV_QPT_RC;
+    wanted.sq_sig_all = end.options.signal_all;
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    wanted.pd = end.pd;
+    wanted.send_ops_flags = operations;
+    return wanted;
+  }
+  // The endpoint's queue pair made anew, extended.
+  static void extend(Endpoint& end) {
+    ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+    auto wanted = attributes(end, kOperations);
+    end.qp = ibv_create_qp_ex(end.context, &wanted);
+    ASSERT_NE(end.qp, nullptr);
+    ASSERT_NE(ibv_qp_to_qp_ex(end.qp), nullptr);
+  }
+  using Action = std::function<void(Endpoint&, ibv_qp_ex*, const EndpointAddress& remote)>;
+  void run_extended(Action on_h0, Body on_h1, EndpointOptions options = {}) {
+    Exchange<EndpointAddress> addresses;
+    run(
+        [&] {
+          Endpoint end(options);
+          extend(end);
+          std::iota(end.buffer.begin(), end.buffer.end(), std::uint8_t{1});
+          const auto remote = addresses.swap(0, end.address());
+          end.connect(remote);
+          meet(0);
+          on_h0(end, ibv_qp_to_qp_ex(end.qp), remote);
+          meet(0);
+        },
+        [&] {
+          Endpoint end;
+          end.connect(addresses.swap(1, end.address()));
+          for (std::uint64_t i = 0; i < 4; ++i) ASSERT_EQ(end.receive(std::uint32_t(4096 * i), 4096, i), 0);
+          meet(1);
+          meet(1);
+          on_h1(end);
+        });
+  }
+  static std::uint64_t address_of(Endpoint& end, std::size_t offset) {
+    return reinterpret_cast<std::uint64_t>(end.buffer.data()) + offset;
+  }
+  static void next(ibv_qp_ex* qp, std::uint64_t wr_id, unsigned flags = 0) {
+    qp->wr_id = wr_id;
+    qp->wr_flags = flags;
+  }
+  static bool holds(const Endpoint& end, std::size_t at, std::size_t length, std::size_t source) {
+    for (std::size_t i = 0; i < length; ++i)
+      if (end.buffer[at + i] != std::uint8_t(source + i + 1)) return false;
+    return true;
+  }
+};
+
+TEST_F(ExtendedQp, EveryOperationInOneBatch) {
+  run_extended(
+      [](Endpoint& end, ibv_qp_ex* qp, const EndpointAddress& remote) {
+        ibv_wr_start(qp);
+        next(qp, 1);
+        ibv_wr_send(qp);
+        ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 100);
+        next(qp, 2);
+        ibv_wr_send_imm(qp, 0x11223344);
+        const ibv_sge two[] = {{address_of(end, 100), 10, end.mr->lkey}, {address_of(end, 200), 20, end.mr->lkey}};
+        ibv_wr_set_sge_list(qp, 2, two);
+        next(qp, 3);
+        ibv_wr_rdma_write(qp, remote.rkey, remote.buffer + 20'000);
+        ibv_wr_set_inline_data(qp, end.buffer.data() + 7, 33);
+        next(qp, 4);
+        ibv_wr_rdma_write_imm(qp, remote.rkey, remote.buffer + 30'000, 0x55667788);
+        const ibv_data_buf pieces[] = {{end.buffer.data(), 5}, {end.buffer.data() + 50, 0}, {end.buffer.data() + 9, 6}};
+        ibv_wr_set_inline_data_list(qp, 3, pieces);
+        next(qp, 5);
+        ibv_wr_rdma_read(qp, remote.rkey, remote.buffer + 20'000);
+        ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 50'000), 33);
+        EXPECT_EQ(ibv_wr_complete(qp), 0);
+        const ibv_wc_opcode opcodes[] = {IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE,
+                                         IBV_WC_RDMA_READ};
+        for (std::uint64_t i = 0; i < 5; ++i) {
+          const auto wc = completion_soon(end.cq);
+          ASSERT_TRUE(wc);
+          EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
+          EXPECT_EQ(wc->wr_id, i + 1);
+          EXPECT_EQ(wc->opcode, opcodes[i]);
+        }
+        EXPECT_TRUE(holds(end, 50'000, 33, 7));
+      },
+      [](Endpoint& end) {
+        auto wc = completion_soon(end.cq).value();
+        EXPECT_EQ(wc.byte_len, 100u);
+        EXPECT_TRUE(holds(end, 0, 100, 0));
+        wc = completion_soon(end.cq).value();
+        EXPECT_EQ(wc.byte_len, 30u);
+        EXPECT_EQ(wc.imm_data, 0x11223344u);
+        EXPECT_TRUE(holds(end, 4096, 10, 100) && holds(end, 4106, 20, 200));
+        wc = completion_soon(end.cq).value();
+        EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+        EXPECT_EQ(wc.imm_data, 0x55667788u);
+        EXPECT_EQ(wc.byte_len, 11u);
+        EXPECT_TRUE(holds(end, 20'000, 33, 7));
+        EXPECT_TRUE(holds(end, 30'000, 5, 0) && holds(end, 30'005, 6, 9));
+      });
+}
+
+TEST_F(ExtendedQp, NothingHappensBeforeTheBatchIsComplete) {
+  run_extended(
+      [&](Endpoint& end, ibv_qp_ex* qp, const EndpointAddress& remote) {
+        ibv_wr_start(qp);
+        next(qp, 1);
+        ibv_wr_rdma_write(qp, remote.rkey, remote.buffer + 20'000);
+        ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        next(qp, 2);
+        ibv_wr_rdma_write(qp, remote.rkey, remote.buffer + 20'008);
+        ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        pass(0, Duration{50'000'000});
+        EXPECT_TRUE(wire().empty());
+        EXPECT_EQ(ibv_wr_complete(qp), 0);
+        expect_completions(end.cq, IBV_WC_SUCCESS, 1, 2);
+      },
+      [](Endpoint&) {});
+}
+
+TEST_F(ExtendedQp, AnAbortedBatchLeavesNoTrace) {
+  run_extended(
+      [&](Endpoint& end, ibv_qp_ex* qp, const EndpointAddress& remote) {
+        for (std::uint32_t i = 0; i < 3 * end.options.max_wr; ++i) {
+          ibv_wr_start(qp);
+          next(qp, 1);
+          ibv_wr_rdma_write(qp, remote.rkey, remote.buffer);
+          ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+          next(qp, 2);
+          ibv_wr_send(qp);
+          ibv_wr_abort(qp);
+        }
+        EXPECT_FALSE(completion_soon(end.cq, 20));
+        EXPECT_TRUE(wire().empty());
+        auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 8);  // the other interface, on the same queue
+        wr.wr_id = 3;
+        ASSERT_EQ(end.post(wr), 0);
+        expect_completions(end.cq, IBV_WC_SUCCESS, 3, 1);
+      },
+      [](Endpoint&) {});
+}
+
+TEST_F(ExtendedQp, SignalsAreTakenFromTheFlags) {
+  EndpointOptions options;
+  options.signal_all = false;
+  run_extended(
+      [](Endpoint& end, ibv_qp_ex* qp, const EndpointAddress& remote) {
+        ibv_wr_start(qp);
+        for (std::uint64_t i = 1; i <= 4; ++i) {
+          next(qp, i, i == 4 ? IBV_SEND_SIGNALED : 0);
+          ibv_wr_rdma_write(qp, remote.rkey, remote.buffer);
+          ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        }
+        EXPECT_EQ(ibv_wr_complete(qp), 0);
+        expect_completions(end.cq, IBV_WC_SUCCESS, 4, 1);
+        EXPECT_FALSE(completion_soon(end.cq, 20));
+      },
+      [](Endpoint&) {}, options);
+}
+
+TEST_F(ExtendedQp, OneErrorDiscardsTheBatchAndTheFirstIsTold) {
+  run_extended(
+      [&](Endpoint& end, ibv_qp_ex* qp, const EndpointAddress& remote) {
+        const auto cap = query(end.qp).cap;
+        std::vector<ibv_sge> many(cap.max_send_sge + 1);
+        std::vector<std::uint8_t> large(cap.max_inline_data + 1);
+        const auto write = [&] {
+          next(qp, 1);
+          ibv_wr_rdma_write(qp, remote.rkey, remote.buffer);
+        };
+        const auto good = [&] {
+          write();
+          ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        };
+        const auto batch = [&](const char* what, int error, const std::function<void()>& bad) {
+          SCOPED_TRACE(what);
+          ibv_wr_start(qp);
+          good();
+          bad();
+          good();
+          errno = 0;
+          EXPECT_EQ(ibv_wr_complete(qp), error);
+          EXPECT_EQ(errno, error);
+        };
+        batch("too many segments", EINVAL, [&] { write(), ibv_wr_set_sge_list(qp, many.size(), many.data()); });
+        batch("too much inline", EINVAL, [&] { write(), ibv_wr_set_inline_data(qp, large.data(), large.size()); });
+        batch("two errors", EINVAL, [&] {
+          write(), ibv_wr_set_inline_data(qp, large.data(), large.size());
+          ibv_wr_local_inv(qp, 1);
+        });
+        batch("two errors, the other way round", EOPNOTSUPP, [&] {
+          ibv_wr_local_inv(qp, 1);
+          write(), ibv_wr_set_inline_data(qp, large.data(), large.size());
+        });
+        batch("an inline read", EINVAL, [&] {
+          ibv_wr_rdma_read(qp, remote.rkey, remote.buffer);
+          ibv_wr_set_inline_data(qp, large.data(), 8);
+        });
+        batch("a segment of 2 GiB", EINVAL, [&] { write(), ibv_wr_set_sge(qp, end.mr->lkey, 0, 0x80000000); });
+        batch("a full queue", ENOMEM, [&] {
+          for (std::uint32_t i = 0; i < cap.max_send_wr; ++i) good();
+        });
+        EXPECT_FALSE(completion_soon(end.cq, 20));
+        EXPECT_TRUE(wire().empty());
+        ibv_wr_start(qp);
+        next(qp, 77);
+        ibv_wr_send(qp);
+        ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        EXPECT_EQ(ibv_wr_complete(qp), 0);
+        expect_completions(end.cq, IBV_WC_SUCCESS, 77, 1);
+      },
+      [](Endpoint& end) { EXPECT_EQ(completion_soon(end.cq).value().byte_len, 8u); });
+}
+
+TEST_F(ExtendedQp, ABatchFillsTheQueueExactly) {
+  run_extended(
+      [](Endpoint& end, ibv_qp_ex* qp, const EndpointAddress& remote) {
+        const auto capacity = query(end.qp).cap.max_send_wr;
+        ibv_wr_start(qp);
+        for (std::uint64_t i = 0; i < capacity; ++i) {
+          next(qp, i);
+          ibv_wr_rdma_write(qp, remote.rkey, remote.buffer);
+          ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        }
+        EXPECT_EQ(ibv_wr_complete(qp), 0);
+        expect_completions(end.cq, IBV_WC_SUCCESS, 0, capacity);
+      },
+      [](Endpoint&) {});
+}
+
+TEST_F(ExtendedQp, NotInAStateThatSends) {
+  run_alone([](Endpoint& end) {
+    extend(end);
+    auto* qp = ibv_qp_to_qp_ex(end.qp);
+    end.to_init();
+    ibv_wr_start(qp);
+    ibv_wr_send(qp);
+    EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
+  });
+}
+
+TEST_F(ExtendedQp, OnlyWhoNamesOperationsGetsIt) {
+  run_alone([](Endpoint& end) {
+    EXPECT_EQ(ibv_qp_to_qp_ex(end.qp), nullptr);
+    auto wanted = attributes(end, 0);
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD;  // a plain queue pair
+    ibv_qp* qp = ibv_create_qp_ex(end.context, &wanted);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_EQ(ibv_qp_to_qp_ex(qp), nullptr);
+    EXPECT_GE(wanted.cap.max_send_wr, end.options.max_wr);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  });
+}
+
+TEST_F(ExtendedQp, RefusedAtCreation) {
+  run_alone([](Endpoint& end) {
+    const auto refused = [&](const char* what, int error, const std::function<void(ibv_qp_init_attr_ex&)>& spoil) {
+      SCOPED_TRACE(what);
+      auto wanted = attributes(end, IBV_QP_EX_WITH_SEND);
+      spoil(wanted);
+      errno = 0;
+      EXPECT_EQ(ibv_create_qp_ex(end.context, &wanted), nullptr);
+      EXPECT_EQ(errno, error);
+    };
+    for (const auto operation :
+         {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_LOCAL_INV,
+          IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_TSO,
+          IBV_QP_EX_WITH_ATOMIC_WRITE})
+      refused("operation", EOPNOTSUPP, [&](auto& wanted) { wanted.send_ops_flags |= operation; });
+    refused("unknown comp_mask", EINVAL, [](auto& wanted) { wanted.comp_mask |= 1u << 30; });
+    refused("no PD", EINVAL, [](auto& wanted) { wanted.pd = nullptr; });
+    refused("no CQ", EINVAL, [](auto& wanted) { wanted.send_cq = nullptr; });
+    refused("unknown type", EINVAL, [](auto& wanted) { wanted.qp_type = ibv_qp_type(77); });
+    refused("unknown create flag", EINVAL, [](auto& wanted) {
+      wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+      wanted.create_flags = 1u << 20;
+    });
+    refused("too many WRs", EINVAL, [](auto& wanted) { wanted.cap.max_send_wr = 1u << 30; });
+    refused("too many receives", EINVAL, [](auto& wanted) { wanted.cap.max_recv_wr = 1u << 30; });
+    refused("too many segments", EINVAL, [](auto& wanted) { wanted.cap.max_send_sge = 1000; });
+    refused("too many receive segments", EINVAL, [](auto& wanted) { wanted.cap.max_recv_sge = 1000; });
+    refused("too much inline", EINVAL, [](auto& wanted) { wanted.cap.max_inline_data = 1u << 20; });
+  });
+}
+
+}  // namespace
+}  // namespace rnicsim::testing

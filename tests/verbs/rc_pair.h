@@ -1,0 +1,102 @@
+// What the tests of the verbs stand on: two connected RC endpoints, or one host alone.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "model/base/kernel.h"
+#include "tests/support/endpoint.h"
+#include "tests/support/two_hosts.h"
+
+namespace rnicsim::testing {
+
+class RcPair : public TwoHosts {
+ protected:
+  using Body = std::function<void(Endpoint&)>;
+
+  // Two connected endpoints, each body with its own.
+  void run_connected(Body on_h0, Body on_h1, const EndpointOptions& h0 = {}, const EndpointOptions& h1 = {}) {
+    Exchange<EndpointAddress> addresses;
+    const auto body = [&](std::size_t me, const Body& action, const EndpointOptions& options) {
+      Endpoint endpoint(options);
+      endpoint.connect(addresses.swap(me, endpoint.address()));
+      meet(me);
+      action(endpoint);
+      meet(me);
+    };
+    run([&] { body(0, on_h0, h0); }, [&] { body(1, on_h1, h1); });
+  }
+
+  // One endpoint in RESET; the other host does nothing.
+  void run_alone(Body action, const EndpointOptions& options = {}) {
+    run(
+        [&] {
+          Endpoint endpoint(options);
+          action(endpoint);
+        },
+        [] {});
+  }
+
+  // Lets simulated time pass, with what the thread owes.
+  void pass(std::size_t me, Duration time) {
+    process(me).port().settle();
+    sc_core::wait(to_sc_time(time));
+  }
+
+  // Nothing that these tests wait for takes longer than this many looks, about a microsecond each.
+  static std::optional<ibv_wc> completion_soon(ibv_cq* cq, int looks = 100) {
+    ibv_wc wc{};
+    for (int look = 0; look < looks; ++look)
+      if (ibv_poll_cq(cq, 1, &wc) == 1) return wc;
+    return std::nullopt;
+  }
+  // `count` completions of one status, in the order of their wr_id from `first` on.
+  static void expect_completions(ibv_cq* cq, ibv_wc_status status, std::uint64_t first, std::uint64_t count) {
+    for (std::uint64_t id = first; id < first + count; ++id) {
+      const auto wc = completion_soon(cq);
+      ASSERT_TRUE(wc) << "none for wr_id " << id;
+      EXPECT_EQ(wc->status, status);
+      EXPECT_EQ(wc->wr_id, id);
+    }
+  }
+
+  static int move(ibv_qp* qp, ibv_qp_state state) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = state;
+    return ibv_modify_qp(qp, &attributes, IBV_QP_STATE);
+  }
+  static ibv_qp_attr query(ibv_qp* qp) {
+    ibv_qp_attr attributes;
+    ibv_qp_init_attr initial;
+    EXPECT_EQ(ibv_query_qp(qp, &attributes, IBV_QP_STATE, &initial), 0);
+    return attributes;
+  }
+
+  static void never_wait(int fd) { ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0); }
+  // Events that are there, acknowledged.
+  static int take_cq_events(ibv_comp_channel* channel) {
+    ibv_cq* cq = nullptr;
+    void* owner = nullptr;
+    int count = 0;
+    for (; ibv_get_cq_event(channel, &cq, &owner) == 0; ++count) ibv_ack_cq_events(cq, 1);
+    EXPECT_EQ(errno, EAGAIN);
+    return count;
+  }
+  static std::vector<ibv_event_type> take_async_events(ibv_context* context) {
+    std::vector<ibv_event_type> types;
+    ibv_async_event event;
+    while (ibv_get_async_event(context, &event) == 0) {
+      types.push_back(event.event_type);
+      ibv_ack_async_event(&event);
+    }
+    EXPECT_EQ(errno, EAGAIN);
+    return types;
+  }
+};
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,212 @@
+// What the device does not do answers EOPNOTSUPP, which stock programs take for "not here", and nothing else.
+#include "tests/verbs/rc_pair.h"
+
+namespace rnicsim::testing {
+namespace {
+
+class Unsupported : public RcPair {
+ protected:
+  struct Call {
+    const char* name;
+    std::function<bool(Endpoint&)> refused;  // as its kind of answer says it; errno is looked at by the test
+  };
+
+  static bool no_qp(Endpoint& end, ibv_qp_type type) {
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = wanted.recv_cq = end.cq;
+    wanted.cap = {1, 1, 1, 1, 0};
+    wanted.qp_type = type;
+    return ibv_create_qp(end.pd, &wanted) == nullptr;
+  }
+  static bool no_qp_ex(Endpoint& end, const std::function<void(ibv_qp_init_attr_ex&)>& change) {
+    ibv_qp_init_attr_ex wanted{};
+    wanted.send_cq = wanted.recv_cq = end.cq;
+    wanted.cap = {1, 1, 1, 1, 0};
+    wanted.qp_type = IBV_QPT_RC;
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD;
+    wanted.pd = end.pd;
+    change(wanted);
+    return ibv_create_qp_ex(end.context, &wanted) == nullptr;
+  }
+  static bool no_path(Endpoint& end, auto make) {
+    ibv_ah_attr path{};
+    path.is_global = 1;
+    path.port_num = 1;
+    path.grh.dgid = end.address().gid;
+    path.grh.sgid_index = end.options.gid_index;
+    return make(path);
+  }
+};
+
+TEST_F(Unsupported, EachSaysSo) {
+  const Call calls[] = {
+      {"UC", [](Endpoint& end) { return no_qp(end, IBV_QPT_UC); }},
+      {"UD", [](Endpoint& end) { return no_qp(end, IBV_QPT_UD); }},
+      {"raw packet", [](Endpoint& end) { return no_qp(end, IBV_QPT_RAW_PACKET); }},
+      {"XRC send", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_SEND); }},
+      {"XRC receive", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_RECV); }},
+      {"driver's own", [](Endpoint& end) { return no_qp(end, IBV_QPT_DRIVER); }},
+      {"create flags",
+       [](Endpoint& end) {
+         return no_qp_ex(end, [](auto& wanted) {
+           wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+           wanted.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+         });
+       }},
+      {"indirection table",
+       [](Endpoint& end) { return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE; }); }},
+      {"RX hash",
+       [](Endpoint& end) { return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH; }); }},
+      {"TSO",
+       [](Endpoint& end) {
+         return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
+       }},
+      {"address handle",
+       [](Endpoint& end) {
+         return no_path(end, [&](ibv_ah_attr& path) { return ibv_create_ah(end.pd, &path) == nullptr; });
+       }},
+      {"address handle from a completion",
+       [](Endpoint& end) {
+         ibv_wc wc{};
+         ibv_grh grh{};
+         return ibv_create_ah_from_wc(end.pd, &wc, &grh, 1) == nullptr;
+       }},
+      {"multicast, joining",
+       [](Endpoint& end) {
+         const auto gid = end.address().gid;
+         return ibv_attach_mcast(end.qp, &gid, 0) == EOPNOTSUPP;
+       }},
+      {"multicast, leaving",
+       [](Endpoint& end) {
+         const auto gid = end.address().gid;
+         return ibv_detach_mcast(end.qp, &gid, 0) == EOPNOTSUPP;
+       }},
+      {"shared receive queue",
+       [](Endpoint& end) {
+         ibv_srq_init_attr wanted{};
+         wanted.attr = {16, 1, 0};
+         return ibv_create_srq(end.pd, &wanted) == nullptr;
+       }},
+      {"extended shared receive queue",
+       [](Endpoint& end) {
+         ibv_srq_init_attr_ex wanted{};
+         wanted.attr = {16, 1, 0};
+         return ibv_create_srq_ex(end.context, &wanted) == nullptr;
+       }},
+      {"XRC domain",
+       [](Endpoint& end) {
+         ibv_xrcd_init_attr wanted{};
+         return ibv_open_xrcd(end.context, &wanted) == nullptr;
+       }},
+      {"shared queue pair",
+       [](Endpoint& end) {
+         ibv_qp_open_attr wanted{};
+         return ibv_open_qp(end.context, &wanted) == nullptr;
+       }},
+      {"memory window", [](Endpoint& end) { return ibv_alloc_mw(end.pd, IBV_MW_TYPE_1) == nullptr; }},
+      {"memory window of type 2", [](Endpoint& end) { return ibv_alloc_mw(end.pd, IBV_MW_TYPE_2) == nullptr; }},
+      {"device memory",
+       [](Endpoint& end) {
+         ibv_alloc_dm_attr wanted{};
+         wanted.length = 64;
+         return ibv_alloc_dm(end.context, &wanted) == nullptr;
+       }},
+      {"null region", [](Endpoint& end) { return ibv_alloc_null_mr(end.pd) == nullptr; }},
+      {"on-demand paging",
+       [](Endpoint& end) {
+         return ibv_reg_mr(end.pd, end.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND) == nullptr;
+       }},
+      {"dma-buf", [](Endpoint& end) { return ibv_reg_dmabuf_mr(end.pd, 0, 64, 0, -1, 0) == nullptr; }},
+      {"prefetch",
+       [](Endpoint& end) {
+         ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 64, end.mr->lkey};
+         return ibv_advise_mr(end.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1) == EOPNOTSUPP;
+       }},
+      {"region registered anew",
+       [](Endpoint& end) {
+         return ibv_rereg_mr(end.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE) ==
+                IBV_REREG_MR_ERR_INPUT;
+       }},
+      {"CQ resized", [](Endpoint& end) { return ibv_resize_cq(end.cq, 128) == EOPNOTSUPP; }},
+      {"CQ moderation",
+       [](Endpoint& end) {
+         ibv_modify_cq_attr wanted{};
+         return ibv_modify_cq(end.cq, &wanted) == EOPNOTSUPP;
+       }},
+      {"parent domain",
+       [](Endpoint& end) {
+         ibv_parent_domain_init_attr wanted{};
+         wanted.pd = end.pd;
+         return ibv_alloc_parent_domain(end.context, &wanted) == nullptr;
+       }},
+      {"thread domain",
+       [](Endpoint& end) {
+         ibv_td_init_attr wanted{};
+         return ibv_alloc_td(end.context, &wanted) == nullptr;
+       }},
+      {"work queue",
+       [](Endpoint& end) {
+         ibv_wq_init_attr wanted{};
+         wanted.wq_type = IBV_WQT_RQ;
+         return ibv_create_wq(end.context, &wanted) == nullptr;
+       }},
+      {"table of work queues",
+       [](Endpoint& end) {
+         ibv_rwq_ind_table_init_attr wanted{};
+         return ibv_create_rwq_ind_table(end.context, &wanted) == nullptr;
+       }},
+      {"flow",
+       [](Endpoint& end) {
+         ibv_flow_attr wanted{};
+         return ibv_create_flow(end.qp, &wanted) == nullptr;
+       }},
+      {"counters",
+       [](Endpoint& end) {
+         ibv_counters_init_attr wanted{};
+         return ibv_create_counters(end.context, &wanted) == nullptr;
+       }},
+      {"rate limit",
+       [](Endpoint& end) {
+         ibv_qp_rate_limit_attr wanted{};
+         return ibv_modify_qp_rate_limit(end.qp, &wanted) == EOPNOTSUPP;
+       }},
+      {"imported device", [](Endpoint&) { return ibv_import_device(0) == nullptr; }},
+      {"imported PD", [](Endpoint& end) { return ibv_import_pd(end.context, 1) == nullptr; }},
+      {"imported region", [](Endpoint& end) { return ibv_import_mr(end.pd, 1) == nullptr; }},
+      {"ECE, set",
+       [](Endpoint& end) {
+         ibv_ece ece{};
+         return ibv_set_ece(end.qp, &ece) == EOPNOTSUPP;
+       }},
+      {"ECE, asked",
+       [](Endpoint& end) {
+         ibv_ece ece{};
+         return ibv_query_ece(end.qp, &ece) == EOPNOTSUPP;
+       }},
+  };
+  run_alone([&](Endpoint& end) {
+    for (const auto& call : calls) {
+      SCOPED_TRACE(call.name);
+      errno = 0;
+      EXPECT_TRUE(call.refused(end));
+      EXPECT_EQ(errno, EOPNOTSUPP);
+    }
+  });
+}
+
+// A post is refused too where the operation exists and the device lacks it.
+TEST_F(Unsupported, OperationsOfOtherDevices) {
+  run_alone([](Endpoint& end) {
+    end.connect(end.address());
+    for (const auto opcode : {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW,
+                              IBV_WR_SEND_WITH_INV, IBV_WR_TSO, IBV_WR_DRIVER1}) {
+      auto wr = end.request(opcode, 0, 8);
+      ibv_send_wr* bad = nullptr;
+      EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL) << opcode;
+      EXPECT_EQ(bad, &wr);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rnicsim::testing
