@@ -213,6 +213,7 @@ struct alignas(4096) ThreadSlot {
   std::uint32_t output_bytes = 0;
   std::uint32_t acted = 0;           // calls other than clock reads since the turn began
   std::uint32_t clock_reads = 0;     // ever
+  std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it
   static constexpr std::uint32_t kAlarm = 1u << 0;
 
   alignas(64) std::byte input[4096] = {};

@@ -2,14 +2,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/epoll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
 namespace rnicsim::sim {
 
+OutputRelay::OutputRelay() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
 void OutputRelay::add(Descriptor from, std::string label, std::FILE* to) {
   ::fcntl(from.get(), F_SETFL, ::fcntl(from.get(), F_GETFL) | O_NONBLOCK);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = sources_.size();
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, from.get(), &event);
   sources_.push_back({std::move(from), std::move(label), to, {}});
 }
 
@@ -22,18 +30,26 @@ void OutputRelay::print(Source& source, std::string_view text) {
 }
 
 void OutputRelay::drain() {
+  std::array<epoll_event, 64> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
+  if (count <= 0) return;
+  // In the order of the programs, not in that in which the kernel lists them.
+  std::sort(events.begin(), events.begin() + count,
+            [](const epoll_event& a, const epoll_event& b) { return a.data.u64 < b.data.u64; });
+  for (int i = 0; i < count; ++i) drain(sources_[events[std::size_t(i)].data.u64]);
+}
+
+void OutputRelay::drain(Source& source) {
   std::array<char, 65536> buffer;
-  for (Source& source : sources_) {
-    if (!source.from) continue;
-    ssize_t got;
-    while ((got = ::read(source.from.get(), buffer.data(), buffer.size())) > 0)
-      print(source, {buffer.data(), std::size_t(got)});
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-      if (!source.partial.empty()) print(source, "\n");
-      source.from.reset();
-    }
-    std::fflush(source.to);
+  ssize_t got;
+  while ((got = ::read(source.from.get(), buffer.data(), buffer.size())) > 0)
+    print(source, {buffer.data(), std::size_t(got)});
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+    if (!source.partial.empty()) print(source, "\n");
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.from.get(), nullptr);
+    source.from.reset();
   }
+  std::fflush(source.to);
 }
 
 }  // namespace rnicsim::sim

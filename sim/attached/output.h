@@ -11,6 +11,7 @@ namespace rnicsim::sim {
 
 class OutputRelay {
  public:
+  OutputRelay();
   // Takes the read end of a program's standard output or error.
   void add(Descriptor from, std::string label, std::FILE* to);
   // Relays what is there now. Whole lines; what is left at the end of a stream is a line too.
@@ -24,6 +25,9 @@ class OutputRelay {
     std::string partial;
   };
   static void print(Source& source, std::string_view text);
+  void drain(Source& source);
+
+  Descriptor epoll_;
   std::vector<Source> sources_;
 };
 

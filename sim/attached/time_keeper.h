@@ -131,6 +131,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool descriptors_changed_ = false;
   bool patient_ = false;
   Thread* running_ = nullptr;
+  const Thread* last_run_ = nullptr;
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.
   Duration idle_next_{-1};

@@ -20,8 +20,8 @@ using abi::ThreadSlot;
 thread_local ThreadSlot* slot_of_thread = nullptr;
 thread_local std::uint64_t activity_of_thread = 0;
 
-// Short: the simulator answers most calls within a few microseconds, and another program may need the processor.
-constexpr int kSpins = 100;
+// The simulator knows who else needs a processor, and so how long a busy wait may be.
+constexpr std::uint32_t kLongestBusyWait = 10'000;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   constexpr timespec kNap{1, 0};  // then look whether the simulator still lives
@@ -35,16 +35,17 @@ void give_turn(ThreadSlot& slot) {
 }
 
 void await_turn(ThreadSlot& slot) {
-  for (int i = 0; i < kSpins; ++i) {
+  const std::uint32_t looks = std::min(slot.busy_wait, kLongestBusyWait);
+  for (std::uint32_t i = 0; i < looks; ++i) {
     if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kProcess) return;
     __builtin_ia32_pause();
   }
   slot.sleeping.fetch_or(ThreadSlot::kProcess);
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kProcess) {
-    futex(slot.turn, FUTEX_WAIT, ThreadSlot::kKernel);
+    const bool napped = futex(slot.turn, FUTEX_WAIT, ThreadSlot::kKernel) != 0 && errno == ETIMEDOUT;
     // A simulator that died without a word leaves its programs nothing to wait for.
     char byte;
-    if (::syscall(SYS_recvfrom, session()->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr) == 0)
+    if (napped && ::syscall(SYS_recvfrom, session()->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr) == 0)
       ::syscall(SYS_exit_group, 125);
   }
   slot.sleeping.fetch_and(~ThreadSlot::kProcess);

@@ -58,11 +58,15 @@ struct Cq : ibv_cq_ex {
   static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
 };
 
+inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // of one data segment: the top bit says inline
+
 // A batch of the ibv_wr_* interface, between wr_start and wr_complete.
 struct Batch {
   provider::SendRing::Mark start;
   int error = 0;       // the first; nothing of the batch is executed then
   bool building = false;
+  bool takes_inline = false;  // the WQE that is being built
+  bool has_data = false;      // its one setter was called
   std::uint64_t wr_id = 0;
 };
 

@@ -9,8 +9,6 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;
-
 std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
   switch (opcode) {
     case IBV_WR_RDMA_WRITE: return abi::SendOpcode::write;

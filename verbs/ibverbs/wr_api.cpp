@@ -3,6 +3,7 @@
 #include <infiniband/verbs.h>
 
 #include <span>
+#include <utility>
 
 #include "verbs/ibverbs/objects.h"
 
@@ -36,6 +37,8 @@ bool begin_wqe(Qp& qp, abi::SendOpcode opcode, __be32 immediate = 0) {
   if (!qp.send || qp.send->full()) latch(qp, ENOMEM);
   if (qp.batch.error != 0) return false;
   qp.batch.building = true;
+  qp.batch.takes_inline = opcode != abi::SendOpcode::read;
+  qp.batch.has_data = false;
   qp.batch.wr_id = qp.wr_id;
   qp.builder.begin(opcode, control_flags(qp), __builtin_bswap32(immediate));
   return true;
@@ -47,9 +50,9 @@ void begin_rdma(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, s
   if (begin_wqe(qp, opcode, immediate)) qp.builder.remote_address(address, rkey);
 }
 
-// The WQE that a setter completes; nullptr when there is none.
+// The WQE that a setter completes; nullptr when there is none, or when it has been completed.
 provider::WqeBuilder* open_wqe(Qp& qp) {
-  if (!qp.batch.building) latch(qp, EINVAL);
+  if (!qp.batch.building || std::exchange(qp.batch.has_data, true)) latch(qp, EINVAL);
   return qp.batch.error == 0 ? &qp.builder : nullptr;
 }
 
@@ -58,13 +61,17 @@ void set_segments(ibv_qp_ex* handle, std::span<const ibv_sge> list) {
   provider::WqeBuilder* wqe = open_wqe(qp);
   if (wqe == nullptr) return;
   if (list.size() > qp.capabilities.max_send_sge) return latch(qp, EINVAL);
-  for (const ibv_sge& sge : list) wqe->data(sge.addr, sge.length, sge.lkey);
+  for (const ibv_sge& sge : list) {
+    if (sge.length > kMaxSegmentBytes) return latch(qp, EINVAL);
+    wqe->data(sge.addr, sge.length, sge.lkey);
+  }
 }
 
 void set_inline(ibv_qp_ex* handle, std::span<const ibv_data_buf> list) {
   Qp& qp = Qp::of(handle);
   provider::WqeBuilder* wqe = open_wqe(qp);
   if (wqe == nullptr) return;
+  if (!qp.batch.takes_inline) return latch(qp, EINVAL);
   std::size_t total = 0;
   for (const ibv_data_buf& piece : list) total += piece.length;
   if (total > qp.capabilities.max_inline_data) return latch(qp, EINVAL);
