@@ -32,8 +32,8 @@ struct NicParams {
 
   void describe(ParamVisitor& visit) {
     visit.group("capabilities", capabilities);
-    visit.group("pcie", pcie);
-    visit.group("dma", dma);
+    visit.group("device", pcie);
+    visit.group("pcie", dma);
     visit.group("tx", tx);
     visit.group("rx", rx);
     visit.group("port", port);

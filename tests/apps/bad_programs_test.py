@@ -90,21 +90,21 @@ class CommandLine(LeavesNothing):
         self.check("run", "--topology", "ring", "--", "true", says="no topology is called 'ring'")
 
     def test_unknown_key(self):
-        self.check("run", "--set", "nic.dma.raed_latency=1ns", "--", "true", says="did you mean nic.dma.read_latency?")
+        self.check("run", "--set", "nic.pcie.raed_latency=1ns", "--", "true", says="did you mean nic.pcie.read_latency?")
 
     def test_missing_unit(self):
-        self.check("run", "--set", "nic.dma.read_latency=400", "--", "true", says="'400' is not a time with its unit")
+        self.check("run", "--set", "nic.pcie.read_latency=400", "--", "true", says="'400' is not a time with its unit")
 
     def test_unknown_unit(self):
-        self.check("run", "--set", "nic.dma.read_latency=4 parsecs", "--", "true", says="nic.dma.read_latency")
+        self.check("run", "--set", "nic.pcie.read_latency=4 parsecs", "--", "true", says="nic.pcie.read_latency")
 
     def test_out_of_range(self):
-        self.check("run", "--set", "nic.dma.read_latency=5s", "--", "true", says="out of range")
+        self.check("run", "--set", "nic.pcie.read_latency=5s", "--", "true", says="out of range")
 
     def test_unknown_key_of_a_file(self):
         with apps.folder() as path:
-            (path / "mine.toml").write_text('base = "cx5-100g"\n[nic.dma]\nspeed = "1 Gb/s"\n')
-            self.check("run", "--nic", path / "mine.toml", "--", "true", says="nic.dma.speed")
+            (path / "mine.toml").write_text('base = "cx5-100g"\n[nic.pcie]\nspeed = "1 Gb/s"\n')
+            self.check("run", "--nic", path / "mine.toml", "--", "true", says="nic.pcie.speed")
 
     def test_unknown_program(self):
         self.check("run", "--", "no-such-program", says="no-such-program: no such program on PATH")
@@ -403,12 +403,12 @@ class Results(LeavesNothing):
         self.assertEqual(result.status, 7, result)
         self.assertEqual(results["programs"], [{"host": "h0", "argv": ["sh", "-c", "exit 7"], "exit_status": 7}])
         self.assertEqual(results["seed"], 1)
-        self.assertEqual(results["parameters"]["nic.dma.read_latency"], "500 ns")
+        self.assertEqual(results["parameters"]["nic.pcie.read_latency"], "500 ns")
         self.assertEqual(set(results["counters"]), {"h0", "h1"})
         self.assertGreater(results["end_ps"], 0)
 
     def run_on_with_json(self, path):
-        return self.call("run", "--json", path, "--set", "nic.dma.read_latency=500ns", "--on", "h0", "sh -c 'exit 7'")
+        return self.call("run", "--json", path, "--set", "nic.pcie.read_latency=500ns", "--on", "h0", "sh -c 'exit 7'")
 
 
 class Several(LeavesNothing):

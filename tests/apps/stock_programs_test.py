@@ -96,7 +96,7 @@ class DeviceList(apps.TestCase):
         for name, parameter in {"max_mtu": "max_mtu", "active_width": "active_width",
                                 "active_speed": "active_speed"}.items():
             self.assertIn(f"({profile[f'nic.capabilities.{parameter}']})", shown[name], name)
-        self.assertEqual(shown["hca_core_clock"], profile["nic.pcie.core_clock_khz"] + "kHZ")
+        self.assertEqual(shown["hca_core_clock"], profile["nic.device.core_clock_khz"] + "kHZ")
         self.assertEqual(shown["state"], "PORT_ACTIVE (4)")
         self.assertEqual(shown["num_comp_vectors"], described("host")["host.completion_vectors"])
         self.assertIn("::ffff:10.0.0.1, RoCE v2", shown["GID[  1]"])

@@ -283,10 +283,28 @@ def render(text, entities, values):
     return "\n".join(out) + "\n"
 
 
+SYNDROMES = {"CommandSyndrome": "model/nic/command_unit.h", "QpSyndrome": "model/nic/qp_context.h"}
+
+
+def check_syndromes(root, text):
+    """The manual's list of syndromes is written by hand: the device's own numbers and names, one row each."""
+    section = re.search(r"^### Syndromes$(.*?)^#", text, re.MULTILINE | re.DOTALL)
+    told = re.findall(r"^\| 0x(\w+) \| (\w+) \|", section[1], re.MULTILINE) if section else []
+    real = []
+    for name, header in SYNDROMES.items():
+        body = re.search(rf"enum class {name}\b[^{{]*{{(.*?)}}", (root / header).read_text(), re.DOTALL)[1]
+        real += [(value, row) for row, value in re.findall(r"(\w+) = 0x(\w+)", body)]
+    if told != real:
+        lines = [f"{mark} 0x{value} {name}" for mark, some, others in (("+", told, real), ("-", real, told))
+                 for value, name in some if (value, name) not in others]
+        raise SystemExit("docs/device.md, Syndromes, is not what model/nic says:\n  " + "\n  ".join(lines or ["order"]))
+
+
 def run(root, compiler, write):
     entities = [e for header in HEADERS for e in parse(root / "model/abi" / header)]
     manual = root / "docs/device.md"
     text = manual.read_text()
+    check_syndromes(root, text)
     wanted = render(text, entities, measure(entities, root, compiler))
     if wanted == text:
         return 0
@@ -302,6 +320,7 @@ def run(root, compiler, write):
 def self_test(root, compiler):
     """Changes to the headers that the check must notice."""
     changes = [
+        ("../nic/qp_context.h", "ring = 0x10b", "ring = 0x1ff", "0x1ff"),
         ("queue.h", "Be32 byte_count;  // at most", "Be32 octet_count;  // at most", "octet_count"),
         ("device.h", "kCommandDoorbell = 0x088", "kCommandDoorbell = 0x08c", "0x08c"),
         ("context.h", "Be32 send_cqn;\n  Be32 receive_cqn;", "Be32 receive_cqn;\n  Be32 send_cqn;", "send_cqn"),
@@ -314,6 +333,9 @@ def self_test(root, compiler):
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder)
             shutil.copytree(root / "model/abi", copy / "model/abi")
+            (copy / "model/nic").mkdir()
+            for syndromes in SYNDROMES.values():
+                shutil.copy(root / syndromes, copy / syndromes)
             (copy / "docs").mkdir()
             shutil.copy(root / "docs/device.md", copy / "docs")
             file = copy / "model/abi" / header

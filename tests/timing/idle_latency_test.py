@@ -84,14 +84,14 @@ class Formula:
         return -(-size * 8 * 10 ** 12 // rate)
 
     def svc(self, n, header):
-        tlps = max(1, -(-n // self.get("nic.dma.max_payload")))
-        return self.time(n + tlps * self.get(f"nic.dma.{header}"), self.get("nic.dma.rate"))
+        tlps = max(1, -(-n // self.get("nic.pcie.max_payload")))
+        return self.time(n + tlps * self.get(f"nic.pcie.{header}"), self.get("nic.pcie.rate"))
 
     def read(self, n):
-        return self.svc(n, "completion_header") + self.get("nic.dma.read_latency", "nic.dma.read_internal")
+        return self.svc(n, "completion_header") + self.get("nic.pcie.read_latency", "nic.pcie.read_internal")
 
     def write(self, n):
-        return self.svc(n, "request_header") + self.get("nic.dma.write_latency")
+        return self.svc(n, "request_header") + self.get("nic.pcie.write_latency")
 
     def wire(self, t):
         frame = max(58 + t, self.get("nic.port.least_frame"))
@@ -175,12 +175,12 @@ class Sums(IdleLatency):
     def test_everything_changed(self):
         """All of them odd, and so that no two could be mistaken for one another."""
         settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_send", "67 ns"),
-                    ("host.mmio_write_latency", "211 ns"), ("nic.dma.read_latency", "503 ns"),
-                    ("nic.dma.read_internal", "73 ns"), ("nic.dma.write_latency", "131 ns"),
+                    ("host.mmio_write_latency", "211 ns"), ("nic.pcie.read_latency", "503 ns"),
+                    ("nic.pcie.read_internal", "73 ns"), ("nic.pcie.write_latency", "131 ns"),
                     ("nic.tx.latency", "149 ns"), ("link.latency", "1009 ns"), ("nic.rx.latency", "227 ns"),
-                    ("host.cpu.detect", "101 ns"), ("host.cpu.poll_cqe", "37 ns"), ("nic.dma.rate", "50 Gb/s"),
-                    ("nic.dma.max_payload", "128 B"), ("nic.dma.request_header", "30 B"),
-                    ("nic.dma.completion_header", "16 B"), ("nic.port.rate", "40 Gb/s"),
+                    ("host.cpu.detect", "101 ns"), ("host.cpu.poll_cqe", "37 ns"), ("nic.pcie.rate", "50 Gb/s"),
+                    ("nic.pcie.max_payload", "128 B"), ("nic.pcie.request_header", "30 B"),
+                    ("nic.pcie.completion_header", "16 B"), ("nic.port.rate", "40 Gb/s"),
                     ("nic.port.overhead", "20 B"), ("nic.port.least_frame", "100 B")]
         for program in (READ, WRITE, SEND):
             with self.subTest(program=program.command):
@@ -208,10 +208,10 @@ class Multiples(IdleLatency):
         self.check(READ, self.rows)
 
     def test_write(self):
-        self.check(WRITE, ["nic.dma.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
+        self.check(WRITE, ["nic.pcie.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
 
     def test_send(self):
-        self.check(SEND, ["nic.dma.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
+        self.check(SEND, ["nic.pcie.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
 
 
 class Page(apps.TestCase):

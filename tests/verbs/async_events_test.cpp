@@ -86,6 +86,28 @@ TEST_F(AsyncEvents, EachContextSeesItsOwn) {
       });
 }
 
+// Such an error has no CQE: the event is all that the library hears.
+TEST_F(AsyncEvents, ReceivesPostedAfterAnAccessErrorAreFlushed) {
+  run_connected(
+      [&](Endpoint& end) {
+        auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 8);
+        wr.wr.rdma.rkey = kBadKey;
+        ASSERT_EQ(end.post(wr), 0);
+        EXPECT_EQ(end.completion().status, IBV_WC_REM_ACCESS_ERR);
+        meet(0);
+      },
+      [&](Endpoint& end) {
+        ibv_async_event event;
+        ASSERT_EQ(ibv_get_async_event(end.context, &event), 0);
+        ASSERT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+        ibv_ack_async_event(&event);
+        meet(1);
+        pass(1, Duration{20'000'000});
+        ASSERT_EQ(end.receive(0, 64, 9), 0);
+        expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 9, 1);
+      });
+}
+
 TEST_F(AsyncEvents, DestructionWaitsForAcknowledgements) {
   ibv_async_event event;
   Duration acknowledged{}, destroyed{};

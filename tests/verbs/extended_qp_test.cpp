@@ -216,6 +216,12 @@ TEST_F(ExtendedQp, OneErrorDiscardsTheBatchAndTheFirstIsTold) {
           ibv_wr_set_inline_data(qp, large.data(), 8);
         });
         batch("a segment of 2 GiB", EINVAL, [&] { write(), ibv_wr_set_sge(qp, end.mr->lkey, 0, 0x80000000); });
+        batch("two setters", EINVAL, [&] { good(), ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8); });
+        batch("a setter of nothing", EINVAL, [&] {
+          ibv_wr_abort(qp);
+          ibv_wr_start(qp);
+          ibv_wr_set_sge(qp, end.mr->lkey, address_of(end, 0), 8);
+        });
         batch("a full queue", ENOMEM, [&] {
           for (std::uint32_t i = 0; i < cap.max_send_wr; ++i) good();
         });
@@ -283,8 +289,7 @@ TEST_F(ExtendedQp, RefusedAtCreation) {
     };
     for (const auto operation :
          {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_LOCAL_INV,
-          IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_TSO,
-          IBV_QP_EX_WITH_ATOMIC_WRITE})
+          IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_TSO, IBV_QP_EX_WITH_ATOMIC_WRITE})
       refused("operation", EOPNOTSUPP, [&](auto& wanted) { wanted.send_ops_flags |= operation; });
     refused("unknown comp_mask", EINVAL, [](auto& wanted) { wanted.comp_mask |= 1u << 30; });
     refused("no PD", EINVAL, [](auto& wanted) { wanted.pd = nullptr; });

@@ -1,4 +1,5 @@
-// The state machine of an RC queue pair: which transition takes which attributes, and that a refused one changes nothing.
+// The state machine of an RC queue pair: which transition takes which attributes, and that a refused one changes nothing
+// at all.
 #include <cstring>
 
 #include "tests/verbs/rc_pair.h"
@@ -7,8 +8,8 @@ namespace rnicsim::testing {
 namespace {
 
 constexpr int kIdentity = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-constexpr int kConnect = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                         IBV_QP_MIN_RNR_TIMER;
+constexpr int kConnect =
+    IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 constexpr int kRetries = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 constexpr int kMoves = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
 // Every attribute but the new state. IBV_QP_CAP is there: this device can't resize.
@@ -27,10 +28,10 @@ constexpr Cell kTable[] = {
     {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
     {IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | kMoves | IBV_QP_MIN_RNR_TIMER},
     {IBV_QPS_SQD, IBV_QPS_SQD, 0,
-     IBV_QP_PORT | IBV_QP_AV | kRetries | IBV_QP_MAX_DEST_RD_ATOMIC | kMoves | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER},
+     IBV_QP_PORT | IBV_QP_AV | kRetries | IBV_QP_MAX_DEST_RD_ATOMIC | kMoves | IBV_QP_PKEY_INDEX |
+         IBV_QP_MIN_RNR_TIMER},
 };
-constexpr ibv_qp_state kReachable[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
-                                       IBV_QPS_RTS,   IBV_QPS_SQD,  IBV_QPS_ERR};
+constexpr ibv_qp_state kReachable[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR};
 
 const Cell* find(ibv_qp_state from, ibv_qp_state to) {
   for (const auto& cell : kTable)

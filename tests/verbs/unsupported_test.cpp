@@ -54,7 +54,9 @@ TEST_F(Unsupported, EachSaysSo) {
          });
        }},
       {"indirection table",
-       [](Endpoint& end) { return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE; }); }},
+       [](Endpoint& end) {
+         return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE; });
+       }},
       {"RX hash",
        [](Endpoint& end) { return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH; }); }},
       {"TSO",
@@ -169,6 +171,11 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          ibv_qp_rate_limit_attr wanted{};
          return ibv_modify_qp_rate_limit(end.qp, &wanted) == EOPNOTSUPP;
+       }},
+      {"the device's clock",
+       [](Endpoint& end) {
+         ibv_values_ex values{};
+         return ibv_query_rt_values_ex(end.context, &values) == EOPNOTSUPP;
        }},
       {"imported device", [](Endpoint&) { return ibv_import_device(0) == nullptr; }},
       {"imported PD", [](Endpoint& end) { return ibv_import_pd(end.context, 1) == nullptr; }},

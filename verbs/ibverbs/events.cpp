@@ -44,6 +44,11 @@ bool concerns_qp(ibv_event_type type) {
   }
 }
 
+// The device moved the QP to ERR, and there may be no error CQE to tell.
+bool ends_in_error(ibv_event_type type) {
+  return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
 bool concerns_srq(ibv_event_type type) { return type == IBV_EVENT_SRQ_LIMIT_REACHED || type == IBV_EVENT_SRQ_ERR; }
 
 // False for an object that this context does not have (any more).
@@ -54,6 +59,7 @@ bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& 
   if (concerns_qp(*type)) {
     return context.qps.with(record.number, [&](Qp& qp) {
       ++qp.events_delivered;
+      if (ends_in_error(*type)) qp.failed = true;
       event.element.qp = &qp.qp_base;
     });
   }

@@ -77,7 +77,7 @@ struct Qp : ibv_qp_ex {
   bool signal_all = false;
   bool extended = false;        // ibv_wr_* may be used
   std::uint8_t port_number = 0; // since INIT
-  std::atomic<bool> failed{false};  // an error CQE told that the device moved it to ERR
+  std::atomic<bool> failed{false};  // an error CQE or an event told that the device moved it to ERR
   DmaMemory send_memory;
   DmaMemory receive_memory;
   DmaMemory record;
