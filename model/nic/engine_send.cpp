@@ -18,7 +18,13 @@ roce::Status local_status(AccessResult result) {
 
 void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
   auto* qp = find(doorbell.qpn);
-  if (qp == nullptr || !qp->has_send() || qp->state == roce::QpState::reset) return;
+  if (qp == nullptr || qp->state == roce::QpState::reset) return;
+  // Receives have no doorbell of their own: one that announces no send tells a failed QP to look for them.
+  if (qp->state == roce::QpState::error && qp->has_receive()) {
+    qp->receive_flushing = true;
+    flush_receives(*qp);
+  }
+  if (!qp->has_send()) return;
   const auto ring = 1u << qp->context.log_send_blocks;
   const auto added = static_cast<std::uint16_t>(doorbell.producer - qp->send_fetched);
   if (added > ring) return void(++counters_.doorbell_invalid);
@@ -30,10 +36,6 @@ void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
     qp->send_fetched = doorbell.producer;
     qp->send_bytes = doorbell.wqe;
     parse_sends(*qp);
-  }
-  if (qp->state == roce::QpState::error && qp->has_receive()) {
-    qp->receive_flushing = true;
-    flush_receives(*qp);
   }
   fetch_sends(*qp);
   schedule(*qp);

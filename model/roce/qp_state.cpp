@@ -51,7 +51,7 @@ Transition check(const Masks& masks, std::uint32_t mask) {
 
 Transition check_transition(Transport transport, QpState from, QpState to, std::uint32_t mask) {
   if (to > error) return Transition::not_allowed;
-  if (to == reset || to == error) return check({0, 0}, mask & ~kCurrentState);
+  if (to == reset || to == error) return check({0, 0}, mask);
   for (const auto& row : kTable) {
     if (row.from != from || row.to != to) continue;
     if (transport == Transport::rc && from == sqe) return Transition::not_allowed;

@@ -102,4 +102,7 @@ class Process final : public host::AddressSpace {
   std::vector<std::byte> pending_bytes_;
 };
 
+inline abi::ThreadSlot& slot_of(const Thread& thread) { return thread.process->slot(thread.index); }
+inline Duration clock_of(const Thread& thread) { return {std::int64_t(slot_of(thread).now)}; }
+
 }  // namespace rnicsim::sim
