@@ -96,7 +96,6 @@ struct ControlHeader {
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   std::uint32_t reserved = 0;
-  // The real counter, for those who must know the wall clock (the preload's own faults inside the vDSO): none here.
 };
 
 // A host of the simulated network, at kHostTable of the control region.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -113,9 +112,13 @@ ProgramLauncher::Command ProgramLauncher::under_tool(const std::string& host, co
   Command command;
   if (tool == Tool::gdb) {
     command.path = "/usr/bin/gdb";
-    command.arguments = {"gdb", "-q", "-ex", "set startup-with-shell off", "-ex",
-                         fmt::format("set exec-wrapper env {}", fmt::join(given, " ")), "-ex",
-                         "handle SIGSEGV SIG62 nostop noprint pass", "--args"};
+    command.arguments = {"gdb", "-q", "-ex", "set startup-with-shell off"};
+    for (const std::string& variable : given) {
+      command.arguments.emplace_back("-ex");
+      command.arguments.push_back("set environment " + variable);
+    }
+    for (const char* rest : {"-ex", "handle SIGSEGV SIG62 nostop noprint pass", "--args"})
+      command.arguments.emplace_back(rest);
   } else {
     command.path = "/usr/bin/valgrind";
     command.arguments = {"valgrind", "--trace-children=yes", "/usr/bin/env"};

@@ -80,6 +80,8 @@ class Run {
   }
 
   int execute() {
+    // The summary says how the run ended.
+    sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     system_.start();
     Duration start = now();
     for (std::size_t i = 0; i < options_.commands.size(); ++i) {
@@ -99,6 +101,8 @@ class Run {
   struct Started {
     std::size_t command;
     pid_t pid;
+    pid_t program = 0;           // under gdb: its child, once it attached
+    bool program_ended = false;  // gdb's user is still there
   };
 
   void launch(std::size_t index) {
@@ -133,15 +137,31 @@ class Run {
       reap(launched.pid);
       return;
     }
+    if (child) started_.back().program = pid_t(guest->hello.pid);
     calls_.admit(std::move(*guest), command.host, nullptr, now());
   }
 
   void ended(Process& process) {
     const pid_t pid = process.identity().pid;
+    for (Started& started : started_)
+      if (started.program == pid) started.program_ended = true;
     if (process.parent == nullptr) reap(pid);
   }
 
-  // A gdb outlives its program: waits for it in the real world, where its user sits.
+  // A gdb outlives its program: its user may still look around. False: there is none.
+  bool wait_for_user() {
+    const auto found = std::ranges::find(started_, true, &Started::program_ended);
+    if (found == started_.end()) return false;
+    siginfo_t info{};
+    ::waitid(P_PID, id_t(found->pid), &info, WEXITED | WNOWAIT | WNOHANG);
+    if (info.si_pid == 0) {
+      ::usleep(10'000);
+    } else {
+      reap(found->pid);
+    }
+    return true;
+  }
+
   void reap(pid_t pid) {
     const auto found = std::ranges::find(started_, pid, &Started::pid);
     if (found == started_.end()) return;
@@ -178,6 +198,7 @@ class Run {
   bool stand_still() {
     look_outside();
     if (stop_signal != 0) return false;
+    if (wait_for_user()) return !stopped_;
     if (serving_) {
       if (auto guest = server_.take_any()) admit_stranger(std::move(*guest));
       ::usleep(1000);

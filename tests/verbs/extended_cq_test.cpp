@@ -4,7 +4,8 @@
 namespace rnicsim::testing {
 namespace {
 
-constexpr std::uint64_t kFields = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+constexpr std::uint64_t kFields =
+    std::uint64_t{IBV_WC_STANDARD_FLAGS} | std::uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
 
 class ExtendedCq : public RcPair {
  protected:

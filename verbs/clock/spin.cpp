@@ -51,7 +51,7 @@ struct Look {
 };
 thread_local Look look;
 
-// Under a tool: no proof, but a guess from where three looks in a row find the thread.
+// Under a tool: no proof, but a guess from where many looks in a row find the thread.
 struct Guess {
   greg_t stack = 0;
   greg_t place = 0;
@@ -61,11 +61,12 @@ thread_local Guess guess;
 
 void guess_from(const ucontext_t& context, abi::ThreadSlot& slot) {
   constexpr greg_t kSmallLoop = 64;
+  constexpr int kEnoughLooks = 20;
   const greg_t place = context.uc_mcontext.gregs[REG_RIP];
   const greg_t stack = context.uc_mcontext.gregs[REG_RSP];
   const bool same = stack == guess.stack && place - guess.place < kSmallLoop && guess.place - place < kSmallLoop;
   guess = {stack, place, same ? guess.times + 1 : 0};
-  if (guess.times < 2) return;
+  if (guess.times < kEnoughLooks) return;
   guess = {};
   call(slot, abi::Call::spin);
 }
