@@ -1,5 +1,5 @@
 // Contexts on the device, over those in ICM. A resident context is the decoded object; a fill reads ICM by DMA and
-// decodes, a write-back encodes and writes. The cache has room for everything for now: only evict() makes a miss.
+// decodes, a write-back encodes and writes. The cache has room for everything, so only evict() makes a miss.
 #pragma once
 
 #include <cstring>
