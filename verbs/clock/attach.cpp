@@ -32,6 +32,14 @@ namespace {
 
 Session the_session;
 bool attached = false;
+// Signal handlers ask: found before they are installed, not at first use.
+Tool the_tool = Tool::none;
+
+Tool find_tool() {
+  const char* name = ::getenv("RNICSIM_TOOL");
+  if (name == nullptr) return Tool::none;
+  return strcmp(name, "gdb") == 0 ? Tool::gdb : Tool::valgrind;
+}
 
 // Above what programs and their select() sets use, so that a program sees the descriptor numbers it expects.
 constexpr int kSocketDescriptor = 1000;
@@ -119,16 +127,13 @@ bool simulated() {
   return attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
 }
 
-Tool tool() {
-  static const char* const name = ::getenv("RNICSIM_TOOL");
-  if (name == nullptr) return Tool::none;
-  return strcmp(name, "gdb") == 0 ? Tool::gdb : Tool::valgrind;
-}
+Tool tool() { return the_tool; }
 
 void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   const char* socket_name = ::getenv(abi::kSocketVariable);
   const char* host = ::getenv(abi::kHostVariable);
   if (socket_name == nullptr || host == nullptr) return;
+  the_tool = find_tool();
   take_signals();  // before the simulator knows us, and may send one
   if (!connect_socket(socket_name)) die("no simulator listens at %s: %s", socket_name, strerror(errno));
 

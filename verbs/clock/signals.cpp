@@ -12,6 +12,7 @@
 #include "verbs/clock/spin.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
+#include "verbs/clock/written_memory.h"
 
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);
@@ -81,6 +82,7 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigacti
 
 void take_signals() {
   if (!taken) {
+    prepare_decoder();
     install(SIGSEGV, on_segv, &program_segv);
     install(SIGTRAP, on_trap, &program_trap);
     install(kLookSignal, on_look, nullptr);

@@ -24,7 +24,7 @@ Instruction at(const std::uint8_t* code) {
 // The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real one.
 bool in_vdso(std::uintptr_t address) {
   constexpr std::uintptr_t kVdsoBytes = 2 * 4096;
-  static const std::uintptr_t vdso = ::getauxval(AT_SYSINFO_EHDR);
+  const std::uintptr_t vdso = ::getauxval(AT_SYSINFO_EHDR);
   return address >= vdso && address < vdso + kVdsoBytes;
 }
 

@@ -8,6 +8,8 @@
 namespace rnicsim::clock {
 namespace {
 
+ZydisDecoder decoder;
+
 std::uint64_t fs_base() {
   std::uint64_t base;
   asm("mov %%fs:0, %0" : "=r"(base));  // the thread control block points to itself
@@ -44,12 +46,9 @@ std::optional<std::uint64_t> address_of(const ZydisDecodedInstruction& instructi
 
 }  // namespace
 
+void prepare_decoder() { ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64); }
+
 bool WrittenMemory::note(const ucontext_t& context) {
-  static const ZydisDecoder decoder = [] {
-    ZydisDecoder made;
-    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return made;
-  }();
   ZydisDecodedInstruction instruction;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   const auto* code = reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);

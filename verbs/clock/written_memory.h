@@ -9,6 +9,9 @@
 
 namespace rnicsim::clock {
 
+// Before the first look: a signal handler must not find anything half made.
+void prepare_decoder();
+
 class WrittenMemory {
  public:
   void clear() { count_ = 0; }
