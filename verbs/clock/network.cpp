@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <random>
 
 #include "verbs/clock/attach.h"
