@@ -19,9 +19,12 @@ namespace {
 constexpr greg_t kTrapFlag = 1 << 8;
 constexpr greg_t kResumeFlag = 1 << 16;
 // A step costs microseconds. Most waits are loops of a few instructions; each further look within one turn follows the
-// thread twice as far.
+// thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then on it is left
+// alone for so many times what the last look cost it.
 constexpr int kFirstSteps = 40;
+constexpr int kCheapSteps = 640;
 constexpr int kMostSteps = 4096;
+constexpr std::int64_t kRestPerLook = 10;
 
 // What the next instructions' effect depends on, memory apart.
 struct CpuState {
@@ -46,6 +49,8 @@ struct Look {
   int most_steps = kFirstSteps;
   int next_kept = 1;
   std::uint64_t activity = 0;  // calls made when it began
+  std::int64_t begun_ns = 0;   // of the thread's CPU time
+  std::int64_t rests_until_ns = 0;
   CpuState kept;
   WrittenMemory written;       // since `kept`
 };
@@ -71,22 +76,31 @@ void guess_from(const ucontext_t& context, abi::ThreadSlot& slot) {
   call(slot, abi::Call::spin);
 }
 
+std::int64_t cpu_time_ns() {
+  timespec cpu{};
+  ::syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
+  return cpu.tv_sec * 1'000'000'000 + cpu.tv_nsec;
+}
+
 // Steps are dear: a thread that has made a call since it was last asked, or only waited for a processor, goes on.
 bool has_run_since_last_look() {
   constexpr std::int64_t kLeastNs = 4'000;
   thread_local std::uint64_t seen_activity = 0;
   thread_local std::int64_t seen_ns = 0;
-  timespec cpu{};
-  ::syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
-  const std::int64_t ns = cpu.tv_sec * 1'000'000'000 + cpu.tv_nsec;
-  if (seen_activity == activity()) return ns - seen_ns >= kLeastNs;
+  const auto ns = cpu_time_ns();
+  if (seen_activity == activity()) return ns - seen_ns >= kLeastNs && ns >= look.rests_until_ns;
   seen_activity = activity();
   seen_ns = ns;
+  look.rests_until_ns = 0;
   return false;
 }
 
 void stop(ucontext_t& context) {
   look.active = false;
+  if (look.steps > kCheapSteps) {
+    const auto ns = cpu_time_ns();
+    look.rests_until_ns = ns + kRestPerLook * (ns - look.begun_ns);
+  }
   context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
 
@@ -101,6 +115,7 @@ void begin_look(void* opaque) {
   look.next_kept = 1;
   look.most_steps = look.activity == activity() ? std::min(look.most_steps * 2, kMostSteps) : kFirstSteps;
   look.activity = activity();
+  look.begun_ns = cpu_time_ns();
   look.kept = CpuState(context);
   look.written.clear();
   if (!look.written.note(context)) return stop(context);
