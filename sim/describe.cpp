@@ -42,20 +42,23 @@ std::string counters() {
   return text;
 }
 
-std::string hosts(const Topology& topology) {
+std::string hosts(const Config& config) {
+  const Topology& topology = config.topology;
   std::string text;
   for (const auto& host : topology.hosts)
     text += fmt::format("host {:<8}  {}/{}  {}/{}  {}\n", host.name, ipv4_text(host), host.ipv4_prefix, ipv6_text(host),
                         host.ipv6_prefix, mac_text(host));
   for (const auto& [from, to] : topology.cables)
     text += fmt::format("cable {} - {}\n", topology.hosts[from].name, topology.hosts[to].name);
+  for (std::size_t i = 0; i < config.faults.size(); ++i)
+    text += fmt::format("fault rule {}: {}  ({})\n", i + 1, fault_text(config.faults[i]), config.faults[i].record.where);
   return text;
 }
 
 }  // namespace
 
 std::string describe(DescribeTopic topic, const RunOptions& options) {
-  Config config = load_config(options.nic, options.topology, options.sets);
+  Config config = load_config(options.nic, options.topology, options.sets, options.faults);
   const bool all = topic == DescribeTopic::everything;
   std::string text;
   if (all || topic == DescribeTopic::nic)
@@ -64,9 +67,9 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   if (all || topic == DescribeTopic::host)
     text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
   if (all || topic == DescribeTopic::topology)
-    text += fmt::format("Topologies: {}\n{}:\n\n{}\nIts parameters:\n\n{}\n",
-                        fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config.topology),
-                        parameters(config, "link."));
+    text += fmt::format("Topologies: {}\n{}:\n\n{}\nIts parameters:\n\n{}{}\n",
+                        fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config),
+                        parameters(config, "link."), parameters(config, "network."));
   if (all || topic == DescribeTopic::counters) text += fmt::format("Counters of a host:\n\n{}\n", counters());
   return text;
 }

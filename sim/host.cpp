@@ -27,7 +27,7 @@ Host::Host(sc_core::sc_module_name name, const Config& config, std::uint32_t ind
 }
 
 HostCounters Host::counters() const {
-  return {nic_.counters(), root_complex_.counters(), iommu_.counters(), kernel_.counters()};
+  return {nic_.counters(), root_complex_.counters(), iommu_.counters(), kernel_.counters(), {}};
 }
 
 }  // namespace rnicsim::sim

@@ -5,6 +5,7 @@
 
 #include "model/abi/attach.h"
 #include "model/base/kernel.h"
+#include "model/fabric/fault_injector.h"
 #include "model/host/iommu.h"
 #include "model/host/kernel_agent.h"
 #include "model/host/root_complex.h"
@@ -18,12 +19,14 @@ struct HostCounters {
   host::RootComplexCounters root_complex;
   host::IommuCounters iommu;
   host::KernelCounters kernel;
+  fabric::FaultCounters link;
 
   void describe(CounterVisitor& visit) const {
     visit.group("nic", nic);
     visit.group("root_complex", root_complex);
     visit.group("iommu", iommu);
     visit.group("kernel", kernel);
+    visit.group("link", link);
   }
 };
 
@@ -38,8 +41,8 @@ class Host : public sc_core::sc_module {
   host::Iommu& iommu() { return iommu_; }
   Duration cpu_cost(abi::CpuCost cost) const { return cpu_.cost(cost); }
 
+  // Those of its cable are with the system, which has the cables.
   HostCounters counters() const;
-  void describe(CounterVisitor& visit) const { counters().describe(visit); }
 
  private:
   const abi::HostEntry entry_;

@@ -26,7 +26,8 @@ struct HostCommand {
 struct RunOptions {
   std::string nic = "cx5-100g";
   std::string topology = "back-to-back";
-  std::vector<std::string> sets;  // "key=value"
+  std::vector<std::string> sets;    // "key=value"
+  std::vector<std::string> faults;  // "drop=1e-3,host=h0"
   std::optional<std::filesystem::path> pcap;
   std::optional<std::filesystem::path> json;
   std::uint64_t seed = 1;

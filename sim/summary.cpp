@@ -15,7 +15,7 @@ namespace {
 
 std::vector<CounterList> counters_of(const System& system) {
   std::vector<CounterList> lists;
-  for (std::size_t i = 0; i < system.size(); ++i) lists.emplace_back(system.host(i));
+  for (std::size_t i = 0; i < system.size(); ++i) lists.emplace_back(system.counters(i));
   return lists;
 }
 
@@ -80,6 +80,8 @@ void write_results(const std::filesystem::path& path, const System& system, cons
     for (const auto& entry : lists[i].entries())
       results["counters"][system.host(i).entry().name][entry.path] = entry.value;
   results["parameters"] = parameters_json(system);
+  results["faults"] = nlohmann::ordered_json::array();
+  for (const auto& fault : system.config().faults) results["faults"].push_back(fault_text(fault));
 
   std::ofstream out(path);
   // What a program's arguments hold need not be UTF-8.

@@ -16,12 +16,17 @@ namespace rnicsim::sim {
 
 class System : public sc_core::sc_module {
  public:
-  System(sc_core::sc_module_name name, const Config& config);
+  // `seed` is that of the cables' faults.
+  System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1);
 
   const Config& config() const { return config_; }
   std::size_t size() const { return hosts_.size(); }
   Host& host(std::size_t index) { return *hosts_[index]; }
   const Host& host(std::size_t index) const { return *hosts_[index]; }
+  // With what its cable did to the frames that it sent.
+  HostCounters counters(std::size_t index) const;
+  // What strikes the frames that a host sends; nullptr: nothing.
+  fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
 
   // Everything that the cables carry from now on, as pcapng. ConfigError: the file cannot be made.
   void capture(const std::filesystem::path& path);
@@ -32,10 +37,12 @@ class System : public sc_core::sc_module {
 
  private:
   void connect(std::uint32_t host, fabric::Link& link, std::size_t end);
+  fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t host) const;
 
   const Config config_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
+  std::vector<fabric::FaultInjector*> faults_;  // of the frames that each host sends; nullptr: none
   std::unique_ptr<fabric::PcapngWriter> capture_file_;
   std::unique_ptr<fabric::CaptureTap> capture_;
 };

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <array>
+#include <memory>
+#include <string>
 
 #include "model/base/frame.h"
 #include "model/base/kernel.h"
 #include "model/base/params.h"
 #include "model/base/stream.h"
+#include "model/fabric/fault_injector.h"
 
 namespace rnicsim::fabric {
 
@@ -25,15 +28,31 @@ class Link : public sc_core::sc_module {
  public:
   static constexpr std::size_t kEnds = 2;
 
-  Link(sc_core::sc_module_name name, const LinkParams& params) : sc_module(name), params_(params) {}
+  // With the fault rules of the frames that each end sends.
+  Link(sc_core::sc_module_name name, const LinkParams& params, std::array<FaultRules, kEnds> rules = {})
+      : sc_module(name), params_(params) {
+    for (std::size_t end = 0; end < kEnds; ++end) {
+      if (rules[end].empty()) continue;
+      faults_[end] = std::make_unique<FaultInjector>(("faults" + std::to_string(end)).c_str(), std::move(rules[end]));
+      faults_[end]->out.bind([this, end](Frame frame) { carry(end, std::move(frame)); });
+    }
+  }
 
   // A frame given to one end as its last bit leaves comes out of the other at once, with the time until that bit arrives:
-  // the receiver waits for it anyway.
-  void send(std::size_t end, Frame&& frame) { out_[kEnds - 1 - end](std::move(frame), params_.latency); }
+  // the receiver waits for it anyway. One that a fault rule holds back comes out when it is let go.
+  void send(std::size_t end, Frame&& frame) {
+    if (faults_[end]) return faults_[end]->send(std::move(frame));
+    carry(end, std::move(frame));
+  }
   Output<Frame, Duration>& out(std::size_t end) { return out_[end]; }
+  // Of the frames that `end` sends; nullptr: there are no rules for them.
+  FaultInjector* faults(std::size_t end) { return faults_[end].get(); }
 
  private:
+  void carry(std::size_t end, Frame&& frame) { out_[kEnds - 1 - end](std::move(frame), params_.latency); }
+
   const LinkParams params_;
+  std::array<std::unique_ptr<FaultInjector>, kEnds> faults_;
   std::array<Output<Frame, Duration>, kEnds> out_;
 };
 

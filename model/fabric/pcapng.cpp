@@ -12,6 +12,7 @@ constexpr std::uint32_t kEnhancedPacket = 6;
 constexpr std::uint32_t kByteOrderMagic = 0x1a2b3c4d;
 constexpr std::uint16_t kLinkTypeEthernet = 1;
 constexpr std::uint16_t kOptionEnd = 0;
+constexpr std::uint16_t kOptionComment = 1;
 constexpr std::uint16_t kOptionUserApplication = 4;
 constexpr std::uint16_t kOptionName = 2;
 constexpr std::uint16_t kOptionTimeResolution = 9;
@@ -48,7 +49,7 @@ std::uint32_t PcapngWriter::add_interface(const std::string& name) {
   return interfaces_++;
 }
 
-void PcapngWriter::write(std::uint32_t interface, Duration time, const Frame& frame) {
+void PcapngWriter::write(std::uint32_t interface, Duration time, const Frame& frame, std::string_view comment) {
   const auto ns = static_cast<std::uint64_t>(time.ps / kPsPerNs);
   frame_.clear();
   frame.append_to(frame_);
@@ -58,6 +59,10 @@ void PcapngWriter::write(std::uint32_t interface, Duration time, const Frame& fr
   put32(static_cast<std::uint32_t>(frame_.size()));
   put32(static_cast<std::uint32_t>(frame_.size()));
   put_padded(frame_.data(), frame_.size());
+  if (!comment.empty()) {
+    put_option(kOptionComment, comment.data(), comment.size());
+    put_option(kOptionEnd, nullptr, 0);
+  }
   write_block(kEnhancedPacket);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/base/frame.h"
@@ -17,7 +18,7 @@ class PcapngWriter {
   explicit PcapngWriter(const std::string& path);
 
   std::uint32_t add_interface(const std::string& name);
-  void write(std::uint32_t interface, Duration time, const Frame& frame);
+  void write(std::uint32_t interface, Duration time, const Frame& frame, std::string_view comment = {});
   void flush();
 
   // Empty: all is well. The first failure stays; nothing is written after it.

@@ -9,14 +9,18 @@
 
 namespace rnicsim::sim {
 
-Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets) {
+Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
+                   std::span<const std::string> faults) {
   Config config;
   const ParamList params(config);
   Loader loader(params, config.topology);
   loader.load(DataKind::nic, find_data(DataKind::nic, nic));
   loader.load(DataKind::topology, find_data(DataKind::topology, topology));
   for (const auto& set : sets) loader.set(set);
+  for (const auto& fault : faults) loader.fault(fault);
   if (config.topology.hosts.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
+  for (const auto& record : loader.faults())
+    config.faults.push_back(to_fault(record, config.topology, config.faults.size() + 1));
   return config;
 }
 
@@ -38,7 +42,9 @@ std::string to_toml(Config& config) {
     };
     cables.push_back({{end("from", from), end("to", to)}, ""});
   }
-  return write_toml(settings, hosts, cables);
+  std::vector<Record> faults;
+  for (const auto& fault : config.faults) faults.push_back(fault.record);
+  return write_toml(settings, hosts, cables, faults);
 }
 
 }  // namespace rnicsim::sim

@@ -1,14 +1,17 @@
-// Everything that a run is made of: parameters and topology.
+// Everything that a run is made of: parameters, topology and fault rules.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/base/params.h"
 #include "model/fabric/link.h"
 #include "model/host/host_params.h"
 #include "model/nic/nic.h"
+#include "sim/attached/network_params.h"
+#include "sim/config/fault_record.h"
 #include "sim/config/topology.h"
 
 namespace rnicsim::sim {
@@ -17,18 +20,22 @@ struct Config {
   nic::NicParams nic;
   host::HostParams host;
   fabric::LinkParams link;
+  NetworkParams network;
   Topology topology;
+  std::vector<FaultSetting> faults;  // of all files, then of the command line
 
   void describe(ParamVisitor& visit) {
     visit.group("nic", nic);
     visit.group("host", host);
     visit.group("link", link);
+    visit.group("network", network);
   }
 };
 
-// The NIC's profile, then the topology, then each "key=value" of `sets`; a later one wins. ConfigError says what is
-// wrong, with the key's path and where it stands.
-Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets);
+// The NIC's profile, then the topology, then each "key=value" of `sets`; a later one wins. Fault rules add up.
+// ConfigError says what is wrong, with the key's path and where it stands.
+Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
+                   std::span<const std::string> faults = {});
 
 // The resolved configuration as TOML: loading it as a topology gives the same run.
 std::string to_toml(Config& config);

@@ -6,21 +6,13 @@
 #include <set>
 
 #include "sim/config/config_error.h"
+#include "sim/config/fault_record.h"
 #include "sim/config/host_record.h"
 
 namespace rnicsim::sim {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Garbage in a message is cut short and made printable.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kLongest = 120;
-  std::string result(text.substr(0, kLongest));
-  std::ranges::replace_if(
-      result, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text.size() > kLongest ? result + "..." : result;
-}
 
 }  // namespace
 
@@ -44,6 +36,7 @@ void Loader::load(DataKind kind, const fs::path& path, std::vector<fs::path>& ch
   }
   for (const auto& setting : file.settings) apply(setting);
   take_topology(file);
+  faults_.insert(faults_.end(), file.faults.begin(), file.faults.end());
 }
 
 void Loader::set(std::string_view text) {
@@ -53,6 +46,8 @@ void Loader::set(std::string_view text) {
   const std::string where = fmt::format("--set {}", shown(text.substr(0, equals)));
   apply({std::string(text.substr(0, equals)), Setting::Type::text, std::string(text.substr(equals + 1)), where});
 }
+
+void Loader::fault(std::string_view rule) { faults_.push_back(fault_option(rule)); }
 
 void Loader::apply(const Setting& setting) {
   const bool from_option = setting.where.starts_with("--set ");

@@ -21,6 +21,10 @@ class Loader {
   // The file, after the one its `base` names.
   void load(DataKind kind, const std::filesystem::path& path);
   void set(std::string_view key_equals_value);
+  void fault(std::string_view rule);
+
+  // In the order in which they came; not yet checked: a rule may name a host of a later file.
+  const std::vector<Record>& faults() const { return faults_; }
 
  private:
   void load(DataKind kind, const std::filesystem::path& path, std::vector<std::filesystem::path>& chain);
@@ -31,6 +35,7 @@ class Loader {
 
   const ParamList& params_;
   Topology& topology_;
+  std::vector<Record> faults_;
 };
 
 }  // namespace rnicsim::sim

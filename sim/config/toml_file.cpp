@@ -42,6 +42,10 @@ class Flattener {
         result.hosts = records(*node.as_array());
       } else if (key == "cables" && node.is_array_of_tables()) {
         result.cables = records(*node.as_array());
+      } else if (key == "fault") {
+        if (!node.is_array_of_tables())
+          throw ConfigError(fmt::format("{}: fault: a rule is a table [[fault]]", where(node)));
+        result.faults = records(*node.as_array());
       } else {
         collect(std::string(key.str()), node, result.settings);
       }
@@ -70,7 +74,19 @@ class Flattener {
     if (const auto* number = node.as_floating_point())
       return {path, Type::number, fmt::format("{}", number->get()), where(node)};
     if (const auto* flag = node.as_boolean()) return {path, Type::boolean, flag->get() ? "true" : "false", where(node)};
+    if (const auto* list = node.as_array(); list && !list->empty()) return list_setting(path, *list);
     return {path, Type::other, "", where(node)};
+  }
+
+  Setting list_setting(const std::string& path, const toml::array& list) const {
+    using Type = Setting::Type;
+    Setting result{path, Type::list, "", where(list)};
+    for (const auto& node : list) {
+      const auto element = setting(path, node);
+      if (element.type == Type::list || element.type == Type::other) return {path, Type::other, "", where(list)};
+      result.text += (result.text.empty() ? "" : "+") + element.text;
+    }
+    return result;
   }
 
   std::vector<Record> records(const toml::array& array) const {
@@ -120,7 +136,7 @@ TomlFile read_toml(const fs::path& path) {
 }
 
 std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
-                       const std::vector<Record>& cables) {
+                       const std::vector<Record>& cables, const std::vector<Record>& faults) {
   toml::table root;
   for (const auto& setting : settings) {
     toml::table* table = &root;
@@ -133,6 +149,7 @@ std::string write_toml(const std::vector<Setting>& settings, const std::vector<R
   }
   if (!hosts.empty()) root.insert("hosts", to_array(hosts));
   if (!cables.empty()) root.insert("cables", to_array(cables));
+  if (!faults.empty()) root.insert("fault", to_array(faults));
   std::ostringstream out;
   out << root << '\n';
   return out.str();

@@ -11,14 +11,14 @@
 namespace rnicsim::sim {
 
 struct Setting {
-  enum class Type { text, number, boolean, other };
+  enum class Type { text, number, boolean, list, other };
   std::string path;
   Type type;
-  std::string text;   // as it would be given to --set
+  std::string text;   // as it would be given to --set; of a list: its elements, with a '+' between
   std::string where;  // "file:line"
 };
 
-// A table of [[hosts]] or [[cables]].
+// A table of [[hosts]], [[cables]] or [[fault]].
 struct Record {
   std::map<std::string, Setting> fields;
   std::string where;
@@ -29,6 +29,7 @@ struct TomlFile {
   std::vector<Setting> settings;
   std::vector<Record> hosts;
   std::vector<Record> cables;
+  std::vector<Record> faults;
 };
 
 // ConfigError: not readable, not TOML, and where.
@@ -36,6 +37,6 @@ TomlFile read_toml(const std::filesystem::path& path);
 
 // Settings as TOML, for the resolved configuration: text in quotes, the rest bare.
 std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
-                       const std::vector<Record>& cables);
+                       const std::vector<Record>& cables, const std::vector<Record>& faults);
 
 }  // namespace rnicsim::sim

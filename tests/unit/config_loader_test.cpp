@@ -5,15 +5,18 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/host_record.h"
 #include "sim/config/loader.h"
+#include "sim/describe.h"
 
 namespace rnicsim::sim {
 namespace {
 
 using namespace rnicsim::literals;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -194,6 +197,34 @@ TEST_F(ConfigLoader, TopologyMistakes) {
   std::string many;
   for (int i = 0; i < 300; ++i) many += "[[hosts]]\nname = \"h" + std::to_string(i) + "\"\n";
   EXPECT_THAT(load_error(many), HasSubstr("more than 256 hosts"));
+}
+
+TEST_F(ConfigLoader, OutOfBandNetworkOfARun) {
+  RunOptions run{.topology = file("mine.toml", "base = \"back-to-back\"\n[network]\nlatency = \"30 us\"\n").string(),
+                 .sets = {"network.rate=1Gb/s"}};
+  Config config = load_config(run.nic, run.topology, run.sets);
+  EXPECT_EQ(config.network.latency, 30_us);
+  EXPECT_EQ(config.network.loopback_latency, NetworkParams{}.loopback_latency);
+  EXPECT_EQ(config.network.rate, 1_Gbps);
+  EXPECT_THAT(describe(DescribeTopic::topology, run), AllOf(ContainsRegex("network\\.latency +time +30 us  "),
+                                                            ContainsRegex("network\\.rate +rate +1 Gb/s  ")));
+  run.sets = {"network.latency=0ns"};
+  EXPECT_THAT(error_of([&] { load_config(run.nic, run.topology, run.sets); }), HasSubstr("at least 1 ns"));
+  run.sets = {"network.latencies=1us"};
+  EXPECT_THAT(error_of([&] { load_config(run.nic, run.topology, run.sets); }), HasSubstr("mean network.latency?"));
+}
+
+TEST_F(ConfigLoader, ResolvedConfigurationGivesTheSameRun) {
+  const std::vector<std::string> sets{"network.latency=30us", "network.loopback_latency=7us", "network.rate=1Gb/s",
+                                      "link.latency=70ns"};
+  Config config = load_config("cx5-100g", "back-to-back", sets);
+  const std::string resolved = to_toml(config);
+  Config again = load_config("cx5-100g", file("resolved.toml", resolved).string(), {});
+  EXPECT_EQ(again.network.latency, 30_us);
+  EXPECT_EQ(again.network.loopback_latency, 7_us);
+  EXPECT_EQ(again.network.rate, 1_Gbps);
+  EXPECT_EQ(again.topology.cables, config.topology.cables);
+  EXPECT_EQ(to_toml(again), resolved);
 }
 
 TEST_F(ConfigLoader, UnknownNames) {

@@ -36,6 +36,7 @@ TEST(Pcapng, WritesTheBlocksOfTheFormat) {
     EXPECT_EQ(first, 0u);
     EXPECT_EQ(writer.add_interface("h1"), 1u);
     writer.write(1, Duration{5'000'000'123'999}, frame_of(60, 5, 7));
+    writer.write(0, Duration{}, frame_of(60, 5, 7), "lost");
     writer.flush();
     EXPECT_EQ(writer.error(), "");
   }
@@ -50,7 +51,7 @@ TEST(Pcapng, WritesTheBlocksOfTheFormat) {
     blocks.emplace_back(word(bytes, at), at);
     at += length;
   }
-  ASSERT_EQ(blocks.size(), 4u);
+  ASSERT_EQ(blocks.size(), 5u);
   EXPECT_EQ(blocks[0].first, 0x0a0d0d0au);
   EXPECT_EQ(word(bytes, 8), 0x1a2b3c4du);
   EXPECT_EQ(blocks[1].first, 1u);
@@ -61,6 +62,9 @@ TEST(Pcapng, WritesTheBlocksOfTheFormat) {
   EXPECT_EQ(ns, 5'000'000'123u);
   EXPECT_EQ(word(bytes, packet + 20), 72u);
   EXPECT_EQ(bytes.substr(packet + 28, 72), std::string(60, '\x11') + std::string(5, '\x22') + std::string(7, '\x33'));
+  EXPECT_EQ(word(bytes, packet + 4), 12u + 20 + 72);
+  const auto commented = blocks[4].second;
+  EXPECT_EQ(bytes.substr(commented + 28 + 72, 12), std::string("\x01\0\x04\0lost\0\0\0\0", 12));
 }
 
 TEST(Pcapng, ReportsWhyItCannotWrite) {

@@ -1,0 +1,75 @@
+// One direction of a cable with fault rules: frames pass, are lost, damaged, repeated or held back. What is
+// held comes out later by an event, so frames always leave in the order of time.
+#pragma once
+
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/frame.h"
+#include "model/base/kernel.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/fabric/fault_rules.h"
+
+namespace rnicsim::fabric {
+
+struct FaultCounters {
+  Counter dropped = 0;
+  Counter corrupted = 0;
+  Counter duplicated = 0;
+  Counter delayed = 0;
+  Counter reordered = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("dropped", dropped, "frames", "frames of this host that the cable lost, by a fault rule");
+    visit.counter("corrupted", corrupted, "frames", "frames of this host in which the cable flipped a bit");
+    visit.counter("duplicated", duplicated, "frames", "frames of this host that the cable delivered twice");
+    visit.counter("delayed", delayed, "frames", "frames of this host that the cable delayed");
+    visit.counter("reordered", reordered, "frames", "frames of this host that the cable held back behind later ones");
+  }
+};
+
+struct FaultTrace {
+  const Frame& frame;  // as it was sent
+  const Fault* fault;  // nullptr: it passes
+};
+
+class FaultInjector : public sc_core::sc_module {
+ public:
+  FaultInjector(sc_core::sc_module_name name, FaultRules rules);
+
+  Output<Frame> out;
+  trace::Point<FaultTrace> entered;
+
+  void send(Frame&& frame);
+
+  const FaultCounters& counters() const { return counters_; }
+
+ private:
+  enum class Waiting : std::uint8_t { delayed, copy, limit };
+  // A frame whose time comes; or, without one, the limit of a reordered frame.
+  struct Due {
+    Waiting what{};
+    std::uint64_t sequence = 0;
+    Frame frame;
+  };
+  struct Reordered {
+    std::uint64_t sequence;
+    std::uint32_t behind;  // so many frames still go first
+    Frame frame;
+  };
+
+  void strike(const Fault& fault, std::uint64_t sequence, Frame&& frame);
+  void pass(std::uint64_t sequence, Frame&& frame);
+  void let_go(std::vector<Reordered>::iterator held);
+  void release_due();
+
+  FaultRules rules_;
+  std::uint64_t sequence_ = 0;
+  std::vector<Reordered> reordered_;  // in the order in which they were sent
+  EventQueue<Due> due_{"due"};
+  FaultCounters counters_;
+};
+
+}  // namespace rnicsim::fabric

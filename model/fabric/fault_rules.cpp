@@ -1,0 +1,95 @@
+#include "model/fabric/fault_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rnicsim::fabric {
+namespace {
+
+constexpr std::uint64_t kPsnMask = 0xffffff;
+constexpr std::uint32_t kBitsPerByte = 8;
+
+// The distributions of the standard library differ from one to the next, its generators do not.
+bool draw(std::mt19937_64& generator, double probability) {
+  const std::uint64_t number = generator();
+  return probability >= 1 || number < static_cast<std::uint64_t>(std::ldexp(probability, 64));
+}
+std::uint32_t draw_below(std::mt19937_64& generator, std::uint32_t limit) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint32_t>(static_cast<Wide>(generator()) * limit >> 64);
+}
+
+bool by_facts(const FaultRule& rule) { return rule.qp || rule.opcodes || !rule.psn.empty(); }
+
+bool matches(const FaultRule& rule, const std::optional<FrameFacts>& facts) {
+  if (!by_facts(rule)) return true;
+  if (!facts || (rule.qp && *rule.qp != facts->qp) || (rule.opcodes && !rule.opcodes->test(facts->opcode)))
+    return false;
+  const auto holds = [&](const NumberRange& range) {
+    return ((facts->psn - range.first) & kPsnMask) <= ((range.last - range.first) & kPsnMask);
+  };
+  return rule.psn.empty() || std::ranges::any_of(rule.psn, holds);
+}
+
+void flip(Payload& part, std::uint32_t bit) {
+  part = Payload::copy_of(part.bytes());
+  part.writable()[bit / kBitsPerByte] ^= std::byte(1u << bit % kBitsPerByte);
+}
+
+}  // namespace
+
+FaultRules::FaultRules(const std::vector<FaultRule>& rules, std::uint64_t seed, std::uint32_t host,
+                       FrameMatcher matcher)
+    : matcher_(std::move(matcher)) {
+  for (std::uint32_t position = 0; position < rules.size(); ++position) {
+    const auto& rule = rules[position];
+    if (rule.host && *rule.host != host) continue;
+    std::seed_seq seeds{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), position, host};
+    states_.push_back({rule, position, std::mt19937_64(seeds)});
+    needs_facts_ |= by_facts(rule) || rule.action == FaultAction::corrupt;
+  }
+}
+
+std::optional<Fault> FaultRules::decide(const Frame& frame) {
+  std::optional<FrameFacts> facts;
+  if (needs_facts_) facts = matcher_(frame);
+  std::optional<Fault> first;
+  for (auto& state : states_) {
+    if (!matches(state.rule, facts) || !strikes(state)) continue;
+    const auto fault = fault_of(state, frame, facts);
+    if (!first) first = fault;
+  }
+  return first;
+}
+
+bool FaultRules::strikes(State& state) {
+  const auto number = ++state.matches;
+  const auto holds = [&](const NumberRange& range) { return number >= range.first && number <= range.last; };
+  if (!state.rule.nth.empty() && std::ranges::none_of(state.rule.nth, holds)) return false;
+  if (!draw(state.generator, state.rule.probability)) return false;
+  if (state.rule.count && state.strikes == *state.rule.count) return false;
+  ++state.strikes;
+  return true;
+}
+
+Fault FaultRules::fault_of(State& state, const Frame& frame, const std::optional<FrameFacts>& facts) {
+  const auto& rule = state.rule;
+  Fault fault{state.position, rule.action, rule.delay, rule.behind, rule.limit, 0};
+  if (rule.action == FaultAction::corrupt) {
+    const std::uint32_t from = facts ? facts->checked_from : 0;
+    fault.bit = from * kBitsPerByte + draw_below(state.generator, (frame.size() - from) * kBitsPerByte);
+  }
+  return fault;
+}
+
+void flip_bit(Frame& frame, std::uint32_t bit) {
+  const std::uint32_t header_bits = frame.header.size() * kBitsPerByte;
+  const std::uint32_t payload_bits = frame.payload.size() * kBitsPerByte;
+  if (bit < header_bits) return flip(frame.header, bit);
+  bit -= header_bits;
+  if (bit < payload_bits) return flip(frame.payload, bit);
+  bit -= payload_bits;
+  frame.trailer[bit / kBitsPerByte] ^= std::byte(1u << bit % kBitsPerByte);
+}
+
+}  // namespace rnicsim::fabric

@@ -1,0 +1,22 @@
+#include "sim/frame_facts.h"
+
+#include "model/roce/packet.h"
+
+namespace rnicsim::sim {
+namespace {
+
+// Of the headers before, and of the BTH's fifth byte, the ICRC leaves out what routers may change.
+constexpr std::size_t kCheckedFromInBth = 5;
+
+}  // namespace
+
+std::optional<fabric::FrameFacts> frame_facts(const Frame& frame) {
+  const auto parsed = roce::parse_frame(frame.header_span(), frame.size());
+  if (parsed.error != roce::ParseError::none) return std::nullopt;
+  const auto& bth = parsed.headers.bth;
+  const auto bth_offset = parsed.payload_offset - roce::encoded_size(roce::info(bth.opcode));
+  return fabric::FrameFacts{static_cast<std::uint8_t>(bth.opcode), bth.destination.value, bth.psn.value(),
+                            static_cast<std::uint32_t>(bth_offset + kCheckedFromInBth)};
+}
+
+}  // namespace rnicsim::sim
