@@ -95,7 +95,7 @@ struct ControlHeader {
   std::uint32_t host_count = 0;
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
-  std::uint32_t reserved = 0;
+  std::uint32_t signals_sent = 0;    // to other processes, counted by this one
 };
 
 // A host of the simulated network, at kHostTable of the control region.

@@ -13,22 +13,10 @@
 
 #include "model/abi/attach.h"
 #include "model/base/event_queue.h"
-#include "model/base/params.h"
 #include "sim/attached/descriptor.h"
+#include "sim/attached/network_params.h"
 
 namespace rnicsim::sim {
-
-struct NetworkParams {
-  Duration latency{20'000'000};
-  Duration loopback_latency{5'000'000};
-  BitRate rate{10'000'000'000};
-
-  void describe(ParamVisitor& visit) {
-    visit.param("latency", latency, "from a TCP write on one host until its bytes can be read on another", {1e3, 1e15});
-    visit.param("loopback_latency", loopback_latency, "the same within a host", {1e3, 1e15});
-    visit.param("rate", rate, "of one connection", {1e3, 1e15});
-  }
-};
 
 class Network : public sc_core::sc_module {
  public:

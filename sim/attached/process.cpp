@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 
 namespace rnicsim::sim {
@@ -48,6 +49,18 @@ bool Process::has_exited() const {
 }
 
 void Process::kill() const { ::syscall(SYS_pidfd_send_signal, pid_descriptor_.get(), SIGKILL, nullptr, 0); }
+
+std::optional<std::string> Process::disturbance() const {
+  if (std::atomic_ref(header().signals_sent).load(std::memory_order_relaxed) == 0) return std::nullopt;
+  return label() + ": a signal was sent between processes";
+}
+
+void Process::release() {
+  memory_.reset();
+  control_->close_descriptor();
+  pid_descriptor_.reset();
+  socket_.reset();
+}
 
 void Process::replace_image(Descriptor socket, std::string program) {
   pending_.clear();

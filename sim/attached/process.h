@@ -50,9 +50,10 @@ class Process final : public host::AddressSpace {
   int socket() const { return socket_.get(); }
   bool has_exited() const;          // the real process is gone (a zombie counts)
   void kill() const;
+  std::optional<std::string> disturbance() const;  // it did what makes a run not reproducible, and what
 
-  // Death: the DMA memory goes; the control region stays for whoever is looking at it.
-  void release_memory() { memory_.reset(); }
+  // Death: the DMA memory and the descriptors go; the control region stays for whoever is looking at it.
+  void release();
   // exec: a new image of the same process said hello on `socket`; what the old one shared is forgotten.
   void replace_image(Descriptor socket, std::string program);
 
@@ -76,8 +77,7 @@ class Process final : public host::AddressSpace {
   std::deque<Thread> threads;       // by slot index; a dead one's place is used again
   Alarm alarm;
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
-  std::uint64_t ring_writes = 0;    // those into its shared memory
-  Duration last_ring_write;         // when
+  std::uint64_t stores = 0;         // turns of its threads that may have stored something
   bool executing = false;           // between exec_begin and the new image's hello
   bool alive = true;
   Process* parent = nullptr;

@@ -74,7 +74,7 @@ bool TimeKeeper::serve_slots() {
       served = true;
       slot.now = std::uint64_t(now().ps);
       take_posted(thread);
-      if (called && slot.call != abi::Call::sync && !handler_->execute(thread)) break;
+      if (called && slot.call != abi::Call::sync && !execute(thread)) break;
       if (called && process.alive) {
         grant(thread);
         running_ = nullptr;

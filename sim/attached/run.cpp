@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "sim/attached/attach_server.h"
+#include "sim/attached/native_programs.h"
 #include "sim/attached/network.h"
 #include "sim/attached/output.h"
 #include "sim/attached/program_launcher.h"
@@ -71,8 +74,8 @@ class Run {
         serving_(socket_name.has_value()),
         server_(socket_name),
         launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER}),
-        keeper_("time_keeper", keeper_params(system, options), output_),
-        network_("network", NetworkParams{}, entries_of(system)),
+        keeper_("time_keeper", keeper_params(system, options), programs_, output_),
+        network_("network", system.config().network, entries_of(system)),
         calls_({options.time == TimeMode::simulated, options.seed}, services_of(system), keeper_, network_, server_) {
     calls_.on_exit = [this](Process& process) { ended(process); };
     keeper_.on_standstill = [this] { return stand_still(); };
@@ -198,6 +201,11 @@ class Run {
   bool stand_still() {
     look_outside();
     if (stop_signal != 0) return false;
+    // A program that another has just killed takes a moment to be gone.
+    if (std::exchange(stood_still_at_, now()) != now()) {
+      ::usleep(20'000);
+      return true;
+    }
     if (wait_for_user()) return !stopped_;
     if (serving_) {
       if (auto guest = server_.take_any()) admit_stranger(std::move(*guest));
@@ -254,6 +262,8 @@ class Run {
   void finish() {
     output_.drain();
     if (!ending_ && outcome_.programs.size() < options_.commands.size()) end_all(1);
+    for (const auto& process : keeper_.processes())
+      if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));
@@ -266,11 +276,13 @@ class Run {
   OutputRelay output_;
   AttachServer server_;
   ProgramLauncher launcher_;
+  NativePrograms programs_;
   TimeKeeper keeper_;
   Network network_;
   SystemCalls calls_;
   std::vector<Started> started_;
   RunOutcome outcome_;
+  std::optional<Duration> stood_still_at_;
   bool ending_ = false;
   bool stopped_ = false;
 };

@@ -18,6 +18,7 @@ class SharedMemory {
   std::byte* data() const { return data_; }
   std::uint64_t size() const { return bytes_; }
   int descriptor() const { return descriptor_.get(); }
+  void close_descriptor() { descriptor_.reset(); }  // what is mapped stays
 
  private:
   Descriptor descriptor_;

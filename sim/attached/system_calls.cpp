@@ -23,12 +23,6 @@ bool answer(ThreadSlot& slot, int error) {
   return true;
 }
 
-Duration duration(std::uint64_t ps) { return {std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; }
-
-std::optional<Duration> deadline(std::uint64_t ps) {
-  return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
-}
-
 template <class Value>
 void put_output(ThreadSlot& slot, const Value& value) {
   static_assert(sizeof(Value) <= sizeof slot.output);
@@ -117,10 +111,8 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
 
 bool SystemCalls::execute(Thread& thread) {
   ThreadSlot& slot = thread.process->slot(thread.index);
-  slot.error = 0;
   const Call call = slot.call;
   if (call <= Call::none || call >= Call::count) return answer(slot, ENOSYS);
-  if (call <= Call::set_alarm) return time_call(thread, slot);
   if (call <= Call::wait_child) return process_call(thread, slot);
   if (call <= Call::free_uar) return memory_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
@@ -135,91 +127,11 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
                 host_of(process).entry.name, process.label(), write.length, write.offset);
 }
 
-// --- Time.
-
-bool SystemCalls::time_call(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  switch (slot.call) {
-    case Call::wait_visible: {
-      if (process.ring_writes != thread.seen_ring_writes) {
-        keeper_.resume(thread, process.last_ring_write + keeper_.params().detect);
-        return false;
-      }
-      keeper_.poll_again(thread);
-      return false;
-    }
-    case Call::spin:
-      thread.has_spun = true;
-      if (process.memory_writes != thread.seen_memory_writes) return true;
-      keeper_.wait(thread, ThreadState::spinning, std::nullopt);
-      return false;
-    case Call::sleep:
-      if (duration(slot.argument[0]) <= now()) return true;
-      keeper_.wait(thread, ThreadState::sleeping, deadline(slot.argument[0]));
-      return false;
-    case Call::wait_descriptors:
-      return wait_descriptors(thread, slot);
-    case Call::wait_address:
-      thread.address = slot.argument[0];
-      thread.wait_ticket = keeper_.next_ticket();
-      keeper_.wait(thread, ThreadState::awaiting_address, deadline(slot.argument[1]));
-      return false;
-    case Call::wake_address:
-      keeper_.wake_address(process, slot.argument[0], slot.argument[1], duration(slot.now));
-      return true;
-    case Call::set_alarm: {
-      const auto old = process.alarm.deadline;
-      slot.value = old && *old > now() ? std::uint64_t((*old - now()).ps) : 0;
-      keeper_.set_alarm(process, slot.argument[0] == 0 ? std::nullopt : deadline(slot.argument[0]),
-                        duration(slot.argument[1]));
-      return true;
-    }
-    default:
-      return true;  // sync: the world is here
-  }
-}
-
-bool SystemCalls::wait_descriptors(Thread& thread, ThreadSlot& slot) {
-  thread.watched.clear();
-  if (slot.argument[1] != 0) {
-    auto descriptors = thread.process->receive_descriptors();
-    std::uint32_t events[abi::kMaxDescriptors];
-    std::memcpy(events, slot.input, sizeof events);
-    for (std::size_t i = 0; i < descriptors.size() && i < abi::kMaxDescriptors; ++i)
-      thread.watched.push_back({std::move(descriptors[i]), short(events[i])});
-  }
-  keeper_.wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));
-  keeper_.descriptors_may_be_ready();
-  return false;
-}
-
-// --- Threads and processes.
+// --- Processes.
 
 bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   switch (slot.call) {
-    case Call::thread_new:
-      try {
-        slot.value = keeper_.add_thread(process).index;
-        return true;
-      } catch (const std::runtime_error&) {
-        return answer(slot, EAGAIN);
-      }
-    case Call::thread_start: {
-      const std::uint64_t index = slot.argument[0];
-      if (index >= process.threads.size() || process.threads[index].state != ThreadState::starting)
-        return answer(slot, EINVAL);
-      keeper_.start_thread(process, std::uint32_t(index), now());
-      return true;
-    }
-    case Call::thread_exit:
-      if (slot.argument[0] != 0 && slot.argument[0] != thread.index) {
-        if (slot.argument[0] >= process.threads.size()) return answer(slot, EINVAL);
-        keeper_.end_thread(process.threads[slot.argument[0]]);
-        return true;
-      }
-      keeper_.end_thread(thread);
-      return false;
     case Call::forked:
     case Call::spawned:
       return new_child(thread, slot);
@@ -268,6 +180,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   }
   host_of(process).kernel->detach(process.pasid, [] {});
   keeper_.forget_threads(process);
+  if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
   process.replace_image(std::move(guest->socket), guest->hello.program);
   fill_control(process);
   process.slot(0).tid = guest->hello.tid;
@@ -293,7 +206,7 @@ void SystemCalls::process_died(Process& process) {
   keeper_.end_process(process);
   network_.collect(now());
   host_of(process).kernel->detach(process.pasid, [] {});
-  process.release_memory();
+  process.release();
   families_.erase(&process);
   if (process.parent != nullptr && process.parent->alive) {
     Family& family = families_[process.parent];
@@ -325,6 +238,9 @@ bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
 
 bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
   thread.wanted_child = std::uint32_t(slot.argument[0]);
+  // One that was killed while it waited ended unnoticed.
+  for (Process* child : std::vector(families_[thread.process].running))
+    if (child->has_exited()) process_died(*child);
   if (answer_wait(thread, slot)) return true;
   const Family& family = families_[thread.process];
   const bool expected = std::ranges::any_of(family.running, [&](const Process* child) {
@@ -417,7 +333,7 @@ bool SystemCalls::command(Thread& thread, ThreadSlot& slot) {
                          Thread* thread = waiting();
                          if (thread == nullptr) return;
                          ThreadSlot& slot = thread->process->slot(thread->index);
-                         std::memcpy(slot.output, output.data(), std::min(output.size(), sizeof slot.output));
+                         std::ranges::copy(output.first(std::min(output.size(), sizeof slot.output)), slot.output);
                          keeper_.resume(*thread, now() + back, error);
                        });
   return false;

@@ -52,13 +52,11 @@ class SystemCalls : public CallHandler {
     std::vector<Process*> ended;
   };
 
-  bool time_call(Thread& thread, abi::ThreadSlot& slot);
   bool process_call(Thread& thread, abi::ThreadSlot& slot);
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
 
-  bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   bool new_child(Thread& thread, abi::ThreadSlot& slot);
   bool exec(Thread& thread, abi::ThreadSlot& slot);
   bool await_exit(Process& process);

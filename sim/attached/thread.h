@@ -19,7 +19,8 @@ enum class ThreadState : std::uint8_t {
   due,               // runs, or its call is executed, when the simulation reaches `at`
   running,           // has the turn: the world stands still at `at`
   polling,           // found nothing: until the device writes a ring, or `at`
-  spinning,          // proved to wait for memory: until the device writes into the process
+  spinning,          // proved to wait for memory: until the device writes into the process, or looks again at `at`,
+                     // when another thread's stores show
   sleeping,          // until `at`, if it is set
   awaiting_descriptors,  // until one of `watched` is ready, or `at`
   awaiting_address,  // until `address` is woken, or `at`
@@ -44,12 +45,14 @@ struct Thread {
   std::optional<Duration> at;         // when it is due, or its wait ends
   Duration idle_since;                // last time it did something else than read clocks
   bool has_spun = false;              // it watches memory: worth an early look
+  bool looked_again = false;          // its turn began because another thread of its process may have stored something
   // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until then.
   Duration patience;
   bool polled_in_vain = false;
   std::uint32_t seen_clock_reads = 0;
   std::uint64_t seen_memory_writes = 0;
-  std::uint64_t seen_ring_writes = 0;
+  std::optional<Duration> ring_written;  // first since its turn began
+  std::uint64_t seen_stores = 0;
   std::uint64_t address = 0;
   std::uint64_t wait_ticket = 0;      // order of arrival at `address`
   std::uint32_t wanted_child = 0;     // 0 = any

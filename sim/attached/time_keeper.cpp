@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <tuple>
 
 namespace rnicsim::sim {
@@ -27,8 +26,9 @@ bool TimeKeeper::Earlier::operator()(const Thread* a, const Thread* b) const {
   return key(a) < key(b);
 }
 
-TimeKeeper::TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, OutputRelay& output)
-    : sc_module(name), params_(params), output_(output) {
+TimeKeeper::TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs,
+                       OutputRelay& output)
+    : sc_module(name), params_(params), programs_(programs), output_(output) {
   SC_HAS_PROCESS(TimeKeeper);
   SC_METHOD(step);
   sensitive << step_event_ << actions_.event();
@@ -47,6 +47,8 @@ void TimeKeeper::unschedule(Thread& thread) {
 
 void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending) {
   unschedule(thread);
+  in_real_kernel_ += std::size_t(state == ThreadState::in_real_kernel);
+  in_real_kernel_ -= std::size_t(thread.state == ThreadState::in_real_kernel);
   thread.state = state;
   thread.call_pending = call_pending;
   thread.at = at;
@@ -99,27 +101,6 @@ void TimeKeeper::start_thread(Process& process, std::uint32_t index, Duration st
   schedule(thread, ThreadState::due, start, false);
 }
 
-Thread& TimeKeeper::add_thread(Process& process) {
-  const auto free = std::ranges::find(process.threads, ThreadState::free, &Thread::state);
-  const auto index = std::uint32_t(free - process.threads.begin());
-  if (index >= abi::kMaxThreads) throw std::runtime_error("too many threads");
-  Thread& thread = slot_for(process, index);
-  process.slot(index).turn = ThreadSlot::kKernel;
-  thread.state = ThreadState::starting;
-  return thread;
-}
-
-// Between two empty polls only the clock changes. A program that does not look at it does not mind how long it waits.
-void TimeKeeper::poll_again(Thread& thread) {
-  const bool looks_at_clock = slot_of(thread).clock_reads != thread.seen_clock_reads;
-  if (thread.polled_in_vain)
-    thread.patience = looks_at_clock ? params_.poll_interval : std::min(thread.patience * 2, params_.most_poll_interval);
-  thread.patience = std::max(thread.patience, params_.poll_interval);
-  wait(thread, ThreadState::polling, now() + thread.patience);
-}
-
-void TimeKeeper::end_thread(Thread& thread) { schedule(thread, ThreadState::free, std::nullopt, false); }
-
 void TimeKeeper::forget_threads(Process& process) {
   for (Thread& thread : process.threads) end_thread(thread);
 }
@@ -134,28 +115,42 @@ void TimeKeeper::end_process(Process& process) {
 
 void TimeKeeper::step() { params_.simulated ? step_simulated() : step_real(); }
 
-void TimeKeeper::step_simulated() {
-  raise_alarms();
+void TimeKeeper::run_due_actions() {
   std::function<void()> action;
   while (actions_.pop_due(action)) action();
+}
+
+void TimeKeeper::step_simulated() {
   for (;;) {
+    raise_alarms();
+    run_due_actions();
+    if (in_real_kernel_ != 0) poll_real_kernel();
     if (descriptors_changed_) poll_descriptors();
     Thread* thread = next_due();
     if (thread == nullptr) break;
     run(*thread);
-    raise_alarms();
-    while (actions_.pop_due(action)) action();
   }
   arm();
 }
 
 bool TimeKeeper::outlast_silence() {
   while (timed_.empty() && actions_.empty()) {
-    if (poll_real_kernel()) continue;
+    if (poll_real_kernel() || bury_the_dead()) continue;
+    if (in_real_kernel_ != 0) ::usleep(200);
     if (on_standstill && !on_standstill()) return false;
   }
   arm();
   return true;
+}
+
+// Killed while all its threads waited: nobody could notice. True: there was one.
+bool TimeKeeper::bury_the_dead() {
+  for (const auto& process : processes_) {
+    if (!process->alive || !programs_.has_ended(*process)) continue;
+    handler_->process_died(*process);
+    return true;
+  }
+  return false;
 }
 
 Thread* TimeKeeper::next_due() {
@@ -164,31 +159,33 @@ Thread* TimeKeeper::next_due() {
   return *first->at <= now() ? first : nullptr;
 }
 
+// Its clock is ahead of the world: others may come first.
+bool TimeKeeper::runs_ahead(const Thread& thread) const { return clock_of(thread) > now(); }
+
 void TimeKeeper::run(Thread& thread) {
   if (!thread.call_pending) {
     thread.polled_in_vain = thread.state == ThreadState::polling;
+    thread.looked_again = thread.state == ThreadState::spinning;
     thread.seen_clock_reads = slot_of(thread).clock_reads;
   }
   // A wait that came to its end.
   if (thread.state == ThreadState::awaiting_descriptors || thread.state == ThreadState::awaiting_address)
     slot_of(thread).error = ETIMEDOUT;
-  const bool call_pending = thread.call_pending;
+  bool pending = thread.call_pending;
   const Duration due = *thread.at;
   unschedule(thread);
   slot_of(thread).now = std::max(slot_of(thread).now, std::uint64_t(due.ps));
-  bool execute = call_pending;
   for (;;) {
-    if (execute && !handler_->execute(thread)) return;
+    if (pending && !execute(thread)) return;
     if (!thread.process->alive || thread.state == ThreadState::free) return;
-    // Its clock is ahead of the world: others may come first.
-    if (clock_of(thread) > now() && !(execute && at_once(slot_of(thread).call)))
+    if (runs_ahead(thread) && !(pending && at_once(slot_of(thread).call)))
       return schedule(thread, ThreadState::due, clock_of(thread), false);
     grant(thread);
     if (!await_return(thread)) return;
     collect(thread);
     const abi::Call call = slot_of(thread).call;
-    execute = call != abi::Call::sync;
-    if (clock_of(thread) > now() && !at_once(call)) return schedule(thread, ThreadState::due, clock_of(thread), execute);
+    pending = call != abi::Call::sync;
+    if (runs_ahead(thread) && !at_once(call)) return schedule(thread, ThreadState::due, clock_of(thread), pending);
   }
 }
 
@@ -203,11 +200,8 @@ void TimeKeeper::deliver_posted() {
 void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
   ++process.memory_writes;
   const bool ring = address >= abi::kMemoryAddress && address - abi::kMemoryAddress < abi::kMemoryBytes;
-  if (ring) {
-    ++process.ring_writes;
-    process.last_ring_write = now();
-  }
   for (Thread& thread : process.threads) {
+    if (ring && !thread.ring_written) thread.ring_written = now();
     const bool sees = thread.state == ThreadState::spinning || (ring && thread.state == ThreadState::polling);
     if (sees) resume(thread, now() + params_.detect);
   }
@@ -217,18 +211,6 @@ void TimeKeeper::interrupted(Process& process) {
   ++process.memory_writes;
   for (Thread& thread : process.threads)
     if (thread.state == ThreadState::spinning) resume(thread, now() + params_.detect);
-}
-
-void TimeKeeper::wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at) {
-  while (most-- > 0) {
-    Thread* first = nullptr;
-    for (Thread& thread : process.threads) {
-      if (thread.state != ThreadState::awaiting_address || thread.address != address) continue;
-      if (first == nullptr || thread.wait_ticket < first->wait_ticket) first = &thread;
-    }
-    if (first == nullptr) return;
-    resume(*first, std::max(at, clock_of(*first)) + params_.wakeup);
-  }
 }
 
 void TimeKeeper::descriptors_may_be_ready() {
@@ -251,11 +233,6 @@ void TimeKeeper::poll_descriptors() {
   for (std::size_t i = 0; i < watched.size(); ++i)
     if (watched[i].revents != 0 && owner[i]->state == ThreadState::awaiting_descriptors)
       resume(*owner[i], std::max(now(), clock_of(*owner[i])) + params_.wakeup);
-}
-
-void TimeKeeper::set_alarm(Process& process, std::optional<Duration> deadline, Duration interval) {
-  process.alarm = {deadline, interval};
-  if (deadline) at(*deadline, [] {});
 }
 
 // SIGALRM reaches a process in its main thread: at once if that waits, else when it next comes back.

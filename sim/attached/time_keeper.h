@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "model/base/event_queue.h"
 #include "sim/attached/output.h"
 #include "sim/attached/process.h"
+#include "sim/attached/programs.h"
 #include "sim/attached/thread.h"
 
 namespace rnicsim::sim {
@@ -29,7 +31,7 @@ struct TimeKeeperParams {
   Duration wakeup{3'000'000};           // an event until a blocked thread runs again
 };
 
-// What executes the calls that threads make.
+// What executes the calls that threads make, but for those that are about time and threads.
 class CallHandler {
  public:
   virtual ~CallHandler() = default;
@@ -44,7 +46,7 @@ class CallHandler {
 
 class TimeKeeper : public sc_core::sc_module {
  public:
-  TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, OutputRelay& output);
+  TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs, OutputRelay& output);
   void set_handler(CallHandler& handler) { handler_ = &handler; }
   // When the simulation has run dry: waits for what only the real world can bring. True: there is something to do again.
   bool outlast_silence();
@@ -59,20 +61,14 @@ class TimeKeeper : public sc_core::sc_module {
   const std::deque<std::unique_ptr<Process>>& processes() const { return processes_; }
 
   // --- For the call handler.
-  Thread& add_thread(Process& process);                             // starting; throws std::runtime_error: no slot is free
   void start_thread(Process& process, std::uint32_t index, Duration start);
   void resume(Thread& thread, Duration at, int error = 0);          // the call is answered then
   void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
-  void poll_again(Thread& thread);                                  // it found its queues empty
-  void end_thread(Thread& thread);
-  void wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
-  void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
   void end_process(Process& process);                               // dead: forgets its threads
   void forget_threads(Process& process);                            // its image is replaced
   void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
   void descriptors_may_be_ready();                                  // something was written to one
   void relay_output() { output_.drain(); }
-  std::uint64_t next_ticket() { return ++next_ticket_; }
   const TimeKeeperParams& params() const { return params_; }
 
   // --- The world tells.
@@ -92,30 +88,52 @@ class TimeKeeper : public sc_core::sc_module {
     bool operator()(const Thread* a, const Thread* b) const;
   };
 
+  // --- time_keeper.cpp
   void step();
   void step_simulated();
+  void run_due_actions();
   static Thread& slot_for(Process& process, std::uint32_t index);
+  void run(Thread& thread);
+  bool runs_ahead(const Thread& thread) const;
+  bool bury_the_dead();
+  void raise_alarms();
+  void poll_descriptors();
+  void deliver_posted();
+  void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
+  void unschedule(Thread& thread);
+  void arm();
+  Thread* next_due();
+
+  // --- time_calls.cpp: true = answered
+  bool execute(Thread& thread);
+  bool wait_visible(Thread& thread);
+  bool spin(Thread& thread);
+  bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
+  void poll_again(Thread& thread);
+  void wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
+  void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
+  bool new_thread(Process& process, abi::ThreadSlot& slot);
+  bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
+  void end_thread(Thread& thread);
+
+  // --- turn.cpp
+  void grant(Thread& thread);
+  bool await_return(Thread& thread);
+  Duration clock_limit(const Thread& thread) const;
+  void report_stuck(const Thread& thread, std::chrono::microseconds waited) const;
+  void collect(Thread& thread);
+  void show_stores(Thread& thread);
+  void take_posted(Thread& thread);
+  bool poll_real_kernel();
+
+  // --- real_time.cpp
   void step_real();
   bool serve_slots();
   bool await_input(Duration next);
   Duration time_to_next() const;
-  void run(Thread& thread);
-  void grant(Thread& thread);
-  bool await_return(Thread& thread);
-  void collect(Thread& thread);
-  void take_posted(Thread& thread);
-  bool look_at(Thread& thread, std::int64_t elapsed_us);
-  void report_stuck(const Thread& thread, std::int64_t elapsed_us) const;
-  void raise_alarms();
-  void poll_descriptors();
-  bool poll_real_kernel();
-  void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
-  void unschedule(Thread& thread);
-  Duration clock_limit(const Thread& thread, Duration start) const;
-  void arm();
-  Thread* next_due();
 
   const TimeKeeperParams params_;
+  Programs& programs_;
   OutputRelay& output_;
   CallHandler* handler_ = nullptr;
   std::deque<std::unique_ptr<Process>> processes_;
@@ -131,13 +149,11 @@ class TimeKeeper : public sc_core::sc_module {
   bool descriptors_changed_ = false;
   bool patient_ = false;
   Thread* running_ = nullptr;
-  const Thread* last_run_ = nullptr;
+  std::size_t in_real_kernel_ = 0;            // threads
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.
   Duration idle_next_{-1};
   std::chrono::steady_clock::time_point idle_start_;
-
-  void deliver_posted();
 };
 
 }  // namespace rnicsim::sim

@@ -1,156 +1,84 @@
-// The turn: how it is given to a thread, and how the simulation waits until it comes back.
+// The turn: until when a thread may run, and what it did when it gives the turn back.
 
 #include <fmt/format.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
-#include "sim/attached/native_thread.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
 namespace {
 
 using abi::ThreadSlot;
-using Clock = std::chrono::steady_clock;  // the real one: how long a program really takes to come back
-// A busy wait this long saves a sleep, and the 5 us and more of waking from it, for most turns.
-constexpr std::int64_t kBusyUs = 15;
-// The same on the program's side, in looks of some 20 ns.
-constexpr std::uint32_t kShortBusyWait = 100;
-constexpr std::uint32_t kLongBusyWait = 4'000;
-constexpr std::int64_t kFirstLookUs = 40;
-constexpr std::int64_t kEarlyLookUs = 8;
-constexpr std::int64_t kLongestLookUs = 20'000;
-constexpr std::int64_t kHousekeepingUs = 1'000;
-// In the real kernel for longer than any call takes that does not block.
-constexpr std::int64_t kBlockedUs = 3'000;
-constexpr std::int64_t kStuckUs = 3'000'000;
-constexpr int kLookSignal = 62;
-
-std::int64_t microseconds_since(Clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
-}
-
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t us) {
-  const timespec timeout{us / 1'000'000, us % 1'000'000 * 1000};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);
-}
-void futex_wake(std::atomic<std::uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
+constexpr std::chrono::microseconds kStuck{3'000'000};
 
 }  // namespace
 
-Duration TimeKeeper::clock_limit(const Thread& thread, Duration start) const {
-  const Duration idle{(start - thread.idle_since).ps / 16};
-  return start + std::clamp(idle, params_.clock_slack, params_.most_clock_slack);
+// From the world's time: a thread that gets the turn when it is ahead already is no further ahead afterwards.
+Duration TimeKeeper::clock_limit(const Thread& thread) const {
+  const Duration idle{(now() - thread.idle_since).ps / 16};
+  return now() + std::clamp(idle, params_.clock_slack, params_.most_clock_slack);
 }
 
 void TimeKeeper::grant(Thread& thread) {
   Process& process = *thread.process;
   process.flush_writes();
   ThreadSlot& slot = slot_of(thread);
-  const Duration start = clock_of(thread);
-  if (thread.seen_memory_writes != process.memory_writes) thread.idle_since = start;
+  if (thread.seen_memory_writes != process.memory_writes) thread.idle_since = clock_of(thread);
   thread.seen_memory_writes = process.memory_writes;
-  thread.seen_ring_writes = process.ring_writes;
-  Duration limit = clock_limit(thread, start);
-  if (process.alarm.deadline) limit = std::min(limit, std::max(*process.alarm.deadline, start));
+  thread.ring_written.reset();
+  thread.seen_stores = process.stores;
+  Duration limit = clock_limit(thread);
+  if (process.alarm.deadline) limit = std::min(limit, std::max(*process.alarm.deadline, now()));
   slot.run_until = std::uint64_t(limit.ps);
-  slot.act_until = std::uint64_t((start + params_.act_slack).ps);
+  slot.act_until = std::uint64_t((now() + params_.act_slack).ps);
   slot.acted = 0;
-  // A thread that runs again and again has a processor to itself: the other one is ours.
-  slot.busy_wait = last_run_ == &thread ? kLongBusyWait : kShortBusyWait;
-  last_run_ = &thread;
   thread.state = ThreadState::running;
   running_ = &thread;
   release(thread);
 }
 
-void TimeKeeper::release(Thread& thread) {
-  ThreadSlot& slot = slot_of(thread);
-  slot.turn.store(ThreadSlot::kProcess, std::memory_order_seq_cst);
-  if ((slot.sleeping.load(std::memory_order_seq_cst) & ThreadSlot::kProcess) != 0) futex_wake(slot.turn);
-}
+void TimeKeeper::release(Thread& thread) { programs_.give_turn(thread); }
 
-// False: it died, or is blocked in the real kernel.
+// False: it died, or is blocked in the real kernel; it holds nobody back from now on.
 bool TimeKeeper::await_return(Thread& thread) {
-  ThreadSlot& slot = slot_of(thread);
-  const auto start = Clock::now();
-  std::int64_t next_look = thread.has_spun ? kEarlyLookUs : kFirstLookUs;
-  const std::int64_t busy = std::min(kBusyUs, next_look);
-  do {
-    for (int i = 0; i < 20; ++i) {
-      if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel) {
-        running_ = nullptr;
-        return true;
-      }
-      __builtin_ia32_pause();
-    }
-  } while (microseconds_since(start) < busy);
-  std::int64_t next_housekeeping = kHousekeepingUs;
-  std::int64_t next_report = kStuckUs;
-  slot.sleeping.fetch_or(ThreadSlot::kKernel);
-  bool returned = true;
-  while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {
-    const std::int64_t elapsed = microseconds_since(start);
-    if (elapsed >= next_housekeeping) {
-      output_.drain();
-      if (while_waiting) while_waiting();
-      if (thread.process->has_exited()) {
-        handler_->process_died(*thread.process);
-        returned = false;
-        break;
-      }
-      if (!patient_ && elapsed >= next_report) {
-        report_stuck(thread, elapsed);
-        next_report = elapsed + kStuckUs;
-      }
-      next_housekeeping = elapsed + kHousekeepingUs;
-    }
-    if (elapsed >= next_look) {
-      if (!look_at(thread, elapsed)) {
-        returned = false;
-        break;
-      }
-      next_look = elapsed + std::min(elapsed, kLongestLookUs);
-    }
-    futex_wait(slot.turn, ThreadSlot::kProcess, std::max<std::int64_t>(10, std::min(next_look, next_housekeeping) - elapsed));
-  }
-  slot.sleeping.fetch_and(~ThreadSlot::kKernel);
+  auto next_report = kStuck;
+  const auto meanwhile = [&](std::chrono::microseconds waited) {
+    output_.drain();
+    if (while_waiting) while_waiting();
+    if (patient_ || waited < next_report) return;
+    report_stuck(thread, waited);
+    next_report = waited + kStuck;
+  };
+  TurnEnd end;
+  do end = programs_.await_turn_end(thread, meanwhile);
+  while (end == TurnEnd::blocked && patient_);
   running_ = nullptr;
-  return returned;
-}
-
-// A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? False: the
-// latter; it holds nobody back from now on.
-bool TimeKeeper::look_at(Thread& thread, std::int64_t elapsed_us) {
-  const NativeThread native(thread.process->identity().pid, slot_of(thread).tid);
-  if (elapsed_us < kBlockedUs || !native.sleeps()) {
-    native.send(kLookSignal);
-    return true;
+  switch (end) {
+    case TurnEnd::given_back:
+      return true;
+    case TurnEnd::died:
+      handler_->process_died(*thread.process);
+      return false;
+    case TurnEnd::blocked:
+      disturbed(fmt::format("{}: blocked in the real kernel, {}", thread.process->label(), programs_.activity(thread)));
+      schedule(thread, ThreadState::in_real_kernel, std::nullopt, false);
+      return false;
   }
-  // It may have come back, and be asleep for that, while this process did not have a processor.
-  if (patient_ || slot_of(thread).turn == ThreadSlot::kKernel) return true;
-  disturbed(fmt::format("{}: blocked in the real kernel, {}", thread.process->label(), native.system_call()));
-  schedule(thread, ThreadState::in_real_kernel, std::nullopt, false);
   return false;
 }
 
-void TimeKeeper::report_stuck(const Thread& thread, std::int64_t elapsed_us) const {
+void TimeKeeper::report_stuck(const Thread& thread, std::chrono::microseconds waited) const {
   fmt::print(stderr, "rnicsim: simulated time stands at {} because {} has run for {} s without a call\n{}",
-             to_string(now()), thread.process->label(), elapsed_us / 1'000'000, describe());
+             to_string(now()), thread.process->label(), waited.count() / 1'000'000, describe());
 }
 
 // Threads that came back from the real kernel; true if there was one.
 bool TimeKeeper::poll_real_kernel() {
-  bool waiting = false;
   for (const auto& process : processes_) {
     for (Thread& thread : process->threads) {
       if (thread.state != ThreadState::in_real_kernel) continue;
-      waiting = true;
-      if (process->has_exited()) {
+      if (programs_.has_ended(*process)) {
         handler_->process_died(*process);
         return true;
       }
@@ -160,7 +88,6 @@ bool TimeKeeper::poll_real_kernel() {
       return true;
     }
   }
-  if (waiting) ::usleep(200);
   output_.drain();
   return false;
 }
@@ -173,10 +100,24 @@ void TimeKeeper::collect(Thread& thread) {
   const auto base = std::uint64_t(now().ps);
   slot.now = std::clamp<std::uint64_t>(slot.now, base, base + kMostAhead);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
+  show_stores(thread);
   take_posted(thread);
   handler_->collect_all(clock_of(thread));
   output_.drain();
   descriptors_changed_ = true;
+}
+
+// Other threads of its process may spin on what it stored. One that was woken for that alone, and found nothing, stored
+// nothing either: two that spin do not keep each other awake.
+void TimeKeeper::show_stores(Thread& thread) {
+  Process& process = *thread.process;
+  const ThreadSlot& slot = slot_of(thread);
+  if (thread.looked_again && slot.call == abi::Call::spin && slot.acted <= 1) return;
+  thread.seen_stores = ++process.stores;
+  const Duration seen = clock_of(thread) + params_.detect;
+  for (Thread& other : process.threads)
+    if (other.state == ThreadState::spinning)
+      wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
 }
 
 void TimeKeeper::take_posted(Thread& thread) {

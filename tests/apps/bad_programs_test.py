@@ -3,7 +3,6 @@
 
 usage: bad_programs_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
-import atexit
 import os
 import pathlib
 import shutil
@@ -17,62 +16,14 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
+from apps import LeavesNothing, built  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 USAGE_ERROR = 2
 
-_built = {}
-
-
-def built(name, source, *flags):
-    """A program compiled from C, once."""
-    if not _built:
-        _built["folder"] = pathlib.Path(tempfile.mkdtemp(prefix="rnicsim-test-"))
-        atexit.register(shutil.rmtree, _built["folder"], ignore_errors=True)
-    if name not in _built:
-        path = _built["folder"] / name
-        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", path, *flags], input=source, text=True,
-                       check=True)
-        path.chmod(0o755)
-        _built[name] = path
-    return _built[name]
-
 
 def misbehave():
     return built("misbehave", (HERE / "misbehave.c").read_text(), "-libverbs")
-
-
-class LeavesNothing(apps.TestCase):
-    """Each test's runs are known by a variable in the environment, which their programs inherit."""
-
-    def setUp(self):
-        self.mark = f"RNICSIM_TEST_MARK={os.getpid()}.{self.id()}"
-        name, value = self.mark.split("=")
-        self.environment = dict(os.environ, **{name: value})
-        self.shared_memory = apps.shared_memory_files()
-        self.addCleanup(self.assert_nothing_left)
-
-    def assert_nothing_left(self):
-        self.assertEqual(apps.processes_with(self.mark), [])
-        self.assertEqual(apps.shared_memory_files() - self.shared_memory, set())
-
-    def call(self, *arguments, **options):
-        return apps.call(*arguments, env=self.environment, **options)
-
-    def run_on(self, *commands, **options):
-        return apps.run_on(commands, env=self.environment, **options)
-
-    def start(self, *arguments, **changes):
-        process = apps.start(*arguments, env=dict(self.environment, **changes))
-        self.addCleanup(self.stop, process)
-        return process
-
-    def stop(self, process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
 
 
 class CommandLine(LeavesNothing):

@@ -15,6 +15,7 @@ import apps  # noqa: E402
 # a 4096-byte packet and its headers 97.98 Gb/s of payload.
 LEAST_LATENCY, MOST_LATENCY = 0.8, 6.0
 LEAST_BANDWIDTH, MOST_BANDWIDTH = 90.0, 98.1
+MS = 10 ** 9  # in ps
 
 # Replaces ibv_qp_to_qp_ex, and says which calls of the extended API go through what it returns.
 WITNESS = r"""
@@ -266,6 +267,16 @@ class Output(apps.TestCase):
         result = self.assert_succeeded(apps.run_on([("h0", "ib_write_lat -n 20 -p 1000"), ("h1", "ib_write_lat -n 20 -p 1000 h0"),
                                                     ("h0", "ib_read_lat -n 20 -p 1001"), ("h1", "ib_read_lat -n 20 -p 1001 h0")]))
         self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 2, result)
+
+    def test_slow_network_between_the_programs(self):
+        """They talk over TCP before they measure and after, and wait for an answer more than once."""
+        ends = []
+        for milliseconds in (1, 11):
+            result, results = apps.run_with_results("ib_write_lat -n 20", "--set", f"network.latency={milliseconds}ms")
+            self.assert_succeeded(result)
+            self.assertEqual(results["parameters"]["network.latency"], f"{milliseconds} ms")
+            ends.append(results["end_ps"])
+        self.assertGreater(ends[1] - ends[0], 2 * 10 * MS)
 
     def test_real_time(self):
         result = apps.run("ib_write_bw -n 100", "--time=real")

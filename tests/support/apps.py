@@ -2,12 +2,14 @@
 
 A test of the rungs apps and timing gives the path of rnicsim as its first argument and ends with `apps.main()`.
 """
+import atexit
 import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -19,6 +21,7 @@ RUN_SECONDS = 50
 SKIPPED = 77  # to ctest
 
 _settings = {"rnicsim": None, "full": False}
+_built = {}
 
 
 def main():
@@ -204,6 +207,7 @@ class Packet:
     time: int  # ns
     interface: str
     frame: bytes
+    comment: str = ""
 
     @property
     def source(self):
@@ -271,9 +275,20 @@ def read_capture(path):
             interface, high, low, captured, original = struct.unpack_from("<5I", body)
             if captured != original:
                 raise ValueError("a frame is cut short")
-            packets.append(Packet(high << 32 | low, interfaces[interface], body[20:20 + captured]))
+            packets.append(Packet(high << 32 | low, interfaces[interface], body[20:20 + captured],
+                                  _comment(body[20 + (captured + 3) // 4 * 4:])))
         offset += length
     return packets
+
+
+def _comment(options):
+    # The one option that our packets can have.
+    if not options:
+        return ""
+    code, length = struct.unpack_from("<HH", options)
+    if code != 1:
+        raise ValueError(f"a packet with an option of code {code}")
+    return options[4:4 + length].decode()
 
 
 def _interface_name(body):
@@ -291,6 +306,22 @@ def _interface_name(body):
     if resolution != 9:
         raise ValueError(f"interface {name}: timestamps are not nanoseconds")
     return name
+
+
+# --- Programs of a test's own
+
+def built(name, source, *flags):
+    """A program compiled from C, once."""
+    if not _built:
+        _built["folder"] = pathlib.Path(tempfile.mkdtemp(prefix="rnicsim-test-"))
+        atexit.register(shutil.rmtree, _built["folder"], ignore_errors=True)
+    if name not in _built:
+        path = _built["folder"] / name
+        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", path, *flags], input=source, text=True,
+                       check=True)
+        path.chmod(0o755)
+        _built[name] = path
+    return _built[name]
 
 
 # --- What a run may leave behind
@@ -334,3 +365,36 @@ class TestCase(unittest.TestCase):
         stray = [line for line in before.splitlines()
                  if line and not re.match(r"h\d+\| ?", line) and not line.startswith("Info: /OSCI/SystemC")]
         self.assertEqual(stray, [], result)
+
+
+class LeavesNothing(TestCase):
+    """Each test's runs are known by a variable in the environment, which their programs inherit."""
+
+    def setUp(self):
+        self.mark = f"RNICSIM_TEST_MARK={os.getpid()}.{self.id()}"
+        name, value = self.mark.split("=")
+        self.environment = dict(os.environ, **{name: value})
+        self.shared_memory = shared_memory_files()
+        self.addCleanup(self.assert_nothing_left)
+
+    def assert_nothing_left(self):
+        self.assertEqual(processes_with(self.mark), [])
+        self.assertEqual(shared_memory_files() - self.shared_memory, set())
+
+    def call(self, *arguments, **options):
+        return call(*arguments, env=self.environment, **options)
+
+    def run_on(self, *commands, **options):
+        return run_on(commands, env=self.environment, **options)
+
+    def start(self, *arguments, **changes):
+        process = start(*arguments, env=dict(self.environment, **changes))
+        self.addCleanup(self.stop, process)
+        return process
+
+    def stop(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,6 @@
 RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);
 RNICSIM_NEXT(fork);
-RNICSIM_NEXT(kill);
 RNICSIM_NEXT(wait4);
 RNICSIM_NEXT(execve);
 RNICSIM_NEXT(execvpe);
@@ -146,6 +146,21 @@ void announce_exit(int status) {
   if (abi::ThreadSlot* slot = simulated_slot()) leave(*slot, abi::Call::process_exit, {std::uint64_t(status)});
 }
 
+// Sends a signal by `send`, which gets the real pid. The real kernel delivers it when it pleases, not in simulated time,
+// so the simulator is told when it goes to others; first, for it may end this process too.
+template <class Send>
+int send_signal(pid_t pid, int signal, Send send) {
+  if (!simulated()) return int(send(pid));
+  const pid_t real = real_pid_of(pid);
+  // Signal 0 only asks whether there is somebody.
+  const std::uint32_t sent = signal != 0 && real != pid_t(::syscall(SYS_getpid)) ? 1 : 0;
+  const std::atomic_ref counter(session()->header().signals_sent);
+  counter.fetch_add(sent);
+  const auto result = int(send(real));
+  if (result != 0) counter.fetch_sub(sent);
+  return result;
+}
+
 // Registered first, so that it runs last: the program's own exit handlers still have their clock.
 void at_exit(int status, void*) { announce_exit(status); }
 __attribute__((constructor)) void register_exit() { ::on_exit(at_exit, nullptr); }
@@ -192,8 +207,24 @@ RNICSIM_EXPORT pid_t fork() noexcept {
 // The child of a vfork shares its parent's memory, and so its slot: it gets memory of its own instead.
 RNICSIM_EXPORT pid_t vfork() noexcept { return ::fork(); }
 
+// A handler may send a signal too, with or without its thread's turn: these make no call, and look nothing up at first
+// use.
 RNICSIM_EXPORT int kill(pid_t pid, int signal) noexcept {
-  return next_kill(simulated() ? real_pid_of(pid) : pid, signal);
+  return send_signal(pid, signal, [&](pid_t real) { return ::syscall(SYS_kill, real, signal); });
+}
+RNICSIM_EXPORT int killpg(pid_t group, int signal) noexcept {
+  if (group >= 0) return ::kill(-group, signal);
+  errno = EINVAL;
+  return -1;
+}
+RNICSIM_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = pid_t(::syscall(SYS_getpid));
+  info.si_uid = ::getuid();
+  info.si_value = value;
+  return send_signal(pid, signal, [&](pid_t real) { return ::syscall(SYS_rt_sigqueueinfo, real, signal, &info); });
 }
 
 RNICSIM_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) {

@@ -1,0 +1,103 @@
+#include "sim/attached/native_programs.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "sim/attached/native_thread.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::ThreadSlot;
+using Clock = std::chrono::steady_clock;  // the real one: how long a program really takes to come back
+// A busy wait this long saves a sleep, and the 5 us and more of waking from it, for most turns.
+constexpr std::int64_t kBusyUs = 15;
+// The same on the program's side, in looks of some 20 ns.
+constexpr std::uint32_t kShortBusyWait = 100;
+constexpr std::uint32_t kLongBusyWait = 4'000;
+constexpr std::int64_t kFirstLookUs = 40;
+constexpr std::int64_t kEarlyLookUs = 8;
+constexpr std::int64_t kLongestLookUs = 20'000;
+constexpr std::int64_t kHousekeepingUs = 1'000;
+// In the real kernel for longer than any call takes that does not block.
+constexpr std::int64_t kBlockedUs = 3'000;
+constexpr int kLookSignal = 62;
+
+std::int64_t microseconds_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
+}
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t us) {
+  const timespec timeout{us / 1'000'000, us % 1'000'000 * 1000};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);
+}
+void futex_wake(std::atomic<std::uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
+
+NativeThread native(const Thread& thread) { return {thread.process->identity().pid, slot_of(thread).tid}; }
+
+// A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? True: the
+// latter.
+bool is_blocked(const Thread& thread, std::int64_t elapsed_us) {
+  if (elapsed_us < kBlockedUs || !native(thread).sleeps()) {
+    native(thread).send(kLookSignal);
+    return false;
+  }
+  // It may have come back, and be asleep for that, while this process did not have a processor.
+  return slot_of(thread).turn != ThreadSlot::kKernel;
+}
+
+}  // namespace
+
+void NativePrograms::give_turn(Thread& thread) {
+  ThreadSlot& slot = slot_of(thread);
+  // A thread that runs again and again has a processor to itself: the other one is ours.
+  slot.busy_wait = last_run_ == &thread ? kLongBusyWait : kShortBusyWait;
+  last_run_ = &thread;
+  slot.turn.store(ThreadSlot::kProcess, std::memory_order_seq_cst);
+  if ((slot.sleeping.load(std::memory_order_seq_cst) & ThreadSlot::kProcess) != 0) futex_wake(slot.turn);
+}
+
+TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhile) {
+  ThreadSlot& slot = slot_of(thread);
+  const auto start = Clock::now();
+  const std::int64_t first_look = thread.has_spun ? kEarlyLookUs : kFirstLookUs;
+  const std::int64_t busy = std::min(kBusyUs, first_look);
+  do {
+    for (int i = 0; i < 20; ++i) {
+      if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel) return TurnEnd::given_back;
+      __builtin_ia32_pause();
+    }
+  } while (microseconds_since(start) < busy);
+  slot.sleeping.fetch_or(ThreadSlot::kKernel);
+  const TurnEnd end = sleep_until_end(thread, first_look, meanwhile);
+  slot.sleeping.fetch_and(~ThreadSlot::kKernel);
+  return end;
+}
+
+TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile) const {
+  ThreadSlot& slot = slot_of(thread);
+  const auto start = Clock::now();
+  std::int64_t next_housekeeping = kHousekeepingUs;
+  while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {
+    const std::int64_t elapsed = microseconds_since(start);
+    if (elapsed >= next_housekeeping) {
+      meanwhile(std::chrono::microseconds(elapsed));
+      if (has_ended(*thread.process)) return TurnEnd::died;
+      next_housekeeping = elapsed + kHousekeepingUs;
+    }
+    if (elapsed >= next_look_us) {
+      if (is_blocked(thread, elapsed)) return TurnEnd::blocked;
+      next_look_us = elapsed + std::min(elapsed, kLongestLookUs);
+    }
+    futex_wait(slot.turn, ThreadSlot::kProcess,
+               std::max<std::int64_t>(10, std::min(next_look_us, next_housekeeping) - elapsed));
+  }
+  return TurnEnd::given_back;
+}
+
+std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,23 @@
+// Programs in processes of their own: the turn is a futex in shared memory.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/attached/programs.h"
+
+namespace rnicsim::sim {
+
+class NativePrograms final : public Programs {
+ public:
+  void give_turn(Thread& thread) override;
+  TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) override;
+  bool has_ended(const Process& process) const override { return process.has_exited(); }
+  std::string activity(const Thread& thread) const override;
+
+ private:
+  TurnEnd sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile) const;
+
+  const Thread* last_run_ = nullptr;
+};
+
+}  // namespace rnicsim::sim

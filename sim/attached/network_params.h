@@ -1,0 +1,21 @@
+// What the simulated out-of-band network costs.
+#pragma once
+
+#include "model/base/params.h"
+#include "model/base/units.h"
+
+namespace rnicsim::sim {
+
+struct NetworkParams {
+  Duration latency{20'000'000};
+  Duration loopback_latency{5'000'000};
+  BitRate rate{10'000'000'000};
+
+  void describe(ParamVisitor& visit) {
+    visit.param("latency", latency, "from a TCP write on one host until its bytes can be read on another", {1e3, 1e15});
+    visit.param("loopback_latency", loopback_latency, "the same within a host", {1e3, 1e15});
+    visit.param("rate", rate, "of one connection", {1e3, 1e15});
+  }
+};
+
+}  // namespace rnicsim::sim

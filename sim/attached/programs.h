@@ -1,0 +1,30 @@
+// The real programs, as the time keeper meets them: they take the turn and give it back.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "sim/attached/process.h"
+
+namespace rnicsim::sim {
+
+enum class TurnEnd {
+  given_back,
+  died,     // with its process
+  blocked,  // in the real kernel, in a call that the simulator does not know: it may come back at any time
+};
+
+class Programs {
+ public:
+  virtual ~Programs() = default;
+  virtual void give_turn(Thread& thread) = 0;
+  // The thread that has the turn runs until it ends. `meanwhile` is called now and then, with the time waited so far.
+  using Meanwhile = std::function<void(std::chrono::microseconds waited)>;
+  virtual TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) = 0;
+  virtual bool has_ended(const Process& process) const = 0;
+  // "system call 202", for people.
+  virtual std::string activity(const Thread& thread) const = 0;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,167 @@
+// The calls about time and threads: those that decide who runs next.
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "sim/attached/time_keeper.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::Call;
+using abi::ThreadSlot;
+
+Duration duration(std::uint64_t ps) { return {std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; }
+
+std::optional<Duration> deadline(std::uint64_t ps) {
+  return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
+}
+
+bool answer(ThreadSlot& slot, int error) {
+  slot.error = error;
+  return true;
+}
+
+}  // namespace
+
+bool TimeKeeper::execute(Thread& thread) {
+  Process& process = *thread.process;
+  ThreadSlot& slot = slot_of(thread);
+  slot.error = 0;
+  deliver_posted();  // what it posted before the call goes before it
+  switch (slot.call) {
+    case Call::sync:
+      return true;  // the world is here
+    case Call::wait_visible:
+      return wait_visible(thread);
+    case Call::spin:
+      return spin(thread);
+    case Call::sleep:
+      if (duration(slot.argument[0]) <= now()) return true;
+      wait(thread, ThreadState::sleeping, deadline(slot.argument[0]));
+      return false;
+    case Call::wait_descriptors:
+      return wait_descriptors(thread, slot);
+    case Call::wait_address:
+      thread.address = slot.argument[0];
+      thread.wait_ticket = ++next_ticket_;
+      wait(thread, ThreadState::awaiting_address, deadline(slot.argument[1]));
+      return false;
+    case Call::wake_address:
+      wake_address(process, slot.argument[0], slot.argument[1], clock_of(thread));
+      return true;
+    case Call::set_alarm: {
+      const auto old = process.alarm.deadline;
+      slot.value = old && *old > now() ? std::uint64_t((*old - now()).ps) : 0;
+      set_alarm(process, slot.argument[0] == 0 ? std::nullopt : deadline(slot.argument[0]), duration(slot.argument[1]));
+      return true;
+    }
+    case Call::thread_new:
+      return new_thread(process, slot);
+    case Call::thread_start: {
+      const std::uint64_t index = slot.argument[0];
+      if (index >= process.threads.size() || process.threads[index].state != ThreadState::starting)
+        return answer(slot, EINVAL);
+      start_thread(process, std::uint32_t(index), now());
+      return true;
+    }
+    case Call::thread_exit:
+      return exit_thread(thread, slot);
+    default:
+      return handler_->execute(thread);
+  }
+}
+
+// --- Waiting for the device.
+
+bool TimeKeeper::wait_visible(Thread& thread) {
+  if (thread.ring_written) {
+    resume(thread, *thread.ring_written + params_.detect);
+  } else {
+    poll_again(thread);
+  }
+  return false;
+}
+
+// Between two empty polls only the clock changes. A program that does not look at it does not mind how long it waits.
+void TimeKeeper::poll_again(Thread& thread) {
+  const bool looks_at_clock = slot_of(thread).clock_reads != thread.seen_clock_reads;
+  if (thread.polled_in_vain)
+    thread.patience = looks_at_clock ? params_.poll_interval : std::min(thread.patience * 2, params_.most_poll_interval);
+  thread.patience = std::max(thread.patience, params_.poll_interval);
+  wait(thread, ThreadState::polling, now() + thread.patience);
+}
+
+bool TimeKeeper::spin(Thread& thread) {
+  const Process& process = *thread.process;
+  thread.has_spun = true;
+  // What it proved was of the memory as it stood in its turn.
+  if (process.memory_writes != thread.seen_memory_writes || process.stores != thread.seen_stores) return true;
+  wait(thread, ThreadState::spinning, std::nullopt);
+  return false;
+}
+
+bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
+  thread.watched.clear();
+  if (slot.argument[1] != 0) {
+    auto descriptors = thread.process->receive_descriptors();
+    std::uint32_t events[abi::kMaxDescriptors];
+    std::memcpy(events, slot.input, sizeof events);
+    for (std::size_t i = 0; i < descriptors.size() && i < abi::kMaxDescriptors; ++i)
+      thread.watched.push_back({std::move(descriptors[i]), short(events[i])});
+  }
+  wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));
+  descriptors_may_be_ready();
+  return false;
+}
+
+// --- Waiting for another thread.
+
+void TimeKeeper::wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at) {
+  while (most-- > 0) {
+    Thread* first = nullptr;
+    for (Thread& thread : process.threads) {
+      if (thread.state != ThreadState::awaiting_address || thread.address != address) continue;
+      if (thread.at && *thread.at < at) continue;  // the waker is ahead of the world: by then this wait has ended
+      if (first == nullptr || thread.wait_ticket < first->wait_ticket) first = &thread;
+    }
+    if (first == nullptr) return;
+    resume(*first, std::max(at, clock_of(*first)) + params_.wakeup);
+  }
+}
+
+void TimeKeeper::set_alarm(Process& process, std::optional<Duration> deadline, Duration interval) {
+  process.alarm = {deadline, interval};
+  if (deadline) at(*deadline, [] {});
+}
+
+// --- Threads.
+
+bool TimeKeeper::new_thread(Process& process, ThreadSlot& slot) {
+  const auto free = std::ranges::find(process.threads, ThreadState::free, &Thread::state);
+  const auto index = std::uint32_t(free - process.threads.begin());
+  if (index >= abi::kMaxThreads) return answer(slot, EAGAIN);
+  Thread& thread = slot_for(process, index);
+  // Nothing of the slot's last thread is left.
+  thread = Thread{.process = &process, .index = index, .state = ThreadState::starting};
+  process.slot(index).turn = ThreadSlot::kKernel;
+  slot.value = index;
+  return true;
+}
+
+// Its own, or one that was to start and could not.
+bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
+  const std::uint64_t index = slot.argument[0];
+  if (index == 0 || index == thread.index) {
+    end_thread(thread);
+    return false;
+  }
+  if (index >= thread.process->threads.size()) return answer(slot, EINVAL);
+  end_thread(thread.process->threads[index]);
+  return true;
+}
+
+void TimeKeeper::end_thread(Thread& thread) { schedule(thread, ThreadState::free, std::nullopt, false); }
+
+}  // namespace rnicsim::sim

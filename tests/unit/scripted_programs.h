@@ -1,0 +1,356 @@
+// Programs for the time keeper that are scripts: coroutines, which run while they have the turn and give it back by
+// co_await. Everything happens in one real thread; the rules that hold at every turn are checked at every turn.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/attached/time_keeper.h"
+
+namespace rnicsim::sim::test {
+
+using abi::Call;
+using abi::ThreadSlot;
+
+class Script {
+ public:
+  struct promise_type {
+    Script get_return_object() { return Script(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+  Script() = default;
+  explicit Script(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  Script(Script&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Script& operator=(Script&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Script() {
+    if (handle_) handle_.destroy();
+  }
+  // False: it has come to its end.
+  bool go_on() {
+    handle_.resume();
+    return !handle_.done();
+  }
+
+ private:
+  std::coroutine_handle<promise_type> handle_;
+};
+
+// What a script sees: its thread's slot, used as verbs/clock uses it.
+class Program {
+ public:
+  using Body = std::function<Script(Program&)>;
+
+  Program(Process& process, std::uint32_t index, Body body)
+      : process_(process), index_(index), body_(std::move(body)), script_(body_(*this)) {}
+
+  Duration clock() const { return {std::int64_t(slot().now)}; }
+  Process& process() const { return process_; }
+  std::uint32_t index() const { return index_; }
+  std::uint64_t value() const { return slot().value; }
+
+  struct Answer {
+    Program& program;
+    bool called;      // else it goes on without giving its turn back
+    bool await_ready() const { return !called; }
+    void await_suspend(std::coroutine_handle<>) const {}
+    int await_resume() const { return called ? program.slot().error : 0; }
+  };
+  Answer call(Call code, std::uint64_t a = 0, std::uint64_t b = 0) {
+    ThreadSlot& slot = this->slot();
+    if (code != Call::sync) ++slot.acted;
+    slot.call = code;
+    slot.argument[0] = a;
+    slot.argument[1] = b;
+    slot.turn = ThreadSlot::kKernel;
+    return {*this, true};
+  }
+  Answer sleep_until(Duration deadline) { return call(Call::sleep, std::uint64_t(deadline.ps)); }
+  Answer wait_address(std::uint64_t address) { return call(Call::wait_address, address, abi::kForever); }
+  // Its clock goes on by what it does, until it must let the world catch up.
+  Answer act(Duration cost) {
+    slot().now += std::uint64_t(cost.ps);
+    ++slot().acted;
+    return slot().now >= slot().act_until ? call(Call::sync) : Answer{*this, false};
+  }
+  Answer read_clock(Duration cost) {
+    slot().now += std::uint64_t(cost.ps);
+    ++slot().clock_reads;
+    return slot().now >= slot().run_until ? call(Call::sync) : Answer{*this, false};
+  }
+  void post(std::uint32_t offset) {
+    ThreadSlot& slot = this->slot();
+    abi::MmioWrite& entry = slot.mmio[slot.mmio_produced % ThreadSlot::kMmioEntries];
+    entry.time = slot.now;
+    entry.offset = offset;
+    ++slot.mmio_produced;
+  }
+  // Then thread_start with its index, which is the call's value.
+  Answer new_thread(Body body) {
+    child_ = std::move(body);
+    return call(Call::thread_new);
+  }
+  Answer fork(Body body) {
+    child_ = std::move(body);
+    return call(Call::forked);
+  }
+  // Not a call: the process dies within this turn; or the thread stays away, in the real kernel.
+  Answer die() { return leave(TurnEnd::died); }
+  Answer block() { return leave(TurnEnd::blocked); }
+  void come_back() { call(Call::sync); }
+
+ private:
+  friend class World;
+  ThreadSlot& slot() const { return process_.slot(index_); }
+  Answer leave(TurnEnd end) {
+    end_ = end;
+    return {*this, true};
+  }
+
+  Process& process_;
+  const std::uint32_t index_;
+  Body body_;     // holds what the script captured
+  Script script_;
+  Body child_;    // of the call that is under way
+  TurnEnd end_ = TurnEnd::given_back;
+  Duration seen_clock_;
+};
+
+// The kernel's side and the real world around one time keeper. It serves any number of stories, one after the other.
+class World : public Programs, public CallHandler {
+ public:
+  struct Turn {
+    Duration clock;            // as its thread got it
+    std::uint32_t host;
+    std::uint32_t order;
+    std::uint32_t thread;
+    bool operator==(const Turn&) const = default;
+  };
+
+  explicit World(const TimeKeeperParams& params = {}) : params_(params) {
+    keeper.set_handler(*this);
+    keeper.on_standstill = [] { return false; };
+  }
+
+  Process& attach(std::uint32_t host, std::uint32_t order, Duration start, Program::Body body,
+                  Process* parent = nullptr) {
+    Process::Identity identity;
+    identity.host = host;
+    identity.order = order;
+    next_order_ = std::max(next_order_, order + 1);
+    identity.pid = ::getpid();
+    identity.program = "script";
+    Process& process = keeper.add(std::make_unique<Process>(std::move(identity), Descriptor{}), start);
+    process.parent = parent;
+    script(process, 0, std::move(body));
+    return process;
+  }
+  // In order of attaching, from now on.
+  Process& attach(std::uint32_t host, Program::Body body) {
+    return attach(host, next_order_, now(), std::move(body));
+  }
+  Program& program(const Process& process, std::uint32_t index = 0) { return *scripts_.at({&process, index}); }
+  // Until nothing is to come.
+  void run() {
+    do sc_core::sc_start();
+    while (keeper.outlast_silence());
+    check_standstill();
+  }
+  // The next story finds no program of this one.
+  void clear() {
+    for (const auto& process : keeper.processes())
+      if (process->alive) process_died(*process);
+    scripts_.clear();
+    ended_.clear();
+    orphans_.clear();
+    next_order_ = 0;
+    last_turn_ = {};
+    last_thread_ = nullptr;
+    turns.clear();
+    posted.clear();
+    faults.clear();
+  }
+  // From outside, while it waits: nobody is told.
+  void kill(const Process& process) { ended_.insert(&process); }
+
+  OutputRelay output;
+  const TimeKeeperParams params_;
+  TimeKeeper keeper{"keeper", params_, *this, output};
+  std::vector<Turn> turns;
+  std::vector<std::pair<Duration, std::uint32_t>> posted;  // when it reached the device, and the offset
+  std::vector<std::string> faults;                         // rules that were broken
+  Duration device_time{2'000'000};                         // a command's answer
+  std::function<void()> disturb;                           // called at each turn: real time is in no hurry
+
+  void fault(const Program& program, const std::string& what) {
+    faults.push_back("h" + std::to_string(program.process_.identity().host) + " process " +
+                     std::to_string(program.process_.identity().order) + " thread " + std::to_string(program.index_) +
+                     " at " + to_string(now()) + ": " + what);
+  }
+  void expect(bool holds, const Program& program, const char* what) {
+    if (!holds) fault(program, what);
+  }
+
+  // --- Programs.
+  void give_turn(Thread& thread) override {
+    Program& program = this->program(*thread.process, thread.index);
+    expect(holder_ == nullptr, program, "another thread has the turn");
+    holder_ = &thread;
+    slot_of(thread).turn = ThreadSlot::kProcess;
+  }
+  TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) override {
+    Program& program = this->program(*thread.process, thread.index);
+    expect(holder_ == &thread, program, "not the thread that has the turn");
+    check_turn(thread, program);
+    const auto& identity = thread.process->identity();
+    turns.push_back({program.clock(), identity.host, identity.order, thread.index});
+    if (disturb) {
+      disturb();
+      meanwhile(std::chrono::microseconds(1'000));
+    }
+    const TurnEnd end = has_ended(*thread.process) ? TurnEnd::died : take_turn(program);
+    holder_ = nullptr;
+    return end;
+  }
+  bool has_ended(const Process& process) const override { return ended_.contains(&process); }
+  std::string activity(const Thread&) const override { return "a script's call"; }
+
+  // --- CallHandler.
+  bool execute(Thread& thread) override {
+    ThreadSlot& slot = slot_of(thread);
+    Program& caller = program(*thread.process, thread.index);
+    switch (slot.call) {
+      case Call::command: {
+        keeper.wait(thread, ThreadState::awaiting_device, std::nullopt);
+        keeper.at(now() + device_time, [this, &process = *thread.process, index = thread.index] {
+          if (process.alive && process.threads[index].state == ThreadState::awaiting_device)
+            keeper.resume(process.threads[index], now());
+        });
+        return false;
+      }
+      case Call::forked:
+        slot.value = attach_child(*thread.process, std::move(caller.child_)).identity().order;
+        return true;
+      case Call::wait_child:
+        if (std::erase(orphans_, thread.process) != 0) return true;
+        keeper.wait(thread, ThreadState::awaiting_child, std::nullopt);
+        return false;
+      case Call::process_exit:
+        process_died(*thread.process);
+        return false;
+      default:
+        return true;
+    }
+  }
+  void collect_all(Duration) override {}
+  int descriptor() const override { return -1; }
+  void mmio_write(Process&, const abi::MmioWrite& write) override {
+    posted.emplace_back(now(), write.offset);
+    if (now().ps != std::int64_t(write.time)) faults.push_back("a posted write came at another time than its own");
+  }
+  void process_died(Process& process) override {
+    if (!process.alive) return;
+    keeper.end_process(process);
+    process.release();
+    if (process.parent == nullptr || !process.parent->alive) return;
+    for (Thread& waiting : process.parent->threads)
+      if (waiting.state == ThreadState::awaiting_child) return keeper.resume(waiting, now() + params_.wakeup);
+    orphans_.push_back(process.parent);
+  }
+
+ private:
+  void script(Process& process, std::uint32_t index, Program::Body body) {
+    scripts_[{&process, index}] = std::make_unique<Program>(process, index, std::move(body));
+  }
+  Process& attach_child(Process& parent, Program::Body body) {
+    return attach(parent.identity().host, next_order_, now(), std::move(body), &parent);
+  }
+
+  TurnEnd take_turn(Program& program) {
+    ThreadSlot& slot = program.slot();
+    const Duration limit{std::int64_t(std::max({slot.run_until, slot.act_until, slot.now}))};
+    // Its new thread's slot is known now.
+    if (slot.call == Call::thread_new && slot.error == 0 && program.child_)
+      script(program.process_, std::uint32_t(slot.value), std::exchange(program.child_, {}));
+    if (!program.script_.go_on())
+      program.call(program.index_ == 0 ? Call::process_exit : Call::thread_exit);
+    expect(program.clock() <= limit + kMostCost, program, "it ran on past its limit");
+    const TurnEnd end = std::exchange(program.end_, TurnEnd::given_back);
+    if (end == TurnEnd::died) kill(program.process_);
+    return end;
+  }
+
+  // Who goes before whom, but for their time.
+  static auto rank(const Thread& thread) {
+    const auto& identity = thread.process->identity();
+    return std::tuple(identity.host, identity.order, thread.index);
+  }
+
+  void check_turn(const Thread& thread, Program& program) {
+    const ThreadSlot& slot = program.slot();
+    const bool goes_on = last_thread_ == &thread && last_turn_ == now();
+    expect(now() >= last_turn_, program, "the world's time ran backward");
+    expect(program.clock() >= program.seen_clock_, program, "its clock ran backward");
+    const bool in_step = goes_on ? program.clock() >= now() : program.clock() == now();
+    expect(in_step, program, "the world has not caught up with it");
+    expect(slot.act_until == std::uint64_t((now() + params_.act_slack).ps), program, "it may act too far ahead");
+    expect(slot.run_until <= std::uint64_t((now() + params_.most_clock_slack).ps), program, "it may run too far ahead");
+    for (const auto& process : keeper.processes()) {
+      if (!process->alive || goes_on) continue;
+      for (const Thread& other : process->threads)
+        if (&other != &thread && other.at && std::pair(*other.at, rank(other)) < std::pair(now(), rank(thread)))
+          fault(program, "another thread comes first");
+    }
+    last_turn_ = now();
+    last_thread_ = &thread;
+    program.seen_clock_ = program.clock();
+  }
+
+  // Nothing is to come: whoever is left waits for something, and missed nothing.
+  void check_standstill() {
+    for (const auto& process : keeper.processes()) {
+      if (!process->alive) continue;
+      for (const Thread& thread : process->threads) {
+        if (thread.state == ThreadState::free || thread.state == ThreadState::starting) continue;
+        const Program& left = program(*process, thread.index);
+        expect(!has_ended(*process), left, "its process has ended");
+        expect(!thread.at && thread.state != ThreadState::due && thread.state != ThreadState::running, left,
+               "the keeper forgot it");
+        if (thread.state != ThreadState::spinning) continue;
+        expect(thread.seen_memory_writes == process->memory_writes, left, "it spins on, though the device wrote");
+        expect(thread.seen_stores == process->stores, left, "it spins on, though another thread may have stored");
+      }
+    }
+  }
+
+  // A script may pass its limit by what one call costs.
+  static constexpr Duration kMostCost{1'000'000};
+
+  std::map<std::pair<const Process*, std::uint32_t>, std::unique_ptr<Program>> scripts_;
+  std::set<const Process*> ended_;
+  std::vector<Process*> orphans_;   // parents with a child that ended before they asked
+  std::uint32_t next_order_ = 0;
+  const Thread* holder_ = nullptr;
+  const Thread* last_thread_ = nullptr;
+  Duration last_turn_;
+};
+
+}  // namespace rnicsim::sim::test
