@@ -30,9 +30,10 @@ bool is_store_size(std::size_t bytes) {
 
 class KernelAgent::Impl : public sc_core::sc_module {
  public:
-  Impl(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
+  Impl(sc_core::sc_module_name name, KernelAgent& agent, const HostParams& params, RootComplex& root_complex,
        const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts)
       : sc_module(name),
+        agent_(agent),
         params_(params),
         root_complex_(root_complex),
         identity_(identity),
@@ -43,6 +44,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     root_complex_.interrupt.bind([this](std::uint32_t vector) {
       driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
         ++counters_.events;
+        agent_.event_taken({eqe.type, eqe.number});
         channels_.deliver(eqe);
       });
     });
@@ -134,20 +136,32 @@ class KernelAgent::Impl : public sc_core::sc_module {
   }
 
   int carry(Pasid process, std::vector<std::byte>& input, std::vector<std::byte>& output) {
-    if (const int error = gate_.admit(process, input)) {
+    const int error = prepare(process, input);
+    if (error != 0) {
       ++counters_.commands_refused;
-      return error;
+    } else {
+      Driver::Answer answer = driver_.execute(input);
+      ++counters_.commands;
+      gate_.settle(input, answer.status);
+      output = std::move(answer.output);
     }
+    if (agent_.command_answered) tell(process, input, error, output);
+    return error;
+  }
+
+  int prepare(Pasid process, std::vector<std::byte>& input) {
+    if (const int error = gate_.admit(process, input)) return error;
     const auto context = CommandGate::context_of(input);
-    if (context && !driver_.lend(context->table, context->index)) {
-      gate_.settle(input, abi::CommandStatus::exceeds_limit);
-      return ENOMEM;
-    }
-    Driver::Answer answer = driver_.execute(input);
-    ++counters_.commands;
-    gate_.settle(input, answer.status);
-    output = std::move(answer.output);
-    return 0;
+    if (!context || driver_.lend(context->table, context->index)) return 0;
+    gate_.settle(input, abi::CommandStatus::exceeds_limit);
+    return ENOMEM;
+  }
+
+  void tell(Pasid process, std::span<const std::byte> input, int error, std::span<const std::byte> output) const {
+    const auto command = provider::decode<abi::CommandHeader>(input);
+    const auto result = provider::decode<abi::CommandResult>(output);
+    agent_.command_answered({process, abi::CommandOpcode(std::uint16_t(command.opcode)), command.object, error,
+                             result.status, result.syndrome});
   }
 
   void destroy_objects_of(Pasid process) {
@@ -180,6 +194,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     return found != objects_.uars.end() && found->second.owner == process && within + bytes <= abi::kUarPageSize;
   }
 
+  KernelAgent& agent_;
   const HostParams params_;
   RootComplex& root_complex_;
   const abi::HostEntry identity_;
@@ -201,7 +216,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
 
 KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
                          const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts)
-    : sc_module(name), impl_(std::make_unique<Impl>("impl", params, root_complex, identity, std::move(hosts))) {}
+    : sc_module(name), impl_(std::make_unique<Impl>("impl", *this, params, root_complex, identity, std::move(hosts))) {}
 KernelAgent::~KernelAgent() = default;
 
 bool KernelAgent::ready() const { return impl_->ready(); }

@@ -14,9 +14,11 @@
 
 #include "model/abi/attach.h"
 #include "model/abi/command.h"
+#include "model/abi/queue.h"
 #include "model/base/kernel.h"
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
+#include "model/base/trace.h"
 #include "model/host/address_space.h"
 #include "model/host/host_params.h"
 
@@ -36,6 +38,20 @@ struct KernelCounters {
     visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
     visit.counter("events", events, "events", "entries taken from event queues");
   }
+};
+
+// A process's command, when its answer is there.
+struct CommandAnswered {
+  Pasid process;
+  abi::CommandOpcode opcode;
+  std::uint32_t object;
+  int error;                               // errno of the kernel's refusal; 0: the device answered
+  abi::CommandStatus status;
+  std::uint32_t syndrome;
+};
+struct EventTaken {
+  abi::EventType type;
+  std::uint32_t number;
 };
 
 class KernelAgent : public sc_core::sc_module {
@@ -86,6 +102,8 @@ class KernelAgent : public sc_core::sc_module {
   bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data);
   bool mmio_readable(Pasid process, std::uint32_t offset) const;
 
+  trace::Point<CommandAnswered> command_answered;
+  trace::Point<EventTaken> event_taken;
   const KernelCounters& counters() const;
 
  private:

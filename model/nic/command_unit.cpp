@@ -36,7 +36,6 @@ void CommandUnit::entry_read(std::uint64_t epoch, AccessResult result, const Pay
     ++counters_.bad_entries;
     return next();
   }
-  ++counters_.commands;
   const std::uint32_t length = entry.input_bytes;
   if (length < sizeof(abi::CommandHeader) || length > abi::kMailboxBytes)
     return complete(abi::CommandStatus::bad_input_length);
@@ -46,6 +45,7 @@ void CommandUnit::entry_read(std::uint64_t epoch, AccessResult result, const Pay
 
 void CommandUnit::complete(abi::CommandStatus status, std::uint32_t syndrome) {
   auto& entry = current_->entry;
+  ++counters_.commands;
   if (status != abi::CommandStatus::ok) ++counters_.refused;
   auto& output = current_->output;
   if (output.size() < sizeof(abi::CommandResult)) output.resize(sizeof(abi::CommandResult));
@@ -53,6 +53,8 @@ void CommandUnit::complete(abi::CommandStatus status, std::uint32_t syndrome) {
   head.status = status;
   head.syndrome = syndrome;
   head.object = current_->object;
+  const std::uint16_t opcode = input<abi::CommandHeader>().opcode;
+  executed({static_cast<abi::CommandOpcode>(opcode), current_->object, status, syndrome});
   std::memcpy(output.data(), &head, sizeof(head));
   const auto finish = [this, epoch = epoch_, address = pcie_.command_queue(), index = current_->index](
                           abi::CommandStatus final_status) {

@@ -13,6 +13,7 @@
 #include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
+#include "model/base/trace.h"
 #include "model/nic/context_cache.h"
 #include "model/nic/dma.h"
 #include "model/nic/event_writer.h"
@@ -76,6 +77,13 @@ enum class CommandSyndrome : std::uint32_t {
   bad_table = 0x0f,
 };
 
+struct CommandExecuted {
+  abi::CommandOpcode opcode;
+  std::uint32_t object;
+  abi::CommandStatus status;
+  std::uint32_t syndrome;
+};
+
 class CommandUnit {
  public:
   CommandUnit(const CapabilityParams& params, ContextCache& contexts, GidTable& gids, Dma& dma, EventWriter& events,
@@ -86,6 +94,7 @@ class CommandUnit {
   Output<Qpn> qp_silenced;                // its completions must not be written any more
   Output<std::uint32_t> cq_destroyed;
   Output<> teardown;
+  trace::Point<CommandExecuted> executed;
 
   void doorbell(std::uint32_t entries);
   void qp_done(const QpCommandDone& done);
@@ -112,11 +121,12 @@ class CommandUnit {
     complete(status, static_cast<std::uint32_t>(syndrome));
   }
   void refuse(CommandSyndrome why, abi::CommandStatus status = abi::CommandStatus::bad_parameter) { complete(status, why); }
-  // A mailbox shorter than its command's is refused before.
+  // A mailbox shorter than its command's is refused before; one that was never read is all zeros.
   template <class Mailbox>
   Mailbox input() const {
     Mailbox mailbox;
-    std::memcpy(static_cast<void*>(&mailbox), current_->input.data(), std::min(sizeof(mailbox), current_->input.size()));
+    const auto bytes = std::span(current_->input).first(std::min(sizeof(mailbox), current_->input.size()));
+    if (!bytes.empty()) std::memcpy(static_cast<void*>(&mailbox), bytes.data(), bytes.size());
     return mailbox;
   }
   template <class Mailbox>

@@ -9,7 +9,7 @@ using abi::CommandStatus;
 constexpr std::uint32_t kPort = 1;
 constexpr std::uint32_t kVendorPartId = abi::kPciDeviceId;
 constexpr std::uint32_t kLocalCaAckDelay = 15;
-constexpr std::uint32_t kAtomicNone = 0;
+constexpr std::uint32_t kAtomicOnDevice = 1;  // IBV_ATOMIC_HCA
 constexpr std::uint8_t kPortActive = 4;
 constexpr std::uint8_t kLinkUp = 5;
 constexpr std::uint8_t kMaxLogQueue = 22;
@@ -92,7 +92,7 @@ void CommandUnit::query_device() {
   caps.max_eq = params_.max_eq;
   caps.ports = kPort;
   caps.core_clock_khz = pcie_.core_clock_khz();
-  caps.atomic = kAtomicNone;
+  caps.atomic = kAtomicOnDevice;
   output(caps);
   complete(CommandStatus::ok);
 }

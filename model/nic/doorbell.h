@@ -47,6 +47,14 @@ struct EqConsumed {
   std::uint32_t consumer;
 };
 
+struct DoorbellRefused {
+  enum class Kind : std::uint8_t { send, blueflame, cq_arm, unknown };
+  enum class Reason : std::uint8_t { wrong_page, malformed };
+  std::uint32_t page;
+  Kind kind;
+  Reason reason;
+};
+
 class Doorbell {
  public:
   explicit Doorbell(ContextCache& contexts) : contexts_(contexts) {}
@@ -54,7 +62,11 @@ class Doorbell {
   Output<SendDoorbell> send;
   Output<CqArmed> cq_armed;
   Output<EqConsumed> eq_consumed;
+  // As they arrive; an arm of a CQ that is not of its page is told twice.
   trace::Point<DoorbellRung> rung;
+  trace::Point<CqArmed> armed;
+  trace::Point<EqConsumed> consumed;
+  trace::Point<DoorbellRefused> refused;
 
   void write(const UarWrite& write);
 
@@ -66,6 +78,7 @@ class Doorbell {
   void write_cq_arm(const UarWrite& write);
   void write_eq(const UarWrite& write);
   void ring(std::uint32_t page, SendDoorbell doorbell);
+  void refuse(std::uint32_t page, DoorbellRefused::Kind kind, DoorbellRefused::Reason reason);
 
   ContextCache& contexts_;
   DoorbellCounters counters_;

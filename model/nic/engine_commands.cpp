@@ -5,24 +5,33 @@ namespace rnicsim::nic {
 
 using roce::QpState;
 
+namespace {
+
+abi::CommandStatus status_of(QpSyndrome syndrome) {
+  switch (syndrome) {
+    case QpSyndrome::none: return abi::CommandStatus::ok;
+    case QpSyndrome::transport:
+    case QpSyndrome::migration: return abi::CommandStatus::not_supported;
+    default: return abi::CommandStatus::bad_parameter;
+  }
+}
+
+}  // namespace
+
 void ModelEngine::execute(const QpCommand& command) {
   using Kind = QpCommand::Kind;
   if (command.kind == Kind::create) {
     const auto syndrome = create(command);
-    const auto status = syndrome == QpSyndrome::none        ? abi::CommandStatus::ok
-                        : syndrome == QpSyndrome::transport ? abi::CommandStatus::not_supported
-                                                            : abi::CommandStatus::bad_parameter;
-    return finish(command, status, syndrome, command.context);
+    return finish(command, status_of(syndrome), syndrome, command.context);
   }
   auto* qp = find(command.qpn);
   if (qp == nullptr) return finish(command, abi::CommandStatus::bad_resource, QpSyndrome::none, {});
   if (command.kind == Kind::query) return finish(command, abi::CommandStatus::ok, QpSyndrome::none, snapshot(*qp));
   if (command.kind == Kind::modify) {
     const auto syndrome = modify(*qp, command);
-    const bool ok = syndrome == QpSyndrome::none;
     const auto context = snapshot(*find(command.qpn));  // reset makes it a new object
-    if (ok) out_.context_write_back({command.qpn, context});
-    return finish(command, ok ? abi::CommandStatus::ok : abi::CommandStatus::bad_parameter, syndrome, context);
+    if (syndrome == QpSyndrome::none) out_.context_write_back({command.qpn, context});
+    return finish(command, status_of(syndrome), syndrome, context);
   }
   rebirth(*qp);
   qps_.erase(command.qpn.value);
@@ -62,6 +71,8 @@ QpSyndrome ModelEngine::modify(Qp& qp, const QpCommand& command) {
   if (draining && to != QpState::error && to != QpState::reset && to != QpState::sqd) return QpSyndrome::draining;
   if (const auto bad = check_values(command.context, mask, limits_); bad != QpSyndrome::none) return bad;
   merge(qp.context, command.context, mask);
+  // Each time anew: who asked for the last drain's event has not asked for this one's.
+  if (to == QpState::sqd && from != to && !(mask & kSqdNotify)) qp.context.sqd_notify = 0;
   enter(qp, from, to);
   return QpSyndrome::none;
 }
@@ -106,7 +117,7 @@ abi::Qpc ModelEngine::snapshot(const Qp& qp) const {
   context.send_consumer = qp.send_retired;
   context.send_next = qp.send_parsed;
   context.receive_consumer = static_cast<std::uint16_t>(qp.receive_fetched - qp.receives.size());
-  context.next_send_psn = qp.window.sent_psn().value();
+  context.next_send_psn = qp.window.unsent_psn.value();
   context.oldest_unacked_psn = qp.window.oldest_psn().value();
   context.expected_psn = qp.responder.expected_psn().value();
   context.msn = qp.responder.msn();

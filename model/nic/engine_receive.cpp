@@ -12,6 +12,7 @@ constexpr std::size_t kPacketsAhead = 32;  // packets of READ responses that wai
 
 abi::CqeOpcode receive_opcode(const roce::Verdict& verdict) {
   if (!verdict.is_send) return abi::CqeOpcode::receive_write_with_imm;
+  if (verdict.invalidate) return abi::CqeOpcode::receive_send_with_inv;
   return verdict.immediate ? abi::CqeOpcode::receive_send_with_imm : abi::CqeOpcode::receive_send;
 }
 
@@ -27,6 +28,8 @@ void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
 void ModelEngine::pump_inbound(Qp& qp) {
   while (!qp.inbound.empty() && !qp.inbound_waits && qp.responds()) {
     auto& packet = qp.inbound.front();
+    // An atomic is ordered before the writes that follow it.
+    if (qp.atomics_pending != 0 && !packet.payload.empty()) return;
     fill_offer(qp, roce::info(packet.headers.bth.opcode));
     const auto verdict = qp.responder.receive(packet.headers, packet.payload.size(), qp.offer);
     if (!act(qp, packet, verdict)) return;
@@ -36,7 +39,8 @@ void ModelEngine::pump_inbound(Qp& qp) {
 }
 
 void ModelEngine::fill_offer(Qp& qp, const roce::OpcodeInfo& row) {
-  qp.offer.reads_pending = qp.reads_pending;
+  qp.offer.rd_atomic_pending = qp.rd_atomic_pending;
+  qp.offer.duplicates_pending = qp.duplicates_pending;
   if (row.operation == roce::Operation::send && !row.begins()) {
     qp.offer.receive_bytes = qp.receiving ? qp.receiving->bytes : 0;
   } else if (!qp.receives.empty()) {
@@ -49,7 +53,7 @@ void ModelEngine::fill_offer(Qp& qp, const roce::OpcodeInfo& row) {
 bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   switch (verdict.kind) {
     case Kind::drop:
-      ++counters_.out_of_sequence;
+      ++(verdict.duplicate ? counters_.duplicate_request : counters_.out_of_sequence);
       break;
     case Kind::wants_receive:
       qp.inbound_waits = true;
@@ -74,6 +78,10 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
       break;
     case Kind::read:
       owe_read(qp, verdict);
+      break;
+    case Kind::atomic:
+    case Kind::replay:
+      owe_atomic(qp, verdict);
       break;
   }
   settle_responses(qp);
@@ -111,6 +119,8 @@ void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdi
   response.cqe = receive_cqe(qp, qp.receiving->index, receive_opcode(verdict));
   response.cqe->cqe.byte_count = verdict.message_bytes;
   if (verdict.immediate) response.cqe->cqe.immediate = *verdict.immediate;
+  if (verdict.invalidate) response.cqe->cqe.immediate = verdict.invalidate->value;
+  response.invalidate = verdict.invalidate;
   response.cqe->solicited = verdict.solicited;
   qp.receiving.reset();
 }
@@ -133,11 +143,68 @@ void ModelEngine::reject(Qp& qp, const roce::Verdict& verdict) {
   qp.responses.push_back(std::move(response));
 }
 
+// A requester that went back wants its answers in the order of their PSNs: that of a duplicate goes before what is owed
+// to later requests, and one that is owed already is not owed twice.
+void ModelEngine::owe_again(Qp& qp, Response response) {
+  ++counters_.duplicate_request;
+  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
+    const auto& owed = qp.responses[i];
+    const bool has_data = owed.kind == Response::Kind::read || owed.kind == Response::Kind::atomic;
+    const auto packets = owed.kind == Response::Kind::read ? roce::packets_for(owed.range.length, qp.mtu()) : 1;
+    const bool covered = !before(response.psn, owed.psn + owed.next_packet) && before(response.psn, owed.psn + packets);
+    if (has_data && covered) return;
+  }
+  ++qp.duplicates_pending;
+  qp.responses.push_back(std::move(response));
+  for (auto at = qp.responses.size() - 1; at > 0; --at) {
+    auto& earlier = qp.responses[at - 1];
+    if (!before(qp.responses[at].psn, earlier.psn)) break;
+    std::swap(earlier, qp.responses[at]);
+  }
+}
+
 void ModelEngine::owe_read(Qp& qp, const roce::Verdict& verdict) {
-  if (verdict.duplicate) ++counters_.duplicate_request;
-  ++qp.reads_pending;
-  qp.responses.push_back({.kind = Response::Kind::read, .sequence = qp.next_response++, .psn = verdict.psn,
-                          .msn = verdict.msn, .range = verdict.range});
+  Response response{.kind = Response::Kind::read, .sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
+                    .duplicate = verdict.duplicate, .range = verdict.range};
+  if (verdict.duplicate) return owe_again(qp, std::move(response));
+  ++qp.rd_atomic_pending;
+  qp.responses.push_back(std::move(response));
+}
+
+void ModelEngine::owe_atomic(Qp& qp, const roce::Verdict& verdict) {
+  Response response{.kind = Response::Kind::atomic, .sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
+                    .duplicate = verdict.duplicate, .is_swap = verdict.is_swap, .original = verdict.original};
+  if (verdict.duplicate) return owe_again(qp, std::move(response));
+  response.placing = true;
+  response.atomic = verdict.atomic;
+  ++qp.rd_atomic_pending;
+  ++qp.atomics_pending;
+  qp.responses.push_back(std::move(response));
+  start_atomics(qp);
+}
+
+// Atomics follow one another at once, but wait for the writes before them.
+void ModelEngine::start_atomics(Qp& qp) {
+  if (qp.atomics_pending == 0) return;
+  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
+    auto& response = qp.responses[i];
+    if (response.kind != Response::Kind::atomic && response.placing) return;
+    if (!response.atomic) continue;
+    const auto operation = *std::exchange(response.atomic, std::nullopt);
+    out_.atomic({issue(qp, Purpose::atomic, response.sequence), qp.qpn, qp.context.pd, response.is_swap, operation});
+  }
+}
+
+void ModelEngine::atomic_carried_out(Qp& qp, std::uint64_t sequence, const AtomicDone& done) {
+  auto* response = qp.response(sequence);
+  if (response == nullptr) return;
+  --qp.atomics_pending;
+  response->placing = false;
+  response->result = done.result;
+  response->original = done.original;
+  if (done.result == AccessResult::ok) qp.responder.atomic_done(response->psn, done.original);
+  settle_responses(qp);
+  pump_inbound(qp);
 }
 
 CqeWrite ModelEngine::receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const {
@@ -160,15 +227,36 @@ void ModelEngine::settle_responses(Qp& qp) {
   while (!qp.responses.empty() && !qp.responses.front().placing) {
     if (qp.responses.front().result != AccessResult::ok) fail_placement(qp);
     auto& head = qp.responses.front();
+    if (const auto key = std::exchange(head.invalidate, std::nullopt)) {
+      head.placing = true;
+      return out_.invalidate({issue(qp, Purpose::remote_invalidate, head.sequence), qp.qpn, key->value});
+    }
     if (head.cqe) {
       head.cqe->behind_payload = head.placed;
       if (head.cqe->cqe.syndrome != abi::CqeSyndrome::success) ++counters_.resp_cqe_error;
       out_.cqe(std::move(*head.cqe));
       head.cqe.reset();
     }
-    if (head.kind != Response::Kind::silent) return;
+    if (head.kind != Response::Kind::silent) break;
     qp.responses.pop_front();
   }
+  start_atomics(qp);
+}
+
+// IBTA vol 1, 9.9.3: a key that can't be invalidated is the responder's own error. Its receive completes with it, and the
+// requester hears nothing.
+void ModelEngine::key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result) {
+  auto* response = qp.response(sequence);
+  if (response == nullptr) return;
+  response->placing = false;
+  if (result == AccessResult::ok) {
+    settle_responses(qp);
+    return pump_inbound(qp);
+  }
+  ++counters_.resp_cqe_error;
+  out_.cqe(receive_error(qp, response->receive_index, roce::Status::remote_invalid_request_error));
+  response->cqe.reset();
+  fail(qp);
 }
 
 // The payload of the head could not be written: its answer becomes a NAK, and what is behind it is flushed.
@@ -208,7 +296,12 @@ void ModelEngine::send_answer(Qp& qp) {
   }
   const auto head = std::move(qp.responses.front());
   qp.responses.pop_front();
-  put_answer(qp, roce::Opcode::acknowledge, head.psn, head.syndrome, head.msn);
+  const bool atomic = head.kind == Response::Kind::atomic;
+  put_answer(qp, atomic ? roce::Opcode::atomic_acknowledge : roce::Opcode::acknowledge, head.psn, head.syndrome, head.msn);
+  if (atomic) {
+    --qp.pending(head.duplicate);
+    qp.answers.entries.back().headers.atomic_ack = head.original;
+  }
   qp.answers.entries.back().ready = true;
   emit_ready(qp, qp.answers);
   if (!head.fatal) return settle_responses(qp);
@@ -233,7 +326,7 @@ void ModelEngine::send_read_packet(Qp& qp) {
   const auto index = read.next_packet++;
   const auto offset = index * mtu;
   const auto bytes = std::min(mtu, read.range.length - offset);
-  const auto opcode = roce::rc_opcode(roce::Operation::read_response, roce::position_of(index, packets), false);
+  const auto opcode = roce::rc_opcode(roce::Operation::read_response, roce::position_of(index, packets));
   put_answer(qp, opcode, read.psn + index, read.syndrome, read.msn);
   auto& entry = qp.answers.entries.back();
   if (bytes == 0) {
@@ -243,7 +336,7 @@ void ModelEngine::send_read_packet(Qp& qp) {
                  {{read.range.rkey.value, read.range.address + offset, bytes}}});
   }
   if (index + 1 == packets) {
-    --qp.reads_pending;
+    --qp.pending(read.duplicate);
     qp.responses.pop_front();
     settle_responses(qp);
     pump_inbound(qp);

@@ -96,6 +96,7 @@ void ModelEngine::parse_sends(Qp& qp) {
 
 void ModelEngine::post(Qp& qp, SendWqe wqe) {
   wqe.request.id = qp.next_message++;
+  wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.request.length, wqe.request.signaled});
   qp.window.post(wqe.request);
   qp.send_wqes.push_back(std::move(wqe));
   if (qp.state == roce::QpState::error) flush_sends(qp);
@@ -146,6 +147,7 @@ void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
   using Kind = roce::ResponseOutcome::Kind;
   const auto outcome = qp.completer.receive(packet.headers, packet.payload.size());
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
+  if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.rewound) drop_requests(qp);
   if (outcome.kind == Kind::rnr) {
     ++counters_.rnr_nak_retry_err;
@@ -153,6 +155,8 @@ void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
   }
   if (outcome.placement) {
     const auto& placement = *outcome.placement;
+    // The number that an atomic brings is memory as the host reads it.
+    if (placement.original) packet.payload = Payload::copy_of(std::as_bytes(std::span(&*placement.original, 1)));
     const auto* wqe = qp.wqe_of(placement.message);
     out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, abi::access::kLocalWrite,
                   false, slice(wqe->regions, placement.offset, packet.payload.size()), packet.payload,
@@ -167,6 +171,11 @@ void ModelEngine::read_placed(Qp& qp, std::uint64_t message, AccessResult result
   retire(qp, true);
 }
 
+void ModelEngine::start_local_work(Qp& qp) {
+  if (const auto work = qp.requester.take_local_work())
+    out_.invalidate({issue(qp, Purpose::local_invalidate, work->id), qp.qpn, work->invalidate->value});
+}
+
 void ModelEngine::retire(Qp& qp, bool behind_payload) {
   if (!qp.sends()) return;
   while (const auto completion = qp.completer.take_completion()) {
@@ -174,6 +183,7 @@ void ModelEngine::retire(Qp& qp, bool behind_payload) {
     behind_payload = false;
     if (completion->status != roce::Status::success) return fail(qp);
   }
+  start_local_work(qp);
   announce_drained(qp);
   keep_ack_timer(qp, false);
   fetch_sends(qp);

@@ -6,10 +6,11 @@ void EventWriter::write(std::uint32_t eqn, abi::EventType type, std::uint32_t nu
   contexts_.eqs.lookup(eqn, [=, this](EventQueueContext* queue) { write(eqn, queue, type, number); });
 }
 
-void EventWriter::write(std::uint32_t, EventQueueContext* queue, abi::EventType type, std::uint32_t number) {
+void EventWriter::write(std::uint32_t eqn, EventQueueContext* queue, abi::EventType type, std::uint32_t number) {
   const bool room = queue != nullptr && ((queue->producer - queue->consumer) & kCounterMask) < 1u << queue->log_entries;
   if (!room) {
     ++counters_.eq_overruns;
+    lost({eqn, type, number});
     return;
   }
   const auto at = queue->producer & ((1u << queue->log_entries) - 1);
@@ -21,6 +22,7 @@ void EventWriter::write(std::uint32_t, EventQueueContext* queue, abi::EventType 
              Payload::copy_of(std::as_bytes(std::span(&entry, 1))), nullptr);
   queue->producer = (queue->producer + 1) & kCounterMask;
   ++counters_.events;
+  written({eqn, type, number});
   // One interrupt, then none until the driver has looked.
   if (std::exchange(queue->armed, false)) interrupt(queue->vector);
 }

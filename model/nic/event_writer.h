@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/base/stats.h"
+#include "model/base/trace.h"
 #include "model/nic/context_cache.h"
 #include "model/nic/dma.h"
 #include "model/nic/pcie_endpoint.h"
@@ -20,11 +21,20 @@ struct EventCounters {
   }
 };
 
+struct EventTrace {
+  std::uint32_t eqn;
+  abi::EventType type;
+  std::uint32_t number;
+};
+
 class EventWriter {
  public:
   static constexpr std::uint32_t kAsynchronousEqn = 0;
 
   EventWriter(ContextCache& contexts, Dma& dma, PcieEndpoint& pcie) : contexts_(contexts), dma_(dma), pcie_(pcie) {}
+
+  trace::Point<EventTrace> written;       // when the entry is on its way to memory
+  trace::Point<EventTrace> lost;
 
   void write(std::uint32_t eqn, abi::EventType type, std::uint32_t number);
   void arm(std::uint32_t eqn, std::uint32_t consumer);

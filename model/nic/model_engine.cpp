@@ -10,6 +10,7 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("out_of_sequence", out_of_sequence, "packets", "requests ahead of the expected PSN");
   visit.counter("duplicate_request", duplicate_request, "packets", "requests behind the expected PSN");
   visit.counter("packet_seq_err", packet_seq_err, "NAKs", "sequence error NAKs received");
+  visit.counter("implied_nak_seq_err", implied_nak_seq_err, "gaps", "answers to READs or atomics found missing");
   visit.counter("rnr_nak_retry_err", rnr_nak_retry_err, "NAKs", "RNR NAKs received");
   visit.counter("out_of_buffer", out_of_buffer, "packets", "requests that found no receive WQE");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
@@ -95,6 +96,30 @@ void ModelEngine::checked(DmaDone done) {
     qp->offer.access_granted = result == AccessResult::ok;
     qp->inbound_waits = false;
     pump_inbound(*qp);
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::atomic_done(AtomicDone done) {
+  step([this, done] {
+    const auto [qp, purpose, sequence] = redeem(done.tag);
+    if (qp == nullptr) return;
+    atomic_carried_out(*qp, sequence, done);
+    schedule(*qp);
+  });
+}
+
+void ModelEngine::invalidated(DmaDone done) {
+  step([this, tag = done.tag, result = done.result] {
+    const auto [qp, purpose, argument] = redeem(tag);
+    if (qp == nullptr) return;
+    if (purpose == Purpose::remote_invalidate) {
+      key_invalidated(*qp, argument, result);
+    } else {
+      qp->requester.local_work_done(
+          argument, result == AccessResult::ok ? roce::Status::success : roce::Status::memory_window_bind_error);
+      retire(*qp, false);
+    }
     schedule(*qp);
   });
 }
@@ -248,7 +273,7 @@ void ModelEngine::describe_state(std::string& out) const {
     const auto waiting = qp.window.messages.size();
     out += fmt::format("qp {:#08x} {} -> {:#08x}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
                        number, kNames[static_cast<int>(qp.state)], std::uint32_t(qp.context.remote_qpn), waiting,
-                       qp.window.oldest_psn().value(), qp.window.sent_psn().value(), qp.responder.expected_psn().value(),
+                       qp.window.oldest_psn().value(), qp.window.unsent_psn.value(), qp.responder.expected_psn().value(),
                        qp.receives.size(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
   });
 }

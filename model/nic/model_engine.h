@@ -21,6 +21,7 @@ struct EngineCounters {
   Counter out_of_sequence = 0;
   Counter duplicate_request = 0;
   Counter packet_seq_err = 0;
+  Counter implied_nak_seq_err = 0;
   Counter rnr_nak_retry_err = 0;
   Counter out_of_buffer = 0;
   Counter local_ack_timeout_err = 0;
@@ -43,6 +44,16 @@ struct QpStateChanged {
   roce::QpState to;
 };
 
+// A work request that the engine took from a ring; the opcode is that of sends.
+struct WqeTaken {
+  Qpn qpn;
+  QueueKind queue;
+  std::uint16_t index;
+  abi::SendOpcode opcode;
+  std::uint64_t bytes;
+  bool signaled;
+};
+
 class ModelEngine : public QpEngine {
  public:
   explicit ModelEngine(const QpLimits& limits) : limits_(limits) {}
@@ -54,6 +65,8 @@ class ModelEngine : public QpEngine {
   void gathered(DmaDone done) override;
   void scattered(DmaDone done) override;
   void checked(DmaDone done) override;
+  void atomic_done(AtomicDone done) override;
+  void invalidated(DmaDone done) override;
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
@@ -62,13 +75,15 @@ class ModelEngine : public QpEngine {
   void reset() override;
 
   trace::Point<QpStateChanged> state_changed;
+  trace::Point<WqeTaken> wqe_taken;
   const EngineCounters& counters() const { return counters_; }
   void describe_state(std::string& out) const;  // one line a QP
 
  private:
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
-    send_wqes, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter, access_check
+    send_wqes, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter, access_check,
+    atomic, remote_invalidate, local_invalidate
   };
   // What an answer to a tag is for.
   struct Ticket {
@@ -117,6 +132,7 @@ class ModelEngine : public QpEngine {
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
   void read_placed(Qp& qp, std::uint64_t message, AccessResult result);
+  void start_local_work(Qp& qp);
   void retire(Qp& qp, bool behind_payload);
   void complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload);
   void drop_requests(Qp& qp);
@@ -131,7 +147,12 @@ class ModelEngine : public QpEngine {
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict);
   void reject(Qp& qp, const roce::Verdict& verdict);
+  void owe_again(Qp& qp, Response response);
   void owe_read(Qp& qp, const roce::Verdict& verdict);
+  void owe_atomic(Qp& qp, const roce::Verdict& verdict);
+  void start_atomics(Qp& qp);
+  void atomic_carried_out(Qp& qp, std::uint64_t sequence, const AtomicDone& done);
+  void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
   CqeWrite receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const;
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
   void settle_responses(Qp& qp);

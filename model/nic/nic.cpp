@@ -18,6 +18,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("wqe_fetch", wqe_fetch);
   visit.group("translation", translation);
   visit.group("dma", dma);
+  visit.group("atomics", atomics);
   visit.group("engine", engine);
   visit.group("completion", completion);
   visit.group("events", events);
@@ -35,6 +36,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       contexts(dma_unit),
       translation(contexts),
       gather_scatter(translation, dma_unit),
+      atomic_unit(translation, dma_unit),
       wqe_fetch(dma_unit),
       events(contexts, dma_unit, pcie),
       completion(contexts, dma_unit, events, pcie),
@@ -83,6 +85,10 @@ void Nic::wire_engine() {
   out.gather.bind([this](Gather&& gather) { gather_scatter.gather(std::move(gather)); });
   out.scatter.bind([this](Scatter&& scatter) { gather_scatter.scatter(std::move(scatter)); });
   out.access_check.bind([this](AccessCheck&& check) { gather_scatter.check(check); });
+  out.atomic.bind([this](Atomic&& atomic) { atomic_unit.execute(atomic); });
+  out.invalidate.bind([this](Invalidate invalidate) {
+    engine.invalidated({invalidate.tag, translation.invalidate(invalidate.key), {}});
+  });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.event.bind([this](EventOut event) { events.write(EventWriter::kAsynchronousEqn, event.type, event.number); });
@@ -92,6 +98,7 @@ void Nic::wire_engine() {
   gather_scatter.gathered.bind([this](DmaDone&& done) { engine.gathered(std::move(done)); });
   gather_scatter.scattered.bind([this](DmaDone&& done) { engine.scattered(std::move(done)); });
   gather_scatter.checked.bind([this](DmaDone&& done) { engine.checked(std::move(done)); });
+  atomic_unit.done.bind([this](AtomicDone done) { engine.atomic_done(done); });
   timers.expired.bind([this](TimerExpired timer) { engine.timer_expired(timer.qpn, timer.kind); });
 }
 
@@ -105,13 +112,14 @@ void Nic::wire_network() {
 
 NicCounters Nic::counters() const {
   return {pcie.counters(),        doorbell.counters(), command_unit.counters(), contexts.counters(), wqe_fetch.counters(),
-          translation.counters(), dma_unit.counters(), engine.counters(),       completion.counters(), events.counters(),
+          translation.counters(), dma_unit.counters(), atomic_unit.counters(), engine.counters(),       completion.counters(), events.counters(),
           tx.counters(),          rx.counters(),       port.counters()};
 }
 
 void Nic::forget_objects() {
   engine.reset();
   timers.reset();
+  atomic_unit.reset();
   rx.reset();
   port.reset();
   completion.reset();

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "model/nic/atomic_unit.h"
 #include "model/nic/command_unit.h"
 #include "model/nic/completion.h"
 #include "model/nic/context_cache.h"
@@ -48,6 +49,7 @@ struct NicCounters {
   WqeFetchCounters wqe_fetch;
   TranslationCounters translation;
   DmaCounters dma;
+  AtomicCounters atomics;
   EngineCounters engine;
   CompletionCounters completion;
   EventCounters events;
@@ -79,13 +81,14 @@ class Nic : public sc_core::sc_module {
   GidTable gids_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung, wqe_fetch.requested, tx.sent, rx.received, port.sent,
-  // completion.written, engine.state_changed.
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, engine.wqe_taken, tx.sent,
+  // rx.received, port.sent, completion.written, events.written, command_unit.executed, engine.state_changed.
   PcieEndpoint pcie;
   Dma dma_unit;
   ContextCache contexts;
   Translation translation;
   GatherScatter gather_scatter;
+  AtomicUnit atomic_unit;
   WqeFetcher wqe_fetch;
   EventWriter events;
   Completion completion;

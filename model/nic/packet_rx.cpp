@@ -44,7 +44,7 @@ void PacketRx::deliver_due() {
     if (!parse(frame, in)) continue;
     ++counters_.packets;
     counters_.payload_bytes += in.payload.size();
-    if (received) received({in.headers, in.payload.size()});
+    if (received) received({in.headers.bth.destination, in.headers, in.payload});
     packet(std::move(in));
   }
 }
@@ -55,7 +55,7 @@ bool PacketRx::parse(const Frame& frame, PacketIn& out) {
     if (!accept(parsed)) return false;
     out = {parsed.headers, frame.payload};
     if (icrc_right(frame.header_span(), frame.payload.bytes(), frame.trailer_span(), parsed.headers.bth.pad)) return true;
-    return ++counters_.rx_icrc_encapsulated, false;
+    return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   }
   std::vector<std::byte> bytes;
   frame.append_to(bytes);
@@ -65,17 +65,25 @@ bool PacketRx::parse(const Frame& frame, PacketIn& out) {
   const auto payload = whole.subspan(parsed.payload_offset, parsed.payload_bytes);
   const auto trailer = whole.subspan(parsed.payload_offset + parsed.payload_bytes);
   if (!icrc_right(whole.first(parsed.payload_offset), payload, trailer, parsed.headers.bth.pad))
-    return ++counters_.rx_icrc_encapsulated, false;
+    return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   out = {parsed.headers, Payload::copy_of(payload)};
   return true;
 }
 
 bool PacketRx::accept(const roce::ParsedFrame& parsed) {
   using roce::ParseError;
-  if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce) return ++counters_.not_roce, false;
-  if (parsed.error != ParseError::none) return ++counters_.malformed, false;
-  if (!gids_.accepts(parsed.addresses.destination, parsed.addresses.destination_mac)) return ++counters_.not_ours, false;
+  if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce)
+    return drop(counters_.not_roce, DropCause::not_roce);
+  if (parsed.error != ParseError::none) return drop(counters_.malformed, DropCause::malformed);
+  if (!gids_.accepts(parsed.addresses.destination, parsed.addresses.destination_mac))
+    return drop(counters_.not_ours, DropCause::not_ours);
   return true;
+}
+
+bool PacketRx::drop(Counter& counter, DropCause cause) {
+  ++counter;
+  dropped({cause});
+  return false;
 }
 
 }  // namespace rnicsim::nic

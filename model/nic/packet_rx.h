@@ -47,6 +47,7 @@ class PacketRx : public sc_core::sc_module {
 
   Output<PacketIn> packet;
   trace::Point<PacketTrace> received;
+  trace::Point<PacketDropped> dropped;
 
   void receive(Frame&& frame, Duration delay);  // its last bit arrives in so long
   void reset();
@@ -57,6 +58,7 @@ class PacketRx : public sc_core::sc_module {
   void deliver_due();
   bool parse(const Frame& frame, PacketIn& out);
   bool accept(const roce::ParsedFrame& parsed);
+  bool drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;
   const GidTable& gids_;

@@ -29,12 +29,13 @@ void PacketTx::send(PacketOut&& packet) {
   const auto* source = gids_.find(packet.path.sgid_index);
   if (source == nullptr) {
     ++counters_.no_source_gid;
+    dropped({DropCause::no_source_gid});
     credit(1u);
     return;
   }
   ++counters_.packets;
   counters_.payload_bytes += packet.payload.size();
-  if (sent) sent({packet.headers, packet.payload.size()});
+  if (sent) sent({packet.source, packet.headers, packet.payload});
   const auto pad = static_cast<std::uint8_t>(-packet.payload.size() & 3);
   packet.headers.bth.pad = pad;
   Frame out;

@@ -37,8 +37,14 @@ struct PacketTxCounters {
 };
 
 struct PacketTrace {
+  Qpn qpn;                               // of this side
   const roce::Headers& headers;
-  std::uint32_t payload_bytes;
+  const Payload& payload;
+};
+
+enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours };
+struct PacketDropped {
+  DropCause cause;
 };
 
 class PacketTx {
@@ -48,6 +54,7 @@ class PacketTx {
   Output<Frame, Duration> frame;           // and in how long it is ready to leave
   Output<std::uint32_t> credit;            // of packets that became no frame
   trace::Point<PacketTrace> sent;          // into the pipeline
+  trace::Point<PacketDropped> dropped;
 
   void send(PacketOut&& packet);
 

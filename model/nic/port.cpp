@@ -20,6 +20,7 @@ void Port::send(Frame&& frame, Duration ready) {
 void Port::receive(Frame&& frame, Duration delay) {
   ++counters_.rx_frames;
   counters_.rx_bytes += frame.size();
+  received({frame.size(), delay});
   frame_in(std::move(frame), delay);
 }
 

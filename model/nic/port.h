@@ -39,6 +39,11 @@ struct PortCounters {
   }
 };
 
+struct FrameReceived {
+  std::uint32_t bytes;
+  Duration delay;                          // its last bit arrives in so long
+};
+
 class Port : public sc_core::sc_module {
  public:
   Port(sc_core::sc_module_name name, const PortParams& params);
@@ -47,6 +52,7 @@ class Port : public sc_core::sc_module {
   Output<Frame, Duration> frame_in;        // to the receive pipeline; in how long its last bit arrives
   Output<std::uint32_t> credit;            // a frame has left
   trace::Point<Frame> sent;                // its last bit left
+  trace::Point<FrameReceived> received;
 
   void send(Frame&& frame, Duration ready);  // in so long it may begin to leave
   void receive(Frame&& frame, Duration delay);

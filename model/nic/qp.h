@@ -40,22 +40,27 @@ struct Lane {
 
 // What the responder owes, in order: each waits for its payload to reach memory.
 struct Response {
-  enum class Kind : std::uint8_t { silent, acknowledge, nak, read };
+  enum class Kind : std::uint8_t { silent, acknowledge, nak, read, atomic };
   Kind kind = Kind::silent;
   std::uint64_t sequence = 0;
   roce::Psn psn;
   std::uint8_t syndrome = roce::Aeth::kAck | roce::Aeth::kNoCredits;
   std::uint32_t msn = 0;
-  bool placing = false;
+  bool placing = false;                  // its payload, atomic or invalidation is under way
   bool to_receive = false;               // its payload belongs to a receive WQE
   bool placed = false;
   AccessResult result = AccessResult::ok;
   std::optional<CqeWrite> cqe;
   std::uint16_t receive_index = 0;
+  bool duplicate = false;                // read, atomic: answered once already
   bool fatal = false;                    // nak: the QP goes to error behind it
   std::optional<abi::EventType> event;
+  std::optional<roce::Rkey> invalidate;  // before the CQE
   roce::RemoteRange range;               // read
   std::uint32_t next_packet = 0;
+  std::optional<roce::AtomicEth> atomic; // to be carried out, when what is before it has reached memory
+  bool is_swap = false;
+  std::uint64_t original = 0;
 };
 
 struct Qp {
@@ -99,7 +104,9 @@ struct Qp {
   roce::Offer offer;                     // for the head of `inbound`
   Fifo<Response> responses;
   std::uint64_t next_response = 0;
-  std::uint32_t reads_pending = 0;
+  std::uint32_t rd_atomic_pending = 0;
+  std::uint32_t duplicates_pending = 0;
+  std::uint32_t atomics_pending = 0;     // accepted, not carried out
   Lane answers;
 
   bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
@@ -110,6 +117,7 @@ struct Qp {
     return !deaf && (state == rtr || state == rts || state == sqd);
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
+  std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending : rd_atomic_pending; }
   Response* response(std::uint64_t sequence) {
     for (std::size_t i = 0; i < responses.size(); ++i)
       if (responses[i].sequence == sequence) return &responses[i];

@@ -14,6 +14,7 @@ constexpr std::uint8_t kMaxLogRing = 15;
 constexpr std::uint8_t kLeastLogStride = 4;
 constexpr std::uint8_t kMostLogStride = 9;
 constexpr std::uint8_t kOnlyPort = 1;
+constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
 
 constexpr std::array<std::uint32_t, 32> kRnrDelayUs10 = {  // in 10 us
     65536, 1,   2,   3,   4,   6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
@@ -56,6 +57,9 @@ QpSyndrome check_values(const abi::Qpc& given, std::uint32_t mask, const QpLimit
   if ((mask & kRetryCount) && given.retry_count > kMaxRetry) return QpSyndrome::retry_count;
   if ((mask & kRnrRetry) && given.rnr_retry > kMaxRetry) return QpSyndrome::retry_count;
   if ((mask & kPort) && given.port != kOnlyPort) return QpSyndrome::port;
+  // Automatic path migration is of subnets whose manager knows alternate paths; IP networks reroute below the NIC.
+  const bool migrates = (mask & kAlternatePath) || ((mask & kPathMigrationState) && given.path_migration_state != kMigrated);
+  if (migrates) return QpSyndrome::migration;
   return QpSyndrome::none;
 }
 
@@ -76,13 +80,7 @@ void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
   if (mask & kMinRnrTimer) context.min_rnr_timer = given.min_rnr_timer;
   if (mask & kSendPsn) context.send_psn = given.send_psn & roce::Psn::kMask;
   if (mask & kMaxDestRdAtomic) context.max_dest_rd_atomic = given.max_dest_rd_atomic;
-  if (mask & kPathMigrationState) context.path_migration_state = given.path_migration_state;
   if (mask & kRemoteQpn) context.remote_qpn = given.remote_qpn & 0xffffff;
-  if (!(mask & kAlternatePath)) return;
-  context.alternate_path = given.alternate_path;
-  context.alternate_pkey_index = given.alternate_pkey_index;
-  context.alternate_port = given.alternate_port;
-  context.alternate_timeout = given.alternate_timeout;
 }
 
 Duration ack_timeout(std::uint8_t code) { return 4096_ns * (std::int64_t{1} << (code & kMaxTimeout)); }

@@ -33,7 +33,7 @@ enum class QpSyndrome : std::uint32_t {
   transport = 0x10a,
   ring = 0x10b,
   draining = 0x10c,
-  path = 0x10d,
+  migration = 0x10d,
   retry_count = 0x10e,
 };
 

@@ -55,6 +55,12 @@ struct DmaDone {
   Payload payload;                       // gather only
 };
 
+struct AtomicDone {
+  Tag tag;
+  AccessResult result;
+  std::uint64_t original;                // what stood there before
+};
+
 struct PacketIn {
   roce::Headers headers;
   Payload payload;
@@ -127,6 +133,20 @@ struct AccessCheck {                     // the whole range of a request, before
   Region region;
 };
 
+struct Atomic {                          // on 8 aligned bytes of host memory, in the host's byte order
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  bool is_swap;                          // compare and swap; else fetch and add
+  roce::AtomicEth operation;
+};
+
+struct Invalidate {                      // takes a key out of use
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t key;
+};
+
 struct PacketOut {
   Qpn source;                            // the sending QP: with the destination it makes the UDP source port
   roce::Headers headers;                 // complete but for addresses and ICRC, which packet_tx adds from `path`
@@ -167,6 +187,8 @@ struct EngineOutputs {
   Output<Gather> gather;
   Output<Scatter> scatter;
   Output<AccessCheck> access_check;
+  Output<Atomic> atomic;
+  Output<Invalidate> invalidate;
   Output<PacketOut> packet;
   Output<CqeWrite> cqe;
   Output<EventOut> event;
@@ -185,6 +207,8 @@ class QpEngine {
   virtual void gathered(DmaDone done) = 0;
   virtual void scattered(DmaDone done) = 0;
   virtual void checked(DmaDone done) = 0;
+  virtual void atomic_done(AtomicDone done) = 0;
+  virtual void invalidated(DmaDone done) = 0;
   virtual void packet(PacketIn packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;

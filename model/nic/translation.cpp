@@ -23,6 +23,12 @@ std::optional<Translated> Translation::translate_now(const AccessRequest& reques
   return translated;
 }
 
+AccessResult Translation::invalidate(std::uint32_t key) {
+  ++counters_.refused;
+  const auto* memory = contexts_.regions.find(key >> 8);
+  return memory != nullptr && memory->key == key ? AccessResult::denied : AccessResult::bad_key;
+}
+
 void Translation::translate(const AccessRequest& request, const Region& region,
                             std::function<void(const Translated&)> done) {
   if (const auto translated = translate_now(request, region)) return done(*translated);

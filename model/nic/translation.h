@@ -42,6 +42,10 @@ class Translation {
   // The answer when it can be had at once; nullopt: translate() must be asked.
   std::optional<Translated> translate_now(const AccessRequest& request, const Region& region);
 
+  // Takes a memory window's key out of use, for the queue pair it is bound to. Memory regions are not windows and this
+  // device has none yet: every key is refused.
+  AccessResult invalidate(std::uint32_t key);
+
   const TranslationCounters& counters() const { return counters_; }
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/roce/opcode.h"
+
 namespace rnicsim::nic {
 namespace {
 
@@ -19,15 +21,31 @@ Segment load(std::span<const std::byte> bytes) {
 struct OpcodeRow {
   abi::SendOpcode opcode;
   roce::SendOperation operation;
-  bool immediate;
+  roce::Extra extra = roce::Extra::none;  // what ControlSegment::immediate is
+
+  bool takes_remote_address() const {
+    using enum roce::SendOperation;
+    return operation == write || operation == read || is_atomic();
+  }
+  bool is_atomic() const {
+    return operation == roce::SendOperation::fetch_add || operation == roce::SendOperation::compare_swap;
+  }
+  bool takes_data() const {
+    return operation != roce::SendOperation::nop && operation != roce::SendOperation::local_invalidate;
+  }
+  bool takes_inline() const { return operation == roce::SendOperation::send || operation == roce::SendOperation::write; }
 };
 constexpr OpcodeRow kOpcodes[] = {
-    {abi::SendOpcode::nop, roce::SendOperation::nop, false},
-    {abi::SendOpcode::send, roce::SendOperation::send, false},
-    {abi::SendOpcode::send_with_imm, roce::SendOperation::send, true},
-    {abi::SendOpcode::write, roce::SendOperation::write, false},
-    {abi::SendOpcode::write_with_imm, roce::SendOperation::write, true},
-    {abi::SendOpcode::read, roce::SendOperation::read, false},
+    {abi::SendOpcode::nop, roce::SendOperation::nop},
+    {abi::SendOpcode::send, roce::SendOperation::send},
+    {abi::SendOpcode::send_with_imm, roce::SendOperation::send, roce::Extra::immediate},
+    {abi::SendOpcode::send_with_inv, roce::SendOperation::send, roce::Extra::invalidate},
+    {abi::SendOpcode::write, roce::SendOperation::write},
+    {abi::SendOpcode::write_with_imm, roce::SendOperation::write, roce::Extra::immediate},
+    {abi::SendOpcode::read, roce::SendOperation::read},
+    {abi::SendOpcode::compare_swap, roce::SendOperation::compare_swap},
+    {abi::SendOpcode::fetch_add, roce::SendOperation::fetch_add},
+    {abi::SendOpcode::local_inv, roce::SendOperation::local_invalidate, roce::Extra::invalidate},
 };
 
 const OpcodeRow* find(abi::SendOpcode opcode) {
@@ -44,14 +62,15 @@ std::size_t take_inline(std::span<const std::byte> rest, std::vector<std::byte>&
   return (sizeof(abi::InlineHeader) + count + kSegment - 1) / kSegment * kSegment;
 }
 
-std::optional<roce::Status> parse_data(std::span<const std::byte> rest, SendWqe& wqe, std::uint64_t& total) {
+std::optional<roce::Status> parse_data(std::span<const std::byte> rest, const OpcodeRow& row, SendWqe& wqe,
+                                       std::uint64_t& total) {
   std::vector<std::byte> inline_data;
   bool has_inline = false;
   while (rest.size() >= kSegment) {
     const auto segment = load<abi::DataSegment>(rest);
     if ((segment.byte_count & abi::InlineHeader::kInline) != 0) {
       const auto taken = take_inline(rest, inline_data);
-      if (taken == 0 || wqe.opcode == abi::SendOpcode::read) return roce::Status::local_qp_operation_error;
+      if (taken == 0 || !row.takes_inline()) return roce::Status::local_qp_operation_error;
       has_inline = true;
       rest = rest.subspan(std::min(taken, rest.size()));
       continue;
@@ -73,17 +92,24 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, con
   auto rest = wqe_bytes.subspan(sizeof(abi::ControlSegment));
   auto& request = wqe.request;
   request.operation = row.operation;
-  if (row.operation == roce::SendOperation::nop) return std::nullopt;
-  if (row.operation != roce::SendOperation::send) {
+  if (!row.takes_data()) return std::nullopt;
+  if (row.takes_remote_address()) {
     if (rest.size() < sizeof(abi::RemoteAddressSegment)) return roce::Status::local_qp_operation_error;
     const auto remote = load<abi::RemoteAddressSegment>(rest);
     request.remote_address = remote.address;
     request.rkey = {remote.rkey};
     rest = rest.subspan(sizeof(remote));
   }
+  if (row.is_atomic()) {
+    if (rest.size() < sizeof(abi::AtomicSegment)) return roce::Status::local_qp_operation_error;
+    const auto operands = load<abi::AtomicSegment>(rest);
+    request.swap_add = operands.swap_add;
+    request.compare = operands.compare;
+    rest = rest.subspan(sizeof(operands));
+  }
   std::uint64_t total = 0;
-  if (const auto refused = parse_data(rest, wqe, total)) return refused;
-  if (total > max_message) return roce::Status::local_length_error;
+  if (const auto refused = parse_data(rest, row, wqe, total)) return refused;
+  if (total > max_message || (row.is_atomic() && total != roce::kAtomicBytes)) return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;
 }
@@ -114,7 +140,8 @@ SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t 
     request.refused = roce::Status::local_qp_operation_error;
     return wqe;
   }
-  if (row->immediate) request.immediate = control.immediate;
+  if (row->extra == roce::Extra::immediate) request.immediate = control.immediate;
+  if (row->extra == roce::Extra::invalidate) request.invalidate = roce::Rkey{control.immediate};
   request.refused = parse_body(bytes.first(length), *row, wqe, max_message);
   return wqe;
 }

@@ -8,14 +8,12 @@ using Kind = ResponseOutcome::Kind;
 
 ResponseOutcome Completer::receive(const Headers& headers, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
-  // Answers to what was never sent, or is answered already, are ghosts of a retransmission.
-  if (!before(psn, window_.sent_psn())) return {Kind::dropped};
-  const bool old = before(psn, window_.oldest_psn());
+  // Answers to what was never sent, or is answered already, are ghosts.
+  if (!before(psn, window_.unsent_psn)) return {Kind::dropped};
+  if (before(psn, window_.oldest_psn())) return {Kind::duplicate};
   const auto& row = info(headers.bth.opcode);
-  if (row.operation == Operation::read_response)
-    return old ? ResponseOutcome{Kind::duplicate} : read_response(headers, row, payload);
-  if (row.operation != Operation::acknowledge) return fail(Status::bad_response_error);
-  return old ? ResponseOutcome{Kind::duplicate} : acknowledge(headers);
+  if (!row.response() || !row.payload_fits(payload, window_.attributes.mtu)) return fail(Status::bad_response_error);
+  return row.operation == Operation::acknowledge ? acknowledge(headers) : data_response(headers, row, payload);
 }
 
 ResponseOutcome Completer::acknowledge(const Headers& headers) {
@@ -28,13 +26,14 @@ ResponseOutcome Completer::acknowledge(const Headers& headers) {
   if (kind == Aeth::kNak) return negative(psn, syndrome);
   if (kind == Aeth::kRnrNak) return rnr(syndrome & Aeth::kValueMask);
   if (kind != Aeth::kAck) return fail(Status::bad_response_error);
-  // An ACK beyond an unanswered READ: its response was lost.
+  // An ACK beyond an unanswered READ or atomic: its response was lost.
   if (before(window_.oldest_psn(), psn + 1)) return response_lost();
   return {moved ? Kind::progress : Kind::duplicate};
 }
 
 ResponseOutcome Completer::negative(Psn psn, std::uint8_t syndrome) {
-  if (window_.oldest_psn() != psn) return go_back();
+  // What is before it was answered, so an answer was lost: that of a READ or an atomic.
+  if (window_.oldest_psn() != psn) return response_lost();
   switch (syndrome) {
     case Aeth::kSequenceError: return go_back();
     case Aeth::kInvalidRequest: return fail(Status::remote_invalid_request_error);
@@ -45,6 +44,7 @@ ResponseOutcome Completer::negative(Psn psn, std::uint8_t syndrome) {
 }
 
 ResponseOutcome Completer::rnr(std::uint8_t timer) {
+  if (window_.rnr_waiting) return {Kind::duplicate};
   if (window_.rnr_retries_left == 0) return fail(Status::rnr_retry_exceeded);
   if (window_.attributes.rnr_retry != SendWindow::kRetryForever) --window_.rnr_retries_left;
   window_.rewind();
@@ -52,33 +52,50 @@ ResponseOutcome Completer::rnr(std::uint8_t timer) {
   return {.kind = Kind::rnr, .rewound = true, .placement = {}, .rnr_timer = timer};
 }
 
-ResponseOutcome Completer::read_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload) {
+ResponseOutcome Completer::data_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
+  if (headers.aeth && (headers.aeth->syndrome & Aeth::kClassMask) != Aeth::kAck) return fail(Status::bad_response_error);
   auto* message = window_.oldest_unanswered();
-  // A response answers for what precedes its READ.
-  if (message != nullptr && !message->is_read() && window_.acknowledge_before(psn)) {
+  // A response answers for what precedes its READ or atomic.
+  if (message != nullptr && !message->is_rd_atomic() && window_.acknowledge_before(psn)) {
     window_.replenish();
     message = window_.oldest_unanswered();
   }
   if (message == nullptr) return {Kind::dropped};
-  if (!message->is_read()) return fail(Status::bad_response_error);
+  if (!message->is_rd_atomic()) return fail(Status::bad_response_error);
   const auto expected = message->first + message->acknowledged;
   if (psn != expected) return before(expected, psn) ? response_lost() : ResponseOutcome{Kind::duplicate};
-  const auto offset = message->acknowledged * window_.attributes.mtu;
-  const auto left = message->request.length - offset;
-  const bool last = message->acknowledged + 1 == message->packets;
+  const bool is_atomic = row.operation == Operation::atomic_acknowledge;
+  if (is_atomic != message->is_atomic()) return fail(Status::bad_response_error);
+  return is_atomic ? take_atomic(*message, *headers.atomic_ack) : take_read(*message, row, payload);
+}
+
+ResponseOutcome Completer::take_read(Message& message, const OpcodeInfo& row, std::uint32_t payload) {
+  const auto offset = message.acknowledged * window_.attributes.mtu;
+  const auto left = message.request.length - offset;
+  const bool last = message.acknowledged + 1 == message.packets;
   if (row.ends() != last || payload != std::min(left, window_.attributes.mtu)) return fail(Status::bad_response_error);
-  ++message->acknowledged;
+  // A response begins where a request does; between them may come what is left of the answer to an earlier one.
+  const bool begins_here = message.acknowledged == message.asked_from;
+  if (row.begins() ? !begins_here : message.acknowledged == 0) return fail(Status::bad_response_error);
+  window_.advance(message, 1);
   window_.replenish();
-  if (last) --window_.reads_in_flight;
   if (payload == 0) return {Kind::progress};
-  ++message->placing;
-  return {.kind = Kind::progress, .rewound = false, .placement = Placement{message->request.id, offset}};
+  ++message.placing;
+  return {.kind = Kind::progress, .placement = Placement{message.request.id, offset, {}}};
+}
+
+ResponseOutcome Completer::take_atomic(Message& message, std::uint64_t original) {
+  window_.advance(message, 1);
+  window_.replenish();
+  ++message.placing;
+  return {.kind = Kind::progress, .placement = Placement{message.request.id, 0, original}};
 }
 
 ResponseOutcome Completer::response_lost() {
   if (window_.gap_known) return {Kind::dropped};
   auto outcome = go_back();
+  if (outcome.kind == Kind::sequence_error) outcome.kind = Kind::implied_sequence_error;
   window_.gap_known = true;
   return outcome;
 }
@@ -105,7 +122,7 @@ void Completer::placed(std::uint64_t id, Status status) {
 std::optional<Completion> Completer::take_completion() {
   if (window_.messages.empty()) return std::nullopt;
   const auto& head = window_.messages.front();
-  if (head.placing != 0) return std::nullopt;
+  if (head.placing != 0 || head.local != Message::Local::none) return std::nullopt;
   if (head.error) return retire(*head.error);
   // A message of no packets is done when its turn comes; others when they were sent and answered.
   if (!head.answered()) return std::nullopt;

@@ -9,14 +9,15 @@
 
 namespace rnicsim::roce {
 
-// Where the payload of a READ's response belongs in the message.
+// Where the payload of a response belongs in the message.
 struct Placement {
   std::uint64_t message = 0;
   std::uint32_t offset = 0;
+  std::optional<std::uint64_t> original;   // of an atomic: the payload is this number
 };
 
 struct ResponseOutcome {
-  enum class Kind : std::uint8_t { dropped, duplicate, progress, sequence_error, rnr, failed };
+  enum class Kind : std::uint8_t { dropped, duplicate, progress, sequence_error, implied_sequence_error, rnr, failed };
   Kind kind = Kind::dropped;
   bool rewound = false;                    // packets not yet on the wire are void
   std::optional<Placement> placement;
@@ -33,7 +34,7 @@ class Completer {
   explicit Completer(SendWindow& window) : window_(window) {}
 
   ResponseOutcome receive(const Headers& headers, std::uint32_t payload);
-  // Payload of a READ's response reached memory, or could not.
+  // Payload of a response reached memory, or could not.
   void placed(std::uint64_t message, Status status);
   // The next message that is done, in order; after one with an error the queue pair is in error and the rest flushes.
   std::optional<Completion> take_completion();
@@ -43,7 +44,9 @@ class Completer {
   ResponseOutcome acknowledge(const Headers& headers);
   ResponseOutcome negative(Psn psn, std::uint8_t syndrome);
   ResponseOutcome rnr(std::uint8_t timer);
-  ResponseOutcome read_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
+  ResponseOutcome data_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
+  ResponseOutcome take_read(Message& message, const OpcodeInfo& row, std::uint32_t payload);
+  ResponseOutcome take_atomic(Message& message, std::uint64_t original);
   ResponseOutcome response_lost();
   ResponseOutcome go_back();
   ResponseOutcome fail(Status status);

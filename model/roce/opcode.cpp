@@ -60,15 +60,19 @@ constexpr auto kRowOf = [] {
   return rows;
 }();
 
-constexpr std::size_t index_of(Operation operation, Position position, bool immediate) {
-  return (static_cast<std::size_t>(operation) * 4 + static_cast<std::size_t>(position)) * 2 + immediate;
+constexpr std::size_t kExtras = 3;
+constexpr std::size_t index_of(Operation operation, Position position, Extra extra) {
+  return (static_cast<std::size_t>(operation) * 4 + static_cast<std::size_t>(position)) * kExtras +
+         static_cast<std::size_t>(extra);
+}
+constexpr Extra extra_of(const OpcodeInfo& row) {
+  return row.has(kImmediate) ? Extra::immediate : row.has(kInvalidate) ? Extra::invalidate : Extra::none;
 }
 constexpr auto kRcOpcodes = [] {
-  std::array<Opcode, index_of(O::atomic, P::only, true) + 1> opcodes{};
+  std::array<Opcode, index_of(O::atomic, P::only, Extra::invalidate) + 1> opcodes{};
   opcodes.fill(acknowledge);
   for (const auto& row : kTable)
-    if (row.transport == T::rc && !row.has(kInvalidate))
-      opcodes[index_of(row.operation, row.position, row.has(kImmediate))] = row.opcode;
+    if (row.transport == T::rc) opcodes[index_of(row.operation, row.position, extra_of(row))] = row.opcode;
   return opcodes;
 }();
 
@@ -90,9 +94,9 @@ const OpcodeInfo* find_opcode(std::uint8_t code) {
 
 const OpcodeInfo& info(Opcode opcode) { return *find_opcode(static_cast<std::uint8_t>(opcode)); }
 
-Opcode rc_opcode(Operation operation, Position position, bool immediate) {
+Opcode rc_opcode(Operation operation, Position position, Extra extra) {
   const bool ends = position == Position::last || position == Position::only;
-  return kRcOpcodes[index_of(operation, position, immediate && ends)];
+  return kRcOpcodes[index_of(operation, position, ends ? extra : Extra::none)];
 }
 
 }  // namespace rnicsim::roce

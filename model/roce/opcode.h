@@ -85,8 +85,11 @@ struct OpcodeInfo {
 const OpcodeInfo* find_opcode(std::uint8_t code);  // nullptr: reserved, or not of RoCE
 const OpcodeInfo& info(Opcode opcode);             // of an opcode that is in the table
 
-// The RC opcode of one packet. `immediate` counts on the last packet only.
-Opcode rc_opcode(Operation operation, Position position, bool immediate);
+// What the last packet of a message brings beside its payload.
+enum class Extra : std::uint8_t { none, immediate, invalidate };
+
+// The RC opcode of one packet; not for atomics, whose operation has two. `extra` counts on the last packet only.
+Opcode rc_opcode(Operation operation, Position position, Extra extra = Extra::none);
 constexpr Position position_of(std::uint32_t index, std::uint32_t packets) {
   if (packets == 1) return Position::only;
   if (index == 0) return Position::first;

@@ -5,32 +5,42 @@
 namespace rnicsim::roce {
 namespace {
 
-Operation wire_operation(SendOperation operation) {
-  switch (operation) {
-    case SendOperation::write: return Operation::write;
-    case SendOperation::read: return Operation::read;
-    case SendOperation::nop:
-    case SendOperation::send: break;
-  }
-  return Operation::send;
+// A long message asks for an acknowledgement so often, not only at its end.
+constexpr std::uint32_t kPacketsAnAcknowledgement = 256;
+
+Extra extra_of(const SendRequest& request) {
+  if (request.invalidate) return Extra::invalidate;
+  return request.immediate ? Extra::immediate : Extra::none;
 }
 
 }  // namespace
 
 bool Requester::may_start(const Message& message) const {
-  if (draining_) return false;
-  if (message.request.fence && window_.reads_in_flight != 0) return false;
-  return !message.is_read() || window_.reads_in_flight < window_.attributes.max_rd_atomic;
+  if (draining_ && !message.started) return false;
+  if (message.request.fence) {
+    for (const auto& earlier : window_.messages) {
+      if (&earlier == &message) break;
+      if (earlier.is_rd_atomic() && !earlier.data_complete()) return false;
+    }
+  }
+  return !message.is_rd_atomic() || window_.rd_atomic_outstanding < window_.attributes.max_rd_atomic;
+}
+
+bool Requester::may_send_more(const Message& message) const {
+  const auto oldest = window_.oldest_psn();
+  const auto packets = message.is_read() ? message.packets - message.sent : 1;
+  const auto in_flight = static_cast<std::uint32_t>(distance(oldest, message.first + message.sent));
+  return in_flight == 0 || in_flight + packets < SendWindow::kMostPsns;
 }
 
 bool Requester::can_send() const {
   if (window_.rnr_waiting) return false;
   for (auto at = window_.cursor; at < window_.messages.size(); ++at) {
     const auto& message = window_.messages[at];
-    if (message.error) return false;
+    if (message.error || message.local != Message::Local::none) return false;
     if (message.sent == message.packets) continue;
-    const bool begins = message.sent == 0 || message.is_read();
-    return !begins || may_start(message);
+    const bool begins = message.sent == 0 || message.is_rd_atomic();
+    return (!begins || may_start(message)) && may_send_more(message);
   }
   return false;
 }
@@ -48,30 +58,54 @@ std::optional<RequestPacket> Requester::next_packet() {
   if (!can_send()) return std::nullopt;
   skip_sent();
   auto& message = window_.messages[window_.cursor];
+  message.started = true;
+  auto packet = message.is_rd_atomic() ? response_request(message) : data_packet(message);
+  packet.message = message.request.id;
+  packet.headers.bth.destination = window_.attributes.remote;
+  const auto end = message.first + message.sent;
+  if (before(window_.unsent_psn, end)) window_.unsent_psn = end;
+  return packet;
+}
+
+// A READ's request stands for all packets of its response that are still to come.
+RequestPacket Requester::response_request(Message& message) const {
+  const auto& request = message.request;
+  RequestPacket packet{.offset = message.sent * window_.attributes.mtu};
+  auto& headers = packet.headers;
+  headers.bth.psn = message.first + message.sent;
+  headers.bth.ack_request = true;
+  if (message.is_read()) {
+    headers.bth.opcode = Opcode::read_request;
+    headers.reth = Reth{request.remote_address + packet.offset, request.rkey, request.length - packet.offset};
+  } else {
+    const bool swap = request.operation == SendOperation::compare_swap;
+    headers.bth.opcode = swap ? Opcode::compare_swap : Opcode::fetch_add;
+    headers.atomic = AtomicEth{request.remote_address, request.rkey, request.swap_add, request.compare};
+  }
+  message.asked_from = message.sent;
+  message.sent = message.packets;
+  message.outstanding = true;
+  ++window_.rd_atomic_outstanding;
+  return packet;
+}
+
+RequestPacket Requester::data_packet(Message& message) const {
   const auto& request = message.request;
   const auto mtu = window_.attributes.mtu;
-  const auto offset = message.sent * mtu;
-  RequestPacket packet{.message = request.id, .offset = offset};
-  auto& bth = packet.headers.bth;
-  bth.destination = window_.attributes.remote;
-  bth.psn = message.first + message.sent;
-  if (message.is_read()) {
-    bth.opcode = Opcode::read_request;
-    bth.ack_request = true;
-    packet.headers.reth = Reth{request.remote_address + offset, request.rkey, request.length - offset};
-    message.sent = message.packets;
-    ++window_.reads_in_flight;
-    return packet;
-  }
+  const bool send = request.operation == SendOperation::send;
   const auto position = position_of(message.sent, message.packets);
-  const auto& row = info(rc_opcode(wire_operation(request.operation), position, request.immediate.has_value()));
-  bth.opcode = row.opcode;
-  bth.ack_request = row.ends();
-  bth.solicited = row.ends() && request.solicited && (request.operation == SendOperation::send || request.immediate);
-  packet.payload = std::min(mtu, request.length - offset);
-  bth.pad = static_cast<std::uint8_t>(-packet.payload & 3);
-  if (row.has(header::kReth)) packet.headers.reth = Reth{request.remote_address, request.rkey, request.length};
-  if (row.has(header::kImmediate)) packet.headers.immediate = request.immediate;
+  const auto& row = info(rc_opcode(send ? Operation::send : Operation::write, position, extra_of(request)));
+  RequestPacket packet{.offset = message.sent * mtu};
+  packet.payload = std::min(mtu, request.length - packet.offset);
+  auto& headers = packet.headers;
+  headers.bth.opcode = row.opcode;
+  headers.bth.psn = message.first + message.sent;
+  headers.bth.ack_request = row.ends() || (message.sent + 1) % kPacketsAnAcknowledgement == 0;
+  headers.bth.solicited = row.ends() && request.solicited && (send || request.immediate);
+  headers.bth.pad = static_cast<std::uint8_t>(-packet.payload & 3);
+  if (row.has(header::kReth)) headers.reth = Reth{request.remote_address, request.rkey, request.length};
+  if (row.has(header::kImmediate)) headers.immediate = request.immediate;
+  if (row.has(header::kInvalidate)) headers.invalidate = request.invalidate;
   ++message.sent;
   return packet;
 }
@@ -80,6 +114,11 @@ void Requester::fail(std::uint64_t id, Status status) {
   auto* message = window_.find(id);
   if (message == nullptr || message->error) return;
   message->error = status;
+}
+
+bool Requester::awaits_answer() const {
+  const auto* message = window_.oldest_unanswered();
+  return message != nullptr && message->sent > message->acknowledged;
 }
 
 bool Requester::ack_timeout() {
@@ -94,9 +133,26 @@ bool Requester::ack_timeout() {
   return true;
 }
 
+std::optional<SendRequest> Requester::take_local_work() {
+  if (window_.messages.empty() || draining_) return std::nullopt;
+  auto& head = window_.messages.front();
+  if (head.local != Message::Local::waiting) return std::nullopt;
+  head.local = Message::Local::running;
+  return head.request;
+}
+
+void Requester::local_work_done(std::uint64_t id, Status status) {
+  auto* message = window_.find(id);
+  if (message == nullptr) return;
+  message->local = Message::Local::none;
+  if (status != Status::success && !message->error) message->error = status;
+}
+
 bool Requester::drained() const {
-  for (const auto& message : window_.messages)
-    if (message.sent != 0 && !message.answered()) return false;
+  for (const auto& message : window_.messages) {
+    if (message.started && !message.data_complete()) return false;
+    if (message.local == Message::Local::running) return false;
+  }
   return true;
 }
 

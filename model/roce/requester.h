@@ -26,9 +26,13 @@ class Requester {
   void fail(std::uint64_t message, Status status);
 
   // --- Timers, which the caller keeps. True when packets are to be sent again.
-  bool awaits_answer() const { return window_.oldest_unanswered() != nullptr; }
+  bool awaits_answer() const;
   bool ack_timeout();
   void rnr_timeout() { window_.rnr_waiting = false; }
+
+  // --- Local operations, in their turn: when all before them is complete. The caller does them.
+  std::optional<SendRequest> take_local_work();
+  void local_work_done(std::uint64_t message, Status status);
 
   // A drained send queue stops before the next message.
   void stop_starting(bool stop) { draining_ = stop; }
@@ -36,7 +40,10 @@ class Requester {
 
  private:
   bool may_start(const Message& message) const;
+  bool may_send_more(const Message& message) const;
   void skip_sent();
+  RequestPacket response_request(Message& message) const;
+  RequestPacket data_packet(Message& message) const;
 
   SendWindow& window_;
   bool draining_ = false;

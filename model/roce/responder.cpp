@@ -44,16 +44,18 @@ Responder::Check Responder::check_opcode_sequence(const Packet& packet) {
 
 Responder::Check Responder::check_opcode_valid(const Packet& packet) {
   const auto& row = packet.row;
-  if (row.transport != Transport::rc || row.operation == Operation::atomic || row.has(header::kInvalidate))
-    return invalid(packet);
+  if (row.transport != Transport::rc) return invalid(packet);
   const auto needed = needed_access(packet);
-  if (row.begins() && (attributes_.access & needed) != needed) return refuse_access(packet);
-  return std::nullopt;
+  if (!row.begins() || (attributes_.access & needed) == needed) return std::nullopt;
+  // Before any receive is looked for: whether one happens to be held tells nothing.
+  auto verdict = reject(packet, Aeth::kRemoteAccessError, true);
+  verdict.access_event = true;
+  return verdict;
 }
 
 Responder::Check Responder::check_resources(const Packet& packet) {
-  if (packet.row.operation == Operation::read)
-    return packet.offer.reads_pending >= attributes_.max_dest_rd_atomic ? Check(invalid(packet)) : std::nullopt;
+  if (packet.row.operation == Operation::read || packet.row.operation == Operation::atomic)
+    return packet.offer.rd_atomic_pending >= attributes_.max_dest_rd_atomic ? Check(invalid(packet)) : std::nullopt;
   if (!takes_receive(packet)) return std::nullopt;
   if (packet.offer.receive == Offer::Receive::unknown) return Verdict{Kind::wants_receive};
   if (packet.offer.receive == Offer::Receive::available) return std::nullopt;
@@ -66,6 +68,8 @@ Responder::Check Responder::check_length(const Packet& packet) {
   if (!row.payload_fits(packet.payload, attributes_.mtu)) return invalid(packet);
   const std::uint64_t total = std::uint64_t{received_before(packet)} + packet.payload;
   if (total > attributes_.max_message) return invalid(packet);
+  if (row.operation == Operation::atomic)
+    return packet.headers.atomic->address % kAtomicBytes != 0 ? Check(invalid(packet)) : std::nullopt;
   if (row.operation == Operation::send) {
     if (total <= packet.offer.receive_bytes) return std::nullopt;
     auto verdict = invalid(packet);
@@ -82,11 +86,11 @@ Responder::Check Responder::check_length(const Packet& packet) {
 }
 
 Responder::Check Responder::check_rkey(const Packet& packet) {
-  const auto& reth = packet.headers.reth;
-  if (!reth || reth->length == 0) return std::nullopt;
+  const auto range = named_range(packet);
+  if (!range || range->length == 0) return std::nullopt;
   if (!packet.offer.access_granted) {
     Verdict verdict{Kind::wants_access};
-    verdict.range = {reth->address, reth->rkey, reth->length};
+    verdict.range = *range;
     verdict.access = needed_access(packet);
     return verdict;
   }
@@ -96,6 +100,7 @@ Responder::Check Responder::check_rkey(const Packet& packet) {
 Verdict Responder::execute(const Packet& packet) {
   nak_sent_ = false;
   if (packet.row.operation == Operation::read) return execute_read(packet);
+  if (packet.row.operation == Operation::atomic) return execute_atomic(packet);
   const auto& headers = packet.headers;
   Verdict verdict{Kind::place};
   verdict.is_send = packet.row.operation == Operation::send;
@@ -118,6 +123,7 @@ Verdict Responder::execute(const Packet& packet) {
     verdict.completes_receive = message_->has_receive;
     verdict.message_bytes = message_->received;
     verdict.immediate = headers.immediate;
+    verdict.invalidate = headers.invalidate;
     verdict.solicited = headers.bth.solicited;
     msn_ = (msn_ + 1) & Psn::kMask;
     message_.reset();
@@ -138,25 +144,66 @@ Verdict Responder::execute_read(const Packet& packet) {
   return verdict;
 }
 
-// SEND and WRITE are answered again, a READ is executed again as far as its PSNs were accepted before.
-Verdict Responder::duplicate(const Packet& packet) {
-  const auto& headers = packet.headers;
-  if (packet.row.response() || packet.row.transport != Transport::rc) return {Kind::drop};
-  Verdict verdict{Kind::acknowledge};
-  verdict.duplicate = true;
-  verdict.psn = expected_ - 1;
+Verdict Responder::execute_atomic(const Packet& packet) {
+  Verdict verdict{Kind::atomic};
+  verdict.range = *named_range(packet);
+  verdict.access = remote_access::kAtomic;
+  verdict.atomic = packet.headers.atomic;
+  verdict.is_swap = packet.row.opcode == Opcode::compare_swap;
+  verdict.psn = packet.headers.bth.psn;
+  saved_.push_back({verdict.psn, {}});
+  while (saved_.size() > attributes_.max_dest_rd_atomic) saved_.pop_front();
+  expected_ = expected_ + 1;
+  msn_ = (msn_ + 1) & Psn::kMask;
   verdict.msn = msn_;
-  if (packet.row.operation != Operation::read) return verdict;
+  return verdict;
+}
+
+void Responder::atomic_done(Psn psn, std::uint64_t original) {
+  const auto saved = std::ranges::find(saved_, psn, &SavedAtomic::psn);
+  if (saved != saved_.end()) saved->original = original;
+}
+
+// SEND and WRITE are answered again, a READ is executed again as far as its PSNs were accepted before, an atomic is
+// answered from its saved result.
+Verdict Responder::duplicate(const Packet& packet) {
+  Verdict verdict{Kind::drop};
+  const bool request = !packet.row.response() && packet.row.transport == Transport::rc;
+  if (request && packet.row.operation == Operation::read) {
+    verdict = duplicate_read(packet);
+  } else if (request && packet.row.operation == Operation::atomic) {
+    verdict = duplicate_atomic(packet);
+  } else if (request) {
+    verdict.kind = Kind::acknowledge;
+    verdict.psn = expected_ - 1;
+  }
+  verdict.duplicate = true;
+  verdict.msn = msn_;
+  return verdict;
+}
+
+Verdict Responder::duplicate_read(const Packet& packet) {
+  const auto& headers = packet.headers;
   const auto& reth = *headers.reth;
   const auto packets = packets_for(reth.length, attributes_.mtu);
   const bool known = distance(headers.bth.psn, expected_) >= static_cast<std::int32_t>(packets) && packets <= 0x7fffff;
   const bool granted = (attributes_.access & remote_access::kRead) != 0;
-  if (!known || !granted || packet.offer.reads_pending > attributes_.max_dest_rd_atomic) return {Kind::drop};
+  if (!known || !granted || packet.offer.duplicates_pending >= attributes_.max_dest_rd_atomic) return {Kind::drop};
   if (auto check = check_rkey(packet)) return check->kind == Kind::wants_access ? *check : Verdict{Kind::drop};
-  verdict.kind = Kind::read;
+  Verdict verdict{Kind::read};
   verdict.range = {reth.address, reth.rkey, reth.length};
   verdict.access = remote_access::kRead;
   verdict.psn = headers.bth.psn;
+  return verdict;
+}
+
+// One that is not saved any more, or not carried out yet, is dropped: its own answer is on its way, or nobody waits.
+Verdict Responder::duplicate_atomic(const Packet& packet) const {
+  const auto saved = std::ranges::find(saved_, packet.headers.bth.psn, &SavedAtomic::psn);
+  if (saved == saved_.end() || !saved->original) return {Kind::drop};
+  Verdict verdict{Kind::replay};
+  verdict.psn = saved->psn;
+  verdict.original = *saved->original;
   return verdict;
 }
 
@@ -190,6 +237,12 @@ Verdict Responder::refuse_access(const Packet& packet) const {
 bool Responder::takes_receive(const Packet& packet) const {
   if (packet.row.operation == Operation::send) return packet.row.begins();
   return packet.row.operation == Operation::write && packet.row.has(header::kImmediate);
+}
+
+std::optional<RemoteRange> Responder::named_range(const Packet& packet) const {
+  if (const auto& reth = packet.headers.reth) return RemoteRange{reth->address, reth->rkey, reth->length};
+  if (const auto& atomic = packet.headers.atomic) return RemoteRange{atomic->address, atomic->rkey, kAtomicBytes};
+  return std::nullopt;
 }
 
 std::uint32_t Responder::received_before(const Packet& packet) const {

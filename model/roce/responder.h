@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include "model/roce/headers.h"
@@ -30,7 +31,8 @@ struct Offer {
   Receive receive = Receive::unknown;
   std::uint64_t receive_bytes = 0;       // room of the WQE at the head of the receive queue
   std::optional<bool> access_granted;    // answer to wants_access
-  std::uint32_t reads_pending = 0;       // READs accepted and not answered whole
+  std::uint32_t rd_atomic_pending = 0;   // READs and atomics accepted and not answered whole
+  std::uint32_t duplicates_pending = 0;  // those to be answered once more: they take no resource from new ones
 };
 
 struct RemoteRange {
@@ -48,6 +50,8 @@ struct Verdict {
     reject,             // NAK; `fatal` puts the queue pair in error
     place,              // put the payload at `offset` of the receive WQE or at `range`
     read,               // answer with the bytes of `range`
+    atomic,             // carry out `atomic` at `range`, answer with the original value and tell atomic_done()
+    replay,             // a duplicate atomic: answer with `original`, carry out nothing
   };
   Kind kind = Kind::drop;
   // place
@@ -62,8 +66,13 @@ struct Verdict {
   bool duplicate = false;
   std::uint32_t message_bytes = 0;
   std::optional<std::uint32_t> immediate;
+  std::optional<Rkey> invalidate;        // once the payload is in memory, before the receive completes
   bool solicited = false;
   bool is_send = false;
+  // atomic, replay
+  std::optional<AtomicEth> atomic;
+  bool is_swap = false;                  // else fetch and add
+  std::uint64_t original = 0;
   // reject
   std::uint8_t syndrome = 0;
   bool fatal = false;
@@ -80,6 +89,8 @@ class Responder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
+  // What stood at the address of the atomic that was accepted at `psn`: kept for a duplicate.
+  void atomic_done(Psn psn, std::uint64_t original);
 
   Psn expected_psn() const { return expected_; }
   std::uint32_t msn() const { return msn_; }
@@ -91,6 +102,10 @@ class Responder {
     RemoteRange target;                  // write
     std::uint32_t received = 0;
     bool has_receive = false;
+  };
+  struct SavedAtomic {
+    Psn psn;
+    std::optional<std::uint64_t> original;  // nullopt: not carried out yet
   };
   struct Packet {
     const Headers& headers;
@@ -108,12 +123,16 @@ class Responder {
   Check check_rkey(const Packet& packet);
   Verdict execute(const Packet& packet);
   Verdict execute_read(const Packet& packet);
+  Verdict execute_atomic(const Packet& packet);
 
   Verdict duplicate(const Packet& packet);
+  Verdict duplicate_read(const Packet& packet);
+  Verdict duplicate_atomic(const Packet& packet) const;
   Verdict reject(const Packet& packet, std::uint8_t syndrome, bool fatal) const;
   Verdict invalid(const Packet& packet) const;
   Verdict refuse_access(const Packet& packet) const;
   bool takes_receive(const Packet& packet) const;
+  std::optional<RemoteRange> named_range(const Packet& packet) const;
   std::uint32_t received_before(const Packet& packet) const;
   std::uint32_t needed_access(const Packet& packet) const;
 
@@ -121,6 +140,7 @@ class Responder {
   Psn expected_;
   std::uint32_t msn_ = 0;
   std::optional<InMessage> message_;
+  std::deque<SavedAtomic> saved_;        // the last max_dest_rd_atomic
   bool nak_sent_ = false;                // one NAK a gap
 };
 

@@ -1,12 +1,13 @@
 #include "model/roce/send_window.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnicsim::roce {
 
 void SendWindow::start(const SendAttributes& given, Psn initial) {
   *this = {};
-  next_psn = initial;
+  next_psn = unsent_psn = initial;
   update(given);
 }
 
@@ -24,7 +25,12 @@ bool SendWindow::replenish() {
 
 void SendWindow::post(const SendRequest& request) {
   Message message{.request = request, .first = next_psn, .error = request.refused};
-  const bool silent = request.refused || request.operation == SendOperation::nop;
+  // Without a responder resource to use it would wait for ever.
+  if (message.is_rd_atomic() && attributes.max_rd_atomic == 0 && !message.error)
+    message.error = Status::local_qp_operation_error;
+  if (request.operation == SendOperation::local_invalidate) message.local = Message::Local::waiting;
+  const bool silent =
+      message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;
   message.packets = silent ? 0 : packets_for(request.length, attributes.mtu);
   next_psn = next_psn + message.packets;
   messages.push_back(message);
@@ -37,10 +43,8 @@ Message* SendWindow::find(std::uint64_t id) {
 }
 
 Message* SendWindow::oldest_unanswered() {
-  for (auto& message : messages) {
-    if (message.sent == 0 && message.packets != 0) return nullptr;
-    if (!message.answered()) return message.sent > message.acknowledged ? &message : nullptr;
-  }
+  for (auto& message : messages)
+    if (!message.answered()) return before(message.first, unsent_psn) ? &message : nullptr;
   return nullptr;
 }
 
@@ -49,20 +53,30 @@ bool SendWindow::acknowledge_before(Psn upto) {
   for (auto& message : messages) {
     const auto covered = distance(message.first, upto);
     if (covered <= 0) break;
-    if (message.is_read() && !message.answered()) break;
-    const auto answered = std::min({static_cast<std::uint32_t>(covered), message.packets});
+    if (message.is_rd_atomic() && !message.answered()) break;
+    const auto answered = std::min(static_cast<std::uint32_t>(covered), message.packets);
     if (answered <= message.acknowledged) continue;
-    message.acknowledged = answered;
+    advance(message, answered - message.acknowledged);
     moved = true;
   }
   return moved;
 }
 
+void SendWindow::advance(Message& message, std::uint32_t packets) {
+  message.acknowledged += packets;
+  // What was to be sent again need not be: its answer was only late.
+  message.sent = std::max(message.sent, message.acknowledged);
+  if (message.answered() && std::exchange(message.outstanding, false)) --rd_atomic_outstanding;
+}
+
 void SendWindow::rewind() {
-  reads_in_flight = 0;
+  rd_atomic_outstanding = 0;
   std::size_t first = 0;
   while (first < messages.size() && messages[first].answered()) ++first;
-  for (std::size_t i = first; i < messages.size(); ++i) messages[i].sent = messages[i].acknowledged;
+  for (std::size_t i = first; i < messages.size(); ++i) {
+    messages[i].sent = messages[i].acknowledged;
+    messages[i].outstanding = false;
+  }
   cursor = std::min(cursor, first);
 }
 
@@ -78,11 +92,6 @@ Psn SendWindow::oldest_psn() const {
   for (const auto& message : messages)
     if (!message.answered()) return message.first + message.acknowledged;
   return next_psn;
-}
-
-Psn SendWindow::sent_psn() const {
-  if (cursor >= messages.size()) return next_psn;
-  return messages[cursor].first + messages[cursor].sent;
 }
 
 }  // namespace rnicsim::roce

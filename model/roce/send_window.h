@@ -10,7 +10,7 @@
 
 namespace rnicsim::roce {
 
-enum class SendOperation : std::uint8_t { nop, send, write, read };
+enum class SendOperation : std::uint8_t { nop, send, write, read, fetch_add, compare_swap, local_invalidate };
 
 struct SendRequest {
   std::uint64_t id = 0;                  // the caller's; counts up by one a request
@@ -18,7 +18,10 @@ struct SendRequest {
   std::uint32_t length = 0;
   std::uint64_t remote_address = 0;
   Rkey rkey;
+  std::uint64_t swap_add = 0;            // atomics
+  std::uint64_t compare = 0;
   std::optional<std::uint32_t> immediate;
+  std::optional<Rkey> invalidate;        // at the responder with the message; local_invalidate: here
   bool signaled = false;
   bool solicited = false;
   bool fence = false;
@@ -31,11 +34,21 @@ struct Message {
   std::uint32_t packets = 0;             // PSNs taken; a READ takes one for each packet of its response
   std::uint32_t sent = 0;                // PSNs on their way; a READ's request stands for all of them
   std::uint32_t acknowledged = 0;        // PSNs the responder has answered for
-  std::uint32_t placing = 0;             // packets of a READ's response on their way to memory
+  std::uint32_t asked_from = 0;          // of a READ: where the last of its requests begins
+  std::uint32_t placing = 0;             // packets of a response on their way to memory
+  bool started = false;                  // a packet of it was sent once, though it may have to be sent again
+  bool outstanding = false;              // counts in SendWindow::rd_atomic_outstanding
+  enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work of the device's own
   std::optional<Status> error;
 
   bool is_read() const { return request.operation == SendOperation::read; }
+  bool is_atomic() const {
+    return request.operation == SendOperation::fetch_add || request.operation == SendOperation::compare_swap;
+  }
+  // Only a response with data answers for it.
+  bool is_rd_atomic() const { return is_read() || is_atomic(); }
   bool answered() const { return acknowledged == packets; }
+  bool data_complete() const { return answered() && placing == 0; }
 };
 
 struct SendAttributes {
@@ -48,12 +61,15 @@ struct SendAttributes {
 
 struct SendWindow {
   static constexpr std::uint8_t kRetryForever = 7;
+  // PSNs in flight: more could not be told from old ones (IBTA vol 1, 9.7.2).
+  static constexpr std::uint32_t kMostPsns = 1u << 23;
 
   SendAttributes attributes;
   std::deque<Message> messages;
   std::size_t cursor = 0;                // of the message to send from next
   Psn next_psn;                          // of the next message posted
-  std::uint32_t reads_in_flight = 0;
+  Psn unsent_psn;                        // one past the last that was ever sent
+  std::uint32_t rd_atomic_outstanding = 0;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
   bool rnr_waiting = false;
@@ -62,17 +78,18 @@ struct SendWindow {
   void start(const SendAttributes& given, Psn initial);
   void update(const SendAttributes& given);
   void post(const SendRequest& request);
-  // The oldest message that the responder has not answered for whole; nullptr: none that is on its way.
+  // The oldest message, ever sent, that the responder has not answered for whole.
   Message* oldest_unanswered();
   Message* find(std::uint64_t id);
-  // Marks [.., upto) as answered; READs are answered by their responses only. True when something moved.
+  // Marks [.., upto) as answered; READs and atomics are answered by their responses only. True when something moved.
   bool acknowledge_before(Psn upto);
+  // `packets` more of it were answered.
+  void advance(Message& message, std::uint32_t packets);
   // Sends again from the first PSN not answered.
   void rewind();
   void fail_oldest(Status status);
   bool replenish();                      // progress was made: retries start anew
   Psn oldest_psn() const;                // of the first PSN not answered
-  Psn sent_psn() const;                  // of the first PSN never sent
 };
 
 }  // namespace rnicsim::roce

@@ -51,6 +51,7 @@ enum class Status : std::uint8_t {
   local_qp_operation_error = 2,
   local_protection_error = 4,
   flushed_error = 5,
+  memory_window_bind_error = 6,
   bad_response_error = 7,
   local_access_error = 8,
   remote_invalid_request_error = 9,
@@ -59,6 +60,8 @@ enum class Status : std::uint8_t {
   transport_retry_exceeded = 12,
   rnr_retry_exceeded = 13,
 };
+
+inline constexpr std::uint32_t kAtomicBytes = 8;
 
 // enum ibv_mtu (1..5) in bytes.
 constexpr std::uint32_t mtu_bytes(std::uint8_t code) { return 128u << code; }

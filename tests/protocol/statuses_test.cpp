@@ -204,6 +204,138 @@ TEST_F(Statuses, ReadsWhereNoneAreAllowed) {
   EXPECT_EQ(outcome.requester, IBV_WC_REM_INV_REQ_ERR);
 }
 
+TEST_F(Statuses, AtomicsWhereNoneAreAllowed) {
+  responder_options_.max_rd_atomic = 0;
+  const auto outcome = run_mistake([](Endpoint& end) { ASSERT_EQ(end.post(end.fetch_add(0, 1)), 0); });
+  EXPECT_EQ(outcome.requester, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST_F(Statuses, ReadsThatTheRequesterHasNoResourcesFor) {
+  options_.max_rd_atomic = 0;
+  const auto outcome = run_mistake([](Endpoint& end) { ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_READ, 0, 64)), 0); });
+  EXPECT_EQ(outcome.requester, IBV_WC_LOC_QP_OP_ERR);
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_RTS);
+}
+
+TEST_F(Statuses, AtomicOnAMisalignedAddress) {
+  const auto outcome = run_mistake([](Endpoint& end) { ASSERT_EQ(end.post(end.fetch_add(0, 1, 4)), 0); });
+  EXPECT_EQ(outcome.requester, IBV_WC_REM_INV_REQ_ERR);
+  EXPECT_EQ(outcome.requester_state, IBV_QPS_ERR);
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_ERR);
+  EXPECT_THAT(outcome.received, ::testing::IsEmpty());
+  EXPECT_THAT(outcome.events, ::testing::ElementsAre(IBV_EVENT_QP_REQ_ERR));
+}
+
+TEST_F(Statuses, MisalignmentComesBeforeTheKeys) {
+  const auto outcome = run_mistake([](Endpoint& end) {
+    auto wr = end.compare_swap(0, 1, 2, 4);
+    wr.wr.atomic.rkey = wr.sg_list->lkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+  });
+  EXPECT_EQ(outcome.requester, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST_F(Statuses, AtomicAtABadRkey) {
+  expect_remote_access_error(run_mistake([](Endpoint& end) {
+    auto wr = end.fetch_add(0, 1);
+    wr.wr.atomic.rkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+  }));
+}
+
+TEST_F(Statuses, AtomicWithBothKeysBad) {
+  expect_remote_access_error(run_mistake([](Endpoint& end) {
+    auto wr = end.fetch_add(0, 1);
+    wr.wr.atomic.rkey = wr.sg_list->lkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+  }));
+}
+
+TEST_F(Statuses, AtomicBeyondTheRegion) {
+  expect_remote_access_error(run_mistake([](Endpoint& end) {
+    ASSERT_EQ(end.post(end.fetch_add(0, 1, static_cast<std::uint32_t>(end.buffer.size()))), 0);
+  }));
+}
+
+TEST_F(Statuses, TheQueuePairForbidsAtomics) {
+  responder_options_.qp_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+  expect_remote_access_error(run_mistake([](Endpoint& end) { ASSERT_EQ(end.post(end.fetch_add(0, 1)), 0); }));
+}
+
+TEST_F(Statuses, TheRegionForbidsAtomics) {
+  responder_options_.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+  expect_remote_access_error(run_mistake([](Endpoint& end) { ASSERT_EQ(end.post(end.fetch_add(0, 1)), 0); }));
+}
+
+TEST_F(Statuses, AtomicResultIntoABadLkey) {
+  const auto outcome = run_mistake([](Endpoint& end) {
+    auto wr = end.fetch_add(0, 1);
+    wr.sg_list->lkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+  });
+  EXPECT_EQ(outcome.requester, IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(outcome.requester_state, IBV_QPS_ERR);
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_RTS);
+}
+
+TEST_F(Statuses, ReadIntoARegionWithoutLocalWrite) {
+  options_.mr_access = 0;
+  const auto outcome = run_mistake([](Endpoint& end) { ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_READ, 0, 64)), 0); });
+  EXPECT_EQ(outcome.requester, IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_RTS);
+}
+
+class AtomicResult : public Statuses, public ::testing::WithParamInterface<std::uint32_t> {};
+
+TEST_P(AtomicResult, IsEightBytes) {
+  const auto outcome = run_mistake([](Endpoint& end) {
+    auto wr = end.fetch_add(0, 1);
+    wr.sg_list->length = GetParam();
+    ASSERT_EQ(end.post(wr), 0);
+  });
+  EXPECT_EQ(outcome.requester, IBV_WC_LOC_LEN_ERR);
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_RTS);
+}
+INSTANTIATE_TEST_SUITE_P(OfBytes, AtomicResult, ::testing::Values(0u, 4u, 16u));
+
+TEST_F(Statuses, LocalInvalidateOfABadKey) {
+  const auto outcome = run_mistake([](Endpoint& end) {
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_LOCAL_INV;
+    wr.invalidate_rkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+  });
+  EXPECT_EQ(outcome.requester, IBV_WC_MW_BIND_ERR);
+  EXPECT_EQ(outcome.requester_state, IBV_QPS_ERR);
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_RTS);
+}
+
+TEST_F(Statuses, LocalInvalidateOfARegionsKey) {
+  const auto outcome = run_mistake([](Endpoint& end) {
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_LOCAL_INV;
+    wr.invalidate_rkey = end.mr->rkey;
+    ASSERT_EQ(end.post(wr), 0);
+  });
+  EXPECT_EQ(outcome.requester, IBV_WC_MW_BIND_ERR);
+}
+
+// The responder's own error: its receive tells of it, no NAK goes out, and the requester gets no answer.
+TEST_F(Statuses, SendWithInvalidateOfABadKey) {
+  options_.timeout = 8;
+  options_.retry_count = 1;
+  const auto outcome = run_mistake(
+      [](Endpoint& end) {
+        auto wr = end.request(IBV_WR_SEND_WITH_INV, 0, 64);
+        wr.invalidate_rkey = kBadKey;
+        ASSERT_EQ(end.post(wr), 0);
+      },
+      [](Endpoint& end) { ASSERT_EQ(end.receive(0, 64), 0); });
+  EXPECT_EQ(outcome.requester, IBV_WC_RETRY_EXC_ERR);
+  EXPECT_THAT(outcome.received, ::testing::ElementsAre(IBV_WC_REM_INV_REQ_ERR));
+  EXPECT_EQ(outcome.responder_state, IBV_QPS_ERR);
+}
+
 TEST_F(Statuses, TheRestIsFlushedInOrder) {
   options_.signal_all = false;
   run_mistake([](Endpoint& end) {

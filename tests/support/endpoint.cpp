@@ -124,6 +124,19 @@ ibv_send_wr Endpoint::request(ibv_wr_opcode opcode, std::uint32_t offset, std::u
   return wr;
 }
 
+ibv_send_wr Endpoint::fetch_add(std::uint32_t offset, std::uint64_t add, std::uint32_t remote_offset) {
+  auto wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, offset, 8);
+  wr.wr.atomic = {remote_.buffer + remote_offset, add, 0, remote_.rkey};
+  return wr;
+}
+
+ibv_send_wr Endpoint::compare_swap(std::uint32_t offset, std::uint64_t compare, std::uint64_t swap,
+                                   std::uint32_t remote_offset) {
+  auto wr = request(IBV_WR_ATOMIC_CMP_AND_SWP, offset, 8);
+  wr.wr.atomic = {remote_.buffer + remote_offset, compare, swap, remote_.rkey};
+  return wr;
+}
+
 int Endpoint::post(ibv_send_wr request) {
   ibv_send_wr* bad = nullptr;
   return ibv_post_send(qp, &request, &bad);

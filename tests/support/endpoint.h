@@ -14,8 +14,8 @@ struct EndpointOptions {
   std::uint32_t max_wr = 32;
   std::uint32_t max_sge = 4;
   std::uint32_t max_inline = 64;
-  int mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  unsigned qp_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  int mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  unsigned qp_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint32_t psn = 0x123456;
   std::uint8_t timeout = 14;
@@ -54,6 +54,10 @@ class Endpoint {
   // Work requests on the buffer: [offset, offset + length) of it, and of the remote one.
   ibv_send_wr request(ibv_wr_opcode opcode, std::uint32_t offset, std::uint32_t length,
                       std::uint32_t remote_offset = 0);
+  // Atomics, on 8 bytes.
+  ibv_send_wr fetch_add(std::uint32_t offset, std::uint64_t add, std::uint32_t remote_offset = 0);
+  ibv_send_wr compare_swap(std::uint32_t offset, std::uint64_t compare, std::uint64_t swap,
+                           std::uint32_t remote_offset = 0);
   int post(ibv_send_wr request);
   int receive(std::uint32_t offset, std::uint32_t length, std::uint64_t wr_id = 0);
   // Polls until there is one.

@@ -37,10 +37,10 @@ TEST(OpcodeTable, PayloadRules) {
 }
 
 TEST(OpcodeTable, OpcodeOfAPosition) {
-  EXPECT_EQ(rc_opcode(Operation::write, Position::only, false), Opcode::write_only);
-  EXPECT_EQ(rc_opcode(Operation::write, Position::last, true), Opcode::write_last_imm);
-  EXPECT_EQ(rc_opcode(Operation::write, Position::first, true), Opcode::write_first);
-  EXPECT_EQ(rc_opcode(Operation::read_response, Position::middle, false), Opcode::read_response_middle);
+  EXPECT_EQ(rc_opcode(Operation::write, Position::only), Opcode::write_only);
+  EXPECT_EQ(rc_opcode(Operation::write, Position::last, Extra::immediate), Opcode::write_last_imm);
+  EXPECT_EQ(rc_opcode(Operation::write, Position::first, Extra::immediate), Opcode::write_first);
+  EXPECT_EQ(rc_opcode(Operation::read_response, Position::middle), Opcode::read_response_middle);
   EXPECT_EQ(position_of(0, 1), Position::only);
   EXPECT_EQ(position_of(1, 3), Position::middle);
   EXPECT_EQ(position_of(2, 3), Position::last);

@@ -94,7 +94,7 @@ class Connection {
     if (verdict.kind != Verdict::Kind::read) return;
     const auto packets = packets_for(verdict.range.length, mtu_);
     for (std::uint32_t i = 0; i < packets; ++i)
-      answer(rc_opcode(Operation::read_response, position_of(i, packets), false), verdict.psn + i, Aeth::kNoCredits,
+      answer(rc_opcode(Operation::read_response, position_of(i, packets)), verdict.psn + i, Aeth::kNoCredits,
              verdict.msn, std::min(mtu_, verdict.range.length - i * mtu_));
   }
   void answer(Opcode opcode, Psn psn, std::uint8_t syndrome, std::uint32_t msn, std::uint32_t payload) {
@@ -209,7 +209,7 @@ TEST(Responder, RefusesWhatTheSpecificationRefuses) {
   EXPECT_EQ(verdict(Opcode::send_first, 255, 0, nothing).syndrome, Aeth::kInvalidRequest);
   EXPECT_EQ(verdict(Opcode::write_only, 8, 9, nothing).syndrome, Aeth::kInvalidRequest);
   EXPECT_EQ(verdict(Opcode::write_first, 256, 256, nothing).syndrome, Aeth::kInvalidRequest);
-  EXPECT_EQ(verdict(Opcode::compare_swap, 0, 0, nothing).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::uc_send_only, 0, 0, nothing).syndrome, Aeth::kInvalidRequest);
   EXPECT_EQ(verdict(Opcode::write_only, 8, 8, [](auto& c) { c.granted = false; }).syndrome, Aeth::kRemoteAccessError);
   EXPECT_EQ(verdict(Opcode::send_only, 8, 8, [](auto& c) { c.receive_posted = false; }).syndrome, Aeth::kRnrNak | 3);
   const auto small = verdict(Opcode::send_only, 8, 8, [](auto& c) { c.receive_bytes = 7; });

@@ -113,6 +113,10 @@ TEST_F(QpStates, RequiredOptionalAndExtraAttributes) {
       for (int bit = 1; bit <= kAll; bit <<= 1) {
         if (!(bit & cell.optional)) continue;
         bring(end, cell.from);
+        if (bit == IBV_QP_ALT_PATH) {
+          expect_refused(end, good(end, cell.to), IBV_QP_STATE | cell.required | bit, EOPNOTSUPP);
+          continue;
+        }
         EXPECT_EQ(step(end, cell.to, cell.required | bit), 0) << std::hex << "optional 0x" << bit;
         EXPECT_EQ(query(end.qp).qp_state, cell.to);
       }
@@ -229,6 +233,17 @@ TEST_F(QpStates, BadValues) {
     auto attributes = good(end, IBV_QPS_RTS);
     attributes.alt_port_num = 2;
     expect_refused(end, attributes, IBV_QP_STATE | IBV_QP_ALT_PATH);
+  });
+}
+
+TEST_F(QpStates, NoPathMigrates) {
+  run_alone([](Endpoint& end) {
+    bring(end, IBV_QPS_RTS);
+    for (const auto state : {IBV_MIG_REARM, IBV_MIG_ARMED}) {
+      auto attributes = good(end, IBV_QPS_RTS);
+      attributes.path_mig_state = state;
+      expect_refused(end, attributes, IBV_QP_STATE | IBV_QP_PATH_MIG_STATE, EOPNOTSUPP);
+    }
   });
 }
 

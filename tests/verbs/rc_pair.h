@@ -17,10 +17,12 @@ namespace rnicsim::testing {
 
 class RcPair : public TwoHosts {
  protected:
+  using TwoHosts::TwoHosts;
   using Body = std::function<void(Endpoint&)>;
 
   // Two connected endpoints, each body with its own.
-  void run_connected(Body on_h0, Body on_h1, const EndpointOptions& h0 = {}, const EndpointOptions& h1 = {}) {
+  void run_connected(Body on_h0, Body on_h1, const EndpointOptions& h0 = {}, const EndpointOptions& h1 = {},
+                     Duration most = {1'000'000'000'000}) {
     Exchange<EndpointAddress> addresses;
     const auto body = [&](std::size_t me, const Body& action, const EndpointOptions& options) {
       Endpoint endpoint(options);
@@ -29,7 +31,7 @@ class RcPair : public TwoHosts {
       action(endpoint);
       meet(me);
     };
-    run([&] { body(0, on_h0, h0); }, [&] { body(1, on_h1, h1); });
+    run([&] { body(0, on_h0, h0); }, [&] { body(1, on_h1, h1); }, most);
   }
 
   // One endpoint in RESET; the other host does nothing.

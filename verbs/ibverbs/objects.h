@@ -120,6 +120,7 @@ bool resolves(const Qp& qp);
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
+bool may_be_inline(abi::SendOpcode opcode);
 // Announces what was posted and charges for it; under send_lock.
 void ring_send(Qp& qp);
 void fill_work_request_api(Qp& qp);

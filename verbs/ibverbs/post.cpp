@@ -15,18 +15,39 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
     case IBV_WR_RDMA_WRITE_WITH_IMM: return abi::SendOpcode::write_with_imm;
     case IBV_WR_SEND: return abi::SendOpcode::send;
     case IBV_WR_SEND_WITH_IMM: return abi::SendOpcode::send_with_imm;
+    case IBV_WR_SEND_WITH_INV: return abi::SendOpcode::send_with_inv;
     case IBV_WR_RDMA_READ: return abi::SendOpcode::read;
+    case IBV_WR_ATOMIC_CMP_AND_SWP: return abi::SendOpcode::compare_swap;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD: return abi::SendOpcode::fetch_add;
+    case IBV_WR_LOCAL_INV: return abi::SendOpcode::local_inv;
     default: return std::nullopt;  // not of this device, or no opcode at all
   }
 }
 
-bool has_remote_address(abi::SendOpcode opcode) {
-  return opcode == abi::SendOpcode::write || opcode == abi::SendOpcode::write_with_imm ||
-         opcode == abi::SendOpcode::read;
+// The control segment's immediate, in CPU order.
+std::uint32_t immediate_of(const ibv_send_wr& wr) {
+  switch (wr.opcode) {
+    case IBV_WR_SEND_WITH_IMM:
+    case IBV_WR_RDMA_WRITE_WITH_IMM: return __builtin_bswap32(wr.imm_data);
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_LOCAL_INV: return wr.invalidate_rkey;
+    default: return 0;
+  }
 }
 
-bool has_immediate(abi::SendOpcode opcode) {
-  return opcode == abi::SendOpcode::send_with_imm || opcode == abi::SendOpcode::write_with_imm;
+void add_remote(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
+  switch (wr.opcode) {
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      wqe.remote_address(wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
+      return wqe.atomic(wr.wr.atomic.swap, wr.wr.atomic.compare_add);
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      wqe.remote_address(wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
+      return wqe.atomic(wr.wr.atomic.compare_add, 0);
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_RDMA_READ: return wqe.remote_address(wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
+    default: return;
+  }
 }
 
 std::uint32_t control_flags(const Qp& qp, unsigned flags) {
@@ -36,8 +57,8 @@ std::uint32_t control_flags(const Qp& qp, unsigned flags) {
          (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
 }
 
-int add_inline(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
-  if (wr.opcode == IBV_WR_RDMA_READ) return EINVAL;
+int add_inline(const Qp& qp, const ibv_send_wr& wr, abi::SendOpcode opcode, provider::WqeBuilder& wqe) {
+  if (!may_be_inline(opcode)) return EINVAL;
   std::uint64_t total = 0;
   for (int i = 0; i < wr.num_sge; ++i) total += wr.sg_list[i].length;
   if (total > qp.capabilities.max_inline_data) return EINVAL;
@@ -64,9 +85,10 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto opcode = device_opcode(wr.opcode);
   if (!opcode) return EINVAL;
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
-  wqe.begin(*opcode, control_flags(qp, wr.send_flags), has_immediate(*opcode) ? __builtin_bswap32(wr.imm_data) : 0);
-  if (has_remote_address(*opcode)) wqe.remote_address(wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
-  const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, wqe) : add_segments(wr, wqe);
+  wqe.begin(*opcode, control_flags(qp, wr.send_flags), immediate_of(wr));
+  add_remote(wr, wqe);
+  if (*opcode == abi::SendOpcode::local_inv) return 0;
+  const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, *opcode, wqe) : add_segments(wr, wqe);
   if (error != 0) return error;
   return wqe.fits() ? 0 : EINVAL;
 }
@@ -124,6 +146,11 @@ int refuse(WorkRequest* list, WorkRequest** bad, int error) {
 }
 
 }  // namespace
+
+bool may_be_inline(abi::SendOpcode opcode) {
+  using enum abi::SendOpcode;
+  return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv;
+}
 
 bool may_post_send(ibv_qp_state state) {
   return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;

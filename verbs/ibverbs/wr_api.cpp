@@ -31,23 +31,31 @@ std::uint32_t control_flags(const Qp& qp) {
          (qp.wr_flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
 }
 
-// Begins a WQE; false when the batch has failed.
-bool begin_wqe(Qp& qp, abi::SendOpcode opcode, __be32 immediate = 0) {
+// Begins a WQE; `immediate` in CPU order. False when the batch has failed.
+bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   finish_wqe(qp);
   if (!qp.send || qp.send->full()) latch(qp, ENOMEM);
   if (qp.batch.error != 0) return false;
   qp.batch.building = true;
-  qp.batch.takes_inline = opcode != abi::SendOpcode::read;
+  qp.batch.takes_inline = may_be_inline(opcode);
   qp.batch.has_data = false;
   qp.batch.wr_id = qp.wr_id;
-  qp.builder.begin(opcode, control_flags(qp), __builtin_bswap32(immediate));
+  qp.builder.begin(opcode, control_flags(qp), immediate);
   return true;
 }
 
 void begin_rdma(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address,
                 __be32 immediate = 0) {
   Qp& qp = Qp::of(handle);
-  if (begin_wqe(qp, opcode, immediate)) qp.builder.remote_address(address, rkey);
+  if (begin_wqe(qp, opcode, __builtin_bswap32(immediate))) qp.builder.remote_address(address, rkey);
+}
+
+void begin_atomic(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address,
+                  std::uint64_t swap_add, std::uint64_t compare) {
+  Qp& qp = Qp::of(handle);
+  if (!begin_wqe(qp, opcode)) return;
+  qp.builder.remote_address(address, rkey);
+  qp.builder.atomic(swap_add, compare);
 }
 
 // The WQE that a setter completes; nullptr when there is none, or when it has been completed.
@@ -112,7 +120,10 @@ void refuse(ibv_qp_ex* qp) { latch(Qp::of(qp), EOPNOTSUPP); }
 void fill_builders(Qp& qp) {
   qp.wr_send = [](ibv_qp_ex* at) { begin_wqe(Qp::of(at), abi::SendOpcode::send); };
   qp.wr_send_imm = [](ibv_qp_ex* at, __be32 immediate) {
-    begin_wqe(Qp::of(at), abi::SendOpcode::send_with_imm, immediate);
+    begin_wqe(Qp::of(at), abi::SendOpcode::send_with_imm, __builtin_bswap32(immediate));
+  };
+  qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t rkey) {
+    begin_wqe(Qp::of(at), abi::SendOpcode::send_with_inv, rkey);
   };
   qp.wr_rdma_write = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address) {
     begin_rdma(at, abi::SendOpcode::write, rkey, address);
@@ -122,6 +133,18 @@ void fill_builders(Qp& qp) {
   };
   qp.wr_rdma_read = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address) {
     begin_rdma(at, abi::SendOpcode::read, rkey, address);
+  };
+  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
+                            std::uint64_t swap) {
+    begin_atomic(at, abi::SendOpcode::compare_swap, rkey, address, swap, compare);
+  };
+  qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) {
+    begin_atomic(at, abi::SendOpcode::fetch_add, rkey, address, add, 0);
+  };
+  // Takes no setter: the WQE is complete.
+  qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t rkey) {
+    Qp& own = Qp::of(at);
+    if (begin_wqe(own, abi::SendOpcode::local_inv, rkey)) own.batch.has_data = true;
   };
 }
 
@@ -142,12 +165,8 @@ void fill_setters(Qp& qp) {
 
 // Refused at creation; a program that calls them all the same gets an error and no crash.
 void fill_refusals(Qp& qp) {
-  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) { refuse(at); };
-  qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t) { refuse(at); };
   qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
   qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse(at); };
-  qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
-  qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };

@@ -37,7 +37,7 @@ std::span<const std::byte> encode(const Mailbox& mailbox) {
 template <class Mailbox>
 Mailbox decode(std::span<const std::byte> bytes) {
   Mailbox mailbox{};
-  std::memcpy(static_cast<void*>(&mailbox), bytes.data(), std::min(bytes.size(), sizeof mailbox));
+  if (!bytes.empty()) std::memcpy(static_cast<void*>(&mailbox), bytes.data(), std::min(bytes.size(), sizeof mailbox));
   return mailbox;
 }
 
