@@ -6,13 +6,19 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "sim/attached/run.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/describe.h"
+#include "sim/recording/counter_audit.h"
+#include "sim/recording/recorder.h"
+#include "sim/recording/trace_diff.h"
+#include "sim/replay/replay.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
 
@@ -25,7 +31,10 @@ constexpr int kUsageError = 2;
 struct CommandLine {
   RunOptions options;
   RunArguments arguments;
-  std::string pcap, json, env_host;
+  std::string pcap, record, json, env_host;
+  bool audit = false;
+  std::array<std::string, 2> compared;
+  replay::ReplayOptions replay;
   DescribeTopic topic = DescribeTopic::everything;
 };
 
@@ -50,10 +59,20 @@ void add_configuration(CLI::App& command, RunOptions& options) {
   command.add_option("--set", options.sets, "a parameter, such as nic.pcie.read_latency=600ns; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
+  command
+      .add_option("--fault", options.faults,
+                  "what the cables do to frames: drop, corrupt, duplicate, delay (by=2us) or reorder (by=FRAMES, "
+                  "limit=10us), with which probability, and to which frames: host=, opcode=, qp=, psn=, nth=, count=; "
+                  "such as drop=1e-3,host=h0,opcode=ACKNOWLEDGE; may be repeated; docs/faults.md")
+      ->allow_extra_args(false)
+      ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
 }
 
 void add_simulation(CLI::App& command, CommandLine& line) {
   command.add_option("--pcap", line.pcap, "write what the cables carry to this file, as pcapng")->type_name("FILE");
+  command.add_option("--record", line.record, "record the run in this file, for `rnicsim diff`; audits the counters, too")
+      ->type_name("FILE");
+  command.add_flag("--audit", line.audit, "recount what the NIC's counters count, and fail when they disagree");
   command.add_option("--seed", line.options.seed, "of everything random")->capture_default_str();
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
   add_choice(command, "--time", line.options.time, modes,
@@ -91,17 +110,51 @@ CLI::App& add_describe(CLI::App& app, CommandLine& line) {
   return describe;
 }
 
+CLI::App& add_diff(CLI::App& app, CommandLine& line) {
+  CLI::App& diff = *app.add_subcommand("diff", "say where two recorded runs first differ");
+  diff.add_option("A", line.compared[0], "a file that `run --record` wrote")->required();
+  diff.add_option("B", line.compared[1], "another one")->required();
+  diff.footer("The exit status is 0 when all events are equal, 1 when they differ, 2 when a file cannot be read.");
+  return diff;
+}
+
+CLI::App& add_replay(CLI::App& app, replay::ReplayOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("replay", "answer what a real peer sent, and compare with the real NIC's answers");
+  command.add_option("--wire", options.wire, "a capture of both directions, pcap or pcapng")
+      ->required()
+      ->type_name("CAPTURE");
+  command.add_option("--as", options.as, "the IP address of the NIC to replace")->required()->type_name("ADDRESS");
+  command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
+  command.footer("The exit status is 0 when all answers agree, 1 when they differ, 2 when there is nothing to replay; "
+                 "docs/replay.md.");
+  return command;
+}
+
+// Whether the counters agree with the trace points.
+bool passes(const CounterAudit& audit) {
+  const auto disagreements = audit.disagreements();
+  for (const auto& line : disagreements) fmt::print(stderr, "rnicsim: counters' audit: {}\n", line);
+  return disagreements.empty();
+}
+
 // `run` and `serve`.
 int simulate(CommandLine& line, bool serve) {
   RunOptions& options = line.options;
   if (!line.pcap.empty()) options.pcap = line.pcap;
   if (!line.json.empty()) options.json = line.json;
-  const Config config = load_config(options.nic, options.topology, options.sets);
+  const Config config = load_config(options.nic, options.topology, options.sets, options.faults);
   if (!serve) resolve_commands(line.arguments, config.topology, options);
-  System system("system", config);
+  System system("system", config, options.seed);
   if (options.pcap) system.capture(*options.pcap);
+  std::optional<Recording> recording;
+  if (!line.record.empty()) recording.emplace(system, options, line.record);
+  std::optional<CounterAudit> audit;
+  if (line.audit || recording) audit.emplace(system);
   const int status = serve ? serve_programs(system, options) : run_programs(system, options);
   system.finish_capture();
+  if (recording) recording->finish();
+  if (audit && !passes(*audit)) return std::max(status, 1);
   return status;
 }
 
@@ -129,6 +182,8 @@ int execute(int argc, char** argv) {
   CLI::App& env = *app.add_subcommand("env", "print the environment with which a program attaches to `serve`");
   env.add_option("host", line.env_host, "the host that the program is to run on")->required();
   CLI::App& describe_command = add_describe(app, line);
+  CLI::App& diff = add_diff(app, line);
+  CLI::App& replay_command = add_replay(app, line.replay);
 
   refuse_unknown_command(app, argc, argv);
 
@@ -147,6 +202,8 @@ int execute(int argc, char** argv) {
     fmt::print("{}", describe(line.topic, line.options));
     return 0;
   }
+  if (replay_command.parsed()) return replay::replay_wire(line.replay);
+  if (diff.parsed()) return diff_traces(line.compared[0], line.compared[1]);
   if (env.parsed()) return print_environment(line.env_host);
   return simulate(line, serve.parsed());
 }

@@ -39,15 +39,19 @@ def digest(path):
 
 class Reproducible(apps.TestCase):
     def trace(self, program, number, *options):
-        """All that the programs printed, the summary, and the capture's digest: from another folder at each run."""
+        """All that the programs printed, the summary, and the digests of capture and recording: from another folder at
+        each run."""
         with apps.folder() as path:
             cwd = path / ("deeper/" * number)
             cwd.mkdir(parents=True, exist_ok=True)
             capture = path / "capture.pcapng"
-            result = apps.run(program, "--pcap", capture, *options, cwd=cwd, env=environment_of_size(number))
+            recording = path / "run.trace"
+            result = apps.run(program, "--pcap", capture, "--record", recording, *options, cwd=cwd,
+                              env=environment_of_size(number))
             self.assert_succeeded(result)
             return {host: result.lines(host) for host in ("h0", "h1")} | {
-                "summary": result.summary().splitlines(), "errors": result.err.splitlines(), "capture": digest(capture)}
+                "summary": result.summary().splitlines(), "errors": result.err.splitlines(), "capture": digest(capture),
+                "recording": digest(recording)}
 
     def check(self, program, *options):
         runs = 10 if apps.full() else 4

@@ -54,6 +54,9 @@ echo "[1/2] a line of progress"
 mkdir -p "$2/bin"
 printf '#!/bin/sh\nprintf "[%%s]" "$@"\nexit 42\n' >"$2/bin/rnicsim"
 chmod +x "$2/bin/rnicsim"
+mkdir -p "$2/tests"
+printf '#!/bin/sh\nprintf "blessed"; printf "[%%s]" "$@"\nexit 5\n' >"$2/tests/golden_bless"
+chmod +x "$2/tests/golden_bless"
 END
 fake ctest <<'END'
 echo "100% tests passed"; exit 8
@@ -137,6 +140,11 @@ try 42 "$tree/rnicsim" run
 has calls 'ninja'
 lacks calls 'cmake --'
 lacks calls apt-get
+
+# Blessing builds first, every time, and all that `run` wants, too: the tree counts as built.
+try 5 "$tree/rnicsim" bless rc_send 'two words'
+has calls 'verbs/all sim/all golden_bless'
+has out 'blessed[rc_send][two words]'
 
 # A source removed; a list of packages that grew.
 rm "$tree/sim/main.cpp"

@@ -4,8 +4,10 @@
 
 namespace rnicsim::testing {
 
-TwoHosts::TwoHosts(const std::vector<std::string>& sets)
-    : system_(std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", sets))),
+TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::string>& faults,
+                   std::uint64_t seed)
+    : system_(std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", sets, faults), seed)),
+      audit_(std::make_unique<sim::CounterAudit>(*system_)),
       met_(std::make_unique<sc_core::sc_event>("met")) {
   // Bad input is what many tests are about.
   spdlog::set_level(spdlog::level::off);
@@ -17,7 +19,9 @@ TwoHosts::TwoHosts(const std::vector<std::string>& sets)
     });
 }
 
-TwoHosts::~TwoHosts() = default;
+TwoHosts::~TwoHosts() {
+  for (const auto& line : audit_->disagreements()) ADD_FAILURE() << "counters' audit: " << line;
+}
 
 void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most) {
   const std::array bodies{std::move(on_h0), std::move(on_h1)};

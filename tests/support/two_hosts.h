@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/host/software_process.h"
+#include "sim/recording/counter_audit.h"
 #include "sim/system.h"
 
 namespace rnicsim::testing {
@@ -41,8 +42,10 @@ class Exchange {
 
 class TwoHosts : public ::testing::Test {
  protected:
-  explicit TwoHosts(const std::vector<std::string>& sets = {});
-  ~TwoHosts() override;
+  // Parameters and fault rules, as --set and --fault take them.
+  explicit TwoHosts(const std::vector<std::string>& sets = {}, const std::vector<std::string>& faults = {},
+                    std::uint64_t seed = 1);
+  ~TwoHosts() override;  // fails the test when a counter is wrong
 
   // Once a test. Fails the test when a body has not ended by the simulated time `most`.
   void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});
@@ -57,6 +60,7 @@ class TwoHosts : public ::testing::Test {
 
  private:
   std::unique_ptr<sim::System> system_;
+  std::unique_ptr<sim::CounterAudit> audit_;
   std::vector<std::unique_ptr<host::SoftwareProcess>> processes_;
   std::vector<WireFrame> wire_;
   std::array<std::uint32_t, 2> meetings_{};

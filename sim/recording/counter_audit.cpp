@@ -1,0 +1,130 @@
+#include "sim/recording/counter_audit.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "sim/counter_list.h"
+
+namespace rnicsim::sim {
+
+CounterAudit::CounterAudit(System& system) : system_(system) {
+  for (std::size_t i = 0; i < system.size(); ++i) {
+    Host& host = system.host(i);
+    auto& counters = hosts_.emplace_back();
+    recount_network(counters, host.nic());
+    if (auto* cable = system.faults(i)) recount_cable(counters, *cable);
+    recount_queues(counters, host.nic());
+    recount_doorbells(counters, host.nic());
+    recount_host(counters, host);
+  }
+}
+
+void CounterAudit::recount_network(Counters& counters, nic::Nic& nic) {
+  const auto packets = [&counters](const std::string& pipeline, trace::Point<nic::PacketTrace>& point) {
+    point.subscribe([&count = counters[pipeline + ".packets"],
+                     &bytes = counters[pipeline + ".payload_bytes"]](const nic::PacketTrace& packet) {
+      ++count;
+      bytes += packet.payload.size();
+    });
+  };
+  packets("nic.tx", nic.tx.sent);
+  packets("nic.rx", nic.rx.received);
+  const std::array causes{&counters["nic.tx.no_source_gid"], &counters["nic.rx.rx_icrc_encapsulated"],
+                          &counters["nic.rx.malformed"], &counters["nic.rx.not_roce"], &counters["nic.rx.not_ours"]};
+  for (auto* point : {&nic.tx.dropped, &nic.rx.dropped})
+    point->subscribe([causes](const nic::PacketDropped& drop) { ++*causes.at(std::size_t(drop.cause)); });
+  nic.port.sent.subscribe(
+      [&count = counters["nic.port.tx_frames"], &bytes = counters["nic.port.tx_bytes"]](const Frame& frame) {
+        ++count;
+        bytes += frame.size();
+      });
+  nic.port.received.subscribe([&count = counters["nic.port.rx_frames"],
+                               &bytes = counters["nic.port.rx_bytes"]](const nic::FrameReceived& frame) {
+    ++count;
+    bytes += frame.bytes;
+  });
+}
+
+void CounterAudit::recount_cable(Counters& counters, fabric::FaultInjector& cable) {
+  const std::array actions{&counters["link.dropped"], &counters["link.corrupted"], &counters["link.duplicated"],
+                           &counters["link.delayed"], &counters["link.reordered"]};
+  cable.entered.subscribe([actions](const fabric::FaultTrace& entered) {
+    if (entered.fault != nullptr) ++*actions.at(std::size_t(entered.fault->action));
+  });
+}
+
+void CounterAudit::recount_queues(Counters& counters, nic::Nic& nic) {
+  nic.wqe_fetch.requested.subscribe([&count = counters["nic.wqe_fetch.fetches"],
+                                     &bytes = counters["nic.wqe_fetch.bytes"]](const nic::WqeFetch& fetch) {
+    ++count;
+    bytes += fetch.bytes;
+  });
+  nic.completion.written.subscribe([&count = counters["nic.completion.cqes"],
+                                    &errors = counters["nic.completion.error_cqes"]](const nic::CqeWritten& written) {
+    ++count;
+    if (written.cqe.syndrome != abi::CqeSyndrome::success) ++errors;
+  });
+  nic.events.written.subscribe([&count = counters["nic.events.events"]](const nic::EventTrace&) { ++count; });
+  nic.events.lost.subscribe([&count = counters["nic.events.eq_overruns"]](const nic::EventTrace&) { ++count; });
+  nic.command_unit.executed.subscribe(
+      [&count = counters["nic.command.commands"],
+       &refused = counters["nic.command.refused"]](const nic::CommandExecuted& command) {
+        ++count;
+        if (command.status != abi::CommandStatus::ok) ++refused;
+      });
+}
+
+void CounterAudit::recount_doorbells(Counters& counters, nic::Nic& nic) {
+  auto& send = counters["nic.doorbell.send_doorbells"];
+  auto& blueflame = counters["nic.doorbell.blueflame_doorbells"];
+  nic.doorbell.rung.subscribe(
+      [&send, &blueflame](const nic::DoorbellRung& rung) { ++(rung.wqe_bytes == 0 ? send : blueflame); });
+  nic.doorbell.armed.subscribe([&count = counters["nic.doorbell.cq_arms"]](const nic::CqArmed&) { ++count; });
+  nic.doorbell.consumed.subscribe(
+      [&count = counters["nic.doorbell.eq_doorbells"]](const nic::EqConsumed&) { ++count; });
+  nic.doorbell.refused.subscribe(
+      [&send, &blueflame, &wrong_page = counters["nic.doorbell.doorbell_wrong_page"],
+       &malformed = counters["nic.doorbell.doorbell_malformed"]](const nic::DoorbellRefused& refused) {
+        using Refused = nic::DoorbellRefused;
+        if (refused.kind == Refused::Kind::send) ++send;
+        if (refused.kind == Refused::Kind::blueflame) ++blueflame;
+        ++(refused.reason == Refused::Reason::wrong_page ? wrong_page : malformed);
+      });
+}
+
+void CounterAudit::recount_host(Counters& counters, Host& host) {
+  host.kernel().command_answered.subscribe(
+      [&count = counters["kernel.commands"], &refused = counters["kernel.commands_refused"]](
+          const host::CommandAnswered& command) { ++(command.error == 0 ? count : refused); });
+  host.kernel().event_taken.subscribe([&count = counters["kernel.events"]](const host::EventTaken&) { ++count; });
+  host.root_complex().interrupted.subscribe(
+      [&count = counters["root_complex.interrupts"]](const host::Interrupt&) { ++count; });
+  host.root_complex().dma_written.subscribe(
+      [&count = counters["iommu.writes"], &bytes = counters["iommu.write_bytes"]](const host::DmaWrite& write) {
+        ++count;
+        bytes += write.length;
+      });
+  host.iommu().fault.subscribe([&count = counters["iommu.faults"]](const host::IommuFault&) { ++count; });
+}
+
+std::vector<std::string> CounterAudit::disagreements() const {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    auto recounted = hosts_[i];
+    const std::string host = system_.host(i).entry().name;
+    const CounterList list(system_.counters(i));
+    for (const auto& entry : list.entries()) {
+      const auto counter = recounted.find(entry.path);
+      if (counter == recounted.end()) continue;
+      if (counter->second != entry.value)
+        found.push_back(fmt::format("{}: {} is {}, but its trace points told of {}", host, entry.path, entry.value,
+                                    counter->second));
+      recounted.erase(counter);
+    }
+    for (const auto& [path, value] : recounted) found.push_back(fmt::format("{}: there is no counter {}", host, path));
+  }
+  return found;
+}
+
+}  // namespace rnicsim::sim

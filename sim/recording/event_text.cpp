@@ -1,0 +1,207 @@
+// Events as a person reads them.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "model/abi/command.h"
+#include "model/abi/queue.h"
+#include "model/fabric/fault_rules.h"
+#include "model/host/iommu.h"
+#include "model/nic/doorbell.h"
+#include "model/nic/packet_tx.h"
+#include "model/roce/opcode.h"
+#include "sim/recording/format.h"
+
+namespace rnicsim::sim {
+namespace {
+
+const char* name_of(abi::CommandOpcode opcode) {
+  using enum abi::CommandOpcode;
+  switch (opcode) {
+    case query_device: return "query_device";
+    case initialize: return "initialize";
+    case teardown: return "teardown";
+    case map_icm: return "map_icm";
+    case unmap_icm: return "unmap_icm";
+    case query_port: return "query_port";
+    case set_gid: return "set_gid";
+    case create_eq: return "create_eq";
+    case destroy_eq: return "destroy_eq";
+    case create_cq: return "create_cq";
+    case destroy_cq: return "destroy_cq";
+    case query_cq: return "query_cq";
+    case create_mpt: return "create_mpt";
+    case destroy_mpt: return "destroy_mpt";
+    case query_mpt: return "query_mpt";
+    case create_qp: return "create_qp";
+    case destroy_qp: return "destroy_qp";
+    case modify_qp: return "modify_qp";
+    case query_qp: return "query_qp";
+    default: return nullptr;
+  }
+}
+
+const char* name_of(abi::CommandStatus status) {
+  using enum abi::CommandStatus;
+  switch (status) {
+    case ok: return "ok";
+    case internal_error: return "internal_error";
+    case bad_opcode: return "bad_opcode";
+    case bad_parameter: return "bad_parameter";
+    case bad_resource: return "bad_resource";
+    case resource_busy: return "resource_busy";
+    case exceeds_limit: return "exceeds_limit";
+    case bad_state: return "bad_state";
+    case bad_input_length: return "bad_input_length";
+    case bad_output_length: return "bad_output_length";
+    case not_supported: return "not_supported";
+    case bad_mailbox: return "bad_mailbox";
+    default: return nullptr;
+  }
+}
+
+const char* name_of(abi::SendOpcode opcode) {
+  using enum abi::SendOpcode;
+  switch (opcode) {
+    case nop: return "NOP";
+    case send_with_inv: return "SEND_WITH_INV";
+    case write: return "WRITE";
+    case write_with_imm: return "WRITE_WITH_IMM";
+    case send: return "SEND";
+    case send_with_imm: return "SEND_WITH_IMM";
+    case read: return "READ";
+    case compare_swap: return "COMPARE_SWAP";
+    case fetch_add: return "FETCH_ADD";
+    case local_inv: return "LOCAL_INV";
+    default: return nullptr;
+  }
+}
+
+const char* name_of(abi::CqeOpcode opcode) {
+  using enum abi::CqeOpcode;
+  switch (opcode) {
+    case requester: return "requester";
+    case receive_write_with_imm: return "receive_write_with_imm";
+    case receive_send: return "receive_send";
+    case receive_send_with_imm: return "receive_send_with_imm";
+    case receive_send_with_inv: return "receive_send_with_inv";
+    case requester_error: return "requester_error";
+    case responder_error: return "responder_error";
+    default: return nullptr;
+  }
+}
+
+const char* name_of(abi::CqeSyndrome syndrome) {
+  using enum abi::CqeSyndrome;
+  switch (syndrome) {
+    case success: return "success";
+    case local_length_error: return "local_length_error";
+    case local_qp_operation_error: return "local_qp_operation_error";
+    case local_protection_error: return "local_protection_error";
+    case flushed_error: return "flushed_error";
+    case memory_window_bind_error: return "memory_window_bind_error";
+    case bad_response_error: return "bad_response_error";
+    case local_access_error: return "local_access_error";
+    case remote_invalid_request_error: return "remote_invalid_request_error";
+    case remote_access_error: return "remote_access_error";
+    case remote_operation_error: return "remote_operation_error";
+    case transport_retry_exceeded: return "transport_retry_exceeded";
+    case rnr_retry_exceeded: return "rnr_retry_exceeded";
+    case remote_aborted_error: return "remote_aborted_error";
+    case fatal_error: return "fatal_error";
+    case general_error: return "general_error";
+    default: return nullptr;
+  }
+}
+
+const char* name_of(abi::EventType type) {
+  using enum abi::EventType;
+  switch (type) {
+    case completion: return "completion";
+    case communication_established: return "communication_established";
+    case send_queue_drained: return "send_queue_drained";
+    case last_wqe_reached: return "last_wqe_reached";
+    case srq_limit: return "srq_limit";
+    case path_migrated: return "path_migrated";
+    case cq_error: return "cq_error";
+    case qp_fatal: return "qp_fatal";
+    case qp_request_error: return "qp_request_error";
+    case qp_access_error: return "qp_access_error";
+    case port_active: return "port_active";
+    case port_error: return "port_error";
+    case device_fatal: return "device_fatal";
+    default: return nullptr;
+  }
+}
+
+const char* packet_name(std::uint64_t opcode) {
+  const auto* row = opcode < 256 ? roce::find_opcode(std::uint8_t(opcode)) : nullptr;
+  return row != nullptr ? row->name : nullptr;
+}
+
+// Enumerations without gaps, in the order of their values.
+constexpr const char* kQpStates[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
+constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours"};
+constexpr const char* kDoorbellKinds[] = {"send", "blueflame", "cq_arm", "unknown"};
+constexpr const char* kDoorbellReasons[] = {"wrong_page", "malformed"};
+constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped"};
+static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::not_ours) + 1);
+static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);
+constexpr const char* kFaultActions[] = {"drop", "corrupt", "duplicate", "delay", "reorder"};
+static_assert(std::size(kFaultActions) == std::size_t(fabric::FaultAction::reorder) + 1);
+static_assert(std::size(kAbortReasons) == std::size_t(host::IommuFault::Reason::not_mapped) + 1);
+
+template <std::size_t count>
+const char* pick(const char* const (&names)[count], std::uint64_t value) {
+  return value < count ? names[value] : nullptr;
+}
+
+template <class Enum>
+const char* name_if_fits(std::uint64_t value) {
+  const auto narrow = Enum(value);
+  return std::uint64_t(narrow) == value ? name_of(narrow) : nullptr;
+}
+
+const char* name_of(FieldStyle style, std::uint64_t value) {
+  switch (style) {
+    case FieldStyle::packet_opcode: return packet_name(value);
+    case FieldStyle::send_opcode: return name_if_fits<abi::SendOpcode>(value);
+    case FieldStyle::cqe_opcode: return name_if_fits<abi::CqeOpcode>(value);
+    case FieldStyle::cqe_syndrome: return name_if_fits<abi::CqeSyndrome>(value);
+    case FieldStyle::event_type: return name_if_fits<abi::EventType>(value);
+    case FieldStyle::command_opcode: return name_if_fits<abi::CommandOpcode>(value);
+    case FieldStyle::command_status: return name_if_fits<abi::CommandStatus>(value);
+    case FieldStyle::qp_state: return pick(kQpStates, value);
+    case FieldStyle::queue: return pick(kQueues, value);
+    case FieldStyle::drop_cause: return pick(kDropCauses, value);
+    case FieldStyle::doorbell_kind: return pick(kDoorbellKinds, value);
+    case FieldStyle::doorbell_reason: return pick(kDoorbellReasons, value);
+    case FieldStyle::abort_reason: return pick(kAbortReasons, value);
+    case FieldStyle::fault_action: return pick(kFaultActions, value);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+std::string to_text(const FieldInfo& field, std::uint64_t value) {
+  if (const char* name = name_of(field.style, value)) return name;
+  if (field.style == FieldStyle::duration) return to_string(Duration{std::int64_t(value)});
+  return field.style == FieldStyle::number ? fmt::format("{}", value) : fmt::format("{:#x}", value);
+}
+
+std::string to_text(const TraceEvent& event, std::span<const std::string> hosts) {
+  constexpr std::int64_t kPsPerUs = 1'000'000;
+  const auto& kind = info(event.kind);
+  const std::string host = event.host < hosts.size() ? hosts[event.host] : fmt::format("host {}", event.host);
+  auto text = fmt::format("{}.{:06} us  {}  {}", event.at.ps / kPsPerUs, event.at.ps % kPsPerUs, host, kind.name);
+  for (std::size_t i = 0; i < kind.fields.size(); ++i) {
+    const auto& field = kind.fields[i];
+    if (field.always || event.fields[i] != 0)
+      text += fmt::format("  {} {}", field.name, to_text(field, event.fields[i]));
+  }
+  return text;
+}
+
+}  // namespace rnicsim::sim

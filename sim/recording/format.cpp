@@ -1,0 +1,275 @@
+#include "sim/recording/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "model/abi/command.h"
+#include "model/abi/queue.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::string_view kMagic = "rnicsim trace\n";
+constexpr std::size_t kMostHosts = 1 << 16;
+
+using enum FieldStyle;
+constexpr bool kIfSet = false;
+
+std::vector<FieldInfo> packet_fields() {
+  return {{"qp", hex},
+          {"opcode", packet_opcode},
+          {"psn", number},
+          {"destination_qp", hex},
+          {"ack_request", number, kIfSet},
+          {"solicited", number, kIfSet},
+          {"payload_bytes", number},
+          {"payload_crc", hex, kIfSet},
+          {"aeth_syndrome", hex, kIfSet},
+          {"msn", number, kIfSet},
+          {"reth_length", number, kIfSet},
+          {"rkey", hex, kIfSet},
+          {"immediate", hex, kIfSet},
+          {"invalidate_rkey", hex, kIfSet},
+          {"qkey", hex, kIfSet},
+          {"source_qp", hex, kIfSet},
+          {"swap_add", hex, kIfSet},
+          {"compare", hex, kIfSet},
+          {"original", hex, kIfSet},
+          {"fecn", number, kIfSet},
+          {"becn", number, kIfSet}};
+}
+
+// Rows in the order of EventKind.
+const std::vector<KindInfo>& kinds() {
+  using K = EventKind;
+  static const std::vector<KindInfo> table{
+      {K::end, "end", {{"events", number}}},
+      {K::command,
+       "command",
+       {{"process", number},
+        {"opcode", command_opcode},
+        {"object", hex},
+        {"errno", number, kIfSet},
+        {"status", command_status},
+        {"syndrome", hex, kIfSet}}},
+      {K::device_command,
+       "device_command",
+       {{"opcode", command_opcode}, {"object", hex}, {"status", command_status}, {"syndrome", hex, kIfSet}}},
+      {K::doorbell, "doorbell", {{"qp", hex}, {"producer", number}, {"wqe_bytes", number}, {"page", number}}},
+      {K::cq_arm, "cq_arm", {{"cq", hex}, {"consumer", number}, {"solicited_only", number, kIfSet}}},
+      {K::eq_doorbell, "eq_doorbell", {{"eq", number}, {"consumer", number}}},
+      {K::doorbell_refused,
+       "doorbell_refused",
+       {{"page", number}, {"kind", doorbell_kind}, {"reason", doorbell_reason}}},
+      {K::wqe_fetch, "wqe_fetch", {{"qp", hex}, {"queue", queue}, {"bytes", number}}},
+      {K::wqe,
+       "wqe",
+       {{"qp", hex},
+        {"queue", queue},
+        {"index", number},
+        {"opcode", send_opcode},
+        {"bytes", number},
+        {"signaled", number, kIfSet}}},
+      {K::packet_sent, "packet_sent", packet_fields()},
+      {K::packet_received, "packet_received", packet_fields()},
+      {K::packet_dropped, "packet_dropped", {{"cause", drop_cause}}},
+      {K::frame_sent, "frame_sent", {{"bytes", number}}},
+      {K::frame_received, "frame_received", {{"bytes", number}, {"arrives_in", duration, kIfSet}}},
+      {K::frame_fault, "frame_fault", {{"rule", number}, {"action", fault_action}, {"bytes", number}}},
+      {K::cqe,
+       "cqe",
+       {{"qp", hex},
+        {"cq", hex},
+        {"index", number},
+        {"opcode", cqe_opcode},
+        {"wqe_counter", number},
+        {"syndrome", cqe_syndrome},
+        {"byte_count", number},
+        {"send_opcode", send_opcode, kIfSet},
+        {"immediate", hex, kIfSet}}},
+      {K::eqe, "eqe", {{"eq", number}, {"type", event_type}, {"number", hex}}},
+      {K::eqe_lost, "eqe_lost", {{"eq", number}, {"type", event_type}, {"number", hex}}},
+      {K::interrupt, "interrupt", {{"vector", number}}},
+      {K::event_taken, "event_taken", {{"type", event_type}, {"number", hex}}},
+      {K::qp_state, "qp_state", {{"qp", hex}, {"from", FieldStyle::qp_state}, {"to", FieldStyle::qp_state}}},
+      {K::dma_abort,
+       "dma_abort",
+       {{"process", number}, {"write", number}, {"reason", abort_reason}, {"bytes", number}}},
+  };
+  return table;
+}
+
+// --- Bytes.
+
+// LEB128: seven bits a byte, the least first; the top bit says that more follow.
+std::byte* put_number(std::byte* at, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *at++ = std::byte(value | 0x80);
+  *at++ = std::byte(value);
+  return at;
+}
+
+void append_number(std::vector<std::byte>& out, std::uint64_t value) {
+  std::byte bytes[10];
+  out.insert(out.end(), bytes, put_number(bytes, value));
+}
+
+std::uint64_t take_number(std::span<const std::byte>& bytes) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    if (bytes.empty()) throw TraceError("a number is cut short");
+    const auto byte = std::to_integer<std::uint64_t>(bytes.front());
+    bytes = bytes.subspan(1);
+    if (shift == 63 && byte > 1) break;
+    value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  throw TraceError("a number of more than 64 bits");
+}
+
+template <class Value>
+Value member(const nlohmann::ordered_json& json, const char* name) {
+  try {
+    return json.at(name).get<Value>();
+  } catch (const nlohmann::json::exception&) {
+    throw TraceError(fmt::format("its header has no '{}', or a wrong one", name));
+  }
+}
+
+bool is_qp_command(std::uint64_t opcode) {
+  using enum abi::CommandOpcode;
+  return opcode >= std::uint64_t(create_qp) && opcode <= std::uint64_t(query_qp);
+}
+
+bool is_qp_event(std::uint64_t type) {
+  using enum abi::EventType;
+  const auto is = [type](abi::EventType other) { return type == std::uint64_t(other); };
+  return is(communication_established) || is(send_queue_drained) || is(last_wqe_reached) || is(path_migrated) ||
+         is(qp_fatal) || is(qp_request_error) || is(qp_access_error);
+}
+
+}  // namespace
+
+const KindInfo& info(EventKind kind) { return kinds().at(std::size_t(kind)); }
+
+TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
+  TraceEvent event{at, host, kind, {}};
+  std::ranges::copy(fields, event.fields.begin());
+  return event;
+}
+
+std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
+  const auto& fields = event.fields;
+  switch (event.kind) {
+    case EventKind::doorbell:
+    case EventKind::wqe_fetch:
+    case EventKind::wqe:
+    case EventKind::packet_sent:
+    case EventKind::packet_received:
+    case EventKind::cqe:
+    case EventKind::qp_state:
+      return std::uint32_t(fields[0]);
+    case EventKind::command:
+      return is_qp_command(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
+    case EventKind::device_command:
+      return is_qp_command(fields[0]) ? std::optional(std::uint32_t(fields[1])) : std::nullopt;
+    case EventKind::eqe:
+    case EventKind::eqe_lost:
+      return is_qp_event(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
+    case EventKind::event_taken:
+      return is_qp_event(fields[0]) ? std::optional(std::uint32_t(fields[1])) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+void encode_header(const TraceHeader& header, std::vector<std::byte>& out) {
+  nlohmann::ordered_json json;
+  json["program"] = header.program;
+  if (!header.title.empty()) json["title"] = header.title;
+  json["seed"] = header.seed;
+  json["time"] = header.time;
+  json["hosts"] = header.hosts;
+  if (!header.commands.empty()) json["commands"] = header.commands;
+  auto& configuration = json["configuration"] = nlohmann::ordered_json::object();
+  for (const auto& [path, value] : header.configuration) configuration[path] = value;
+  // What a program's arguments hold need not be UTF-8.
+  const auto text = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto append = [&out](std::string_view characters) {
+    const auto bytes = std::as_bytes(std::span(characters));
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  };
+  append(kMagic);
+  append_number(out, kTraceVersion);
+  append_number(out, text.size());
+  append(text);
+}
+
+TraceHeader decode_header(std::span<const std::byte> bytes) {
+  const auto as_text = [](std::span<const std::byte> from) {
+    return std::string_view(reinterpret_cast<const char*>(from.data()), from.size());
+  };
+  if (!as_text(bytes).starts_with(kMagic)) throw TraceError("not a trace of rnicsim");
+  bytes = bytes.subspan(kMagic.size());
+  const auto version = take_number(bytes);
+  if (version != kTraceVersion)
+    throw TraceError(fmt::format("format version {}; this program reads version {}", version, kTraceVersion));
+  if (take_number(bytes) != bytes.size()) throw TraceError("its header is not as long as it says");
+  const auto json = nlohmann::ordered_json::parse(as_text(bytes), nullptr, false);
+  if (!json.is_object()) throw TraceError("its header is not JSON");
+  TraceHeader header;
+  header.program = member<std::string>(json, "program");
+  if (json.contains("title")) header.title = member<std::string>(json, "title");
+  header.seed = member<std::uint64_t>(json, "seed");
+  header.time = member<std::string>(json, "time");
+  header.hosts = member<std::vector<std::string>>(json, "hosts");
+  if (header.hosts.size() > kMostHosts) throw TraceError("its header names too many hosts");
+  if (json.contains("commands")) header.commands = member<std::vector<std::string>>(json, "commands");
+  const auto configuration = member<nlohmann::ordered_json>(json, "configuration");
+  for (const auto& [path, value] : configuration.items()) {
+    if (!value.is_string()) throw TraceError("its header has a configuration that is not text");
+    header.configuration.emplace_back(path, value.get<std::string>());
+  }
+  return header;
+}
+
+void EventEncoder::encode(const TraceEvent& event, std::vector<std::byte>& out) {
+  std::byte body[10 * (TraceEvent::kMostFields + 3)];
+  std::byte* end = put_number(body, std::uint64_t(event.kind));
+  end = put_number(end, event.host);
+  end = put_number(end, std::uint64_t((event.at - last_).ps));
+  last_ = event.at;
+  // Zeros at the end go without saying.
+  std::size_t count = info(event.kind).fields.size();
+  while (count > 0 && event.fields[count - 1] == 0) --count;
+  for (std::size_t i = 0; i < count; ++i) end = put_number(end, event.fields[i]);
+  append_number(out, std::uint64_t(end - body));
+  out.insert(out.end(), body, end);
+}
+
+TraceEvent EventDecoder::decode(std::span<const std::byte>& bytes) {
+  const auto length = take_number(bytes);
+  if (length > bytes.size()) throw TraceError("an event is cut short");
+  auto body = bytes.first(length);
+  bytes = bytes.subspan(length);
+  const auto kind = take_number(body);
+  if (kind >= std::uint64_t(EventKind::count)) throw TraceError(fmt::format("an event of unknown kind {}", kind));
+  const auto host = take_number(body);
+  if (host >= hosts_ && kind != std::uint64_t(EventKind::end)) throw TraceError("an event of a host that is not there");
+  const auto later = take_number(body);
+  if (later > std::uint64_t(std::numeric_limits<std::int64_t>::max() - last_.ps))
+    throw TraceError("an event at an impossible time");
+  last_.ps += std::int64_t(later);
+  TraceEvent event{last_, std::uint32_t(host), EventKind(kind), {}};
+  const auto& fields = info(event.kind).fields;
+  for (std::size_t i = 0; !body.empty(); ++i) {
+    if (i == fields.size()) throw TraceError(fmt::format("an event '{}' with too many fields", info(event.kind).name));
+    event.fields[i] = take_number(body);
+  }
+  return event;
+}
+
+}  // namespace rnicsim::sim

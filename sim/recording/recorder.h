@@ -1,0 +1,52 @@
+// Writes what the trace points of a system tell into a trace.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "sim/recording/trace_file.h"
+#include "sim/run_options.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim {
+
+// The header of a run's trace; without commands.
+TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time);
+
+class Recorder {
+ public:
+  // Subscribes to every host; to be made before the simulation starts. `writer` stays as long as the system.
+  Recorder(System& system, TraceWriter& writer);
+
+ private:
+  void watch_network(std::uint32_t host, nic::Nic& nic);
+  void watch_cable(std::uint32_t host, fabric::FaultInjector& cable);
+  void watch_queues(std::uint32_t host, nic::Nic& nic);
+  void watch_doorbells(std::uint32_t host, nic::Nic& nic);
+  void watch_host(std::uint32_t host, Host& watched);
+  void write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet);
+  void write(std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
+    writer_.write(make_event(now(), host, kind, fields));
+  }
+
+  TraceWriter& writer_;
+};
+
+// --record FILE.
+class Recording {
+ public:
+  // ConfigError: the file cannot be made.
+  Recording(System& system, const RunOptions& options, const std::filesystem::path& path);
+  // The run has ended. std::runtime_error: not everything could be written.
+  void finish();
+
+ private:
+  const std::filesystem::path path_;
+  std::ofstream file_;
+  std::unique_ptr<TraceWriter> writer_;
+  std::unique_ptr<Recorder> recorder_;
+};
+
+}  // namespace rnicsim::sim

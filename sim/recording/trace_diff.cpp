@@ -1,0 +1,198 @@
+#include "sim/recording/trace_diff.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <map>
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::size_t kHistory = 8;      // events before the divergence
+constexpr std::size_t kAhead = 4;        // behind it
+constexpr std::size_t kLookahead = 256;  // events searched for those
+constexpr std::size_t kAgreement = 12;   // as many equal events behind a gap make it a gap
+constexpr std::size_t kMostMissing = 64;
+
+// The last events of each QP, and of each host.
+class History {
+ public:
+  void add(const TraceEvent& event) {
+    if (const auto qp = qp_of(event)) add(qps_[{event.host, *qp}], event);
+    add(hosts_[event.host], event);
+  }
+  const std::deque<TraceEvent>& of(std::uint32_t host, std::optional<std::uint32_t> qp) {
+    return qp ? qps_[{host, *qp}] : hosts_[host];
+  }
+
+ private:
+  static void add(std::deque<TraceEvent>& events, const TraceEvent& event) {
+    if (events.size() == kHistory) events.pop_front();
+    events.push_back(event);
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<TraceEvent>> qps_;
+  std::map<std::uint32_t, std::deque<TraceEvent>> hosts_;
+};
+
+// One side, from the divergence on.
+struct Side {
+  TraceReader& reader;
+  char letter;
+  std::vector<TraceEvent> events;
+
+  void read_ahead() try {
+    while (events.size() < kLookahead) {
+      const auto event = reader.next();
+      if (!event) return;
+      events.push_back(*event);
+    }
+  } catch (const TraceError&) {
+    // They differ before it breaks: that is the answer.
+  }
+};
+
+// How many events at the front of `longer` are missing in `other`; 0: it is no gap.
+std::size_t gap(const std::vector<TraceEvent>& longer, const std::vector<TraceEvent>& other) {
+  for (std::size_t count = 1; count <= std::min(kMostMissing, longer.size()); ++count) {
+    const auto left = longer.size() - count;
+    const auto common = std::min({left, other.size(), kAgreement});
+    if (common < kAgreement && left != other.size()) continue;
+    if (common == 0 && !other.empty()) continue;
+    if (std::equal(other.begin(), other.begin() + std::ptrdiff_t(common), longer.begin() + std::ptrdiff_t(count)))
+      return count;
+  }
+  return 0;
+}
+
+std::string signed_time(Duration from, Duration to) {
+  return to < from ? "-" + to_string(from - to) : "+" + to_string(to - from);
+}
+
+// In what two events of the same kind and host differ.
+std::string differing_fields(const TraceEvent& a, const TraceEvent& b) {
+  std::vector<std::string> parts;
+  if (a.at != b.at) parts.push_back(fmt::format("time {}", signed_time(a.at, b.at)));
+  const auto& fields = info(a.kind).fields;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (a.fields[i] != b.fields[i])
+      parts.push_back(
+          fmt::format("{} {} -> {}", fields[i].name, to_text(fields[i], a.fields[i]), to_text(fields[i], b.fields[i])));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string kind_of_difference(const Side& a, const Side& b) {
+  if (const auto missing = gap(a.events, b.events)) return fmt::format("B lacks {} event(s) of A", missing);
+  if (const auto missing = gap(b.events, a.events)) return fmt::format("B has {} event(s) that A lacks", missing);
+  const auto& first = a.events.front();
+  const auto& second = b.events.front();
+  if (first.kind != second.kind || first.host != second.host) return "another event";
+  return differing_fields(first, second);
+}
+
+std::string describe_divergence(Side& a, Side& b, std::uint64_t index, History& history) {
+  a.read_ahead();
+  b.read_ahead();
+  const auto& hosts = a.reader.header().hosts;
+  const Side& earlier = b.events.empty() || (!a.events.empty() && a.events[0].at <= b.events[0].at) ? a : b;
+  const TraceEvent& event = earlier.events.front();
+  const auto qp = qp_of(event);
+  const auto host = event.host < hosts.size() ? hosts[event.host] : fmt::format("host {}", event.host);
+  const auto whose = qp ? fmt::format("QP {:#x} of {}", *qp, host) : host;
+
+  std::string text = fmt::format("event {}: {}\n", index, kind_of_difference(a, b));
+  text += fmt::format("  the last events of {}, the same in both:\n", whose);
+  for (const auto& before : history.of(event.host, qp)) text += fmt::format("      {}\n", to_text(before, hosts));
+  for (const Side* side : {&a, &b}) {
+    if (side->events.empty()) {
+      text += fmt::format("  {}:  no event: its trace ends\n", side->letter);
+      continue;
+    }
+    text += fmt::format("  {}:  {}\n", side->letter, to_text(side->events.front(), hosts));
+    std::size_t shown = 0;
+    for (auto next = side->events.begin() + 1; next != side->events.end() && shown < kAhead; ++next) {
+      if (next->host != event.host || (qp && qp_of(*next) != qp)) continue;
+      text += fmt::format("      {}\n", to_text(*next, hosts));
+      ++shown;
+    }
+  }
+  return text;
+}
+
+std::string compare_headers(const TraceHeader& a, const TraceHeader& b) {
+  std::string text;
+  const auto compare = [&text](std::string_view name, const std::string& left, const std::string& right) {
+    if (left != right) text += fmt::format("  {}: {} | {}\n", name, left, right);
+  };
+  compare("program", a.program, b.program);
+  compare("seed", std::to_string(a.seed), std::to_string(b.seed));
+  compare("time", a.time, b.time);
+  compare("hosts", fmt::format("{}", fmt::join(a.hosts, " ")), fmt::format("{}", fmt::join(b.hosts, " ")));
+  compare("commands", fmt::format("{}", fmt::join(a.commands, "; ")), fmt::format("{}", fmt::join(b.commands, "; ")));
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const auto& [path, value] : a.configuration) values[path].first = value;
+  for (const auto& [path, value] : b.configuration) values[path].second = value;
+  for (const auto& [path, pair] : values)
+    compare(path, pair.first.empty() ? "(none)" : pair.first, pair.second.empty() ? "(none)" : pair.second);
+  return text;
+}
+
+}  // namespace
+
+TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
+  TraceDifference result{true, compare_headers(a.header(), b.header()), {}};
+  History history;
+  for (std::uint64_t index = 0;; ++index) {
+    const auto left = a.next();
+    const auto right = b.next();
+    if (left == right) {
+      if (left) {
+        history.add(*left);
+        continue;
+      }
+      if (a.end() != b.end()) {
+        result.equal = false;
+        result.events =
+            fmt::format("the events are equal, but A ends at {} and B at {}\n", to_string(a.end()), to_string(b.end()));
+        return result;
+      }
+      result.events = fmt::format("equal: {} events\n", index);
+      return result;
+    }
+    Side first{a, 'A', {}};
+    Side second{b, 'B', {}};
+    if (left) first.events.push_back(*left);
+    if (right) second.events.push_back(*right);
+    result.equal = false;
+    result.events = describe_divergence(first, second, index, history);
+    return result;
+  }
+}
+
+int diff_traces(const std::string& a, const std::string& b) {
+  std::ifstream files[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string& path = i == 0 ? a : b;
+    files[i].open(path, std::ios::binary);
+    if (files[i]) continue;
+    fmt::print(stderr, "rnicsim: {}: {}\n", path, std::strerror(errno));
+    return 2;
+  }
+  try {
+    TraceReader first(files[0], a);
+    TraceReader second(files[1], b);
+    const auto difference = compare_traces(first, second);
+    fmt::print("A: {}\nB: {}\n", a, b);
+    if (!difference.header.empty()) fmt::print("the headers differ (A | B):\n{}", difference.header);
+    fmt::print("{}", difference.events);
+    return difference.equal ? 0 : 1;
+  } catch (const TraceError& error) {
+    fmt::print(stderr, "rnicsim: {}\n", error.what());
+    return 2;
+  }
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,154 @@
+#include "sim/recording/trace_file.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <array>
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr int kLevel = 3;
+// Of one frame: what a damaged file can make us hold.
+constexpr int kMostFrameLog = 20;
+constexpr std::size_t kMostFrame = std::size_t{1} << kMostFrameLog;
+constexpr std::size_t kChunk = 64 << 10;
+constexpr std::array kZstdMagic{'\x28', '\xb5', '\x2f', '\xfd'};
+
+}  // namespace
+
+struct TraceWriter::Compressor {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  std::vector<char> out;
+  Compressor() {
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, kLevel);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  }
+  ~Compressor() { ZSTD_freeCCtx(context); }
+  Compressor(const Compressor&) = delete;
+  Compressor& operator=(const Compressor&) = delete;
+};
+
+TraceWriter::TraceWriter(std::ostream& out, const TraceHeader& header)
+    : out_(out), compressor_(std::make_unique<Compressor>()) {
+  encode_header(header, block_);
+  put_frame(block_);
+  block_.clear();
+}
+
+TraceWriter::~TraceWriter() {
+  if (!finished_) flush_block({});
+}
+
+void TraceWriter::finish(Duration end) {
+  auto mark = make_event(end, 0, EventKind::end, {events_});
+  encoder_.encode(mark, block_);
+  flush_block(end);
+  finished_ = true;
+}
+
+void TraceWriter::flush_block(Duration next) {
+  if (!block_.empty()) put_frame(block_);
+  block_.clear();
+  block_start_ = next;
+}
+
+void TraceWriter::put_frame(std::span<const std::byte> content) {
+  auto& out = compressor_->out;
+  out.resize(ZSTD_compressBound(content.size()));
+  const auto size = ZSTD_compress2(compressor_->context, out.data(), out.size(), content.data(), content.size());
+  if (ZSTD_isError(size)) {
+    out_.setstate(std::ios::failbit);
+    return;
+  }
+  out_.write(out.data(), std::streamsize(size));
+  out_.flush();
+}
+
+struct TraceReader::Decompressor {
+  ZSTD_DCtx* context = ZSTD_createDCtx();
+  std::vector<char> chunk = std::vector<char>(kChunk);
+  ZSTD_inBuffer input{nullptr, 0, 0};
+  Decompressor() { ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kMostFrameLog); }
+  ~Decompressor() { ZSTD_freeDCtx(context); }
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+
+  // False: the file has no more.
+  bool refill(std::istream& in) {
+    if (input.pos < input.size) return true;
+    in.read(chunk.data(), std::streamsize(chunk.size()));
+    input = {chunk.data(), std::size_t(in.gcount()), 0};
+    return input.size != 0;
+  }
+};
+
+TraceReader::TraceReader(std::istream& in, std::string name)
+    : in_(in), name_(std::move(name)), decompressor_(std::make_unique<Decompressor>()) {
+  auto& input = decompressor_->input;
+  if (!decompressor_->refill(in_)) throw TraceError(fmt::format("{}: an empty file", name_));
+  const std::string_view start(static_cast<const char*>(input.src), input.size);
+  if (!start.starts_with(std::string_view(kZstdMagic.data(), kZstdMagic.size())))
+    throw TraceError(fmt::format("{}: not a trace: it is not compressed with zstd", name_));
+  try {
+    next_frame();
+    header_ = decode_header(frame_);
+  } catch (const TraceError& error) {
+    throw TraceError(fmt::format("{}: {}", name_, error.what()));
+  }
+  decoder_ = EventDecoder(header_.hosts.size());
+}
+
+TraceReader::~TraceReader() = default;
+
+std::optional<TraceEvent> TraceReader::next() {
+  if (ended_) return std::nullopt;
+  try {
+    return read_event();
+  } catch (const TraceError& error) {
+    throw TraceError(fmt::format("{}: after {} events: {}", name_, events_, error.what()));
+  }
+}
+
+std::optional<TraceEvent> TraceReader::read_event() {
+  while (rest_.empty()) {
+    if (!next_frame()) throw TraceError("the file ends without its end mark: the run died, or the file was cut");
+    rest_ = frame_;
+  }
+  const auto event = decoder_.decode(rest_);
+  if (event.kind != EventKind::end) {
+    ++events_;
+    return event;
+  }
+  if (event.fields[0] != events_) throw TraceError(fmt::format("its end mark counts {} events", event.fields[0]));
+  expect_nothing_more();
+  end_ = event.at;
+  ended_ = true;
+  return std::nullopt;
+}
+
+void TraceReader::expect_nothing_more() {
+  if (!rest_.empty() || decompressor_->refill(in_)) throw TraceError("something follows its end mark");
+}
+
+// Decompresses a frame, whole and with its checksum right, into frame_. False: there is none.
+bool TraceReader::next_frame() {
+  auto& input = decompressor_->input;
+  frame_.resize(kMostFrame);
+  ZSTD_outBuffer output{frame_.data(), frame_.size(), 0};
+  ZSTD_DCtx_reset(decompressor_->context, ZSTD_reset_session_only);
+  for (bool begun = false;; begun = true) {
+    if (!decompressor_->refill(in_)) {
+      if (begun) throw TraceError("the file ends in the middle of a frame: the run died, or the file was cut");
+      return false;
+    }
+    const auto left = ZSTD_decompressStream(decompressor_->context, &output, &input);
+    if (ZSTD_isError(left)) throw TraceError(fmt::format("damaged: {}", ZSTD_getErrorName(left)));
+    if (left == 0) break;
+    if (output.pos == output.size) throw TraceError("damaged: a frame is too large");
+  }
+  frame_.resize(output.pos);
+  return true;
+}
+
+}  // namespace rnicsim::sim

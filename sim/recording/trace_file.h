@@ -1,0 +1,85 @@
+// Recorded traces as files: a zstd frame with the header, then frames of events.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/recording/format.h"
+
+namespace rnicsim::sim {
+
+class TraceWriter {
+ public:
+  // `out` stays; its state tells whether all could be written.
+  TraceWriter(std::ostream& out, const TraceHeader& header);
+  ~TraceWriter();  // unless finished, the file says by its missing end that it is not whole
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  void write(const TraceEvent& event) {
+    // What a run that dies leaves must not depend on the wall clock, nor be long ago.
+    if (block_.size() >= kBlockBytes || event.at - block_start_ >= kBlockTime) flush_block(event.at);
+    encoder_.encode(event, block_);
+    ++events_;
+  }
+  // The end mark. Nothing is written behind it.
+  void finish(Duration end);
+  std::uint64_t events() const { return events_; }
+
+ private:
+  static constexpr std::size_t kBlockBytes = 32 << 10;
+  static constexpr Duration kBlockTime{100'000'000'000};
+
+  void flush_block(Duration next);
+  void put_frame(std::span<const std::byte> content);
+
+  struct Compressor;
+  std::ostream& out_;
+  std::unique_ptr<Compressor> compressor_;
+  EventEncoder encoder_;
+  std::vector<std::byte> block_;
+  Duration block_start_;
+  std::uint64_t events_ = 0;
+  bool finished_ = false;
+};
+
+// Trusts nothing in the file. Every TraceError begins with `name`.
+class TraceReader {
+ public:
+  // Reads the header. `in` stays.
+  TraceReader(std::istream& in, std::string name);
+  ~TraceReader();
+  TraceReader(const TraceReader&) = delete;
+  TraceReader& operator=(const TraceReader&) = delete;
+
+  const std::string& name() const { return name_; }
+  const TraceHeader& header() const { return header_; }
+  // nullopt after the last event of a whole trace.
+  std::optional<TraceEvent> next();
+  Duration end() const { return end_; }  // once next() gave nullopt
+
+ private:
+  std::optional<TraceEvent> read_event();
+  bool next_frame();
+  void expect_nothing_more();
+
+  struct Decompressor;
+  std::istream& in_;
+  std::string name_;
+  std::unique_ptr<Decompressor> decompressor_;
+  std::vector<std::byte> frame_;  // decompressed
+  std::span<const std::byte> rest_;
+  TraceHeader header_;
+  EventDecoder decoder_{0};
+  std::uint64_t events_ = 0;
+  Duration end_;
+  bool ended_ = false;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,220 @@
+#include "tests/golden/behaviours.h"
+
+#include <gtest/gtest-spi.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+
+#include "sim/recording/recorder.h"
+
+namespace rnicsim::testing {
+namespace {
+
+constexpr std::uint32_t kBadKey = 0x00abcd00;
+
+EndpointOptions with(void (*change)(EndpointOptions&)) {
+  EndpointOptions options;
+  change(options);
+  return options;
+}
+
+void must_post(Endpoint& end, const ibv_send_wr& request) { EXPECT_EQ(end.post(request), 0); }
+
+// Posts one request and waits for it.
+void transfer(Endpoint& end, ibv_wr_opcode opcode, std::uint32_t length, ibv_wc_status status = IBV_WC_SUCCESS) {
+  auto request = end.request(opcode, 0, length, 4096);
+  request.imm_data = 0x04030201;
+  must_post(end, request);
+  EXPECT_EQ(end.completion().status, status);
+}
+
+Behaviour::Program receives(int count) {
+  return [count](Endpoint& end) {
+    for (int i = 0; i < count; ++i) EXPECT_EQ(end.receive(0, 8192), 0);
+  };
+}
+
+void take(Endpoint& end, int count) {
+  for (int i = 0; i < count; ++i) EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+}
+
+void wait_for(Duration time) { sc_core::wait(to_sc_time(time)); }
+
+void walk_states(Endpoint& end) {
+  for (const auto state : {IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPS_ERR, IBV_QPS_RESET}) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = state;
+    EXPECT_EQ(ibv_modify_qp(end.qp, &attributes, IBV_QP_STATE), 0) << state;
+    EXPECT_EQ(end.state(), state);
+  }
+  end.to_init();
+}
+
+void write_with_a_bad_key(Endpoint& end) {
+  auto request = end.request(IBV_WR_RDMA_WRITE, 0, 64);
+  request.wr.rdma.rkey = kBadKey;
+  must_post(end, request);
+  for (int i = 0; i < 2; ++i) must_post(end, end.request(IBV_WR_RDMA_WRITE, 0, 64));
+  EXPECT_EQ(end.completion().status, IBV_WC_REM_ACCESS_ERR);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(end.completion().status, IBV_WC_WR_FLUSH_ERR);
+}
+
+void wait_for_an_event(Endpoint& end) {
+  EXPECT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+  must_post(end, end.request(IBV_WR_RDMA_WRITE, 0, 256));
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  EXPECT_EQ(ibv_get_cq_event(end.channel, &cq, &context), 0);
+  ibv_ack_cq_events(end.cq, 1);
+  take(end, 1);
+}
+
+std::vector<Behaviour> make_behaviours() {
+  using namespace rnicsim::literals;
+  return {
+      {.name = "rc_send",
+       .title = "SENDs of 0, 100 and 3000 bytes at MTU 1024",
+       .prepare = receives(3),
+       .work =
+           [](Endpoint& end) {
+             for (const std::uint32_t length : {0, 100, 3000}) transfer(end, IBV_WR_SEND, length);
+           },
+       .meanwhile = [](Endpoint& end) { take(end, 3); }},
+      {.name = "rc_send_imm",
+       .title = "SEND with immediate data, 1500 bytes at MTU 1024",
+       .prepare = receives(1),
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_SEND_WITH_IMM, 1500); },
+       .meanwhile = [](Endpoint& end) { take(end, 1); }},
+      {.name = "rc_write",
+       .title = "WRITEs of 64 and 8193 bytes at MTU 4096",
+       .requester = with([](EndpointOptions& options) { options.mtu = IBV_MTU_4096; }),
+       .responder = with([](EndpointOptions& options) { options.mtu = IBV_MTU_4096; }),
+       .work =
+           [](Endpoint& end) {
+             for (const std::uint32_t length : {64, 8193}) transfer(end, IBV_WR_RDMA_WRITE, length);
+           }},
+      {.name = "rc_write_imm",
+       .title = "WRITE with immediate data, 2000 bytes at MTU 1024",
+       .prepare = receives(1),
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_RDMA_WRITE_WITH_IMM, 2000); },
+       .meanwhile = [](Endpoint& end) { take(end, 1); }},
+      {.name = "rc_read",
+       .title = "READ of 3000 bytes at MTU 1024",
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_RDMA_READ, 3000); }},
+      {.name = "cq_event",
+       .title = "an armed CQ: EQE, interrupt, and an event on the completion channel",
+       .requester = with([](EndpointOptions& options) { options.channel = true; }),
+       .work = wait_for_an_event},
+      {.name = "rnr_retry",
+       .title = "SEND before its receive is posted: RNR NAKs, then success",
+       .responder = with([](EndpointOptions& options) { options.min_rnr_timer = 12; }),
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_SEND, 64); },
+       .meanwhile =
+           [](Endpoint& end) {
+             wait_for(1_ms);
+             EXPECT_EQ(end.receive(0, 64), 0);
+             take(end, 1);
+           }},
+      {.name = "ack_timeout",
+       .title = "a lost WRITE: the local ACK timeout expires, and it is sent again",
+       .requester = with([](EndpointOptions& options) { options.timeout = 8; }),
+       .faults = {"drop=1,host=h0,nth=1"},
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_RDMA_WRITE, 64); }},
+      {.name = "sequence_error",
+       .title = "the second of four packets is lost: NAK sequence error, and all from it on are sent again",
+       .faults = {"drop=1,host=h0,nth=2"},
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_RDMA_WRITE, 4096); }},
+      {.name = "retry_exceeded",
+       .title = "every packet is lost: transport retry exceeded, and the QP fails",
+       .requester = with([](EndpointOptions& options) {
+         options.timeout = 8;
+         options.retry_count = 2;
+       }),
+       .faults = {"drop=1,host=h0"},
+       .work = [](Endpoint& end) { transfer(end, IBV_WR_RDMA_WRITE, 64, IBV_WC_RETRY_EXC_ERR); }},
+      {.name = "access_error",
+       .title = "WRITE with a wrong rkey: NAK remote access error, both QPs fail, the rest is flushed",
+       .work = write_with_a_bad_key},
+      {.name = "qp_states",
+       .title = "a QP's way through RESET, INIT, RTR, RTS, SQD, RTS, ERR, RESET, INIT",
+       .work = walk_states},
+  };
+}
+
+void fill(Endpoint& end) {
+  for (std::size_t i = 0; i < end.buffer.size(); ++i) end.buffer[i] = std::uint8_t(i * 7 + 1);
+}
+
+}  // namespace
+
+std::span<const Behaviour> behaviours() {
+  static const std::vector<Behaviour> all = make_behaviours();
+  return all;
+}
+
+std::string BehaviourRun::record() {
+  std::ostringstream file;
+  auto header = sim::trace_header(system(), 1, sim::TimeMode::simulated);
+  header.title = behaviour_.title;
+  sim::TraceWriter writer(file, header);
+  const sim::Recorder recorder(system(), writer);
+  run_behaviour();
+  writer.finish(now());
+  return file.str();
+}
+
+void BehaviourRun::run_behaviour() {
+  Exchange<EndpointAddress> addresses;
+  run(
+      [&] {
+        Endpoint end(behaviour_.requester);
+        fill(end);
+        end.connect(addresses.swap(0, end.address()));
+        meet(0);
+        behaviour_.work(end);
+        meet(0);
+      },
+      [&] {
+        Endpoint end(behaviour_.responder);
+        fill(end);
+        end.connect(addresses.swap(1, end.address()));
+        if (behaviour_.prepare) behaviour_.prepare(end);
+        meet(1);
+        if (behaviour_.meanwhile) behaviour_.meanwhile(end);
+        meet(1);
+      });
+}
+
+std::string BehaviourRun::record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets) {
+  int ends[2];
+  if (::pipe(ends) != 0) throw std::runtime_error("pipe");
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // The parent's earlier failures are not this run's.
+    ::testing::TestPartResultArray failures;
+    const ::testing::ScopedFakeTestPartResultReporter reporter(
+        ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures);
+    const auto trace = BehaviourRun(behaviour, sets).record();
+    for (int i = 0; i < failures.size(); ++i)
+      std::fprintf(stderr, "%s:%d: %s\n", failures.GetTestPartResult(i).file_name(),
+                   failures.GetTestPartResult(i).line_number(), failures.GetTestPartResult(i).message());
+    const bool written = ::write(ends[1], trace.data(), trace.size()) == ssize_t(trace.size());
+    std::fflush(nullptr);
+    ::_exit(written && failures.size() == 0 ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string trace;
+  char buffer[4096];
+  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) trace.append(buffer, std::size_t(got));
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (status != 0) ADD_FAILURE() << behaviour.name << ": it went wrong itself";
+  return trace;
+}
+
+}  // namespace rnicsim::testing

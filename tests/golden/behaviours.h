@@ -1,0 +1,46 @@
+// What the golden traces show: short programs on two hosts, each one behaviour of the NIC.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/support/endpoint.h"
+#include "tests/support/two_hosts.h"
+
+namespace rnicsim::testing {
+
+struct Behaviour {
+  using Program = std::function<void(Endpoint&)>;
+  std::string name;  // of the file in traces/golden
+  std::string title;
+  EndpointOptions requester{};  // h0's end
+  EndpointOptions responder{};  // h1's
+  std::vector<std::string> faults{};
+  Program prepare{};    // h1: connected, before h0 begins
+  Program work;         // h0
+  Program meanwhile{};  // h1: while h0 works
+};
+
+std::span<const Behaviour> behaviours();
+
+// Runs one behaviour. One a process, as SystemC simulates once.
+class BehaviourRun : public TwoHosts {
+ public:
+  explicit BehaviourRun(const Behaviour& behaviour, const std::vector<std::string>& sets = {})
+      : TwoHosts(sets, behaviour.faults), behaviour_(behaviour) {}
+
+  // The file of its trace.
+  std::string record();
+  // The same in a process of its own; the test fails when that does.
+  static std::string record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
+
+ private:
+  void TestBody() override {}
+  void run_behaviour();
+
+  const Behaviour& behaviour_;
+};
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,115 @@
+// Did anything change? Each behaviour's trace against the one in traces/golden.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "sim/recording/trace_diff.h"
+#include "tests/golden/behaviours.h"
+
+namespace rnicsim::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::filesystem::path kFolder = RNICSIM_SOURCE_DIR "/traces/golden";
+
+sim::TraceDifference compare(const std::string& a, const std::string& b) {
+  std::istringstream first(a), second(b);
+  sim::TraceReader left(first, "A"), right(second, "B");
+  return sim::compare_traces(left, right);
+}
+
+const Behaviour& behaviour(std::string_view name) {
+  for (const auto& candidate : behaviours())
+    if (candidate.name == name) return candidate;
+  throw std::runtime_error("no such behaviour");
+}
+
+class GoldenTrace : public ::testing::Test {
+ public:
+  explicit GoldenTrace(const Behaviour& behaviour) : behaviour_(behaviour) {}
+
+ private:
+  void TestBody() override {
+    const auto path = kFolder / (behaviour_.name + ".trace");
+    std::ifstream golden(path, std::ios::binary);
+    ASSERT_TRUE(golden) << path << " is not there; ./rnicsim bless " << behaviour_.name << " makes it";
+    std::istringstream fresh(BehaviourRun::record_apart(behaviour_));
+    sim::TraceReader a(golden, path.filename().string()), b(fresh, "this run");
+    const auto difference = sim::compare_traces(a, b);
+    EXPECT_TRUE(difference.equal) << behaviour_.title << "\nA: " << path.string() << "\nB: this run\n"
+                                  << difference.header << difference.events
+                                  << "If this is as it should be: ./rnicsim bless " << behaviour_.name;
+  }
+
+  const Behaviour& behaviour_;
+};
+
+// Each a test of its own, by its name.
+const bool kRegistered = [] {
+  for (const auto& one : behaviours())
+    ::testing::RegisterTest("Trace", one.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [&one]() -> ::testing::Test* { return new GoldenTrace(one); });
+  return true;
+}();
+
+TEST(Traces, FolderAndListAgree) {
+  ASSERT_TRUE(kRegistered);
+  std::set<std::string> listed, there;
+  for (const auto& one : behaviours()) EXPECT_TRUE(listed.insert(one.name + ".trace").second) << one.name;
+  for (const auto& file : std::filesystem::directory_iterator(kFolder)) there.insert(file.path().filename().string());
+  EXPECT_EQ(there, listed);
+}
+
+TEST(Recording, TheSameRunGivesTheSameBytes) {
+  for (const char* name : {"rc_send", "rnr_retry"}) {
+    const auto first = BehaviourRun::record_apart(behaviour(name));
+    EXPECT_GT(first.size(), 1000u);
+    EXPECT_EQ(BehaviourRun::record_apart(behaviour(name)), first) << name;
+  }
+}
+
+// A nanosecond more of one parameter, and where it must show first.
+TEST(Recording, ANanosecondIsFoundAtItsFirstEffect) {
+  struct Change {
+    const char* set;
+    const char* kind;
+    const char* difference;
+  };
+  const auto& write = behaviour("rc_write");
+  const auto before = BehaviourRun::record_apart(write);
+  for (const auto& [set, kind, difference] :
+       {Change{"nic.tx.latency=171ns", "  frame_sent  ", "time +1 ns"},
+        Change{"nic.rx.latency=171ns", "  packet_received  ", "time +1 ns"},
+        Change{"link.latency=91ns", "  frame_received  ", "arrives_in 90 ns -> 91 ns"},
+        Change{"nic.pcie.read_latency=401ns", "  device_command  ", "time +2 ns"},
+        Change{"host.mmio_write_latency=171ns", "  device_command  ", "time +1 ns"},
+        Change{"host.cpu.post_send=61ns", "  doorbell  ", "time +1 ns"}}) {
+    const auto result = compare(before, BehaviourRun::record_apart(write, {set}));
+    EXPECT_FALSE(result.equal) << set;
+    EXPECT_THAT(result.events, HasSubstr(kind)) << set;
+    EXPECT_THAT(result.events, HasSubstr(difference)) << set;
+    EXPECT_THAT(result.header, HasSubstr(std::string(set, std::string_view(set).find('=')))) << set;
+  }
+}
+
+TEST(CounterAudit, FindsAMiscount) {
+  sim::System system("system", sim::load_config("cx5-100g", "back-to-back", {}));
+  const sim::CounterAudit audit(system);
+  EXPECT_THAT(audit.disagreements(), IsEmpty());
+  system.start();
+  EXPECT_GT(system.counters(0).nic.command.commands, 0u);
+  EXPECT_THAT(audit.disagreements(), IsEmpty());
+  // As if the port had forgotten to count a frame.
+  system.host(1).nic().port.received({100, {}});
+  EXPECT_THAT(audit.disagreements(),
+              ::testing::ElementsAre("h1: nic.port.rx_frames is 0, but its trace points told of 1",
+                                     "h1: nic.port.rx_bytes is 0, but its trace points told of 100"));
+}
+
+}  // namespace
+}  // namespace rnicsim::testing

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""`rnicsim replay --wire` as a user runs it: exit statuses, report, JSON, and errors in one line.
+
+usage: wire_replay_command_test.py path/to/rnicsim
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+CAPTURE = pathlib.Path(__file__).parents[2] / "traces" / "wire" / "rxe-two-guests.pcap"
+FILE_HEADER, RECORD_HEADER, ETHERNET = 24, 16, 14
+SAME, DIFFERENT, UNUSABLE = 0, 1, 2
+PROGRAM = ""
+
+
+def replay(capture, address, *options):
+    return subprocess.run([PROGRAM, "replay", "--wire", str(capture), "--as", address, *options],
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+def change(content, number, at, bits):
+    """Flips bits of an IPv4 frame, and makes its ICRC right again."""
+    content = bytearray(content)
+    start, length = FILE_HEADER, 0
+    for _ in range(number):
+        start += length + RECORD_HEADER
+        length = int.from_bytes(content[start - 8:start - 4], "little")
+    content[start + at] ^= bits
+    packet = bytearray(content[start + ETHERNET:start + length - 4])
+    for masked in (1, 8, 10, 11, 26, 27, 32):  # TOS, TTL, IP and UDP checksum, FECN and BECN
+        packet[masked] = 0xff
+    icrc = zlib.crc32(b"\xff" * 8 + bytes(packet))
+    content[start + length - 4:start + length] = icrc.to_bytes(4, "little")
+    return bytes(content)
+
+
+class Replay(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_both_addresses_agree(self):
+        for address, compared in (("10.0.0.1", 23), ("10.0.0.2", 13), ("::ffff:10.0.0.1", 23)):
+            results = self.folder / "results.json"
+            run = replay(CAPTURE, address, "--json", str(results))
+            self.assertEqual((run.returncode, run.stderr), (SAME, ""))
+            found = json.loads(results.read_text())
+            self.assertEqual((found["frames"], found["roce"], found["parsed"], found["icrc_right"]), (212, 160, 160, 160))
+            self.assertEqual((found["packets"]["answers"], found["differences"]), (compared, []))
+            self.assertEqual(replay(CAPTURE, address).stdout, run.stdout)
+
+    def test_a_difference_is_shown(self):
+        capture = self.folder / "changed.pcap"
+        capture.write_bytes(change(CAPTURE.read_bytes(), 12, 57, 1))
+        results = self.folder / "results.json"
+        run = replay(capture, "10.0.0.1", "--json", str(results))
+        self.assertEqual(run.returncode, DIFFERENT)
+        difference, = json.loads(results.read_text())["differences"]
+        self.assertEqual((difference["frame"], difference["fields"]), (12, [{"field": "msn", "ours": "2", "theirs": "3"}]))
+        self.assertIn("frame 12", run.stdout)
+        self.assertEqual(replay(capture, "10.0.0.2").returncode, SAME)  # it was not this one's answer
+
+    def assert_unusable(self, run, *words):
+        self.assertEqual((run.returncode, run.stdout), (UNUSABLE, ""))
+        self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+        for word in words:
+            self.assertIn(word, run.stderr)
+
+    def test_errors(self):
+        broken = self.folder / "broken.pcap"
+        broken.write_bytes(CAPTURE.read_bytes()[:5000])
+        alien = self.folder / "alien"
+        alien.write_text("no capture at all, but some text that is long enough to look like one\n")
+        empty = self.folder / "empty.pcap"
+        empty.write_bytes(CAPTURE.read_bytes()[:FILE_HEADER])
+        self.assert_unusable(replay(broken, "10.0.0.1"), str(broken), "broken after frame")
+        self.assert_unusable(replay(alien, "10.0.0.1"), str(alien), "not a capture")
+        self.assert_unusable(replay(empty, "10.0.0.1"), str(empty), "no RoCEv2 packet")
+        self.assert_unusable(replay(self.folder / "missing", "10.0.0.1"), "No such file")
+        self.assert_unusable(replay(self.folder, "10.0.0.1"), str(self.folder))
+        self.assert_unusable(replay(CAPTURE, "10.0.0.9"), "10.0.0.1", "10.0.0.2")
+        self.assert_unusable(replay(CAPTURE, "h0"), "'h0'")
+        self.assert_unusable(replay(CAPTURE, ""), "--as")
+
+    def test_results_that_cannot_be_written(self):
+        run = replay(CAPTURE, "10.0.0.1", "--json", str(self.folder / "missing" / "results.json"))
+        self.assertEqual(run.returncode, UNUSABLE)
+        self.assertIn("cannot be written", run.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()

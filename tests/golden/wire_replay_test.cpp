@@ -1,0 +1,251 @@
+// Two Linux Soft-RoCE guests' packets, replayed as each of them; and the same capture with one thing wrong, which must
+// show. Frames below are those of the capture (traces/README.md).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/nic/model_engine.h"
+#include "sim/replay/replay.h"
+#include "tests/support/wire_frames.h"
+
+namespace rnicsim::sim::replay {
+namespace {
+
+constexpr std::size_t kMsnAt = 14 + 20 + 8 + 12 + 1;  // of an answer: three bytes
+constexpr std::size_t kSyndromeAt = 14 + 20 + 8 + 12;
+constexpr std::size_t kPsnAt = 14 + 20 + 8 + 9;
+constexpr std::size_t kDestinationAt = 14 + 20 + 8 + 5;
+constexpr std::size_t kResponsePayloadAt = 14 + 20 + 8 + 12;  // of a READ_RESPONSE_MIDDLE
+
+std::filesystem::path capture_path() {
+  return std::filesystem::path(RNICSIM_SOURCE_DIR) / "traces" / "wire" / "rxe-two-guests.pcap";
+}
+
+class WireReplay : public testing::Test {
+ protected:
+  CapturedFrame& frame(std::uint32_t number) { return *std::ranges::find(frames, number, &CapturedFrame::number); }
+  void flip(std::uint32_t number, std::size_t at, std::uint8_t bits) {
+    frame(number).bytes.at(at) ^= std::byte{bits};
+    test::seal(frame(number));
+  }
+  void drop(std::uint32_t number) {
+    std::erase_if(frames, [&](const CapturedFrame& each) { return each.number == number; });
+  }
+  // Each takes the other's place in time.
+  void swap(std::uint32_t a, std::uint32_t b) {
+    std::swap(frame(a).bytes, frame(b).bytes);
+    std::swap(frame(a).length, frame(b).length);
+  }
+  Replay run(const char* address) {
+    nic::ModelEngine engine({});
+    return replay_frames(frames, *parse_address(address), engine);
+  }
+  std::vector<Difference> differences() {
+    const auto replay = run("10.0.0.1");
+    auto all = replay.strays;
+    for (const auto& comparison : replay.comparisons)
+      all.insert(all.end(), comparison.differences.begin(), comparison.differences.end());
+    return all;
+  }
+  void expect_one(const std::string& field, std::uint32_t number) {
+    const auto found = differences();
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].frame(), number);
+    ASSERT_EQ(found[0].fields.size(), 1u);
+    EXPECT_EQ(found[0].fields[0].field, field);
+  }
+
+  std::vector<CapturedFrame> frames = read_capture(capture_path());
+};
+
+TEST_F(WireReplay, EveryPacketParsesWithTheRightIcrc) {
+  const auto capture = parse_capture(frames);
+  EXPECT_EQ(capture.frames, 212u);
+  EXPECT_EQ(capture.roce_frames(), 160u);
+  EXPECT_EQ(capture.packets.size(), 160u);
+  EXPECT_EQ(capture.icrc_right(), 160u);
+}
+
+TEST_F(WireReplay, TheListenersAnswersAgree) {
+  const auto replay = run("10.0.0.1");
+  EXPECT_EQ(replay.differences(), 0u);
+  EXPECT_EQ(replay.environment.count(Role::request), 41u);
+  EXPECT_EQ(replay.compared(), 23u);
+  std::uint64_t matched = 0;
+  for (const auto& comparison : replay.comparisons) matched += comparison.matched;
+  EXPECT_EQ(matched, replay.compared());
+  // READs of 8 and 5000 bytes and two atomics, all of memory that WRITEs and atomics had filled.
+  EXPECT_EQ(replay.memory_use.checked, 8u + 5000u + 8u + 8u);
+  EXPECT_EQ(replay.memory_use.learnt, 0u);
+  const EquivalenceCounts expected{0, 23, 0, 0, 0};
+  EXPECT_EQ(replay.equivalences(), expected);
+}
+
+TEST_F(WireReplay, TheCallersAnswersAgree) {
+  const auto replay = run("10.0.0.2");
+  EXPECT_EQ(replay.differences(), 0u);
+  EXPECT_EQ(replay.environment.count(Role::request), 28u);
+  EXPECT_EQ(replay.compared(), 13u);
+  // rping's source buffer, which its program fills: the wire never shows how.
+  EXPECT_EQ(replay.memory_use.checked, 0u);
+  EXPECT_EQ(replay.memory_use.learnt, 2u * 64u);
+  const EquivalenceCounts expected{0, 13, 0, 0, 0};
+  EXPECT_EQ(replay.equivalences(), expected);
+}
+
+TEST_F(WireReplay, EachPacketHasOneRole) {
+  for (const auto* address : {"10.0.0.1", "10.0.0.2"}) {
+    const auto replay = run(address);
+    std::size_t sum = 0;
+    for (const auto count : replay.environment.roles) sum += count;
+    EXPECT_EQ(sum, replay.capture.packets.size());
+    EXPECT_EQ(replay.environment.count(Role::uc), 40u);
+    EXPECT_EQ(replay.environment.count(Role::ud), 10u);
+    EXPECT_EQ(replay.environment.count(Role::connection_management), 5u);
+  }
+}
+
+TEST_F(WireReplay, FindsAWrongMsn) {
+  flip(12, kMsnAt + 2, 1);
+  expect_one("msn", 12);
+}
+
+TEST_F(WireReplay, FindsAWrongMsnInAReadResponse) {
+  flip(29, kMsnAt + 2, 1);
+  expect_one("msn", 29);
+}
+
+TEST_F(WireReplay, FindsAWrongPsn) {
+  flip(12, kPsnAt + 2, 1);
+  expect_one("psn", 12);
+}
+
+TEST_F(WireReplay, FindsEachFlippedBitOfThePsn) {
+  for (unsigned bit = 0; bit < 24; ++bit) {
+    SCOPED_TRACE(bit);
+    flip(14, kPsnAt + 2 - bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
+    EXPECT_FALSE(differences().empty());
+    flip(14, kPsnAt + 2 - bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
+  }
+}
+
+TEST_F(WireReplay, FindsAWrongSyndrome) {
+  for (const std::uint8_t other : {0x20, 0x40, 0x60, 0x80}) {  // the credits are free
+    SCOPED_TRACE(other);
+    flip(16, kSyndromeAt, other);
+    EXPECT_FALSE(differences().empty());
+    flip(16, kSyndromeAt, other);
+  }
+}
+
+TEST_F(WireReplay, CreditsAreFree) {
+  flip(16, kSyndromeAt, 0x1f);
+  const auto replay = run("10.0.0.1");
+  EXPECT_EQ(replay.differences(), 0u);
+  EXPECT_EQ(replay.equivalences()[static_cast<std::size_t>(Equivalence::ack_credits)], 1u);
+}
+
+TEST_F(WireReplay, FindsAWrongPayloadByte) {
+  flip(31, kResponsePayloadAt + 1000, 0x10);
+  expect_one("payload", 31);
+}
+
+TEST_F(WireReplay, FindsAWrongByteOfAWrite) {
+  flip(19, kResponsePayloadAt + 5, 0x10);  // a WRITE_MIDDLE, which a later READ gives back
+  expect_one("payload", 31);
+}
+
+TEST_F(WireReplay, FindsAWrongOriginal) {
+  flip(37, kSyndromeAt + 4 + 7, 1);
+  expect_one("original", 37);
+}
+
+TEST_F(WireReplay, FindsAWrongDestination) {
+  flip(16, kDestinationAt + 2, 0x40);
+  const auto found = differences();
+  ASSERT_EQ(found.size(), 1u);  // our ACK is covered by the next; theirs belongs to nobody
+  EXPECT_EQ(found[0].frame(), 16u);
+  EXPECT_FALSE(found[0].ours);
+}
+
+TEST_F(WireReplay, FindsADroppedReadResponse) {
+  drop(31);
+  const auto found = differences();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(found[0].theirs);
+  EXPECT_EQ(found[0].frame(), 28u);
+}
+
+TEST_F(WireReplay, FindsADroppedAtomicAcknowledge) {
+  drop(35);
+  ASSERT_EQ(differences().size(), 1u);
+}
+
+TEST_F(WireReplay, FindsADroppedLastAck) {
+  drop(206);
+  const auto found = differences();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].frame(), 205u);
+}
+
+TEST_F(WireReplay, AnAckInTheMiddleMayBeLeftToTheNext) {
+  drop(12);
+  const auto replay = run("10.0.0.1");
+  EXPECT_EQ(replay.differences(), 0u);
+  EXPECT_EQ(replay.equivalences()[static_cast<std::size_t>(Equivalence::ack_coalesced)], 1u);
+}
+
+TEST_F(WireReplay, FindsSwappedReadResponses) {
+  swap(30, 31);
+  EXPECT_FALSE(differences().empty());
+}
+
+TEST_F(WireReplay, FindsSwappedAcks) {
+  swap(12, 14);
+  EXPECT_FALSE(differences().empty());
+}
+
+TEST_F(WireReplay, FindsAnAnswerBeforeItsRequest) {
+  swap(205, 206);
+  expect_one("order", 205);
+}
+
+TEST_F(WireReplay, FindsAnAnswerGivenTwice) {
+  auto again = frame(14);
+  again.number = frame(15).number;
+  drop(15);  // a WRITE whose PSN is then missing
+  frames.insert(std::ranges::find(frames, 16u, &CapturedFrame::number), again);
+  EXPECT_FALSE(differences().empty());
+}
+
+TEST_F(WireReplay, FindsAnAnswerThatIsCorrupt) {
+  frame(31).bytes.at(kResponsePayloadAt) ^= std::byte{1};
+  const auto replay = run("10.0.0.1");
+  EXPECT_EQ(replay.capture.icrc_right(), 159u);
+  EXPECT_EQ(replay.strays.size(), 1u);
+  EXPECT_EQ(replay.differences(), 2u);  // what was sent is not known, and ours has no counterpart
+}
+
+TEST(Documentation, ListsEachEquivalence) {
+  std::ifstream file(std::filesystem::path(RNICSIM_SOURCE_DIR) / "docs" / "replay.md");
+  std::vector<std::string> listed;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("| `")) listed.push_back(line.substr(3, line.find('`', 3) - 3));
+  std::vector<std::string> known;
+  for (const auto& row : kEquivalences) known.emplace_back(row.name);
+  EXPECT_EQ(listed, known);
+}
+
+TEST_F(WireReplay, IsDeterministic) {
+  const auto a = run("10.0.0.1");
+  const auto b = run("10.0.0.1");
+  EXPECT_EQ(a.equivalences(), b.equivalences());
+  EXPECT_EQ(a.memory_use.checked, b.memory_use.checked);
+}
+
+}  // namespace
+}  // namespace rnicsim::sim::replay
