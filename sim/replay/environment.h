@@ -1,0 +1,94 @@
+// What a capture implies of the NIC at one address: its RC queue pairs, their attributes, their memory regions, and
+// what the real NIC lacked when it refused a request.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/replay/wire_capture.h"
+
+namespace rnicsim::sim::replay {
+
+// What a packet of the capture is to the replay of one address.
+enum class Role : std::uint8_t {
+  request,  // replayed
+  answer,   // compared
+  own_request,
+  answer_to_own,
+  connection_management,
+  uc,
+  ud,
+  corrupt,    // wrong ICRC: a NIC drops it
+  foreign,    // a request from another peer than its QP's
+  elsewhere,  // neither from nor to the address
+};
+
+struct RoleRow {
+  Role role;
+  const char* name;
+  const char* meaning;
+};
+
+inline constexpr std::array<RoleRow, 10> kRoles{{
+    {Role::request, "requests", "requests to it: replayed"},
+    {Role::answer, "answers", "its answers: compared"},
+    {Role::own_request, "own_requests", "requests of its own"},
+    {Role::answer_to_own, "answers_to_own", "answers to its own requests"},
+    {Role::connection_management, "connection_management", "connection management (QP1)"},
+    {Role::uc, "uc", "UC"},
+    {Role::ud, "ud", "UD"},
+    {Role::corrupt, "corrupt", "wrong ICRC"},
+    {Role::foreign, "foreign", "from another peer than its QP's"},
+    {Role::elsewhere, "elsewhere", "neither from nor to it"},
+}};
+
+struct Request {
+  const WirePacket* packet = nullptr;
+  std::uint32_t packets = 1;  // PSNs that it takes
+  bool duplicate = false;
+  bool executed = false;                 // in sequence, and not refused
+  std::uint8_t refusal = 0;              // NAK or RNR NAK syndrome that the real NIC gave it
+  roce::Psn refused_psn;                 // of that NAK: within a READ it may be a later one
+  std::uint32_t msn = 0;                 // of the responder once it is executed
+  std::optional<std::uint32_t> receive;  // bytes of the receive WQE posted just before it
+
+  roce::Psn first_psn() const { return packet->psn(); }
+  roce::Psn last_psn() const { return packet->psn() + (packets - 1); }
+};
+
+struct QpEnvironment {
+  roce::Qpn qpn;
+  roce::Qpn peer_qpn;
+  roce::Gid peer{};
+  roce::MacAddress peer_mac{};
+  std::uint8_t path_mtu = 1;  // enum ibv_mtu: the smallest that every packet fits
+  std::uint8_t min_rnr_timer = 0;
+  roce::Psn first_psn;
+  std::vector<Request> requests;
+  std::vector<const WirePacket*> answers;
+};
+
+struct RemoteRegion {
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+};
+
+struct Environment {
+  roce::Gid address{};
+  std::vector<QpEnvironment> qps;         // in order of their first request
+  std::vector<RemoteRegion> regions;      // named by requests that were granted
+  std::vector<const WirePacket*> strays;  // answers of the address that belong to no QP, or are corrupt
+  std::array<std::size_t, kRoles.size()> roles{};
+
+  std::size_t count(Role role) const { return roles[static_cast<std::size_t>(role)]; }
+};
+
+// The environment points into `capture`. ConfigError: the address is not in it, or nothing there can be replayed.
+Environment implied_environment(const WireCapture& capture, const roce::Gid& address);
+
+}  // namespace rnicsim::sim::replay

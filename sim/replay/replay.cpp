@@ -1,0 +1,82 @@
+#include "sim/replay/replay.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "model/nic/model_engine.h"
+#include "sim/config/config_error.h"
+#include "sim/replay/report.h"
+
+namespace rnicsim::sim::replay {
+namespace {
+
+// The one place that knows which engine it is.
+std::unique_ptr<nic::QpEngine> make_engine() { return std::make_unique<nic::ModelEngine>(nic::QpLimits{}); }
+
+Answer answer_of(const WirePacket& packet) { return {packet.frame, packet.headers, packet.payload}; }
+
+std::vector<Asked> asked_of(const QpEnvironment& qp) {
+  std::vector<Asked> asked;
+  for (const auto& request : qp.requests)
+    asked.push_back({.frame = request.packet->frame,
+                     .last = request.last_psn(),
+                     .ack_request = request.packet->headers.bth.ack_request,
+                     .duplicate = request.duplicate,
+                     .executed = request.executed,
+                     .msn = request.msn});
+  return asked;
+}
+
+}  // namespace
+
+std::uint64_t Replay::compared() const { return environment.count(Role::answer); }
+
+std::uint64_t Replay::differences() const {
+  std::uint64_t count = strays.size();
+  for (const auto& comparison : comparisons) count += comparison.differences.size();
+  return count;
+}
+
+EquivalenceCounts Replay::equivalences() const {
+  EquivalenceCounts counts{};
+  for (const auto& comparison : comparisons)
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += comparison.equivalences[i];
+  return counts;
+}
+
+Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine) {
+  Replay replay{.capture = parse_capture(frames)};
+  replay.environment = implied_environment(replay.capture, address);
+  const auto& qps = replay.environment.qps;
+  Driver driver(engine, replay.environment);
+  const auto ours = driver.run();
+  replay.memory_use = driver.memory_use();
+  for (std::size_t i = 0; i < qps.size(); ++i) {
+    std::vector<Answer> theirs;
+    for (const auto* answer : qps[i].answers) theirs.push_back(answer_of(*answer));
+    replay.comparisons.push_back(compare(asked_of(qps[i]), ours[i], theirs));
+  }
+  for (const auto* stray : replay.environment.strays) replay.strays.push_back({std::nullopt, answer_of(*stray), {}});
+  return replay;
+}
+
+int replay_wire(const ReplayOptions& options) {
+  const auto address = parse_address(options.as);
+  if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
+  const auto frames = read_capture(options.wire);
+  const auto engine = make_engine();
+  Replay replay = [&] {
+    try {
+      return replay_frames(frames, *address, *engine);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", shown(options.wire.string()), error.what()));
+    }
+  }();
+  fmt::print("{}", report_text(replay));
+  if (options.json) write_report(*options.json, replay);
+  return replay.differences() == 0 ? 0 : 1;
+}
+
+}  // namespace rnicsim::sim::replay

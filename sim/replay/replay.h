@@ -1,0 +1,44 @@
+// `rnicsim replay --wire`: what a real peer sent goes into our responder, and our answers are compared with the real
+// NIC's (docs/replay.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/nic/qp_engine.h"
+#include "sim/replay/capture_file.h"
+#include "sim/replay/comparer.h"
+#include "sim/replay/driver.h"
+#include "sim/replay/environment.h"
+#include "sim/replay/wire_capture.h"
+
+namespace rnicsim::sim::replay {
+
+struct ReplayOptions {
+  std::filesystem::path wire;
+  std::string as;  // the address whose NIC we are
+  std::optional<std::filesystem::path> json;
+};
+
+struct Replay {
+  WireCapture capture;
+  Environment environment;              // points into the capture
+  std::vector<Comparison> comparisons;  // of each QP
+  std::vector<Difference> strays;       // answers of the real NIC that belong to no QP
+  MemoryUse memory_use;
+
+  std::uint64_t compared() const;  // answers of the real NIC
+  std::uint64_t differences() const;
+  EquivalenceCounts equivalences() const;
+};
+
+// The engine is new, and its outputs are not bound. ConfigError: nothing to replay.
+Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine);
+
+// Prints the report; 0: no difference, 1: differences. ConfigError.
+int replay_wire(const ReplayOptions& options);
+
+}  // namespace rnicsim::sim::replay

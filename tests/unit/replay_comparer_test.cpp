@@ -1,0 +1,301 @@
+// The comparer alone: each field's difference is found, each equivalence is accepted, and no more.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "sim/replay/comparer.h"
+
+namespace rnicsim::sim::replay {
+namespace {
+
+using roce::Aeth;
+using roce::Opcode;
+
+Answer answer(std::uint32_t frame, Opcode opcode, std::uint32_t psn, std::uint32_t msn,
+              std::uint8_t syndrome = Aeth::kAck | Aeth::kNoCredits) {
+  Answer made{.frame = frame, .headers = {}, .payload = {}};
+  made.headers.bth.opcode = opcode;
+  made.headers.bth.psn = roce::Psn(psn);
+  made.headers.bth.destination = {7};
+  if (roce::info(opcode).has(roce::header::kAeth)) made.headers.aeth = Aeth{syndrome, msn};
+  return made;
+}
+Answer ack(std::uint32_t frame, std::uint32_t psn, std::uint32_t msn) {
+  return answer(frame, Opcode::acknowledge, psn, msn);
+}
+Payload bytes(std::initializer_list<std::uint8_t> values) {
+  std::vector<std::byte> made;
+  for (const auto value : values) made.push_back(std::byte(value));
+  return Payload::copy_of(made);
+}
+
+// Requests of one packet at PSN 1, 2, 3 ..., each asking for an ACK, in frames 10, 20, 30 ...; answers follow by one.
+class Comparer : public testing::Test {
+ protected:
+  Comparer() {
+    for (std::uint32_t n = 1; n <= 6; ++n)
+      asked.push_back({.frame = 10 * n, .last = roce::Psn(n), .ack_request = true, .executed = true, .msn = n});
+  }
+  void both(std::uint32_t n) {
+    ours.push_back(ack(10 * n, n, n));
+    theirs.push_back(ack(10 * n + 1, n, n));
+  }
+  void duplicate(std::uint32_t frame, std::uint32_t psn) {
+    asked.push_back({.frame = frame, .last = roce::Psn(psn), .duplicate = true});
+    std::ranges::sort(asked, {}, &Asked::frame);
+  }
+  Comparison run() const { return compare(asked, ours, theirs); }
+  void expect_used(const Comparison& result, Equivalence equivalence, std::uint64_t times) const {
+    EXPECT_EQ(result.differences.size(), 0u);
+    for (const auto& row : kEquivalences)
+      EXPECT_EQ(result.equivalences[static_cast<std::size_t>(row.equivalence)],
+                row.equivalence == equivalence ? times : 0)
+          << row.name;
+  }
+  void expect_field(const std::string& field) const {
+    const auto result = run();
+    ASSERT_EQ(result.differences.size(), 1u) << field;
+    ASSERT_EQ(result.differences[0].fields.size(), 1u) << field;
+    EXPECT_EQ(result.differences[0].fields[0].field, field);
+    EXPECT_NE(result.differences[0].fields[0].ours, result.differences[0].fields[0].theirs);
+  }
+
+  std::vector<Asked> asked;
+  std::vector<Answer> ours, theirs;
+};
+
+TEST_F(Comparer, EqualAnswersMatch) {
+  for (std::uint32_t n = 1; n <= 6; ++n) both(n);
+  const auto result = run();
+  EXPECT_EQ(result.matched, 6u);
+  expect_used(result, Equivalence::ack_credits, 0);
+}
+
+TEST_F(Comparer, FindsEachFieldOfAnAck) {
+  for (std::uint32_t n = 1; n <= 3; ++n) both(n);
+  const auto right = theirs;
+  const auto wrong = [&](const char* field, auto change) {
+    theirs = right;
+    change(theirs[1].headers);
+    expect_field(field);
+  };
+  wrong("msn", [](auto& headers) { headers.aeth->msn = 3; });
+  wrong("syndrome", [](auto& headers) { headers.aeth->syndrome = Aeth::kRnrNak | 0x1f; });
+  wrong("syndrome", [](auto& headers) { headers.aeth->syndrome |= 0x80; });
+  wrong("psn", [](auto& headers) { headers.bth.psn = roce::Psn(0x800000); });
+  wrong("destination", [](auto& headers) { headers.bth.destination = {8}; });
+  wrong("pkey", [](auto& headers) { headers.bth.pkey = 0x7fff; });
+  wrong("solicited", [](auto& headers) { headers.bth.solicited = true; });
+  wrong("ack_request", [](auto& headers) { headers.bth.ack_request = true; });
+  wrong("pad", [](auto& headers) { headers.bth.pad = 1; });
+  wrong("opcode", [](auto& headers) { headers.bth.opcode = Opcode::read_response_only; });
+}
+
+TEST_F(Comparer, FindsAWrongNak) {
+  ours.push_back(answer(10, Opcode::acknowledge, 1, 0, Aeth::kInvalidRequest));
+  theirs.push_back(answer(11, Opcode::acknowledge, 1, 0, Aeth::kRemoteAccessError));
+  expect_field("syndrome");
+}
+
+TEST_F(Comparer, FindsAWrongRnrTimer) {
+  ours.push_back(answer(10, Opcode::acknowledge, 1, 0, Aeth::kRnrNak | 12));
+  theirs.push_back(answer(11, Opcode::acknowledge, 1, 0, Aeth::kRnrNak | 13));
+  expect_field("syndrome");
+}
+
+TEST_F(Comparer, FindsPayload) {
+  ours.push_back(answer(10, Opcode::read_response_only, 1, 1));
+  theirs.push_back(answer(11, Opcode::read_response_only, 1, 1));
+  ours[0].payload = bytes({1, 2, 3, 4});
+  theirs[0].payload = bytes({1, 2, 5, 4});
+  expect_field("payload");
+  theirs[0].payload = bytes({1, 2, 3, 4, 5, 6, 7, 8});
+  expect_field("payload");
+  theirs[0].payload = bytes({1, 2, 3, 4});
+  EXPECT_TRUE(run().differences.empty());
+}
+
+TEST_F(Comparer, FindsAWrongOriginal) {
+  ours.push_back(answer(10, Opcode::atomic_acknowledge, 1, 1));
+  theirs.push_back(answer(11, Opcode::atomic_acknowledge, 1, 1));
+  ours[0].headers.atomic_ack = 5;
+  theirs[0].headers.atomic_ack = 6;
+  expect_field("original");
+}
+
+TEST_F(Comparer, ThePadIsNotTheEngines) {
+  ours.push_back(answer(10, Opcode::read_response_only, 1, 1));
+  theirs.push_back(answer(11, Opcode::read_response_only, 1, 1));
+  ours[0].payload = theirs[0].payload = bytes({1, 2, 3});
+  theirs[0].headers.bth.pad = 1;
+  EXPECT_TRUE(run().differences.empty());
+}
+
+TEST_F(Comparer, AnAnswerComesAfterItsRequest) {
+  both(1);
+  theirs[0].frame = 9;
+  expect_field("order");
+}
+
+TEST_F(Comparer, AcceptsOtherCredits) {
+  both(1);
+  theirs[0].headers.aeth->syndrome = Aeth::kAck | 3;
+  expect_used(run(), Equivalence::ack_credits, 1);
+}
+
+TEST_F(Comparer, AcceptsTheMigrationState) {
+  both(1);
+  theirs[0].headers.bth.migrated = false;
+  expect_used(run(), Equivalence::migration_state, 1);
+}
+
+TEST_F(Comparer, AcceptsCongestionMarks) {
+  both(1);
+  theirs[0].headers.bth.becn = true;
+  expect_used(run(), Equivalence::congestion_marks, 1);
+}
+
+TEST_F(Comparer, TheirAckMayStandForSeveral) {
+  for (std::uint32_t n = 1; n <= 4; ++n) ours.push_back(ack(10 * n, n, n));
+  theirs = {ack(35, 3, 3), ack(41, 4, 4)};
+  const auto result = run();
+  EXPECT_EQ(result.matched, 2u);
+  expect_used(result, Equivalence::ack_coalesced, 2);
+}
+
+TEST_F(Comparer, OursMayStandForSeveral) {
+  for (std::uint32_t n = 1; n <= 4; ++n) theirs.push_back(ack(10 * n + 1, n, n));
+  ours = {ack(30, 3, 3), ack(40, 4, 4)};
+  theirs[2].frame = 31;
+  expect_used(run(), Equivalence::ack_coalesced, 2);
+}
+
+TEST_F(Comparer, BothMayLeaveOutAcks) {
+  ours = {ack(10, 1, 1), ack(30, 3, 3)};
+  theirs = {ack(21, 2, 2), ack(31, 3, 3)};
+  expect_used(run(), Equivalence::ack_coalesced, 2);
+}
+
+TEST_F(Comparer, AReadResponseOrNakStandsForAcks) {
+  ours = {ack(10, 1, 1), answer(20, Opcode::read_response_only, 2, 2), ack(30, 3, 3),
+          answer(40, Opcode::acknowledge, 4, 3, Aeth::kRemoteAccessError)};
+  theirs = {ours[1], ours[3]};
+  for (auto& each : theirs) each.frame += 1;
+  expect_used(run(), Equivalence::ack_coalesced, 2);
+}
+
+TEST_F(Comparer, OnlyAcksAreCoalesced) {
+  ours = {answer(10, Opcode::read_response_only, 1, 1), ack(20, 2, 2)};
+  theirs = {ack(21, 2, 2)};
+  ASSERT_EQ(run().differences.size(), 1u);
+  EXPECT_FALSE(run().differences[0].theirs);
+  ours = {answer(10, Opcode::acknowledge, 1, 0, Aeth::kRnrNak | 1), ack(20, 2, 2)};
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, AnAckThatNobodyAskedForIsADifference) {
+  asked[1].ack_request = false;
+  ours = {ack(10, 1, 1), ack(30, 3, 3)};
+  theirs = {ack(11, 1, 1), ack(21, 2, 2), ack(31, 3, 3)};
+  ASSERT_EQ(run().differences.size(), 1u);
+  EXPECT_FALSE(run().differences[0].ours);
+}
+
+TEST_F(Comparer, ACoalescedAckMustCountRight) {
+  ours = {ack(10, 1, 1), ack(30, 3, 3)};
+  theirs = {ack(11, 1, 1), ack(21, 2, 9), ack(31, 3, 3)};
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, AnAckFromTheFutureStandsForNothing) {
+  for (std::uint32_t n = 1; n <= 5; ++n) both(n);
+  theirs[0].headers.bth.psn = roce::Psn(3);
+  theirs[0].headers.aeth->msn = 3;
+  EXPECT_FALSE(run().differences.empty());
+}
+
+TEST_F(Comparer, TheLastAnswerMustCome) {
+  both(1);
+  ours.push_back(ack(20, 2, 2));
+  ASSERT_EQ(run().differences.size(), 1u);
+  EXPECT_FALSE(run().differences[0].theirs);
+  EXPECT_EQ(run().differences[0].frame(), 20u);
+}
+
+TEST_F(Comparer, AnAnswerOnlyTheyGiveIsADifference) {
+  both(1);
+  theirs.push_back(ack(21, 2, 2));
+  ASSERT_EQ(run().differences.size(), 1u);
+  EXPECT_FALSE(run().differences[0].ours);
+}
+
+TEST_F(Comparer, DuplicatesMayBeAcknowledgedTogether) {
+  both(1);
+  duplicate(12, 1);
+  duplicate(13, 1);
+  ours.push_back(ack(12, 1, 1));
+  ours.push_back(ack(13, 1, 1));
+  theirs.push_back(ack(14, 1, 1));
+  expect_used(run(), Equivalence::duplicate_ack, 1);
+  ours = {ack(10, 1, 1), ack(13, 1, 1)};
+  theirs = {ack(11, 1, 1), ack(14, 1, 1), ack(15, 1, 1)};
+  expect_used(run(), Equivalence::duplicate_ack, 1);
+  theirs.push_back(ack(16, 1, 1));  // one more than was asked for
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, ADuplicateMustBeAcknowledged) {
+  both(1);
+  duplicate(12, 1);
+  ours.push_back(ack(12, 1, 1));
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, AnAckGivenTwiceForOneRequestIsADifference) {
+  both(1);
+  theirs.push_back(ack(15, 1, 1));
+  both(2);
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, OrderCounts) {
+  for (std::uint32_t n = 1; n <= 3; ++n) {
+    ours.push_back(answer(10, Opcode::read_response_middle, n, 0));
+    theirs.push_back(answer(10 + n, Opcode::read_response_middle, n, 0));
+  }
+  std::swap(theirs[0].headers, theirs[1].headers);
+  EXPECT_FALSE(run().differences.empty());
+}
+
+TEST_F(Comparer, OneFaultShowsOnce) {
+  for (std::uint32_t n = 1; n <= 6; ++n) {
+    ours.push_back(answer(5, Opcode::read_response_middle, n, 0));
+    theirs.push_back(answer(10 + n, Opcode::read_response_middle, n, 0));
+  }
+  const auto right = theirs;
+  theirs.erase(theirs.begin() + 2);
+  EXPECT_EQ(run().differences.size(), 1u);
+  theirs = right;
+  theirs.insert(theirs.begin() + 2, theirs[1]);
+  EXPECT_EQ(run().differences.size(), 1u);
+  theirs = right;
+  theirs[2].headers.bth.psn = roce::Psn(77);
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, PsnsAndMsnsGoRound) {
+  asked.clear();
+  for (std::uint32_t n = 0; n < 4; ++n) {
+    const auto number = (0xfffffe + n) & 0xffffff;
+    asked.push_back(
+        {.frame = 10 * n + 1, .last = roce::Psn(number), .ack_request = true, .executed = true, .msn = number});
+    ours.push_back(ack(10 * n + 1, number, number));
+  }
+  theirs = {ack(36, 1, 1)};
+  expect_used(run(), Equivalence::ack_coalesced, 3);
+}
+
+}  // namespace
+}  // namespace rnicsim::sim::replay
