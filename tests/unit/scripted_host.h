@@ -78,7 +78,8 @@ class Host : public sc_core::sc_module {
       interrupts.push_back((address - abi::kMsiWindow) / 16);
       return;
     }
-    if (address < kMemoryBase || address + length > std::min(kMemoryBase + kMemoryBytes, refuse_from)) {
+    const auto end = std::min(kMemoryBase + kMemoryBytes, refuse_from);
+    if (address < kMemoryBase || address > end || length > end - address) {
       request.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
       return;
     }

@@ -299,7 +299,7 @@ class Node {
     eq.header.object = eqn;
     eq.context.log_entries = 6;
     eq.context.msix_vector = static_cast<std::uint16_t>(eqn + 1);
-    eqs_[eqn].ring = host.allocate(64 * sizeof(abi::Eqe));
+    eqs_[eqn] = {host.allocate(64 * sizeof(abi::Eqe)), 0, 0};
     for (int i = 0; i < 64; ++i) host.at(eqs_[eqn].ring + 32 * i)[31] = std::byte{abi::Eqe::kInitialOwner};
     eq.context.ring = eqs_[eqn].ring;
     expect_ok(eq);
