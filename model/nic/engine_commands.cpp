@@ -86,7 +86,10 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
     qp.responder.start(responder, roce::Psn(qp.context.receive_psn));
     return set_state(qp, to);
   }
-  if (from == QpState::rtr) qp.window.start(send_attributes(qp.context), roce::Psn(qp.context.send_psn));
+  if (from == QpState::rtr) {
+    qp.window.start(send_attributes(qp.context), roce::Psn(qp.context.send_psn));
+    qp.left_psn = qp.window.next_psn;
+  }
   qp.window.attributes = send_attributes(qp.context);
   qp.responder.update(responder);
   qp.requester.stop_starting(to == QpState::sqd);

@@ -115,6 +115,7 @@ void ModelEngine::send_request(Qp& qp) {
   entry.sequence = qp.requests.next_sequence++;
   entry.headers = packet->headers;
   entry.message = packet->message;
+  entry.end = packet->end;
   const auto* wqe = qp.wqe_of(packet->message);
   if (packet->payload == 0 || wqe == nullptr) {
     entry.ready = true;
@@ -126,7 +127,6 @@ void ModelEngine::send_request(Qp& qp) {
                  slice(wqe->regions, packet->offset, packet->payload)});
   }
   emit_ready(qp, qp.requests);
-  keep_ack_timer(qp, false);
   fetch_sends(qp);
 }
 
@@ -209,11 +209,26 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   out_.cqe(std::move(write));
 }
 
-void ModelEngine::drop_requests(Qp& qp) { drop_lane_from(qp.requests, 0); }
+// All that is not answered is to be sent again.
+void ModelEngine::drop_requests(Qp& qp) {
+  drop_lane_from(qp.requests, 0);
+  qp.left_psn = qp.window.oldest_psn();
+}
+
+// The time for an answer begins when the request is on the wire: IBTA vol 1, 9.7.6.1.3 allows more, and no less.
+void ModelEngine::packet_left() {
+  const auto packet = leaving_.front();
+  leaving_.pop_front();
+  auto* qp = packet.request_end ? find(packet.qpn) : nullptr;
+  if (qp == nullptr || qp->epoch != packet.epoch) return;
+  qp->left_psn = *packet.request_end;
+  keep_ack_timer(*qp, false);
+}
 
 void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
   if (qp.context.timeout == 0) return;
-  const bool wanted = qp.sends() && !qp.window.rnr_waiting && qp.requester.awaits_answer();
+  const bool wanted = qp.sends() && !qp.window.rnr_waiting && qp.requester.awaits_answer() &&
+                      before(qp.window.oldest_psn(), qp.left_psn);
   if (!wanted) {
     if (std::exchange(qp.ack_timer, false)) out_.timer({qp.qpn, Timer::ack, {}, true});
     return;

@@ -178,7 +178,10 @@ void ModelEngine::cq_overrun(Cqn cqn) {
 }
 
 void ModelEngine::credit(std::uint32_t packets) {
-  step([this, packets] { credits_ += packets; });
+  step([this, packets] {
+    credits_ += packets;
+    for (std::uint32_t i = 0; i < packets && !leaving_.empty(); ++i) packet_left();
+  });
 }
 
 void ModelEngine::reset() {
@@ -187,6 +190,7 @@ void ModelEngine::reset() {
     if (std::exchange(tickets_[slot].open, false)) free_tickets_.push_back(slot);
   qps_.clear();
   turns_.clear();
+  leaving_.clear();
   inputs_.clear();
   credits_ = 0;
 }
@@ -248,6 +252,9 @@ void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
   while (!lane.entries.empty() && lane.entries.front().ready) {
     auto& entry = lane.entries.front();
     PacketOut packet{qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)};
+    Leaving leaving{qp.qpn, qp.epoch, {}};
+    if (&lane == &qp.requests) leaving.request_end = entry.end;
+    leaving_.push_back(std::move(leaving));
     lane.entries.pop_front();
     out_.packet(std::move(packet));
   }

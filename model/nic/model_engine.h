@@ -136,10 +136,11 @@ class ModelEngine : public QpEngine {
   void retire(Qp& qp, bool behind_payload);
   void complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload);
   void drop_requests(Qp& qp);
+  void packet_left();
   void keep_ack_timer(Qp& qp, bool restart);
   void announce_drained(Qp& qp);
 
-  // --- engine_receive.cpp: the responder's side.
+  // --- engine_receive.cpp: the responder's side, requests in.
   void take_request(Qp& qp, PacketIn&& packet);
   void pump_inbound(Qp& qp);
   bool act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
@@ -147,15 +148,17 @@ class ModelEngine : public QpEngine {
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict);
   void reject(Qp& qp, const roce::Verdict& verdict);
+  CqeWrite receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const;
+  CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
+
+  // --- engine_answers.cpp: the responder's side, answers out.
   void owe_again(Qp& qp, Response response);
   void owe_read(Qp& qp, const roce::Verdict& verdict);
   void owe_atomic(Qp& qp, const roce::Verdict& verdict);
   void start_atomics(Qp& qp);
   void atomic_carried_out(Qp& qp, std::uint64_t sequence, const AtomicDone& done);
-  void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
-  CqeWrite receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const;
-  CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
   void settle_responses(Qp& qp);
+  void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
   void fail_placement(Qp& qp);
   bool answer_waits(const Qp& qp) const;
   void send_answer(Qp& qp);
@@ -189,6 +192,12 @@ class ModelEngine : public QpEngine {
     bool answers;
   };
   std::deque<Turn> turns_;
+  struct Leaving {
+    Qpn qpn;
+    std::uint64_t epoch;
+    std::optional<roce::Psn> request_end;
+  };
+  Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
   std::uint32_t credits_ = 0;
   EngineCounters counters_;
 };

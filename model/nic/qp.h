@@ -24,6 +24,7 @@ struct Lane {
     Payload payload;
     bool ready = false;
     std::uint64_t message = 0;           // requests
+    roce::Psn end;                       // requests: the next one's PSN
   };
   Fifo<Entry> entries;
   std::uint64_t next_sequence = 0;
@@ -87,6 +88,7 @@ struct Qp {
   std::uint64_t next_message = 0;
   Lane requests;
   bool ack_timer = false;
+  roce::Psn left_psn;                    // one past the last request that has left the port, since all was sent again
   bool drain_announced = false;
 
   // Receive ring, in WQEs modulo 2^16.

@@ -213,7 +213,8 @@ class QpEngine {
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
   virtual void cq_overrun(Cqn cqn) = 0;   // QPs of that CQ go to the error state
-  virtual void credit(std::uint32_t packets) = 0;  // room in packet_tx; the engine starts with none
+  // Room in packet_tx; the engine starts with none. Beyond that, for each packet put out, in order, when it has left.
+  virtual void credit(std::uint32_t packets) = 0;
   virtual void reset() = 0;               // function-level reset: forget everything
 };
 

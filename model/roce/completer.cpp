@@ -54,7 +54,8 @@ ResponseOutcome Completer::rnr(std::uint8_t timer) {
 
 ResponseOutcome Completer::data_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
-  if (headers.aeth && (headers.aeth->syndrome & Aeth::kClassMask) != Aeth::kAck) return fail(Status::bad_response_error);
+  const bool negative = headers.aeth && (headers.aeth->syndrome & Aeth::kClassMask) != Aeth::kAck;
+  if (negative) return fail(Status::bad_response_error);
   auto* message = window_.oldest_unanswered();
   // A response answers for what precedes its READ or atomic.
   if (message != nullptr && !message->is_rd_atomic() && window_.acknowledge_before(psn)) {

@@ -62,8 +62,8 @@ std::optional<RequestPacket> Requester::next_packet() {
   auto packet = message.is_rd_atomic() ? response_request(message) : data_packet(message);
   packet.message = message.request.id;
   packet.headers.bth.destination = window_.attributes.remote;
-  const auto end = message.first + message.sent;
-  if (before(window_.unsent_psn, end)) window_.unsent_psn = end;
+  packet.end = message.first + message.sent;
+  if (before(window_.unsent_psn, packet.end)) window_.unsent_psn = packet.end;
   return packet;
 }
 

@@ -14,6 +14,7 @@ struct RequestPacket {
   std::uint64_t message = 0;     // SendRequest::id
   std::uint32_t offset = 0;      // of the payload in the message
   std::uint32_t payload = 0;
+  Psn end;                       // one past the PSNs that it stands for
 };
 
 class Requester {

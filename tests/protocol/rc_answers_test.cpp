@@ -85,7 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"send_data", IBV_WR_SEND, 64, roce::Opcode::read_response_only, 64, kAck, IBV_WC_BAD_RESP_ERR},
         Answer{"send_original", IBV_WR_SEND, 64, roce::Opcode::atomic_acknowledge, 0, kAck, IBV_WC_BAD_RESP_ERR},
         Answer{"write_data", IBV_WR_RDMA_WRITE, 64, roce::Opcode::read_response_first, 1024, kAck, IBV_WC_BAD_RESP_ERR},
-        Answer{"write_ack_with_payload", IBV_WR_RDMA_WRITE, 64, roce::Opcode::acknowledge, 4, kAck, IBV_WC_BAD_RESP_ERR},
+        Answer{"write_ack_with_payload", IBV_WR_RDMA_WRITE, 64, roce::Opcode::acknowledge, 4, kAck,
+               IBV_WC_BAD_RESP_ERR},
         Answer{"read_original", IBV_WR_RDMA_READ, 8, roce::Opcode::atomic_acknowledge, 0, kAck, IBV_WC_BAD_RESP_ERR},
         Answer{"read_too_short", IBV_WR_RDMA_READ, 64, roce::Opcode::read_response_only, 60, kAck, IBV_WC_BAD_RESP_ERR},
         Answer{"read_too_long", IBV_WR_RDMA_READ, 64, roce::Opcode::read_response_only, 68, kAck, IBV_WC_BAD_RESP_ERR},
@@ -121,8 +122,8 @@ TEST_F(ForgedAnswers, ToWhatIsNotOpenAreDropped) {
         ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 64)), 0);
         await_requests(0, 1);
         for (const std::uint32_t psn : {900u, 999u, 1001u, 2000u, 0x800fffu})
-          for (const auto opcode : {roce::Opcode::acknowledge, roce::Opcode::read_response_only,
-                                    roce::Opcode::atomic_acknowledge})
+          for (const auto opcode :
+               {roce::Opcode::acknowledge, roce::Opcode::read_response_only, roce::Opcode::atomic_acknowledge})
             for (const int syndrome : {0x1f, 0x21, 0x40, 0x60, 0x61, 0x62, 0x65})
               forge(0, answer_headers(opcode, end.qp->qp_num, psn, std::uint8_t(syndrome)));
         pass(0, 100 * kMicrosecond);
@@ -139,8 +140,8 @@ struct Request {
   const char* name;
   roce::Opcode opcode;
   std::uint32_t payload;
-  std::uint32_t length;    // as the RETH says
-  std::uint8_t syndrome;   // of the NAK
+  std::uint32_t length;   // as the RETH says
+  std::uint8_t syndrome;  // of the NAK
   ibv_event_type event;
 };
 void PrintTo(const Request& request, std::ostream* out) { *out << request.name; }
@@ -199,7 +200,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Request{"write_only_less", roce::Opcode::write_only, 8, 16, 0x61, IBV_EVENT_QP_REQ_ERR},
                       Request{"write_only_more", roce::Opcode::write_only, 16, 8, 0x61, IBV_EVENT_QP_REQ_ERR},
                       Request{"write_first_all", roce::Opcode::write_first, 1024, 1024, 0x61, IBV_EVENT_QP_REQ_ERR},
-                      Request{"write_too_long", roce::Opcode::write_first, 1024, 0xffffffff, 0x61, IBV_EVENT_QP_REQ_ERR},
+                      Request{"write_too_long", roce::Opcode::write_first, 1024, 0xffffffff, 0x61,
+                              IBV_EVENT_QP_REQ_ERR},
                       Request{"read_with_payload", roce::Opcode::read_request, 8, 8, 0x61, IBV_EVENT_QP_REQ_ERR},
                       Request{"atomic_with_payload", roce::Opcode::fetch_add, 8, 0, 0x61, IBV_EVENT_QP_REQ_ERR},
                       Request{"read_beyond", roce::Opcode::read_request, 0, 1 << 20, 0x62, IBV_EVENT_QP_ACCESS_ERR}),

@@ -108,11 +108,12 @@ TEST_P(Forbidden, WriteWithImmediateIsToldByTheEvent) {
 INSTANTIATE_TEST_SUITE_P(WithReceivesHeld, Forbidden, ::testing::Bool());
 
 TEST_F(Errors, ReceiveTooSmallForALaterPacket) {
-  run_refused([](Endpoint& end) { return end.request(IBV_WR_SEND, 0, 3000); }, IBV_WC_REM_INV_REQ_ERR, [](Endpoint& end) {
-    expect_completions(end.cq, IBV_WC_LOC_LEN_ERR, 1, 1);
-    expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 2, 1);
-    EXPECT_THAT(take_async_events(end.context), IsEmpty());
-  });
+  run_refused([](Endpoint& end) { return end.request(IBV_WR_SEND, 0, 3000); }, IBV_WC_REM_INV_REQ_ERR,
+              [](Endpoint& end) {
+                expect_completions(end.cq, IBV_WC_LOC_LEN_ERR, 1, 1);
+                expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 2, 1);
+                EXPECT_THAT(take_async_events(end.context), IsEmpty());
+              });
 }
 
 // The error is of the third of five; the first two are whole, none of them signalled.

@@ -37,8 +37,7 @@ TEST_F(Beside, WhoIsLuckyHearsNothingOfTheOthersLosses) {
     }
     meet(me);
     for (std::size_t i = 0; i < kOperations.size(); ++i) ends[i]->connect(addresses[1 - me][i]);
-    if (me == 1)
-      for (std::uint32_t id = 0; id < kMessages; ++id) ASSERT_EQ(ends[0]->receive(0, kBytes, id), 0);
+    for (std::uint32_t id = 0; me == 1 && id < kMessages; ++id) ASSERT_EQ(ends[0]->receive(0, kBytes, id), 0);
     meet(me);
     if (me == 0) {
       for (std::uint32_t id = 0; id < kMessages; ++id)
@@ -120,7 +119,8 @@ TEST_F(Neighbour, GoesOnWhenOneFails) {
 class StormyRun : public RcWire {
  public:
   explicit StormyRun(std::uint64_t seed)
-      : RcWire({"drop=0.03", "corrupt=0.02", "duplicate=0.02,by=5us", "delay=0.03,by=3us", "reorder=0.03,by=3"}, seed) {}
+      : RcWire({"drop=0.03", "corrupt=0.02", "duplicate=0.02,by=5us", "delay=0.03,by=3us", "reorder=0.03,by=3"}, seed) {
+  }
 
   // Every frame with its time.
   std::string record() {

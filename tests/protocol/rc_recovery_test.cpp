@@ -83,13 +83,13 @@ TEST_P(LostRequest, ComesAgainFromThereAfterOneNak) {
     EXPECT_EQ(naks[0].headers.aeth->msn, streams ? 0 : lost);
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    OfEight, LostRequest,
-    ::testing::Values(Row{IBV_WR_SEND, 0}, Row{IBV_WR_SEND, 3}, Row{IBV_WR_SEND, 4}, Row{IBV_WR_SEND, 7},
-                      Row{IBV_WR_RDMA_WRITE, 0}, Row{IBV_WR_RDMA_WRITE, 5}, Row{IBV_WR_RDMA_WRITE, 7},
-                      Row{IBV_WR_RDMA_READ, 0}, Row{IBV_WR_RDMA_READ, 4}, Row{IBV_WR_RDMA_READ, 7},
-                      Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 0}, Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 3},
-                      Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 7}));
+INSTANTIATE_TEST_SUITE_P(OfEight, LostRequest,
+                         ::testing::Values(Row{IBV_WR_SEND, 0}, Row{IBV_WR_SEND, 3}, Row{IBV_WR_SEND, 4},
+                                           Row{IBV_WR_SEND, 7}, Row{IBV_WR_RDMA_WRITE, 0}, Row{IBV_WR_RDMA_WRITE, 5},
+                                           Row{IBV_WR_RDMA_WRITE, 7}, Row{IBV_WR_RDMA_READ, 0},
+                                           Row{IBV_WR_RDMA_READ, 4}, Row{IBV_WR_RDMA_READ, 7},
+                                           Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 0}, Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 3},
+                                           Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 7}));
 
 // Two gaps: two NAKs.
 class TwoGaps : public RcWire {
@@ -386,12 +386,12 @@ TEST_P(Sizes, ArriveWholeWithTheirPacketsNumbered) {
   }
   EXPECT_EQ(at, packets.size());
 }
-INSTANTIATE_TEST_SUITE_P(
-    Of, Sizes,
-    ::testing::Combine(::testing::Values(IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
-                                         IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
-                                         IBV_WR_ATOMIC_CMP_AND_SWP),
-                       ::testing::Values(IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096)));
+INSTANTIATE_TEST_SUITE_P(Of, Sizes,
+                         ::testing::Combine(::testing::Values(IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
+                                                              IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+                                                              IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP),
+                                            ::testing::Values(IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048,
+                                                              IBV_MTU_4096)));
 
 }  // namespace
 }  // namespace rnicsim::testing

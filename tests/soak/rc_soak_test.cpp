@@ -94,8 +94,9 @@ class Peer {
   void run() {
     while (completed_ < messages_ || checked_ < messages_) {
       if (posted_ < messages_ && posted_ - completed_ < kWindow) post();
-      // Now and then the receiver lags behind: the sender finds it not ready.
-      if (posted_receives_ - received_ < kReceives && mix(++looks_) % 64 != 0) post_receive();
+      // Now and then the receiver lags behind for a while: the sender finds it not ready.
+      const bool lags = mix(++looks_ / 64) % 8 == 0;
+      if (!lags && posted_receives_ - received_ < kReceives) post_receive();
       ibv_wc wc;
       while (ibv_poll_cq(end_.cq, 1, &wc) == 1) wc.opcode & IBV_WC_RECV ? take_receive(wc) : take_completion(wc);
       if (::testing::Test::HasFailure()) return;
