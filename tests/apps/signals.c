@@ -34,6 +34,10 @@ static int is(const char* how, const char* name) { return strcmp(how, name) == 0
 
 static int signal_self(void) {
   signal(SIGUSR1, count);
+  // The simulator must not be hit, nor what else runs on the machine.
+  check(kill(-1, SIGTERM) == -1 && errno == EPERM, "to all");
+  check(kill(getppid(), SIGTERM) == -1 && errno == EPERM, "to init");
+  check(kill(getpid() + 100, SIGTERM) == -1 && errno == ESRCH, "to nobody known");
   check(raise(SIGUSR1) == 0 && kill(getpid(), SIGUSR1) == 0, "to itself");
   const union sigval value = {0};
   check(sigqueue(getpid(), SIGUSR1, value) == 0, "queued to itself");

@@ -146,11 +146,28 @@ void announce_exit(int status) {
   if (abi::ThreadSlot* slot = simulated_slot()) leave(*slot, abi::Call::process_exit, {std::uint64_t(status)});
 }
 
+constexpr pid_t kInit = 1;
+
+// Itself, its parent or a child, or the group of one of them.
+bool is_known(pid_t pid) {
+  if (pid == 0) return true;
+  const pid_t wanted = pid < 0 ? -pid : pid;
+  if (wanted == kInit) return false;
+  const auto& header = session()->header();
+  return wanted == pid_t(header.virtual_pid) || wanted == pid_t(header.virtual_parent_pid) ||
+         std::ranges::find(children, wanted, &Child::virtual_pid) != children.end();
+}
+
 // Sends a signal by `send`, which gets the real pid. The real kernel delivers it when it pleases, not in simulated time,
 // so the simulator is told when it goes to others; first, for it may end this process too.
 template <class Send>
 int send_signal(pid_t pid, int signal, Send send) {
   if (!simulated()) return int(send(pid));
+  // The simulator, and what else runs on this machine, is not of the simulated host.
+  if (!is_known(pid)) {
+    errno = pid == -1 || pid == kInit ? EPERM : ESRCH;
+    return -1;
+  }
   const pid_t real = real_pid_of(pid);
   // Signal 0 only asks whether there is somebody.
   const std::uint32_t sent = signal != 0 && real != pid_t(::syscall(SYS_getpid)) ? 1 : 0;
