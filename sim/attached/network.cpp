@@ -160,6 +160,9 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
     const std::uint16_t port = client.local.port;
     arrivals_.push(back, [error, port, done = std::move(done)] { done(error, port); });
   };
+  // Another thread's request came first, or the socket listens meanwhile.
+  if (client.peer) return answer(EISCONN);
+  if (client.listening) return answer(EOPNOTSUPP);
   const auto target = listener(host, to);
   if (!target) return answer(ECONNREFUSED);
   Socket& server = sockets_.at(*target);

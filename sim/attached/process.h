@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
+#include "model/base/kernel.h"
 #include "model/base/pcie.h"
 #include "model/base/units.h"
 #include "model/host/address_space.h"
@@ -103,6 +105,10 @@ class Process final : public host::AddressSpace {
 };
 
 inline abi::ThreadSlot& slot_of(const Thread& thread) { return thread.process->slot(thread.index); }
-inline Duration clock_of(const Thread& thread) { return {std::int64_t(slot_of(thread).now)}; }
+// Shared memory is the program's to scribble on: no clock is further ahead of the world than this.
+inline constexpr Duration kMostAhead{3600 * std::int64_t{1'000'000'000'000}};
+inline Duration clock_of(const Thread& thread) {
+  return {std::int64_t(std::min(slot_of(thread).now, std::uint64_t((now() + kMostAhead).ps)))};
+}
 
 }  // namespace rnicsim::sim

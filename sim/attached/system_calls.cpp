@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -381,6 +382,9 @@ bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
   if (slot.call == Call::net_socket) {
     auto descriptors = process.receive_descriptors();
     if (descriptors.empty()) return answer(slot, EBADF);
+    // Of anything else (an eventfd) there might be no end to what can be read.
+    struct stat kind {};
+    if (::fstat(descriptors.front().get(), &kind) != 0 || !S_ISSOCK(kind.st_mode)) return answer(slot, ENOTSOCK);
     slot.value = network_.open(host, std::move(descriptors.front()));
     return true;
   }

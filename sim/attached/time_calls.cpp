@@ -132,7 +132,9 @@ void TimeKeeper::wake_address(Process& process, std::uint64_t address, std::uint
 }
 
 void TimeKeeper::set_alarm(Process& process, std::optional<Duration> deadline, Duration interval) {
-  process.alarm = {deadline, interval};
+  // As setitimer counts: oftener than each microsecond, nothing else would happen any more.
+  constexpr Duration kLeastInterval{1'000'000};
+  process.alarm = {deadline, interval.ps == 0 ? interval : std::max(interval, kLeastInterval)};
   if (deadline) at(*deadline, [] {});
 }
 

@@ -174,7 +174,7 @@ void TimeKeeper::run(Thread& thread) {
   bool pending = thread.call_pending;
   const Duration due = *thread.at;
   unschedule(thread);
-  slot_of(thread).now = std::max(slot_of(thread).now, std::uint64_t(due.ps));
+  slot_of(thread).now = std::uint64_t(std::max(clock_of(thread), due).ps);
   for (;;) {
     if (pending && !execute(thread)) return;
     if (!thread.process->alive || thread.state == ThreadState::free) return;

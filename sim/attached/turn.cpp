@@ -95,10 +95,8 @@ bool TimeKeeper::poll_real_kernel() {
 // What the thread did in its turn, at its own time.
 void TimeKeeper::collect(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
-  // Shared memory is the program's to scribble on: its clock only goes forward, and not by more than an hour at a time.
-  constexpr std::uint64_t kMostAhead = 3600ull * 1'000'000'000'000ull;
-  const auto base = std::uint64_t(now().ps);
-  slot.now = std::clamp<std::uint64_t>(slot.now, base, base + kMostAhead);
+  // A clock only goes forward.
+  slot.now = std::uint64_t(std::max(clock_of(thread), now()).ps);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
   show_stores(thread);
   take_posted(thread);

@@ -29,6 +29,19 @@ std::string read_text(const fs::path& path) {
   return text;
 }
 
+// Each dot of a key is a table within a table, and all of toml++ recurses through them.
+void check_depth(const fs::path& path, std::string_view text) {
+  constexpr int kMostDots = 32;
+  int line = 1, dots = 0;
+  char before = 0;
+  for (const char c : text) {
+    if (c == '.' && before != '.' && ++dots > kMostDots)
+      throw ConfigError(fmt::format("{}:{}: more than {} dots in a line: not a configuration", path.string(), line, kMostDots));
+    if (c == '\n') ++line, dots = 0;
+    before = c;
+  }
+}
+
 class Flattener {
  public:
   explicit Flattener(std::string file) : file_(std::move(file)) {}
@@ -128,6 +141,7 @@ toml::array to_array(const std::vector<Record>& records) {
 
 TomlFile read_toml(const fs::path& path) {
   const std::string text = read_text(path);
+  check_depth(path, text);
   try {
     return Flattener(path.string()).flatten(toml::parse(text, path.string()));
   } catch (const toml::parse_error& error) {

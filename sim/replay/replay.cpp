@@ -29,6 +29,19 @@ std::vector<Asked> asked_of(const QpEnvironment& qp) {
   return asked;
 }
 
+// Our answers to READs are kept: a length that nothing in the capture bears out would fill the memory.
+void check_reads(const Replay& replay) {
+  constexpr std::uint64_t kAlways = std::uint64_t{64} << 20;
+  std::uint64_t held = 0, asked = 0;
+  for (const auto& packet : replay.capture.packets) held += packet.payload.size();
+  for (const auto& qp : replay.environment.qps)
+    for (const auto& request : qp.requests)
+      if (request.packet->row().operation == roce::Operation::read && request.refusal == 0)
+        asked += request.packet->headers.reth->length;
+  if (asked > kAlways + 4 * held)
+    throw ConfigError(fmt::format("its READs ask for {} bytes, and all its packets hold {}", asked, held));
+}
+
 }  // namespace
 
 std::uint64_t Replay::compared() const { return environment.count(Role::answer); }
@@ -49,6 +62,7 @@ EquivalenceCounts Replay::equivalences() const {
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine) {
   Replay replay{.capture = parse_capture(frames)};
   replay.environment = implied_environment(replay.capture, address);
+  check_reads(replay);
   const auto& qps = replay.environment.qps;
   Driver driver(engine, replay.environment);
   const auto ours = driver.run();

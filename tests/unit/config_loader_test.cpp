@@ -157,6 +157,10 @@ TEST_F(ConfigLoader, GarbageSurvives) {
   EXPECT_THAT(load_error("units = \n"), HasSubstr("test.toml:1"));
   EXPECT_THAT(load_error("\xff\xfe\x80"), HasSubstr("test.toml:1"));
   EXPECT_THAT(load_error(std::string(2 << 20, 'x')), HasSubstr("larger than"));
+  // The TOML library recurses through a key's tables.
+  std::string deep = "a";
+  for (int i = 0; i < 100'000; ++i) deep += ".a";
+  EXPECT_THAT(load_error("units = 2\n" + deep + " = 1"), HasSubstr(":2: more than 32 dots"));
   EXPECT_THAT(load_error("a = " + std::string(100'000, '[')), HasSubstr("test.toml"));
   EXPECT_THAT(load_error(std::string(100'000, 'k') + " = 1"), HasSubstr("no parameter"));
   EXPECT_THAT(set_error(std::string(1 << 20, '=')), HasSubstr("key=value"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/nic/model_engine.h"
+#include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
@@ -221,6 +222,13 @@ TEST_F(ReplayEnvironment, ManyReceives) {
     ack(n, n + 1);
   }
   expect_agreement(kMany);
+}
+
+// A hundred bytes of a capture must not make gigabytes of answers.
+TEST_F(ReplayEnvironment, ReadsOfWhatNoCaptureHolds) {
+  send(100), ack(100, 1);
+  read(101, 1u << 30);
+  EXPECT_THROW(run(), ConfigError);
 }
 
 }  // namespace

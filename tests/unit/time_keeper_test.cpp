@@ -187,6 +187,37 @@ TEST_F(TimeKeeperTest, AThreadThatReadsClocksIsAheadByASixteenthOfItsIdleTime) {
   EXPECT_GT(slack[2], 900_us);
 }
 
+// The slots are the program's to scribble on.
+TEST_F(TimeKeeperTest, AWaitersClockDoesNotLeaveTheWorld) {
+  world.attach(0, [&](Program& me) -> Script {
+    co_await me.new_thread([&](Program& child) -> Script {
+      co_await child.wait_address(kLock);
+      tell("woke", child);
+    });
+    const auto index = me.value();
+    co_await me.call(Call::thread_start, index);
+    co_await me.sleep_until(1_us);
+    me.process().slot(std::uint32_t(index)).now = INT64_MAX;
+    co_await me.call(Call::wake_address, kLock, 1);
+    co_await me.sleep_until(8000_s);
+  });
+  world.run();
+  ASSERT_EQ(story.size(), 1u);
+  EXPECT_LE(story.front().second, 7201_s);  // an hour when it is woken, and one when it goes on
+}
+
+TEST_F(TimeKeeperTest, AnAlarmComesEachMicrosecondAtMost) {
+  int alarms = 0;
+  world.attach(0, [&](Program& me) -> Script {
+    co_await me.call(Call::set_alarm, 1'000'000, 1);
+    while (me.clock() < 10_us)
+      if (co_await me.sleep_until(10_us) == EINTR) ++alarms;
+  });
+  world.run();
+  EXPECT_GE(alarms, 9);
+  EXPECT_LE(alarms, 10);
+}
+
 TEST_F(TimeKeeperTest, AnEmptyPollWaitsForTheDeviceOrItsInterval) {
   Process& process = world.attach(0, [&](Program& me) -> Script {
     co_await me.call(Call::wait_visible);
