@@ -1,0 +1,138 @@
+// Captures for the replay: files as they are, and frames that are sealed again, replayed against the engine.
+#include "model/nic/model_engine.h"
+#include "sim/config/config_error.h"
+#include "sim/replay/replay.h"
+#include "sim/replay/report.h"
+#include "tests/soak/fuzz/memory_file.h"
+#include "tests/support/wire_frames.h"
+
+namespace rnicsim::fuzz {
+namespace {
+
+using roce::Opcode;
+using sim::replay::CapturedFrame;
+using sim::replay::test::Wire;
+
+enum Step : std::uint8_t { file, frame, sealed_frame, cut_frame, kinds };
+
+void replay(const std::vector<CapturedFrame>& frames, std::uint8_t host) {
+  nic::ModelEngine engine{nic::QpLimits{}};
+  const auto result = sim::replay::replay_frames(frames, Wire::address(host), engine);
+  require(result.capture.frames == frames.size(), "frames of a capture are lost");
+  require(!sim::replay::report_text(result).empty(), "a replay without a report");
+}
+
+void take(const Input::Step& step, std::vector<CapturedFrame>& frames) {
+  if (step.kind % kinds == file) {
+    for (auto& one : sim::replay::read_capture(MemoryFile(step.body).path())) frames.push_back(std::move(one));
+    return;
+  }
+  const auto bytes = std::as_bytes(step.body);
+  CapturedFrame one{static_cast<std::uint32_t>(frames.size() + 1), static_cast<std::uint32_t>(bytes.size()), {bytes.begin(), bytes.end()}};
+  if (step.kind % kinds == cut_frame) ++one.length;
+  if (step.kind % kinds == sealed_frame && roce::parse_frame(bytes, bytes.size()).error == roce::ParseError::none)
+    sim::replay::test::seal(one);
+  frames.push_back(std::move(one));
+}
+
+Bytes pcap_of(const std::vector<CapturedFrame>& frames) {
+  Bytes out;
+  const auto put = [&](std::uint32_t value) {
+    for (int i = 0; i < 4; ++i) out.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+  };
+  for (const std::uint32_t word : {0xa1b2c3d4u, 0x00040002u, 0u, 0u, 65535u, 1u}) put(word);
+  for (const auto& one : frames) {
+    put(one.number), put(0), put(static_cast<std::uint32_t>(one.bytes.size())), put(one.length);
+    for (const auto byte : one.bytes) out.push_back(std::to_integer<std::uint8_t>(byte));
+  }
+  return out;
+}
+
+// A section header, an interface and packets; blocks of pcapng, little-endian.
+Bytes pcapng_of(const std::vector<CapturedFrame>& frames) {
+  Bytes out;
+  const auto block = [&](std::uint32_t type, Bytes body) {
+    body.resize((body.size() + 3) / 4 * 4);
+    const auto put = [&](std::uint32_t value) {
+      for (int i = 0; i < 4; ++i) out.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+    };
+    put(type), put(static_cast<std::uint32_t>(body.size() + 12));
+    out.insert(out.end(), body.begin(), body.end());
+    put(static_cast<std::uint32_t>(body.size() + 12));
+  };
+  block(0x0a0d0d0a, {0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+  block(1, {1, 0, 0, 0, 0, 0, 4, 0});
+  for (const auto& one : frames) {
+    Bytes body(20);
+    const auto size = static_cast<std::uint32_t>(one.bytes.size());
+    std::memcpy(body.data() + 12, &size, 4);
+    std::memcpy(body.data() + 16, &one.length, 4);
+    for (const auto byte : one.bytes) body.push_back(std::to_integer<std::uint8_t>(byte));
+    block(6, body);
+  }
+  return out;
+}
+
+Wire conversation() {
+  Wire wire;
+  const auto with_reth = [](Opcode opcode, std::uint32_t psn, std::uint32_t length) {
+    auto headers = Wire::headers(opcode, psn);
+    headers.reth = roce::Reth{0x1000, {0x1234}, length};
+    return headers;
+  };
+  wire.request(Wire::headers(Opcode::send_only, 100), 64);
+  wire.answer(Opcode::acknowledge, 100, 0x1f, 1);
+  wire.request(with_reth(Opcode::write_first, 101, 1500), 1024);
+  auto last = Wire::headers(Opcode::write_last_imm, 102);
+  last.immediate = 7;
+  wire.request(last, 476);
+  wire.answer(Opcode::acknowledge, 102, 0x1f, 2);
+  wire.request(with_reth(Opcode::read_request, 103, 100));
+  auto response = Wire::headers(Opcode::read_response_only, 103, false);
+  response.aeth = roce::Aeth{0x1f, 3};
+  wire.answer(response, Wire::pattern(100));
+  auto atomic = Wire::headers(Opcode::fetch_add, 104);
+  atomic.atomic = roce::AtomicEth{0x1000, {0x1234}, 1, 0};
+  wire.request(atomic);
+  auto original = Wire::headers(Opcode::atomic_acknowledge, 104, false);
+  original.aeth = roce::Aeth{0x1f, 4};
+  original.atomic_ack = 9;
+  wire.answer(original);
+  wire.request(Wire::headers(Opcode::send_only, 106), 10);
+  wire.answer(Opcode::acknowledge, 105, 0x60, 4);
+  wire.request(Wire::headers(Opcode::send_only, 105), 10);
+  wire.answer(Opcode::acknowledge, 105, 0x21, 4);
+  return wire;
+}
+
+}  // namespace
+
+std::vector<Bytes> seeds() {
+  const auto frames = conversation().frames;
+  std::vector<Bytes> all{Script().step(file, pcap_of(frames)), Script().step(file, pcapng_of(frames))};
+  for (const auto kind : {frame, sealed_frame}) {
+    Script script;
+    for (const auto& one : frames) script.step(kind, one.bytes);
+    all.push_back(script);
+    all.push_back(Script(script).step(cut_frame, frames[0].bytes));
+  }
+  return all;
+}
+
+}  // namespace rnicsim::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rnicsim;
+  using namespace rnicsim::fuzz;
+  Input input(data, size);
+  std::vector<CapturedFrame> frames;
+  for (const auto host : {sim::replay::test::kNic, sim::replay::test::kPeer}) {
+    try {
+      for (int steps = 0; !input.empty() && steps < 100; ++steps) take(input.take_step(), frames);
+      replay(frames, host);
+    } catch (const sim::ConfigError& error) {
+      require(*error.what() != 0, "a refusal without a message");
+    }
+  }
+  return 0;
+}

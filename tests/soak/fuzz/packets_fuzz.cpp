@@ -1,0 +1,256 @@
+// Frames of a hostile peer: alone against the parser, then into two NICs whose QPs are connected and busy.
+#include "model/roce/icrc.h"
+#include "tests/soak/fuzz/raw_qp.h"
+
+namespace rnicsim::fuzz {
+namespace {
+
+using roce::Opcode;
+
+enum Step : std::uint8_t { frame_to_b, frame_to_a, send_from_a, send_from_b, receive_at_b, receive_at_a, pass_time, kinds };
+
+// What is put right in a frame that was changed, so that the change gets past the checks before it.
+enum Mend : std::uint8_t { kLengths = 1, kChecksum = 2, kIcrc = 4, kCut = 8 };
+
+constexpr std::size_t kIpv4Headers = roce::kEthernetBytes + roce::kIpv4Bytes + roce::kUdpBytes;
+constexpr std::size_t kIpv6Headers = roce::kEthernetBytes + roce::kIpv6Bytes + roce::kUdpBytes;
+constexpr std::uint32_t kChunk = 8192;  // of the regions, for each work request
+
+std::span<std::byte> writable(Bytes& bytes) { return std::as_writable_bytes(std::span(bytes)); }
+
+void put16(Bytes& bytes, std::size_t at, std::size_t value) {
+  bytes[at] = static_cast<std::uint8_t>(value >> 8);
+  bytes[at + 1] = static_cast<std::uint8_t>(value);
+}
+
+void mend(Bytes& frame, std::uint8_t what) {
+  const bool ipv4 = frame.size() > 13 && frame[12] == 0x08 && frame[13] == 0x00;
+  const auto headers = ipv4 ? kIpv4Headers : kIpv6Headers;
+  if (frame.size() < headers + roce::Bth::kBytes + roce::kIcrcBytes) return;
+  const auto udp = headers - roce::kUdpBytes;
+  if (what & kLengths) {
+    put16(frame, udp + 4, frame.size() - udp);
+    put16(frame, ipv4 ? 16 : 18, ipv4 ? frame.size() - roce::kEthernetBytes : frame.size() - udp);
+  }
+  if (ipv4 && (what & kChecksum)) {
+    put16(frame, 24, 0);
+    std::uint32_t sum = 0;
+    for (std::size_t i = 14; i < 34; i += 2) sum += static_cast<std::uint32_t>(frame[i] << 8 | frame[i + 1]);
+    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+    put16(frame, 24, ~sum & 0xffff);
+  }
+  if (what & kIcrc) {
+    const auto covered = std::span<const std::byte>(writable(frame)).subspan(roce::kEthernetBytes).first(
+        frame.size() - roce::kEthernetBytes - roce::kIcrcBytes);
+    const auto split = headers + roce::Bth::kBytes - roce::kEthernetBytes;
+    const auto crc = roce::icrc(covered.first(split), covered.subspan(split), {});
+    for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)
+      frame[frame.size() - roce::kIcrcBytes + i] = static_cast<std::uint8_t>(crc >> (8 * i));
+  }
+}
+
+roce::FrameAddresses addresses(std::uint8_t from, std::uint8_t to) {
+  roce::FrameAddresses a;
+  a.source = Node::gid_of(from);
+  a.destination = Node::gid_of(to);
+  a.source_mac[5] = from;
+  a.destination_mac[5] = to;
+  return a;
+}
+
+Bytes frame_of(const roce::FrameAddresses& a, roce::Headers headers, std::size_t payload) {
+  headers.bth.pad = static_cast<std::uint8_t>(-payload & 3);
+  headers.bth.destination = {kVictim.qpn};
+  std::array<std::byte, roce::kMaxFrameHeader> head;
+  const auto used = roce::frame_header(a, headers, static_cast<std::uint32_t>(payload), head);
+  Bytes frame(used + payload + headers.bth.pad + roce::kIcrcBytes);
+  std::memcpy(frame.data(), head.data(), used);
+  mend(frame, kIcrc);
+  return frame;
+}
+
+void check_parsed(std::span<const std::byte> bytes) {
+  const auto parsed = roce::parse_frame(bytes, bytes.size());
+  if (parsed.error != roce::ParseError::none) return;
+  require(parsed.payload_offset + std::size_t{parsed.payload_bytes} + parsed.headers.bth.pad + roce::kIcrcBytes <= bytes.size(),
+          "a packet is longer than its frame");
+  // What was understood can be written again, and is then understood alike.
+  std::array<std::byte, roce::kMaxFrameHeader> head;
+  const auto used = roce::frame_header(parsed.addresses, parsed.headers, parsed.payload_bytes, head);
+  require(used == parsed.payload_offset, "headers change their size when written again");
+  std::vector<std::byte> again(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(used));
+  again.resize(used + parsed.payload_bytes + parsed.headers.bth.pad + roce::kIcrcBytes);
+  const auto twice = roce::parse_frame(again, again.size());
+  require(twice.error == roce::ParseError::none && twice.addresses == parsed.addresses &&
+              twice.headers.bth.psn == parsed.headers.bth.psn && twice.payload_bytes == parsed.payload_bytes,
+          "headers change their meaning when written again");
+}
+
+Frame frame_from(const Bytes& bytes, bool cut) {
+  const auto all = std::as_bytes(std::span(bytes));
+  const auto parsed = roce::parse_frame(all, all.size());
+  Frame frame;
+  const auto end = std::size_t{parsed.payload_offset} + parsed.payload_bytes;
+  if (cut && parsed.error == roce::ParseError::none && all.size() - end <= Frame::kTrailerCapacity) {
+    frame.header = Payload::copy_of(all.first(parsed.payload_offset));
+    frame.payload = Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes));
+    std::ranges::copy(all.subspan(end), frame.trailer.begin());
+    frame.trailer_bytes = static_cast<std::uint8_t>(all.size() - end);
+  } else {
+    frame.header = Payload::copy_of(all);
+  }
+  return frame;
+}
+
+class Conversation {
+ public:
+  explicit Conversation(Stage& stage) : stage_(stage) {}
+
+  void take(const Input::Step& step) {
+    Input body(step.body);
+    switch (step.kind % kinds) {
+      case frame_to_b: return inject(stage_.a(), body);
+      case frame_to_a: return inject(stage_.b(), body);
+      case send_from_a: return send(stage_.a(), stage_.victim_a(), stage_.b(), body, 0);
+      case send_from_b: return send(stage_.b(), stage_.victim_b(), stage_.a(), body, 1);
+      case receive_at_b: return receive(stage_.b(), stage_.victim_b(), body);
+      case receive_at_a: return receive(stage_.a(), stage_.victim_a(), body);
+      default: return sc_core::sc_start((body.take<std::uint16_t>() + 1) * 10.0, sc_core::SC_NS);
+    }
+  }
+
+  // Every signalled WQE completes, whatever the peer said.
+  void finish() {
+    Stage::settle();
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto& node = i == 0 ? stage_.a() : stage_.b();
+      auto& qp = i == 0 ? stage_.victim_a() : stage_.victim_b();
+      std::uint32_t completed = 0;
+      while (node.poll(nic::test::kSendCqn)) ++completed;
+      while (node.poll(nic::test::kReceiveCqn)) {}
+      require(completed == sent_[i], "a send WQE has no completion");
+      require(qp.query().send_consumer == qp.producer, "a send WQE was not retired");
+    }
+  }
+
+ private:
+  // As if `from` had sent it: through the cable, which keeps the order.
+  void inject(Node& from, Input& body) {
+    const auto what = body.take<std::uint8_t>();
+    const auto part = body.take_span(~std::size_t{0});
+    Bytes bytes(part.begin(), part.end());
+    mend(bytes, what);
+    check_parsed(std::as_bytes(std::span(bytes)));
+    const auto parsed = roce::parse_frame(std::as_bytes(std::span(bytes)), bytes.size());
+    // The witness's packets are to be good.
+    if (parsed.error == roce::ParseError::none && parsed.headers.bth.destination.value == kWitness.qpn) return;
+    from.nic.frame_out()(frame_from(bytes, (what & kCut) != 0));
+  }
+  void send(Node& node, RawQp& qp, Node& peer, Input& body, std::size_t which) {
+    if (sent_[which] == 32) return;
+    constexpr abi::SendOpcode kOpcodes[] = {abi::SendOpcode::write, abi::SendOpcode::read, abi::SendOpcode::send,
+                                            abi::SendOpcode::fetch_add, abi::SendOpcode::compare_swap};
+    const auto opcode = kOpcodes[body.take<std::uint8_t>() % std::size(kOpcodes)];
+    const bool atomic = opcode == abi::SendOpcode::fetch_add || opcode == abi::SendOpcode::compare_swap;
+    const std::uint32_t length = atomic ? 8u : body.take<std::uint16_t>() % kChunk;
+    const auto key = opcode == abi::SendOpcode::send ? 0u : kVictim.key;
+    qp.post_send({.opcode = opcode, .address = node.buffer + kChunk * sent_[which], .length = length,
+                  .remote_address = peer.buffer + 512 * 1024 + kChunk * sent_[which], .rkey = key});
+    ++sent_[which];
+  }
+  void receive(Node& node, RawQp& qp, Input& body) {
+    if (qp.receive_producer == 1u << RawQp::kLogReceives) return;
+    qp.post_receive(node.buffer + 256 * 1024 + kChunk * qp.receive_producer, body.take<std::uint16_t>() % kChunk);
+  }
+
+  Stage& stage_;
+  std::array<std::uint32_t, 2> sent_{};
+};
+
+roce::Headers headers(Opcode opcode, std::uint32_t psn, std::uint32_t length, std::uint64_t address) {
+  roce::Headers h;
+  h.bth.opcode = opcode;
+  h.bth.ack_request = true;
+  h.bth.psn = roce::Psn(psn);
+  const auto& row = roce::info(opcode);
+  if (row.has(roce::header::kReth)) h.reth = roce::Reth{address, {kVictim.key}, length};
+  if (row.has(roce::header::kAtomic)) h.atomic = roce::AtomicEth{address, {kVictim.key}, 1, 2};
+  if (row.has(roce::header::kAeth)) h.aeth = roce::Aeth{0x1f, 1};
+  if (row.has(roce::header::kAtomicAck)) h.atomic_ack = 7;
+  if (row.has(roce::header::kImmediate)) h.immediate = 0x12345678;
+  if (row.has(roce::header::kInvalidate)) h.invalidate = roce::Rkey{kVictim.key};
+  return h;
+}
+
+// Where the nodes' buffers lie: the same in each run.
+constexpr std::uint64_t kSomewhere = nic::test::kMemoryBase + (1 << 17);
+constexpr std::uint8_t kAll = kLengths | kChecksum | kIcrc;
+
+Script conversation() {
+  Script script;
+  for (int i = 0; i < 8; ++i) script.step(receive_at_b, std::uint16_t{5000});
+  return script;
+}
+
+}  // namespace
+
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> all;
+  const auto to_b = addresses(Stage::kA, Stage::kB);
+  const auto to_a = addresses(Stage::kB, Stage::kA);
+  for (unsigned code = 0; code < 256; ++code) {
+    const auto* row = roce::find_opcode(static_cast<std::uint8_t>(code));
+    if (row == nullptr) continue;
+    const auto opcode = static_cast<Opcode>(code);
+    const std::size_t payload = row->payload == roce::PayloadRule::none        ? 0
+                                : row->payload == roce::PayloadRule::full_mtu ? 1024
+                                                                              : 37;
+    auto script = conversation();
+    if (row->response()) {
+      script.step(send_from_a, std::uint8_t{1}, std::uint16_t{3000}).step(send_from_a, std::uint8_t{3}, std::uint16_t{8});
+      for (std::uint32_t i = 0; i < 4; ++i)
+        script.step(frame_to_a, kAll, frame_of(to_a, headers(opcode, kFirstPsn + i, 3000, kSomewhere), payload));
+    } else {
+      for (std::uint32_t i = 0; i < 3; ++i)
+        script.step(frame_to_b, std::uint8_t(kAll | kCut), frame_of(to_b, headers(opcode, kFirstPsn + i, 37, kSomewhere), payload));
+    }
+    all.push_back(script.step(pass_time, std::uint16_t{1000}));
+  }
+  // Messages of several packets, whole and with a hole, a duplicate in it, and the other way round.
+  const Opcode kMessages[][3] = {{Opcode::send_first, Opcode::send_middle, Opcode::send_last_inv},
+                                 {Opcode::write_first, Opcode::write_middle, Opcode::write_last_imm}};
+  for (const auto& message : kMessages)
+    for (const auto& order : {std::array{0u, 1u, 2u}, std::array{0u, 2u, 1u}, std::array{0u, 0u, 1u}}) {
+      auto script = conversation();
+      for (const auto part : order)
+        script.step(frame_to_b, kAll, frame_of(to_b, headers(message[part], kFirstPsn + part, 2100, kSomewhere), part == 2 ? 52 : 1024));
+      all.push_back(script.step(pass_time, std::uint16_t{100}));
+    }
+  // Sends under way, and ACKs, NAKs of each kind and RNR NAKs for them.
+  for (const std::uint8_t syndrome : {0x00, 0x1f, 0x20, 0x21, 0x3f, 0x60, 0x61, 0x62, 0x63, 0x64, 0x7f}) {
+    Script script;
+    for (std::uint8_t opcode = 0; opcode < 5; ++opcode) script.step(send_from_a, opcode, std::uint16_t{2500});
+    script.step(pass_time, std::uint16_t{50});
+    auto h = headers(Opcode::acknowledge, kFirstPsn + 2, 0, 0);
+    h.aeth = roce::Aeth{syndrome, 1};
+    script.step(frame_to_a, kAll, frame_of(to_a, h, 0)).step(pass_time, std::uint16_t{500});
+    all.push_back(script);
+  }
+  auto ipv6 = to_b;
+  ipv6.source[0] = ipv6.destination[0] = 0xfd;
+  all.push_back(Script().step(frame_to_b, kAll, frame_of(ipv6, headers(Opcode::write_only, kFirstPsn, 64, kSomewhere), 64)));
+  return all;
+}
+
+}  // namespace rnicsim::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rnicsim::fuzz;
+  auto& stage = Stage::fresh();
+  Conversation conversation(stage);
+  Input input(data, size);
+  for (int steps = 0; !input.empty() && steps < 100; ++steps) conversation.take(input.take_step());
+  conversation.finish();
+  stage.check();
+  return 0;
+}

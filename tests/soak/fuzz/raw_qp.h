@@ -1,0 +1,313 @@
+// A queue pair of a scripted node by its registers and rings alone, so that a target can put anything into them, and two
+// nodes on a cable with two pairs of them: the victims, which inputs are about, and the witnesses, which must go on.
+#pragma once
+
+#include <memory>
+
+#include "tests/soak/fuzz/fuzz.h"
+#include "tests/unit/nic_pair.h"
+
+namespace rnicsim::fuzz {
+
+using nic::test::Node;
+
+// What a QP and its CQs are called on its node. Send CQ, then receive CQ.
+struct QpNumbers {
+  std::uint32_t qpn;
+  std::uint32_t first_cqn;
+  std::uint32_t uar_page;
+  std::uint32_t pd;
+  std::uint32_t key;
+};
+inline constexpr QpNumbers kVictim{nic::test::kQpn, nic::test::kSendCqn, nic::test::kUarPage, nic::test::kPd,
+                                   nic::test::kKey};
+inline constexpr QpNumbers kWitness{0x20, 5, 4, 6, 8 << 8 | 0x66};
+inline constexpr std::uint32_t kFirstPsn = 0xfffff0;
+
+class RawQp {
+ public:
+  static constexpr std::uint32_t kLogBlocks = 6;
+  static constexpr std::uint32_t kLogReceives = 5;
+  static constexpr std::uint32_t kLogStride = 6;
+  static constexpr std::uint32_t kLogCqes = 7;
+  static constexpr std::uint32_t kBufferBytes = 64 << 10;
+
+  RawQp(Node& node, const QpNumbers& numbers) : node_(node), numbers_(numbers) {}
+
+  // `own`: CQs and a region of its own; else it uses what the node brought up.
+  void create(bool own) {
+    if (own) {
+      for (std::uint32_t i = 0; i < 2; ++i) create_cq(i);
+      buffer = node_.host.allocate(kBufferBytes);
+      abi::CreateMpt mpt;
+      mpt.header.opcode = std::uint16_t(abi::CommandOpcode::create_mpt);
+      mpt.header.object = numbers_.key >> 8;
+      mpt.context.key = numbers_.key;
+      mpt.context.pd = numbers_.pd;
+      mpt.context.pasid = nic::test::kPasid;
+      mpt.context.access_flags = 0xf;
+      mpt.context.start = mpt.context.bus_address = buffer;
+      mpt.context.length = kBufferBytes;
+      must(mpt);
+    }
+    send_ring = node_.host.allocate(std::size_t{abi::kSendBlock} << kLogBlocks);
+    receive_ring = node_.host.allocate(std::size_t{1} << (kLogReceives + kLogStride));
+    record = node_.host.allocate(64);
+    node_.host.put(record, abi::QpDoorbellRecord{});
+    abi::CreateQp qp;
+    qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
+    qp.header.object = numbers_.qpn;
+    auto& c = qp.context;
+    c.log_send_blocks = kLogBlocks;
+    c.log_receive_wqes = kLogReceives;
+    c.log_receive_stride = kLogStride;
+    c.flags = abi::Qpc::kHasSend | abi::Qpc::kHasReceive;
+    c.uar_page = static_cast<std::uint16_t>(numbers_.uar_page);
+    c.pd = numbers_.pd;
+    c.pasid = nic::test::kPasid;
+    c.send_cqn = numbers_.first_cqn;
+    c.receive_cqn = numbers_.first_cqn + 1;
+    c.send_ring = send_ring;
+    c.receive_ring = receive_ring;
+    c.doorbell_record = record;
+    must(qp);
+  }
+
+  void connect(std::uint8_t peer, std::uint8_t mtu = 3) {
+    using namespace abi::qp_attr;
+    abi::Qpc c;
+    c.port = 1;
+    c.access_flags = 0xe;
+    c.path_mtu = mtu;
+    c.remote_qpn = numbers_.qpn;
+    c.receive_psn = c.send_psn = kFirstPsn;
+    c.max_rd_atomic = c.max_dest_rd_atomic = 4;
+    c.min_rnr_timer = 1;
+    c.timeout = 8;
+    c.retry_count = 3;
+    c.rnr_retry = 3;
+    std::ranges::copy(Node::gid_of(peer), c.path.remote_gid);
+    c.path.remote_mac[5] = peer;
+    modify(abi::QpState::init, kPkeyIndex | kPort | kAccessFlags, c);
+    modify(abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer, c);
+    modify(abi::QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic, c);
+  }
+
+  // --- Work requests.
+  struct Request {
+    abi::SendOpcode opcode = abi::SendOpcode::write;
+    std::uint64_t address = 0;
+    std::uint32_t length = 0;
+    std::uint64_t remote_address = 0;
+    std::uint32_t rkey = 0;
+  };
+  void post_send(const Request& request) {
+    std::array<std::byte, abi::kSendBlock> wqe{};
+    std::size_t at = sizeof(abi::ControlSegment);
+    const auto put = [&](const auto& segment) {
+      std::memcpy(wqe.data() + at, &segment, sizeof segment);
+      at += sizeof segment;
+    };
+    const bool atomic = request.opcode == abi::SendOpcode::compare_swap || request.opcode == abi::SendOpcode::fetch_add;
+    if (request.rkey != 0) {
+      abi::RemoteAddressSegment remote;
+      remote.address = request.remote_address;
+      remote.rkey = request.rkey;
+      put(remote);
+    }
+    if (atomic) put(abi::AtomicSegment{});
+    if (request.length != 0) put(data_segment(request.address, request.length));
+    abi::ControlSegment control;
+    control.opcode = request.opcode;
+    control.wqe_index = producer;
+    control.segments = static_cast<std::uint8_t>(at / 16);
+    control.qpn_flags = numbers_.qpn << 8 | abi::ControlSegment::kSignaled;
+    std::memcpy(wqe.data(), &control, sizeof control);
+    node_.host.put(send_ring + std::uint64_t{abi::kSendBlock} * (producer & ((1u << kLogBlocks) - 1)), wqe);
+    ++producer;
+    write_record();
+    ring(producer);
+  }
+  void post_receive(std::uint64_t address, std::uint32_t bytes) {
+    abi::DataSegment entry[2];
+    entry[0] = data_segment(address, bytes);
+    entry[1].lkey = abi::kInvalidLkey;
+    node_.host.put(receive_ring + (std::uint64_t{receive_producer} % (1u << kLogReceives) << kLogStride), entry);
+    ++receive_producer;
+    write_record();
+  }
+  void ring(std::uint32_t value) { write_uar(abi::uar::kSendDoorbell, std::uint64_t{numbers_.qpn} << 32 | value); }
+  void write_uar(std::uint32_t offset, std::uint64_t value) {
+    node_.write_be(abi::kUarBase + numbers_.uar_page * abi::kUarPageSize + offset, value);
+  }
+  void write_record() {
+    abi::QpDoorbellRecord words;
+    words.receive_producer = receive_producer;
+    words.send_producer = producer;
+    node_.host.put(record, words);
+  }
+
+  // --- Completions of a QP with CQs of its own. 0 sends, 1 receives.
+  std::optional<abi::Cqe> poll(std::size_t which) {
+    auto& cq = cqs_[which];
+    const auto cqe = node_.host.get<abi::Cqe>(cq.ring + sizeof(abi::Cqe) * (cq.consumer & ((1u << kLogCqes) - 1)));
+    if ((cqe.opcode_owner >> 4) == 0xf || (cqe.opcode_owner & 1) != (cq.consumer >> kLogCqes & 1)) return std::nullopt;
+    ++cq.consumer;
+    abi::CqDoorbellRecord words;
+    words.consumer = cq.consumer & nic::kCounterMask;
+    node_.host.put(cq.record, words);
+    return cqe;
+  }
+  std::optional<abi::Cqe> wait(std::size_t which) {
+    for (int i = 0; i < 1000; ++i) {
+      if (auto cqe = poll(which)) return cqe;
+      sc_core::sc_start(1, sc_core::SC_US);
+    }
+    return std::nullopt;
+  }
+
+  abi::Qpc query() {
+    abi::CommandHeader query;
+    query.opcode = std::uint16_t(abi::CommandOpcode::query_qp);
+    query.object = numbers_.qpn;
+    must(query);
+    return node_.output<abi::QueryQp>().context;
+  }
+  abi::DataSegment data_segment(std::uint64_t address, std::uint32_t bytes) const {
+    abi::DataSegment data;
+    data.byte_count = bytes;
+    data.lkey = numbers_.key;
+    data.address = address;
+    return data;
+  }
+
+  std::uint64_t buffer = 0;
+  std::uint64_t send_ring = 0, receive_ring = 0, record = 0;
+  std::uint16_t producer = 0, receive_producer = 0;
+
+ private:
+  struct Ring {
+    std::uint64_t ring = 0;
+    std::uint64_t record = 0;
+    std::uint32_t consumer = 0;
+  };
+  template <class Mailbox>
+  void must(const Mailbox& mailbox) {
+    require(node_.command(mailbox) == abi::CommandStatus::ok, "a good command is refused");
+  }
+  void modify(abi::QpState to, std::uint32_t mask, const abi::Qpc& attributes) {
+    abi::ModifyQp modify;
+    modify.header.opcode = std::uint16_t(abi::CommandOpcode::modify_qp);
+    modify.header.object = numbers_.qpn;
+    modify.attributes = mask | abi::qp_attr::kState;
+    modify.context = attributes;
+    modify.context.state = to;
+    must(modify);
+  }
+  void create_cq(std::uint32_t which) {
+    auto& ring = cqs_[which];
+    ring = {node_.host.allocate(sizeof(abi::Cqe) << kLogCqes), node_.host.allocate(64), 0};
+    for (std::uint32_t i = 0; i < 1u << kLogCqes; ++i) {
+      abi::Cqe empty;
+      empty.opcode_owner = abi::Cqe::kInitialOwner;
+      node_.host.put(ring.ring + sizeof empty * i, empty);
+    }
+    node_.host.put(ring.record, abi::CqDoorbellRecord{});
+    abi::CreateCq cq;
+    cq.header.opcode = std::uint16_t(abi::CommandOpcode::create_cq);
+    cq.header.object = numbers_.first_cqn + which;
+    cq.context.log_entries = kLogCqes;
+    cq.context.uar_page = static_cast<std::uint16_t>(numbers_.uar_page);
+    cq.context.pasid = nic::test::kPasid;
+    cq.context.ring = ring.ring;
+    cq.context.doorbell_record = ring.record;
+    cq.context.eqn = 1;
+    must(cq);
+  }
+
+  Node& node_;
+  const QpNumbers numbers_;
+  std::array<Ring, 2> cqs_;
+};
+
+// Function-level reset, and the node from the start of its bring-up.
+inline void restart(Node& node) {
+  node.host.config_write(abi::config::kDeviceControl, abi::config::kFunctionLevelReset, 2);
+  node.host.heap = nic::test::kMemoryBase;
+  node.host.landed.clear();
+  node.host.interrupts.clear();
+  node.bring_up();
+}
+
+class Stage {
+ public:
+  static constexpr std::uint8_t kA = 1, kB = 2;
+
+  // The stage of this process, reset for another input. Now and then it is built anew, so that nothing piles up.
+  static Stage& fresh() {
+    static std::unique_ptr<Stage> stage;
+    static int uses = 0;
+    if (!stage || ++uses % 256 == 0) {
+      stage.reset();
+      sc_core::sc_get_curr_simcontext()->reset();
+      testing::GTEST_FLAG(break_on_failure) = true;
+      stage = std::make_unique<Stage>();
+    }
+    stage->start();
+    return *stage;
+  }
+
+  // The other QPs of the same NICs work: a WRITE one way and a SEND the other.
+  void check() {
+    for (const bool forth : {true, false}) {
+      auto& from = forth ? *witness_a_ : *witness_b_;
+      auto& to = forth ? *witness_b_ : *witness_a_;
+      auto& from_host = forth ? cable_.a.host : cable_.b.host;
+      auto& to_host = forth ? cable_.b.host : cable_.a.host;
+      constexpr std::uint32_t kBytes = 3000;
+      for (std::uint32_t i = 0; i < kBytes; ++i) *from_host.at(from.buffer + i) = static_cast<std::byte>(i * 7 + ++salt_);
+      if (!forth) to.post_receive(to.buffer + kBytes, kBytes);
+      const auto opcode = forth ? abi::SendOpcode::write : abi::SendOpcode::send;
+      from.post_send({.opcode = opcode, .address = from.buffer, .length = kBytes,
+                      .remote_address = to.buffer + kBytes, .rkey = forth ? kWitness.key : 0});
+      const auto sent = from.wait(0);
+      require(sent && sent->syndrome == abi::CqeSyndrome::success, "the witness QP cannot send");
+      const auto taken = forth ? sent : to.wait(1);
+      require(taken && taken->syndrome == abi::CqeSyndrome::success, "the witness QP cannot receive");
+      require(std::equal(from_host.at(from.buffer), from_host.at(from.buffer + kBytes), to_host.at(to.buffer + kBytes)),
+              "the witness QP's data is wrong");
+    }
+  }
+  // A reset of everything, after which the witnesses are connected again.
+  void restart() { start(); }
+  // Retries, RNR timers and their like have come to their end.
+  static void settle() { sc_core::sc_start(3, sc_core::SC_SEC); }
+
+  Node& a() { return cable_.a; }
+  Node& b() { return cable_.b; }
+  RawQp& victim_a() { return *victim_a_; }
+  RawQp& victim_b() { return *victim_b_; }
+
+  Stage() = default;
+
+ private:
+  void start() {
+    for (auto* node : {&cable_.a, &cable_.b}) fuzz::restart(*node);
+    const auto make = [](Node& node, const QpNumbers& numbers, std::uint8_t peer, bool own) {
+      auto qp = std::make_unique<RawQp>(node, numbers);
+      qp->create(own);
+      qp->connect(peer);
+      return qp;
+    };
+    victim_a_ = make(cable_.a, kVictim, kB, false);
+    victim_b_ = make(cable_.b, kVictim, kA, false);
+    witness_a_ = make(cable_.a, kWitness, kB, true);
+    witness_b_ = make(cable_.b, kWitness, kA, true);
+  }
+
+  nic::test::Cable cable_{nic::NicParams{}};
+  std::unique_ptr<RawQp> victim_a_, victim_b_, witness_a_, witness_b_;
+  std::uint32_t salt_ = 0;
+};
+
+}  // namespace rnicsim::fuzz

@@ -1,0 +1,109 @@
+// Recorded traces: files as they are, and frames of a file whose compression and checksums are right.
+#include <zstd.h>
+
+#include <sstream>
+
+#include "sim/recording/trace_diff.h"
+#include "sim/recording/trace_file.h"
+#include "tests/soak/fuzz/fuzz.h"
+
+namespace rnicsim::fuzz {
+namespace {
+
+enum Step : std::uint8_t { as_it_is, frame, kinds };
+
+std::string file_of(Input input) {
+  std::string file;
+  for (int steps = 0; !input.empty() && steps < 100; ++steps) {
+    const auto [kind, body] = input.take_step();
+    if (kind % kinds == as_it_is) {
+      file.append(body.begin(), body.end());
+      continue;
+    }
+    std::string packed(ZSTD_compressBound(body.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), body.data(), body.size(), 1));
+    file += packed;
+  }
+  return file;
+}
+
+void read(const std::string& file) {
+  std::istringstream in(file);
+  sim::TraceReader reader(in, "input");
+  Duration last;
+  while (const auto event = reader.next()) {
+    require(event->at >= last, "time runs backward in a trace");
+    require(event->host < reader.header().hosts.size(), "an event of a host that is not there");
+    last = event->at;
+    require(!sim::to_text(*event, reader.header().hosts).empty(), "an event without text");
+    sim::qp_of(*event);
+  }
+}
+
+void compare(const std::string& a, const std::string& b) {
+  std::istringstream left(a), right(b);
+  sim::TraceReader first(left, "a"), second(right, "b");
+  sim::compare_traces(first, second);
+}
+
+template <class Action>
+void attempt(Action&& action) {
+  try {
+    action();
+  } catch (const sim::TraceError& error) {
+    require(*error.what() != 0, "a refusal without a message");
+  }
+}
+
+const sim::TraceHeader& some_header() {
+  static const sim::TraceHeader header{.program = "1", .title = "seed", .seed = 7, .time = "sim", .hosts = {"h0", "h1"},
+                                       .commands = {"h0: program"}, .configuration = {{"nic.tx.latency", "170 ns"}}};
+  return header;
+}
+
+std::vector<sim::TraceEvent> some_events() {
+  std::vector<sim::TraceEvent> events;
+  for (std::size_t kind = 1; kind < std::size_t(sim::EventKind::count); ++kind) {
+    sim::TraceEvent event{{std::int64_t(kind) * 1000}, std::uint32_t(kind % 2), sim::EventKind(kind), {}};
+    for (std::size_t i = 0; i < sim::info(event.kind).fields.size(); ++i) event.fields[i] = i + 1;
+    events.push_back(event);
+  }
+  return events;
+}
+
+std::string some_file() {
+  std::ostringstream out;
+  sim::TraceWriter writer(out, some_header());
+  for (const auto& event : some_events()) writer.write(event);
+  writer.finish({1'000'000});
+  return out.str();
+}
+
+}  // namespace
+
+std::vector<Bytes> seeds() {
+  std::vector<std::byte> header, events;
+  sim::encode_header(some_header(), header);
+  sim::EventEncoder encoder;
+  for (const auto& event : some_events()) encoder.encode(event, events);
+  const auto without_end = events;
+  encoder.encode(sim::make_event({1'000'000}, 0, sim::EventKind::end, {some_events().size()}), events);
+  return {Script().step(as_it_is, [] { const auto file = some_file(); return Bytes(file.begin(), file.end()); }()),
+          Script().step(frame, header).step(frame, events),
+          Script().step(frame, header).step(frame, without_end),
+          Script().step(frame, header),
+          Script().step(frame, header).step(frame, events).step(as_it_is, Bytes(10)),
+          Script().step(frame, header).step(frame).step(frame, events)};
+}
+
+}  // namespace rnicsim::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rnicsim::fuzz;
+  const auto file = file_of(Input(data, size));
+  static const auto good = some_file();
+  attempt([&] { read(file); });
+  attempt([&] { compare(file, good); });
+  attempt([&] { compare(file, file); });
+  return 0;
+}

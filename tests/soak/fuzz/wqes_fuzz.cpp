@@ -1,0 +1,258 @@
+// Work requests of a hostile program: arbitrary bytes in its rings and doorbell records, arbitrary doorbells.
+#include "model/nic/wqe.h"
+#include "tests/soak/fuzz/raw_qp.h"
+
+namespace rnicsim::fuzz {
+namespace {
+
+enum Step : std::uint8_t { into_send_ring, into_receive_ring, send_doorbell, blueflame, other_doorbell, into_record, post,
+                           pass_time, at_b };  // at_b: added to any, for the other end
+
+constexpr std::uint64_t kSendBytes = std::uint64_t{abi::kSendBlock} << RawQp::kLogBlocks;
+constexpr std::uint64_t kReceiveBytes = std::uint64_t{1} << (RawQp::kLogReceives + RawQp::kLogStride);
+constexpr std::uint32_t kMostMessage = 1u << 30;
+
+void check_parsed(std::span<const std::uint8_t> raw) {
+  const auto bytes = std::as_bytes(raw);
+  if (bytes.size() < sizeof(abi::ControlSegment)) return;
+  const auto blocks = nic::wqe_blocks(bytes);
+  require(!blocks || (*blocks >= 1 && *blocks <= abi::kMaxWqeBlocks), "a WQE of an impossible size");
+  abi::ControlSegment control;
+  std::memcpy(static_cast<void*>(&control), bytes.data(), sizeof control);
+  const auto part = bytes.first(std::min<std::size_t>(bytes.size(), abi::kMaxWqeBlocks * abi::kSendBlock));
+  const auto wqe = nic::parse_send_wqe(part, {control.qpn_flags >> 8}, control.wqe_index, kMostMessage);
+  if (!wqe.request.refused) {
+    require(wqe.request.length <= kMostMessage, "a message is too long");
+    std::uint64_t total = wqe.inline_data ? wqe.inline_data->size() : 0;
+    for (const auto& region : wqe.regions) total += region.length;
+    require(total == wqe.request.length, "a message is not as long as its segments");
+    for (const std::uint64_t offset : {std::uint64_t{0}, total / 2, total}) {
+      std::uint64_t sliced = 0;
+      for (const auto& region : nic::slice(wqe.regions, offset, 4096)) sliced += region.length;
+      require(wqe.inline_data || sliced == std::min<std::uint64_t>(4096, total - offset), "a slice of another length");
+    }
+  }
+  const auto receive = nic::parse_receive_wqe(part, 0);
+  std::uint64_t total = 0;
+  for (const auto& region : receive.regions) total += region.length;
+  require(total == receive.bytes, "a receive is not as long as its segments");
+}
+
+// One end of the victims' connection, as a program that does what it likes with what it owns.
+class Program {
+ public:
+  Program(Node& node, RawQp& qp) : node_(node), qp_(qp) {}
+
+  void take(std::uint8_t kind, Input body) {
+    switch (kind) {
+      case into_send_ring: return write(qp_.send_ring, kSendBytes, body);
+      case into_receive_ring: return write(qp_.receive_ring, kReceiveBytes, body);
+      case send_doorbell: return qp_.ring(body.take<std::uint32_t>());
+      case blueflame: {
+        const auto offset = body.take<std::uint16_t>();
+        const auto data = body.take_span(512);
+        node_.host.mmio(page() + offset % abi::kUarPageSize, std::as_bytes(data));
+        return;
+      }
+      case other_doorbell: {
+        const auto offset = body.take<std::uint8_t>() % 6 * 8u;
+        return qp_.write_uar(offset, __builtin_bswap64(body.take<std::uint64_t>()));
+      }
+      case into_record: return write(qp_.record, sizeof(abi::QpDoorbellRecord), body);
+      case post: return append(body);
+      default: return sc_core::sc_start((body.take<std::uint16_t>() + 1) * 10.0, sc_core::SC_NS);
+    }
+  }
+
+  // Whatever was posted is dealt with: after it, a WQE that is sound completes, and receives do, or the QP has told that
+  // it is beyond that.
+  void finish() {
+    drain();
+    const auto before = qp_.query();
+    if (told(abi::EventType::qp_fatal) || told(abi::EventType::cq_error)) return;
+    require(before.send_consumer == before.send_next, "a send WQE has no end");
+    // Behind all that the device was told: the producer it knows is the consumer that it came to.
+    qp_.producer = static_cast<std::uint16_t>(before.send_consumer);
+    qp_.post_send({.opcode = abi::SendOpcode::nop});
+    Stage::settle();
+    bool completed = false;
+    while (const auto cqe = node_.poll(nic::test::kSendCqn)) completed |= cqe->wqe_counter == std::uint16_t(qp_.producer - 1);
+    if (told(abi::EventType::qp_fatal) || told(abi::EventType::cq_error)) return;
+    require(completed, "a good WQE behind bad ones does not complete");
+    if (qp_.query().state != abi::QpState::error) return;
+    const auto after = qp_.query();
+    abi::QpDoorbellRecord record = node_.host.get<abi::QpDoorbellRecord>(qp_.record);
+    const auto left = static_cast<std::uint16_t>(record.receive_producer - after.receive_consumer);
+    require(left == 0 || left > 1u << RawQp::kLogReceives, "a receive WQE of a QP in the error state is not flushed");
+  }
+  void drain() {
+    while (node_.poll(nic::test::kSendCqn)) {}
+    while (node_.poll(nic::test::kReceiveCqn)) {}
+    while (const auto eqe = node_.poll_eq(0)) events_.push_back(eqe->type);
+  }
+
+ private:
+  static std::uint64_t page() { return abi::kUarBase + std::uint64_t{kVictim.uar_page} * abi::kUarPageSize; }
+  bool told(abi::EventType type) {
+    while (const auto eqe = node_.poll_eq(0)) events_.push_back(eqe->type);
+    return std::ranges::find(events_, type) != events_.end();
+  }
+  void write(std::uint64_t base, std::uint64_t bytes, Input& body) {
+    const auto at = body.take<std::uint16_t>() % bytes;
+    const auto data = body.take_span(bytes - at);
+    std::memcpy(node_.host.at(base + at), data.data(), data.size());
+    check_parsed(data);
+  }
+  // A WQE where the next one belongs, with its index; its length is its own to say.
+  void append(Input& body) {
+    const auto how = body.take<std::uint8_t>();
+    auto data = body.take_span(abi::kMaxWqeBlocks * abi::kSendBlock);
+    if (data.size() < sizeof(abi::ControlSegment)) return;
+    Bytes bytes(data.begin(), data.end());
+    bytes.resize((bytes.size() + abi::kSendBlock - 1) / abi::kSendBlock * abi::kSendBlock);
+    if ((how & 1) == 0) {
+      const abi::Be16 index = qp_.producer;
+      std::memcpy(bytes.data() + offsetof(abi::ControlSegment, wqe_index), &index, sizeof index);
+      const abi::Be32 qpn = kVictim.qpn << 8 | bytes[offsetof(abi::ControlSegment, qpn_flags) + 3];
+      std::memcpy(bytes.data() + offsetof(abi::ControlSegment, qpn_flags), &qpn, sizeof qpn);
+    }
+    check_parsed(bytes);
+    for (std::size_t at = 0; at < bytes.size(); at += abi::kSendBlock, ++qp_.producer)
+      std::memcpy(node_.host.at(qp_.send_ring + abi::kSendBlock * (qp_.producer % (1u << RawQp::kLogBlocks))), bytes.data() + at,
+                  abi::kSendBlock);
+    qp_.write_record();
+    if ((how & 2) != 0 && bytes.size() <= abi::uar::kBlueFlameBytes)
+      node_.host.mmio(page() + abi::uar::kBlueFlame0, std::as_bytes(std::span(bytes)));
+    else
+      qp_.ring(qp_.producer);
+  }
+
+  Node& node_;
+  RawQp& qp_;
+  std::vector<abi::EventType> events_;
+};
+
+// --- Seeds.
+
+constexpr std::uint64_t kSomewhere = nic::test::kMemoryBase + (1 << 17);
+
+struct WqeBuilder {
+  Bytes bytes = Bytes(sizeof(abi::ControlSegment));
+  template <class Segment>
+  WqeBuilder& add(const Segment& segment) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(&segment);
+    bytes.insert(bytes.end(), from, from + sizeof segment);
+    return *this;
+  }
+  WqeBuilder& remote() {
+    abi::RemoteAddressSegment segment;
+    segment.address = kSomewhere;
+    segment.rkey = kVictim.key;
+    return add(segment);
+  }
+  WqeBuilder& data(std::uint32_t bytes_of_it, std::uint32_t key = kVictim.key) {
+    abi::DataSegment segment;
+    segment.byte_count = bytes_of_it;
+    segment.lkey = key;
+    segment.address = kSomewhere;
+    return add(segment);
+  }
+  WqeBuilder& inlined(std::uint32_t count) {
+    const abi::Be32 header = abi::InlineHeader::kInline | count;
+    add(header);
+    bytes.resize(bytes.size() + (count + 4 + 15) / 16 * 16 - 4, 0x5a);
+    return *this;
+  }
+  Bytes as(abi::SendOpcode opcode, std::uint32_t flags = abi::ControlSegment::kSignaled) {
+    abi::ControlSegment control;
+    control.opcode = opcode;
+    control.segments = static_cast<std::uint8_t>(bytes.size() / 16);
+    control.qpn_flags = kVictim.qpn << 8 | flags;
+    control.immediate = kVictim.key;
+    std::memcpy(bytes.data(), &control, sizeof control);
+    return bytes;
+  }
+};
+
+std::vector<Bytes> some_wqes() {
+  using enum abi::SendOpcode;
+  std::vector<Bytes> all;
+  const auto atomic = [](abi::SendOpcode opcode) { return WqeBuilder().remote().add(abi::AtomicSegment{}).data(8).as(opcode); };
+  for (const auto opcode : {nop, local_inv}) all.push_back(WqeBuilder().as(opcode));
+  for (const auto opcode : {send, send_with_imm, send_with_inv}) {
+    all.push_back(WqeBuilder().data(100).data(3000).as(opcode));
+    all.push_back(WqeBuilder().inlined(100).as(opcode, 7));
+  }
+  for (const auto opcode : {write, write_with_imm, read}) {
+    all.push_back(WqeBuilder().remote().data(5000).data(0).data(1).as(opcode));
+    all.push_back(WqeBuilder().remote().data(64, 1).as(opcode));
+  }
+  all.push_back(WqeBuilder().remote().inlined(10).inlined(33).as(write));
+  all.push_back(atomic(compare_swap));
+  all.push_back(atomic(fetch_add));
+  auto many = WqeBuilder().remote();
+  for (int i = 0; i < 30; ++i) many.data(17);
+  all.push_back(many.as(write));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> all;
+  const auto receives = [](Script& script, std::uint8_t side) {
+    std::vector<abi::DataSegment> ring;
+    for (int i = 0; i < 32; ++i) {
+      abi::DataSegment entry[4];
+      entry[0].byte_count = entry[1].byte_count = 2000;
+      entry[0].lkey = entry[1].lkey = kVictim.key;
+      entry[0].address = entry[1].address = kSomewhere + 65536;
+      entry[2].lkey = abi::kInvalidLkey;
+      ring.insert(ring.end(), std::begin(entry), std::end(entry));
+    }
+    abi::QpDoorbellRecord record;
+    record.receive_producer = 16;
+    script.step(std::uint8_t(side + into_receive_ring), std::uint16_t{0}, ring).step(std::uint8_t(side + into_record), std::uint16_t{0}, record);
+  };
+  Script everything;
+  receives(everything, at_b);
+  for (std::uint8_t how = 0; how < 4; ++how)
+    for (const auto& wqe : some_wqes()) {
+      Script script;
+      receives(script, at_b);
+      script.step(post, how, wqe).step(post, std::uint8_t{0}, some_wqes().back()).step(pass_time, std::uint16_t{200});
+      all.push_back(script);
+      if (how == 0) everything.step(post, how, wqe);
+    }
+  all.push_back(everything);
+  Bytes ring;
+  for (const auto& wqe : some_wqes()) {
+    ring.insert(ring.end(), wqe.begin(), wqe.end());
+    ring.resize((ring.size() + abi::kSendBlock - 1) / abi::kSendBlock * abi::kSendBlock);
+  }
+  for (const std::uint32_t producer : {1u, 17u, 64u, 65u, 0xffffu})
+    all.push_back(Script().step(into_send_ring, std::uint16_t{0}, ring).step(send_doorbell, producer).step(pass_time, std::uint16_t{100}));
+  for (std::uint8_t offset = 0; offset < 6; ++offset)
+    all.push_back(Script().step(other_doorbell, offset, std::uint64_t{0x0200'0000'0100'0000}).step(pass_time, std::uint16_t{10}));
+  all.push_back(Script().step(blueflame, std::uint16_t{abi::uar::kBlueFlame1}, some_wqes()[0], Bytes(48)));
+  return all;
+}
+
+}  // namespace rnicsim::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rnicsim::fuzz;
+  auto& stage = Stage::fresh();
+  Program a(stage.a(), stage.victim_a()), b(stage.b(), stage.victim_b());
+  Input input(data, size);
+  for (int steps = 0; !input.empty() && steps < 200; ++steps) {
+    const auto step = input.take_step();
+    auto& program = step.kind % (2 * at_b) < at_b ? a : b;
+    program.take(step.kind % at_b, Input(step.body));
+  }
+  Stage::settle();
+  a.finish();
+  b.finish();
+  stage.check();
+  return 0;
+}
