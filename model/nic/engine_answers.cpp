@@ -95,8 +95,8 @@ void ModelEngine::settle_responses(Qp& qp) {
   start_atomics(qp);
 }
 
-// IBTA vol 1, 9.9.3: a key that can't be invalidated is the responder's own error. Its receive completes with it, and the
-// requester hears nothing.
+// A key that can't be invalidated is the responder's own error. Its receive completes with it, and the requester hears
+// nothing.
 void ModelEngine::key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result) {
   auto* response = qp.response(sequence);
   if (response == nullptr) return;

@@ -215,7 +215,7 @@ void ModelEngine::drop_requests(Qp& qp) {
   qp.left_psn = qp.window.oldest_psn();
 }
 
-// The time for an answer begins when the request is on the wire: IBTA vol 1, 9.7.6.1.3 allows more, and no less.
+// The time for an answer begins when the request is on the wire: it may be longer than the timeout says, never shorter.
 void ModelEngine::packet_left() {
   const auto packet = leaving_.front();
   leaving_.pop_front();
