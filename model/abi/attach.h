@@ -130,7 +130,7 @@ enum class Call : std::uint32_t {
                     // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR
   wait_address,     // until wake_address(argument[0]) or argument[1]; 0 or ETIMEDOUT
   wake_address,     // argument[0], at most argument[1] waiters, first come first woken
-  set_alarm,        // SIGALRM at argument[0] (0 = none), then every argument[1]; result value = time left
+  set_alarm,        // SIGALRM at argument[0] (0 = none), then every argument[1], 1 us at least; result value = time left
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index
   thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn
@@ -159,7 +159,7 @@ enum class Call : std::uint32_t {
   lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT
   mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
   // the simulated out-of-band network (verbs/clock)
-  net_socket,       // a descriptor is sent: the far end of a stream. value = its number
+  net_socket,       // a descriptor is sent: the far end of a stream, or ENOTSOCK. value = its number
   net_bind,         // argument[0] = number, [1] = port; in: address (16 bytes, v4 mapped). value = port; EADDRINUSE
   net_listen,       // argument[1] = backlog
   net_accept,       // a descriptor comes back; value = number, out: NetAddress of the peer; EAGAIN
