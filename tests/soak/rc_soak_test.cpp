@@ -250,7 +250,9 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
     EXPECT_EQ(counters.engine.req_cqe_error, 0u);
     EXPECT_EQ(counters.engine.resp_cqe_error, 0u);
   }
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory for a while
   EXPECT_LT(resident_bytes(), warm + (1u << 20)) << "the simulator grew";
+#endif
 }
 
 }  // namespace
