@@ -29,14 +29,14 @@ void AtomicUnit::lock(const Atomic& request, Place place) {
 
 void AtomicUnit::read(const Atomic& request, Place place) {
   ++counters_.operations;
-  const auto done = [this, request, place, resets = resets_](AccessResult result, Payload bytes) {
+  const auto sampled = [this, request, place, resets = resets_](AccessResult result, Payload bytes) {
     if (resets != resets_) return;
     if (result != AccessResult::ok) return finish({request.tag, result, 0}, place);
     std::uint64_t original;
     std::memcpy(&original, bytes.bytes().data(), sizeof original);
     write(request, place, original);
   };
-  dma_.read(place.first, place.second, roce::kAtomicBytes, done);
+  dma_.read(place.first, place.second, roce::kAtomicBytes, sampled);
 }
 
 void AtomicUnit::write(const Atomic& request, Place place, std::uint64_t original) {

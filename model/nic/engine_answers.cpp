@@ -39,8 +39,9 @@ void ModelEngine::owe_read(Qp& qp, const roce::Verdict& verdict) {
 }
 
 void ModelEngine::owe_atomic(Qp& qp, const roce::Verdict& verdict) {
-  Response response{.kind = Response::Kind::atomic, .sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
-                    .duplicate = verdict.duplicate, .is_swap = verdict.is_swap, .original = verdict.original};
+  Response response{.kind = Response::Kind::atomic, .sequence = qp.next_response++, .psn = verdict.psn,
+                    .msn = verdict.msn, .duplicate = verdict.duplicate, .is_swap = verdict.is_swap,
+                    .original = verdict.original};
   if (verdict.duplicate) return owe_again(qp, std::move(response));
   response.placing = true;
   response.atomic = verdict.atomic;
@@ -149,7 +150,8 @@ void ModelEngine::send_answer(Qp& qp) {
   const auto head = std::move(qp.responses.front());
   qp.responses.pop_front();
   const bool atomic = head.kind == Response::Kind::atomic;
-  put_answer(qp, atomic ? roce::Opcode::atomic_acknowledge : roce::Opcode::acknowledge, head.psn, head.syndrome, head.msn);
+  const auto opcode = atomic ? roce::Opcode::atomic_acknowledge : roce::Opcode::acknowledge;
+  put_answer(qp, opcode, head.psn, head.syndrome, head.msn);
   if (atomic) {
     --qp.pending(head.duplicate);
     qp.answers.entries.back().headers.atomic_ack = head.original;

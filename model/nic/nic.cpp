@@ -111,9 +111,10 @@ void Nic::wire_network() {
 }
 
 NicCounters Nic::counters() const {
-  return {pcie.counters(),        doorbell.counters(), command_unit.counters(), contexts.counters(), wqe_fetch.counters(),
-          translation.counters(), dma_unit.counters(), atomic_unit.counters(), engine.counters(),       completion.counters(), events.counters(),
-          tx.counters(),          rx.counters(),       port.counters()};
+  return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
+          wqe_fetch.counters(), translation.counters(), dma_unit.counters(),     atomic_unit.counters(),
+          engine.counters(),    completion.counters(),  events.counters(),       tx.counters(),
+          rx.counters(),        port.counters()};
 }
 
 void Nic::forget_objects() {

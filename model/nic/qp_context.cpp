@@ -58,8 +58,8 @@ QpSyndrome check_values(const abi::Qpc& given, std::uint32_t mask, const QpLimit
   if ((mask & kRnrRetry) && given.rnr_retry > kMaxRetry) return QpSyndrome::retry_count;
   if ((mask & kPort) && given.port != kOnlyPort) return QpSyndrome::port;
   // Automatic path migration is of subnets whose manager knows alternate paths; IP networks reroute below the NIC.
-  const bool migrates = (mask & kAlternatePath) || ((mask & kPathMigrationState) && given.path_migration_state != kMigrated);
-  if (migrates) return QpSyndrome::migration;
+  const bool leaves = (mask & kPathMigrationState) && given.path_migration_state != kMigrated;
+  if ((mask & kAlternatePath) || leaves) return QpSyndrome::migration;
   return QpSyndrome::none;
 }
 
