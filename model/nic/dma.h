@@ -1,5 +1,9 @@
-// The DMA unit: every access of the device to host memory, with PCIe's time. Reads sample memory when they complete,
-// writes land when they arrive. Each direction is one FIFO: a bandwidth service, then a latency.
+// The DMA unit: every access of the device to host memory, with PCIe's time. Arbitration is by burst: a burst's TLPs are
+// counted in closed form (pcie_link.h) and follow one another on the link.
+//
+// To the host go writes and read requests, in order; to the device go completions and the CPU's posted writes. A read
+// takes tags and room for its bytes, a write takes posted credits: who finds none waits its turn. Reads sample memory
+// when they complete, and not before the writes ahead of them have landed; writes land when they arrive.
 //
 // Accesses to adjoining addresses that are under way together are made in one call to the host (up to `burst`): a call
 // into an attached process is dear. A read is then sampled up to a burst early, but never before it was issued.
@@ -15,6 +19,8 @@
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
+#include "model/base/trace.h"
+#include "model/nic/pcie_link.h"
 #include "model/nic/qp_engine.h"
 
 namespace rnicsim::nic {
@@ -22,13 +28,16 @@ namespace rnicsim::nic {
 using namespace rnicsim::literals;
 
 struct DmaParams {
+  PcieLinkParams link;
   Duration read_latency = 400_ns;
   Duration read_internal = 60_ns;
   Duration write_latency = 150_ns;
-  BitRate rate{122'200'000'000};
-  ByteCount max_payload{256};
-  ByteCount request_header{24};
-  ByteCount completion_header{20};
+  Duration read_queueing = 70_ns;
+  std::uint32_t read_tags = 128;
+  ByteCount read_bytes = 32_KiB;
+  std::uint32_t posted_headers = 128;
+  ByteCount posted_data = 16_KiB;
+  bool relaxed_ordering = false;
   ByteCount burst = 64_KiB;
 
   void describe(ParamVisitor& visit);
@@ -40,8 +49,26 @@ struct DmaCounters {
   Counter writes = 0;
   Counter write_bytes = 0;
   Counter errors = 0;
+  Counter to_host_tlps = 0;
+  Counter to_host_bytes = 0;
+  Counter to_host_busy_ps = 0;
+  Counter to_device_tlps = 0;
+  Counter to_device_bytes = 0;
+  Counter to_device_busy_ps = 0;
+  Counter read_stalls = 0;
+  Counter write_stalls = 0;
+  Counter read_time_ps = 0;
 
   void describe(CounterVisitor& visit) const;
+};
+
+// An access on its way over the link, when it is issued.
+struct DmaIssued {
+  bool write;
+  Pasid pasid;
+  std::uint64_t address;
+  std::uint32_t bytes;
+  Duration done;                // in so long it is sampled, or has landed
 };
 
 class Dma : public sc_core::sc_module {
@@ -50,18 +77,22 @@ class Dma : public sc_core::sc_module {
   struct Placement {
     bool more = false;          // may land together with the next write, at that one's time
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
+    bool discard = false;       // payload that nobody looks at (timing only): memory is not touched
   };
 
   Dma(sc_core::sc_module_name name, const DmaParams& params);
 
   // Bound to the endpoint.
   std::function<bool(tlm::tlm_command, Pasid, std::uint64_t, std::span<std::byte>)> transfer;
+  trace::Point<DmaIssued> issued;
 
-  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done);
+  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done, bool discard = false);
   void write(Pasid pasid, std::uint64_t address, Payload data, Done done) {
     write(pasid, address, std::move(data), std::move(done), Placement{});
   }
   void write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement);
+  // A posted write of the CPU passes.
+  void carry_mmio(std::uint64_t bytes);
   void reset();
 
   const DmaCounters& counters() const { return counters_; }
@@ -74,9 +105,54 @@ class Dma : public sc_core::sc_module {
     Done done;
     AccessResult result = AccessResult::ok;
     bool sampled = false;
+    bool discard = false;
     bool more = false;
+    std::uint32_t tags = 0;
+    Duration asked;
+  };
+  // One direction of the link.
+  class Direction {
+   public:
+    // Busy for `service`, from when it is free and not before `ready`: until when.
+    Duration occupy(Duration ready, Duration service);
+    // Busy for so long, at no certain time: what passes between other things.
+    void steal(Duration service);
+    double load() const;                       // the share of time that it was busy of late
+    void reset();
+
+   private:
+    Duration free_;
+    Duration last_;
+    double load_ = 0;
+  };
+  struct Credits {
+    std::uint64_t headers = 0;
+    std::uint64_t data = 0;
+  };
+  struct Posted {
+    Duration until;
+    Credits credits;
+  };
+  struct WaitingRead {
+    Access access;
+    std::uint64_t writes_before = 0;
+  };
+  struct WaitingWrite {
+    Access access;
+    Placement placement;
   };
 
+  void read_in_parts(Pasid pasid, std::uint64_t address, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
+  std::uint32_t largest_read() const;
+  Payload nothing(std::uint32_t bytes);
+  bool fits(const Access& read) const;
+  Credits credits_of(const Access& write) const;
+  bool take_credits(const Access& write);
+  void issue_waiting();
+  void issue_read(Access&& access);
+  void issue_write(Access&& access, const Placement& placement);
+  void push_landing(Access&& access, Duration lands);
+  Duration queueing() const;
   void complete_reads();
   void sample_burst(Access& first);
   void sample(Access& access);
@@ -86,18 +162,29 @@ class Dma : public sc_core::sc_module {
   void land_lone_writes();
   bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
   void land(Access& access);
-  Duration service(std::uint64_t bytes, ByteCount header) const;
 
   const DmaParams params_;
+  const PcieLink link_;
+  Direction to_host_;
+  Direction to_device_;
+  Fifo<WaitingRead> waiting_reads_;            // for tags or bytes, or behind a write that waits
+  Fifo<WaitingWrite> waiting_writes_;          // for posted credits
+  std::uint64_t writes_queued_ = 0;            // ever
+  std::uint64_t writes_unqueued_ = 0;
+  Fifo<Posted> posted_;                        // credits that the host will give back, and when
+  Credits posted_sum_;
+  sc_core::sc_event credits_back_{"credits_back"};
   DelayLine<Access> reads_{"reads"};
   Fifo<Access> writes_;
   DelayLine<std::uint32_t> bursts_{"bursts"};  // how many of writes_ land together
   std::uint64_t burst_bytes_ = 0;              // of the last of them
   DelayLine<Access> lone_writes_{"lone_writes"};
   std::vector<std::byte> scratch_;
-  Duration read_free_;
-  Duration write_free_;
+  Payload zeros_;
+  std::uint64_t tags_in_use_ = 0;
+  std::uint64_t bytes_in_flight_ = 0;
   Duration lone_free_;
+  Duration last_landing_;                      // of all writes issued
   DmaCounters counters_;
 };
 

@@ -15,6 +15,9 @@ constexpr std::size_t kLowReceives = 8;  // fewer held: look for more
 void ModelEngine::take_receive(Qp& qp) {
   qp.receiving = std::move(qp.receives.front());
   qp.receives.pop_front();
+}
+
+void ModelEngine::replenish_receives(Qp& qp) {
   if (qp.receives.size() < kLowReceives) look_for_receives(qp);
 }
 

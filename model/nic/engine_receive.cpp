@@ -84,6 +84,8 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
       break;
   }
   settle_responses(qp);
+  // Behind the payload on the way to memory.
+  if (verdict.begins_receive) replenish_receives(qp);
   return true;
 }
 

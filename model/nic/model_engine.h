@@ -173,6 +173,7 @@ class ModelEngine : public QpEngine {
   void receives_fetched(Qp& qp, const WqeBytes& wqes);
   void receives_settled(Qp& qp);
   void take_receive(Qp& qp);
+  void replenish_receives(Qp& qp);
   void fail(Qp& qp);                     // to the error state, and flush
   void flush_sends(Qp& qp);
   void flush_receives(Qp& qp);

@@ -57,7 +57,10 @@ void Nic::wire_host() {
   dma_unit.transfer = [this](tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
     return pcie.transfer(command, pasid, address, data);
   };
-  pcie.uar_written.bind([this](UarWrite write) { doorbell.write(write); });
+  pcie.uar_written.bind([this](UarWrite write) {
+    dma_unit.carry_mmio(write.data.size());
+    doorbell.write(write);
+  });
   pcie.command_doorbell.bind([this](std::uint32_t entries) { command_unit.doorbell(entries); });
   pcie.function_reset.bind([this] { function_reset(); });
   pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });

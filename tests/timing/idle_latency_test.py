@@ -52,6 +52,8 @@ def tables():
 
 def value(text):
     """Durations in ps, rates in b/s, sizes in bytes."""
+    if re.fullmatch(r"[\d.]+", text):
+        return float(text)
     number, unit = re.fullmatch(r"([\d.]+) (\S+)", text).groups()
     scale = PS.get(unit) or RATE.get(unit) or {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
     return round(float(number) * scale)
@@ -62,7 +64,7 @@ def described():
     found = {}
     for line in apps.call("describe").out.splitlines():
         words = re.split(r"\s{2,}", line.strip())
-        if len(words) >= 4 and re.fullmatch(r"[a-z_.]+", words[0]) and words[1] in ("time", "rate", "bytes"):
+        if len(words) >= 4 and re.fullmatch(r"[a-z_.]+", words[0]) and words[1] in ("time", "rate", "bytes", "number"):
             found[words[0]] = words[1], words[2]
     return found
 
@@ -83,12 +85,23 @@ class Formula:
     def time(self, size, rate):
         return -(-size * 8 * 10 ** 12 // rate)
 
+    def pcie(self):
+        transfers, encoding = {1: (2.5e9, 8 / 10), 2: (5e9, 8 / 10)}.get(
+            self.get("nic.pcie.generation"), (8e9 * 2 ** (self.get("nic.pcie.generation") - 3), 128 / 130))
+        return round(transfers * encoding * self.get("nic.pcie.lanes") * (1 - self.get("nic.pcie.dllp_share")))
+
+    def tlps(self, n, largest):
+        return max(1, -(-n // self.get(f"nic.pcie.{largest}")))
+
+    def asks(self, n):
+        return self.time(self.tlps(n, "max_read_request") * self.get("nic.pcie.request_header"), self.pcie())
+
     def svc(self, n, header):
-        tlps = max(1, -(-n // self.get("nic.pcie.max_payload")))
-        return self.time(n + tlps * self.get(f"nic.pcie.{header}"), self.get("nic.pcie.rate"))
+        return self.time(n + self.tlps(n, "max_payload") * self.get(f"nic.pcie.{header}"), self.pcie())
 
     def read(self, n):
-        return self.svc(n, "completion_header") + self.get("nic.pcie.read_latency", "nic.pcie.read_internal")
+        return (self.asks(n) + self.svc(n, "completion_header")
+                + self.get("nic.pcie.read_latency", "nic.pcie.read_internal"))
 
     def write(self, n):
         return self.svc(n, "request_header") + self.get("nic.pcie.write_latency")
@@ -178,8 +191,9 @@ class Sums(IdleLatency):
                     ("host.mmio_write_latency", "211 ns"), ("nic.pcie.read_latency", "503 ns"),
                     ("nic.pcie.read_internal", "73 ns"), ("nic.pcie.write_latency", "131 ns"),
                     ("nic.tx.latency", "149 ns"), ("link.latency", "1009 ns"), ("nic.rx.latency", "227 ns"),
-                    ("host.cpu.detect", "101 ns"), ("host.cpu.poll_cqe", "37 ns"), ("nic.pcie.rate", "50 Gb/s"),
-                    ("nic.pcie.max_payload", "128 B"), ("nic.pcie.request_header", "30 B"),
+                    ("host.cpu.detect", "101 ns"), ("host.cpu.poll_cqe", "37 ns"), ("nic.pcie.generation", "2"),
+                    ("nic.pcie.lanes", "8"), ("nic.pcie.dllp_share", "0.04"), ("nic.pcie.max_payload", "128 B"),
+                    ("nic.pcie.max_read_request", "256 B"), ("nic.pcie.request_header", "30 B"),
                     ("nic.pcie.completion_header", "16 B"), ("nic.port.rate", "40 Gb/s"),
                     ("nic.port.overhead", "20 B"), ("nic.port.least_frame", "100 B")]
         for program in (READ, WRITE, SEND):

@@ -133,12 +133,13 @@ class Latency : public Transfer {
     return p.port.rate.time_for({std::max<std::uint64_t>(14 + 20 + 8 + 12 + transport + 4, 60) + 24});
   }
   Duration read(std::uint64_t bytes) const {
-    return p.dma.rate.time_for({bytes + 20}) + p.dma.read_latency + p.dma.read_internal;
+    return link.rate().time_for({24}) + link.rate().time_for({bytes + 20}) + p.dma.read_latency + p.dma.read_internal;
   }
-  Duration write(std::uint64_t bytes) const { return p.dma.rate.time_for({bytes + 24}) + p.dma.write_latency; }
+  Duration write(std::uint64_t bytes) const { return link.rate().time_for({bytes + 24}) + p.dma.write_latency; }
   Duration hop(std::uint64_t transport) const { return p.tx.latency + frame(transport) + 90_ns + p.rx.latency; }
-  Duration cqe() const { return p.dma.rate.time_for({64 + 24}); }
+  Duration cqe() const { return link.rate().time_for({64 + 24}); }
   const NicParams p;
+  const PcieLink link{p.dma.link};
 };
 
 TEST_F(Latency, Write) {

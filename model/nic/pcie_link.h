@@ -1,0 +1,52 @@
+// The PCI Express link in closed form: what a DMA burst is as TLPs, and how long each direction is busy with them.
+// PCIe Base Specification 4.0: 2.2.7 (requests), 2.3.1.1 (completions and the read completion boundary), 2.6.1 (credits).
+#pragma once
+
+#include <cstdint>
+
+#include "model/base/params.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct PcieLinkParams {
+  std::uint32_t generation = 3;
+  std::uint32_t lanes = 16;
+  ByteCount max_payload{256};
+  ByteCount max_read_request{512};
+  ByteCount read_completion_boundary{64};
+  ByteCount request_header{24};
+  ByteCount completion_header{20};
+  double dllp_share = 0.03;
+
+  void describe(ParamVisitor& visit);
+};
+
+// TLPs and the bytes that they take, headers and framing included.
+struct TlpCount {
+  std::uint64_t tlps = 0;
+  std::uint64_t bytes = 0;
+};
+
+class PcieLink {
+ public:
+  explicit PcieLink(const PcieLinkParams& params);
+
+  // What carries data, one way, after encoding and DLLPs.
+  BitRate rate() const { return rate_; }
+  Duration time_for(const TlpCount& count) const { return rate_.time_for({count.bytes}); }
+
+  // Memory writes end at multiples of MPS, read requests at multiples of MRRS: so none crosses 4 KiB.
+  TlpCount write(std::uint64_t address, std::uint64_t bytes) const;
+  TlpCount read_request(std::uint64_t address, std::uint64_t bytes) const;
+  // The completions of those requests: each of up to MPS, the first of a request so short that it ends at a multiple of
+  // RCB.
+  TlpCount completion(std::uint64_t address, std::uint64_t bytes) const;
+
+ private:
+  PcieLinkParams params_;
+  BitRate rate_;
+};
+
+}  // namespace rnicsim::nic
