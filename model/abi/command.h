@@ -194,7 +194,8 @@ struct DeviceCapabilities {
   Be32 atomic;             // enum ibv_atomic_cap
   Be32 max_srq;
   Be32 max_ah;
-  Be32 reserved[6];
+  Be32 max_mtt;            // pages of memory regions
+  Be32 reserved[5];
 };
 static_assert(sizeof(DeviceCapabilities) == 136);
 

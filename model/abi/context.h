@@ -98,7 +98,7 @@ static_assert(offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
 
 struct Cqc {
   std::uint8_t log_entries = 0;
-  std::uint8_t flags = 0;              // kIgnoreOverrun
+  std::uint8_t flags = 0;              // kIgnoreOverrun, kInError
   Be16 uar_page;
   Be32 pasid;
   Be64 ring;                           // 64-byte aligned
@@ -106,9 +106,12 @@ struct Cqc {
   Be32 eqn;                            // completions are announced here
   Be32 producer;
   Be32 armed;                          // 0 no, 1 next, 2 solicited
-  Be32 reserved[7];
+  Be32 consumer;                       // the last that the device knows
+  Be32 solicited;                      // one past the last solicited CQE
+  Be32 reserved[5];
 
   static constexpr std::uint8_t kIgnoreOverrun = 1u << 0;
+  static constexpr std::uint8_t kInError = 1u << 1;      // the device's: it overran
 };
 static_assert(sizeof(Cqc) == 64);
 
@@ -124,8 +127,8 @@ struct Eqc {
 };
 static_assert(sizeof(Eqc) == 64);
 
-// Memory protection table entry: a region whose virtual range is one range of bus addresses (page translation
-// through an MTT is a later contract). Key = index << 8 | tag.
+// Memory protection table entry. A region is one range of bus addresses, or pages of one size whose bus addresses stand in
+// the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
 struct Mpt {
   Be32 key;
   Be32 pd;
@@ -133,14 +136,24 @@ struct Mpt {
   Be32 access_flags;
   Be64 start;                          // first address a work request may name (IOVA)
   Be64 length;
-  Be64 bus_address;                    // where `start` lies
+  Be64 bus_address;                    // where `start` lies, without pages
   Be32 valid;                          // 1, or 0 free
-  Be32 reserved[5];
+  std::uint8_t log_page = 0;           // log2 of the page size, 12..30; 0: no pages
+  std::uint8_t reserved0[3] = {};
+  Be32 first_page;                     // index in the MTT
+  Be32 reserved[3];
 };
 static_assert(sizeof(Mpt) == 64);
 
+// Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the region
+// is made.
+struct Mtt {
+  Be64 page;
+};
+static_assert(sizeof(Mtt) == 8);
+
 // ICM tables: the driver lends memory by map_icm before it creates an object of that index range.
-enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3 };
-inline constexpr std::uint32_t kIcmEntryBytes[] = {256, 64, 64, 64};
+enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3, mtt = 4 };
+inline constexpr std::uint32_t kIcmEntryBytes[] = {256, 64, 64, 64, 8};
 
 }  // namespace rnicsim::abi

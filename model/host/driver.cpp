@@ -47,6 +47,8 @@ std::uint32_t table_size(const abi::DeviceCapabilities& device, abi::IcmTable ta
       return device.max_eq;
     case abi::IcmTable::mpt:
       return device.max_mr;
+    case abi::IcmTable::mtt:
+      return device.max_mtt;
   }
   return 0;
 }

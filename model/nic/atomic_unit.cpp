@@ -12,56 +12,79 @@ std::uint64_t apply(const Atomic& request, std::uint64_t original) {
 
 }  // namespace
 
+AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma)
+    : sc_module(name), params_(params), translation_(translation), dma_(dma) {
+  SC_HAS_PROCESS(AtomicUnit);
+  SC_METHOD(modify_due);
+  sensitive << modifying_.event();
+  dont_initialize();
+}
+
 void AtomicUnit::execute(const Atomic& request) {
   const Region region{request.operation.rkey.value, request.operation.address, roce::kAtomicBytes};
-  translation_.translate({request.pd, abi::access::kRemoteAtomic}, region, [this, request](const Translated& place) {
-    if (place.result != AccessResult::ok) return done({request.tag, place.result, 0});
-    lock(request, {place.pasid, place.address});
-  });
+  translation_.translate({request.pd, abi::access::kRemoteAtomic}, region,
+                         [this, request, resets = resets_](const Translated& place) {
+                           if (resets != resets_) return;
+                           if (place.result != AccessResult::ok) return done({request.tag, place.result, 0});
+                           lock({request, place.place(0)});
+                         });
 }
 
-void AtomicUnit::lock(const Atomic& request, Place place) {
-  const auto [holder, free] = locked_.try_emplace(place);
-  if (free) return read(request, place);
+// By the place in its region, which is aligned to pages: a program's own addresses are not the same at every run.
+std::uint64_t AtomicUnit::slot_of(const Operation& operation) const {
+  return operation.place.offset % params_.lock_slots;
+}
+
+void AtomicUnit::lock(const Operation& operation) {
+  const auto [holder, free] = locked_.try_emplace(slot_of(operation));
+  if (free) return read(operation);
   ++counters_.conflicts;
-  holder->second.push_back(request);
+  holder->second.push_back(Operation(operation));
 }
 
-void AtomicUnit::read(const Atomic& request, Place place) {
+void AtomicUnit::read(const Operation& operation) {
   ++counters_.operations;
-  const auto sampled = [this, request, place, resets = resets_](AccessResult result, Payload bytes) {
+  const auto sampled = [this, operation = Operation(operation), resets = resets_](AccessResult result, const Payload& bytes) mutable {
     if (resets != resets_) return;
-    if (result != AccessResult::ok) return finish({request.tag, result, 0}, place);
-    std::uint64_t original;
-    std::memcpy(&original, bytes.bytes().data(), sizeof original);
-    write(request, place, original);
+    if (result != AccessResult::ok) {
+      done({operation.request.tag, result, 0});
+      return unlock(slot_of(operation));
+    }
+    std::memcpy(&operation.original, bytes.bytes().data(), sizeof operation.original);
+    modifying_.push(now() + params_.service, operation);
   };
-  dma_.read(place.first, place.second, roce::kAtomicBytes, sampled);
+  dma_.read(operation.place, roce::kAtomicBytes, sampled);
 }
 
-void AtomicUnit::write(const Atomic& request, Place place, std::uint64_t original) {
-  const auto next = apply(request, original);
-  if (next == original) return finish({request.tag, AccessResult::ok, original}, place);
-  dma_.write(place.first, place.second, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
-             [this, tag = request.tag, original, place, resets = resets_](AccessResult result, Payload) {
-               if (resets == resets_) finish({tag, result, original}, place);
-             });
-}
-
-void AtomicUnit::finish(const AtomicDone& answer, Place place) {
-  const auto holder = locked_.find(place);
-  if (holder->second.empty()) {
-    locked_.erase(holder);
-  } else {
-    const auto next = holder->second.front();
-    holder->second.pop_front();
-    read(next, place);
+void AtomicUnit::modify_due() {
+  Operation operation;
+  while (modifying_.pop_due(operation)) {
+    write(operation);
+    unlock(slot_of(operation));
   }
-  done(AtomicDone(answer));
+}
+
+void AtomicUnit::write(const Operation& operation) {
+  const auto original = operation.original;
+  const auto next = apply(operation.request, original);
+  if (next == original) return done({operation.request.tag, AccessResult::ok, original});
+  dma_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
+             [this, tag = operation.request.tag, original, resets = resets_](AccessResult result, const Payload&) {
+               if (resets == resets_) done({tag, result, original});
+             }, {});
+}
+
+void AtomicUnit::unlock(std::uint64_t slot) {
+  const auto holder = locked_.find(slot);
+  if (holder->second.empty()) return void(locked_.erase(holder));
+  const auto next = std::move(holder->second.front());
+  holder->second.pop_front();
+  read(next);
 }
 
 void AtomicUnit::reset() {
   locked_.clear();
+  modifying_.clear();
   ++resets_;
 }
 

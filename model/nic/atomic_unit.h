@@ -1,12 +1,14 @@
-// Atomic operations on host memory: read, modify and write, one at a time on each address. They are atomic against each
-// other on this device, not against the CPU (IBV_ATOMIC_HCA).
+// Atomic operations on host memory: read, modify and write. A table of lock slots, by the address's low bits, serialises
+// them: a slot is held from the read until the write is on its way, so addresses that share a slot wait for one another.
+// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <utility>
+#include <unordered_map>
 
+#include "model/base/event_queue.h"
+#include "model/base/fifo.h"
+#include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/dma.h"
@@ -15,19 +17,32 @@
 
 namespace rnicsim::nic {
 
+using namespace rnicsim::literals;
+
+struct AtomicParams {
+  std::uint32_t lock_slots = 4096;
+  Duration service = 60_ns;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("lock_slots", lock_slots, "locks, by the address modulo their number; spec/timing.md, cx5: addr[11:0]",
+                {8, 1 << 20});
+    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; spec/timing.md, cx5", {0, 1e9});
+  }
+};
+
 struct AtomicCounters {
   Counter operations = 0;
   Counter conflicts = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("operations", operations, "operations", "atomics carried out");
-    visit.counter("conflicts", conflicts, "operations", "those that waited for another on the same address");
+    visit.counter("conflicts", conflicts, "operations", "those that waited for another's lock slot");
   }
 };
 
-class AtomicUnit {
+class AtomicUnit : public sc_core::sc_module {
  public:
-  AtomicUnit(Translation& translation, Dma& dma) : translation_(translation), dma_(dma) {}
+  AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma);
 
   Output<AtomicDone> done;
 
@@ -37,17 +52,25 @@ class AtomicUnit {
   const AtomicCounters& counters() const { return counters_; }
 
  private:
-  using Place = std::pair<Pasid, std::uint64_t>;
+  struct Operation {
+    Atomic request;
+    Dma::Place place;
+    std::uint64_t original = 0;
+  };
 
-  void lock(const Atomic& request, Place place);
-  void read(const Atomic& request, Place place);
-  void write(const Atomic& request, Place place, std::uint64_t original);
-  void finish(const AtomicDone& answer, Place place);
+  std::uint64_t slot_of(const Operation& operation) const;
+  void lock(const Operation& operation);
+  void read(const Operation& operation);
+  void modify_due();
+  void write(const Operation& operation);
+  void unlock(std::uint64_t slot);
 
+  const AtomicParams params_;
   Translation& translation_;
   Dma& dma_;
-  std::map<Place, std::deque<Atomic>> locked_;  // and who waits for it
-  std::uint64_t resets_ = 0;                    // what is on its way from before one is void
+  std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
+  EventQueue<Operation> modifying_{"modifying"};
+  std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
   AtomicCounters counters_;
 };
 

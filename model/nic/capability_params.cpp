@@ -8,6 +8,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_sge", max_sge, "scatter/gather entries of a WQE", {1, 60});
   visit.param("max_cq", max_cq, "completion queues", {1, 1 << 24});
   visit.param("max_cqe", max_cqe, "entries of a completion queue", {1, 4194303});
+  visit.param("max_mtt", max_mtt, "pages of memory regions", {1, 1 << 28});
   visit.param("max_mr", max_mr, "memory regions", {1, 1 << 24});
   visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});
   visit.param("max_eq", max_eq, "event queues", {1, 64});

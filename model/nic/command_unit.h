@@ -30,6 +30,7 @@ struct CapabilityParams {
   std::uint32_t max_cq = 65536;
   std::uint32_t max_cqe = 4194303;
   std::uint32_t max_mr = 1u << 20;
+  std::uint32_t max_mtt = 1u << 24;
   std::uint32_t max_pd = 65536;
   std::uint32_t max_eq = 64;
   std::uint32_t max_inline = 220;
@@ -75,6 +76,7 @@ enum class CommandSyndrome : std::uint32_t {
   not_ready = 0x0d,
   no_object = 0x0e,
   bad_table = 0x0f,
+  bad_pages = 0x10,
 };
 
 struct CommandExecuted {
@@ -148,6 +150,7 @@ class CommandUnit {
   void destroy_cq();
   void query_cq();
   void create_mpt();
+  bool pages_mapped(const MemoryRegion& region) const;
   void destroy_mpt();
   void query_mpt();
   void create_qp();

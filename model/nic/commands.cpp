@@ -85,6 +85,7 @@ void CommandUnit::query_device() {
   caps.max_cq = params_.max_cq;
   caps.max_cqe = params_.max_cqe;
   caps.max_mr = params_.max_mr;
+  caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
   caps.max_inline = params_.max_inline;
   caps.max_rd_atomic = params_.max_rd_atomic;
@@ -135,6 +136,10 @@ bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t
     case abi::IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
     case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
     case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
+    case abi::IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
+      const auto& [base, pages] = region.second;
+      return pages != 0 && first < base + pages && base < first + count;
+    });
   }
   return true;
 }
@@ -181,10 +186,8 @@ void CommandUnit::create_eq() {
 void CommandUnit::destroy_eq() {
   const auto eqn = current_->object;
   if (!contexts_.eqs.exists(eqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-  for (const auto cqn : contexts_.cqs.indices()) {
-    const auto* cq = contexts_.cqs.find(cqn);
-    if (cq != nullptr && cq->eqn == eqn) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
-  }
+  const bool used = std::ranges::any_of(contexts_.cq_eqns, [eqn](const auto& cq) { return cq.second == eqn; });
+  if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
   contexts_.eqs.destroy(eqn);
   complete(CommandStatus::ok);
 }
@@ -201,6 +204,7 @@ void CommandUnit::create_cq() {
   if (cq.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.eqs.exists(cq.eqn)) return refuse(CommandSyndrome::no_eq);
   contexts_.cqs.create(cqn, cq);
+  contexts_.cq_eqns[cqn] = cq.eqn;
   complete(CommandStatus::ok);
 }
 
@@ -213,6 +217,7 @@ void CommandUnit::destroy_cq() {
   if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
   cq_destroyed(std::uint32_t{cqn});
   contexts_.cqs.destroy(cqn);
+  contexts_.cq_eqns.erase(cqn);
   complete(CommandStatus::ok);
 }
 
@@ -236,14 +241,30 @@ void CommandUnit::create_mpt() {
   const auto room = [&](std::uint64_t base) { return region.length == 0 || base <= ~0ull - (region.length - 1); };
   if (region.length > params_.max_mr_size || !room(region.start) || !room(region.bus_address))
     return refuse(CommandSyndrome::bad_range);
+  if (!pages_mapped(region)) return refuse(CommandSyndrome::bad_pages);
   contexts_.regions.create(index, region);
+  contexts_.page_ranges[index] = {region.first_page, region.pages()};
   complete(CommandStatus::ok);
+}
+
+// Page sizes are those of CPUs; every page must have its entry.
+bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
+  if (region.log_page == 0) return true;
+  if (region.log_page < 12 || region.log_page > 30) return false;
+  const std::uint64_t end = std::uint64_t{region.first_page} + ((region.length + (1ull << region.log_page) - 1) >> region.log_page);
+  if (end > params_.max_mtt) return false;
+  for (auto index = region.first_page; index < end; ++index)
+    if (!contexts_.icm().mapped(abi::IcmTable::mtt, index)) return false;
+  return true;
 }
 
 void CommandUnit::destroy_mpt() {
   const auto index = current_->object;
   if (!contexts_.regions.exists(index)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   contexts_.regions.destroy(index);
+  const auto [first, count] = contexts_.page_ranges[index];
+  contexts_.pages.flush(first, count);
+  contexts_.page_ranges.erase(index);
   complete(CommandStatus::ok);
 }
 

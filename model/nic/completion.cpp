@@ -12,13 +12,35 @@ bool full(const CompletionQueue& queue) {
 
 }  // namespace
 
+Completion::Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events,
+                       PcieEndpoint& pcie)
+    : sc_module(name), contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {
+  SC_HAS_PROCESS(Completion);
+  SC_METHOD(drain_due);
+  sensitive << at_hand_.event();
+  dont_initialize();
+}
+
 void Completion::write(CqeWrite request) {
   const auto cqn = request.cqn.value;
-  auto* queue = contexts_.cqs.find(cqn);
-  if (queue != nullptr && !queue->dead && !waiting_.contains(cqn) && !full(*queue)) return write_entry(*queue, request);
-  const bool first = !waiting_.contains(cqn);
+  if (!waiting_.empty() && waiting_.contains(cqn)) return waiting_[cqn].entries.push_back(std::move(request));
+  Duration wait;
+  auto* queue = contexts_.cqs.touch(cqn, wait);
+  const bool at_hand = queue != nullptr && wait == Duration{};
+  if (at_hand && !queue->dead && !full(*queue)) return write_entry(*queue, request);
   waiting_[cqn].entries.push_back(std::move(request));
-  if (first) contexts_.cqs.lookup(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
+  if (at_hand) return drain(cqn, queue);
+  if (queue != nullptr) return at_hand_.push(now() + wait, cqn);
+  look_up(cqn);
+}
+
+void Completion::look_up(std::uint32_t cqn) {
+  contexts_.cqs.lookup(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
+}
+
+void Completion::drain_due() {
+  std::uint32_t cqn;
+  while (at_hand_.pop_due(cqn)) look_up(cqn);
 }
 
 void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {

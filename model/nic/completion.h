@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 
+#include "model/base/event_queue.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -31,10 +32,9 @@ struct CqeWritten {
   abi::Cqe cqe;
 };
 
-class Completion {
+class Completion : public sc_core::sc_module {
  public:
-  Completion(ContextCache& contexts, Dma& dma, EventWriter& events, PcieEndpoint& pcie)
-      : contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {}
+  Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events, PcieEndpoint& pcie);
 
   Output<Cqn> overrun;
   trace::Point<CqeWritten> written;       // when the entry is on its way to memory
@@ -44,16 +44,21 @@ class Completion {
   // No entry of this QP is written from now on.
   void forget_qp(Qpn qpn);
   void forget_cq(std::uint32_t cqn) { waiting_.erase(cqn); }
-  void reset() { waiting_.clear(); }
+  void reset() {
+    waiting_.clear();
+    at_hand_.clear();
+  }
 
   const CompletionCounters& counters() const { return counters_; }
 
  private:
   struct Waiting {
-    std::deque<CqeWrite> entries;         // in order, behind a fill or a look at the consumer
+    std::deque<CqeWrite> entries;         // in order, behind the context or a look at the consumer
     bool refreshing = false;
   };
 
+  void look_up(std::uint32_t cqn);
+  void drain_due();
   void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
   void announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited);
@@ -66,6 +71,7 @@ class Completion {
   EventWriter& events_;
   PcieEndpoint& pcie_;
   std::map<std::uint32_t, Waiting> waiting_;
+  EventQueue<std::uint32_t> at_hand_{"at_hand"};  // CQs whose context comes from the cache's second level
   CompletionCounters counters_;
 };
 

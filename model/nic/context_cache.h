@@ -1,5 +1,5 @@
 // Contexts on the device, over those in ICM. A resident context is the decoded object; a fill reads ICM by DMA and
-// decodes, a write-back encodes and writes. The cache has room for everything, so only evict() makes a miss.
+// decodes, an eviction encodes, writes, and forgets the decoded object: a miss that is no miss finds nothing.
 #pragma once
 
 #include <cstring>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -15,16 +16,39 @@
 #include "model/nic/contexts.h"
 #include "model/nic/dma.h"
 #include "model/nic/icm_map.h"
+#include "model/nic/residency.h"
 
 namespace rnicsim::nic {
+
+struct ContextParams {
+  CacheParams qpc{.l0_entries = 256, .l1_entries = 2048, .fill_lines = 4};
+  CacheParams cqc{.l0_entries = 256, .l1_entries = 512};
+  CacheParams mpt{.l0_entries = 64, .l1_entries = 2048, .miss_slots = 2};
+  CacheParams mtt{.l0_entries = 128, .l1_entries = 4096, .miss_slots = 2};
+
+  void describe(ParamVisitor& visit) {
+    visit.group("qpc", qpc);
+    visit.group("cqc", cqc);
+    visit.group("mpt", mpt);
+    visit.group("mtt", mtt);
+  }
+};
 
 struct ContextCounters {
   Counter fills = 0;
   Counter write_backs = 0;
+  CacheCounters qpc;
+  CacheCounters cqc;
+  CacheCounters mpt;
+  CacheCounters mtt;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("fills", fills, "contexts", "contexts read from ICM");
     visit.counter("write_backs", write_backs, "contexts", "contexts written to ICM");
+    visit.group("qpc", qpc);
+    visit.group("cqc", cqc);
+    visit.group("mpt", mpt);
+    visit.group("mtt", mtt);
   }
 };
 
@@ -42,11 +66,17 @@ class IcmAccess {
     ++counters_.write_backs;
     dma_.write(kKernelPasid, *address, Payload::copy_of(std::as_bytes(std::span(&context, 1))), nullptr);
   }
+  // A fill of `lines` reads as much, of which the context is the first part.
   template <class Context>
-  void read(abi::IcmTable table, std::uint32_t index, std::function<void(std::optional<Context>)> done) {
+  void read(abi::IcmTable table, std::uint32_t index, std::uint32_t lines,
+            std::function<void(std::optional<Context>)> done) {
     const auto address = map_.address(table, index);
     if (!address) return done(std::nullopt);
     ++counters_.fills;
+    constexpr std::uint32_t kLine = 64;
+    constexpr auto kContextLines = static_cast<std::uint32_t>((sizeof(Context) + kLine - 1) / kLine);
+    if (lines > kContextLines)
+      dma_.read({kKernelPasid, *address, 0}, (lines - kContextLines) * kLine, [](AccessResult, const Payload&) {}, true);
     dma_.read(kKernelPasid, *address, sizeof(Context), [done = std::move(done)](AccessResult result, Payload bytes) {
       if (result != AccessResult::ok) return done(std::nullopt);
       Context context;
@@ -66,25 +96,33 @@ class ContextTable {
  public:
   using Found = std::function<void(Object*)>;
 
-  explicit ContextTable(IcmAccess& icm) : icm_(icm) {}
+  ContextTable(IcmAccess& icm, const CacheParams& params) : icm_(icm), residency_(params, 1) {
+    residency_.fill = [this](std::uint64_t index) { fill(static_cast<std::uint32_t>(index)); };
+    residency_.evicted = [this](std::uint64_t index) { evict(static_cast<std::uint32_t>(index)); };
+  }
 
   bool exists(std::uint32_t index) const { return slots_.find(index) != nullptr; }
   bool mapped(std::uint32_t index) const { return icm_.mapped(table, index); }
 
-  // Resident, or nullptr.
-  Object* find(std::uint32_t index) {
+  // Resident, and in how long it is at hand; nullptr: it does not exist, or look it up.
+  Object* touch(std::uint32_t index, Duration& wait) {
     auto* slot = slots_.find(index);
-    return slot == nullptr || !slot->object ? nullptr : &*slot->object;
+    if (slot == nullptr || !slot->object) return nullptr;
+    const auto resident = residency_.touch(0, index);
+    if (!resident) return nullptr;
+    wait = *resident;
+    return &*slot->object;
   }
 
   // Calls back at once when resident or not existing, else after the fill. The pointer is good during the call only.
   void lookup(std::uint32_t index, Found found) {
     auto* slot = slots_.find(index);
     if (slot == nullptr) return found(nullptr);
-    if (slot->object) return found(&*slot->object);
-    slot->waiting.push_back(std::move(found));
-    if (slot->waiting.size() == 1)
-      icm_.template read<Context>(table, index, [this, index](std::optional<Context> context) { filled(index, context); });
+    if (slot->object && residency_.touch(0, index)) return found(&*slot->object);
+    residency_.await(0, index, [this, index, found = std::move(found)] {
+      auto* filled = slots_.find(index);
+      found(filled != nullptr && filled->object ? &*filled->object : nullptr);
+    });
   }
 
   void create(std::uint32_t index, const Object& object) {
@@ -92,45 +130,71 @@ class ContextTable {
     if (slot == nullptr) slot = &slots_.put(index, std::make_unique<Slot>());
     slot->object = object;
     icm_.write(table, index, encode(object));
+    residency_.adopt(0, index);
   }
-  void write_back(std::uint32_t index) {
-    if (auto* object = find(index)) icm_.write(table, index, encode(*object));
-  }
+  // Writes it back and forgets it, as when another takes its place.
   void evict(std::uint32_t index) {
-    write_back(index);
-    if (auto* slot = slots_.find(index)) slot->object.reset();
+    auto* slot = slots_.find(index);
+    if (slot == nullptr || !slot->object) return;
+    residency_.forget(index);
+    if (table != abi::IcmTable::mpt) icm_.write(table, index, encode(*slot->object));  // which the device never changes
+    slot->object.reset();
   }
   void destroy(std::uint32_t index) {
-    auto* slot = slots_.find(index);
-    if (slot == nullptr) return;
-    auto waiting = std::move(slot->waiting);
+    if (slots_.find(index) == nullptr) return;
     slots_.erase(index);
+    residency_.forget(index);
     icm_.write(table, index, Context{});
-    for (auto& found : waiting) found(nullptr);
   }
   std::vector<std::uint32_t> indices() const {
     std::vector<std::uint32_t> all;
     slots_.for_each([&](std::uint32_t index, const Slot&) { all.push_back(index); });
     return all;
   }
-  void clear() { slots_.clear(); }
+  void clear() {
+    slots_.clear();
+    residency_.clear();
+  }
+  const CacheCounters& counters() const { return residency_.counters(); }
 
  private:
   struct Slot {
     std::optional<Object> object;
-    std::vector<Found> waiting;
   };
 
-  void filled(std::uint32_t index, const std::optional<Context>& context) {
-    auto* slot = slots_.find(index);
-    if (slot == nullptr) return;
-    if (context) slot->object = decode(*context);
-    auto waiting = std::exchange(slot->waiting, {});
-    for (auto& found : waiting) found(find(index));
+  void fill(std::uint32_t index) {
+    icm_.template read<Context>(table, index, residency_.params().fill_lines, [this, index](std::optional<Context> context) {
+      auto* slot = slots_.find(index);
+      if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
+      residency_.filled(index);
+    });
   }
 
   IcmAccess& icm_;
   IndexTable<Slot> slots_;
+  Residency residency_;
+};
+
+// Page addresses of memory regions. They are the kernel's to write and the device's to read.
+class PageTable {
+ public:
+  PageTable(IcmAccess& icm, const CacheParams& params);
+
+  // The bus address of a page; nullopt: there is none, or look it up.
+  std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
+  void lookup(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found);
+  // Their region is gone.
+  void flush(std::uint32_t first, std::uint32_t count);
+  void clear();
+  const CacheCounters& counters() const { return residency_.counters(); }
+
+ private:
+  void fill(std::uint32_t index);
+
+  IcmAccess& icm_;
+  std::unordered_map<std::uint32_t, std::uint64_t> pages_;
+  std::unordered_set<std::uint32_t> voided_;                 // flushed while their fill is under way
+  Residency residency_;
 };
 
 // A QP's context belongs to the engine while it runs; this is what the rest of the device knows of it.
@@ -142,23 +206,32 @@ struct QpEntry {
 
 class ContextCache {
  public:
-  explicit ContextCache(Dma& dma) : icm_(map_, dma, counters_) {}
+  ContextCache(Dma& dma, const ContextParams& params)
+      : icm_(map_, dma, counters_), qpc(params.qpc, kQpcClients), cqs(icm_, params.cqc), eqs(icm_, kEqc),
+        regions(icm_, params.mpt), pages(icm_, params.mtt) {}
 
   IcmMap& map() { return map_; }
   IcmAccess& icm() { return icm_; }
-  const ContextCounters& counters() const { return counters_; }
+  ContextCounters counters() const;
   void clear();
 
  private:
+  static constexpr std::size_t kQpcClients = 3;
+  static constexpr CacheParams kEqc{.l0_entries = 256, .l1_entries = 256};  // room for all
+
   IcmMap map_;
   ContextCounters counters_;
   IcmAccess icm_;
 
  public:
-  ContextTable<abi::Cqc, CompletionQueue, abi::IcmTable::cqc> cqs{icm_};
-  ContextTable<abi::Eqc, EventQueueContext, abi::IcmTable::eqc> eqs{icm_};
-  ContextTable<abi::Mpt, MemoryRegion, abi::IcmTable::mpt> regions{icm_};
+  Residency qpc;                                             // of the engine's contexts; qp_contexts.h
+  ContextTable<abi::Cqc, CompletionQueue, abi::IcmTable::cqc> cqs;
+  ContextTable<abi::Eqc, EventQueueContext, abi::IcmTable::eqc> eqs;
+  ContextTable<abi::Mpt, MemoryRegion, abi::IcmTable::mpt> regions;
+  PageTable pages;
   std::unordered_map<std::uint32_t, QpEntry> qps;
+  std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> page_ranges;  // by region: first, count
 };
 
 }  // namespace rnicsim::nic

@@ -12,8 +12,9 @@ CompletionQueue decode(const abi::Cqc& context) {
   queue.doorbell_record = context.doorbell_record;
   queue.eqn = context.eqn;
   queue.producer = context.producer & kCounterMask;
-  // What else the device knows is read again from the doorbell record when it matters.
-  queue.consumer = queue.solicited = queue.producer;
+  queue.consumer = context.consumer & kCounterMask;
+  queue.solicited = context.solicited & kCounterMask;
+  queue.dead = (context.flags & abi::Cqc::kInError) != 0;
   queue.armed = static_cast<Arm>(context.armed & 3);
   return queue;
 }
@@ -32,19 +33,22 @@ EventQueueContext decode(const abi::Eqc& context) {
 MemoryRegion decode(const abi::Mpt& context) {
   return {.valid = context.valid == 1u, .key = context.key, .pd = context.pd, .pasid = context.pasid,
           .access = context.access_flags, .start = context.start, .length = context.length,
-          .bus_address = context.bus_address};
+          .bus_address = context.bus_address, .log_page = context.log_page, .first_page = context.first_page};
 }
 
 abi::Cqc encode(const CompletionQueue& queue) {
   abi::Cqc context;
   context.log_entries = queue.log_entries;
-  context.flags = queue.ignore_overrun ? abi::Cqc::kIgnoreOverrun : 0;
+  context.flags = static_cast<std::uint8_t>((queue.ignore_overrun ? abi::Cqc::kIgnoreOverrun : 0) |
+                                            (queue.dead ? abi::Cqc::kInError : 0));
   context.uar_page = queue.uar_page;
   context.pasid = queue.pasid;
   context.ring = queue.ring;
   context.doorbell_record = queue.doorbell_record;
   context.eqn = queue.eqn;
   context.producer = queue.producer;
+  context.consumer = queue.consumer;
+  context.solicited = queue.solicited;
   context.armed = static_cast<std::uint32_t>(queue.armed);
   return context;
 }
@@ -69,6 +73,8 @@ abi::Mpt encode(const MemoryRegion& region) {
   context.start = region.start;
   context.length = region.length;
   context.bus_address = region.bus_address;
+  context.log_page = region.log_page;
+  context.first_page = region.first_page;
   context.valid = region.valid ? 1u : 0u;
   return context;
 }

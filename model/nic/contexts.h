@@ -47,6 +47,12 @@ struct MemoryRegion {
   std::uint64_t start = 0;
   std::uint64_t length = 0;
   std::uint64_t bus_address = 0;
+  std::uint8_t log_page = 0;
+  std::uint32_t first_page = 0;
+
+  std::uint32_t pages() const {
+    return log_page == 0 || length == 0 ? 0 : static_cast<std::uint32_t>((length - 1) >> log_page) + 1;
+  }
 };
 
 CompletionQueue decode(const abi::Cqc& context);

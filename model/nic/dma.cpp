@@ -82,14 +82,14 @@ void Dma::Direction::reset() {
   load_ = 0;
 }
 
-void Dma::read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done, bool discard) {
+void Dma::read(const Place& place, std::uint32_t bytes, Done done, bool discard) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
   if (const auto part = largest_read(); bytes > part)
-    return read_in_parts(pasid, address, bytes, part, std::move(done), discard);
-  Access access{.pasid = pasid, .address = address, .data = Payload().slice(0, bytes), .done = std::move(done),
-                .discard = discard, .tags = static_cast<std::uint32_t>(link_.read_request(address, bytes).tlps),
-                .asked = now()};
+    return read_in_parts(place, bytes, part, std::move(done), discard);
+  Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset,
+                .data = Payload().slice(0, bytes), .done = std::move(done), .discard = discard,
+                .tags = static_cast<std::uint32_t>(link_.read_request(place.offset, bytes).tlps), .asked = now()};
   if (waiting_reads_.empty() && (waiting_writes_.empty() || params_.relaxed_ordering) && fits(access))
     return issue_read(std::move(access));
   ++counters_.read_stalls;
@@ -103,8 +103,7 @@ std::uint32_t Dma::largest_read() const {
   return static_cast<std::uint32_t>(std::min(params_.read_bytes.bytes, params_.read_tags == 1 ? 64 : by_tags));
 }
 
-void Dma::read_in_parts(Pasid pasid, std::uint64_t address, std::uint32_t bytes, std::uint32_t part, Done done,
-                        bool discard) {
+void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard) {
   struct Whole {
     Payload data;
     Done done;
@@ -114,12 +113,11 @@ void Dma::read_in_parts(Pasid pasid, std::uint64_t address, std::uint32_t bytes,
   const auto whole = std::make_shared<Whole>(
       Whole{discard ? nothing(bytes) : Payload(bytes), std::move(done), AccessResult::ok, bytes});
   for (std::uint32_t offset = 0; offset < bytes;) {
-    // Each ends where a request does.
-    const auto room = part - static_cast<std::uint32_t>((address + offset) % std::min<std::uint64_t>(part, 64));
+    const auto room = part - static_cast<std::uint32_t>((place.offset + offset) % std::min<std::uint64_t>(part, 64));
     const auto size = std::min(room, bytes - offset);
     --counters_.reads;  // the whole is one, and its parts are counted again
     counters_.read_bytes -= size;
-    read(pasid, address + offset, size,
+    read({place.pasid, place.address + offset, place.offset + offset}, size,
          [whole, offset, size, discard](AccessResult result, const Payload& data) {
            if (result != AccessResult::ok) whole->result = result;
            if (!discard) std::ranges::copy(data.bytes(), whole->data.writable().begin() + offset);
@@ -146,8 +144,8 @@ bool Dma::fits(const Access& read) const {
 }
 
 void Dma::issue_read(Access&& access) {
-  const auto requests = link_.read_request(access.address, access.data.size());
-  const auto completions = link_.completion(access.address, access.data.size());
+  const auto requests = link_.read_request(access.offset, access.data.size());
+  const auto completions = link_.completion(access.offset, access.data.size());
   const auto asks = link_.time_for(requests);
   const auto brings = link_.time_for(completions);
   counters_.to_host_tlps += requests.tlps;
@@ -160,6 +158,7 @@ void Dma::issue_read(Access&& access) {
   bytes_in_flight_ += access.data.size();
   const auto at_host = std::max(to_host_.occupy(now(), asks), last_landing_ - params_.read_latency);
   const auto done = to_device_.occupy(at_host + params_.read_latency + queueing(), brings) + params_.read_internal;
+  access.after = last_landing_;
   if (issued) issued({false, access.pasid, access.address, access.data.size(), done - now()});
   reads_.push(done, std::move(access));
 }
@@ -172,11 +171,11 @@ Duration Dma::queueing() const {
   return Duration{static_cast<std::int64_t>(ns) * 1000};
 }
 
-void Dma::write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement) {
+void Dma::write(const Place& place, Payload data, Done done, Placement placement) {
   ++counters_.writes;
   counters_.write_bytes += data.size();
-  Access access{.pasid = pasid, .address = address, .data = std::move(data), .done = std::move(done),
-                .discard = placement.discard, .more = placement.more};
+  Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset, .data = std::move(data),
+                .done = std::move(done), .discard = placement.discard, .more = placement.more};
   if (waiting_writes_.empty() && take_credits(access)) return issue_write(std::move(access), placement);
   ++counters_.write_stalls;
   ++writes_queued_;
@@ -187,7 +186,7 @@ void Dma::write(Pasid pasid, std::uint64_t address, Payload data, Done done, Pla
 Dma::Credits Dma::credits_of(const Access& write) const {
   const auto whole = [](std::uint64_t bytes) { return (bytes + kCreditBytes - 1) / kCreditBytes; };
   // One that is larger than all credits together goes when it has them all.
-  const auto tlps = link_.write(write.address, write.data.size()).tlps;
+  const auto tlps = link_.write(write.offset, write.data.size()).tlps;
   return {std::min<std::uint64_t>(tlps, params_.posted_headers),
           std::min(whole(write.data.size()), params_.posted_data.bytes / kCreditBytes)};
 }
@@ -208,7 +207,7 @@ bool Dma::take_credits(const Access& write) {
 }
 
 void Dma::issue_write(Access&& access, const Placement& placement) {
-  const auto tlps = link_.write(access.address, access.data.size());
+  const auto tlps = link_.write(access.offset, access.data.size());
   const auto service = link_.time_for(tlps);
   counters_.to_host_tlps += tlps.tlps;
   counters_.to_host_bytes += tlps.bytes;
@@ -306,7 +305,7 @@ void Dma::complete_reads() {
 void Dma::sample_burst(Access& first) {
   std::size_t count = 0;
   std::uint64_t bytes = first.data.size();
-  for (const auto* last = &first; count < reads_.size() && adjoins(*last, reads_[count], bytes); ++count) {
+  for (const auto* last = &first; count < reads_.size() && reads_[count].after <= now() && adjoins(*last, reads_[count], bytes); ++count) {
     last = &reads_[count];
     bytes += last->data.size();
   }

@@ -79,6 +79,13 @@ class Dma : public sc_core::sc_module {
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
     bool discard = false;       // payload that nobody looks at (timing only): memory is not touched
   };
+  // Where an access lies. TLPs end at multiples of `offset`, which is counted from the start of the memory region: a
+  // program's own addresses are not the same at every run, and no result may depend on them.
+  struct Place {
+    Pasid pasid;
+    std::uint64_t address;
+    std::uint64_t offset;
+  };
 
   Dma(sc_core::sc_module_name name, const DmaParams& params);
 
@@ -86,11 +93,18 @@ class Dma : public sc_core::sc_module {
   std::function<bool(tlm::tlm_command, Pasid, std::uint64_t, std::span<std::byte>)> transfer;
   trace::Point<DmaIssued> issued;
 
-  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done, bool discard = false);
+  void read(const Place& place, std::uint32_t bytes, Done done, bool discard = false);
+  void write(const Place& place, Payload data, Done done, Placement placement);
+  // Queues, contexts and records, whose addresses are aligned.
+  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done) {
+    read(Place{pasid, address, address % kPage}, bytes, std::move(done));
+  }
   void write(Pasid pasid, std::uint64_t address, Payload data, Done done) {
     write(pasid, address, std::move(data), std::move(done), Placement{});
   }
-  void write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement);
+  void write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement) {
+    write(Place{pasid, address, address % kPage}, std::move(data), std::move(done), placement);
+  }
   // A posted write of the CPU passes.
   void carry_mmio(std::uint64_t bytes);
   void reset();
@@ -98,9 +112,11 @@ class Dma : public sc_core::sc_module {
   const DmaCounters& counters() const { return counters_; }
 
  private:
+  static constexpr std::uint64_t kPage = 4096;
   struct Access {
     Pasid pasid = 0;
     std::uint64_t address = 0;
+    std::uint64_t offset = 0;
     Payload data;
     Done done;
     AccessResult result = AccessResult::ok;
@@ -109,6 +125,7 @@ class Dma : public sc_core::sc_module {
     bool more = false;
     std::uint32_t tags = 0;
     Duration asked;
+    Duration after;             // the writes ahead of it have landed by then
   };
   // One direction of the link.
   class Direction {
@@ -142,7 +159,7 @@ class Dma : public sc_core::sc_module {
     Placement placement;
   };
 
-  void read_in_parts(Pasid pasid, std::uint64_t address, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
+  void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
   std::uint32_t largest_read() const;
   Payload nothing(std::uint32_t bytes);
   bool fits(const Access& read) const;

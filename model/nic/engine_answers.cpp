@@ -138,7 +138,7 @@ bool ModelEngine::answer_waits(const Qp& qp) const {
   return !head.placing && head.kind != Response::Kind::silent;
 }
 
-void ModelEngine::send_answer(Qp& qp) {
+TransmitWork ModelEngine::send_answer(Qp& qp) {
   if (qp.responses.front().kind == Response::Kind::read) return send_read_packet(qp);
   // An ACK answers for those before it: send the last of a run only.
   while (qp.responses.size() > 1 && qp.responses.front().kind == Response::Kind::acknowledge) {
@@ -158,9 +158,14 @@ void ModelEngine::send_answer(Qp& qp) {
   }
   qp.answers.entries.back().ready = true;
   emit_ready(qp, qp.answers);
-  if (!head.fatal) return settle_responses(qp);
+  const TransmitWork work{.unit = 0, .qpn = qp.qpn, .kind = TransmitWork::Kind::acknowledge, .begins = true};
+  if (!head.fatal) {
+    settle_responses(qp);
+    return work;
+  }
   if (head.event) out_.event({*head.event, qp.qpn.value});
   fail(qp);
+  return work;
 }
 
 void ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn) {
@@ -173,7 +178,7 @@ void ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::ui
   if (roce::info(opcode).has(roce::header::kAeth)) entry.headers.aeth = roce::Aeth{syndrome, msn};
 }
 
-void ModelEngine::send_read_packet(Qp& qp) {
+TransmitWork ModelEngine::send_read_packet(Qp& qp) {
   auto& read = qp.responses.front();
   const auto mtu = qp.mtu();
   const auto packets = roce::packets_for(read.range.length, mtu);
@@ -196,6 +201,7 @@ void ModelEngine::send_read_packet(Qp& qp) {
     pump_inbound(qp);
   }
   emit_ready(qp, qp.answers);
+  return {.unit = 0, .qpn = qp.qpn, .kind = TransmitWork::Kind::read_response, .begins = index == 0};
 }
 
 void ModelEngine::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {

@@ -71,6 +71,7 @@ QpSyndrome ModelEngine::modify(Qp& qp, const QpCommand& command) {
   if (draining && to != QpState::error && to != QpState::reset && to != QpState::sqd) return QpSyndrome::draining;
   if (const auto bad = check_values(command.context, mask, limits_); bad != QpSyndrome::none) return bad;
   merge(qp.context, command.context, mask);
+  qp.ack_timeout = qp.context.timeout;
   // Each time anew: who asked for the last drain's event has not asked for this one's.
   if (to == QpState::sqd && from != to && !(mask & kSqdNotify)) qp.context.sqd_notify = 0;
   enter(qp, from, to);
@@ -110,6 +111,7 @@ void ModelEngine::rebirth(Qp& qp) {
   set_state(qp, QpState::reset);
   auto next = std::make_unique<Qp>(qp.qpn, ++births_);
   next->context = qp.context;
+  next->ack_timeout = qp.ack_timeout;
   const auto number = qp.qpn.value;
   qps_.put(number, std::move(next));
 }

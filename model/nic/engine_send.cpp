@@ -14,6 +14,15 @@ roce::Status local_status(AccessResult result) {
   return result == AccessResult::ok ? roce::Status::success : roce::Status::local_protection_error;
 }
 
+TransmitWork::Kind work_kind(roce::Operation operation) {
+  switch (operation) {
+    case roce::Operation::send: return TransmitWork::Kind::send;
+    case roce::Operation::read: return TransmitWork::Kind::read;
+    case roce::Operation::atomic: return TransmitWork::Kind::atomic;
+    default: return TransmitWork::Kind::write;
+  }
+}
+
 }  // namespace
 
 void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
@@ -106,9 +115,9 @@ bool ModelEngine::request_waits(const Qp& qp) const {
   return qp.sends() && qp.requests.entries.size() < kPacketsAhead && qp.requester.can_send();
 }
 
-void ModelEngine::send_request(Qp& qp) {
+std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
   auto packet = qp.requester.next_packet();
-  if (!packet) return;
+  if (!packet) return std::nullopt;
   --credits_;
   packet->headers.bth.pkey = roce::Bth::kDefaultPkey;
   auto& entry = qp.requests.entries.push_back({});
@@ -126,8 +135,10 @@ void ModelEngine::send_request(Qp& qp) {
     out_.gather({issue(qp, Purpose::request_gather, entry.sequence), qp.qpn, qp.context.pd, 0, false,
                  slice(wqe->regions, packet->offset, packet->payload)});
   }
+  const auto& row = roce::info(packet->headers.bth.opcode);
   emit_ready(qp, qp.requests);
   fetch_sends(qp);
+  return TransmitWork{.unit = 0, .qpn = qp.qpn, .kind = work_kind(row.operation), .begins = row.begins()};
 }
 
 void ModelEngine::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
@@ -226,7 +237,7 @@ void ModelEngine::packet_left() {
 }
 
 void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
-  if (qp.context.timeout == 0) return;
+  if (qp.ack_timeout == 0) return;
   const bool wanted = qp.sends() && !qp.window.rnr_waiting && qp.requester.awaits_answer() &&
                       before(qp.window.oldest_psn(), qp.left_psn);
   if (!wanted) {
@@ -235,7 +246,7 @@ void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
   }
   if (qp.ack_timer && !restart) return;
   qp.ack_timer = true;
-  out_.timer({qp.qpn, Timer::ack, ack_timeout(qp.context.timeout)});
+  out_.timer({qp.qpn, Timer::ack, ack_timeout(qp.ack_timeout)});
 }
 
 void ModelEngine::announce_drained(Qp& qp) {

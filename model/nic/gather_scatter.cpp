@@ -6,6 +6,7 @@ namespace rnicsim::nic {
 
 struct GatherScatter::Job {
   Tag tag;
+  Qpn qpn;
   bool is_gather;
   AccessRequest access;
   Regions regions;
@@ -16,39 +17,64 @@ struct GatherScatter::Job {
   AccessResult result = AccessResult::ok;
 };
 
-// The usual request names one region, which is resident: no job is made for it.
+// The usual request names one region, whose translation is at hand: no job is made for it.
 std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) {
   if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
-  return translation_.translate_now(access, regions[0]);
+  auto place = translation_.translate_now(access, regions[0]);
+  if (place && place->ranges.size() > 1) return std::nullopt;
+  return place;
 }
 
 void GatherScatter::gather(Gather request) {
   if (const auto place = only_place(request.regions, {request.pd, request.access})) {
     if (place->result != AccessResult::ok) return gathered({request.tag, place->result, {}});
-    return dma_.read(place->pasid, place->address, request.regions[0].length,
-                     [this, tag = request.tag](AccessResult result, Payload bytes) {
-                       gathered({tag, result, std::move(bytes)});
-                     });
+    return dma_.read(
+        place->place(0), request.regions[0].length,
+        [this, tag = request.tag](AccessResult result, Payload bytes) { gathered({tag, result, std::move(bytes)}); },
+        timing_only_);
   }
-  translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = true, .access = {request.pd, request.access},
-                                      .regions = std::move(request.regions), .payload = {}}));
+  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true,
+                                      .access = {request.pd, request.access}, .regions = std::move(request.regions),
+                                      .payload = {}}));
 }
 
 void GatherScatter::scatter(Scatter request) {
+  if (!held_.empty()) {
+    if (const auto held = held_.find(request.qpn.value); held != held_.end())
+      return void(held->second.push_back(std::move(request)));
+  }
+  begin_scatter(std::move(request));
+}
+
+void GatherScatter::begin_scatter(Scatter&& request) {
   if (const auto place = only_place(request.regions, {request.pd, request.access})) {
     if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
-    return dma_.write(place->pasid, place->address, std::move(request.payload),
+    return dma_.write(place->place(0), std::move(request.payload),
                       [this, tag = request.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
-                      {.more = request.more});
+                      {.more = request.more, .discard = timing_only_});
   }
-  translate(std::make_shared<Job>(Job{.tag = request.tag, .is_gather = false, .access = {request.pd, request.access},
-                                      .regions = std::move(request.regions), .payload = std::move(request.payload),
-                                      .more = request.more}));
+  held_.try_emplace(request.qpn.value);
+  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false,
+                                      .access = {request.pd, request.access}, .regions = std::move(request.regions),
+                                      .payload = std::move(request.payload), .more = request.more}));
+}
+
+// The scatter that held the others has gone to memory.
+void GatherScatter::release(Qpn qpn) {
+  const auto held = held_.find(qpn.value);
+  if (held == held_.end()) return;
+  auto waiting = std::move(held->second);
+  held_.erase(held);
+  while (!waiting.empty()) {
+    auto next = std::move(waiting.front());
+    waiting.pop_front();
+    scatter(std::move(next));
+  }
 }
 
 void GatherScatter::check(AccessCheck request) {
-  translation_.translate({request.pd, request.access}, request.region,
-                         [this, tag = request.tag](const Translated& place) { checked({tag, place.result, {}}); });
+  translation_.check({request.pd, request.access}, request.region,
+                     [this, tag = request.tag](AccessResult result) { checked({tag, result, {}}); });
 }
 
 void GatherScatter::translate(const JobPtr& job) {
@@ -59,7 +85,9 @@ void GatherScatter::translate(const JobPtr& job) {
   const auto answer = [this, job](AccessResult result) {
     if (job->result == AccessResult::ok) job->result = result;
     if (--job->awaited != 0) return;
-    job->is_gather ? read(job) : write(job);
+    if (job->is_gather) return read(job);
+    write(job);
+    release(job->qpn);
   };
   for (std::size_t i = 0; i < job->regions.size(); ++i)
     translation_.translate(job->access, job->regions[i], [job, i, answer](const Translated& place) {
@@ -74,27 +102,35 @@ void GatherScatter::read(const JobPtr& job) {
   std::uint32_t total = 0;
   for (const auto& region : job->regions) total += region.length;
   job->payload = Payload(total);
-  job->awaited = job->regions.size();
+  for (const auto& place : job->places) job->awaited += place.ranges.size();
   std::uint32_t offset = 0;
-  for (std::size_t i = 0; i < job->regions.size(); ++i) {
-    dma_.read(job->places[i].pasid, job->places[i].address, job->regions[i].length,
-              [this, job, offset](AccessResult result, Payload bytes) {
-                std::ranges::copy(bytes.bytes(), job->payload.writable().begin() + offset);
-                part_done(job, result);
-              });
-    offset += job->regions[i].length;
+  for (const auto& place : job->places) {
+    for (std::size_t range = 0; range < place.ranges.size(); ++range) {
+      const auto length = place.ranges[range].length;
+      dma_.read(
+          place.place(range), length,
+          [this, job, offset](AccessResult result, Payload bytes) {
+            std::ranges::copy(bytes.bytes(), job->payload.writable().begin() + offset);
+            part_done(job, result);
+          },
+          timing_only_);
+      offset += length;
+    }
   }
 }
 
 void GatherScatter::write(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return scattered({job->tag, job->result, {}});
-  job->awaited = job->regions.size();
+  for (const auto& place : job->places) job->awaited += place.ranges.size();
   std::uint32_t offset = 0;
-  for (std::size_t i = 0; i < job->regions.size(); ++i) {
-    const auto length = job->regions[i].length;
-    dma_.write(job->places[i].pasid, job->places[i].address, job->payload.slice(offset, length),
-               [this, job](AccessResult result, Payload) { part_done(job, result); }, {.more = job->more});
-    offset += length;
+  for (const auto& place : job->places) {
+    for (std::size_t range = 0; range < place.ranges.size(); ++range) {
+      const auto length = place.ranges[range].length;
+      dma_.write(place.place(range), job->payload.slice(offset, length),
+                 [this, job](AccessResult result, Payload) { part_done(job, result); },
+                 {.more = job->more, .discard = timing_only_});
+      offset += length;
+    }
   }
 }
 

@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace rnicsim::nic {
+namespace {
+
+constexpr int kPoison = 0xdd;
+
+}  // namespace
 
 void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("out_of_sequence", out_of_sequence, "packets", "requests ahead of the expected PSN");
@@ -43,6 +50,7 @@ void ModelEngine::step(Step&& action) {
     dispatch();
     if (inputs_.empty()) break;
   }
+  if (!evicted_.empty()) give_up_contexts();
   busy_ = false;
 }
 
@@ -59,6 +67,47 @@ void ModelEngine::wqe(WqeBytes wqe) {
     if (purpose == Purpose::receive_wqes) receives_fetched(*qp, wqe);
     schedule(*qp);
   });
+}
+
+void ModelEngine::context(ContextFill fill) {
+  step([this, fill] {
+    auto* qp = find(fill.qpn);
+    if (qp == nullptr) return;
+    qp->evicted = false;
+    if (std::exchange(qp->resident, true)) return;
+    if (fill.context) {
+      qp->context = *fill.context;
+      return;
+    }
+    // Its context can't be read any more: it is lost.
+    out_.event({abi::EventType::qp_fatal, fill.qpn.value});
+    fail(*qp);
+  });
+}
+
+void ModelEngine::evict(Qpn qpn) {
+  step([this, qpn] {
+    auto* qp = find(qpn);
+    if (qp == nullptr || !qp->resident || std::exchange(qp->evicted, true)) return;
+    evicted_.push_back(qpn);
+  });
+}
+
+// The context goes to ICM, and what stays here is not to be read by mistake.
+void ModelEngine::give_up_contexts() {
+  std::erase_if(evicted_, [this](Qpn qpn) {
+    auto* qp = find(qpn);
+    if (qp == nullptr || !qp->evicted) return true;
+    if (qp->in_use()) return false;
+    out_.context_write_back({qpn, snapshot(*qp)});
+    std::memset(static_cast<void*>(&qp->context), kPoison, sizeof qp->context);
+    qp->evicted = qp->resident = false;
+    return true;
+  });
+}
+
+void ModelEngine::transmit_free(std::uint32_t unit) {
+  step([this, unit] { units_[unit].busy = units_[unit].asked = false; });
 }
 
 void ModelEngine::gathered(DmaDone done) {
@@ -162,18 +211,12 @@ void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
   });
 }
 
-void ModelEngine::cq_overrun(Cqn cqn) {
-  step([this, cqn] {
-    std::vector<std::uint32_t> hit;
-    qps_.for_each([&](std::uint32_t number, const Qp& qp) {
-      if (qp.context.send_cqn == cqn.value || qp.context.receive_cqn == cqn.value) hit.push_back(number);
-    });
-    for (const auto number : hit) {
-      auto& qp = *qps_.find(number);
-      if (qp.state == roce::QpState::reset || qp.state == roce::QpState::error) continue;
-      out_.event({abi::EventType::qp_fatal, number});
-      fail(qp);
-    }
+void ModelEngine::cq_overrun(Qpn qpn) {
+  step([this, qpn] {
+    auto* qp = find(qpn);
+    if (qp == nullptr || qp->state == roce::QpState::reset || qp->state == roce::QpState::error) return;
+    out_.event({abi::EventType::qp_fatal, qpn.value});
+    fail(*qp);
   });
 }
 
@@ -189,7 +232,8 @@ void ModelEngine::reset() {
   for (std::uint32_t slot = 0; slot < tickets_.size(); ++slot)
     if (std::exchange(tickets_[slot].open, false)) free_tickets_.push_back(slot);
   qps_.clear();
-  turns_.clear();
+  std::ranges::fill(units_, Unit{});
+  evicted_.clear();
   leaving_.clear();
   inputs_.clear();
   credits_ = 0;
@@ -208,6 +252,7 @@ Tag ModelEngine::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
   free_tickets_.pop_back();
   auto& ticket = tickets_[slot];
   ticket = {purpose, qp.qpn, qp.epoch, argument, ticket.generation + 1, true};
+  ++qp.tickets;
   return Tag{ticket.generation} << 32 | slot;
 }
 
@@ -219,33 +264,57 @@ ModelEngine::Redeemed ModelEngine::redeem(Tag tag) {
   free_tickets_.push_back(slot);
   auto* qp = find(ticket.qpn);
   if (qp == nullptr || qp->epoch != ticket.epoch) return {};
+  --qp->tickets;
   return {qp, ticket.purpose, ticket.argument};
 }
 
 void ModelEngine::schedule(Qp& qp) {
   if (!qp.requests.scheduled && request_waits(qp)) {
     qp.requests.scheduled = true;
-    turns_.push_back({qp.qpn, qp.epoch, false});
+    units_[unit_of(qp.qpn, limits_.transmit_units)].turns.push_back({qp.qpn, qp.epoch, false});
   }
   if (!qp.answers.scheduled && answer_waits(qp)) {
     qp.answers.scheduled = true;
-    turns_.push_back({qp.qpn, qp.epoch, true});
+    units_[unit_of(qp.qpn, limits_.transmit_units)].turns.push_back({qp.qpn, qp.epoch, true});
   }
 }
 
 // One packet a turn; each takes a credit, which its leaving the port gives back.
 void ModelEngine::dispatch() {
-  while (credits_ > 0 && !turns_.empty()) {
-    const auto turn = turns_.front();
-    turns_.pop_front();
+  for (std::size_t idle = 0; idle < units_.size() && credits_ > 0;) {
+    const auto number = next_unit_;
+    next_unit_ = next_unit_ + 1 == units_.size() ? 0 : next_unit_ + 1;
+    auto& unit = units_[number];
+    ++idle;
+    if (unit.turns.empty()) continue;
+    if (!unit.busy) {
+      if (serve(number)) idle = 0;
+    } else if (!std::exchange(unit.asked, true)) {
+      out_.transmit_wanted(std::uint32_t{number});
+    }
+  }
+}
+
+// True: it took the unit.
+bool ModelEngine::serve(std::uint32_t number) {
+  auto& unit = units_[number];
+  while (!unit.turns.empty()) {
+    const auto turn = unit.turns.front();
+    unit.turns.pop_front();
     auto* qp = find(turn.qpn);
     if (qp == nullptr || qp->epoch != turn.epoch) continue;
     auto& lane = turn.answers ? qp->answers : qp->requests;
     lane.scheduled = false;
     if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) continue;
-    turn.answers ? send_answer(*qp) : send_request(*qp);
+    auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
     schedule(*qp);
+    if (!work) continue;
+    unit.busy = true;
+    work->unit = number;
+    out_.transmit(TransmitWork{*work});
+    return true;
   }
+  return false;
 }
 
 void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
@@ -278,8 +347,9 @@ void ModelEngine::describe_state(std::string& out) const {
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   qps_.for_each([&](std::uint32_t number, const Qp& qp) {
     const auto waiting = qp.window.messages.size();
-    out += fmt::format("qp {:#08x} {} -> {:#08x}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
-                       number, kNames[static_cast<int>(qp.state)], std::uint32_t(qp.context.remote_qpn), waiting,
+    const auto remote = qp.resident ? fmt::format("{:#08x}", std::uint32_t(qp.context.remote_qpn)) : "(in ICM)";
+    out += fmt::format("qp {:#08x} {} -> {}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
+                       number, kNames[static_cast<int>(qp.state)], remote, waiting,
                        qp.window.oldest_psn().value(), qp.window.unsent_psn.value(), qp.responder.expected_psn().value(),
                        qp.receives.size(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
   });

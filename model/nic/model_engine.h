@@ -1,6 +1,7 @@
-// The behavioural QP engine: drives the transport core (model/roce) over the QpEngine seam. It keeps every QP resident.
+// The behavioural QP engine: drives the transport core (model/roce) over the QpEngine seam.
 //
-// The scheduler serves (QP, direction) lanes round robin, a packet a turn, as long as there are packet credits.
+// The scheduler serves the (QP, direction) lanes of each transmit unit round robin, a packet a turn, when the unit is free
+// and as long as there are packet credits.
 #pragma once
 
 #include <deque>
@@ -56,12 +57,14 @@ struct WqeTaken {
 
 class ModelEngine : public QpEngine {
  public:
-  explicit ModelEngine(const QpLimits& limits) : limits_(limits) {}
+  explicit ModelEngine(const QpLimits& limits) : limits_(limits), units_(limits.transmit_units) {}
 
   EngineOutputs& outputs() override { return out_; }
   void doorbell(SendDoorbell doorbell) override;
   void wqe(WqeBytes wqe) override;
-  void context(ContextFill) override {}
+  void context(ContextFill fill) override;
+  void evict(Qpn qpn) override;
+  void transmit_free(std::uint32_t unit) override;
   void gathered(DmaDone done) override;
   void scattered(DmaDone done) override;
   void checked(DmaDone done) override;
@@ -70,7 +73,7 @@ class ModelEngine : public QpEngine {
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
-  void cq_overrun(Cqn cqn) override;
+  void cq_overrun(Qpn qpn) override;
   void credit(std::uint32_t packets) override;
   void reset() override;
 
@@ -108,6 +111,8 @@ class ModelEngine : public QpEngine {
   Qp* find(Qpn qpn);
   void schedule(Qp& qp);
   void dispatch();
+  bool serve(std::uint32_t unit);
+  void give_up_contexts();
   void emit_ready(Qp& qp, Lane& lane);
   void drop_lane_from(Lane& lane, std::uint64_t sequence);
   void set_state(Qp& qp, roce::QpState state);
@@ -128,7 +133,7 @@ class ModelEngine : public QpEngine {
   void parse_sends(Qp& qp);
   void post(Qp& qp, SendWqe wqe);
   bool request_waits(const Qp& qp) const;
-  void send_request(Qp& qp);
+  std::optional<TransmitWork> send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
   void read_placed(Qp& qp, std::uint64_t message, AccessResult result);
@@ -161,8 +166,8 @@ class ModelEngine : public QpEngine {
   void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
   void fail_placement(Qp& qp);
   bool answer_waits(const Qp& qp) const;
-  void send_answer(Qp& qp);
-  void send_read_packet(Qp& qp);
+  TransmitWork send_answer(Qp& qp);
+  TransmitWork send_read_packet(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn);
 
@@ -192,7 +197,14 @@ class ModelEngine : public QpEngine {
     std::uint64_t epoch;
     bool answers;
   };
-  std::deque<Turn> turns_;
+  struct Unit {
+    std::deque<Turn> turns;
+    bool busy = false;
+    bool asked = false;                                         // when it will be free
+  };
+  std::vector<Unit> units_;
+  std::uint32_t next_unit_ = 0;
+  std::vector<Qpn> evicted_;                                    // whose contexts are to be given up
   struct Leaving {
     Qpn qpn;
     std::uint64_t epoch;

@@ -1,11 +1,16 @@
 #include "model/nic/nic.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace rnicsim::nic {
 namespace {
 
-QpLimits limits_of(const CapabilityParams& caps) {
+QpLimits limits_of(const NicParams& params) {
+  const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
-          .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message};
+          .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
+          .transmit_units = params.units.transmit_units};
 }
 
 }  // namespace
@@ -19,6 +24,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("translation", translation);
   visit.group("dma", dma);
   visit.group("atomics", atomics);
+  visit.group("units", units);
   visit.group("engine", engine);
   visit.group("completion", completion);
   visit.group("events", events);
@@ -33,17 +39,19 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       gids_(params.capabilities.gids),
       pcie("pcie", params.pcie),
       dma_unit("dma", params.dma),
-      contexts(dma_unit),
-      translation(contexts),
-      gather_scatter(translation, dma_unit),
-      atomic_unit(translation, dma_unit),
+      contexts(dma_unit, params.contexts),
+      qp_contexts(contexts),
+      translation("translation", contexts),
+      gather_scatter(translation, dma_unit, params.timing_only),
+      atomic_unit("atomics", params.atomics, translation, dma_unit),
       wqe_fetch(dma_unit),
       events(contexts, dma_unit, pcie),
-      completion(contexts, dma_unit, events, pcie),
+      completion("completion", contexts, dma_unit, events, pcie),
       doorbell(contexts),
       command_unit(params.capabilities, contexts, gids_, dma_unit, events, pcie),
       timers("timers"),
-      engine(limits_of(params.capabilities)),
+      units("units", params.units, qp_contexts),
+      engine(limits_of(params)),
       tx(params.tx, gids_),
       rx("rx", params.rx, gids_),
       port("port", params.port) {
@@ -64,11 +72,12 @@ void Nic::wire_host() {
   pcie.command_doorbell.bind([this](std::uint32_t entries) { command_unit.doorbell(entries); });
   pcie.function_reset.bind([this] { function_reset(); });
   pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });
-  doorbell.send.bind([this](SendDoorbell&& ring) { engine.doorbell(std::move(ring)); });
+  doorbell.send.bind([this](SendDoorbell&& ring) { units.ring(std::move(ring)); });
+  units.doorbell.bind([this](SendDoorbell&& ring) { engine.doorbell(std::move(ring)); });
   doorbell.cq_armed.bind([this](CqArmed arm) { completion.arm(arm.cqn, arm.solicited_only, arm.consumer); });
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
-  completion.overrun.bind([this](Cqn cqn) { engine.cq_overrun(cqn); });
-  command_unit.qp_command.bind([this](QpCommand command) { engine.command(std::move(command)); });
+  completion.overrun.bind([this](Cqn cqn) { fail_qps_of(cqn); });
+  command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
   command_unit.qp_silenced.bind([this](Qpn qpn) { completion.forget_qp(qpn); });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
   command_unit.teardown.bind([this] { forget_objects(); });
@@ -76,11 +85,12 @@ void Nic::wire_host() {
 
 void Nic::wire_engine() {
   auto& out = engine.outputs();
-  out.context_request.bind([this](ContextRequest request) {
-    contexts.icm().read<abi::Qpc>(abi::IcmTable::qpc, request.qpn.value, [this, request](std::optional<abi::Qpc> context) {
-      engine.context({request.qpn, context});
-    });
-  });
+  qp_contexts.filled.bind([this](ContextFill fill) { engine.context(std::move(fill)); });
+  qp_contexts.evicted.bind([this](Qpn qpn) { engine.evict(qpn); });
+  out.transmit.bind([this](TransmitWork work) { units.transmit(work); });
+  out.transmit_wanted.bind([this](std::uint32_t unit) { units.wanted(unit); });
+  units.transmit_free.bind([this](std::uint32_t unit) { engine.transmit_free(unit); });
+  units.packet.bind([this](PacketIn&& packet) { engine.packet(std::move(packet)); });
   out.context_write_back.bind([this](ContextWriteBack back) {
     contexts.icm().write(abi::IcmTable::qpc, back.qpn.value, back.context);
   });
@@ -102,7 +112,9 @@ void Nic::wire_engine() {
   gather_scatter.scattered.bind([this](DmaDone&& done) { engine.scattered(std::move(done)); });
   gather_scatter.checked.bind([this](DmaDone&& done) { engine.checked(std::move(done)); });
   atomic_unit.done.bind([this](AtomicDone done) { engine.atomic_done(done); });
-  timers.expired.bind([this](TimerExpired timer) { engine.timer_expired(timer.qpn, timer.kind); });
+  timers.expired.bind([this](TimerExpired timer) {
+    qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] { engine.timer_expired(timer.qpn, timer.kind); });
+  });
 }
 
 void Nic::wire_network() {
@@ -110,20 +122,46 @@ void Nic::wire_network() {
   tx.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
   port.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
   port.frame_in.bind([this](Frame&& frame, Duration delay) { rx.receive(std::move(frame), delay); });
-  rx.packet.bind([this](PacketIn&& packet) { engine.packet(std::move(packet)); });
+  rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
+}
+
+// A QP that is made is on the device; any other command may have to wait for its context.
+void Nic::execute(QpCommand&& command) {
+  const auto qpn = command.qpn;
+  const bool makes = command.kind == QpCommand::Kind::create;
+  const bool destroys = command.kind == QpCommand::Kind::destroy;
+  if (makes) {
+    engine.command(std::move(command));
+    return qp_contexts.created(qpn);
+  }
+  qp_contexts.with(QpcClient::transmit, qpn, [this, qpn, destroys, command = std::move(command)]() mutable {
+    if (destroys) qp_contexts.destroyed(qpn);
+    engine.command(std::move(command));
+  });
+}
+
+void Nic::fail_qps_of(Cqn cqn) {
+  std::vector<Qpn> hit;
+  for (const auto& [qpn, qp] : contexts.qps)
+    if (qp.send_cqn == cqn.value || qp.receive_cqn == cqn.value) hit.push_back({qpn});
+  std::ranges::sort(hit, {}, &Qpn::value);
+  for (const auto qpn : hit) qp_contexts.with(QpcClient::transmit, qpn, [this, qpn] { engine.cq_overrun(qpn); });
 }
 
 NicCounters Nic::counters() const {
   return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
           wqe_fetch.counters(), translation.counters(), dma_unit.counters(),     atomic_unit.counters(),
-          engine.counters(),    completion.counters(),  events.counters(),       tx.counters(),
+          units.counters(),     engine.counters(),    completion.counters(),  events.counters(),       tx.counters(),
           rx.counters(),        port.counters()};
 }
 
 void Nic::forget_objects() {
   engine.reset();
+  units.reset();
   timers.reset();
   atomic_unit.reset();
+  gather_scatter.reset();
+  translation.reset();
   rx.reset();
   port.reset();
   completion.reset();

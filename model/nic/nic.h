@@ -17,6 +17,8 @@
 #include "model/nic/packet_tx.h"
 #include "model/nic/pcie_endpoint.h"
 #include "model/nic/port.h"
+#include "model/nic/processing_units.h"
+#include "model/nic/qp_contexts.h"
 #include "model/nic/timer_unit.h"
 #include "model/nic/translation.h"
 #include "model/nic/wqe_fetch.h"
@@ -27,17 +29,25 @@ struct NicParams {
   CapabilityParams capabilities;
   PcieEndpointParams pcie;
   DmaParams dma;
+  ContextParams contexts;
+  AtomicParams atomics;
+  ProcessingUnitsParams units;
   PacketTxParams tx;
   PacketRxParams rx;
   PortParams port;
+  bool timing_only = false;
 
   void describe(ParamVisitor& visit) {
     visit.group("capabilities", capabilities);
     visit.group("device", pcie);
     visit.group("pcie", dma);
+    visit.group("contexts", contexts);
+    visit.group("atomics", atomics);
+    visit.group("units", units);
     visit.group("tx", tx);
     visit.group("rx", rx);
     visit.group("port", port);
+    visit.param("timing_only", timing_only, "payload is neither read nor written nor checked (ICRC); what carries it takes its time");
   }
 };
 
@@ -50,6 +60,7 @@ struct NicCounters {
   TranslationCounters translation;
   DmaCounters dma;
   AtomicCounters atomics;
+  ProcessingUnitsCounters units;
   EngineCounters engine;
   CompletionCounters completion;
   EventCounters events;
@@ -86,6 +97,7 @@ class Nic : public sc_core::sc_module {
   PcieEndpoint pcie;
   Dma dma_unit;
   ContextCache contexts;
+  QpContexts qp_contexts;
   Translation translation;
   GatherScatter gather_scatter;
   AtomicUnit atomic_unit;
@@ -95,6 +107,7 @@ class Nic : public sc_core::sc_module {
   Doorbell doorbell;
   CommandUnit command_unit;
   TimerUnit timers;
+  ProcessingUnits units;
   ModelEngine engine;
   PacketTx tx;
   PacketRx rx;
@@ -104,6 +117,8 @@ class Nic : public sc_core::sc_module {
   void wire_host();
   void wire_engine();
   void wire_network();
+  void execute(QpCommand&& command);
+  void fail_qps_of(Cqn cqn);
   void forget_objects();
   void function_reset();
 };

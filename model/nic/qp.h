@@ -71,6 +71,10 @@ struct Qp {
   std::uint64_t epoch;                   // tells this life of the number from earlier ones
   abi::Qpc context;
   roce::QpState state = roce::QpState::reset;
+  bool resident = true;                  // else `context` is in ICM
+  bool evicted = false;                  // `context` is to go there
+  std::uint32_t tickets = 0;             // answers that it waits for
+  std::uint8_t ack_timeout = 0;          // the context's `timeout`, which the timer needs at any time
 
   roce::SendWindow window;
   roce::Requester requester{window};
@@ -111,6 +115,8 @@ struct Qp {
   std::uint32_t atomics_pending = 0;     // accepted, not carried out
   Lane answers;
 
+  // Something that is under way needs the context.
+  bool in_use() const { return tickets != 0 || requests.scheduled || answers.scheduled; }
   bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
   bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
   std::uint32_t mtu() const { return roce::mtu_bytes(context.path_mtu); }

@@ -16,6 +16,9 @@ struct QpLimits {
   std::uint8_t max_mtu = 5;              // enum ibv_mtu
   std::uint8_t max_rd_atomic = 16;
   std::uint32_t max_message = 1u << 30;
+  std::uint32_t transmit_units = 1;
+  std::uint32_t receive_prefetch = 16;   // receive WQEs held, of a queue
+  std::uint32_t receive_pool = 1024;     // and of all
 };
 
 // Why a command on a queue pair was refused (CommandResult::syndrome; docs/device.md).

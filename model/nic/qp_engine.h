@@ -78,9 +78,6 @@ struct QpCommand {
 };
 
 // --- Out of the engine.
-struct ContextRequest {
-  Qpn qpn;
-};
 struct ContextWriteBack {
   Qpn qpn;
   abi::Qpc context;
@@ -161,6 +158,18 @@ struct CqeWrite {
   bool behind_payload = false;           // its message's payload has just landed: the CQE was right behind it
 };
 
+// The engine has begun with a packet on one of its transmit units, and asks no more of that unit before transmit_free().
+struct TransmitWork {
+  enum class Kind : std::uint8_t { write, send, read, atomic, read_response, acknowledge };
+  std::uint32_t unit;
+  Qpn qpn;
+  Kind kind;
+  bool begins;                           // the first packet of its message
+};
+
+// The transmit or receive unit that a QP belongs to, of so many.
+inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }
+
 struct EventOut {
   abi::EventType type;
   std::uint32_t number;
@@ -181,7 +190,6 @@ struct QpCommandDone {
 };
 
 struct EngineOutputs {
-  Output<ContextRequest> context_request;
   Output<ContextWriteBack> context_write_back;
   Output<WqeFetch> wqe_fetch;
   Output<Gather> gather;
@@ -189,6 +197,8 @@ struct EngineOutputs {
   Output<AccessCheck> access_check;
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
+  Output<TransmitWork> transmit;
+  Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
   Output<PacketOut> packet;
   Output<CqeWrite> cqe;
   Output<EventOut> event;
@@ -203,7 +213,12 @@ class QpEngine {
 
   virtual void doorbell(SendDoorbell doorbell) = 0;
   virtual void wqe(WqeBytes wqe) = 0;
+  // What is about a QP comes when the engine has its context: from creation on, and from a fill to an eviction. The
+  // engine gives an evicted one up, by a write-back, when nothing that it waits for needs it any more; a fill may be
+  // earlier.
   virtual void context(ContextFill fill) = 0;
+  virtual void evict(Qpn qpn) = 0;
+  virtual void transmit_free(std::uint32_t unit) = 0;
   virtual void gathered(DmaDone done) = 0;
   virtual void scattered(DmaDone done) = 0;
   virtual void checked(DmaDone done) = 0;
@@ -212,7 +227,7 @@ class QpEngine {
   virtual void packet(PacketIn packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
-  virtual void cq_overrun(Cqn cqn) = 0;   // QPs of that CQ go to the error state
+  virtual void cq_overrun(Qpn qpn) = 0;   // of a CQ of this QP: it goes to the error state
   // Room in packet_tx; the engine starts with none. Beyond that, for each packet put out, in order, when it has left.
   virtual void credit(std::uint32_t packets) = 0;
   virtual void reset() = 0;               // function-level reset: forget everything

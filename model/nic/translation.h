@@ -1,10 +1,13 @@
-// Translation and protection: what a key allows, and where its memory lies on the bus.
+// Translation and protection: what a key allows (MPT), and where its memory lies on the bus (MTT).
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
+#include "model/base/event_queue.h"
 #include "model/base/stats.h"
 #include "model/nic/context_cache.h"
 #include "model/nic/qp_engine.h"
@@ -21,10 +24,19 @@ struct TranslationCounters {
   }
 };
 
+// A range of bus addresses, and where it begins in its region.
+struct BusRange {
+  std::uint64_t address;
+  std::uint32_t length;
+  std::uint64_t offset;
+};
+
 struct Translated {
   AccessResult result = AccessResult::ok;
   Pasid pasid = 0;
-  std::uint64_t address = 0;
+  boost::container::small_vector<BusRange, 1> ranges{};  // in order; none for a range of no bytes
+
+  Dma::Place place(std::size_t range) const { return {pasid, ranges[range].address, ranges[range].offset}; }
 };
 
 struct AccessRequest {
@@ -32,12 +44,15 @@ struct AccessRequest {
   std::uint32_t access;
 };
 
-class Translation {
+class Translation : public sc_core::sc_module {
  public:
-  explicit Translation(ContextCache& contexts) : contexts_(contexts) {}
+  Translation(sc_core::sc_module_name name, ContextCache& contexts);
 
-  // Calls back at once when the region is resident; a range of no bytes is always good.
-  void translate(const AccessRequest& request, const Region& region, std::function<void(const Translated&)> done);
+  // Calls back at once when all that it takes is at hand, else when it is; a range of no bytes is always good.
+  using Done = std::function<void(const Translated&)>;
+  void translate(const AccessRequest& request, const Region& region, Done done);
+  // Protection alone.
+  void check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done);
 
   // The answer when it can be had at once; nullopt: translate() must be asked.
   std::optional<Translated> translate_now(const AccessRequest& request, const Region& region);
@@ -45,15 +60,25 @@ class Translation {
   // Takes a memory window's key out of use, for the queue pair it is bound to. Memory regions are not windows and this
   // device has none yet: every key is refused.
   AccessResult invalidate(std::uint32_t key);
+  void reset() { delayed_.clear(); }
 
   const TranslationCounters& counters() const { return counters_; }
 
  private:
+  struct Walk;
+
+  Translated protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
+  void walk(const std::shared_ptr<Walk>& walk);
+  void finish(const std::shared_ptr<Walk>& walk);
+  void later(Duration wait, std::function<void()> action);
+  void run_due();
+
   ContextCache& contexts_;
+  EventQueue<std::function<void()>> delayed_{"delayed"};
   TranslationCounters counters_;
 };
 
-// The checks alone.
-Translated check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
+// The checks alone: whether the range lies in the region, and what its key grants.
+AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
 
 }  // namespace rnicsim::nic

@@ -81,9 +81,8 @@ Driver::Driver(nic::QpEngine& engine, const Environment& environment)
 // What the engine asks for while it takes an input is answered once it has returned.
 void Driver::bind() {
   auto& out = engine_.outputs();
-  out.context_request.bind([this](nic::ContextRequest request) {
-    later([this, qpn = request.qpn] { engine_.context({qpn, written_back_[qpn.value]}); });
-  });
+  out.transmit.bind([](nic::TransmitWork) {});
+  out.transmit_wanted.bind([this](std::uint32_t unit) { engine_.transmit_free(unit); });
   out.context_write_back.bind([this](nic::ContextWriteBack back) { written_back_[back.qpn.value] = back.context; });
   out.wqe_fetch.bind([this](nic::WqeFetch request) { later([this, request] { engine_.wqe(fetch(request)); }); });
   out.gather.bind(

@@ -1,0 +1,163 @@
+#include "model/nic/cache.h"
+
+#include <algorithm>
+
+#include "model/base/kernel.h"
+
+namespace rnicsim::nic {
+namespace {
+
+std::uint64_t scrambled(std::uint64_t key) {
+  key *= 0x9e3779b97f4a7c15;
+  return key ^ key >> 32;
+}
+
+std::uint64_t in_range(std::uint64_t key, std::uint64_t count) { return (scrambled(key) & 0xffffffff) * count >> 32; }
+
+}  // namespace
+
+void CacheParams::describe(ParamVisitor& visit) {
+  visit.param("l0_entries", l0_entries, "entries of the first level, for each client", {0, 1 << 20});
+  visit.param("l1_entries", l1_entries, "entries of the second level; 0: every access misses", {0, 1 << 24});
+  visit.param("ways", ways, "entries of a set", {1, 64});
+  visit.param("banks", banks, "of the second level: each serves one access at a time", {1, 64});
+  visit.param("l1_latency", l1_latency, "what misses the first level and hits the second waits so long", {0, 1e9});
+  visit.param("bank_cycle", bank_cycle, "a bank is busy with an access", {0, 1e9});
+  visit.param("miss_slots", miss_slots, "fills under way at a time", {1, 1024});
+  visit.param("fill_lines", fill_lines, "64 B lines that a fill reads from ICM", {1, 64});
+  visit.param("random_replacement", random_replacement, "a random entry of the set leaves; else the least recently used");
+}
+
+void CacheCounters::describe(CounterVisitor& visit) const {
+  visit.counter("lookups", lookups, "lookups", "accesses");
+  visit.counter("l0_hits", l0_hits, "lookups", "found in the first level");
+  visit.counter("l1_hits", l1_hits, "lookups", "found in the second level");
+  visit.counter("misses", misses, "lookups", "found in neither");
+  visit.counter("evictions", evictions, "entries", "that left for others");
+  visit.counter("slot_waits", slot_waits, "lookups", "misses that waited for a miss slot");
+}
+
+CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_replacement)
+    : ways_(std::min(ways, std::max(entries, 1u))),
+      sets_(entries / ways_),
+      random_(random_replacement),
+      entries_(sets_ * ways_) {}
+
+CacheTags::Way* CacheTags::set_of(std::uint64_t key) { return entries_.data() + in_range(key, sets_) * ways_; }
+
+bool CacheTags::touch(std::uint64_t key) {
+  if (sets_ == 0) return false;
+  auto* set = set_of(key);
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    if (set[way].key != key) continue;
+    set[way].used = ++uses_;
+    return true;
+  }
+  return false;
+}
+
+std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
+  if (sets_ == 0) return key;
+  auto* set = set_of(key);
+  auto* victim = std::find_if(set, set + ways_, [](const Way& way) { return way.key == kEmpty; });
+  if (victim == set + ways_)
+    victim = random_ ? set + next_random() % ways_
+                     : std::min_element(set, set + ways_, [](const Way& a, const Way& b) { return a.used < b.used; });
+  const auto displaced = victim->key;
+  *victim = {key, ++uses_};
+  return displaced == kEmpty ? std::nullopt : std::optional(displaced);
+}
+
+bool CacheTags::erase(std::uint64_t key) {
+  if (sets_ == 0) return false;
+  auto* set = set_of(key);
+  const auto found = std::find_if(set, set + ways_, [key](const Way& way) { return way.key == key; });
+  if (found == set + ways_) return false;
+  *found = {};
+  return true;
+}
+
+void CacheTags::clear() {
+  std::ranges::fill(entries_, Way{});
+  uses_ = 0;
+  random_state_ = 1;
+}
+
+std::uint64_t CacheTags::next_random() {
+  random_state_ = random_state_ * 6364136223846793005ull + 1442695040888963407ull;
+  return random_state_ >> 33;
+}
+
+Cache::Cache(const CacheParams& params, std::size_t clients)
+    : params_(params),
+      l0_(clients, CacheTags(params.l0_entries, params.ways, params.random_replacement)),
+      l1_(params.l1_entries, params.ways, params.random_replacement),
+      bank_free_(params.banks) {}
+
+Cache::Outcome Cache::look_up(std::size_t client, std::uint64_t key) {
+  ++counters_.lookups;
+  if (l0_[client].touch(key)) {
+    ++counters_.l0_hits;
+    return {true, {}};
+  }
+  const auto wait = bank_wait(key) + params_.l1_latency;
+  if (!l1_.touch(key)) {
+    ++counters_.misses;
+    return {false, wait};
+  }
+  ++counters_.l1_hits;
+  l0_[client].insert(key);
+  return {true, wait};
+}
+
+std::optional<std::uint64_t> Cache::insert(std::size_t client, std::uint64_t key) {
+  if (l1_.touch(key)) return std::nullopt;
+  const auto victim = l1_.insert(key);
+  if (victim) {
+    ++counters_.evictions;
+    for (auto& level : l0_) level.erase(*victim);
+  }
+  if (victim != key) l0_[client].insert(key);
+  return victim;
+}
+
+void Cache::erase(std::uint64_t key) {
+  l1_.erase(key);
+  for (auto& level : l0_) level.erase(key);
+}
+
+void Cache::clear() {
+  l1_.clear();
+  for (auto& level : l0_) level.clear();
+  waiting_.clear();
+  fills_ = 0;
+  std::ranges::fill(bank_free_, Duration{});
+}
+
+Duration Cache::bank_wait(std::uint64_t key) {
+  auto& free = bank_free_[in_range(~key, bank_free_.size())];
+  const auto start = std::max(now(), free);
+  free = start + params_.bank_cycle;
+  return start - now();
+}
+
+void Cache::begin_fill(std::function<void()> start) {
+  if (fills_ < params_.miss_slots) {
+    ++fills_;
+    return start();
+  }
+  ++counters_.slot_waits;
+  waiting_.push_back(std::move(start));
+}
+
+void Cache::end_fill() {
+  if (waiting_.empty()) {
+    if (fills_ > 0) --fills_;
+    return;
+  }
+  const auto next = std::move(waiting_.front());
+  waiting_.pop_front();
+  next();
+}
+
+}  // namespace rnicsim::nic

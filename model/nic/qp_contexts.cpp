@@ -1,0 +1,28 @@
+#include "model/nic/qp_contexts.h"
+
+namespace rnicsim::nic {
+
+QpContexts::QpContexts(ContextCache& contexts) : contexts_(contexts) {
+  contexts_.qpc.fill = [this](std::uint64_t qpn) { fill({static_cast<std::uint32_t>(qpn)}); };
+  contexts_.qpc.evicted = [this](std::uint64_t qpn) { evicted(Qpn{static_cast<std::uint32_t>(qpn)}); };
+}
+
+std::optional<Duration> QpContexts::touch(QpcClient client, Qpn qpn) {
+  if (!contexts_.qps.contains(qpn.value)) return Duration{};
+  return contexts_.qpc.touch(static_cast<std::size_t>(client), qpn.value);
+}
+
+void QpContexts::await(QpcClient client, Qpn qpn, std::function<void()> then) {
+  if (missed) missed({qpn, client});
+  contexts_.qpc.await(static_cast<std::size_t>(client), qpn.value, std::move(then));
+}
+
+void QpContexts::fill(Qpn qpn) {
+  contexts_.icm().read<abi::Qpc>(abi::IcmTable::qpc, qpn.value, contexts_.qpc.params().fill_lines,
+                                 [this, qpn](std::optional<abi::Qpc> context) {
+                                   filled(ContextFill{qpn, context});
+                                   contexts_.qpc.filled(qpn.value);
+                                 });
+}
+
+}  // namespace rnicsim::nic

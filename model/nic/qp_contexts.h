@@ -1,0 +1,49 @@
+// Queue pair contexts on the device: whoever needs a QP waits here until the engine has its context. The engine holds the
+// decoded context; when another takes its place, the engine writes it back and forgets it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/context_cache.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+// Who looks: each has a first level of the cache to itself.
+enum class QpcClient : std::uint8_t { transmit = 0, response = 1, responder = 2 };
+
+struct QpcMissed {
+  Qpn qpn;
+  QpcClient client;
+};
+
+class QpContexts {
+ public:
+  explicit QpContexts(ContextCache& contexts);
+
+  Output<ContextFill> filled;              // to the engine
+  Output<Qpn> evicted;                     // the engine writes it back
+  trace::Point<QpcMissed> missed;
+
+  // With it on the device, and in how long it is at hand; nullopt: await() it. A QP that does not exist is not waited for.
+  std::optional<Duration> touch(QpcClient client, Qpn qpn);
+  void await(QpcClient client, Qpn qpn, std::function<void()> then);
+  // The same for what is not counted in nanoseconds.
+  template <class Then>
+  void with(QpcClient client, Qpn qpn, Then&& then) {
+    if (touch(client, qpn)) return then();
+    await(client, qpn, std::forward<Then>(then));
+  }
+  void created(Qpn qpn) { contexts_.qpc.adopt(static_cast<std::size_t>(QpcClient::transmit), qpn.value); }
+  void destroyed(Qpn qpn) { contexts_.qpc.forget(qpn.value); }
+
+ private:
+  void fill(Qpn qpn);
+
+  ContextCache& contexts_;
+};
+
+}  // namespace rnicsim::nic

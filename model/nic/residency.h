@@ -1,0 +1,72 @@
+// Which contexts of a kind are on the device: a cache, and those on their way into it. The owner reads and decodes what is
+// filled, and writes back and drops what is evicted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "model/nic/cache.h"
+
+namespace rnicsim::nic {
+
+class Residency {
+ public:
+  using Then = std::function<void()>;
+
+  Residency(const CacheParams& params, std::size_t clients) : cache_(params, clients) {}
+
+  std::function<void(std::uint64_t key)> fill;     // reads it; then calls filled()
+  std::function<void(std::uint64_t key)> evicted;
+
+  // Resident, and in how long it is at hand; nullopt: a miss, so await() it.
+  std::optional<Duration> touch(std::size_t client, std::uint64_t key) {
+    const auto outcome = cache_.look_up(client, key);
+    return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
+  }
+  void await(std::size_t client, std::uint64_t key, Then then) {
+    auto& pending = pending_[key];
+    pending.waiting.push_back(std::move(then));
+    if (pending.waiting.size() > 1) return;
+    pending.client = client;
+    cache_.begin_fill([this, key] { fill(key); });
+  }
+  void filled(std::uint64_t key) {
+    cache_.end_fill();
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) return;
+    const auto pending = std::move(found->second);
+    pending_.erase(found);
+    const auto victim = cache_.insert(pending.client, key);
+    if (victim && *victim != key) evicted(*victim);
+    for (const auto& then : pending.waiting) then();
+    if (victim == key) evicted(key);
+  }
+  // It was made here.
+  void adopt(std::size_t client, std::uint64_t key) {
+    if (const auto victim = cache_.insert(client, key)) evicted(*victim);
+  }
+  void forget(std::uint64_t key) { cache_.erase(key); }
+  bool pending(std::uint64_t key) const { return pending_.contains(key); }
+  void clear() {
+    pending_.clear();
+    cache_.clear();
+  }
+
+  const CacheParams& params() const { return cache_.params(); }
+  const CacheCounters& counters() const { return cache_.counters(); }
+
+ private:
+  struct Pending {
+    std::size_t client = 0;
+    std::vector<Then> waiting;
+  };
+
+  Cache cache_;
+  std::unordered_map<std::uint64_t, Pending> pending_;  // looked up only: its order shows nowhere
+};
+
+}  // namespace rnicsim::nic
