@@ -87,10 +87,12 @@ void CpuPort::system_call() {
 }
 
 void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
-  settle();
-  // Others may take the room meanwhile.
-  for (Duration room; (room = root_complex_.mmio_room(data.size())) > now();) sc_core::wait(to_sc_time(room - now()));
+  Thread& thread = current_thread();
+  settle(thread);
+  // Its place on the way is taken now; a CPU whose buffers are full comes to it later.
+  const Duration room = root_complex_.mmio_room(data.size());
   kernel_.mmio_write(pasid_, offset, data);
+  thread.owed = std::max(room - now(), Duration{});
 }
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {

@@ -45,7 +45,7 @@ class HostCost : public RcPair {
   static ibv_qp* create_queue_pair(Endpoint& end) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = attributes.recv_cq = end.cq;
-    attributes.cap = {32, 0, 1, 0, 64};
+    attributes.cap = {64, 0, 1, 0, 220};
     attributes.qp_type = IBV_QPT_RC;
     ibv_qp* qp = ibv_create_qp(end.pd, &attributes);
     EXPECT_NE(qp, nullptr);
@@ -272,18 +272,28 @@ TEST_F(Lines, NoMoreThanTheWayCarries) {
 }
 
 TEST_F(Lines, ThreadsShareTheWay) {
+  constexpr int kEach = 50, kThreads = 4, kLines = 4;
   run_alone(
       [&](Endpoint& end) {
         const Duration line = system().config().host.mmio_line_interval;
-        const auto qps = queue_pairs(end, 4);
+        const auto qps = queue_pairs(end, kThreads);
         const Duration start = clock();
-        run_threads(4, [&](std::size_t i) { EXPECT_EQ(post(end, qps[i]), 0); });
+        run_threads(kThreads, [&](std::size_t i) {
+          for (int n = 0; n < kEach; ++n) EXPECT_EQ(post(end, qps[i], 1, 200), 0);
+        });
         const auto bells = rung_after(start);
-        ASSERT_EQ(bells.size(), 4u);
-        for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(bells[std::size_t(i)].at, start + kTravel + line * i);
+        ASSERT_EQ(bells.size(), std::size_t(kEach * kThreads));
+        for (std::int64_t i = 0; i < kEach * kThreads; ++i)
+          ASSERT_EQ(bells[std::size_t(i)].at, start + kTravel + line * (kLines * i)) << i;
+        // In turn, but for the lead of who came first.
+        for (const ibv_qp* qp : qps) {
+          const auto half = std::ranges::count_if(std::span(bells).first(bells.size() / 2),
+                                                  [&](const Rung& bell) { return bell.qpn == qp->qp_num; });
+          EXPECT_NEAR(double(half), kEach / 2.0, 3.0);
+        }
         destroy_but_first(qps);
       },
-      options());
+      options(kEach));
 }
 
 }  // namespace
