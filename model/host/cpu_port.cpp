@@ -46,12 +46,28 @@ CpuPort::~CpuPort() {
   for (const auto& [channel, fd] : channels_) close(fd);
 }
 
-void CpuPort::settle() {
-  if (owed_ == Duration{}) return;
+CpuPort::Thread& CpuPort::current_thread() {
+  const auto* process = sc_core::sc_get_current_process_b();
+  if (process != last_process_ || last_thread_ == nullptr) {
+    last_process_ = process;
+    last_thread_ = &threads_[process];
+  }
+  return *last_thread_;
+}
+
+void CpuPort::settle() { settle(current_thread()); }
+
+void CpuPort::settle(Thread& thread) {
+  if (thread.owed == Duration{}) return;
   const std::uint64_t before = visible_writes_;
-  const Duration owed = std::exchange(owed_, Duration{});
-  sc_core::wait(to_sc_time(owed));
-  if (visible_writes_ != before) seen_meanwhile_ = true;
+  sc_core::wait(to_sc_time(std::exchange(thread.owed, Duration{})));
+  if (visible_writes_ != before) thread.seen_meanwhile = true;
+}
+
+void CpuPort::end_thread() {
+  settle();
+  last_thread_ = nullptr;
+  threads_.erase(sc_core::sc_get_current_process_b());
 }
 
 void CpuPort::exit() {
@@ -71,9 +87,12 @@ void CpuPort::system_call() {
 }
 
 void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
-  charge(abi::CpuCost::mmio_write, 1);
-  settle();
+  Thread& thread = current_thread();
+  settle(thread);
+  // Its place on the way is taken now; a CPU whose buffers are full comes to it later.
+  const Duration room = root_complex_.mmio_room(data.size());
   kernel_.mmio_write(pasid_, offset, data);
+  thread.owed = std::max(room - now(), Duration{});
 }
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
@@ -175,17 +194,42 @@ int CpuPort::lid_route(std::uint16_t lid, abi::GidEntry& route) {
 std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
 
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
-  owed_ += params_.cpu.cost(cost) * times;
-  if (owed_ >= kMostOwed) settle();
+  Thread& thread = current_thread();
+  thread.owed += params_.cpu.cost(cost) * times;
+  if (thread.owed >= kMostOwed) settle(thread);
 }
 
 void CpuPort::wait_visible() {
-  settle();
-  if (!std::exchange(seen_meanwhile_, false)) {
+  Thread& thread = current_thread();
+  settle(thread);
+  if (!std::exchange(thread.seen_meanwhile, false)) {
     sc_core::wait(to_sc_time(params_.poll_interval), visible_);
-    seen_meanwhile_ = false;
+    thread.seen_meanwhile = false;
   }
   charge(abi::CpuCost::detect, 1);
+}
+
+void CpuPort::wait_unlocked() {
+  Thread& thread = current_thread();
+  // A lock that was taken when the thread looked may be free by its own time.
+  if (thread.owed != Duration{}) return settle(thread);
+  sc_core::wait(unlocked_);
+  thread.owed += params_.cpu.cost(abi::CpuCost::detect);
+}
+
+void CpuPort::hand_over() {
+  settle();
+  unlocked_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
+  Thread& thread = current_thread();
+  settle(thread);
+  const auto cost = [&](abi::CpuCost which) { return std::uint64_t(params_.cpu.cost(which).ps); };
+  const std::uint64_t has_it = lock.take(
+      std::uint64_t(now().ps),
+      {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended), cost(held)});
+  thread.owed = Duration{std::int64_t(has_it)} - now();
 }
 
 bool CpuPort::wait_readable(int fd) {

@@ -64,7 +64,7 @@ def described():
     found = {}
     for line in apps.call("describe").out.splitlines():
         words = re.split(r"\s{2,}", line.strip())
-        if len(words) >= 4 and re.fullmatch(r"[a-z_.]+", words[0]) and words[1] in ("time", "rate", "bytes", "number"):
+        if len(words) >= 4 and re.fullmatch(r"[a-z0-9_.]+", words[0]) and words[1] in ("time", "rate", "bytes", "number"):
             found[words[0]] = words[1], words[2]
     return found
 
@@ -117,7 +117,7 @@ class Formula:
         return self.svc(CQE_BYTES, "request_header")
 
     def post(self):
-        return self.get("host.cpu.clock_read", "host.cpu.post_send", "host.mmio_write_latency")
+        return self.get("host.cpu.clock_read", "host.cpu.post_wqe", "host.cpu.ring_doorbell", "host.mmio_write_latency")
 
     def of(self, program, n):
         padded = (n + 3) // 4 * 4
@@ -187,7 +187,8 @@ class Sums(IdleLatency):
 
     def test_everything_changed(self):
         """All of them odd, and so that no two could be mistaken for one another."""
-        settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_send", "67 ns"),
+        settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_wqe", "29 ns"),
+                    ("host.cpu.ring_doorbell", "41 ns"), ("host.mmio_line_interval", "13 ns"),
                     ("host.mmio_write_latency", "211 ns"), ("nic.pcie.read_latency", "503 ns"),
                     ("nic.pcie.read_internal", "73 ns"), ("nic.pcie.write_latency", "131 ns"),
                     ("nic.tx.latency", "149 ns"), ("link.latency", "1009 ns"), ("nic.rx.latency", "227 ns"),

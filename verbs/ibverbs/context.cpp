@@ -40,8 +40,7 @@ void destroy_leftovers(Context& context) {
 Context::Context(DevicePort& carrier, std::uint32_t uar_page)
     : verbs_context{},
       port(carrier),
-      uar([&carrier](std::uint32_t offset, std::span<const std::byte> data) { carrier.mmio_write(offset, data); },
-          uar_page),
+      pages(carrier, uar_page, DoorbellPages::limits_from_environment()),
       events(carrier) {
   fill_context_operations(context.ops);
   fill_extended_operations(*this);
@@ -54,7 +53,6 @@ Context::Context(DevicePort& carrier, std::uint32_t uar_page)
 
 Context::~Context() {
   events.close();
-  port.free_uar(uar.page());
   pthread_mutex_destroy(&context.mutex);
 }
 

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "model/abi/command.h"
+#include "verbs/ibverbs/doorbell_pages.h"
 #include "verbs/ibverbs/event_pipe.h"
 #include "verbs/ibverbs/registry.h"
 #include "verbs/port/device_port.h"
 #include "verbs/provider/commands.h"
-#include "verbs/provider/uar.h"
 
 namespace rnicsim::verbs {
 
@@ -57,7 +57,7 @@ struct Context : verbs_context {
   bool has_feature(std::uint64_t feature) const { return (capabilities.features & feature) != 0; }
 
   DevicePort& port;
-  provider::Uar uar;
+  DoorbellPages pages;
   EventPipe events;
   abi::DeviceCapabilities capabilities;
   Registry<Pd> pds;
