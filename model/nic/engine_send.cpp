@@ -106,6 +106,7 @@ void ModelEngine::parse_sends(Qp& qp) {
 void ModelEngine::post(Qp& qp, SendWqe wqe) {
   wqe.request.id = qp.next_message++;
   wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.request.length, wqe.request.signaled});
+  out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
   qp.window.post(wqe.request);
   qp.send_wqes.push_back(std::move(wqe));
   if (qp.state == roce::QpState::error) flush_sends(qp);
@@ -208,7 +209,10 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
-  if (!error && !completion.request.signaled) return;
+  const auto at = wqe.index & ((1u << qp.context.log_send_blocks) - 1);
+  WqeRetired retired{qp.qpn, wqe.index, wqe.blocks, qp.context.pasid,
+                     qp.context.send_ring + std::uint64_t{at} * abi::kSendBlock, std::nullopt};
+  if (!error && !completion.request.signaled) return out_.wqe_retired(std::move(retired));
   CqeWrite write{.cqn = {qp.context.send_cqn}, .cqe = {}, .solicited = error, .behind_payload = behind_payload};
   write.cqe.byte_count = completion.request.length;
   write.cqe.qpn = qp.qpn.value;
@@ -217,7 +221,8 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   write.cqe.syndrome = static_cast<abi::CqeSyndrome>(completion.status);
   const auto opcode = error ? abi::CqeOpcode::requester_error : abi::CqeOpcode::requester;
   write.cqe.opcode_owner = static_cast<std::uint8_t>(static_cast<unsigned>(opcode) << 4);
-  out_.cqe(std::move(write));
+  retired.cqe = std::move(write);
+  out_.wqe_retired(std::move(retired));
 }
 
 // All that is not answered is to be sent again.

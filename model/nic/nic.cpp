@@ -25,6 +25,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("dma", dma);
   visit.group("atomics", atomics);
   visit.group("units", units);
+  visit.group("send_wqes", send_wqes);
   visit.group("engine", engine);
   visit.group("completion", completion);
   visit.group("events", events);
@@ -51,6 +52,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       command_unit(params.capabilities, contexts, gids_, dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
+      send_wqes(params.send_wqes, dma_unit),
       engine(limits_of(params)),
       tx(params.tx, gids_),
       rx("rx", params.rx, gids_),
@@ -78,7 +80,10 @@ void Nic::wire_host() {
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
   completion.overrun.bind([this](Cqn cqn) { fail_qps_of(cqn); });
   command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
-  command_unit.qp_silenced.bind([this](Qpn qpn) { completion.forget_qp(qpn); });
+  command_unit.qp_silenced.bind([this](Qpn qpn) {
+    send_wqes.forget_qp(qpn);
+    completion.forget_qp(qpn);
+  });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
   command_unit.teardown.bind([this] { forget_objects(); });
 }
@@ -103,6 +108,9 @@ void Nic::wire_engine() {
     engine.invalidated({invalidate.tag, translation.invalidate(invalidate.key), {}});
   });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
+  out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
+  out.wqe_retired.bind([this](WqeRetired&& wqe) { send_wqes.retire(std::move(wqe)); });
+  send_wqes.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.event.bind([this](EventOut event) { events.write(EventWriter::kAsynchronousEqn, event.type, event.number); });
   out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
@@ -151,13 +159,14 @@ void Nic::fail_qps_of(Cqn cqn) {
 NicCounters Nic::counters() const {
   return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
           wqe_fetch.counters(), translation.counters(), dma_unit.counters(),     atomic_unit.counters(),
-          units.counters(),     engine.counters(),    completion.counters(),  events.counters(),       tx.counters(),
+          units.counters(),     send_wqes.counters(), engine.counters(),    completion.counters(),  events.counters(),       tx.counters(),
           rx.counters(),        port.counters()};
 }
 
 void Nic::forget_objects() {
   engine.reset();
   units.reset();
+  send_wqes.reset();
   timers.reset();
   atomic_unit.reset();
   gather_scatter.reset();

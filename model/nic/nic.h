@@ -19,6 +19,7 @@
 #include "model/nic/port.h"
 #include "model/nic/processing_units.h"
 #include "model/nic/qp_contexts.h"
+#include "model/nic/send_wqe_cache.h"
 #include "model/nic/timer_unit.h"
 #include "model/nic/translation.h"
 #include "model/nic/wqe_fetch.h"
@@ -32,6 +33,7 @@ struct NicParams {
   ContextParams contexts;
   AtomicParams atomics;
   ProcessingUnitsParams units;
+  SendWqeCacheParams send_wqes;
   PacketTxParams tx;
   PacketRxParams rx;
   PortParams port;
@@ -44,6 +46,7 @@ struct NicParams {
     visit.group("contexts", contexts);
     visit.group("atomics", atomics);
     visit.group("units", units);
+    visit.group("send_wqes", send_wqes);
     visit.group("tx", tx);
     visit.group("rx", rx);
     visit.group("port", port);
@@ -61,6 +64,7 @@ struct NicCounters {
   DmaCounters dma;
   AtomicCounters atomics;
   ProcessingUnitsCounters units;
+  SendWqeCacheCounters send_wqes;
   EngineCounters engine;
   CompletionCounters completion;
   EventCounters events;
@@ -108,6 +112,7 @@ class Nic : public sc_core::sc_module {
   CommandUnit command_unit;
   TimerUnit timers;
   ProcessingUnits units;
+  SendWqeCache send_wqes;
   ModelEngine engine;
   PacketTx tx;
   PacketRx rx;

@@ -170,6 +170,23 @@ struct TransmitWork {
 // The transmit or receive unit that a QP belongs to, of so many.
 inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }
 
+// A send WQE has come; it is needed again when it completes.
+struct WqeHeld {
+  Qpn qpn;
+  std::uint16_t index;                   // of its first block
+  std::uint16_t blocks;
+};
+
+// A send WQE is done with; in the order of the ring.
+struct WqeRetired {
+  Qpn qpn;
+  std::uint16_t index;
+  std::uint16_t blocks;
+  Pasid pasid;
+  std::uint64_t address;                 // in the ring
+  std::optional<CqeWrite> cqe;
+};
+
 struct EventOut {
   abi::EventType type;
   std::uint32_t number;
@@ -200,7 +217,9 @@ struct EngineOutputs {
   Output<TransmitWork> transmit;
   Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
   Output<PacketOut> packet;
-  Output<CqeWrite> cqe;
+  Output<WqeHeld> wqe_held;
+  Output<WqeRetired> wqe_retired;
+  Output<CqeWrite> cqe;                   // of receives
   Output<EventOut> event;
   Output<TimerArm> timer;
   Output<QpCommandDone> command_done;

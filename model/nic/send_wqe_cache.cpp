@@ -1,0 +1,85 @@
+#include "model/nic/send_wqe_cache.h"
+
+#include <utility>
+
+namespace rnicsim::nic {
+
+void SendWqeCache::hold(const WqeHeld& wqe) {
+  for (std::uint16_t block = 0; block < wqe.blocks; ++block) {
+    const auto entry = key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block));
+    if (!tags_.touch(entry)) tags_.insert(entry);
+  }
+}
+
+// True: all of it is here. It is not needed any more.
+bool SendWqeCache::take(const WqeRetired& wqe) {
+  bool here = true;
+  for (std::uint16_t block = 0; block < wqe.blocks; ++block)
+    here &= tags_.erase(key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block)));
+  ++counters_.lookups;
+  ++(here ? counters_.hits : counters_.misses);
+  return here;
+}
+
+void SendWqeCache::retire(WqeRetired&& wqe) {
+  const bool here = take(wqe);
+  const auto found = waiting_.empty() ? waiting_.end() : waiting_.find(wqe.qpn.value);
+  const bool in_line = found != waiting_.end();
+  if (here && !in_line) {
+    if (wqe.cqe) cqe(std::move(*wqe.cqe));
+    return;
+  }
+  const auto ticket = ++tickets_;
+  const Fetch fetch{wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, ticket};
+  auto& queue = in_line ? found->second : waiting_[wqe.qpn.value];
+  if (wqe.cqe) wqe.cqe->behind_payload = false;
+  queue.push_back({std::move(wqe), here, ticket});
+  if (here) return;
+  if (slots_ < params_.miss_slots) {
+    ++slots_;
+    return start(fetch);
+  }
+  ++counters_.slot_waits;
+  for_slots_.push_back(fetch);
+}
+
+void SendWqeCache::start(const Fetch& fetch) {
+  dma_.read(fetch.pasid, fetch.address, fetch.bytes,
+            [this, qpn = fetch.qpn, ticket = fetch.ticket, resets = resets_](AccessResult, const Payload&) {
+              if (resets == resets_) fetched(qpn, ticket);
+            });
+}
+
+// What the ring says now is not looked at: the engine knows the WQE.
+void SendWqeCache::fetched(Qpn qpn, std::uint64_t ticket) {
+  if (for_slots_.empty()) {
+    --slots_;
+  } else {
+    const auto next = for_slots_.front();
+    for_slots_.pop_front();
+    start(next);
+  }
+  const auto found = waiting_.find(qpn.value);
+  if (found == waiting_.end()) return;
+  auto& queue = found->second;
+  for (std::size_t i = 0; i < queue.size(); ++i)
+    if (queue[i].ticket == ticket) queue[i].here = true;
+  while (!queue.empty() && queue.front().here) {
+    auto wqe = std::move(queue.front().wqe);
+    queue.pop_front();
+    if (wqe.cqe) cqe(std::move(*wqe.cqe));
+  }
+  if (queue.empty()) waiting_.erase(qpn.value);
+}
+
+void SendWqeCache::forget_qp(Qpn qpn) { waiting_.erase(qpn.value); }
+
+void SendWqeCache::reset() {
+  ++resets_;
+  tags_.clear();
+  waiting_.clear();
+  for_slots_.clear();
+  slots_ = 0;
+}
+
+}  // namespace rnicsim::nic

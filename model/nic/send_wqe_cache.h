@@ -1,0 +1,92 @@
+// The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
+// needed again to complete it. One that had to leave for others is read from the ring once more. Completions of a QP stay
+// in order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+
+#include "model/base/fifo.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/cache.h"
+#include "model/nic/dma.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct SendWqeCacheParams {
+  std::uint32_t entries = 512;
+  std::uint32_t ways = 4;
+  std::uint32_t miss_slots = 32;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("entries", entries, "64 B blocks of send WQEs kept; spec/timing.md, cx5", {0, 1 << 20});
+    visit.param("ways", ways, "blocks of a set; the least recently used leaves", {1, 64});
+    visit.param("miss_slots", miss_slots, "WQEs read again at a time", {1, 1024});
+  }
+};
+
+struct SendWqeCacheCounters {
+  Counter lookups = 0;
+  Counter hits = 0;
+  Counter misses = 0;
+  Counter slot_waits = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("lookups", lookups, "WQEs", "looked up when their answer was there");
+    visit.counter("hits", hits, "WQEs", "of those, still here");
+    visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
+    visit.counter("slot_waits", slot_waits, "WQEs", "misses that waited for a slot");
+  }
+};
+
+class SendWqeCache {
+ public:
+  SendWqeCache(const SendWqeCacheParams& params, Dma& dma)
+      : params_(params), tags_(params.entries, params.ways, false), dma_(dma) {}
+
+  Output<CqeWrite> cqe;
+
+  void hold(const WqeHeld& wqe);
+  void retire(WqeRetired&& wqe);
+  // Nothing of this QP is completed from now on.
+  void forget_qp(Qpn qpn);
+  void reset();
+
+  const SendWqeCacheCounters& counters() const { return counters_; }
+
+ private:
+  struct Waiting {
+    WqeRetired wqe;
+    bool here;
+    std::uint64_t ticket;
+  };
+
+  struct Fetch {
+    Qpn qpn;
+    Pasid pasid;
+    std::uint64_t address;
+    std::uint32_t bytes;
+    std::uint64_t ticket;
+  };
+
+  static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
+  bool take(const WqeRetired& wqe);
+  void start(const Fetch& fetch);
+  void fetched(Qpn qpn, std::uint64_t ticket);
+
+  const SendWqeCacheParams params_;
+  CacheTags tags_;
+  Dma& dma_;
+  std::unordered_map<std::uint32_t, Fifo<Waiting>> waiting_;  // by QP, from the first that is not here
+  std::deque<Fetch> for_slots_;
+  std::uint32_t slots_ = 0;
+  std::uint64_t tickets_ = 0;
+  std::uint64_t resets_ = 0;
+  SendWqeCacheCounters counters_;
+};
+
+}  // namespace rnicsim::nic
