@@ -46,12 +46,28 @@ CpuPort::~CpuPort() {
   for (const auto& [channel, fd] : channels_) close(fd);
 }
 
-void CpuPort::settle() {
-  if (owed_ == Duration{}) return;
+CpuPort::Thread& CpuPort::current_thread() {
+  const auto* process = sc_core::sc_get_current_process_b();
+  if (process != last_process_ || last_thread_ == nullptr) {
+    last_process_ = process;
+    last_thread_ = &threads_[process];
+  }
+  return *last_thread_;
+}
+
+void CpuPort::settle() { settle(current_thread()); }
+
+void CpuPort::settle(Thread& thread) {
+  if (thread.owed == Duration{}) return;
   const std::uint64_t before = visible_writes_;
-  const Duration owed = std::exchange(owed_, Duration{});
-  sc_core::wait(to_sc_time(owed));
-  if (visible_writes_ != before) seen_meanwhile_ = true;
+  sc_core::wait(to_sc_time(std::exchange(thread.owed, Duration{})));
+  if (visible_writes_ != before) thread.seen_meanwhile = true;
+}
+
+void CpuPort::end_thread() {
+  settle();
+  last_thread_ = nullptr;
+  threads_.erase(sc_core::sc_get_current_process_b());
 }
 
 void CpuPort::exit() {
@@ -175,17 +191,32 @@ int CpuPort::lid_route(std::uint16_t lid, abi::GidEntry& route) {
 std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
 
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
-  owed_ += params_.cpu.cost(cost) * times;
-  if (owed_ >= kMostOwed) settle();
+  Thread& thread = current_thread();
+  thread.owed += params_.cpu.cost(cost) * times;
+  if (thread.owed >= kMostOwed) settle(thread);
 }
 
 void CpuPort::wait_visible() {
-  settle();
-  if (!std::exchange(seen_meanwhile_, false)) {
+  Thread& thread = current_thread();
+  settle(thread);
+  if (!std::exchange(thread.seen_meanwhile, false)) {
     sc_core::wait(to_sc_time(params_.poll_interval), visible_);
-    seen_meanwhile_ = false;
+    thread.seen_meanwhile = false;
   }
   charge(abi::CpuCost::detect, 1);
+}
+
+void CpuPort::wait_unlocked() {
+  Thread& thread = current_thread();
+  // A lock that was taken when the thread looked may be free by its own time.
+  if (thread.owed != Duration{}) return settle(thread);
+  sc_core::wait(unlocked_);
+  thread.owed += params_.cpu.cost(abi::CpuCost::detect);
+}
+
+void CpuPort::hand_over() {
+  settle();
+  unlocked_.notify(sc_core::SC_ZERO_TIME);
 }
 
 bool CpuPort::wait_readable(int fd) {

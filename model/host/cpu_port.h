@@ -1,8 +1,9 @@
-// The device's port of a software thread inside the simulator: system calls go straight to the kernel's agent, and the
-// CPU's time is simulated time that the thread waits.
+// The device's port of a software process inside the simulator: system calls go straight to the kernel's agent, and the
+// CPU's time is simulated time that the calling thread (SC_THREAD) waits. Each thread has a CPU of its own.
 #pragma once
 
 #include <map>
+#include <unordered_map>
 
 #include "model/base/kernel.h"
 #include "model/base/pcie.h"
@@ -23,6 +24,8 @@ class CpuPort : public DevicePort {
   Pasid pasid() const { return pasid_; }
   // Waits out the time that the thread owes.
   void settle();
+  // The calling thread ends: pays what it owes and is forgotten.
+  void end_thread();
   // The process ends: waits until kernel and device have forgotten it.
   void exit();
 
@@ -48,8 +51,19 @@ class CpuPort : public DevicePort {
   void charge(abi::CpuCost cost, std::uint32_t times) override;
   void wait_visible() override;
   bool wait_readable(int fd) override;
+  void wait_unlocked() override;
+  void hand_over() override;
 
  private:
+  struct Thread {
+    Duration owed;
+    // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not
+    // be slept over.
+    bool seen_meanwhile = false;
+  };
+
+  Thread& current_thread();
+  void settle(Thread& thread);
   void system_call();
 
   const HostParams params_;
@@ -59,13 +73,13 @@ class CpuPort : public DevicePort {
   Pasid pasid_;
   std::map<std::uint32_t, int> channels_;  // our duplicate of the caller's descriptor
 
-  Duration owed_;
-  // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not be
-  // slept over.
-  bool seen_meanwhile_ = false;
+  std::unordered_map<const sc_core::sc_process_b*, Thread> threads_;  // never iterated: addresses order nothing
+  const sc_core::sc_process_b* last_process_ = nullptr;               // of which last_thread_ is the entry
+  Thread* last_thread_ = nullptr;
   std::uint64_t visible_writes_ = 0;
   sc_core::sc_event visible_{"visible"};
   sc_core::sc_event readable_{"readable"};
+  sc_core::sc_event unlocked_{"unlocked"};
 };
 
 }  // namespace rnicsim::host

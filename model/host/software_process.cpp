@@ -3,18 +3,49 @@
 #include <cerrno>
 
 namespace rnicsim::host {
+namespace {
+
+constexpr int kStackBytes = 1 << 20;  // the library and a test's own variables
+
+}  // namespace
 
 SoftwareProcess::SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& kernel,
                                  RootComplex& root_complex, std::function<void()> body)
     : sc_module(name), kernel_(kernel), port_(params, kernel, root_complex), body_(std::move(body)) {
   SC_HAS_PROCESS(SoftwareProcess);
   SC_THREAD(run);
-  set_stack_size(1 << 20);  // the library and a test's own variables
+  set_stack_size(kStackBytes);
+  SC_METHOD(start_threads);
+  sensitive << more_threads_;
+  dont_initialize();
+}
+
+void SoftwareProcess::spawn(std::string name, std::function<void()> body) {
+  port_.settle();
+  ++threads_;
+  to_start_.emplace_back(std::move(name), std::move(body));
+  more_threads_.notify(sc_core::SC_ZERO_TIME);
+}
+
+// A method starts them: a thread's parent must not end before it, or process_port() would lose its way.
+void SoftwareProcess::start_threads() {
+  for (Thread& thread : std::exchange(to_start_, {})) {
+    sc_core::sc_spawn_options options;
+    options.set_stack_size(kStackBytes);
+    sc_core::sc_spawn([this, body = std::move(thread.second)] { run_thread(body); }, thread.first.c_str(), &options);
+  }
+}
+
+void SoftwareProcess::run_thread(const std::function<void()>& body) {
+  body();
+  port_.end_thread();
+  if (--threads_ == 0) last_ended_.notify(sc_core::SC_ZERO_TIME);
 }
 
 void SoftwareProcess::run() {
   if (!kernel_.ready()) wait(kernel_.became_ready());
-  body_();
+  run_thread(body_);
+  while (threads_ != 0) wait(last_ended_);
   port_.exit();
   finished_ = true;
 }

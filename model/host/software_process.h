@@ -1,7 +1,11 @@
-// A process of a simulated host that lives inside the simulator: one thread (SC_THREAD), which calls the verbs library.
+// A process of a simulated host that lives inside the simulator: threads (SC_THREADs) that call the verbs library.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/base/kernel.h"
 #include "model/host/cpu_port.h"
@@ -10,19 +14,30 @@ namespace rnicsim::host {
 
 class SoftwareProcess : public sc_core::sc_module {
  public:
-  // `body` runs once the kernel's device is ready.
+  // `body` is the first thread: it runs once the kernel's device is ready.
   SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& kernel,
                   RootComplex& root_complex, std::function<void()> body);
 
+  // One more thread, from a running one of this process: it begins at the caller's time. Names are unique in the process.
+  void spawn(std::string name, std::function<void()> body);
+
   CpuPort& port() { return port_; }
-  bool finished() const { return finished_; }
+  bool finished() const { return finished_; }  // every thread has ended, and kernel and device forgot the process
 
  private:
+  using Thread = std::pair<std::string, std::function<void()>>;
+
   void run();
+  void start_threads();
+  void run_thread(const std::function<void()>& body);
 
   KernelAgent& kernel_;
   CpuPort port_;
   std::function<void()> body_;
+  std::vector<Thread> to_start_;
+  std::size_t threads_ = 1;
+  sc_core::sc_event more_threads_{"more_threads"};
+  sc_core::sc_event last_ended_{"last_ended"};
   bool finished_ = false;
 };
 

@@ -60,7 +60,7 @@ void lock(Cq& cq) {
 }
 
 void unlock(Cq& cq) {
-  if (!cq.single_threaded) cq.lock.unlock();
+  if (!cq.single_threaded) cq.lock.unlock(cq.owner().port);
 }
 
 bool advance(Cq& cq) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 #include "verbs/port/device_port.h"
@@ -18,23 +19,37 @@ inline void give_way(DevicePort& port) {
 class QueueLock {
  public:
   void lock(DevicePort& port) {
-    while (taken_.test_and_set(std::memory_order_acquire)) give_way(port);
+    // Behind those that wait: who frees it and takes it again in no time would shut them out.
+    if (waiting_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+    do {
+      waiting_.fetch_add(1, std::memory_order_relaxed);
+      port.wait_unlocked();
+      std::this_thread::yield();
+      waiting_.fetch_sub(1, std::memory_order_relaxed);
+    } while (!try_lock());
   }
-  void unlock() { taken_.clear(std::memory_order_release); }
+  void unlock(DevicePort& port) {
+    if (waiting_.load(std::memory_order_relaxed) != 0) port.hand_over();
+    taken_.clear(std::memory_order_release);
+  }
 
  private:
+  bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
+
   std::atomic_flag taken_;
+  std::atomic<std::uint32_t> waiting_{0};
 };
 
 class QueueGuard {
  public:
-  QueueGuard(QueueLock& lock, DevicePort& port) : lock_(lock) { lock_.lock(port); }
-  ~QueueGuard() { lock_.unlock(); }
+  QueueGuard(QueueLock& lock, DevicePort& port) : lock_(lock), port_(port) { lock_.lock(port); }
+  ~QueueGuard() { lock_.unlock(port_); }
   QueueGuard(const QueueGuard&) = delete;
   QueueGuard& operator=(const QueueGuard&) = delete;
 
  private:
   QueueLock& lock_;
+  DevicePort& port_;
 };
 
 }  // namespace rnicsim::verbs

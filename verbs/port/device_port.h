@@ -50,6 +50,10 @@ class DevicePort {
   virtual void charge(abi::CpuCost cost, std::uint32_t times = 1) = 0;
   // The caller found nothing (an empty CQ): returns when there may be something new, or some time later.
   virtual void wait_visible() = 0;
+  // Another thread of the process holds what the caller wants: returns when it may be free, or some time later.
+  virtual void wait_unlocked() { wait_visible(); }
+  // The caller is about to free what others wait for.
+  virtual void hand_over() {}
   // Until `fd` is readable; false when a signal came first.
   virtual bool wait_readable(int fd) = 0;
 };

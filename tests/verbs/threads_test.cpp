@@ -1,0 +1,175 @@
+// Several threads in one process: each has its own CPU, and they share what verbs let them share.
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "tests/verbs/rc_pair.h"
+#include "verbs/ibverbs/queue_lock.h"
+
+namespace rnicsim::testing {
+namespace {
+
+constexpr std::size_t kThreads = 4;
+
+class Threads : public RcPair {
+ protected:
+  // Runs `body` in this many threads of h0's process, besides the caller's, and waits for their end.
+  void run_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
+    std::size_t running = count;
+    sc_core::sc_event ended("ended");
+    for (std::size_t i = 0; i < count; ++i)
+      process(0).spawn("thread" + std::to_string(i), [&, i] {
+        body(i);
+        process(0).port().settle();
+        if (--running == 0) ended.notify(sc_core::SC_ZERO_TIME);
+      });
+    while (running != 0) sc_core::wait(ended);
+  }
+};
+
+TEST_F(Threads, EachHasItsOwnCpu) {
+  run_alone([&](Endpoint&) {
+    auto& port = process(0).port();
+    port.settle();
+    const Duration start = now();
+    const Duration read = system().config().host.cpu.clock_read;
+    run_threads(kThreads, [&](std::size_t i) {
+      EXPECT_EQ(process_port(), &port);
+      for (std::size_t n = 0; n < 10 * (i + 1); ++n) port.charge(abi::CpuCost::clock_read, 1);
+      port.settle();
+      EXPECT_EQ(now(), start + read * std::int64_t(10 * (i + 1)));
+    });
+    EXPECT_EQ(now(), start + read * std::int64_t(10 * kThreads));
+  });
+}
+
+TEST_F(Threads, TheProcessEndsWithItsLastThread) {
+  Duration ended;
+  run_alone([&](Endpoint&) {
+    process(0).spawn("outer", [&] {
+      process(0).spawn("inner", [&] {
+        sc_core::wait(to_sc_time({50'000'000}));
+        EXPECT_FALSE(process(0).finished());
+        Endpoint late;  // the process is there, though who began this thread is not
+        process(0).port().settle();
+        ended = now();
+      });
+    });
+  });
+  EXPECT_GE(ended, (Duration{50'000'000}));
+  EXPECT_TRUE(process(0).finished());
+}
+
+TEST_F(Threads, AWriteOfTheDeviceWakesAll) {
+  std::array<Duration, kThreads> woken{};
+  Duration shown;
+  run_connected(
+      [&](Endpoint& end) {
+        host(0).root_complex().dma_written.subscribe([&](const host::DmaWrite&) { shown = now(); });
+        process(0).port().settle();
+        ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_READ, 0, 8)), 0);
+        run_threads(kThreads, [&](std::size_t i) {
+          auto& port = process(0).port();
+          while (now() - shown > Duration{1'000}) port.wait_visible();
+          port.settle();
+          woken[i] = now();
+        });
+        EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+      },
+      [](Endpoint&) {}, {}, {});
+  for (const Duration at : woken) EXPECT_EQ(at, woken[0]);
+}
+
+TEST_F(Threads, EachDrivesAQueuePair) {
+  constexpr std::uint64_t kMessages = 50;
+  Exchange<std::vector<EndpointAddress>> addresses;
+  const auto body = [&](std::size_t me) {
+    std::vector<std::unique_ptr<Endpoint>> ends;
+    std::vector<EndpointAddress> mine;
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      ends.push_back(std::make_unique<Endpoint>());
+      mine.push_back(ends.back()->address());
+    }
+    const auto remote = addresses.swap(me, mine);
+    for (std::size_t i = 0; i < kThreads; ++i) ends[i]->connect(remote[i]);
+    meet(me);
+    if (me == 0) {
+      std::array<Duration, kThreads> done{};
+      const Duration start = now();
+      run_threads(kThreads, [&](std::size_t i) {
+        for (std::uint64_t n = 0; n < kMessages; ++n) {
+          auto wr = ends[i]->request(IBV_WR_RDMA_WRITE, 0, 64, std::uint32_t(64 * i));
+          wr.wr_id = n;
+          ASSERT_EQ(ends[i]->post(wr), 0);
+          const auto wc = ends[i]->completion();
+          EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+          EXPECT_EQ(wc.wr_id, n);
+        }
+        process(0).port().settle();
+        done[i] = now() - start;
+      });
+      // At the same time, not one after the other.
+      EXPECT_LT(std::ranges::max_element(done)->ps, 2 * std::ranges::min_element(done)->ps);
+    }
+    meet(me);
+  };
+  run([&] { body(0); }, [&] { body(1); });
+}
+
+// A lock passes on at the time when its holder frees it, with what the holder owes, and seen as late as any memory.
+TEST_F(Threads, ALockPassesOnInTime) {
+  run_alone([&](Endpoint&) {
+    auto& port = process(0).port();
+    const auto& cpu = system().config().host.cpu;
+    port.settle();
+    verbs::QueueLock lock;
+    std::vector<Duration> held;  // from when
+    const Duration hold = cpu.clock_read * 7;
+    const Duration start = now();
+    run_threads(kThreads, [&](std::size_t) {
+      for (int round = 0; round < 2; ++round) {
+        const verbs::QueueGuard guard(lock, port);
+        port.settle();
+        held.push_back(now() - start);
+        for (int n = 0; n < 7; ++n) port.charge(abi::CpuCost::clock_read, 1);
+      }
+    });
+    ASSERT_EQ(held.size(), 2 * kThreads);
+    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i], (hold + cpu.detect) * std::int64_t(i)) << i;
+  });
+}
+
+TEST_F(Threads, AllDriveOneQueuePair) {
+  constexpr std::uint64_t kMessages = 50;
+  run_connected(
+      [&](Endpoint& end) {
+        std::set<std::uint64_t> completed;
+        std::array<std::uint64_t, kThreads> posted{};
+        run_threads(kThreads, [&](std::size_t i) {
+          while (completed.size() < kThreads * kMessages) {
+            if (posted[i] < kMessages) {
+              ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 64, end.mr->lkey};
+              auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 64);
+              wr.sg_list = &sge;
+              wr.wr_id = i * kMessages + posted[i];
+              const int error = end.post(wr);
+              ASSERT_TRUE(error == 0 || error == ENOMEM) << error;
+              if (error == 0) ++posted[i];
+            }
+            std::array<ibv_wc, 3> wc;
+            const int count = ibv_poll_cq(end.cq, int(wc.size()), wc.data());
+            ASSERT_GE(count, 0);
+            for (int n = 0; n < count; ++n) {
+              EXPECT_EQ(wc[std::size_t(n)].status, IBV_WC_SUCCESS);
+              EXPECT_TRUE(completed.insert(wc[std::size_t(n)].wr_id).second);
+            }
+          }
+        });
+        EXPECT_EQ(completed.size(), kThreads * kMessages);
+        EXPECT_EQ(*completed.rbegin(), kThreads * kMessages - 1);
+      },
+      [](Endpoint&) {});
+}
+
+}  // namespace
+}  // namespace rnicsim::testing
