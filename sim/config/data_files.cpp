@@ -14,14 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* what(DataKind kind) { return kind == DataKind::nic ? "NIC profile" : "topology"; }
+const char* what(DataKind kind) {
+  return kind == DataKind::nic ? "NIC profile" : kind == DataKind::topology ? "topology" : "workload";
+}
+const char* folder(DataKind kind) {
+  return kind == DataKind::nic ? "nics" : kind == DataKind::topology ? "topologies" : "workloads";
+}
 
 }  // namespace
 
 fs::path data_folder(DataKind kind) {
   const char* override = std::getenv("RNICSIM_DATA");
   const fs::path root = override && *override ? fs::path(override) : fs::path(RNICSIM_SOURCE_DIR) / "sim";
-  return root / (kind == DataKind::nic ? "nics" : "topologies");
+  return root / folder(kind);
 }
 
 std::vector<std::string> data_names(DataKind kind) {

@@ -1,8 +1,11 @@
 // Opening and closing a device.
 #include <infiniband/verbs.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 
+#include "verbs/ibverbs/blue_flame.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
 #include "verbs/ibverbs/objects.h"
@@ -10,6 +13,12 @@
 namespace rnicsim::verbs {
 
 namespace {
+
+// As rdma-core's users know it of mlx5: MLX5_SHUT_UP_BF.
+bool shut_up_blue_flame() {
+  const char* value = std::getenv("RNICSIM_SHUT_UP_BF");
+  return value != nullptr && std::strcmp(value, "0") != 0;
+}
 
 int open_context(ibv_device* device, ibv_context*& opened) {
   DevicePort* port = process_port();
@@ -40,6 +49,7 @@ void destroy_leftovers(Context& context) {
 Context::Context(DevicePort& carrier, std::uint32_t uar_page)
     : verbs_context{},
       port(carrier),
+      blue_flame(!shut_up_blue_flame()),
       uar([&carrier](std::uint32_t offset, std::span<const std::byte> data) { carrier.mmio_write(offset, data); },
           uar_page),
       events(carrier) {
@@ -57,6 +67,8 @@ Context::~Context() {
   port.free_uar(uar.page());
   pthread_mutex_destroy(&context.mutex);
 }
+
+void use_blue_flame(ibv_context* context, bool use) { Context::of(context).blue_flame = use; }
 
 }  // namespace rnicsim::verbs
 
