@@ -3,7 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cstring>
 
 namespace rnicsim::host {
 namespace {
@@ -20,7 +20,7 @@ bool copy_checked(std::uint64_t address, void* mine, std::size_t bytes) {
 
 bool LocalMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
   if (const auto range = known(address, bytes.size()); !range.empty()) {
-    std::ranges::copy(range, bytes.begin());
+    std::memcpy(bytes.data(), range.data(), range.size());
     return true;
   }
   return copy_checked<process_vm_readv>(address, bytes.data(), bytes.size());
@@ -28,7 +28,7 @@ bool LocalMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
 
 bool LocalMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
   if (const auto range = known(address, bytes.size()); !range.empty()) {
-    std::ranges::copy(bytes, range.begin());
+    std::memcpy(range.data(), bytes.data(), range.size());
     return true;
   }
   return copy_checked<process_vm_writev>(address, const_cast<std::byte*>(bytes.data()), bytes.size());
