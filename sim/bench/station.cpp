@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +17,8 @@ constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// The device looks up how far a small CQ was polled again and again.
+constexpr std::uint64_t kLeastEntries = 255;
 constexpr std::uint8_t kRetryForEver = 7;  // RNR
 
 template <class Object>
@@ -64,7 +67,7 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory) {
     regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});
   }
   const std::uint64_t each = plan_.sends ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
-  const auto entries = static_cast<int>(each * plan_.qps.size() + 1);
+  const auto entries = static_cast<int>(std::max(each * plan_.qps.size() + 1, kLeastEntries));
   cq_ = made(ibv_create_cq(device.context, entries, nullptr, nullptr, 0), "ibv_create_cq");
   for (std::size_t i = 0; i < plan_.qps.size(); ++i) qps_.push_back(make_qp());
 }

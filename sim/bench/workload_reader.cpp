@@ -325,7 +325,7 @@ Workload read_workload(const std::filesystem::path& path, const std::vector<std:
     for (const auto& entry : overrides) apply(root, entry);
     return read_root(root, name);
   } catch (const toml::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+    throw ConfigError(fmt::format("{}:{}: {}", name, error.source().begin.line, shown(error.description())));
   }
 }
 

@@ -43,10 +43,10 @@ fs::path find_data(DataKind kind, std::string_view name_or_path) {
   const fs::path path = is_path ? fs::path(name_or_path) : data_folder(kind) / (std::string(name_or_path) + ".toml");
   std::error_code none;
   if (fs::exists(path, none)) return path;
-  if (is_path) throw ConfigError(fmt::format("{}: no such file", path.string()));
+  if (is_path) throw ConfigError(fmt::format("{}: no such file", shown(path.string())));
   const auto names = data_names(kind);
   const auto meant = nearest_name(name_or_path, names);
-  throw ConfigError(fmt::format("no {} is called '{}'{}; there {}: {}", what(kind), name_or_path,
+  throw ConfigError(fmt::format("no {} is called '{}'{}; there {}: {}", what(kind), shown(name_or_path),
                                 meant ? fmt::format(" (did you mean '{}'?)", *meant) : "",
                                 names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
 }

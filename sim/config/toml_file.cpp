@@ -152,7 +152,7 @@ TomlFile read_toml(const fs::path& path) {
   try {
     return Flattener(path.string()).flatten(toml::parse(text, path.string()));
   } catch (const toml::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
+    throw ConfigError(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, shown(error.description())));
   }
 }
 
