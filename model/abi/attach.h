@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 1;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 2;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -70,8 +70,8 @@ inline constexpr std::uint32_t kMaxDescriptors = 64;
 enum class CpuCost : std::uint32_t {
   clock_read,        // clock_gettime, gettimeofday, time, rdtsc
   system_call,       // a call into the kernel that does nothing dear
-  post_send,         // a WQE built and the doorbell record written
-  post_recv,
+  post_wqe,          // a send WQE built in its ring
+  post_recv,         // a receive WQE built and published
   mmio_write,        // the store to the doorbell or BlueFlame window, until the CPU goes on
   mmio_read,
   poll_cq,           // one look at a CQ
@@ -79,6 +79,9 @@ enum class CpuCost : std::uint32_t {
   detect,            // memory written by the device until a spinning CPU sees it
   wakeup,            // an event until a blocked thread runs again
   command,           // a verb that goes through the kernel, one way
+  ring_doorbell,     // what was posted made visible: doorbell record and barrier, before the store
+  doorbell_lock,     // the lock of a doorbell page that threads share, when it is free
+  doorbell_lock_contended,  // the same when another thread has it, from when it becomes free
   count
 };
 
@@ -96,6 +99,7 @@ struct ControlHeader {
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   std::uint32_t signals_sent = 0;    // to other processes, counted by this one
+  std::uint32_t reserved = 0;
 };
 
 // A host of the simulated network, at kHostTable of the control region.

@@ -87,9 +87,12 @@ void CpuPort::system_call() {
 }
 
 void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
-  charge(abi::CpuCost::mmio_write, 1);
-  settle();
+  Thread& thread = current_thread();
+  settle(thread);
+  // Its place on the way is taken now; a CPU whose buffers are full comes to it later.
+  const Duration room = root_complex_.mmio_room(data.size());
   kernel_.mmio_write(pasid_, offset, data);
+  thread.owed = std::max(room - now(), Duration{});
 }
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
@@ -217,6 +220,16 @@ void CpuPort::wait_unlocked() {
 void CpuPort::hand_over() {
   settle();
   unlocked_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
+  Thread& thread = current_thread();
+  settle(thread);
+  const auto cost = [&](abi::CpuCost which) { return std::uint64_t(params_.cpu.cost(which).ps); };
+  const std::uint64_t has_it = lock.take(
+      std::uint64_t(now().ps),
+      {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended), cost(held)});
+  thread.owed = Duration{std::int64_t(has_it)} - now();
 }
 
 bool CpuPort::wait_readable(int fd) {

@@ -57,6 +57,7 @@ class CpuPort : public DevicePort {
   bool wait_readable(int fd) override;
   void wait_unlocked() override;
   void hand_over() override;
+  void pass_lock(TimedLock& lock, abi::CpuCost held) override;
 
  private:
   struct Thread {

@@ -13,7 +13,10 @@ using namespace rnicsim::literals;
 struct CpuParams {
   Duration clock_read = 25_ns;
   Duration system_call = 300_ns;
-  Duration post_send = 60_ns;
+  Duration post_wqe = 20_ns;
+  Duration ring_doorbell = 40_ns;
+  Duration doorbell_lock = 10_ns;
+  Duration doorbell_lock_contended = 100_ns;
   Duration post_recv = 40_ns;
   Duration mmio_write = 30_ns;
   Duration mmio_read = 500_ns;
@@ -28,7 +31,11 @@ struct CpuParams {
     constexpr Range range{0, 1e12};
     visit.param("clock_read", clock_read, "a look at the clock: clock_gettime, gettimeofday, rdtsc", range);
     visit.param("system_call", system_call, "a call into the kernel that does nothing dear", range);
-    visit.param("post_send", post_send, "a send WQE built and its doorbell record written", range);
+    visit.param("post_wqe", post_wqe, "a send WQE built in its ring", range);
+    visit.param("ring_doorbell", ring_doorbell, "what was posted made visible, before its doorbell's store", range);
+    visit.param("doorbell_lock", doorbell_lock, "the lock of a shared doorbell page, when it is free", range);
+    visit.param("doorbell_lock_contended", doorbell_lock_contended,
+                "the same when another thread has it, from when it becomes free", range);
     visit.param("post_recv", post_recv, "a receive WQE built and its doorbell record written", range);
     visit.param("mmio_write", mmio_write, "a store to the device, until the CPU goes on", range);
     visit.param("mmio_read", mmio_read, "a load from the device, until its value is back", range);
@@ -40,8 +47,9 @@ struct CpuParams {
   }
 
   Duration cost(abi::CpuCost which) const {
-    const Duration table[] = {clock_read, system_call, post_send, post_recv, mmio_write, mmio_read,
-                              poll_cq,    poll_cqe,    detect,    wakeup,    command};
+    const Duration table[] = {clock_read, system_call, post_wqe, post_recv, mmio_write, mmio_read,
+                              poll_cq,    poll_cqe,    detect,   wakeup,    command,    ring_doorbell,
+                              doorbell_lock, doorbell_lock_contended};
     static_assert(std::size(table) == std::size_t(abi::CpuCost::count));
     return table[std::size_t(which)];
   }
@@ -50,6 +58,8 @@ struct CpuParams {
 struct HostParams {
   CpuParams cpu;
   Duration mmio_write_latency = 170_ns;
+  Duration mmio_line_interval{5'715};
+  std::uint32_t mmio_write_buffers = 10;
   Duration poll_interval = 1_us;
   std::uint32_t completion_vectors = 4;
   std::uint32_t event_queue_entries = 4096;
@@ -60,6 +70,10 @@ struct HostParams {
     visit.group("cpu", cpu);
     visit.param("mmio_write_latency", mmio_write_latency, "a posted write from the CPU until it reaches the device",
                 {0, 1e12});
+    visit.param("mmio_line_interval", mmio_line_interval,
+                "a line of 64 bytes, or a part, on the CPU's way to the device: the next follows no sooner", {0, 1e12});
+    visit.param("mmio_write_buffers", mmio_write_buffers,
+                "lines on that way before a store waits; those of attached programs never wait", {4, 1024});
     visit.param("poll_interval", poll_interval, "the longest simulated wait behind an empty poll", {1e3, 1e12});
     visit.param("completion_vectors", completion_vectors, "event queues, each with its MSI-X vector, for completions",
                 {1, 62});

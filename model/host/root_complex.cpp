@@ -1,12 +1,19 @@
 #include "model/host/root_complex.h"
 
-#include <array>
+#include <algorithm>
+#include <cassert>
+#include <optional>
+#include <utility>
 
 #include "model/abi/big_endian.h"
 #include "model/abi/device.h"
 
 namespace rnicsim::host {
 namespace {
+
+constexpr std::size_t kLine = 64;
+
+std::uint64_t lines_of(std::size_t bytes) { return (bytes + kLine - 1) / kLine; }
 
 template <class Socket>
 bool transport(Socket& socket, tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data) {
@@ -30,6 +37,9 @@ RootComplex::RootComplex(sc_core::sc_module_name name, const HostParams& params,
   upstream.register_b_transport(this, &RootComplex::serve_device);
   SC_METHOD(deliver_due);
   sensitive << to_device_.event();
+  dont_initialize();
+  SC_METHOD(answer_due);
+  sensitive << to_cpu_.event();
   dont_initialize();
 }
 
@@ -70,27 +80,51 @@ bool RootComplex::is_message(Pasid pasid, const tlm::tlm_generic_payload& reques
          address < abi::kMsiWindow + abi::kMsiWindowSize;
 }
 
-void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
-  to_device_.push(now() + params_.mmio_write_latency,
-                  [this, offset, bytes = std::vector(data.begin(), data.end())]() mutable {
-                    ++counters_.mmio_writes;
-                    access_bar(tlm::TLM_WRITE_COMMAND, offset, bytes);
-                  });
+void RootComplex::send(Access& access, std::uint64_t lines) {
+  const Duration start = std::max(now(), path_free_);
+  path_free_ = start + params_.mmio_line_interval * std::int64_t(lines);
+  to_device_.push(start + params_.mmio_write_latency, std::move(access));
 }
 
+void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
+  assert(data.size() <= kMostWriteBytes);
+  Access access;
+  access.offset = offset;
+  access.bytes = static_cast<std::uint16_t>(data.size());
+  access.reads = false;
+  std::ranges::copy(data, access.data.begin());
+  send(access, lines_of(data.size()));
+}
+
+Duration RootComplex::mmio_room(std::size_t bytes) const {
+  const auto ahead = std::int64_t(params_.mmio_write_buffers) - std::int64_t(lines_of(bytes));
+  return path_free_ - params_.mmio_line_interval * std::max<std::int64_t>(ahead, 0);
+}
+
+// The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
 void RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done) {
-  // The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
-  const Duration there = params_.mmio_write_latency;
-  const Duration back = std::max(params_.cpu.mmio_read - there, Duration{});
-  to_device_.push(now() + there, [this, offset, bytes, back, done = std::move(done)] {
-    std::array<std::byte, 8> data{};
-    ++counters_.mmio_reads;
-    const auto window = std::span(data).last(bytes);
-    const bool ok = access_bar(tlm::TLM_READ_COMMAND, offset, window);
-    const std::uint64_t all_ones = bytes == 8 ? ~0ull : (1ull << (8 * bytes)) - 1;
-    const std::uint64_t value = ok ? abi::load_be<std::uint64_t>(data.data()) : all_ones;
-    to_device_.push(now() + back, [value, done] { done(value); });
-  });
+  Access access;
+  access.offset = offset;
+  access.bytes = static_cast<std::uint16_t>(bytes);
+  access.reads = true;
+  readers_.push_back(std::move(done));
+  send(access, 0);
+}
+
+void RootComplex::read_bar(const Access& access) {
+  std::array<std::byte, 8> data{};
+  ++counters_.mmio_reads;
+  const bool ok = access_bar(tlm::TLM_READ_COMMAND, access.offset, std::span(data).last(access.bytes));
+  const std::uint64_t all_ones = access.bytes == 8 ? ~0ull : (1ull << (8 * access.bytes)) - 1;
+  const std::uint64_t value = ok ? abi::load_be<std::uint64_t>(data.data()) : all_ones;
+  const Duration back = std::max(params_.cpu.mmio_read - params_.mmio_write_latency, Duration{});
+  to_cpu_.push(now() + back, {value, std::move(readers_.front())});
+  readers_.pop_front();
+}
+
+void RootComplex::answer_due() {
+  Answer answer;
+  while (to_cpu_.pop_due(answer)) answer.done(answer.value);
 }
 
 std::uint64_t RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
@@ -121,8 +155,15 @@ void RootComplex::config_write(std::uint16_t offset, std::uint32_t bytes, std::u
 }
 
 void RootComplex::deliver_due() {
-  std::function<void()> arrival;
-  while (to_device_.pop_due(arrival)) arrival();
+  Access access;
+  while (to_device_.pop_due(access)) {
+    if (access.reads) {
+      read_bar(access);
+      continue;
+    }
+    ++counters_.mmio_writes;
+    access_bar(tlm::TLM_WRITE_COMMAND, access.offset, std::span(access.data).first(access.bytes));
+  }
 }
 
 bool RootComplex::access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data) {

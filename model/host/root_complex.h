@@ -5,13 +5,14 @@
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
-#include "model/base/event_queue.h"
+#include "model/base/delay_line.h"
+#include "model/base/fifo.h"
 #include "model/base/pcie.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -53,8 +54,13 @@ class RootComplex : public sc_core::sc_module {
   tlm_utils::simple_target_socket<RootComplex> upstream{"upstream"};  // the device's requests
 
   // --- The CPU.
-  // Posted: arrives after the parameter mmio_write_latency, in order. Callable from any process.
+  // At most this much a write: a BlueFlame buffer.
+  static constexpr std::size_t kMostWriteBytes = 256;
+  // Posted: arrives after the parameter mmio_write_latency, in order, and no denser than a line each
+  // mmio_line_interval. Callable from any process.
   void mmio_write(std::uint32_t offset, std::span<const std::byte> data);
+  // When there is room for a write of so many bytes: a CPU that stores before waits until then.
+  Duration mmio_room(std::size_t bytes) const;
   // Pushes the writes before it. `done` runs when the value is back; all ones when the device refused.
   void mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done);
   // The same for a thread (SC_THREAD), which waits.
@@ -74,13 +80,31 @@ class RootComplex : public sc_core::sc_module {
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   bool is_message(Pasid pasid, const tlm::tlm_generic_payload& request) const;
+  // On its way from the CPU.
+  struct Access {
+    std::uint32_t offset;
+    std::uint16_t bytes;
+    bool reads;
+    std::array<std::byte, kMostWriteBytes> data;  // as far as it goes
+  };
+  struct Answer {
+    std::uint64_t value;
+    std::function<void(std::uint64_t)> done;
+  };
+
+  void send(Access& access, std::uint64_t lines);
   void deliver_due();
+  void read_bar(const Access& access);
+  void answer_due();
   bool access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data);
   bool access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
 
   const HostParams params_;
   Iommu& iommu_;
-  EventQueue<std::function<void()>> to_device_{"to_device"};
+  DelayLine<Access> to_device_{"to_device"};
+  DelayLine<Answer> to_cpu_{"to_cpu"};
+  Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel
+  Duration path_free_;
   RootComplexCounters counters_;
 };
 

@@ -32,7 +32,8 @@ void SoftwareProcess::start_threads() {
   for (Thread& thread : std::exchange(to_start_, {})) {
     sc_core::sc_spawn_options options;
     options.set_stack_size(kStackBytes);
-    sc_core::sc_spawn([this, body = std::move(thread.second)] { run_thread(body); }, thread.first.c_str(), &options);
+    sc_core::sc_spawn([this, body = std::move(thread.second)] { run_thread(body); },
+                      sc_core::sc_gen_unique_name(thread.first.c_str()), &options);
   }
 }
 

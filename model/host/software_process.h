@@ -18,7 +18,7 @@ class SoftwareProcess : public sc_core::sc_module {
   SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& kernel,
                   RootComplex& root_complex, std::function<void()> body);
 
-  // One more thread, from a running one of this process: it begins at the caller's time. Names are unique in the process.
+  // One more thread, from a running one of this process: it begins at the caller's time.
   void spawn(std::string name, std::function<void()> body);
 
   CpuPort& port() { return port_; }

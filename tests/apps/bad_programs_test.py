@@ -375,7 +375,7 @@ class Several(LeavesNothing):
 
 HELLO = struct.Struct("<IHHIIII64s64s")
 WELCOME = struct.Struct("<IHHiIQQ232s")
-MAGIC, MAJOR, MINOR = 0x524e4f53, 1, 0
+MAGIC, MAJOR, MINOR = 0x524e4f53, 2, 0
 
 
 def hello(**changes):
@@ -496,14 +496,14 @@ class Serve(LeavesNothing):
         self.assertIn("malformed", self.refusal(hello(magic=1)))
         self.assertIn("malformed", self.refusal(hello()[:-1]))
         self.assertIn("malformed", self.refusal(hello() + b"x"))
-        self.assertIn("version 2", self.refusal(hello(major=2)))
+        self.assertIn(f"version {MAJOR + 1}", self.refusal(hello(major=MAJOR + 1)))
         self.assertIn("names another process", self.refusal(hello(pid=1)))
         self.assertIn("no host h9", self.refusal(hello(host=b"h9")))
         self.assertIn("no host", self.refusal(hello(host=b"\xff" * 64)))
         self.assert_still_serves()
         warned = self.end().err
         self.assertIn("malformed hello", warned)
-        self.assertIn("version 2", warned)
+        self.assertIn(f"version {MAJOR + 1}", warned)
 
     def test_visitors_who_say_nothing(self):
         silent = [visitor_to(self.name) for _ in range(20)]

@@ -88,7 +88,7 @@ TEST(Recording, ANanosecondIsFoundAtItsFirstEffect) {
         Change{"link.latency=91ns", "  frame_received  ", "arrives_in 90 ns -> 91 ns"},
         Change{"nic.pcie.read_latency=401ns", "  device_command  ", "time +2 ns"},
         Change{"host.mmio_write_latency=171ns", "  device_command  ", "time +1 ns"},
-        Change{"host.cpu.post_send=61ns", "  doorbell  ", "time +1 ns"}}) {
+        Change{"host.cpu.ring_doorbell=41ns", "  doorbell  ", "time +1 ns"}}) {
     const auto result = compare(before, BehaviourRun::record_apart(write, {set}));
     EXPECT_FALSE(result.equal) << set;
     EXPECT_THAT(result.events, HasSubstr(kind)) << set;

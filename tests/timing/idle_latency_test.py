@@ -104,7 +104,7 @@ class Formula:
         return self.svc(CQE_BYTES, "request_header")
 
     def post(self):
-        return self.get("host.cpu.clock_read", "host.cpu.post_send", "host.mmio_write_latency")
+        return self.get("host.cpu.clock_read", "host.cpu.post_wqe", "host.cpu.ring_doorbell", "host.mmio_write_latency")
 
     def of(self, program, n):
         padded = (n + 3) // 4 * 4
@@ -174,7 +174,8 @@ class Sums(IdleLatency):
 
     def test_everything_changed(self):
         """All of them odd, and so that no two could be mistaken for one another."""
-        settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_send", "67 ns"),
+        settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_wqe", "29 ns"),
+                    ("host.cpu.ring_doorbell", "41 ns"), ("host.mmio_line_interval", "13 ns"),
                     ("host.mmio_write_latency", "211 ns"), ("nic.pcie.read_latency", "503 ns"),
                     ("nic.pcie.read_internal", "73 ns"), ("nic.pcie.write_latency", "131 ns"),
                     ("nic.tx.latency", "149 ns"), ("link.latency", "1009 ns"), ("nic.rx.latency", "227 ns"),

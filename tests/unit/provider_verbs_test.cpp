@@ -78,6 +78,7 @@ class FakePort : public DevicePort {
 
   void charge(abi::CpuCost cost, std::uint32_t times) override { charged[std::size_t(cost)] += times; }
   void wait_visible() override { ++waits; }
+  void pass_lock(TimedLock&, abi::CpuCost) override { ++charged[std::size_t(abi::CpuCost::doorbell_lock)]; }
   bool wait_readable(int fd) override {
     pollfd readable{.fd = fd, .events = POLLIN};
     return ::poll(&readable, 1, 1000) == 1;
@@ -374,7 +375,9 @@ TEST_F(VerbsTest, CompletesManyLapsAndCharges) {
   EXPECT_EQ(ibv_poll_cq(cq_, 1, &none), 0);
   EXPECT_EQ(port_.waits, 1);
   const auto charged = [&](abi::CpuCost cost) { return port_.charged[std::size_t(cost)]; };
-  EXPECT_EQ(charged(abi::CpuCost::post_send), 1000u);
+  EXPECT_EQ(charged(abi::CpuCost::post_wqe), 1000u);
+  EXPECT_EQ(charged(abi::CpuCost::ring_doorbell), 1000u);
+  EXPECT_EQ(charged(abi::CpuCost::doorbell_lock), 0u);
   EXPECT_EQ(charged(abi::CpuCost::mmio_write), 1000u);
   EXPECT_EQ(charged(abi::CpuCost::poll_cqe), 2000u);
   EXPECT_EQ(charged(abi::CpuCost::poll_cq), 1001u);

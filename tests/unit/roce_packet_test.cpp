@@ -1,7 +1,6 @@
 // Framing, parsing and the ICRC, judged by frames that two Linux Soft-RoCE guests sent each other.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
@@ -16,7 +15,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 std::vector<Bytes> captured_frames() {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "data" / "rxe_frames.hex");
+  std::ifstream file(RNICSIM_SOURCE_DIR "/tests/unit/data/rxe_frames.hex");
   std::vector<Bytes> frames;
   for (std::string line; std::getline(file, line);) {
     Bytes frame;

@@ -11,21 +11,7 @@ namespace {
 
 constexpr std::size_t kThreads = 4;
 
-class Threads : public RcPair {
- protected:
-  // Runs `body` in this many threads of h0's process, besides the caller's, and waits for their end.
-  void run_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
-    std::size_t running = count;
-    sc_core::sc_event ended("ended");
-    for (std::size_t i = 0; i < count; ++i)
-      process(0).spawn("thread" + std::to_string(i), [&, i] {
-        body(i);
-        process(0).port().settle();
-        if (--running == 0) ended.notify(sc_core::SC_ZERO_TIME);
-      });
-    while (running != 0) sc_core::wait(ended);
-  }
-};
+class Threads : public RcPair {};
 
 TEST_F(Threads, EachHasItsOwnCpu) {
   run_alone([&](Endpoint&) {

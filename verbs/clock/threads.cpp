@@ -44,6 +44,8 @@ constexpr std::uint64_t kEveryone = ~0ull;
 
 // Threads of this process that wait on an address: a release with nobody waiting makes no call.
 std::atomic<int> waiters{0};
+// Threads begun and not ended, but for the first.
+std::atomic<int> begun{0};
 
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline) {
   ++waiters;
@@ -95,6 +97,7 @@ struct Leaver {
     if (!armed || slot == nullptr || !simulated()) return;
     Joinable& joinable = joinables[index_of(*slot)];
     joinable.ended = true;
+    --begun;
     wake(*slot, &joinable, kEveryone);
     own_slot() = nullptr;
     leave(*slot, abi::Call::thread_exit, {0});
@@ -117,6 +120,9 @@ void* run_thread(void* opaque) {
 }
 
 }  // namespace
+
+bool other_threads() { return begun.load(std::memory_order_relaxed) != 0; }
+
 }  // namespace rnicsim::clock
 
 using namespace rnicsim;
@@ -134,6 +140,7 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
       start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
   if (error == 0) {
     joinables[index].thread = *thread;
+    ++begun;
     call(*slot, abi::Call::thread_start, {index});
   } else {
     delete start;

@@ -50,8 +50,7 @@ Context::Context(DevicePort& carrier, std::uint32_t uar_page)
     : verbs_context{},
       port(carrier),
       blue_flame(!shut_up_blue_flame()),
-      uar([&carrier](std::uint32_t offset, std::span<const std::byte> data) { carrier.mmio_write(offset, data); },
-          uar_page),
+      pages(carrier, uar_page, DoorbellPages::limits_from_environment()),
       events(carrier) {
   fill_context_operations(context.ops);
   fill_extended_operations(*this);
@@ -64,7 +63,6 @@ Context::Context(DevicePort& carrier, std::uint32_t uar_page)
 
 Context::~Context() {
   events.close();
-  port.free_uar(uar.page());
   pthread_mutex_destroy(&context.mutex);
 }
 

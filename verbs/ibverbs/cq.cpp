@@ -38,7 +38,7 @@ abi::Cqc context_of(const Context& context, const Cq& cq, const ibv_cq_init_attr
   cqc.log_entries = std::uint8_t(std::bit_width(unsigned(cq.cqe)) - 1);
   const bool has_flags = attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS;
   if (has_flags && (attributes.flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) cqc.flags = abi::Cqc::kIgnoreOverrun;
-  cqc.uar_page = std::uint16_t(context.uar.page());
+  cqc.uar_page = std::uint16_t(context.pages.first().uar.page());
   cqc.ring = cq.memory.bus_address();
   cqc.doorbell_record = cq.record.bus_address();
   cqc.eqn = attributes.comp_vector;  // the kernel puts its event queue's number there
@@ -115,7 +115,7 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   if (cq.channel == nullptr) return 0;
   Context& context = cq.owner();
   QueueGuard guard(cq.lock, context.port);
-  cq.ring.arm(context.uar, cq.handle, solicited_only != 0);
+  cq.ring.arm(context.pages.first().uar, cq.handle, solicited_only != 0);
   context.port.charge(abi::CpuCost::mmio_write);
   return 0;
 }

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "model/abi/command.h"
+#include "verbs/ibverbs/doorbell_pages.h"
 #include "verbs/ibverbs/event_pipe.h"
 #include "verbs/ibverbs/registry.h"
 #include "verbs/port/device_port.h"
 #include "verbs/provider/commands.h"
-#include "verbs/provider/uar.h"
 
 namespace rnicsim::verbs {
 
@@ -58,7 +58,7 @@ struct Context : verbs_context {
 
   DevicePort& port;
   bool blue_flame;  // may QPs made from now on use it
-  provider::Uar uar;
+  DoorbellPages pages;
   EventPipe events;
   abi::DeviceCapabilities capabilities;
   Registry<Pd> pds;

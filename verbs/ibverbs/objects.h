@@ -72,6 +72,11 @@ struct Batch {
 
 struct Qp : ibv_qp_ex {
   Qp() : ibv_qp_ex{} {}
+  ~Qp() {
+    if (page != nullptr) owner().pages.give_back(*page);
+  }
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
 
   ibv_qp_cap capabilities{};
   bool signal_all = false;
@@ -81,6 +86,7 @@ struct Qp : ibv_qp_ex {
   DmaMemory send_memory;
   DmaMemory receive_memory;
   DmaMemory record;
+  DoorbellPage* page = nullptr;
   std::optional<provider::SendRing> send;  // absent when its max_*_wr is 0
   std::optional<provider::ReceiveRing> receive;
   QueueLock send_lock;

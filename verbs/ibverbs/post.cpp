@@ -97,7 +97,7 @@ int post_one(Qp& qp, const ibv_send_wr& wr) {
   if (qp.send->full()) return ENOMEM;
   if (const int error = build(qp, wr, qp.builder)) return error;
   qp.send->post(qp.builder, wr.wr_id);
-  qp.owner().port.charge(abi::CpuCost::post_send);
+  qp.owner().port.charge(abi::CpuCost::post_wqe);
   return 0;
 }
 
@@ -135,8 +135,10 @@ int post_list(Qp& qp, WorkRequest* list, WorkRequest** bad) {
 // receives are to be flushed: a doorbell that announces nothing makes it look.
 void announce_receives(Qp& qp) {
   QueueGuard guard(qp.send_lock, qp.owner().port);
-  qp.owner().uar.ring_send(qp.qp_base.qp_num, qp.send ? qp.send->rung() : 0);
-  qp.owner().port.charge(abi::CpuCost::mmio_write);
+  DevicePort& port = qp.owner().port;
+  qp.page->pass_lock(port);
+  qp.page->uar.ring_send(qp.qp_base.qp_num, qp.send ? qp.send->rung() : 0);
+  port.charge(abi::CpuCost::mmio_write);
 }
 
 template <class WorkRequest>
@@ -157,7 +159,12 @@ bool may_post_send(ibv_qp_state state) {
 }
 
 void ring_send(Qp& qp) {
-  if (qp.send->ring()) qp.owner().port.charge(abi::CpuCost::mmio_write);
+  if (qp.send->all_rung()) return;
+  DevicePort& port = qp.owner().port;
+  port.charge(abi::CpuCost::ring_doorbell);
+  qp.page->pass_lock(port);
+  qp.send->ring();
+  port.charge(abi::CpuCost::mmio_write);
 }
 
 int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {

@@ -121,14 +121,14 @@ bool allocate(Context& context, Qp& qp, const Sizes& sizes) {
   return complete;
 }
 
-abi::Qpc context_of(const Context& context, const Qp& qp, const Sizes& sizes) {
+abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   abi::Qpc qpc;
   qpc.transport = abi::Transport(qp.qp_base.qp_type);
   qpc.log_send_blocks = sizes.log_send_blocks;
   qpc.log_receive_wqes = sizes.log_receive_wqes;
   qpc.log_receive_stride = sizes.log_receive_stride;
   qpc.flags = std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0));
-  qpc.uar_page = std::uint16_t(context.uar.page());
+  qpc.uar_page = std::uint16_t(qp.page->uar.page());
   qpc.pd = qp.qp_base.pd->handle;
   qpc.send_cqn = qp.qp_base.send_cq->handle;
   qpc.receive_cqn = qp.qp_base.recv_cq->handle;
@@ -145,7 +145,7 @@ void make_rings(Context& context, Qp& qp, const Sizes& sizes) {
                                             .log_blocks = sizes.log_send_blocks,
                                             .capacity = sizes.granted.max_send_wr,
                                             .blue_flame = context.blue_flame && context.has_feature(abi::feature::kBlueFlame)};
-    qp.send.emplace(layout, qp.send_memory.buffer(), record, &context.uar);
+    qp.send.emplace(layout, qp.send_memory.buffer(), record, &qp.page->uar);
   }
   if (qp.receive_memory) {
     const provider::ReceiveRing::Layout layout{.log_entries = sizes.log_receive_wqes,
@@ -183,8 +183,9 @@ int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
   auto qp = std::make_unique<Qp>();
   fill_object(context, attributes, sizes, *qp);
   if (!allocate(context, *qp, sizes)) return ENOMEM;
+  qp->page = &context.pages.take();
   abi::CommandResult result;
-  if (const int error = context.execute(provider::create_qp(0, context_of(context, *qp, sizes)), result)) return error;
+  if (const int error = context.execute(provider::create_qp(0, context_of(*qp, sizes)), result)) return error;
   qp->qp_base.handle = qp->qp_base.qp_num = result.object;
   make_rings(context, *qp, sizes);
   attach_user(Cq::of(attributes.send_cq), *qp);

@@ -21,7 +21,7 @@ void finish_wqe(Qp& qp) {
   if (!qp.builder.fits()) latch(qp, EINVAL);
   if (qp.batch.error != 0) return;
   qp.send->post(qp.builder, qp.batch.wr_id);
-  qp.owner().port.charge(abi::CpuCost::post_send);
+  qp.owner().port.charge(abi::CpuCost::post_wqe);
 }
 
 std::uint32_t control_flags(const Qp& qp) {

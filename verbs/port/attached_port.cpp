@@ -126,6 +126,16 @@ class AttachedPort : public DevicePort {
     ThreadSlot* slot = clock::simulated_slot();
     if (slot != nullptr) clock::call(*slot, Call::wait_visible);
   }
+  void pass_lock(TimedLock& lock, abi::CpuCost held) override {
+    ThreadSlot* slot = clock::simulated_slot();
+    if (slot == nullptr) return;
+    // A thread behind this one may come to it first: let the world get here.
+    if (clock::other_threads()) clock::sync(*slot);
+    const auto& cost = clock::session()->header().cost;
+    slot->now = lock.take(slot->now, {cost[std::size_t(abi::CpuCost::doorbell_lock)],
+                                      cost[std::size_t(abi::CpuCost::doorbell_lock_contended)],
+                                      cost[std::size_t(held)]});
+  }
   bool wait_readable(int fd) override {
     if (ThreadSlot* slot = clock::simulated_slot()) return clock::wait_ready(*slot, fd, POLLIN);
     pollfd descriptor{fd, POLLIN, 0};

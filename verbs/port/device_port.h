@@ -10,12 +10,29 @@
 
 namespace rnicsim {
 
+// A lock of the kind that costs time and guards nothing else: who comes to it first has it first, on the clocks of the
+// simulated threads, and only the port knows those. Times are in picoseconds.
+struct TimedLock {
+  struct Costs {
+    std::uint64_t free, contended, held;
+  };
+  // When a thread that comes at `now` has it. Threads come in the order of their clocks.
+  std::uint64_t take(std::uint64_t now, const Costs& costs) {
+    const std::uint64_t start = now < free_at ? free_at + costs.contended : now + costs.free;
+    free_at = start + costs.held;
+    return start;
+  }
+
+  std::uint64_t free_at = 0;
+};
+
 class DevicePort {
  public:
   virtual ~DevicePort() = default;
 
   // --- The device.
-  // Posted; `data` is 4 or 8 bytes, or whole 64-byte lines up to a BlueFlame buffer. Offsets are in BAR0.
+  // Posted; what the CPU pays is for the caller to charge. `data` is 4 or 8 bytes, or whole 64-byte lines up to a
+  // BlueFlame buffer. Offsets are in BAR0.
   virtual void mmio_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
   virtual std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes) = 0;
 
@@ -54,6 +71,8 @@ class DevicePort {
   virtual void wait_unlocked() { wait_visible(); }
   // The caller is about to free what others wait for.
   virtual void hand_over() {}
+  // The caller's time passes until it has the lock, which it keeps for as long as `held` takes.
+  virtual void pass_lock(TimedLock& lock, abi::CpuCost held) = 0;
   // Until `fd` is readable; false when a signal came first.
   virtual bool wait_readable(int fd) = 0;
 };

@@ -41,7 +41,7 @@ void SendRing::copy_in(const std::byte* wqe, std::uint32_t blocks, std::size_t b
 }
 
 bool SendRing::ring() {
-  if (wqes_ == rung_wqes_) return false;
+  if (all_rung()) return false;
   const std::uint32_t blocks = producer_ - rung_producer_;
   publish_be(record_->send_producer, producer_ & kRecordMask);
   if (layout_.blue_flame && wqes_ - rung_wqes_ == 1 && blocks <= kBlueFlameBlocks) {

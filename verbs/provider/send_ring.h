@@ -43,6 +43,7 @@ class SendRing {
   // Announces what was posted since the last ring; false when there is nothing. A single WQE goes by BlueFlame.
   bool ring();
 
+  bool all_rung() const { return wqes_ == rung_wqes_; }
   std::uint16_t rung() const { return std::uint16_t(rung_producer_); }  // the last producer announced
   Mark mark() const { return {producer_, wqes_}; }
   void rollback(const Mark& mark);
