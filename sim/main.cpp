@@ -134,12 +134,14 @@ CLI::App& add_replay(CLI::App& app, replay::ReplayOptions& options) {
 }
 
 CLI::App& add_bench(CLI::App& app, bench::BenchOptions& options) {
-  CLI::App& command = *app.add_subcommand("bench", "let agents inside the simulator drive the NICs, as a workload file says");
-  command.add_option("WORKLOAD", options.workload, "a TOML file (docs/workloads.md), or the name of one of ours")->required();
+  CLI::App& command =
+      *app.add_subcommand("bench", "let agents inside the simulator drive the NICs, as a workload file says");
+  command.add_option("WORKLOAD", options.workload, "a TOML file (docs/workloads.md), or the name of one of ours")
+      ->required();
   command
       .add_option("--set", options.sets,
-                  "a parameter, such as nic.pcie.read_latency=600ns, or a key of the workload, such as flow[0].window=8; "
-                  "may be repeated")
+                  "a parameter, such as nic.pcie.read_latency=600ns, or a key of the workload, such as "
+                  "flow[0].window=8; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command.add_option("--nic", options.nic, "NIC profile by name, or a TOML file, in place of the workload's");

@@ -19,7 +19,7 @@ class SwitchRoutes {
   std::optional<std::size_t> port(std::uint32_t node, std::uint32_t host) const;
 
  private:
-  std::vector<std::vector<std::uint32_t>> neighbours_;             // by node, in the order of its cables
+  std::vector<std::vector<std::uint32_t>> neighbours_;           // by node, in the order of its cables
   std::vector<std::vector<std::optional<std::uint32_t>>> hops_;  // by host, then by node
 };
 

@@ -23,12 +23,12 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
 void System::make_switches() {
   const auto& topology = config_.topology;
   const nic::PortParams& port = config_.nic.port;
+  const fabric::LineTiming timing{port.rate, port.overhead, port.least_frame};
   const SwitchRoutes routes(topology);
   for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
     const auto node = static_cast<std::uint32_t>(topology.hosts.size()) + i;
-    auto& box = *switches_.emplace_back(
-        std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_.switches,
-                                         fabric::LineTiming{port.rate, port.overhead, port.least_frame}, routes.ports(node)));
+    auto& box = *switches_.emplace_back(std::make_unique<fabric::Switch>(
+        fmt::format("switch{}", i).c_str(), config_.switches, timing, routes.ports(node)));
     for (std::uint32_t host = 0; host < topology.hosts.size(); ++host)
       if (const auto way = routes.port(node, host)) box.learn(topology.hosts[host].mac, *way);
   }

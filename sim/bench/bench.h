@@ -14,11 +14,11 @@
 namespace rnicsim::sim::bench {
 
 struct BenchOptions {
-  std::string workload;              // a file, or the name of one in sim/workloads
-  std::vector<std::string> sets;     // parameters, and the workload's own keys
+  std::string workload;           // a file, or the name of one in sim/workloads
+  std::vector<std::string> sets;  // parameters, and the workload's own keys
   std::optional<std::string> nic;
   std::optional<std::uint64_t> seed;
-  std::string json;                  // empty: none
+  std::string json;  // empty: none
 };
 
 // A workload with all that it needs to run.

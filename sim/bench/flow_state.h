@@ -16,23 +16,23 @@ namespace rnicsim::sim::bench {
 struct FlowState {
   static constexpr Duration kNever{INT64_MAX};
 
-  Duration begin{};                // agents may post
-  Duration end = kNever;           // they stop posting
-  Duration measured_from{};        // completions count
+  Duration begin{};          // agents may post
+  Duration end = kNever;     // they stop posting
+  Duration measured_from{};  // completions count
   Duration measured_until = kNever;
-  std::uint64_t wanted = ~0ull;    // operations; the flow stops with the last
+  std::uint64_t wanted = ~0ull;  // operations; the flow stops with the last
   bool stopped = false;
 
-  std::uint32_t senders = 0;       // still running
-  std::uint64_t posted = 0;        // ever
-  std::uint64_t completed = 0;     // ever
-  Duration progress{};             // the last time when it went on, or began to wait
+  std::uint32_t senders = 0;    // still running
+  std::uint64_t posted = 0;     // ever
+  std::uint64_t completed = 0;  // ever
+  Duration progress{};          // the last time when it went on, or began to wait
 
-  std::uint64_t operations = 0;    // measured, as all that follows
+  std::uint64_t operations = 0;  // measured, as all that follows
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> of_mix;
   Histogram latency;
-  Duration last{};                 // completion
+  Duration last{};  // completion
 };
 
 class Control {

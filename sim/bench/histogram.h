@@ -32,7 +32,8 @@ class Histogram {
   }
   // The smallest value that is not less than `share` of all: 0.5 for the median. 0 when there are none.
   Duration percentile(double share) const {
-    const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_))));
+    const auto rank =
+        std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_))));
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       seen += buckets_[i];

@@ -59,7 +59,8 @@ class Planner {
     const bool reads = std::ranges::any_of(flow.mix, [](const auto& e) { return e.op == Op::read || is_atomic(e.op); });
     if (!flow.max_rd_atomic) flow.max_rd_atomic = caps.max_rd_atomic;
     most("max_rd_atomic", *flow.max_rd_atomic, caps.max_rd_atomic);
-    if (reads && *flow.max_rd_atomic == 0) complain("op", "the NIC has no READs and no atomics: nic.capabilities.max_rd_atomic is 0");
+    if (reads && *flow.max_rd_atomic == 0)
+      complain("op", "the NIC has no READs and no atomics: nic.capabilities.max_rd_atomic is 0");
     // Inline data make a WQE longer, and the ring counts blocks.
     const std::uint64_t blocks = std::max<std::uint64_t>(1, (kLine + flow.inline_most.bytes) / kLine);
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
@@ -97,20 +98,26 @@ class Planner {
     }
     const std::size_t few = std::min(from.size(), to.size()), many = std::max(from.size(), to.size());
     if (many % few != 0)
-      complain("to", fmt::format("pairwise needs as many hosts in from as in to, or a multiple: there are {} and {}", from.size(), to.size()));
+      complain("to", fmt::format("pairwise needs as many hosts in from as in to, or a multiple: there are {} and {}",
+                                 from.size(), to.size()));
     for (std::size_t i = 0; i < many; ++i) {
       pairs.emplace_back(from[i % from.size()], to[i % to.size()]);
       if (pairs.back().first == pairs.back().second)
-        complain("to", fmt::format("pairwise would connect {} with itself", config_.topology.hosts[pairs.back().first].name));
+        complain("to",
+                 fmt::format("pairwise would connect {} with itself", config_.topology.hosts[pairs.back().first].name));
     }
     return pairs;
   }
 
   // The agent of this flow on a host: made when it is first asked for.
   std::uint32_t agent(std::uint32_t host, std::uint32_t thread, bool sends) {
-    const auto [found, made] = numbers_.try_emplace({flow_number_, host, thread, sends}, std::uint32_t(plan_.agents.size()));
-    if (made) plan_.agents.push_back({.flow = std::uint32_t(flow_number_), .host = host, .thread = thread, .sends = sends, .qps = {}});
-    if (plan_.agents.size() > kMostAgents) complain("threads", fmt::format("the workload has more than {} agents", kMostAgents));
+    const auto [found, made] =
+        numbers_.try_emplace({flow_number_, host, thread, sends}, std::uint32_t(plan_.agents.size()));
+    if (made)
+      plan_.agents.push_back(
+          {.flow = std::uint32_t(flow_number_), .host = host, .thread = thread, .sends = sends, .qps = {}});
+    if (plan_.agents.size() > kMostAgents)
+      complain("threads", fmt::format("the workload has more than {} agents", kMostAgents));
     return found->second;
   }
 
@@ -118,7 +125,8 @@ class Planner {
     const auto pairs = host_pairs();
     const std::uint64_t qps = std::uint64_t(flow().qps) * flow().threads * pairs.size();
     constexpr std::uint64_t kMostQps = 1 << 20;
-    if (qps > kMostQps) complain("qps", fmt::format("the flow has {} connections; no more than {} can be simulated", qps, kMostQps));
+    if (qps > kMostQps)
+      complain("qps", fmt::format("the flow has {} connections; no more than {} can be simulated", qps, kMostQps));
     for (const bool sends : {true, false})
       for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
         for (const auto& [from, to] : pairs) agent(sends ? from : to, thread, sends);
@@ -143,8 +151,8 @@ class Planner {
       if (member.flow != flow_number_ || !member.sends) continue;
       const std::uint64_t held = std::uint64_t(flow().signal_every - 1) * member.qps.size();
       if (held + flow().batch > flow().window)
-        complain("signal_every", fmt::format("{} unsignalled WQEs on {} QPs fill the thread's window of {}", flow().signal_every - 1,
-                                             member.qps.size(), flow().window));
+        complain("signal_every", fmt::format("{} unsignalled WQEs on {} QPs fill the thread's window of {}",
+                                             flow().signal_every - 1, member.qps.size(), flow().window));
     }
   }
 
@@ -172,7 +180,9 @@ class Planner {
       pages[member.host].emplace(member.flow, own ? member.thread : 0, own && member.sends);
       if (pages[member.host].size() >= abi::kUarPages)
         complain(member.flow, "uars", fmt::format("{} needs more than {} doorbell pages", host, abi::kUarPages - 1));
-      const std::uint64_t entries = member.qps.size() * (member.sends ? flow.window : flow.takes_receives() ? flow.receives() : 1);
+      const std::uint64_t entries = member.qps.size() * (member.sends            ? flow.window
+                                                         : flow.takes_receives() ? flow.receives()
+                                                                                 : 1);
       if (entries >= config_.nic.capabilities.max_cqe)
         complain(member.flow, member.sends ? "window" : "recv_depth",
                  fmt::format("a completion queue of {} entries is more than nic.capabilities.max_cqe", entries));
@@ -196,7 +206,8 @@ std::string topology_of(const Workload& workload) {
       for (const auto& name : *names) {
         std::uint32_t number = 0;
         const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-        if (name.front() == 'h' && error == std::errc{} && end == name.data() + name.size()) last = std::max(last, number);
+        if (name.front() == 'h' && error == std::errc{} && end == name.data() + name.size())
+          last = std::max(last, number);
       }
   return fmt::format("star:{}", std::uint64_t(last) + 1);
 }

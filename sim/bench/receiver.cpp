@@ -40,7 +40,8 @@ void Receiver::post(std::size_t queue, std::size_t count) {
   }
   ibv_recv_wr* bad = nullptr;
   if (const int error = ibv_post_recv(station_.qps()[queue], wrs_.data(), &bad))
-    control_.fail(fmt::format("{}, qp {:#x}: ibv_post_recv: {}", name_, station_.qps()[queue]->qp_num, std::strerror(error)));
+    control_.fail(
+        fmt::format("{}, qp {:#x}: ibv_post_recv: {}", name_, station_.qps()[queue]->qp_num, std::strerror(error)));
 }
 
 void Receiver::run() {
@@ -50,8 +51,8 @@ void Receiver::run() {
     for (int i = 0; i < count && !control_.stopping;) {
       const auto& first = completions_[static_cast<std::size_t>(i)];
       if (first.status != IBV_WC_SUCCESS)
-        return control_.fail(fmt::format("{}, qp {:#x}: a receive ended with: {}", name_, station_.qps()[first.wr_id]->qp_num,
-                                         ibv_wc_status_str(first.status)));
+        return control_.fail(fmt::format("{}, qp {:#x}: a receive ended with: {}", name_,
+                                         station_.qps()[first.wr_id]->qp_num, ibv_wc_status_str(first.status)));
       // Those of one QP in a row are posted together.
       int last = i + 1;
       while (last < count && completions_[static_cast<std::size_t>(last)].wr_id == first.wr_id &&
@@ -65,7 +66,8 @@ void Receiver::run() {
 }
 
 std::string Receiver::describe() const {
-  return fmt::format("{}: {} receives posted on each of {} QPs, {} messages received", name_, flow_.receives(), places_.size(), received_);
+  return fmt::format("{}: {} receives posted on each of {} QPs, {} messages received", name_, flow_.receives(),
+                     places_.size(), received_);
 }
 
 }  // namespace rnicsim::sim::bench

@@ -18,14 +18,17 @@ using Json = nlohmann::ordered_json;
 
 // "12.3 M", "4.56 k", "789"
 std::string scaled(double value) {
-  for (const auto& [scale, prefix] : {std::pair(1e12, "T"), std::pair(1e9, "G"), std::pair(1e6, "M"), std::pair(1e3, "k")})
+  for (const auto& [scale, prefix] :
+       {std::pair(1e12, "T"), std::pair(1e9, "G"), std::pair(1e6, "M"), std::pair(1e3, "k")})
     if (value >= scale) return fmt::format("{:.4g} {}", value / scale, prefix);
   return fmt::format("{:.4g} ", value);
 }
 
 std::string shown(Duration value) {
-  for (const auto& [scale, unit] : {std::pair(1e12, "s"), std::pair(1e9, "ms"), std::pair(1e6, "us"), std::pair(1e3, "ns")})
-    if (static_cast<double>(value.ps) >= scale) return fmt::format("{:.4g} {}", static_cast<double>(value.ps) / scale, unit);
+  for (const auto& [scale, unit] :
+       {std::pair(1e12, "s"), std::pair(1e9, "ms"), std::pair(1e6, "us"), std::pair(1e3, "ns")})
+    if (static_cast<double>(value.ps) >= scale)
+      return fmt::format("{:.4g} {}", static_cast<double>(value.ps) / scale, unit);
   return fmt::format("{} ps", value.ps);
 }
 
@@ -35,7 +38,8 @@ std::string joined(const std::vector<std::string>& hosts) {
 
 std::string mix_text(const Flow& flow) {
   std::string text;
-  for (const auto& op : flow.mix) text += fmt::format("{}{} {}", text.empty() ? "" : " + ", to_string(op.op), to_string(op.size));
+  for (const auto& op : flow.mix)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", to_string(op.op), to_string(op.size));
   return text;
 }
 
@@ -45,7 +49,9 @@ std::string crc32_of(const std::filesystem::path& path) {
   return fmt::format("{:08x}", crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
 
-Json file_json(const std::filesystem::path& path) { return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}}; }
+Json file_json(const std::filesystem::path& path) {
+  return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
+}
 
 Json flow_parameters(const Flow& flow) {
   Json json;
@@ -94,13 +100,17 @@ Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
   json["rate_per_s"] = result.operations_per_second();
   json["goodput_bits_per_s"] = result.bits_per_second();
   const auto& latency = state.latency;
-  json["latency_ps"] = {{"samples", latency.count()},          {"min", latency.least().ps},
-                        {"p50", latency.percentile(0.5).ps},   {"p99", latency.percentile(0.99).ps},
-                        {"p99.9", latency.percentile(0.999).ps}, {"max", latency.most().ps},
+  json["latency_ps"] = {{"samples", latency.count()},
+                        {"min", latency.least().ps},
+                        {"p50", latency.percentile(0.5).ps},
+                        {"p99", latency.percentile(0.99).ps},
+                        {"p99.9", latency.percentile(0.999).ps},
+                        {"max", latency.most().ps},
                         {"mean", latency.mean().ps}};
   if (flow.mix.size() > 1)
     for (std::size_t i = 0; i < flow.mix.size(); ++i)
-      json["mix"].push_back({{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}, {"operations", state.of_mix[i]}});
+      json["mix"].push_back(
+          {{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}, {"operations", state.of_mix[i]}});
   json["posted"] = state.posted;
   json["parameters"] = flow_parameters(flow);
   return json;
@@ -118,7 +128,8 @@ Json counters_json(const std::vector<CounterResult>& counters) {
 }
 
 std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host) {
-  return counter_results(result.runner.before().hosts[host], result.runner.after().hosts[host], result.runner.interval());
+  return counter_results(result.runner.before().hosts[host], result.runner.after().hosts[host],
+                         result.runner.interval());
 }
 
 struct Speed {
@@ -131,23 +142,24 @@ Speed speed_of(const Runner& runner) {
   const auto& before = runner.before();
   const auto& after = runner.after();
   return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
-          static_cast<double>(after.packets - before.packets), static_cast<double>(after.delta_cycles - before.delta_cycles),
-          usage.ru_maxrss};
+          static_cast<double>(after.packets - before.packets),
+          static_cast<double>(after.delta_cycles - before.delta_cycles), usage.ru_maxrss};
 }
 
 std::string flows_table(const BenchResult& result) {
-  std::string text = fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", "flow", "", "operations", "rate",
-                                 "goodput", "min", "p50", "p99", "p99.9", "max");
+  std::string text = fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", "flow", "",
+                                 "operations", "rate", "goodput", "min", "p50", "p99", "p99.9", "max");
   for (std::size_t i = 0; i < result.runner.flows().size(); ++i) {
     const auto& flow = result.workload.flows[i];
     const auto& state = result.runner.flows()[i];
     const auto measured = flow_result(state, result.runner.after().at);
     const auto& latency = state.latency;
-    text += fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", i,
-                        fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)), measured.operations,
-                        scaled(measured.operations_per_second()) + "op/s", scaled(measured.bits_per_second()) + "b/s",
-                        shown(latency.least()), shown(latency.percentile(0.5)), shown(latency.percentile(0.99)),
-                        shown(latency.percentile(0.999)), shown(latency.most()));
+    text +=
+        fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", i,
+                    fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)), measured.operations,
+                    scaled(measured.operations_per_second()) + "op/s", scaled(measured.bits_per_second()) + "b/s",
+                    shown(latency.least()), shown(latency.percentile(0.5)), shown(latency.percentile(0.99)),
+                    shown(latency.percentile(0.999)), shown(latency.most()));
   }
   return text;
 }
@@ -167,14 +179,17 @@ std::string counters_table(const BenchResult& result) {
   const auto shown_columns = std::min(columns.size(), kMostColumns);
   std::string text = fmt::format("{:<{}}", "", width);
   for (std::size_t i = 0; i < shown_columns; ++i) text += fmt::format(" {:>12}", result.system.host(i).entry().name);
-  text += shown_columns < columns.size() ? fmt::format("  ({} more hosts in the JSON)\n", columns.size() - shown_columns) : "\n";
+  text += shown_columns < columns.size()
+              ? fmt::format("  ({} more hosts in the JSON)\n", columns.size() - shown_columns)
+              : "\n";
   for (const auto row : rows) {
     const auto& first = columns.front()[row];
     text += fmt::format("{:<{}}", first.path, width);
     for (std::size_t i = 0; i < shown_columns; ++i) {
       const double value = columns[i][row].value;
-      text += !first.derived ? fmt::format(" {:>12.0f}", value)
-              : first.unit == "b/s" ? fmt::format(" {:>12}", scaled(value)) : fmt::format(" {:>12.4f}", value);
+      text += !first.derived        ? fmt::format(" {:>12.0f}", value)
+              : first.unit == "b/s" ? fmt::format(" {:>12}", scaled(value))
+                                    : fmt::format(" {:>12.4f}", value);
     }
     text += fmt::format("  {}\n", first.unit);
   }
@@ -216,14 +231,15 @@ std::vector<CounterResult> counter_results(const CounterList& before, const Coun
 
 std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
-  std::string text = fmt::format("{}: {}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file, result.workload.nic,
-                                 result.workload.topology, result.workload.seed, shown(result.runner.interval()),
-                                 shown(result.runner.before().at));
+  std::string text = fmt::format("{}: {}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file,
+                                 result.workload.nic, result.workload.topology, result.workload.seed,
+                                 shown(result.runner.interval()), shown(result.runner.before().at));
   text += flows_table(result) + '\n' + counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)
-    for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()))
-      text += fmt::format("{}: {} {} {}\n", result.system.config().topology.switches[i], counter.path, static_cast<std::uint64_t>(counter.value),
-                          counter.unit);
+    for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i],
+                                               result.runner.interval()))
+      text += fmt::format("{}: {} {} {}\n", result.system.config().topology.switches[i], counter.path,
+                          static_cast<std::uint64_t>(counter.value), counter.unit);
   text += fmt::format("simulator: {}WQE/s and {}packets/s of CPU time, {:.1f} events a WQE, {:.2f} s, peak {} MiB\n",
                       scaled(speed.wqes / speed.cpu_seconds), scaled(speed.packets / speed.cpu_seconds),
                       speed.delta_cycles / std::max(speed.wqes, 1.0), speed.cpu_seconds, speed.peak_kib >> 10);
@@ -248,8 +264,8 @@ Json results_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.system.size(); ++i)
     json["hosts"][result.system.host(i).entry().name] = counters_json(host_counters(result, i));
   for (std::size_t i = 0; i < result.system.switches(); ++i)
-    json["switches"][result.system.config().topology.switches[i]] =
-        counters_json(counter_results(result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
+    json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
+        result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
   Config config = result.system.config();
   const ParamList list(config);
   for (const auto& entry : list.entries()) json["parameters"][entry.path] = entry.value_text();

@@ -18,7 +18,9 @@ struct FlowResult {
   double bits_per_second() const { return per_second(8.0 * static_cast<double>(bytes)); }
 
  private:
-  double per_second(double amount) const { return interval.ps <= 0 ? 0 : amount * 1e12 / static_cast<double>(interval.ps); }
+  double per_second(double amount) const {
+    return interval.ps <= 0 ? 0 : amount * 1e12 / static_cast<double>(interval.ps);
+  }
 };
 
 // A counter's growth over the measured interval, or a rate that follows from several.

@@ -35,7 +35,8 @@ std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
 
 HostMemory::HostMemory(std::size_t bytes) {
   // Used as far as it is touched.
-  void* memory = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "memory regions");
   bytes_ = {static_cast<std::byte*>(memory), bytes};
 }
@@ -71,8 +72,8 @@ void Runner::make_host(std::uint32_t host) {
   if (agents->agents.empty()) return;
   agents->memory = std::make_unique<HostMemory>(bytes);
   Host& place = system_.host(host);
-  agents->process = std::make_unique<host::SoftwareProcess>(fmt::format("agents{}", host).c_str(), system_.config().host,
-                                                            place.kernel(), place.root_complex(),
+  agents->process = std::make_unique<host::SoftwareProcess>(fmt::format("agents{}", host).c_str(),
+                                                            system_.config().host, place.kernel(), place.root_complex(),
                                                             [this, mine = agents.get()] { host_body(*mine); });
   agents->process->port().trust(agents->memory->bytes());
   hosts_.push_back(std::move(agents));
@@ -88,7 +89,8 @@ void Runner::host_body(HostAgents& host) {
     meet(host);
     start_threads(host);
   } catch (const std::runtime_error& error) {
-    control_.fail(fmt::format("{}: {}", system_.host(plan_.agents[host.agents.front()].host).entry().name, error.what()));
+    control_.fail(
+        fmt::format("{}: {}", system_.host(plan_.agents[host.agents.front()].host).entry().name, error.what()));
   }
   host.process->port().settle();
   while (!control_.stopping || host.working != 0) sc_core::wait(*closing_);
@@ -111,8 +113,8 @@ void Runner::make_agents(HostAgents& host) {
   for (const auto i : host.agents) {
     const auto& agent = plan_.agents[i];
     if (agent.sends) {
-      senders_[i] = std::make_unique<Sender>(*stations_[i], stations_, flows_[agent.flow], control_, host.process->port(),
-                                             name_of(agent), seed_of(workload_.seed, agent));
+      senders_[i] = std::make_unique<Sender>(*stations_[i], stations_, flows_[agent.flow], control_,
+                                             host.process->port(), name_of(agent), seed_of(workload_.seed, agent));
     } else if (workload_.flows[agent.flow].takes_receives()) {
       receivers_[i] = std::make_unique<Receiver>(*stations_[i], control_, name_of(agent));
       receivers_[i]->fill();
@@ -183,7 +185,8 @@ void Runner::execute() {
   // Setting up takes as long as it takes; nothing in it waits for ever.
   constexpr Duration kLongestSetup = 10'000_s;
   while (arrived_ < 2 * hosts_.size() && control_.failure().empty()) {
-    if (!sc_core::sc_pending_activity() || now() > kLongestSetup) throw std::runtime_error("the agents' set-up does not end");
+    if (!sc_core::sc_pending_activity() || now() > kLongestSetup)
+      throw std::runtime_error("the agents' set-up does not end");
     sc_core::sc_start(sc_core::sc_time_to_pending_activity());
   }
   check_every_ = Duration{INT64_MAX};
@@ -219,9 +222,7 @@ bool Runner::still_waits(const FlowState& flow) const { return flow.posted != fl
 
 // A measurement shorter than our patience may have ended before a flow that stands still was found out.
 void Runner::see_to_it_that_all_moved() {
-  const auto unproven = [&](const FlowState& flow) {
-    return flow.completed == 0 && still_waits(flow);
-  };
+  const auto unproven = [&](const FlowState& flow) { return flow.completed == 0 && still_waits(flow); };
   while (std::ranges::any_of(flows_, unproven) && control_.failure().empty()) {
     run_until(now() + check_every_);
     check_progress();
@@ -239,7 +240,8 @@ Duration Runner::patience(std::size_t number) const {
   for (const auto& agent : plan_.agents)
     if (agent.sends) {
       const Flow& other = workload_.flows[agent.flow];
-      const auto outstanding = other.window_per == WindowPer::qp ? std::uint64_t(other.window) * agent.qps.size() : other.window;
+      const auto outstanding =
+          other.window_per == WindowPer::qp ? std::uint64_t(other.window) * agent.qps.size() : other.window;
       bytes += static_cast<double>(outstanding) * static_cast<double>(other.longest().bytes + 100);
     }
   const double wire_ps = 8e12 * bytes / static_cast<double>(system_.config().nic.port.rate.bits_per_second);

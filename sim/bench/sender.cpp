@@ -9,9 +9,9 @@
 namespace rnicsim::sim::bench {
 namespace {
 
-constexpr ibv_wr_opcode kOpcodes[kOps] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND,
-                                          IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
-                                          IBV_WR_ATOMIC_CMP_AND_SWP};
+constexpr ibv_wr_opcode kOpcodes[kOps] = {
+    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ,
+    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
 constexpr double kPsPerSecond = 1e12;
 
 // The mean time between two operations of one of the flow's threads.
@@ -50,8 +50,10 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
     const auto& [agent, place] = plan.qps[i];
     const Station& peer = *all[agent];
     auto& walk = walks[agent];
-    if (!walk) walk = remote_walks_.emplace_back(std::make_unique<Walk>(flow_, peer.plan().region, peer.regions())).get();
-    queues_.push_back({.qp = station.qps()[i], .remote_walk = walk, .local = walk_.first(i), .remote = walk->first(place)});
+    if (!walk)
+      walk = remote_walks_.emplace_back(std::make_unique<Walk>(flow_, peer.plan().region, peer.regions())).get();
+    queues_.push_back(
+        {.qp = station.qps()[i], .remote_walk = walk, .local = walk_.first(i), .remote = walk->first(place)});
     give_back(i);
   }
   posted_.resize(queues_.size() << log_slots_);
@@ -142,7 +144,8 @@ void Sender::post_batch(std::uint32_t number) {
       queue.unsignalled = 0;
     }
   }
-  const bool has_room = flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
+  const bool has_room =
+      flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
   if (!has_room) {
     // The next batch waits for a completion, so there must be one.
     wrs_.back().send_flags |= IBV_SEND_SIGNALED;
@@ -190,8 +193,10 @@ void Sender::complete(const ibv_wc& wc, Duration at) {
   const auto sequence = static_cast<std::uint32_t>(wc.wr_id);
   Queue& queue = queues_[number];
   if (wc.status != IBV_WC_SUCCESS)
-    return control_.fail(fmt::format("{}, qp {:#x}: an operation ended with: {}", name_, queue.qp->qp_num, ibv_wc_status_str(wc.status)));
-  const bool had_room = flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
+    return control_.fail(fmt::format("{}, qp {:#x}: an operation ended with: {}", name_, queue.qp->qp_num,
+                                     ibv_wc_status_str(wc.status)));
+  const bool had_room =
+      flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
   const std::uint32_t done = sequence + 1 - queue.completed;
   if (at >= state_.measured_from && at < state_.measured_until && !state_.stopped) {
     for (std::uint32_t i = 0; i < done; ++i) count(slot(number, queue.completed + i), at);
@@ -220,7 +225,8 @@ void Sender::end_of_operations(Duration at) {
 std::string Sender::describe() const {
   std::size_t full = 0;
   for (const auto& queue : queues_) full += queue.posted != queue.completed;
-  return fmt::format("{}: {} operations on {} of {} QPs wait for their completions", name_, outstanding_, full, queues_.size());
+  return fmt::format("{}: {} operations on {} of {} QPs wait for their completions", name_, outstanding_, full,
+                     queues_.size());
 }
 
 }  // namespace rnicsim::sim::bench

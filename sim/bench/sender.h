@@ -71,7 +71,7 @@ class Sender {
   Walk walk_;
   std::vector<std::unique_ptr<Walk>> remote_walks_;  // of the peers
   std::vector<Queue> queues_;
-  Fifo<std::uint32_t> ready_;               // queues with room for a batch
+  Fifo<std::uint32_t> ready_;                // queues with room for a batch
   std::vector<std::uint32_t> ready_random_;  // the same, for pick = random
   std::uint32_t log_slots_ = 0;
   std::vector<Posted> posted_;

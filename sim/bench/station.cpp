@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
-constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr int kAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 // The device looks up how far a small CQ was polled again and again.
 constexpr std::uint64_t kLeastEntries = 255;
 constexpr std::uint8_t kRetryForEver = 7;  // RNR
@@ -32,7 +33,9 @@ void must(int error, const char* what) {
 
 ibv_mtu mtu_of(std::uint32_t bytes) { return static_cast<ibv_mtu>(std::bit_width(bytes) - 8); }
 
-std::uint64_t stride_of(const PlannedAgent& agent) { return (agent.region.bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+std::uint64_t stride_of(const PlannedAgent& agent) {
+  return (agent.region.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 }  // namespace
 
@@ -99,7 +102,8 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = kPort;
   attributes.qp_access_flags = kAccess;
-  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "ibv_modify_qp to INIT");
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+       "ibv_modify_qp to INIT");
 
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = mtu_of(*flow_.mtu);
@@ -112,8 +116,8 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
   attributes.ah_attr.grh.sgid_index = kGidIndex;
   attributes.ah_attr.grh.hop_limit = 64;
   must(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                         IBV_QP_MIN_RNR_TIMER),
+                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
        "ibv_modify_qp to RTR");
 
   attributes.qp_state = IBV_QPS_RTS;
@@ -122,7 +126,8 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
   attributes.rnr_retry = kRetryForEver;
   attributes.max_rd_atomic = static_cast<std::uint8_t>(*flow_.max_rd_atomic);
   must(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                         IBV_QP_MAX_QP_RD_ATOMIC),
        "ibv_modify_qp to RTS");
 }
 

@@ -38,7 +38,8 @@ void TableReader::finish() const {
     const std::string name(key.str());
     if (std::ranges::find(known_, name) != known_.end()) continue;
     const auto meant = nearest_name(name, known_);
-    complain(shown(name), fmt::format("there is no such key{}", meant ? fmt::format("; did you mean {}?", *meant) : ""));
+    complain(shown(name),
+             fmt::format("there is no such key{}", meant ? fmt::format("; did you mean {}?", *meant) : ""));
   }
 }
 
@@ -59,7 +60,8 @@ std::uint64_t TableReader::checked_number(const toml::node& node, std::string_vi
   return static_cast<std::uint64_t>(number->get());
 }
 
-ByteCount TableReader::checked_size(const toml::node& node, std::string_view key, ByteCount least, ByteCount most) const {
+ByteCount TableReader::checked_size(const toml::node& node, std::string_view key, ByteCount least,
+                                    ByteCount most) const {
   const auto text = text_of(node);
   const auto value = text ? parse_byte_count(*text) : std::nullopt;
   if (!value || *value < least || *value > most)

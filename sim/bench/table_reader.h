@@ -55,13 +55,16 @@ class TableReader {
   // ConfigError: a key that nobody asked for.
   void finish() const;
 
-  std::string path_of(std::string_view key) const { return path_.empty() ? std::string(key) : path_ + '.' + std::string(key); }
+  std::string path_of(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
+  }
   const std::string& file() const { return file_; }
   // "FILE: flow[1].window: NEEDED is needed"
   [[noreturn]] void refuse(std::string_view key, std::string_view needed) const;
   [[noreturn]] void complain(std::string_view key, std::string_view what) const;
 
-  std::uint64_t checked_number(const toml::node& node, std::string_view key, std::uint64_t least, std::uint64_t most) const;
+  std::uint64_t checked_number(const toml::node& node, std::string_view key, std::uint64_t least,
+                               std::uint64_t most) const;
   ByteCount checked_size(const toml::node& node, std::string_view key, ByteCount least, ByteCount most) const;
   Duration checked_time(const toml::node& node, std::string_view key, Duration least, Duration most) const;
 

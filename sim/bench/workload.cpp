@@ -14,13 +14,22 @@ std::string_view name_of(const std::array<std::string_view, count>& names, Choic
 }  // namespace
 
 std::string_view to_string(Op op) {
-  return name_of(std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"}), op);
+  return name_of(
+      std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"}), op);
 }
-std::string_view to_string(Connect connect) { return name_of(std::to_array<std::string_view>({"pairwise", "all"}), connect); }
+std::string_view to_string(Connect connect) {
+  return name_of(std::to_array<std::string_view>({"pairwise", "all"}), connect);
+}
 std::string_view to_string(WindowPer per) { return name_of(std::to_array<std::string_view>({"qp", "thread"}), per); }
-std::string_view to_string(Pick pick) { return name_of(std::to_array<std::string_view>({"round_robin", "random"}), pick); }
-std::string_view to_string(Doorbell doorbell) { return name_of(std::to_array<std::string_view>({"blueflame", "plain"}), doorbell); }
-std::string_view to_string(Uars uars) { return name_of(std::to_array<std::string_view>({"shared", "per_thread"}), uars); }
+std::string_view to_string(Pick pick) {
+  return name_of(std::to_array<std::string_view>({"round_robin", "random"}), pick);
+}
+std::string_view to_string(Doorbell doorbell) {
+  return name_of(std::to_array<std::string_view>({"blueflame", "plain"}), doorbell);
+}
+std::string_view to_string(Uars uars) {
+  return name_of(std::to_array<std::string_view>({"shared", "per_thread"}), uars);
+}
 std::string_view to_string(Addressing addressing) {
   return name_of(std::to_array<std::string_view>({"fixed", "sequential", "random", "stride"}), addressing);
 }

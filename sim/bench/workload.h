@@ -86,7 +86,7 @@ struct Flow {
 
 struct Measure {
   Duration warmup{};
-  std::optional<Duration> duration;          // one of the two
+  std::optional<Duration> duration;  // one of the two
   std::optional<std::uint64_t> operations;
 };
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "sim/bench/overrides.h"
 #include "sim/bench/table_reader.h"
 #include "sim/bench/workload.h"
 #include "sim/config/config_error.h"
@@ -123,8 +124,9 @@ void read_pace(TableReader& reader, Flow& flow) {
   Pace pace;
   if (const auto number = node->value<double>()) pace.operations_per_second = *number;
   if (node->is_string()) pace.rate = parse_bit_rate(node->as_string()->get()).value_or(BitRate{});
-  const bool good = node->is_string() ? pace.rate.bits_per_second >= 1000 && pace.rate <= BitRate{10'000'000'000'000}
-                                      : pace.operations_per_second >= 1 && pace.operations_per_second <= kMostOperations;
+  const bool good = node->is_string()
+                        ? pace.rate.bits_per_second >= 1000 && pace.rate <= BitRate{10'000'000'000'000}
+                        : pace.operations_per_second >= 1 && pace.operations_per_second <= kMostOperations;
   if (!good) reader.refuse("pace", "1..1000000000 operations a second, or a rate \"1 kb/s\"..\"10 Tb/s\",");
   flow.pace = pace;
 }
@@ -145,23 +147,27 @@ void refuse_what_is_not_built(TableReader& reader, Flow& flow) {
     reader.complain("transport", fmt::format("{} is not built yet; there is rc", transport));
   if (transport != "rc") reader.refuse("transport", "\"rc\", \"uc\" or \"ud\"");
   if (const auto* node = reader.find("recv_inline")) {
-    const bool off = (node->is_boolean() && !node->as_boolean()->get()) || (node->is_integer() && node->as_integer()->get() == 0);
+    const bool off =
+        (node->is_boolean() && !node->as_boolean()->get()) || (node->is_integer() && node->as_integer()->get() == 0);
     if (!off) reader.complain("recv_inline", "is not built yet; false is the only value");
   }
   reader.size("page", flow.page, 4_KiB, 1024_MiB);
   if (flow.page != 4_KiB && flow.page != 2_MiB && flow.page != 1024_MiB)
     reader.refuse("page", "\"4 KiB\", \"2 MiB\" or \"1 GiB\"");
-  if (flow.page != 4_KiB) reader.complain("page", fmt::format("{} is not built yet; there is \"4 KiB\"", to_string(flow.page)));
+  if (flow.page != 4_KiB)
+    reader.complain("page", fmt::format("{} is not built yet; there is \"4 KiB\"", to_string(flow.page)));
 }
 
 // What contradicts itself.
 void check(const TableReader& reader, const Flow& flow) {
-  if (flow.batch > flow.window) reader.complain("batch", fmt::format("1..{} is needed: no more than the window", flow.window));
+  if (flow.batch > flow.window)
+    reader.complain("batch", fmt::format("1..{} is needed: no more than the window", flow.window));
   if (flow.signal_every > flow.window)
     reader.complain("signal_every", fmt::format("1..{} is needed: no more than the window", flow.window));
   if (flow.stop && *flow.stop <= flow.start) reader.complain("stop", "a time after start is needed");
   if (flow.mr_size && flow.mr_size->bytes < flow.longest().bytes)
-    reader.complain("mr_size", fmt::format("at least {} is needed, for the longest message", to_string(flow.longest())));
+    reader.complain("mr_size",
+                    fmt::format("at least {} is needed, for the longest message", to_string(flow.longest())));
 }
 
 Flow read_flow(TableReader& reader) {
@@ -198,7 +204,8 @@ Flow read_flow(TableReader& reader) {
   return flow;
 }
 
-void collect_sets(const TableReader& reader, const toml::table& table, const std::string& prefix, std::vector<std::string>& sets) {
+void collect_sets(const TableReader& reader, const toml::table& table, const std::string& prefix,
+                  std::vector<std::string>& sets) {
   for (const auto& [key, node] : table) {
     const std::string path = prefix + std::string(key.str());
     if (const auto* inner = node.as_table())
@@ -259,70 +266,14 @@ Workload read_root(const toml::table& root, const std::string& name) {
   return workload;
 }
 
-// --- Overrides.
-[[noreturn]] void refuse_override(std::string_view text, std::string_view why) {
-  throw ConfigError(fmt::format("--set {}: {}", shown(text), why));
-}
-
-toml::table parse_value(const std::string& text) {
-  try {
-    return toml::parse("v = " + text);
-  } catch (const toml::parse_error&) {
-    toml::table table;
-    table.insert("v", text);
-    return table;
-  }
-}
-
-void assign(toml::table& table, std::string_view key, const toml::table& value) {
-  table.insert_or_assign(key, *value.get("v"));
-}
-
-void apply(toml::table& root, const std::string& text) {
-  const auto equals = text.find('=');
-  const std::string_view path = std::string_view(text).substr(0, equals);
-  const auto value = parse_value(text.substr(equals + 1));
-  const auto dot = path.find('.');
-  if (dot == path.npos) return assign(root, path, value);
-  const auto key = path.substr(dot + 1);
-  auto group = path.substr(0, dot);
-  if (group == "measure") {
-    auto* measure = root.get_as<toml::table>("measure");
-    if (!measure) refuse_override(text, "the workload has no [measure]");
-    // The one given is the one wanted.
-    if (key == "duration") measure->erase("operations");
-    if (key == "operations") measure->erase("duration");
-    return assign(*measure, key, value);
-  }
-  auto* flows = root.get_as<toml::array>("flow");
-  if (!flows || !flows->is_array_of_tables()) refuse_override(text, "the workload has no [[flow]]");
-  std::size_t first = 0, end = flows->size();
-  if (group != "flow") {
-    group.remove_prefix(std::string_view("flow[").size());
-    const auto [stop, error] = std::from_chars(group.data(), group.data() + group.size(), first);
-    if (error != std::errc{} || std::string_view(stop, group.data() + group.size()) != "]" || first >= end)
-      refuse_override(text, fmt::format("flow[0]..flow[{}] is needed", end - 1));
-    end = first + 1;
-  }
-  for (auto i = first; i < end; ++i) assign(*flows->get_as<toml::table>(i), key, value);
-}
-
 }  // namespace
-
-bool is_workload_key(std::string_view text) {
-  const auto equals = text.find('=');
-  if (equals == text.npos) return false;
-  const auto key = text.substr(0, equals);
-  return key.starts_with("flow[") || key.starts_with("flow.") || key.starts_with("measure.") || key == "seed" ||
-         key == "nic" || key == "topology";
-}
 
 Workload read_workload(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   const std::string text = read_configuration(path);
   const std::string name = path.string();
   try {
     toml::table root = toml::parse(text, name);
-    for (const auto& entry : overrides) apply(root, entry);
+    for (const auto& entry : overrides) apply_override(root, entry);
     return read_root(root, name);
   } catch (const toml::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: {}", name, error.source().begin.line, shown(error.description())));

@@ -90,7 +90,8 @@ Record to_record(const abi::HostEntry& host) {
 
 void check_node_name(const Setting& name, const char* kind) {
   if (!is_host_name(name))
-    throw ConfigError(fmt::format("{}: {}.name: a name of letters, digits, '-', '_' and '.' is needed", name.where, kind));
+    throw ConfigError(
+        fmt::format("{}: {}.name: a name of letters, digits, '-', '_' and '.' is needed", name.where, kind));
 }
 
 void check_distinct(const std::vector<abi::HostEntry>& hosts, const std::vector<Record>& records) {

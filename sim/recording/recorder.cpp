@@ -42,8 +42,9 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   }
   for (std::size_t i = 0; i < config.topology.cables.size(); ++i) {
     const auto& [from, to] = config.topology.cables[i];
-    header.configuration.emplace_back(fmt::format("cables.{}", i),
-                                      fmt::format("{} - {}", config.topology.node_name(from), config.topology.node_name(to)));
+    header.configuration.emplace_back(
+        fmt::format("cables.{}", i),
+        fmt::format("{} - {}", config.topology.node_name(from), config.topology.node_name(to)));
   }
   for (std::size_t i = 0; i < config.faults.size(); ++i)
     header.configuration.emplace_back(fmt::format("faults.{}", i + 1), fault_text(config.faults[i]));

@@ -33,7 +33,8 @@ class Switch(unittest.TestCase):
             path.write_text(WORKLOAD.format(topology=topology, op=op, size=size))
             results = pathlib.Path(folder) / "r.json"
             options = [part for text in sets for part in ("--set", text)]
-            subprocess.run([RNICSIM, "bench", path, "--json", results, *options], check=True, capture_output=True, timeout=60)
+            command = [RNICSIM, "bench", path, "--json", results, *options]
+            subprocess.run(command, check=True, capture_output=True, timeout=60)
             return json.loads(results.read_text())["flows"][0]["latency_ps"]["min"]
 
     # A request and its ACK or answer: once there, once back; further packets of a message follow at the line's rate.

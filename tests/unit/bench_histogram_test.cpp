@@ -12,9 +12,9 @@ namespace {
 
 // Of all magnitudes.
 rc::Gen<std::int64_t> durations() {
-  return rc::gen::map(rc::gen::pair(rc::gen::inRange(0, 62), rc::gen::arbitrary<std::uint64_t>()), [](const auto& drawn) {
-    return static_cast<std::int64_t>(drawn.second >> (63 - drawn.first) >> 1);
-  });
+  return rc::gen::map(
+      rc::gen::pair(rc::gen::inRange(0, 62), rc::gen::arbitrary<std::uint64_t>()),
+      [](const auto& drawn) { return static_cast<std::int64_t>(drawn.second >> (63 - drawn.first) >> 1); });
 }
 
 TEST(BenchHistogram, PercentilesOfAnyValues) {

@@ -111,7 +111,8 @@ pace = "10 Gb/s"
 start = "1 us"
 stop = "1 ms"
 )");
-  EXPECT_THAT(workload.sets, testing::UnorderedElementsAre("nic.tx.latency=1 us", "nic.port.rate=50 Gb/s", "host.completion_vectors=3"));
+  EXPECT_THAT(workload.sets, testing::UnorderedElementsAre("nic.tx.latency=1 us", "nic.port.rate=50 Gb/s",
+                                                           "host.completion_vectors=3"));
   EXPECT_EQ(workload.measure.operations, 10u);
   const auto& flow = workload.flows.front();
   EXPECT_THAT(flow.from, ElementsAre("h0", "h2", "h3", "h4"));
@@ -156,7 +157,8 @@ TEST_F(BenchWorkload, BothSidesOfEveryRange) {
   for (const auto& range : ranges) {
     const auto with = [&](const char* value) { return std::string(range.with) + range.key + " = " + value + "\n"; };
     for (const char* bad : {range.below, range.above, "\"many\"", "[]", "1.5e300"})
-      EXPECT_THAT(flow_error(with(bad)), testing::AllOf(HasSubstr(std::string("flow[0].") + range.key + ": "), HasSubstr(range.needed)))
+      EXPECT_THAT(flow_error(with(bad)),
+                  testing::AllOf(HasSubstr(std::string("flow[0].") + range.key + ": "), HasSubstr(range.needed)))
           << range.key << " = " << bad;
     for (const char* good : {range.least, range.most})
       if (!std::string(range.key).starts_with("mrs") && !std::string(range.key).starts_with("mr_size") &&
@@ -169,7 +171,8 @@ TEST_F(BenchWorkload, BothSidesOfEveryRange) {
 
 TEST_F(BenchWorkload, Sizes) {
   const auto with = [](const char* op, const char* size) {
-    return std::string("schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"") + op + "\"\nsize = \"" + size + "\"\n";
+    return std::string("schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"") + op +
+           "\"\nsize = \"" + size + "\"\n";
   };
   EXPECT_EQ(error(with("write", "0 B")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed");
   EXPECT_EQ(error(with("write", "1025 MiB")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed");
@@ -177,7 +180,8 @@ TEST_F(BenchWorkload, Sizes) {
   EXPECT_EQ(error(with("read", "1 B")), "no error");
   EXPECT_EQ(error(with("fetch_add", "4 B")), "flow[0].size: \"8 B\"..\"8 B\" is needed");
   EXPECT_EQ(error(with("erase", "4 B")),
-            "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\" or \"cmp_swap\" is needed");
+            "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\" or \"cmp_swap\" is "
+            "needed");
 }
 
 TEST_F(BenchWorkload, MissingAndUnknown) {
@@ -185,7 +189,8 @@ TEST_F(BenchWorkload, MissingAndUnknown) {
   EXPECT_EQ(error("schema = 2\n"), "schema: 1..1 is needed");
   EXPECT_EQ(error("schema = 1\n"), "measure: is missing");
   EXPECT_EQ(error("schema = 1\n[measure]\n[[flow]]\n"), "measure.duration: is missing (or operations)");
-  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\noperations = 3\n"), "measure.operations: does not go with duration");
+  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\noperations = 3\n"),
+            "measure.operations: does not go with duration");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"0 s\"\n"), "measure.duration: \"1 ns\"..\"1000 s\" is needed");
   EXPECT_EQ(error("schema = 1\n[measure]\noperations = 0\n"), "measure.operations: 1..1000000000000 is needed");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\n"), "flow: is missing");
@@ -195,15 +200,19 @@ TEST_F(BenchWorkload, MissingAndUnknown) {
   EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\n"), "flow[1].op: is missing");
   EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"read\"\n"), "flow[1].size: is missing");
   EXPECT_THAT(error("schema = \n"), HasSubstr("rror"));
-  EXPECT_THAT(error("schema = 1\n\"a\\nb\" = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"), HasSubstr("a?b: there is no such key"));
+  EXPECT_THAT(error("schema = 1\n\"a\\nb\" = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"),
+              HasSubstr("a?b: there is no such key"));
 }
 
 TEST_F(BenchWorkload, Contradictions) {
   EXPECT_EQ(flow_error("window = 4\nbatch = 5\n"), "flow[0].batch: 1..4 is needed: no more than the window");
-  EXPECT_EQ(flow_error("window = 4\nsignal_every = 5\n"), "flow[0].signal_every: 1..4 is needed: no more than the window");
-  EXPECT_THAT(flow_error("window = 8\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"), HasSubstr("flow[0].signal_every: 2 unsignalled"));
+  EXPECT_EQ(flow_error("window = 4\nsignal_every = 5\n"),
+            "flow[0].signal_every: 1..4 is needed: no more than the window");
+  EXPECT_THAT(flow_error("window = 8\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"),
+              HasSubstr("flow[0].signal_every: 2 unsignalled"));
   EXPECT_EQ(flow_error("window = 9\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"), "no error");
-  EXPECT_EQ(flow_error("mix = [{ op = \"read\", size = \"1 B\" }]\n"), "flow[0].op: does not go with mix, whose entries have their own");
+  EXPECT_EQ(flow_error("mix = [{ op = \"read\", size = \"1 B\" }]\n"),
+            "flow[0].op: does not go with mix, whose entries have their own");
   EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"), "flow[0].mr_size: at least 4 KiB is needed, for the longest message");
   EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"), "flow[0].stop: a time after start is needed");
   EXPECT_EQ(flow_error("start = \"1 ms\"\n"), "flow[0].start: a time before the end of the measurement is needed");
@@ -211,24 +220,30 @@ TEST_F(BenchWorkload, Contradictions) {
   EXPECT_EQ(flow_error("max_rd_atomic = 17\n"), "flow[0].max_rd_atomic: no more than 16 is needed: the NIC's limit");
   EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"), "flow[0].window: 1..8192 is needed: the NIC's send ring");
   EXPECT_EQ(flow_error("qps = 65536\n"), "flow[0].qps: h0 has more QPs than nic.capabilities.max_qp");
-  EXPECT_EQ(flow_error("qps = 65536\nthreads = 256\n"), "flow[0].qps: the flow has 16777216 connections; no more than 1048576 can be simulated");
-  EXPECT_EQ(flow_error("mr_size = \"1 TiB\"\nmrs = 2\n"), "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
+  EXPECT_EQ(flow_error("qps = 65536\nthreads = 256\n"),
+            "flow[0].qps: the flow has 16777216 connections; no more than 1048576 can be simulated");
+  EXPECT_EQ(flow_error("mr_size = \"1 TiB\"\nmrs = 2\n"),
+            "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
   EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"), "flow[0].address.stride: a multiple of 8 B is needed");
 }
 
 TEST_F(BenchWorkload, Hosts) {
   const auto between = [](const char* from, const char* to, const char* rest = "") {
-    return std::string("schema = 1\ntopology = \"star\"\nmeasure.duration = \"1 us\"\n[[flow]]\nop = \"read\"\nsize = \"8 B\"\nfrom = ") + from +
-           "\nto = " + to + "\n" + rest;
+    return std::string(
+               "schema = 1\ntopology = \"star\"\nmeasure.duration = \"1 us\"\n[[flow]]\nop = \"read\"\nsize = \"8 "
+               "B\"\nfrom = ") +
+           from + "\nto = " + to + "\n" + rest;
   };
   EXPECT_EQ(error(between("\"h0\"", "\"h1..h11\"", "connect = \"all\"")), "no error");
   EXPECT_EQ(error(between("\"h0\"", "\"h1..h11\"")), "no error");
   EXPECT_EQ(error(between("\"h0..h3\"", "\"h0..h3\"", "connect = \"all\"")), "no error");
   EXPECT_EQ(error(between("\"h0..h3\"", "\"h0..h3\"")), "flow[0].to: pairwise would connect h0 with itself");
-  EXPECT_EQ(error(between("\"h0..h3\"", "\"h4..h6\"")), "flow[0].to: pairwise needs as many hosts in from as in to, or a multiple: there are 4 and 3");
+  EXPECT_EQ(error(between("\"h0..h3\"", "\"h4..h6\"")),
+            "flow[0].to: pairwise needs as many hosts in from as in to, or a multiple: there are 4 and 3");
   EXPECT_EQ(error(between("\"h0\"", "\"h0\"", "connect = \"all\"")), "flow[0].to: another host than from is needed");
   EXPECT_EQ(error(between("\"a\"", "\"h1\"")), "flow[0].from: no host is called 'a'; the topology has h0 to h1");
-  for (const char* bad : {"\"h1..\"", "\"..h1\"", "\"h3..h1\"", "\"h1..g4\"", "\"h0..h100000\"", "\"\"", "[]", "3", "[3]", "\"h0..h99\"", "[\"h0\", \"h0..h1\"]"})
+  for (const char* bad : {"\"h1..\"", "\"..h1\"", "\"h3..h1\"", "\"h1..g4\"", "\"h0..h100000\"", "\"\"", "[]", "3",
+                          "[3]", "\"h0..h99\"", "[\"h0\", \"h0..h1\"]"})
     EXPECT_THAT(error(between(bad, "\"h1\"")), HasSubstr("flow[0].from: ")) << bad;
   EXPECT_THAT(error(between("\"h0\"", "\"h63\"")), "no error");
   EXPECT_THAT(error(between("\"h0\"", "\"h64\"")), HasSubstr("star:2 .. star:64 is needed"));
@@ -252,7 +267,8 @@ TEST_F(BenchWorkload, Overrides) {
   EXPECT_EQ(with({"measure.operations=5"}).workload.measure.operations, 5u);
   EXPECT_EQ(with({"seed=9"}).workload.seed, 9u);
   EXPECT_EQ(with({"nic.tx.latency=1us"}).config.nic.tx.latency, 1_us);
-  for (const char* bad : {"flow[1].window=8", "flow[0.window=8", "flow[].window=8", "flow[0].windw=8", "flow[0].window=0", "flow[0]=1", "nic.tx.late=1ns"})
+  for (const char* bad : {"flow[1].window=8", "flow[0.window=8", "flow[].window=8", "flow[0].windw=8",
+                          "flow[0].window=0", "flow[0]=1", "nic.tx.late=1ns"})
     EXPECT_THROW(with({bad}), ConfigError) << bad;
 }
 

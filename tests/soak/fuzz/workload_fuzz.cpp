@@ -29,8 +29,9 @@ std::vector<Bytes> seeds() {
   for (const auto& name : sim::data_names(sim::DataKind::workload)) {
     Script script;
     all.push_back(script.step(file, bytes(text_of(sim::find_data(sim::DataKind::workload, name)))));
-    for (const char* text : {"flow[0].window=8", "flow.address={ stride = \"4 KiB\" }", "measure.operations=5", "flow.to=\"h1..h9\"",
-                             "flow.mix=[{ op = \"send\", size = \"1 B\" }]", "seed=-1", "topology=star", "flow[1].qps=2"}) {
+    for (const char* text :
+         {"flow[0].window=8", "flow.address={ stride = \"4 KiB\" }", "measure.operations=5", "flow.to=\"h1..h9\"",
+          "flow.mix=[{ op = \"send\", size = \"1 B\" }]", "seed=-1", "topology=star", "flow[1].qps=2"}) {
       Script changed = script;
       all.push_back(changed.step(override_key, bytes(text)));
     }
