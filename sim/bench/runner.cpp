@@ -223,8 +223,10 @@ bool Runner::still_waits(const FlowState& flow) const { return flow.posted != fl
 // A measurement shorter than our patience may have ended before a flow that stands still was found out.
 void Runner::see_to_it_that_all_moved() {
   const auto unproven = [&](const FlowState& flow) { return flow.completed == 0 && still_waits(flow); };
-  while (std::ranges::any_of(flows_, unproven) && control_.failure().empty()) {
-    run_until(now() + check_every_);
+  // By small steps at first: what comes back soon must not wait for a long one.
+  for (Duration step = 10_us; std::ranges::any_of(flows_, unproven) && control_.failure().empty();
+       step = std::min(2 * step, check_every_)) {
+    run_until(now() + step);
     check_progress();
   }
 }

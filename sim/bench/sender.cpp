@@ -70,7 +70,9 @@ void Sender::run() {
   next_ps_ = static_cast<double>(now().ps);
   while (!control_.stopping && !state_.stopped && port_.thread_time() < state_.end) {
     post_ready();
-    poll();
+    while (poll() == kPollMost && !control_.stopping) {
+      // There are more.
+    }
   }
   --state_.senders;
 }
@@ -81,7 +83,7 @@ void Sender::wait_until(Duration at) {
 }
 
 void Sender::post_ready() {
-  for (;;) {
+  for (int batches = 0; batches < kPostMost; ++batches) {
     if (flow_.window_per == WindowPer::thread && flow_.window - outstanding_ < flow_.batch) return;
     if (ready_.empty() && ready_random_.empty()) return;
     if (control_.stopping || state_.stopped) return;
@@ -179,13 +181,14 @@ void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op
   }
 }
 
-void Sender::poll() {
+int Sender::poll() {
   const int count = ibv_poll_cq(station_.cq(), kPollMost, completions_.data());
-  if (count < 0) return control_.fail(fmt::format("{}: ibv_poll_cq failed", name_));
-  if (count == 0) return;
+  if (count < 0) control_.fail(fmt::format("{}: ibv_poll_cq failed", name_));
+  if (count <= 0) return 0;
   const Duration at = port_.thread_time();
   state_.progress = at;
   for (int i = 0; i < count; ++i) complete(completions_[static_cast<std::size_t>(i)], at);
+  return count;
 }
 
 void Sender::complete(const ibv_wc& wc, Duration at) {

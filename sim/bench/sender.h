@@ -43,6 +43,7 @@ class Sender {
     std::uint8_t mix = 0;
   };
   static constexpr int kPollMost = 32;
+  static constexpr int kPostMost = 128;  // batches before it polls again, however many queues have room
 
   void post_ready();
   bool may_post(Duration at);
@@ -51,7 +52,7 @@ class Sender {
   void post_batch(std::uint32_t number);
   void fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op);
   std::size_t pick_op();
-  void poll();
+  int poll();  // completions taken
   void complete(const ibv_wc& wc, Duration at);
   void count(const Posted& posted, Duration at);
   void end_of_operations(Duration at);
