@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <stdexcept>
 
 #include "sim/bench/results.h"
 #include "sim/bench/runner.h"
@@ -54,7 +55,7 @@ int run_bench(const BenchOptions& options) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   System system("system", prepared.config, prepared.workload.seed);
   Runner runner(system, prepared.workload, prepared.plan);
-  runner.execute();
+  if (const auto failure = runner.execute(); !failure.empty()) throw std::runtime_error(failure);
   const BenchResult result{prepared.workload, runner, system};
   fmt::print("{}", results_text(result));
   if (json.is_open()) {

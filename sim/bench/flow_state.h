@@ -37,11 +37,15 @@ struct FlowState {
 
 class Control {
  public:
-  // The first failure stays. The simulation returns to who runs it.
+  // Of an agent. The first failure stays. The simulation returns to who runs it.
   void fail(std::string why) {
+    note(std::move(why));
+    sc_core::sc_pause();
+  }
+  // Of who runs it.
+  void note(std::string why) {
     if (failure_.empty()) failure_ = std::move(why);
     stopping = true;
-    sc_core::sc_pause();
   }
   const std::string& failure() const { return failure_; }
 

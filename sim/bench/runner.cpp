@@ -180,19 +180,20 @@ void Runner::run_until(Duration at) {
   }
 }
 
-void Runner::execute() {
+std::string Runner::execute() {
   system_.start();
   // Setting up takes as long as it takes; nothing in it waits for ever.
   constexpr Duration kLongestSetup = 10'000_s;
   while (arrived_ < 2 * hosts_.size() && control_.failure().empty()) {
     if (!sc_core::sc_pending_activity() || now() > kLongestSetup)
-      throw std::runtime_error("the agents' set-up does not end");
-    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+      control_.note("the agents' set-up does not end");
+    else
+      sc_core::sc_start(sc_core::sc_time_to_pending_activity());
   }
   check_every_ = Duration{INT64_MAX};
   for (std::size_t i = 0; i < flows_.size(); ++i) check_every_ = std::min(check_every_, Duration{patience(i).ps / 4});
   if (control_.failure().empty()) run_measurement();
-  if (!control_.failure().empty()) throw std::runtime_error(control_.failure());
+  return control_.failure();
 }
 
 void Runner::run_measurement() {
@@ -267,7 +268,7 @@ void Runner::report_standstill(std::size_t flow) {
     text += fmt::format("{}'s NIC:\n{}", system_.host(host).entry().name, state);
   }
   if (text.back() == '\n') text.pop_back();
-  throw std::runtime_error(text);
+  control_.note(text);
 }
 
 Snapshot Runner::snapshot() const {

@@ -39,17 +39,12 @@ class BenchRun : public testing::Test {
   }
   void run(const std::string& keys, const std::string& measure = "operations = 100", const std::string& head = "") {
     prepare_run(keys, measure, head);
-    runner_->execute();
+    EXPECT_EQ(runner_->execute(), "");
   }
   std::string run_error(const std::string& keys, const std::string& measure = "operations = 100",
                         const std::string& head = "") {
     prepare_run(keys, measure, head);
-    try {
-      runner_->execute();
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-    return "no error";
+    return runner_->execute();
   }
 
   const FlowState& flow(std::size_t index = 0) const { return runner_->flows()[index]; }
