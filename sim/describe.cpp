@@ -48,8 +48,9 @@ std::string hosts(const Config& config) {
   for (const auto& host : topology.hosts)
     text += fmt::format("host {:<8}  {}/{}  {}/{}  {}\n", host.name, ipv4_text(host), host.ipv4_prefix, ipv6_text(host),
                         host.ipv6_prefix, mac_text(host));
+  for (const auto& name : topology.switches) text += fmt::format("switch {}\n", name);
   for (const auto& [from, to] : topology.cables)
-    text += fmt::format("cable {} - {}\n", topology.hosts[from].name, topology.hosts[to].name);
+    text += fmt::format("cable {} - {}\n", topology.node_name(from), topology.node_name(to));
   for (std::size_t i = 0; i < config.faults.size(); ++i)
     text += fmt::format("fault rule {}: {}  ({})\n", i + 1, fault_text(config.faults[i]), config.faults[i].record.where);
   return text;
@@ -67,9 +68,9 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   if (all || topic == DescribeTopic::host)
     text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
   if (all || topic == DescribeTopic::topology)
-    text += fmt::format("Topologies: {}\n{}:\n\n{}\nIts parameters:\n\n{}{}\n",
+    text += fmt::format("Topologies: {}, star:N\n{}:\n\n{}\nIts parameters:\n\n{}{}{}\n",
                         fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config),
-                        parameters(config, "link."), parameters(config, "network."));
+                        parameters(config, "link."), parameters(config, "switch."), parameters(config, "network."));
   if (all || topic == DescribeTopic::counters) text += fmt::format("Counters of a host:\n\n{}\n", counters());
   return text;
 }

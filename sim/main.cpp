@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "sim/attached/run.h"
+#include "sim/bench/bench.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/describe.h"
@@ -35,6 +36,7 @@ struct CommandLine {
   bool audit = false;
   std::array<std::string, 2> compared;
   replay::ReplayOptions replay;
+  bench::BenchOptions bench;
   DescribeTopic topic = DescribeTopic::everything;
 };
 
@@ -131,6 +133,23 @@ CLI::App& add_replay(CLI::App& app, replay::ReplayOptions& options) {
   return command;
 }
 
+CLI::App& add_bench(CLI::App& app, bench::BenchOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("bench", "let agents inside the simulator drive the NICs, as a workload file says");
+  command.add_option("WORKLOAD", options.workload, "a TOML file (docs/workloads.md), or the name of one of ours")
+      ->required();
+  command
+      .add_option("--set", options.sets,
+                  "a parameter, such as nic.pcie.read_latency=600ns, or a key of the workload, such as "
+                  "flow[0].window=8; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  command.add_option("--nic", options.nic, "NIC profile by name, or a TOML file, in place of the workload's");
+  command.add_option("--seed", options.seed, "of everything random, in place of the workload's");
+  command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
+  return command;
+}
+
 // Whether the counters agree with the trace points.
 bool passes(const CounterAudit& audit) {
   const auto disagreements = audit.disagreements();
@@ -184,6 +203,7 @@ int execute(int argc, char** argv) {
   CLI::App& describe_command = add_describe(app, line);
   CLI::App& diff = add_diff(app, line);
   CLI::App& replay_command = add_replay(app, line.replay);
+  CLI::App& bench_command = add_bench(app, line.bench);
 
   refuse_unknown_command(app, argc, argv);
 
@@ -203,6 +223,7 @@ int execute(int argc, char** argv) {
     return 0;
   }
   if (replay_command.parsed()) return replay::replay_wire(line.replay);
+  if (bench_command.parsed()) return bench::run_bench(line.bench);
   if (diff.parsed()) return diff_traces(line.compared[0], line.compared[1]);
   if (env.parsed()) return print_environment(line.env_host);
   return simulate(line, serve.parsed());

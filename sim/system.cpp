@@ -8,6 +8,7 @@
 
 #include "sim/config/config_error.h"
 #include "sim/frame_facts.h"
+#include "sim/switch_routes.h"
 
 namespace rnicsim::sim {
 
@@ -15,20 +16,55 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
     : sc_module(name), config_(config), faults_(config.topology.hosts.size()) {
   for (std::uint32_t i = 0; i < config_.topology.hosts.size(); ++i)
     hosts_.push_back(std::make_unique<Host>(fmt::format("host{}", i).c_str(), config_, i));
+  make_switches();
+  connect_cables(seed);
+}
+
+void System::make_switches() {
+  const auto& topology = config_.topology;
+  const nic::PortParams& port = config_.nic.port;
+  const fabric::LineTiming timing{port.rate, port.overhead, port.least_frame};
+  const SwitchRoutes routes(topology);
+  for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
+    const auto node = static_cast<std::uint32_t>(topology.hosts.size()) + i;
+    auto& box = *switches_.emplace_back(std::make_unique<fabric::Switch>(
+        fmt::format("switch{}", i).c_str(), config_.switches, timing, routes.ports(node)));
+    for (std::uint32_t host = 0; host < topology.hosts.size(); ++host)
+      if (const auto way = routes.port(node, host)) box.learn(topology.hosts[host].mac, *way);
+  }
+}
+
+void System::connect_cables(std::uint64_t seed) {
+  const auto& topology = config_.topology;
   std::vector<bool> connected(hosts_.size());
-  for (const auto& [from, to] : config_.topology.cables) {
-    auto& link = *links_.emplace_back(
-        std::make_unique<fabric::Link>(fmt::format("link{}", links_.size()).c_str(), config_.link,
-                                       std::array{fault_rules(seed, from), fault_rules(seed, to)}));
-    connect(from, link, 0);
-    connect(to, link, 1);
-    connected[from] = connected[to] = true;
+  std::vector<std::size_t> ports(switches_.size());
+  for (const auto& [from, to] : topology.cables) {
+    const auto rules = [&](std::uint32_t node) {
+      return topology.is_switch(node) ? fabric::FaultRules() : fault_rules(seed, node);
+    };
+    auto& link = *links_.emplace_back(std::make_unique<fabric::Link>(
+        fmt::format("link{}", links_.size()).c_str(), config_.link, std::array{rules(from), rules(to)}));
+    const auto connect = [&](std::uint32_t node, std::size_t end) {
+      if (topology.is_switch(node)) {
+        const std::size_t index = node - hosts_.size();
+        return connect_switch(*switches_[index], ports[index]++, link, end);
+      }
+      connect_host(node, link, end);
+      connected[node] = true;
+    };
+    connect(from, 0);
+    connect(to, 1);
   }
   for (std::size_t i = 0; i < hosts_.size(); ++i)
     if (!connected[i]) hosts_[i]->nic().frame_out().bind([](Frame) {});
 }
 
-void System::connect(std::uint32_t host, fabric::Link& link, std::size_t end) {
+void System::connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end) {
+  box.out(port).bind([&link, end](Frame frame) { link.send(end, std::move(frame)); });
+  link.out(end).bind([&box](Frame frame, Duration delay) { box.receive(std::move(frame), delay); });
+}
+
+void System::connect_host(std::uint32_t host, fabric::Link& link, std::size_t end) {
   nic::Nic& nic = hosts_[host]->nic();
   nic.frame_out().bind([&link, end](Frame frame) { link.send(end, std::move(frame)); });
   link.out(end).bind([&nic](Frame frame, Duration delay) { nic.receive(std::move(frame), delay); });

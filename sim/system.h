@@ -1,4 +1,4 @@
-// The simulated system: hosts and cables, put together as the configuration says. It only assembles.
+// The simulated system: hosts, switches and cables, put together as the configuration says. It only assembles.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include "model/fabric/capture_tap.h"
 #include "model/fabric/link.h"
 #include "model/fabric/pcapng.h"
+#include "model/fabric/switch.h"
 #include "sim/config/config.h"
 #include "sim/host.h"
 
@@ -20,13 +21,16 @@ class System : public sc_core::sc_module {
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1);
 
   const Config& config() const { return config_; }
-  std::size_t size() const { return hosts_.size(); }
+  std::size_t size() const { return hosts_.size(); }  // hosts
   Host& host(std::size_t index) { return *hosts_[index]; }
   const Host& host(std::size_t index) const { return *hosts_[index]; }
   // With what its cable did to the frames that it sent.
   HostCounters counters(std::size_t index) const;
   // What strikes the frames that a host sends; nullptr: nothing.
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
+
+  std::size_t switches() const { return switches_.size(); }
+  const fabric::SwitchCounters& switch_counters(std::size_t index) const { return switches_[index]->counters(); }
 
   // Everything that the cables carry from now on, as pcapng. ConfigError: the file cannot be made.
   void capture(const std::filesystem::path& path);
@@ -36,11 +40,15 @@ class System : public sc_core::sc_module {
   void start();
 
  private:
-  void connect(std::uint32_t host, fabric::Link& link, std::size_t end);
+  void connect_host(std::uint32_t host, fabric::Link& link, std::size_t end);
+  void connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end);
+  void make_switches();
+  void connect_cables(std::uint64_t seed);
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t host) const;
 
   const Config config_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<fabric::Switch>> switches_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
   std::vector<fabric::FaultInjector*> faults_;  // of the frames that each host sends; nullptr: none
   std::unique_ptr<fabric::PcapngWriter> capture_file_;

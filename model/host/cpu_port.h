@@ -24,6 +24,10 @@ class CpuPort : public DevicePort {
   Pasid pasid() const { return pasid_; }
   // Waits out the time that the thread owes.
   void settle();
+  // The calling thread's own time: what it owes lies ahead of the simulation's.
+  Duration thread_time() { return now() + current_thread().owed; }
+  // Memory of this process that stays mapped as long as it lives.
+  void trust(std::span<std::byte> memory) { memory_.trust(memory); }
   // The calling thread ends: pays what it owes and is forgotten.
   void end_thread();
   // The process ends: waits until kernel and device have forgotten it.

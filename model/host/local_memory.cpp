@@ -3,7 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cstring>
 
 namespace rnicsim::host {
 namespace {
@@ -19,22 +19,26 @@ bool copy_checked(std::uint64_t address, void* mine, std::size_t bytes) {
 }  // namespace
 
 bool LocalMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
-  if (const auto range = in_arena(address, bytes.size()); !range.empty()) {
-    std::ranges::copy(range, bytes.begin());
+  if (const auto range = known(address, bytes.size()); !range.empty()) {
+    std::memcpy(bytes.data(), range.data(), range.size());
     return true;
   }
   return copy_checked<process_vm_readv>(address, bytes.data(), bytes.size());
 }
 
 bool LocalMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
-  if (const auto range = in_arena(address, bytes.size()); !range.empty()) {
-    std::ranges::copy(bytes, range.begin());
+  if (const auto range = known(address, bytes.size()); !range.empty()) {
+    std::memcpy(range.data(), bytes.data(), range.size());
     return true;
   }
   return copy_checked<process_vm_writev>(address, const_cast<std::byte*>(bytes.data()), bytes.size());
 }
 
-std::span<std::byte> LocalMemory::in_arena(std::uint64_t address, std::size_t bytes) const {
+std::span<std::byte> LocalMemory::known(std::uint64_t address, std::size_t bytes) const {
+  for (const auto memory : trusted_) {
+    const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(memory.data());
+    if (offset <= memory.size() && bytes <= memory.size() - offset) return memory.subspan(offset, bytes);
+  }
   return arena_.range(address - reinterpret_cast<std::uint64_t>(arena_.begin()), bytes);
 }
 

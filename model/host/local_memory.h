@@ -1,6 +1,8 @@
 // The memory of a software thread of the simulator's own process: bus address = pointer.
 #pragma once
 
+#include <vector>
+
 #include "model/host/address_space.h"
 #include "model/host/dma_arena.h"
 
@@ -12,13 +14,18 @@ class LocalMemory : public AddressSpace {
 
   DmaArena& arena() { return arena_; }
 
+  // Memory that stays mapped as long as this object is: it is reached without asking the kernel whether it is there.
+  void trust(std::span<std::byte> memory) { trusted_.push_back(memory); }
+
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
 
  private:
-  std::span<std::byte> in_arena(std::uint64_t address, std::size_t bytes) const;
+  // Empty: it must be asked for.
+  std::span<std::byte> known(std::uint64_t address, std::size_t bytes) const;
 
   DmaArena arena_;
+  std::vector<std::span<std::byte>> trusted_;
 };
 
 }  // namespace rnicsim::host

@@ -1,5 +1,10 @@
 #include "sim/config/config.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
@@ -8,6 +13,23 @@
 #include "sim/config/toml_file.h"
 
 namespace rnicsim::sim {
+namespace {
+
+constexpr std::string_view kStar = "star:";
+constexpr std::uint32_t kMostHosts = 64;
+
+// Of "star:12": 12.
+std::optional<std::uint32_t> star_hosts(std::string_view topology) {
+  if (!topology.starts_with(kStar)) return std::nullopt;
+  const auto digits = topology.substr(kStar.size());
+  std::uint32_t hosts = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hosts);
+  if (error != std::errc{} || end != digits.data() + digits.size() || hosts < 2 || hosts > kMostHosts)
+    throw ConfigError(fmt::format("topology {}: star:2 .. star:{} is needed", shown(topology), kMostHosts));
+  return hosts;
+}
+
+}  // namespace
 
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
                    std::span<const std::string> faults) {
@@ -15,7 +37,10 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   const ParamList params(config);
   Loader loader(params, config.topology);
   loader.load(DataKind::nic, find_data(DataKind::nic, nic));
-  loader.load(DataKind::topology, find_data(DataKind::topology, topology));
+  if (const auto hosts = star_hosts(topology))
+    config.topology = star_of(*hosts);
+  else
+    loader.load(DataKind::topology, find_data(DataKind::topology, topology));
   for (const auto& set : sets) loader.set(set);
   for (const auto& fault : faults) loader.fault(fault);
   if (config.topology.hosts.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
@@ -35,16 +60,19 @@ std::string to_toml(Config& config) {
   }
   std::vector<Record> hosts;
   for (const auto& host : config.topology.hosts) hosts.push_back(to_record(host));
+  std::vector<Record> switches;
+  for (const auto& name : config.topology.switches)
+    switches.push_back({{{"name", Setting{"name", Setting::Type::text, name, ""}}}, ""});
   std::vector<Record> cables;
   for (const auto& [from, to] : config.topology.cables) {
     const auto end = [&](const char* key, std::uint32_t host) {
-      return std::pair(std::string(key), Setting{key, Setting::Type::text, config.topology.hosts[host].name, ""});
+      return std::pair(std::string(key), Setting{key, Setting::Type::text, config.topology.node_name(host), ""});
     };
     cables.push_back({{end("from", from), end("to", to)}, ""});
   }
   std::vector<Record> faults;
   for (const auto& fault : config.faults) faults.push_back(fault.record);
-  return write_toml(settings, hosts, cables, faults);
+  return write_toml(settings, hosts, switches, cables, faults);
 }
 
 }  // namespace rnicsim::sim

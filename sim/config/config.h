@@ -8,6 +8,7 @@
 
 #include "model/base/params.h"
 #include "model/fabric/link.h"
+#include "model/fabric/switch.h"
 #include "model/host/host_params.h"
 #include "model/nic/nic.h"
 #include "sim/attached/network_params.h"
@@ -20,6 +21,7 @@ struct Config {
   nic::NicParams nic;
   host::HostParams host;
   fabric::LinkParams link;
+  fabric::SwitchParams switches;
   NetworkParams network;
   Topology topology;
   std::vector<FaultSetting> faults;  // of all files, then of the command line
@@ -28,11 +30,13 @@ struct Config {
     visit.group("nic", nic);
     visit.group("host", host);
     visit.group("link", link);
+    visit.group("switch", switches);
     visit.group("network", network);
   }
 };
 
 // The NIC's profile, then the topology, then each "key=value" of `sets`; a later one wins. Fault rules add up.
+// "star:12" is a topology too: h0 to h11 around a switch.
 // ConfigError says what is wrong, with the key's path and where it stands.
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
                    std::span<const std::string> faults = {});

@@ -14,14 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* what(DataKind kind) { return kind == DataKind::nic ? "NIC profile" : "topology"; }
+const char* what(DataKind kind) {
+  return kind == DataKind::nic ? "NIC profile" : kind == DataKind::topology ? "topology" : "workload";
+}
+const char* folder(DataKind kind) {
+  return kind == DataKind::nic ? "nics" : kind == DataKind::topology ? "topologies" : "workloads";
+}
 
 }  // namespace
 
 fs::path data_folder(DataKind kind) {
   const char* override = std::getenv("RNICSIM_DATA");
   const fs::path root = override && *override ? fs::path(override) : fs::path(RNICSIM_SOURCE_DIR) / "sim";
-  return root / (kind == DataKind::nic ? "nics" : "topologies");
+  return root / folder(kind);
 }
 
 std::vector<std::string> data_names(DataKind kind) {
@@ -38,10 +43,10 @@ fs::path find_data(DataKind kind, std::string_view name_or_path) {
   const fs::path path = is_path ? fs::path(name_or_path) : data_folder(kind) / (std::string(name_or_path) + ".toml");
   std::error_code none;
   if (fs::exists(path, none)) return path;
-  if (is_path) throw ConfigError(fmt::format("{}: no such file", path.string()));
+  if (is_path) throw ConfigError(fmt::format("{}: no such file", shown(path.string())));
   const auto names = data_names(kind);
   const auto meant = nearest_name(name_or_path, names);
-  throw ConfigError(fmt::format("no {} is called '{}'{}; there {}: {}", what(kind), name_or_path,
+  throw ConfigError(fmt::format("no {} is called '{}'{}; there {}: {}", what(kind), shown(name_or_path),
                                 meant ? fmt::format(" (did you mean '{}'?)", *meant) : "",
                                 names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
 }

@@ -1,4 +1,4 @@
-// Profiles and topologies by name: files of the repository's sim/nics and sim/topologies.
+// Profiles, topologies and workloads by name: files of the repository's sim/nics, sim/topologies and sim/workloads.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace rnicsim::sim {
 
-enum class DataKind { nic, topology };
+enum class DataKind { nic, topology, workload };
 
 // RNICSIM_DATA of the environment if set, else beside the sources the program was built from.
 std::filesystem::path data_folder(DataKind kind);

@@ -61,7 +61,7 @@ abi::HostEntry to_host(const Record& record, std::size_t index) {
   if (index >= kMostHosts) throw ConfigError(fmt::format("{}: more than {} hosts", record.where, kMostHosts));
   const auto name = record.fields.find("name");
   if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a host needs a name", record.where));
-  if (!is_host_name(name->second)) refuse(name->second, "a name of letters, digits, '-', '_' and '.'");
+  check_node_name(name->second, "hosts");
 
   abi::HostEntry host = default_host(static_cast<std::uint32_t>(index), name->second.text);
   for (const auto& [key, setting] : record.fields) {
@@ -86,6 +86,12 @@ Record to_record(const abi::HostEntry& host) {
   return {{field("name", host.name), field("ipv4", fmt::format("{}/{}", ipv4_text(host), host.ipv4_prefix)),
            field("ipv6", fmt::format("{}/{}", ipv6_text(host), host.ipv6_prefix)), field("mac", mac_text(host))},
           ""};
+}
+
+void check_node_name(const Setting& name, const char* kind) {
+  if (!is_host_name(name))
+    throw ConfigError(
+        fmt::format("{}: {}.name: a name of letters, digits, '-', '_' and '.' is needed", name.where, kind));
 }
 
 void check_distinct(const std::vector<abi::HostEntry>& hosts, const std::vector<Record>& records) {

@@ -11,6 +11,8 @@ namespace rnicsim::sim {
 // ConfigError: what is wrong with the record.
 abi::HostEntry to_host(const Record& record, std::size_t index);
 Record to_record(const abi::HostEntry& host);
+// ConfigError: not a name that a node of the kind ("hosts", "switches") may have.
+void check_node_name(const Setting& name, const char* kind);
 // No two hosts may share a name or an address.
 void check_distinct(const std::vector<abi::HostEntry>& hosts, const std::vector<Record>& records);
 

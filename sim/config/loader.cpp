@@ -14,6 +14,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Names of switches; none may be that of a host.
+std::vector<std::string> switch_names(const std::vector<Record>& records, const Topology& topology) {
+  constexpr std::size_t kMost = 64;
+  std::vector<std::string> names;
+  for (const auto& record : records) {
+    for (const auto& [key, field] : record.fields)
+      if (key != "name")
+        throw ConfigError(fmt::format("{}: a switch has a name, and no {}", field.where, shown(key)));
+    const auto name = record.fields.find("name");
+    if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a switch needs a name", record.where));
+    check_node_name(name->second, "switches");
+    const auto& text = name->second.text;
+    if (topology.find(text) || std::ranges::find(names, text) != names.end())
+      throw ConfigError(fmt::format("{}: '{}' is the name of another node already", record.where, text));
+    if (names.size() == kMost) throw ConfigError(fmt::format("{}: more than {} switches", record.where, kMost));
+    names.push_back(text);
+  }
+  return names;
+}
+
 }  // namespace
 
 void Loader::load(DataKind kind, const fs::path& path) {
@@ -83,16 +103,23 @@ void Loader::take_topology(const TomlFile& file) {
     for (const auto& record : file.hosts) topology_.hosts.push_back(to_host(record, topology_.hosts.size()));
     check_distinct(topology_.hosts, file.hosts);
   }
+  if (!file.switches.empty()) {
+    topology_.cables.clear();
+    topology_.switches = switch_names(file.switches, topology_);
+  }
   if (file.cables.empty()) return;
   topology_.cables.clear();
   std::set<std::uint32_t> connected;
+  const auto taken = [&](std::uint32_t node) { return !topology_.is_switch(node) && !connected.insert(node).second; };
   for (const auto& record : file.cables) {
     for (const auto& [key, field] : record.fields)
       if (key != "from" && key != "to")
         throw ConfigError(fmt::format("{}: a cable has from and to, and no {}", field.where, shown(key)));
     const auto from = cable_end(record, "from");
     const auto to = cable_end(record, "to");
-    if (!connected.insert(from).second || !connected.insert(to).second)
+    if (from == to && topology_.is_switch(from))
+      throw ConfigError(fmt::format("{}: a cable has two ends", record.where));
+    if (taken(from) || taken(to))
       throw ConfigError(fmt::format("{}: a host has one port, and so one cable", record.where));
     topology_.cables.emplace_back(from, to);
   }
@@ -101,10 +128,11 @@ void Loader::take_topology(const TomlFile& file) {
 std::uint32_t Loader::cable_end(const Record& record, const char* end) const {
   const auto field = record.fields.find(end);
   if (field == record.fields.end()) throw ConfigError(fmt::format("{}: a cable needs '{}'", record.where, end));
-  const auto host = topology_.find(field->second.text);
-  if (!host)
-    throw ConfigError(fmt::format("{}: no host is called '{}'", field->second.where, shown(field->second.text)));
-  return *host;
+  const auto node = topology_.find_node(field->second.text);
+  if (!node)
+    throw ConfigError(fmt::format("{}: no host is called '{}'{}", field->second.where, shown(field->second.text),
+                                  topology_.switches.empty() ? "" : ", and no switch"));
+  return *node;
 }
 
 }  // namespace rnicsim::sim

@@ -53,6 +53,8 @@ class Flattener {
         result.base = node.as_string()->get();
       } else if (key == "hosts" && node.is_array_of_tables()) {
         result.hosts = records(*node.as_array());
+      } else if (key == "switches" && node.is_array_of_tables()) {
+        result.switches = records(*node.as_array());
       } else if (key == "cables" && node.is_array_of_tables()) {
         result.cables = records(*node.as_array());
       } else if (key == "fault") {
@@ -139,18 +141,24 @@ toml::array to_array(const std::vector<Record>& records) {
 
 }  // namespace
 
-TomlFile read_toml(const fs::path& path) {
-  const std::string text = read_text(path);
+std::string read_configuration(const fs::path& path) {
+  std::string text = read_text(path);
   check_depth(path, text);
+  return text;
+}
+
+TomlFile read_toml(const fs::path& path) {
+  const std::string text = read_configuration(path);
   try {
     return Flattener(path.string()).flatten(toml::parse(text, path.string()));
   } catch (const toml::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
+    throw ConfigError(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, shown(error.description())));
   }
 }
 
 std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
-                       const std::vector<Record>& cables, const std::vector<Record>& faults) {
+                       const std::vector<Record>& switches, const std::vector<Record>& cables,
+                       const std::vector<Record>& faults) {
   toml::table root;
   for (const auto& setting : settings) {
     toml::table* table = &root;
@@ -162,6 +170,7 @@ std::string write_toml(const std::vector<Setting>& settings, const std::vector<R
     insert(*table, path, setting);
   }
   if (!hosts.empty()) root.insert("hosts", to_array(hosts));
+  if (!switches.empty()) root.insert("switches", to_array(switches));
   if (!cables.empty()) root.insert("cables", to_array(cables));
   if (!faults.empty()) root.insert("fault", to_array(faults));
   std::ostringstream out;

@@ -18,7 +18,7 @@ struct Setting {
   std::string where;  // "file:line"
 };
 
-// A table of [[hosts]], [[cables]] or [[fault]].
+// A table of [[hosts]], [[switches]], [[cables]] or [[fault]].
 struct Record {
   std::map<std::string, Setting> fields;
   std::string where;
@@ -28,15 +28,19 @@ struct TomlFile {
   std::string base;  // the value of `base =`, or empty
   std::vector<Setting> settings;
   std::vector<Record> hosts;
+  std::vector<Record> switches;
   std::vector<Record> cables;
   std::vector<Record> faults;
 };
 
+// The text of a file that may be a configuration; ConfigError: not readable, or nothing that toml++ could be given.
+std::string read_configuration(const std::filesystem::path& path);
 // ConfigError: not readable, not TOML, and where.
 TomlFile read_toml(const std::filesystem::path& path);
 
 // Settings as TOML, for the resolved configuration: text in quotes, the rest bare.
 std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
-                       const std::vector<Record>& cables, const std::vector<Record>& faults);
+                       const std::vector<Record>& switches, const std::vector<Record>& cables,
+                       const std::vector<Record>& faults);
 
 }  // namespace rnicsim::sim

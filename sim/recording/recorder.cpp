@@ -34,8 +34,7 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   Config config = system.config();
   const ParamList parameters(config);
   for (const auto& entry : parameters.entries()) header.configuration.emplace_back(entry.path, entry.value_text());
-  const auto& hosts = config.topology.hosts;
-  for (const auto& host : hosts) {
+  for (const auto& host : config.topology.hosts) {
     header.hosts.emplace_back(host.name);
     header.configuration.emplace_back(
         fmt::format("hosts.{}", host.name),
@@ -43,8 +42,9 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   }
   for (std::size_t i = 0; i < config.topology.cables.size(); ++i) {
     const auto& [from, to] = config.topology.cables[i];
-    header.configuration.emplace_back(fmt::format("cables.{}", i),
-                                      fmt::format("{} - {}", hosts[from].name, hosts[to].name));
+    header.configuration.emplace_back(
+        fmt::format("cables.{}", i),
+        fmt::format("{} - {}", config.topology.node_name(from), config.topology.node_name(to)));
   }
   for (std::size_t i = 0; i < config.faults.size(); ++i)
     header.configuration.emplace_back(fmt::format("faults.{}", i + 1), fault_text(config.faults[i]));

@@ -1,8 +1,11 @@
 // Opening and closing a device.
 #include <infiniband/verbs.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 
+#include "verbs/ibverbs/blue_flame.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
 #include "verbs/ibverbs/objects.h"
@@ -10,6 +13,12 @@
 namespace rnicsim::verbs {
 
 namespace {
+
+// As rdma-core's users know it of mlx5: MLX5_SHUT_UP_BF.
+bool shut_up_blue_flame() {
+  const char* value = std::getenv("RNICSIM_SHUT_UP_BF");
+  return value != nullptr && std::strcmp(value, "0") != 0;
+}
 
 int open_context(ibv_device* device, ibv_context*& opened) {
   DevicePort* port = process_port();
@@ -40,6 +49,7 @@ void destroy_leftovers(Context& context) {
 Context::Context(DevicePort& carrier, std::uint32_t uar_page)
     : verbs_context{},
       port(carrier),
+      blue_flame(!shut_up_blue_flame()),
       pages(carrier, uar_page, DoorbellPages::limits_from_environment()),
       events(carrier) {
   fill_context_operations(context.ops);
@@ -55,6 +65,8 @@ Context::~Context() {
   events.close();
   pthread_mutex_destroy(&context.mutex);
 }
+
+void use_blue_flame(ibv_context* context, bool use) { Context::of(context).blue_flame = use; }
 
 }  // namespace rnicsim::verbs
 

@@ -57,6 +57,7 @@ struct Context : verbs_context {
   bool has_feature(std::uint64_t feature) const { return (capabilities.features & feature) != 0; }
 
   DevicePort& port;
+  bool blue_flame;  // may QPs made from now on use it
   DoorbellPages pages;
   EventPipe events;
   abi::DeviceCapabilities capabilities;

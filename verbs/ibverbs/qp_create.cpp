@@ -144,7 +144,7 @@ void make_rings(Context& context, Qp& qp, const Sizes& sizes) {
     const provider::SendRing::Layout layout{.qpn = qp.qp_base.qp_num,
                                             .log_blocks = sizes.log_send_blocks,
                                             .capacity = sizes.granted.max_send_wr,
-                                            .blue_flame = context.has_feature(abi::feature::kBlueFlame)};
+                                            .blue_flame = context.blue_flame && context.has_feature(abi::feature::kBlueFlame)};
     qp.send.emplace(layout, qp.send_memory.buffer(), record, &qp.page->uar);
   }
   if (qp.receive_memory) {

@@ -1,0 +1,68 @@
+#include "sim/bench/bench.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include "sim/bench/results.h"
+#include "sim/bench/runner.h"
+#include "sim/config/config_error.h"
+#include "sim/config/data_files.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+// Each context has descriptors of its own.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+Prepared prepare(const BenchOptions& options) {
+  std::vector<std::string> own, parameters;
+  for (const auto& set : options.sets) (is_workload_key(set) ? own : parameters).push_back(set);
+  Prepared prepared;
+  Workload& workload = prepared.workload;
+  workload = read_workload(find_data(DataKind::workload, options.workload), own);
+  if (options.nic) workload.nic = *options.nic;
+  if (options.seed) workload.seed = *options.seed;
+  auto sets = workload.sets;
+  sets.insert(sets.end(), parameters.begin(), parameters.end());
+  try {
+    prepared.config = load_config(workload.nic, topology_of(workload), sets);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", workload.file, error.what()));
+  }
+  prepared.plan = make_plan(workload, prepared.config);
+  return prepared;
+}
+
+int run_bench(const BenchOptions& options) {
+  const Prepared prepared = prepare(options);
+  allow_many_descriptors();
+  std::ofstream json;
+  if (!options.json.empty()) {
+    json.open(options.json);
+    if (!json) throw ConfigError(fmt::format("{}: cannot be written", options.json));
+  }
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  System system("system", prepared.config, prepared.workload.seed);
+  Runner runner(system, prepared.workload, prepared.plan);
+  if (const auto failure = runner.execute(); !failure.empty()) throw std::runtime_error(failure);
+  const BenchResult result{prepared.workload, runner, system};
+  fmt::print("{}", results_text(result));
+  if (json.is_open()) {
+    json << results_json(result).dump(2) << '\n';
+    if (!json.flush()) throw ConfigError(fmt::format("{}: cannot be written", options.json));
+  }
+  return 0;
+}
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,36 @@
+// `rnicsim bench`: a workload file's agents drive the NICs, and what they saw is printed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/bench/plan.h"
+#include "sim/bench/workload.h"
+#include "sim/config/config.h"
+
+namespace rnicsim::sim::bench {
+
+struct BenchOptions {
+  std::string workload;           // a file, or the name of one in sim/workloads
+  std::vector<std::string> sets;  // parameters, and the workload's own keys
+  std::optional<std::string> nic;
+  std::optional<std::uint64_t> seed;
+  std::string json;  // empty: none
+};
+
+// A workload with all that it needs to run.
+struct Prepared {
+  Workload workload;
+  Config config;
+  Plan plan;
+};
+
+// ConfigError: what is wrong.
+Prepared prepare(const BenchOptions& options);
+// The command: 0, or an exception.
+int run_bench(const BenchOptions& options);
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,217 @@
+#include "sim/bench/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "model/abi/device.h"
+#include "sim/config/config_error.h"
+#include "sim/config/param_list.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+constexpr ByteCount kPageBytes = 4_KiB;
+constexpr std::uint64_t kLine = 64;
+constexpr std::uint64_t kMostMemory = 1ull << 40;  // of a host, for buffers
+constexpr std::uint32_t kMostAgents = 8192;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+class Planner {
+ public:
+  Planner(Workload& workload, const Config& config) : workload_(workload), config_(config) {}
+
+  Plan make() {
+    plan_.hosts = static_cast<std::uint32_t>(config_.topology.hosts.size());
+    for (flow_number_ = 0; flow_number_ < workload_.flows.size(); ++flow_number_) {
+      check_device(flow());
+      add_flow();
+    }
+    check_totals();
+    return std::move(plan_);
+  }
+
+ private:
+  using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
+  Flow& flow() { return workload_.flows[flow_number_]; }
+
+  [[noreturn]] void complain(const char* key, const std::string& what) const { complain(flow_number_, key, what); }
+  [[noreturn]] void complain(std::size_t flow, const char* key, const std::string& what) const {
+    throw ConfigError(fmt::format("{}: flow[{}].{}: {}", workload_.file, flow, key, what));
+  }
+
+  void check_device(Flow& flow) const {
+    const auto& caps = config_.nic.capabilities;
+    const auto most = [&](const char* key, std::uint64_t value, std::uint64_t limit, const char* unit = "") {
+      if (value > limit) complain(key, fmt::format("no more than {}{} is needed: the NIC's limit", limit, unit));
+    };
+    if (flow.inline_device) flow.inline_most = {caps.max_inline};
+    most("inline", flow.inline_most.bytes, caps.max_inline, " B");
+    most("size", flow.longest().bytes, caps.max_message, " B");
+    if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
+    most("mtu", *flow.mtu, 128u << caps.max_mtu);
+    const bool reads = std::ranges::any_of(flow.mix, [](const auto& e) { return e.op == Op::read || is_atomic(e.op); });
+    if (!flow.max_rd_atomic) flow.max_rd_atomic = caps.max_rd_atomic;
+    most("max_rd_atomic", *flow.max_rd_atomic, caps.max_rd_atomic);
+    if (reads && *flow.max_rd_atomic == 0)
+      complain("op", "the NIC has no READs and no atomics: nic.capabilities.max_rd_atomic is 0");
+    // Inline data make a WQE longer, and the ring counts blocks.
+    const std::uint64_t blocks = std::max<std::uint64_t>(1, (kLine + flow.inline_most.bytes) / kLine);
+    const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
+    if (flow.window > ring) complain("window", fmt::format("1..{} is needed: the NIC's send ring", ring));
+    if (flow.takes_receives()) {
+      if (!flow.recv_depth) flow.recv_depth = std::min(flow.receives(), caps.max_qp_wr);
+      most("recv_depth", *flow.recv_depth, std::min<std::uint64_t>(32768, caps.max_qp_wr));
+    }
+    if (flow.mr_size) most("mr_size", flow.mr_size->bytes, caps.max_mr_size, " B");
+  }
+
+  std::vector<std::uint32_t> find_hosts(const std::vector<std::string>& names, const char* key) const {
+    std::vector<std::uint32_t> hosts;
+    for (const auto& name : names) {
+      const auto host = config_.topology.find(name);
+      if (!host)
+        complain(key, fmt::format("no host is called '{}'; the topology has {} to {}", shown(name),
+                                  config_.topology.hosts.front().name, config_.topology.hosts.back().name));
+      hosts.push_back(*host);
+    }
+    return hosts;
+  }
+
+  // From and to, host by host.
+  std::vector<Pair> host_pairs() {
+    const auto from = find_hosts(flow().from, "from");
+    const auto to = find_hosts(flow().to, "to");
+    std::vector<Pair> pairs;
+    if (flow().connect == Connect::all) {
+      for (const auto a : from)
+        for (const auto b : to)
+          if (a != b) pairs.emplace_back(a, b);
+      if (pairs.empty()) complain("to", "another host than from is needed");
+      return pairs;
+    }
+    const std::size_t few = std::min(from.size(), to.size()), many = std::max(from.size(), to.size());
+    if (many % few != 0)
+      complain("to", fmt::format("pairwise needs as many hosts in from as in to, or a multiple: there are {} and {}",
+                                 from.size(), to.size()));
+    for (std::size_t i = 0; i < many; ++i) {
+      pairs.emplace_back(from[i % from.size()], to[i % to.size()]);
+      if (pairs.back().first == pairs.back().second)
+        complain("to",
+                 fmt::format("pairwise would connect {} with itself", config_.topology.hosts[pairs.back().first].name));
+    }
+    return pairs;
+  }
+
+  // The agent of this flow on a host: made when it is first asked for.
+  std::uint32_t agent(std::uint32_t host, std::uint32_t thread, bool sends) {
+    const auto [found, made] =
+        numbers_.try_emplace({flow_number_, host, thread, sends}, std::uint32_t(plan_.agents.size()));
+    if (made)
+      plan_.agents.push_back(
+          {.flow = std::uint32_t(flow_number_), .host = host, .thread = thread, .sends = sends, .qps = {}});
+    if (plan_.agents.size() > kMostAgents)
+      complain("threads", fmt::format("the workload has more than {} agents", kMostAgents));
+    return found->second;
+  }
+
+  void add_flow() {
+    const auto pairs = host_pairs();
+    const std::uint64_t qps = std::uint64_t(flow().qps) * flow().threads * pairs.size();
+    constexpr std::uint64_t kMostQps = 1 << 20;
+    if (qps > kMostQps)
+      complain("qps", fmt::format("the flow has {} connections; no more than {} can be simulated", qps, kMostQps));
+    for (const bool sends : {true, false})
+      for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
+        for (const auto& [from, to] : pairs) agent(sends ? from : to, thread, sends);
+    for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
+      for (std::uint32_t i = 0; i < flow().qps; ++i)
+        for (const auto& [from, to] : pairs) connect(agent(from, thread, true), agent(to, thread, false));
+    if (flow().window_per == WindowPer::thread) check_thread_window();
+    for (auto& member : plan_.agents)
+      if (member.flow == flow_number_) member.region = region_of(member);
+  }
+
+  void connect(std::uint32_t sender, std::uint32_t receiver) {
+    auto& a = plan_.agents[sender].qps;
+    auto& b = plan_.agents[receiver].qps;
+    a.push_back({receiver, std::uint32_t(b.size())});
+    b.push_back({sender, std::uint32_t(a.size() - 1)});
+  }
+
+  // Unsignalled WQEs hold their part of the window until a later one of the same QP is signalled.
+  void check_thread_window() {
+    for (const auto& member : plan_.agents) {
+      if (member.flow != flow_number_ || !member.sends) continue;
+      const std::uint64_t held = std::uint64_t(flow().signal_every - 1) * member.qps.size();
+      if (held + flow().batch > flow().window)
+        complain("signal_every", fmt::format("{} unsignalled WQEs on {} QPs fill the thread's window of {}",
+                                             flow().signal_every - 1, member.qps.size(), flow().window));
+    }
+  }
+
+  ByteCount region_of(const PlannedAgent& member) {
+    if (flow().mr_size) return *flow().mr_size;
+    const std::uint64_t places = std::max<std::uint64_t>(1, member.qps.size());
+    return {std::max(kPageBytes.bytes, places * round_up(flow().longest().bytes, kLine))};
+  }
+
+  void check_totals() {
+    std::map<std::uint32_t, std::uint64_t> qps, memory;
+    std::map<std::uint32_t, std::set<std::tuple<std::uint32_t, std::uint32_t, bool>>> pages;
+    for (const auto& member : plan_.agents) {
+      const Flow& flow = workload_.flows[member.flow];
+      const std::string host = config_.topology.hosts[member.host].name;
+      qps[member.host] += member.qps.size();
+      // The first numbers are reserved.
+      constexpr std::uint64_t kReserved = 64;
+      if (qps[member.host] + kReserved > config_.nic.capabilities.max_qp)
+        complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));
+      const std::uint64_t each = round_up(member.region.bytes, kPageBytes.bytes);
+      if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
+        complain(member.flow, "mr_size", fmt::format("the memory regions of {} are larger than 1 TiB", host));
+      const bool own = flow.uars == Uars::per_thread;
+      pages[member.host].emplace(member.flow, own ? member.thread : 0, own && member.sends);
+      if (pages[member.host].size() >= abi::kUarPages)
+        complain(member.flow, "uars", fmt::format("{} needs more than {} doorbell pages", host, abi::kUarPages - 1));
+      const std::uint64_t entries = member.qps.size() * (member.sends            ? flow.window
+                                                         : flow.takes_receives() ? flow.receives()
+                                                                                 : 1);
+      if (entries >= config_.nic.capabilities.max_cqe)
+        complain(member.flow, member.sends ? "window" : "recv_depth",
+                 fmt::format("a completion queue of {} entries is more than nic.capabilities.max_cqe", entries));
+    }
+  }
+
+  Workload& workload_;
+  const Config& config_;
+  Plan plan_;
+  std::size_t flow_number_ = 0;
+  std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t, bool>, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
+std::string topology_of(const Workload& workload) {
+  if (workload.topology != "star") return workload.topology;
+  std::uint32_t last = 1;
+  for (const auto& flow : workload.flows)
+    for (const auto* names : {&flow.from, &flow.to})
+      for (const auto& name : *names) {
+        std::uint32_t number = 0;
+        const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+        if (name.front() == 'h' && error == std::errc{} && end == name.data() + name.size())
+          last = std::max(last, number);
+      }
+  return fmt::format("star:{}", std::uint64_t(last) + 1);
+}
+
+Plan make_plan(Workload& workload, const Config& config) { return Planner(workload, config).make(); }
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,39 @@
+// Who talks to whom: the agents of a workload and their connections, checked against what NIC and topology can do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/bench/workload.h"
+#include "sim/config/config.h"
+
+namespace rnicsim::sim::bench {
+
+// One end of a connection: a QP of an agent, by numbers.
+struct PlannedQp {
+  std::uint32_t agent;  // the other end's
+  std::uint32_t qp;     // its place among that agent's QPs
+};
+
+// A thread of a flow on a host, at either end.
+struct PlannedAgent {
+  std::uint32_t flow;
+  std::uint32_t host;
+  std::uint32_t thread;
+  bool sends;
+  std::vector<PlannedQp> qps;
+  ByteCount region{};  // of each of its memory regions
+};
+
+struct Plan {
+  std::vector<PlannedAgent> agents;  // a flow's senders before its receivers
+  std::uint32_t hosts = 0;           // of the topology
+};
+
+// The topology's name for load_config(): a star is as large as the flows need.
+std::string topology_of(const Workload& workload);
+// Puts what the file left to NIC or topology into the flows. ConfigError, with the key's path.
+Plan make_plan(Workload& workload, const Config& config);
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,47 @@
+// A thread that keeps receives posted for those who send to it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/bench/flow_state.h"
+#include "sim/bench/station.h"
+#include "sim/bench/walk.h"
+
+namespace rnicsim::sim::bench {
+
+class Receiver {
+ public:
+  Receiver(Station& station, Control& control, std::string name);
+
+  // Posts all the receives: before anybody sends.
+  void fill();
+  // The thread's body.
+  void run();
+
+  std::string describe() const;
+
+ private:
+  static constexpr int kPollMost = 32;
+  static constexpr std::size_t kPostMost = 32;
+
+  void post(std::size_t queue, std::size_t count);
+
+  Station& station_;
+  const Flow& flow_;
+  Control& control_;
+  const std::string name_;
+  Walk walk_;
+  Generator generator_;
+  std::vector<Walk::Place> places_;  // by QP
+  std::array<ibv_recv_wr, kPostMost> wrs_{};
+  std::array<ibv_sge, kPostMost> sges_{};
+  std::array<ibv_wc, kPollMost> completions_{};
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace rnicsim::sim::bench

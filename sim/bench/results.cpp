@@ -1,0 +1,281 @@
+#include "sim/bench/results.h"
+
+#include <fmt/format.h>
+#include <isa-l/crc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "sim/config/data_files.h"
+#include "sim/config/param_list.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "12.3 M", "4.56 k", "789"
+std::string scaled(double value) {
+  for (const auto& [scale, prefix] :
+       {std::pair(1e12, "T"), std::pair(1e9, "G"), std::pair(1e6, "M"), std::pair(1e3, "k")})
+    if (value >= scale) return fmt::format("{:.4g} {}", value / scale, prefix);
+  return fmt::format("{:.4g} ", value);
+}
+
+std::string shown(Duration value) {
+  for (const auto& [scale, unit] :
+       {std::pair(1e12, "s"), std::pair(1e9, "ms"), std::pair(1e6, "us"), std::pair(1e3, "ns")})
+    if (static_cast<double>(value.ps) >= scale)
+      return fmt::format("{:.4g} {}", static_cast<double>(value.ps) / scale, unit);
+  return fmt::format("{} ps", value.ps);
+}
+
+std::string joined(const std::vector<std::string>& hosts) {
+  return hosts.size() == 1 ? hosts.front() : fmt::format("{}..{}", hosts.front(), hosts.back());
+}
+
+std::string mix_text(const Flow& flow) {
+  std::string text;
+  for (const auto& op : flow.mix)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", to_string(op.op), to_string(op.size));
+  return text;
+}
+
+std::string crc32_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return fmt::format("{:08x}", crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
+}
+
+Json file_json(const std::filesystem::path& path) {
+  return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
+}
+
+Json flow_parameters(const Flow& flow) {
+  Json json;
+  json["from"] = flow.from;
+  json["to"] = flow.to;
+  json["transport"] = "rc";
+  for (const auto& op : flow.mix)
+    json["mix"].push_back({{"op", to_string(op.op)}, {"weight", op.weight}, {"size", to_string(op.size)}});
+  json["threads"] = flow.threads;
+  json["qps"] = flow.qps;
+  json["connect"] = to_string(flow.connect);
+  json["window"] = flow.window;
+  json["window_per"] = to_string(flow.window_per);
+  json["pick"] = to_string(flow.pick);
+  json["batch"] = flow.batch;
+  json["inline"] = to_string(flow.inline_most);
+  json["signal_every"] = flow.signal_every;
+  json["doorbell"] = to_string(flow.doorbell);
+  json["uars"] = to_string(flow.uars);
+  if (flow.takes_receives()) json["recv_depth"] = flow.receives();
+  json["recv_inline"] = false;
+  json["mrs"] = flow.mrs;
+  if (flow.mr_size) json["mr_size"] = to_string(*flow.mr_size);
+  json["page"] = to_string(flow.page);
+  if (flow.address == Addressing::stride)
+    json["address"] = {{"stride", to_string(flow.stride)}};
+  else
+    json["address"] = to_string(flow.address);
+  json["mtu"] = *flow.mtu;
+  json["max_rd_atomic"] = *flow.max_rd_atomic;
+  json["rnr_timer"] = flow.rnr_timer;
+  json["timeout"] = flow.timeout;
+  json["retry"] = flow.retry;
+  if (flow.pace && flow.pace->operations_per_second > 0) json["pace"] = flow.pace->operations_per_second;
+  if (flow.pace && flow.pace->operations_per_second <= 0) json["pace"] = to_string(flow.pace->rate);
+  json["start"] = to_string(flow.start);
+  if (flow.stop) json["stop"] = to_string(*flow.stop);
+  return json;
+}
+
+Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
+  const auto result = flow_result(state, run_end);
+  Json json;
+  json["operations"] = result.operations;
+  json["interval_ps"] = result.interval.ps;
+  json["rate_per_s"] = result.operations_per_second();
+  json["goodput_bits_per_s"] = result.bits_per_second();
+  const auto& latency = state.latency;
+  json["latency_ps"] = {{"samples", latency.count()},
+                        {"min", latency.least().ps},
+                        {"p50", latency.percentile(0.5).ps},
+                        {"p99", latency.percentile(0.99).ps},
+                        {"p99.9", latency.percentile(0.999).ps},
+                        {"max", latency.most().ps},
+                        {"mean", latency.mean().ps}};
+  if (flow.mix.size() > 1)
+    for (std::size_t i = 0; i < flow.mix.size(); ++i)
+      json["mix"].push_back(
+          {{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}, {"operations", state.of_mix[i]}});
+  json["posted"] = state.posted;
+  json["parameters"] = flow_parameters(flow);
+  return json;
+}
+
+Json counters_json(const std::vector<CounterResult>& counters) {
+  Json json = {{"counters", Json::object()}, {"derived", Json::object()}};
+  for (const auto& counter : counters) {
+    if (counter.derived)
+      json["derived"][counter.path] = counter.value;
+    else
+      json["counters"][counter.path] = static_cast<std::uint64_t>(counter.value);
+  }
+  return json;
+}
+
+std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host) {
+  return counter_results(result.runner.before().hosts[host], result.runner.after().hosts[host],
+                         result.runner.interval());
+}
+
+struct Speed {
+  double cpu_seconds, wqes, packets, delta_cycles;
+  long peak_kib;
+};
+Speed speed_of(const Runner& runner) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto& before = runner.before();
+  const auto& after = runner.after();
+  return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
+          static_cast<double>(after.packets - before.packets),
+          static_cast<double>(after.delta_cycles - before.delta_cycles), usage.ru_maxrss};
+}
+
+std::string flows_table(const BenchResult& result) {
+  std::string text = fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", "flow", "",
+                                 "operations", "rate", "goodput", "min", "p50", "p99", "p99.9", "max");
+  for (std::size_t i = 0; i < result.runner.flows().size(); ++i) {
+    const auto& flow = result.workload.flows[i];
+    const auto& state = result.runner.flows()[i];
+    const auto measured = flow_result(state, result.runner.after().at);
+    const auto& latency = state.latency;
+    text +=
+        fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", i,
+                    fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)), measured.operations,
+                    scaled(measured.operations_per_second()) + "op/s", scaled(measured.bits_per_second()) + "b/s",
+                    shown(latency.least()), shown(latency.percentile(0.5)), shown(latency.percentile(0.99)),
+                    shown(latency.percentile(0.999)), shown(latency.most()));
+  }
+  return text;
+}
+
+// A column a host, a row a counter; only what counted something.
+std::string counters_table(const BenchResult& result) {
+  std::vector<std::vector<CounterResult>> columns;
+  for (std::size_t host = 0; host < result.system.size(); ++host) columns.push_back(host_counters(result, host));
+  std::vector<std::size_t> rows;
+  std::size_t width = 0;
+  for (std::size_t row = 0; row < columns.front().size(); ++row) {
+    if (std::ranges::none_of(columns, [&](const auto& column) { return column[row].value != 0; })) continue;
+    rows.push_back(row);
+    width = std::max(width, columns.front()[row].path.size());
+  }
+  constexpr std::size_t kMostColumns = 8;
+  const auto shown_columns = std::min(columns.size(), kMostColumns);
+  std::string text = fmt::format("{:<{}}", "", width);
+  for (std::size_t i = 0; i < shown_columns; ++i) text += fmt::format(" {:>12}", result.system.host(i).entry().name);
+  text += shown_columns < columns.size()
+              ? fmt::format("  ({} more hosts in the JSON)\n", columns.size() - shown_columns)
+              : "\n";
+  for (const auto row : rows) {
+    const auto& first = columns.front()[row];
+    text += fmt::format("{:<{}}", first.path, width);
+    for (std::size_t i = 0; i < shown_columns; ++i) {
+      const double value = columns[i][row].value;
+      text += !first.derived        ? fmt::format(" {:>12.0f}", value)
+              : first.unit == "b/s" ? fmt::format(" {:>12}", scaled(value))
+                                    : fmt::format(" {:>12.4f}", value);
+    }
+    text += fmt::format("  {}\n", first.unit);
+  }
+  return text;
+}
+
+}  // namespace
+
+FlowResult flow_result(const FlowState& flow, Duration run_end) {
+  const auto until = std::min(flow.measured_until, run_end);
+  return {until - flow.measured_from, flow.operations, flow.bytes};
+}
+
+std::vector<CounterResult> counter_results(const CounterList& before, const CounterList& after, Duration interval) {
+  std::vector<CounterResult> results;
+  const auto& old = before.entries();
+  const auto& fresh = after.entries();
+  const auto growth = [&](std::size_t i) { return static_cast<double>(fresh[i].value - old[i].value); };
+  const double ps = std::max<double>(1, static_cast<double>(interval.ps));
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const auto& [path, value, unit, meaning] = fresh[i];
+    results.push_back({path, unit, growth(i), false});
+    const auto ends_in = [&](std::string_view tail) { return path.ends_with(tail); };
+    if (ends_in("hits")) {
+      const auto stem = path.substr(0, path.size() - 4);
+      const auto misses = std::ranges::find(fresh, stem + "misses", &CounterEntry::path);
+      if (misses != fresh.end()) {
+        const double all = growth(i) + growth(static_cast<std::size_t>(misses - fresh.begin()));
+        results.push_back({stem + "hit_rate", "of 1", all == 0 ? 0 : growth(i) / all, true});
+      }
+    } else if (unit == "ps" && path.find("busy") != path.npos) {
+      results.push_back({path + "_share", "of 1", growth(i) / ps, true});
+    } else if (unit == "bytes" && path.starts_with("nic.")) {
+      results.push_back({path + "_rate", "b/s", 8e12 * growth(i) / ps, true});
+    }
+  }
+  return results;
+}
+
+std::string results_text(const BenchResult& result) {
+  const auto speed = speed_of(result.runner);
+  std::string text = fmt::format("{}: {}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file,
+                                 result.workload.nic, result.workload.topology, result.workload.seed,
+                                 shown(result.runner.interval()), shown(result.runner.before().at));
+  text += flows_table(result) + '\n' + counters_table(result) + '\n';
+  for (std::size_t i = 0; i < result.system.switches(); ++i)
+    for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i],
+                                               result.runner.interval()))
+      text += fmt::format("{}: {} {} {}\n", result.system.config().topology.switches[i], counter.path,
+                          static_cast<std::uint64_t>(counter.value), counter.unit);
+  text += fmt::format("simulator: {}WQE/s and {}packets/s of CPU time, {:.1f} events a WQE, {:.2f} s, peak {} MiB\n",
+                      scaled(speed.wqes / speed.cpu_seconds), scaled(speed.packets / speed.cpu_seconds),
+                      speed.delta_cycles / std::max(speed.wqes, 1.0), speed.cpu_seconds, speed.peak_kib >> 10);
+  return text;
+}
+
+Json results_json(const BenchResult& result) {
+  const auto& workload = result.workload;
+  Json json;
+  json["rnicsim"] = RNICSIM_VERSION;
+  json["workload"] = file_json(workload.file);
+  json["nic"] = file_json(find_data(DataKind::nic, workload.nic));
+  json["topology"] = workload.topology;
+  json["seed"] = workload.seed;
+  json["measure"] = {{"warmup", to_string(workload.measure.warmup)}};
+  if (workload.measure.duration) json["measure"]["duration"] = to_string(*workload.measure.duration);
+  if (workload.measure.operations) json["measure"]["operations"] = *workload.measure.operations;
+  json["from_ps"] = result.runner.before().at.ps;
+  json["interval_ps"] = result.runner.interval().ps;
+  for (std::size_t i = 0; i < workload.flows.size(); ++i)
+    json["flows"].push_back(flow_json(workload.flows[i], result.runner.flows()[i], result.runner.after().at));
+  for (std::size_t i = 0; i < result.system.size(); ++i)
+    json["hosts"][result.system.host(i).entry().name] = counters_json(host_counters(result, i));
+  for (std::size_t i = 0; i < result.system.switches(); ++i)
+    json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
+        result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
+  Config config = result.system.config();
+  const ParamList list(config);
+  for (const auto& entry : list.entries()) json["parameters"][entry.path] = entry.value_text();
+  const auto speed = speed_of(result.runner);
+  json["simulator"] = {{"cpu_s", speed.cpu_seconds},
+                       {"wqes_per_cpu_s", speed.wqes / speed.cpu_seconds},
+                       {"packets_per_cpu_s", speed.packets / speed.cpu_seconds},
+                       {"delta_cycles_per_wqe", speed.delta_cycles / std::max(speed.wqes, 1.0)},
+                       {"peak_memory_kib", speed.peak_kib}};
+  return json;
+}
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,48 @@
+// What a run measured: tables for people, JSON for machines.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+#include "sim/bench/runner.h"
+
+namespace rnicsim::sim::bench {
+
+struct FlowResult {
+  Duration interval{};
+  std::uint64_t operations = 0;
+  std::uint64_t bytes = 0;
+  double operations_per_second() const { return per_second(static_cast<double>(operations)); }
+  double bits_per_second() const { return per_second(8.0 * static_cast<double>(bytes)); }
+
+ private:
+  double per_second(double amount) const {
+    return interval.ps <= 0 ? 0 : amount * 1e12 / static_cast<double>(interval.ps);
+  }
+};
+
+// A counter's growth over the measured interval, or a rate that follows from several.
+struct CounterResult {
+  std::string path;
+  std::string unit;
+  double value;
+  bool derived;
+};
+
+struct BenchResult {
+  const Workload& workload;
+  const Runner& runner;
+  const System& system;
+};
+
+FlowResult flow_result(const FlowState& flow, Duration run_end);
+// What counted something. Derived: the hit rate of hits and misses, the occupancy of busy times, bit rates of bytes.
+std::vector<CounterResult> counter_results(const CounterList& before, const CounterList& after, Duration interval);
+
+std::string results_text(const BenchResult& result);
+// Everything but "simulator" is the same at every run.
+nlohmann::ordered_json results_json(const BenchResult& result);
+
+}  // namespace rnicsim::sim::bench

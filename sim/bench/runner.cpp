@@ -1,0 +1,298 @@
+#include "sim/bench/runner.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <stdexcept>
+#include <system_error>
+
+namespace rnicsim::sim::bench {
+namespace {
+
+using namespace rnicsim::literals;
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// The seed of an agent: of the run's, and of who it is, not of how many there are.
+std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
+  std::uint64_t mixed = seed;
+  for (const std::uint64_t part : {agent.flow, agent.host, agent.thread}) {
+    mixed += 0x9e3779b97f4a7c15 * (part + 1);
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+    mixed ^= mixed >> 27;
+  }
+  return mixed;
+}
+
+}  // namespace
+
+HostMemory::HostMemory(std::size_t bytes) {
+  // Used as far as it is touched.
+  void* memory = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "memory regions");
+  bytes_ = {static_cast<std::byte*>(memory), bytes};
+}
+HostMemory::~HostMemory() { munmap(bytes_.data(), std::max<std::size_t>(bytes_.size(), 1)); }
+
+Runner::Runner(System& system, const Workload& workload, const Plan& plan)
+    : system_(system),
+      workload_(workload),
+      plan_(plan),
+      flows_(workload.flows.size()),
+      senders_(plan.agents.size()),
+      receivers_(plan.agents.size()),
+      met_(std::make_unique<sc_core::sc_event>("bench_met")),
+      closing_(std::make_unique<sc_core::sc_event>("bench_closing")) {
+  for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i].of_mix.resize(workload.flows[i].mix.size());
+  for (const auto& agent : plan.agents) {
+    stations_.push_back(std::make_unique<Station>(agent, workload.flows[agent.flow]));
+    if (agent.sends) ++flows_[agent.flow].senders;
+  }
+  for (std::uint32_t host = 0; host < plan.hosts; ++host) make_host(host);
+}
+
+Runner::~Runner() = default;
+
+void Runner::make_host(std::uint32_t host) {
+  auto agents = std::make_unique<HostAgents>();
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < plan_.agents.size(); ++i) {
+    if (plan_.agents[i].host != host) continue;
+    agents->agents.push_back(i);
+    bytes += memory_of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
+  }
+  if (agents->agents.empty()) return;
+  agents->memory = std::make_unique<HostMemory>(bytes);
+  Host& place = system_.host(host);
+  agents->process = std::make_unique<host::SoftwareProcess>(fmt::format("agents{}", host).c_str(),
+                                                            system_.config().host, place.kernel(), place.root_complex(),
+                                                            [this, mine = agents.get()] { host_body(*mine); });
+  agents->process->port().trust(agents->memory->bytes());
+  hosts_.push_back(std::move(agents));
+}
+
+// --- On the hosts.
+void Runner::host_body(HostAgents& host) {
+  try {
+    make_stations(host);
+    meet(host);
+    for (const auto i : host.agents) stations_[i]->connect(stations_);
+    make_agents(host);
+    meet(host);
+    start_threads(host);
+  } catch (const std::runtime_error& error) {
+    control_.fail(
+        fmt::format("{}: {}", system_.host(plan_.agents[host.agents.front()].host).entry().name, error.what()));
+  }
+  host.process->port().settle();
+  while (!control_.stopping || host.working != 0) sc_core::wait(*closing_);
+  for (const auto i : host.agents) stations_[i]->destroy();
+  host.devices.close();
+}
+
+void Runner::make_stations(HostAgents& host) {
+  auto memory = host.memory->bytes();
+  for (const auto i : host.agents) {
+    const auto& agent = plan_.agents[i];
+    const auto& flow = workload_.flows[agent.flow];
+    const auto bytes = memory_of(agent, flow);
+    stations_[i]->make(host.devices.of(agent, flow), memory.first(bytes));
+    memory = memory.subspan(bytes);
+  }
+}
+
+void Runner::make_agents(HostAgents& host) {
+  for (const auto i : host.agents) {
+    const auto& agent = plan_.agents[i];
+    if (agent.sends) {
+      senders_[i] = std::make_unique<Sender>(*stations_[i], stations_, flows_[agent.flow], control_,
+                                             host.process->port(), name_of(agent), seed_of(workload_.seed, agent));
+    } else if (workload_.flows[agent.flow].takes_receives()) {
+      receivers_[i] = std::make_unique<Receiver>(*stations_[i], control_, name_of(agent));
+      receivers_[i]->fill();
+    }
+  }
+}
+
+// Until all hosts are here.
+void Runner::meet(HostAgents& host) {
+  host.process->port().settle();
+  const std::size_t wanted = (arrived_ / hosts_.size() + 1) * hosts_.size();
+  if (++arrived_ == wanted) {
+    if (arrived_ == 2 * hosts_.size()) {
+      set_times(now());
+      control_.report();
+    }
+    met_->notify(sc_core::SC_ZERO_TIME);
+  }
+  while (arrived_ < wanted && !control_.stopping) sc_core::wait(*met_);
+  if (control_.stopping) throw std::runtime_error("another host failed");
+}
+
+void Runner::start_threads(HostAgents& host) {
+  const auto start = [&](std::uint32_t number, auto& agent) {
+    ++host.working;
+    host.process->spawn(fmt::format("agent{}", number), [this, &host, &agent] {
+      agent.run();
+      if (--host.working == 0) closing_->notify(sc_core::SC_ZERO_TIME);
+    });
+  };
+  for (const auto i : host.agents) {
+    if (senders_[i]) start(i, *senders_[i]);
+    if (receivers_[i]) start(i, *receivers_[i]);
+  }
+}
+
+void Runner::set_times(Duration begin) {
+  const auto& measure = workload_.measure;
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    const auto& flow = workload_.flows[i];
+    auto& state = flows_[i];
+    state.begin = begin + flow.start;
+    state.measured_from = std::max(begin + measure.warmup, state.begin);
+    if (flow.stop) state.end = begin + *flow.stop;
+    if (measure.duration) state.measured_until = std::min(begin + measure.warmup + *measure.duration, state.end);
+    if (measure.operations) state.wanted = *measure.operations;
+    state.progress = begin;
+  }
+  before_.at = begin + measure.warmup;
+}
+
+std::string Runner::name_of(const PlannedAgent& agent) const {
+  return fmt::format("{} flow[{}] thread {} ({})", system_.host(agent.host).entry().name, agent.flow, agent.thread,
+                     agent.sends ? "from" : "to");
+}
+
+// --- From outside.
+void Runner::run_until(Duration at) {
+  while (now() < at && control_.failure().empty()) {
+    const auto before = now();
+    sc_core::sc_start(to_sc_time(at - before));
+    if (now() < at && control_.failure().empty()) return;  // something was reported
+  }
+}
+
+std::string Runner::execute() {
+  system_.start();
+  // Setting up takes as long as it takes; nothing in it waits for ever.
+  constexpr Duration kLongestSetup = 10'000_s;
+  while (arrived_ < 2 * hosts_.size() && control_.failure().empty()) {
+    if (!sc_core::sc_pending_activity() || now() > kLongestSetup)
+      control_.note("the agents' set-up does not end");
+    else
+      sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+  }
+  check_every_ = Duration{INT64_MAX};
+  for (std::size_t i = 0; i < flows_.size(); ++i) check_every_ = std::min(check_every_, Duration{patience(i).ps / 4});
+  if (control_.failure().empty()) run_measurement();
+  return control_.failure();
+}
+
+void Runner::run_measurement() {
+  const Duration from = before_.at;
+  while (now() < from && control_.failure().empty()) {
+    run_until(std::min(from, now() + check_every_));
+    check_progress();
+  }
+  before_ = snapshot();
+  const auto finished = [](const FlowState& flow) { return flow.stopped || flow.senders == 0; };
+  const Duration until = workload_.measure.duration ? from + *workload_.measure.duration : FlowState::kNever;
+  while (now() < until && control_.failure().empty()) {
+    if (workload_.measure.operations && std::ranges::all_of(flows_, finished)) break;
+    run_until(until == FlowState::kNever ? now() + check_every_ : std::min(until, now() + check_every_));
+    check_progress();
+  }
+  after_ = snapshot();
+  see_to_it_that_all_moved();
+}
+
+void Runner::check_progress() {
+  for (std::size_t i = 0; i < flows_.size(); ++i)
+    if (still_waits(flows_[i]) && now() - flows_[i].progress > patience(i)) report_standstill(i);
+}
+
+bool Runner::still_waits(const FlowState& flow) const { return flow.posted != flow.completed && flow.senders != 0; }
+
+// A measurement shorter than our patience may have ended before a flow that stands still was found out.
+void Runner::see_to_it_that_all_moved() {
+  const auto unproven = [&](const FlowState& flow) { return flow.completed == 0 && still_waits(flow); };
+  // By small steps at first: what comes back soon must not wait for a long one.
+  for (Duration step = 10_us; std::ranges::any_of(flows_, unproven) && control_.failure().empty();
+       step = std::min(2 * step, check_every_)) {
+    run_until(now() + step);
+    check_progress();
+  }
+}
+
+// Longer than a flow may rightly take for one completion: every retry, and all that is before it on the wire.
+Duration Runner::patience(std::size_t number) const {
+  const Flow& flow = workload_.flows[number];
+  constexpr Duration kLeast = 20_ms;
+  constexpr Duration kMost = 10_s;
+  const auto shift = std::min(flow.timeout, 20u);
+  const Duration timeout = flow.timeout == 0 ? 0_s : Duration{4'096'000} * (std::int64_t{1} << shift);
+  double bytes = 0;
+  for (const auto& agent : plan_.agents)
+    if (agent.sends) {
+      const Flow& other = workload_.flows[agent.flow];
+      const auto outstanding =
+          other.window_per == WindowPer::qp ? std::uint64_t(other.window) * agent.qps.size() : other.window;
+      bytes += static_cast<double>(outstanding) * static_cast<double>(other.longest().bytes + 100);
+    }
+  const double wire_ps = 8e12 * bytes / static_cast<double>(system_.config().nic.port.rate.bits_per_second);
+  const auto wire = Duration{static_cast<std::int64_t>(std::min(wire_ps, 1e17))};
+  return std::min(std::max(kLeast, 2 * (flow.retry + 1) * timeout), kMost) + 4 * wire;
+}
+
+void Runner::report_standstill(std::size_t flow) {
+  std::string text = fmt::format("flow[{}] stands still: no completion for {}, since {}\n", flow,
+                                 to_string(now() - flows_[flow].progress), to_string(flows_[flow].progress));
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    if (plan_.agents[i].flow != flow) continue;
+    if (senders_[i]) text += "  " + senders_[i]->describe() + '\n';
+    if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
+  }
+  for (std::size_t host = 0; host < system_.size(); ++host) {
+    std::string state;
+    system_.host(host).nic().describe_state(state);
+    constexpr std::size_t kMost = 4096;
+    if (state.size() > kMost) state = state.substr(0, state.rfind('\n', kMost) + 1) + "...\n";
+    text += fmt::format("{}'s NIC:\n{}", system_.host(host).entry().name, state);
+  }
+  if (text.back() == '\n') text.pop_back();
+  control_.note(text);
+}
+
+Snapshot Runner::snapshot() const {
+  Snapshot taken;
+  taken.at = now();
+  for (std::size_t i = 0; i < system_.size(); ++i) {
+    const auto counters = system_.counters(i);
+    taken.hosts.emplace_back(counters);
+    taken.packets += counters.nic.tx.packets;
+  }
+  for (std::size_t i = 0; i < system_.switches(); ++i) taken.switches.emplace_back(system_.switch_counters(i));
+  for (const auto& flow : flows_) taken.posted += flow.posted;
+  taken.delta_cycles = sc_core::sc_delta_count();
+  taken.cpu_seconds = cpu_seconds();
+  return taken;
+}
+
+void Runner::close() {
+  control_.stopping = true;
+  closing_->notify(sc_core::SC_ZERO_TIME);
+  met_->notify(sc_core::SC_ZERO_TIME);
+  const auto finished = [](const auto& host) { return host->process->finished(); };
+  while (!std::ranges::all_of(hosts_, finished) && sc_core::sc_pending_activity())
+    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+}
+
+}  // namespace rnicsim::sim::bench

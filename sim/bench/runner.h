@@ -1,0 +1,105 @@
+// Runs a workload on a system: agents on their hosts, the measured interval, and an end even when nothing moves.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/host/software_process.h"
+#include "sim/bench/flow_state.h"
+#include "sim/bench/plan.h"
+#include "sim/bench/receiver.h"
+#include "sim/bench/sender.h"
+#include "sim/bench/station.h"
+#include "sim/counter_list.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim::bench {
+
+// At one moment.
+struct Snapshot {
+  Duration at{};
+  std::vector<CounterList> hosts;
+  std::vector<CounterList> switches;
+  std::uint64_t packets = 0;  // sent by all NICs
+  std::uint64_t posted = 0;
+  std::uint64_t delta_cycles = 0;
+  double cpu_seconds = 0;
+};
+
+// The memory of a host's agents.
+class HostMemory {
+ public:
+  explicit HostMemory(std::size_t bytes);
+  ~HostMemory();
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<std::byte> bytes_;
+};
+
+class Runner {
+ public:
+  // `workload` and `plan` outlive it.
+  Runner(System& system, const Workload& workload, const Plan& plan);
+  ~Runner();
+
+  // Empty, or what went wrong: an operation failed, or nothing moves. No exception: the sanitizers mistake one that is
+  // thrown beside the agents' stacks.
+  std::string execute();
+  // Ends every agent and destroys their objects, in simulated time; for who goes on living afterwards.
+  void close();
+
+  const std::vector<FlowState>& flows() const { return flows_; }
+  const Snapshot& before() const { return before_; }
+  const Snapshot& after() const { return after_; }
+  Duration interval() const { return after_.at - before_.at; }
+
+ private:
+  struct HostAgents {
+    std::vector<std::uint32_t> agents;
+    std::unique_ptr<HostMemory> memory;
+    Devices devices;
+    std::unique_ptr<host::SoftwareProcess> process;
+    std::uint32_t working = 0;  // threads
+  };
+
+  void make_host(std::uint32_t host);
+  void host_body(HostAgents& host);
+  void make_stations(HostAgents& host);
+  void make_agents(HostAgents& host);
+  void meet(HostAgents& host);
+  void start_threads(HostAgents& host);
+  void set_times(Duration begin);
+
+  std::string name_of(const PlannedAgent& agent) const;
+  void run_until(Duration at);
+  void run_measurement();
+  void check_progress();
+  bool still_waits(const FlowState& flow) const;
+  void see_to_it_that_all_moved();
+  Duration patience(std::size_t flow) const;
+  void report_standstill(std::size_t flow);
+  Snapshot snapshot() const;
+
+  System& system_;
+  const Workload& workload_;
+  const Plan& plan_;
+  Control control_;
+  std::vector<FlowState> flows_;
+  std::vector<std::unique_ptr<Station>> stations_;    // by agent
+  std::vector<std::unique_ptr<Sender>> senders_;      // by agent; null: it receives
+  std::vector<std::unique_ptr<Receiver>> receivers_;  // by agent; null: there is nothing to receive
+  std::vector<std::unique_ptr<HostAgents>> hosts_;
+  std::size_t arrived_ = 0;
+  std::unique_ptr<sc_core::sc_event> met_;
+  std::unique_ptr<sc_core::sc_event> closing_;
+  Duration check_every_{};
+  Snapshot before_, after_;
+};
+
+}  // namespace rnicsim::sim::bench

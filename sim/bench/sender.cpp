@@ -1,0 +1,235 @@
+#include "sim/bench/sender.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+
+namespace rnicsim::sim::bench {
+namespace {
+
+constexpr ibv_wr_opcode kOpcodes[kOps] = {
+    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ,
+    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
+constexpr double kPsPerSecond = 1e12;
+
+// The mean time between two operations of one of the flow's threads.
+double pace_of(const Flow& flow, std::uint32_t senders) {
+  if (!flow.pace) return 0;
+  double bytes = 0, weights = 0;
+  for (const auto& op : flow.mix) {
+    bytes += static_cast<double>(op.size.bytes) * op.weight;
+    weights += op.weight;
+  }
+  const double rate = flow.pace->operations_per_second > 0
+                          ? flow.pace->operations_per_second
+                          : static_cast<double>(flow.pace->rate.bits_per_second) / (8 * bytes / weights);
+  return kPsPerSecond / rate * senders;
+}
+
+}  // namespace
+
+Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
+               host::CpuPort& port, std::string name, std::uint64_t seed)
+    : station_(station),
+      flow_(station.flow()),
+      state_(state),
+      control_(control),
+      port_(port),
+      name_(std::move(name)),
+      generator_(seed),
+      walk_(flow_, station.plan().region, station.regions()),
+      log_slots_(static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(flow_.window)) - 1)),
+      wrs_(flow_.batch),
+      sges_(flow_.batch),
+      pace_ps_(pace_of(flow_, state.senders)) {
+  const auto& plan = station.plan();
+  std::map<std::uint32_t, const Walk*> walks;
+  for (std::uint32_t i = 0; i < plan.qps.size(); ++i) {
+    const auto& [agent, place] = plan.qps[i];
+    const Station& peer = *all[agent];
+    auto& walk = walks[agent];
+    if (!walk)
+      walk = remote_walks_.emplace_back(std::make_unique<Walk>(flow_, peer.plan().region, peer.regions())).get();
+    queues_.push_back(
+        {.qp = station.qps()[i], .remote_walk = walk, .local = walk_.first(i), .remote = walk->first(place)});
+    give_back(i);
+  }
+  posted_.resize(queues_.size() << log_slots_);
+  for (const auto& op : flow_.mix) weights_ += op.weight;
+  for (std::uint32_t i = 0; i < flow_.batch; ++i) {
+    wrs_[i].next = i + 1 < flow_.batch ? &wrs_[i + 1] : nullptr;
+    wrs_[i].sg_list = &sges_[i];
+    wrs_[i].num_sge = 1;
+  }
+}
+
+void Sender::run() {
+  wait_until(state_.begin);
+  next_ps_ = static_cast<double>(now().ps);
+  while (!control_.stopping && !state_.stopped && port_.thread_time() < state_.end) {
+    post_ready();
+    while (poll() == kPollMost && !control_.stopping) {
+      // There are more.
+    }
+  }
+  --state_.senders;
+}
+
+void Sender::wait_until(Duration at) {
+  port_.settle();
+  if (at > now()) sc_core::wait(to_sc_time(at - now()));
+}
+
+void Sender::post_ready() {
+  for (int batches = 0; batches < kPostMost; ++batches) {
+    if (flow_.window_per == WindowPer::thread && flow_.window - outstanding_ < flow_.batch) return;
+    if (ready_.empty() && ready_random_.empty()) return;
+    if (control_.stopping || state_.stopped) return;
+    if (pace_ps_ > 0 && !may_post(port_.thread_time())) return;
+    post_batch(take_queue());
+  }
+}
+
+bool Sender::may_post(Duration at) {
+  const Duration next{static_cast<std::int64_t>(next_ps_)};
+  if (at < next) {
+    // With nothing to poll for, the thread sleeps; else a poll of an empty queue may make it a little late.
+    if (outstanding_ != 0) return false;
+    wait_until(std::min(next, state_.end));
+    if (control_.stopping || state_.stopped || now() >= state_.end) return false;
+  }
+  next_ps_ += pace_ps_ * flow_.batch;
+  return true;
+}
+
+std::uint32_t Sender::take_queue() {
+  if (flow_.pick == Pick::random) {
+    auto& chosen = ready_random_[draw(generator_, ready_random_.size())];
+    const auto queue = chosen;
+    chosen = ready_random_.back();
+    ready_random_.pop_back();
+    return queue;
+  }
+  const auto queue = ready_.front();
+  ready_.pop_front();
+  return queue;
+}
+
+void Sender::give_back(std::uint32_t queue) {
+  if (flow_.pick == Pick::random)
+    ready_random_.push_back(queue);
+  else
+    ready_.push_back(std::uint32_t(queue));
+}
+
+std::size_t Sender::pick_op() {
+  if (flow_.mix.size() == 1) return 0;
+  auto rest = draw(generator_, weights_);
+  std::size_t chosen = 0;
+  while (rest >= flow_.mix[chosen].weight) rest -= flow_.mix[chosen++].weight;
+  return chosen;
+}
+
+void Sender::post_batch(std::uint32_t number) {
+  Queue& queue = queues_[number];
+  const Duration at = port_.thread_time();
+  for (std::uint32_t i = 0; i < flow_.batch; ++i) {
+    const auto chosen = pick_op();
+    fill(wrs_[i], sges_[i], queue, flow_.mix[chosen]);
+    wrs_[i].wr_id = std::uint64_t(number) << 32 | queue.posted;
+    slot(number, queue.posted) = {at, static_cast<std::uint8_t>(chosen)};
+    ++queue.posted;
+    if (++queue.unsignalled == flow_.signal_every) {
+      wrs_[i].send_flags |= IBV_SEND_SIGNALED;
+      queue.unsignalled = 0;
+    }
+  }
+  const bool has_room =
+      flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
+  if (!has_room) {
+    // The next batch waits for a completion, so there must be one.
+    wrs_.back().send_flags |= IBV_SEND_SIGNALED;
+    queue.unsignalled = 0;
+  }
+  if (state_.posted == state_.completed) state_.progress = at;
+  outstanding_ += flow_.batch;
+  state_.posted += flow_.batch;
+  ibv_send_wr* bad = nullptr;
+  if (const int error = ibv_post_send(queue.qp, wrs_.data(), &bad))
+    return control_.fail(fmt::format("{}, qp {:#x}: ibv_post_send: {}", name_, queue.qp->qp_num, std::strerror(error)));
+  if (has_room) give_back(number);
+}
+
+void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op) {
+  const auto& local = walk_.region(queue.local);
+  const auto& remote = queue.remote_walk->region(queue.remote);
+  const auto bytes = static_cast<std::uint32_t>(op.size.bytes);
+  sge = {local.address + queue.local.offset, bytes, local.lkey};
+  wr.opcode = kOpcodes[static_cast<std::size_t>(op.op)];
+  wr.send_flags = may_be_inline(op.op) && op.size <= flow_.inline_most ? IBV_SEND_INLINE : 0;
+  if (is_atomic(op.op)) {
+    wr.wr.atomic = {remote.address + queue.remote.offset, op.op == Op::fetch_add ? 1u : 0u, 1, remote.rkey};
+  } else {
+    wr.wr.rdma.remote_addr = remote.address + queue.remote.offset;
+    wr.wr.rdma.rkey = remote.rkey;
+  }
+  if (walk_.moves()) {
+    walk_.advance(queue.local, generator_);
+    queue.remote_walk->advance(queue.remote, generator_);
+  }
+}
+
+int Sender::poll() {
+  const int count = ibv_poll_cq(station_.cq(), kPollMost, completions_.data());
+  if (count < 0) control_.fail(fmt::format("{}: ibv_poll_cq failed", name_));
+  if (count <= 0) return 0;
+  const Duration at = port_.thread_time();
+  state_.progress = at;
+  for (int i = 0; i < count; ++i) complete(completions_[static_cast<std::size_t>(i)], at);
+  return count;
+}
+
+void Sender::complete(const ibv_wc& wc, Duration at) {
+  const auto number = static_cast<std::uint32_t>(wc.wr_id >> 32);
+  const auto sequence = static_cast<std::uint32_t>(wc.wr_id);
+  Queue& queue = queues_[number];
+  if (wc.status != IBV_WC_SUCCESS)
+    return control_.fail(fmt::format("{}, qp {:#x}: an operation ended with: {}", name_, queue.qp->qp_num,
+                                     ibv_wc_status_str(wc.status)));
+  const bool had_room =
+      flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
+  const std::uint32_t done = sequence + 1 - queue.completed;
+  if (at >= state_.measured_from && at < state_.measured_until && !state_.stopped) {
+    for (std::uint32_t i = 0; i < done; ++i) count(slot(number, queue.completed + i), at);
+    state_.latency.add(at - slot(number, sequence).at);
+  }
+  queue.completed += done;
+  outstanding_ -= done;
+  state_.completed += done;
+  if (!had_room && flow_.window - (queue.posted - queue.completed) >= flow_.batch) give_back(number);
+}
+
+void Sender::count(const Posted& posted, Duration at) {
+  if (state_.operations == state_.wanted) return;
+  ++state_.of_mix[posted.mix];
+  state_.bytes += flow_.mix[posted.mix].size.bytes;
+  state_.last = at;
+  if (++state_.operations == state_.wanted) end_of_operations(at);
+}
+
+void Sender::end_of_operations(Duration at) {
+  state_.measured_until = at;
+  state_.stopped = true;
+  control_.report();
+}
+
+std::string Sender::describe() const {
+  std::size_t full = 0;
+  for (const auto& queue : queues_) full += queue.posted != queue.completed;
+  return fmt::format("{}: {} operations on {} of {} QPs wait for their completions", name_, outstanding_, full,
+                     queues_.size());
+}
+
+}  // namespace rnicsim::sim::bench

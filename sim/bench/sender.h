@@ -1,0 +1,88 @@
+// A thread that posts operations and polls their completions, as fast as its window allows.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/base/fifo.h"
+#include "model/host/cpu_port.h"
+#include "sim/bench/flow_state.h"
+#include "sim/bench/station.h"
+#include "sim/bench/walk.h"
+
+namespace rnicsim::sim::bench {
+
+class Sender {
+ public:
+  Sender(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
+         host::CpuPort& port, std::string name, std::uint64_t seed);
+
+  // The thread's body.
+  void run();
+
+  // "h0 flow[0] thread 3: 4 of 4 operations wait for completions ..."; for the report of a run that stands still.
+  std::string describe() const;
+
+ private:
+  struct Queue {
+    ibv_qp* qp = nullptr;
+    const Walk* remote_walk = nullptr;
+    Walk::Place local;
+    Walk::Place remote;
+    std::uint32_t posted = 0;     // ever, modulo 2^32
+    std::uint32_t completed = 0;  // ever, as far as the completions tell
+    std::uint32_t unsignalled = 0;
+  };
+  // An operation that is under way.
+  struct Posted {
+    Duration at;
+    std::uint8_t mix = 0;
+  };
+  static constexpr int kPollMost = 32;
+  static constexpr int kPostMost = 128;  // batches before it polls again, however many queues have room
+
+  void post_ready();
+  bool may_post(Duration at);
+  std::uint32_t take_queue();
+  void give_back(std::uint32_t queue);
+  void post_batch(std::uint32_t number);
+  void fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op);
+  std::size_t pick_op();
+  int poll();  // completions taken
+  void complete(const ibv_wc& wc, Duration at);
+  void count(const Posted& posted, Duration at);
+  void end_of_operations(Duration at);
+  void wait_until(Duration at);
+
+  Posted& slot(std::uint32_t queue, std::uint32_t sequence) {
+    return posted_[(std::size_t(queue) << log_slots_) + (sequence & ((1u << log_slots_) - 1))];
+  }
+
+  Station& station_;
+  const Flow& flow_;
+  FlowState& state_;
+  Control& control_;
+  host::CpuPort& port_;
+  const std::string name_;
+  Generator generator_;
+  Walk walk_;
+  std::vector<std::unique_ptr<Walk>> remote_walks_;  // of the peers
+  std::vector<Queue> queues_;
+  Fifo<std::uint32_t> ready_;                // queues with room for a batch
+  std::vector<std::uint32_t> ready_random_;  // the same, for pick = random
+  std::uint32_t log_slots_ = 0;
+  std::vector<Posted> posted_;
+  std::vector<ibv_send_wr> wrs_;
+  std::vector<ibv_sge> sges_;
+  std::array<ibv_wc, kPollMost> completions_{};
+  std::uint64_t weights_ = 0;
+  std::uint32_t outstanding_ = 0;
+  double pace_ps_ = 0;  // between operations; 0: none
+  double next_ps_ = 0;  // when the next may be posted
+};
+
+}  // namespace rnicsim::sim::bench

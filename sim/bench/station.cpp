@@ -1,0 +1,144 @@
+#include "sim/bench/station.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "verbs/ibverbs/blue_flame.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint8_t kPort = 1;
+constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
+constexpr int kAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// The device looks up how far a small CQ was polled again and again.
+constexpr std::uint64_t kLeastEntries = 255;
+constexpr std::uint8_t kRetryForEver = 7;  // RNR
+
+template <class Object>
+Object* made(Object* object, const char* what) {
+  if (!object) throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
+  return object;
+}
+void must(int error, const char* what) {
+  if (error != 0) throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+ibv_mtu mtu_of(std::uint32_t bytes) { return static_cast<ibv_mtu>(std::bit_width(bytes) - 8); }
+
+std::uint64_t stride_of(const PlannedAgent& agent) {
+  return (agent.region.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+}  // namespace
+
+std::uint64_t memory_of(const PlannedAgent& agent, const Flow& flow) { return stride_of(agent) * flow.mrs; }
+
+OpenDevice& Devices::of(const PlannedAgent& agent, const Flow& flow) {
+  const bool own = flow.uars == Uars::per_thread;
+  auto& device = open_[{agent.flow, own ? agent.thread : 0, own && agent.sends}];
+  if (device.context) return device;
+  ibv_device** list = made(ibv_get_device_list(nullptr), "ibv_get_device_list");
+  device.context = ibv_open_device(list[0]);
+  ibv_free_device_list(list);
+  made(device.context, "ibv_open_device");
+  verbs::use_blue_flame(device.context, flow.doorbell == Doorbell::blueflame);
+  device.pd = made(ibv_alloc_pd(device.context), "ibv_alloc_pd");
+  must(ibv_query_gid(device.context, kPort, kGidIndex, &device.gid), "ibv_query_gid");
+  return device;
+}
+
+void Devices::close() {
+  for (auto& [key, device] : open_)
+    if (device.context) ibv_close_device(device.context);
+  open_.clear();
+}
+
+void Station::make(OpenDevice& device, std::span<std::byte> memory) {
+  device_ = &device;
+  const auto stride = stride_of(plan_);
+  for (std::uint32_t i = 0; i < flow_.mrs; ++i) {
+    auto* mr = made(ibv_reg_mr(device.pd, memory.data() + i * stride, plan_.region.bytes, kAccess), "ibv_reg_mr");
+    mrs_.push_back(mr);
+    regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});
+  }
+  const std::uint64_t each = plan_.sends ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
+  const auto entries = static_cast<int>(std::max(each * plan_.qps.size() + 1, kLeastEntries));
+  cq_ = made(ibv_create_cq(device.context, entries, nullptr, nullptr, 0), "ibv_create_cq");
+  for (std::size_t i = 0; i < plan_.qps.size(); ++i) qps_.push_back(make_qp());
+}
+
+ibv_qp* Station::make_qp() {
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = cq_;
+  attributes.qp_type = IBV_QPT_RC;
+  if (plan_.sends) {
+    attributes.cap.max_send_wr = flow_.window;
+    attributes.cap.max_send_sge = 1;
+    attributes.cap.max_inline_data = static_cast<std::uint32_t>(flow_.inline_most.bytes);
+  } else if (flow_.takes_receives()) {
+    attributes.cap.max_recv_wr = flow_.receives();
+    attributes.cap.max_recv_sge = 1;
+  }
+  return made(ibv_create_qp(device_->pd, &attributes), "ibv_create_qp");
+}
+
+void Station::connect(const std::vector<std::unique_ptr<Station>>& all) {
+  for (std::size_t i = 0; i < qps_.size(); ++i) {
+    const Station& peer = *all[plan_.qps[i].agent];
+    connect_qp(qps_[i], peer.qps_[plan_.qps[i].qp]->qp_num, peer.device_->gid);
+  }
+}
+
+void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = kPort;
+  attributes.qp_access_flags = kAccess;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+       "ibv_modify_qp to INIT");
+
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = mtu_of(*flow_.mtu);
+  attributes.dest_qp_num = peer;
+  attributes.max_dest_rd_atomic = static_cast<std::uint8_t>(*flow_.max_rd_atomic);
+  attributes.min_rnr_timer = static_cast<std::uint8_t>(flow_.rnr_timer);
+  attributes.ah_attr.is_global = 1;
+  attributes.ah_attr.port_num = kPort;
+  attributes.ah_attr.grh.dgid = gid;
+  attributes.ah_attr.grh.sgid_index = kGidIndex;
+  attributes.ah_attr.grh.hop_limit = 64;
+  must(ibv_modify_qp(qp, &attributes,
+                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+       "ibv_modify_qp to RTR");
+
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.timeout = static_cast<std::uint8_t>(flow_.timeout);
+  attributes.retry_cnt = static_cast<std::uint8_t>(flow_.retry);
+  attributes.rnr_retry = kRetryForEver;
+  attributes.max_rd_atomic = static_cast<std::uint8_t>(*flow_.max_rd_atomic);
+  must(ibv_modify_qp(qp, &attributes,
+                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                         IBV_QP_MAX_QP_RD_ATOMIC),
+       "ibv_modify_qp to RTS");
+}
+
+void Station::destroy() {
+  // What is left goes with the context.
+  for (auto* qp : qps_) ibv_destroy_qp(qp);
+  qps_.clear();
+  if (cq_) ibv_destroy_cq(cq_);
+  cq_ = nullptr;
+  for (auto* mr : mrs_) ibv_dereg_mr(mr);
+  mrs_.clear();
+}
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,73 @@
+// An agent's verbs objects: context, CQ, QPs, memory regions; made and connected by a thread of its host.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "sim/bench/plan.h"
+
+namespace rnicsim::sim::bench {
+
+struct Region {
+  std::uint64_t address;
+  std::uint32_t lkey;
+  std::uint32_t rkey;
+};
+
+// What the agents of one doorbell page share.
+struct OpenDevice {
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_gid gid{};
+};
+
+// The contexts of a host, each opened when it is first asked for.
+class Devices {
+ public:
+  // std::runtime_error: it can't be had.
+  OpenDevice& of(const PlannedAgent& agent, const Flow& flow);
+  void close();
+
+ private:
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, OpenDevice> open_;
+};
+
+class Station {
+ public:
+  Station(const PlannedAgent& plan, const Flow& flow) : plan_(plan), flow_(flow) {}
+
+  // --- By a thread of the host; each throws std::runtime_error.
+  // `memory` is for its regions: plan.region rounded up to pages, times flow.mrs.
+  void make(OpenDevice& device, std::span<std::byte> memory);
+  void connect(const std::vector<std::unique_ptr<Station>>& all);
+  void destroy();
+
+  const PlannedAgent& plan() const { return plan_; }
+  const Flow& flow() const { return flow_; }
+  ibv_cq* cq() const { return cq_; }
+  const std::vector<ibv_qp*>& qps() const { return qps_; }
+  const std::vector<Region>& regions() const { return regions_; }
+
+ private:
+  ibv_qp* make_qp();
+  void connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const;
+
+  const PlannedAgent& plan_;
+  const Flow& flow_;
+  OpenDevice* device_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  std::vector<ibv_qp*> qps_;
+  std::vector<ibv_mr*> mrs_;
+  std::vector<Region> regions_;
+};
+
+// Bytes of memory that its regions take.
+std::uint64_t memory_of(const PlannedAgent& agent, const Flow& flow);
+
+}  // namespace rnicsim::sim::bench

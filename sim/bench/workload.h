@@ -1,0 +1,108 @@
+// A workload: what the agents of `rnicsim bench` do. docs/workloads.md tells every key.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/units.h"
+
+namespace rnicsim::sim::bench {
+
+using namespace rnicsim::literals;
+
+enum class Op : std::uint8_t { write, write_imm, send, send_imm, read, fetch_add, cmp_swap };
+inline constexpr std::size_t kOps = 7;
+
+enum class Connect : std::uint8_t { pairwise, all };
+enum class WindowPer : std::uint8_t { qp, thread };
+enum class Pick : std::uint8_t { round_robin, random };
+enum class Doorbell : std::uint8_t { blueflame, plain };
+enum class Uars : std::uint8_t { shared, per_thread };
+enum class Addressing : std::uint8_t { fixed, sequential, random, stride };
+
+std::string_view to_string(Op op);
+std::string_view to_string(Connect connect);
+std::string_view to_string(WindowPer per);
+std::string_view to_string(Pick pick);
+std::string_view to_string(Doorbell doorbell);
+std::string_view to_string(Uars uars);
+std::string_view to_string(Addressing addressing);
+
+inline bool is_atomic(Op op) { return op == Op::fetch_add || op == Op::cmp_swap; }
+inline bool takes_receive(Op op) { return op == Op::send || op == Op::send_imm || op == Op::write_imm; }
+inline bool may_be_inline(Op op) { return op < Op::read; }
+
+struct MixedOp {
+  Op op = Op::write;
+  std::uint32_t weight = 1;
+  ByteCount size{};
+};
+
+// How fast the agents of a flow may post, all together.
+struct Pace {
+  double operations_per_second = 0;  // one of the two
+  BitRate rate{};
+};
+
+struct Flow {
+  std::vector<std::string> from;
+  std::vector<std::string> to;
+  std::vector<MixedOp> mix;  // one entry: a plain `op`
+  std::uint32_t threads = 1;
+  std::uint32_t qps = 1;
+  Connect connect = Connect::pairwise;
+  std::uint32_t window = 1;
+  WindowPer window_per = WindowPer::qp;
+  Pick pick = Pick::round_robin;
+  std::uint32_t batch = 1;
+  ByteCount inline_most{};     // longer ones are not inline
+  bool inline_device = false;  // inline_most is the device's
+  std::uint32_t signal_every = 1;
+  Doorbell doorbell = Doorbell::blueflame;
+  Uars uars = Uars::shared;
+  std::optional<std::uint32_t> recv_depth;  // absent: twice the window, and at least 16
+  std::uint32_t mrs = 1;
+  std::optional<ByteCount> mr_size;  // absent: a place for each QP
+  ByteCount page = 4_KiB;
+  Addressing address = Addressing::fixed;
+  ByteCount stride{};
+  std::optional<std::uint32_t> mtu;            // absent: the port's
+  std::optional<std::uint32_t> max_rd_atomic;  // absent: the device's
+  std::uint32_t rnr_timer = 12;
+  std::uint32_t timeout = 14;
+  std::uint32_t retry = 7;
+  std::optional<Pace> pace;
+  Duration start{};
+  std::optional<Duration> stop;
+
+  ByteCount longest() const;
+  bool takes_receives() const;
+  std::uint32_t receives() const { return recv_depth.value_or(window < 8 ? 16 : 2 * window); }
+};
+
+struct Measure {
+  Duration warmup{};
+  std::optional<Duration> duration;  // one of the two
+  std::optional<std::uint64_t> operations;
+};
+
+struct Workload {
+  std::string file;  // as messages name it
+  std::uint64_t seed = 1;
+  std::string nic = "cx5-100g";
+  std::string topology = "back-to-back";
+  std::vector<std::string> sets;  // "nic.pcie.read_latency=600ns"
+  Measure measure;
+  std::vector<Flow> flows;
+};
+
+// "--set" of a workload's own keys: "flow[0].window=8", "flow.window=8" for every flow, "measure.warmup=1us", "seed=3".
+bool is_workload_key(std::string_view key_equals_value);
+// ConfigError: what is wrong, with the key's path. `overrides` as is_workload_key() knows them.
+Workload read_workload(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+
+}  // namespace rnicsim::sim::bench

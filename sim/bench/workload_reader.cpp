@@ -1,0 +1,283 @@
+// The workload file into its structs. What only the NIC or the topology can tell is checked by the plan (plan.h).
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "sim/bench/overrides.h"
+#include "sim/bench/table_reader.h"
+#include "sim/bench/workload.h"
+#include "sim/config/config_error.h"
+#include "sim/config/toml_file.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+constexpr std::uint64_t kMostFlows = 256;
+constexpr std::uint64_t kMostHosts = 64;
+constexpr Duration kLongest = 1000_s;
+constexpr ByteCount kLargestMessage = 1024_MiB;
+
+// "h3", "h1..h11"
+void expand(const TableReader& reader, std::string_view key, const std::string& text, std::vector<std::string>& hosts) {
+  const auto dots = text.find("..");
+  if (dots == text.npos) {
+    if (text.empty()) reader.refuse(key, "a host, or a range of hosts such as \"h1..h4\",");
+    hosts.push_back(text);
+    return;
+  }
+  const auto split = [&](std::string_view name) {
+    const auto stem = name.find_last_not_of("0123456789") + 1;
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(name.data() + stem, name.data() + name.size(), number);
+    if (error != std::errc{} || name.size() - stem > 4) reader.refuse(key, "a range of hosts such as \"h1..h4\"");
+    return std::pair(name.substr(0, stem), number);
+  };
+  const auto [stem, first] = split(std::string_view(text).substr(0, dots));
+  const auto [last_stem, last] = split(std::string_view(text).substr(dots + 2));
+  if (stem != last_stem || last < first) reader.refuse(key, "a range of hosts such as \"h1..h4\"");
+  if (last - first >= kMostHosts) reader.refuse(key, fmt::format("a range of 1..{} hosts", kMostHosts));
+  for (auto number = first; number <= last; ++number) hosts.push_back(fmt::format("{}{}", stem, number));
+}
+
+std::vector<std::string> read_hosts(TableReader& reader, std::string_view key) {
+  const auto& node = reader.need(key);
+  std::vector<std::string> hosts;
+  const auto take = [&](const toml::node& name) {
+    if (!name.is_string()) reader.refuse(key, "a host, or a range of hosts such as \"h1..h4\",");
+    expand(reader, key, name.as_string()->get(), hosts);
+  };
+  if (const auto* list = node.as_array()) {
+    for (const auto& entry : *list) take(entry);
+  } else {
+    take(node);
+  }
+  if (hosts.empty() || hosts.size() > kMostHosts) reader.refuse(key, fmt::format("1..{} hosts", kMostHosts));
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    if (std::ranges::find(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(i), hosts[i]) !=
+        hosts.begin() + static_cast<std::ptrdiff_t>(i))
+      reader.complain(key, fmt::format("{} stands there twice", shown(hosts[i])));
+  return hosts;
+}
+
+MixedOp read_op(TableReader& reader) {
+  MixedOp entry;
+  reader.need("op");
+  reader.choice("op", entry.op, kOps);
+  if (is_atomic(entry.op)) {
+    entry.size = 8_B;
+    reader.size("size", entry.size, 8_B, 8_B);
+  } else {
+    reader.need("size");
+    reader.size("size", entry.size, 1_B, kLargestMessage);
+  }
+  return entry;
+}
+
+std::vector<MixedOp> read_mix(TableReader& reader) {
+  if (!reader.has("mix")) return {read_op(reader)};
+  for (const char* key : {"op", "size"})
+    if (reader.has(key)) reader.complain(key, "does not go with mix, whose entries have their own");
+  constexpr std::size_t kMost = 64;
+  const auto* list = reader.find("mix")->as_array();
+  if (!list || list->empty() || list->size() > kMost || !list->is_array_of_tables())
+    reader.refuse("mix", fmt::format("a list of 1..{} tables {{ op, weight, size }}", kMost));
+  std::vector<MixedOp> mix;
+  for (const auto& node : *list) {
+    TableReader entry(*node.as_table(), reader.file(), reader.path_of(fmt::format("mix[{}]", mix.size())));
+    mix.push_back(read_op(entry));
+    entry.number("weight", mix.back().weight, 1, 1'000'000);
+    entry.finish();
+  }
+  return mix;
+}
+
+void read_address(TableReader& reader, Flow& flow) {
+  const auto* node = reader.find("address");
+  if (!node) return;
+  if (const auto* table = node->as_table()) {
+    TableReader stride(*table, reader.file(), reader.path_of("address"));
+    stride.need("stride");
+    stride.size("stride", flow.stride, 8_B, ByteCount{1ull << 40});
+    stride.finish();
+    if (flow.stride.bytes % 8 != 0) stride.refuse("stride", "a multiple of 8 B");
+    flow.address = Addressing::stride;
+    return;
+  }
+  reader.choice("address", flow.address, 3);
+}
+
+void read_inline(TableReader& reader, Flow& flow) {
+  const auto* node = reader.find("inline");
+  if (!node) return;
+  if (node->is_boolean())
+    flow.inline_device = node->as_boolean()->get();
+  else if (node->is_string() && parse_byte_count(node->as_string()->get()))
+    reader.size("inline", flow.inline_most, 0_B, 960_B);
+  else
+    reader.refuse("inline", "true, false, or the longest message to be inline, \"0 B\"..\"960 B\",");
+}
+
+void read_pace(TableReader& reader, Flow& flow) {
+  const auto* node = reader.find("pace");
+  if (!node) return;
+  constexpr double kMostOperations = 1e9;
+  Pace pace;
+  if (const auto number = node->value<double>()) pace.operations_per_second = *number;
+  if (node->is_string()) pace.rate = parse_bit_rate(node->as_string()->get()).value_or(BitRate{});
+  const bool good = node->is_string()
+                        ? pace.rate.bits_per_second >= 1000 && pace.rate <= BitRate{10'000'000'000'000}
+                        : pace.operations_per_second >= 1 && pace.operations_per_second <= kMostOperations;
+  if (!good) reader.refuse("pace", "1..1000000000 operations a second, or a rate \"1 kb/s\"..\"10 Tb/s\",");
+  flow.pace = pace;
+}
+
+void read_mtu(TableReader& reader, Flow& flow) {
+  const auto* node = reader.find("mtu");
+  if (!node) return;
+  const auto mtu = node->is_integer() ? node->as_integer()->get() : 0;
+  if (mtu != 256 && mtu != 512 && mtu != 1024 && mtu != 2048 && mtu != 4096)
+    reader.refuse("mtu", "256, 512, 1024, 2048 or 4096");
+  flow.mtu = static_cast<std::uint32_t>(mtu);
+}
+
+void refuse_what_is_not_built(TableReader& reader, Flow& flow) {
+  std::string transport = "rc";
+  reader.text("transport", transport);
+  if (transport == "uc" || transport == "ud")
+    reader.complain("transport", fmt::format("{} is not built yet; there is rc", transport));
+  if (transport != "rc") reader.refuse("transport", "\"rc\", \"uc\" or \"ud\"");
+  if (const auto* node = reader.find("recv_inline")) {
+    const bool off =
+        (node->is_boolean() && !node->as_boolean()->get()) || (node->is_integer() && node->as_integer()->get() == 0);
+    if (!off) reader.complain("recv_inline", "is not built yet; false is the only value");
+  }
+  reader.size("page", flow.page, 4_KiB, 1024_MiB);
+  if (flow.page != 4_KiB && flow.page != 2_MiB && flow.page != 1024_MiB)
+    reader.refuse("page", "\"4 KiB\", \"2 MiB\" or \"1 GiB\"");
+  if (flow.page != 4_KiB)
+    reader.complain("page", fmt::format("{} is not built yet; there is \"4 KiB\"", to_string(flow.page)));
+}
+
+// What contradicts itself.
+void check(const TableReader& reader, const Flow& flow) {
+  if (flow.batch > flow.window)
+    reader.complain("batch", fmt::format("1..{} is needed: no more than the window", flow.window));
+  if (flow.signal_every > flow.window)
+    reader.complain("signal_every", fmt::format("1..{} is needed: no more than the window", flow.window));
+  if (flow.stop && *flow.stop <= flow.start) reader.complain("stop", "a time after start is needed");
+  if (flow.mr_size && flow.mr_size->bytes < flow.longest().bytes)
+    reader.complain("mr_size",
+                    fmt::format("at least {} is needed, for the longest message", to_string(flow.longest())));
+}
+
+Flow read_flow(TableReader& reader) {
+  Flow flow;
+  flow.from = read_hosts(reader, "from");
+  flow.to = read_hosts(reader, "to");
+  refuse_what_is_not_built(reader, flow);
+  flow.mix = read_mix(reader);
+  reader.number("threads", flow.threads, 1, 256);
+  reader.number("qps", flow.qps, 1, 65536);
+  reader.choice("connect", flow.connect, 2);
+  reader.number("window", flow.window, 1, 32768);
+  reader.choice("window_per", flow.window_per, 2);
+  reader.choice("pick", flow.pick, 2);
+  reader.number("batch", flow.batch, 1, 4096);
+  read_inline(reader, flow);
+  reader.number("signal_every", flow.signal_every, 1, 32768);
+  reader.choice("doorbell", flow.doorbell, 2);
+  reader.choice("uars", flow.uars, 2);
+  reader.number("recv_depth", flow.recv_depth, 0, 32768);
+  reader.number("mrs", flow.mrs, 1, 1 << 20);
+  reader.size("mr_size", flow.mr_size, 8_B, ByteCount{1ull << 40});
+  read_address(reader, flow);
+  read_mtu(reader, flow);
+  reader.number("max_rd_atomic", flow.max_rd_atomic, 1, 128);
+  reader.number("rnr_timer", flow.rnr_timer, 0, 31);
+  reader.number("timeout", flow.timeout, 0, 31);
+  reader.number("retry", flow.retry, 0, 7);
+  read_pace(reader, flow);
+  reader.time("start", flow.start, 0_s, kLongest);
+  reader.time("stop", flow.stop, 1_ps, kLongest);
+  reader.finish();
+  check(reader, flow);
+  return flow;
+}
+
+void collect_sets(const TableReader& reader, const toml::table& table, const std::string& prefix,
+                  std::vector<std::string>& sets) {
+  for (const auto& [key, node] : table) {
+    const std::string path = prefix + std::string(key.str());
+    if (const auto* inner = node.as_table())
+      collect_sets(reader, *inner, path + '.', sets);
+    else if (const auto text = node.value<std::string>())
+      sets.push_back(path + '=' + *text);
+    else if (node.is_boolean())
+      sets.push_back(path + (node.as_boolean()->get() ? "=true" : "=false"));
+    else if (node.is_integer())
+      sets.push_back(fmt::format("{}={}", path, node.as_integer()->get()));
+    else if (node.is_floating_point())
+      sets.push_back(fmt::format("{}={}", path, node.as_floating_point()->get()));
+    else
+      reader.refuse("set." + shown(path), "a parameter's value");
+  }
+}
+
+Measure read_measure(const TableReader& file, const toml::node& node) {
+  if (!node.is_table()) file.refuse("measure", "a table [measure]");
+  TableReader reader(*node.as_table(), file.file(), "measure");
+  Measure measure;
+  reader.time("warmup", measure.warmup, 0_s, kLongest);
+  reader.time("duration", measure.duration, 1_ns, kLongest);
+  reader.number("operations", measure.operations, 1, 1'000'000'000'000);
+  reader.finish();
+  if (measure.duration && measure.operations) reader.complain("operations", "does not go with duration");
+  if (!measure.duration && !measure.operations) reader.complain("duration", "is missing (or operations)");
+  return measure;
+}
+
+Workload read_root(const toml::table& root, const std::string& name) {
+  TableReader reader(root, name, "");
+  Workload workload;
+  workload.file = name;
+  std::uint32_t schema = 0;
+  reader.need("schema");
+  reader.number("schema", schema, 1, 1);
+  reader.number("seed", workload.seed, 0, INT64_MAX);
+  reader.text("nic", workload.nic);
+  reader.text("topology", workload.topology);
+  if (const auto* set = reader.find("set")) {
+    if (!set->is_table()) reader.refuse("set", "a table of parameters");
+    collect_sets(reader, *set->as_table(), "", workload.sets);
+  }
+  workload.measure = read_measure(reader, reader.need("measure"));
+  const auto* flows = reader.need("flow").as_array();
+  if (!flows || flows->empty() || flows->size() > kMostFlows || !flows->is_array_of_tables())
+    reader.refuse("flow", fmt::format("1..{} tables [[flow]]", kMostFlows));
+  reader.finish();
+  for (const auto& node : *flows) {
+    const auto path = fmt::format("flow[{}]", workload.flows.size());
+    TableReader flow(*node.as_table(), name, path);
+    workload.flows.push_back(read_flow(flow));
+    const auto& start = workload.flows.back().start;
+    if (workload.measure.duration && start >= workload.measure.warmup + *workload.measure.duration)
+      flow.complain("start", "a time before the end of the measurement is needed");
+  }
+  return workload;
+}
+
+}  // namespace
+
+Workload read_workload(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const std::string text = read_configuration(path);
+  const std::string name = path.string();
+  try {
+    toml::table root = toml::parse(text, name);
+    for (const auto& entry : overrides) apply_override(root, entry);
+    return read_root(root, name);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: {}", name, error.source().begin.line, shown(error.description())));
+  }
+}
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""`rnicsim bench` as a user runs it: what it prints, what it writes, how it ends.
+
+usage: bench_command_test.py RNICSIM [TESTS]
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNICSIM = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WORKLOADS = ROOT / "sim" / "workloads"
+
+MIXED = """schema = 1
+topology = "star"
+[measure]
+warmup = "5 us"
+duration = "30 us"
+[[flow]]
+from = "h0"
+to = "h1..h4"
+mix = [{ op = "write", weight = 2, size = "1 KiB" }, { op = "read", size = "64 B" }, { op = "send", size = "3 KiB" }]
+threads = 2
+qps = 2
+window = 4
+pick = "random"
+address = "random"
+mr_size = "64 KiB"
+uars = "per_thread"
+[[flow]]
+from = "h3"
+to = "h0"
+op = "fetch_add"
+window = 4
+"""
+
+
+def bench(*arguments, expect=0):
+    done = subprocess.run([RNICSIM, "bench", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == expect, f"status {done.returncode}: {done.stdout}{done.stderr}"
+    return done
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, text, name="w.toml"):
+        path = pathlib.Path(self.folder.name) / name
+        path.write_text(text)
+        return path
+
+    def results(self, *arguments):
+        path = pathlib.Path(self.folder.name) / "results.json"
+        bench(*arguments, "--json", path)
+        return json.loads(path.read_text())
+
+    def test_the_same_results_at_every_run(self):
+        path = self.file(MIXED)
+        first, second = self.results(path), self.results(path)
+        other = self.results(path, "--seed", 2)
+        for result in (first, second, other):
+            self.assertGreater(result.pop("simulator")["wqes_per_cpu_s"], 0)
+        self.assertEqual(first, second)
+        self.assertNotEqual(first["flows"], other["flows"])
+        self.assertEqual(first["hosts"]["h1"]["counters"]["nic.rx.malformed"], 0)
+        self.assertGreater(first["flows"][0]["operations"], 100)
+        self.assertEqual(first["parameters"]["switch.latency"], "300 ns")
+        self.assertEqual(len(first["nic"]["crc32"]), 8)
+
+    def test_every_shipped_workload_runs(self):
+        for path in sorted(WORKLOADS.glob("*.toml")):
+            with self.subTest(path.stem):
+                result = self.results(path.stem, "--set", "measure.warmup=0 s", "--set", "measure.duration=20 us",
+                                      "--set", "flow.qps=2")
+                self.assertGreater(sum(flow["posted"] for flow in result["flows"]), 0)
+
+    def test_latencies_are_in_order(self):
+        latency = self.results("read-8", "--set", "measure.duration=50 us")["flows"][0]["latency_ps"]
+        steps = [latency[key] for key in ("min", "p50", "p99", "p99.9", "max")]
+        self.assertEqual(steps, sorted(steps))
+
+    def test_text(self):
+        out = bench(self.file(MIXED)).stdout
+        for part in ("h0->h1..h4 write 1 KiB", "goodput", "nic.tx.packets", "s0: frames", "simulator: "):
+            self.assertIn(part, out)
+
+    def test_mistakes_are_a_line_and_status_2(self):
+        bad = self.file(MIXED.replace("window = 4", "window = 0"))
+        error = bench(bad, expect=2).stderr
+        self.assertEqual(error, f"rnicsim: {bad}: flow[0].window: 1..32768 is needed\n")
+        for arguments in (["none.toml"], ["write-4"], ["write-4k", "--set", "flow[7].qps=1"],
+                          ["write-4k", "--nic", "none"], ["write-4k", "--json", "/none/results.json"], ["write-4k", "--set", "topology=ring"], []):
+            with self.subTest(arguments):
+                error = bench(*arguments, expect=2).stderr
+                self.assertEqual(error.count("\n"), 1, error)
+
+    def test_what_stands_still_is_status_1(self):
+        last = 'op = "send"\nsize = "8 B"\nrecv_depth = 0\ntimeout = 4\n'
+        path = self.file(MIXED.replace('op = "fetch_add"\n', last))
+        error = bench(path, expect=1).stderr
+        self.assertIn("flow[1] stands still", error)
+        self.assertIn("h3's NIC:", error)
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,55 @@
+// Are percentiles within a hundredth of those of the sorted values?
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/bench/histogram.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+// Of all magnitudes.
+rc::Gen<std::int64_t> durations() {
+  return rc::gen::map(
+      rc::gen::pair(rc::gen::inRange(0, 62), rc::gen::arbitrary<std::uint64_t>()),
+      [](const auto& drawn) { return static_cast<std::int64_t>(drawn.second >> (63 - drawn.first) >> 1); });
+}
+
+TEST(BenchHistogram, PercentilesOfAnyValues) {
+  EXPECT_TRUE(rc::check([] {
+    auto values = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::int64_t>>(durations()));
+    Histogram histogram;
+    for (const auto value : values) histogram.add({value});
+    std::ranges::sort(values);
+    RC_ASSERT(histogram.count() == values.size());
+    RC_ASSERT(histogram.least().ps == values.front());
+    RC_ASSERT(histogram.most().ps == values.back());
+    for (const double share : {0.0, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+      const auto rank = std::max(1.0, std::ceil(share * static_cast<double>(values.size())));
+      const auto exact = static_cast<double>(values[static_cast<std::size_t>(rank) - 1]);
+      const auto found = static_cast<double>(histogram.percentile(share).ps);
+      RC_ASSERT(std::abs(found - exact) <= exact / 256 + 0.5);
+    }
+  }));
+}
+
+TEST(BenchHistogram, Empty) {
+  const Histogram histogram;
+  EXPECT_EQ(histogram.count(), 0u);
+  EXPECT_EQ(histogram.percentile(0.5), Duration{});
+  EXPECT_EQ(histogram.least(), Duration{});
+  EXPECT_EQ(histogram.mean(), Duration{});
+}
+
+TEST(BenchHistogram, EdgesOfTime) {
+  Histogram histogram;
+  histogram.add({INT64_MAX});
+  histogram.add({-1});  // there are none
+  EXPECT_EQ(histogram.least(), Duration{});
+  EXPECT_EQ(histogram.most(), Duration{INT64_MAX});
+}
+
+}  // namespace
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,195 @@
+// Do agents do what a workload says, and does the NIC count what they counted?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "sim/bench/bench.h"
+#include "sim/bench/results.h"
+#include "sim/bench/runner.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class BenchRun : public testing::Test {
+ protected:
+  BenchRun() : path_(fs::temp_directory_path() / ("rnicsim-bench-run-" + std::to_string(getpid()) + ".toml")) {
+    spdlog::set_level(spdlog::level::off);
+  }
+  ~BenchRun() override {
+    if (runner_) runner_->close();
+    fs::remove(path_);
+  }
+
+  // A workload of one flow from h0 to h1, unless `keys` say otherwise.
+  void prepare_run(const std::string& keys, const std::string& measure = "operations = 100",
+                   const std::string& head = "") {
+    std::ofstream(path_) << "schema = 1\n" << head << "\n[measure]\n" << measure << "\n[[flow]]\n" << keys << '\n';
+    prepared_.emplace(prepare({.workload = path_.string()}));
+    system_ = std::make_unique<System>("system", prepared_->config);
+    runner_ = std::make_unique<Runner>(*system_, prepared_->workload, prepared_->plan);
+  }
+  void run(const std::string& keys, const std::string& measure = "operations = 100", const std::string& head = "") {
+    prepare_run(keys, measure, head);
+    EXPECT_EQ(runner_->execute(), "");
+  }
+  std::string run_error(const std::string& keys, const std::string& measure = "operations = 100",
+                        const std::string& head = "") {
+    prepare_run(keys, measure, head);
+    return runner_->execute();
+  }
+
+  const FlowState& flow(std::size_t index = 0) const { return runner_->flows()[index]; }
+  // A counter's growth over the measured interval.
+  std::uint64_t grown(std::size_t host, const std::string& path) const {
+    const auto& after = runner_->after().hosts[host].entries();
+    const auto found = std::ranges::find(after, path, &CounterEntry::path);
+    EXPECT_NE(found, after.end()) << path;
+    return found->value -
+           runner_->before().hosts[host].entries()[static_cast<std::size_t>(found - after.begin())].value;
+  }
+
+  fs::path path_;
+  std::optional<Prepared> prepared_;
+  std::unique_ptr<System> system_;
+  std::unique_ptr<Runner> runner_;
+};
+
+constexpr const char* kOneByOne = "from = \"h0\"\nto = \"h1\"\nmtu = 1024\n";
+
+class BenchOp : public BenchRun, public testing::WithParamInterface<std::string> {};
+
+// One at a time, so that nothing is under way when the last completes.
+TEST_P(BenchOp, CountsAgreeWithTheNics) {
+  const auto op = GetParam();
+  const bool atomic = op == "fetch_add" || op == "cmp_swap";
+  run(kOneByOne + std::string("op = \"") + op + "\"\n" + (atomic ? "" : "size = \"3000 B\"\n"));
+  EXPECT_EQ(flow().operations, 100u);
+  EXPECT_EQ(flow().posted, 100u);
+  EXPECT_EQ(flow().latency.count(), 100u);
+  EXPECT_EQ(flow().bytes, atomic ? 800u : 300'000u);
+  EXPECT_EQ(grown(0, "nic.completion.cqes"), 100u);
+  EXPECT_EQ(grown(0, "nic.doorbell.blueflame_doorbells"), 100u);
+  const bool receives = op == "send" || op == "send_imm" || op == "write_imm";
+  EXPECT_EQ(grown(1, "nic.completion.cqes"), receives ? 100u : 0u);
+  EXPECT_EQ(grown(1, "nic.atomics.operations"), atomic ? 100u : 0u);
+  EXPECT_EQ(grown(1, "nic.tx.payload_bytes"), op == "read" ? 300'000u : 0u);
+  EXPECT_EQ(grown(0, "nic.tx.payload_bytes"), atomic || op == "read" ? 0u : 300'000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BenchOp,
+                         testing::Values("write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(BenchRun, BatchesAndUnsignalled) {
+  run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\nqps = 3\nwindow = 8\nbatch = 4\nsignal_every = 8\n"),
+      "operations = 240");
+  EXPECT_EQ(flow().operations, 240u);
+  // An eighth of the WQEs has a CQE, and each doorbell announces four.
+  EXPECT_NEAR(double(grown(0, "nic.completion.cqes")), double(flow().posted) / 8, 3);
+  EXPECT_EQ(grown(0, "nic.doorbell.blueflame_doorbells"), 0u);
+  EXPECT_NEAR(double(grown(0, "nic.doorbell.send_doorbells")), double(flow().posted) / 4, 3);
+}
+
+TEST_F(BenchRun, SignalsOftenEnoughToGoOn) {
+  run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\nwindow = 7\nbatch = 3\nsignal_every = 7\n"));
+  EXPECT_EQ(flow().operations, 100u);
+}
+
+TEST_F(BenchRun, PlainDoorbells) {
+  run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\ndoorbell = \"plain\"\n"));
+  EXPECT_EQ(grown(0, "nic.doorbell.blueflame_doorbells"), 0u);
+  EXPECT_EQ(grown(0, "nic.doorbell.send_doorbells"), 100u);
+}
+
+TEST_F(BenchRun, Inline) {
+  run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\ninline = \"64 B\"\n"));
+  EXPECT_EQ(grown(0, "nic.dma.reads"), 0u);
+}
+
+TEST_F(BenchRun, PaceAndStop) {
+  run(kOneByOne +
+          std::string(
+              "op = \"write\"\nsize = \"64 B\"\nthreads = 2\npace = 500000\nstart = \"10 us\"\nstop = \"110 us\"\n"),
+      "duration = \"200 us\"");
+  EXPECT_NEAR(double(flow().operations), 50, 1);
+  EXPECT_NEAR(flow_result(flow(), runner_->after().at).operations_per_second(), 5e5, 1e4);
+}
+
+TEST_F(BenchRun, WarmUpDoesNotCount) {
+  run(kOneByOne + std::string("op = \"read\"\nsize = \"64 B\"\n"), "warmup = \"50 us\"\nduration = \"50 us\"");
+  EXPECT_EQ(runner_->interval(), 50_us);
+  EXPECT_NEAR(double(flow().operations), double(flow().posted) / 2, 2);
+}
+
+TEST_F(BenchRun, MixByWeight) {
+  run(kOneByOne +
+          std::string("mix = [{ op = \"write\", weight = 3, size = \"8 B\" }, { op = \"read\", size = \"16 B\" }, "
+                      "{ op = \"send\", size = \"24 B\" }]\nwindow = 4\n"),
+      "operations = 2000");
+  EXPECT_NEAR(double(flow().of_mix[0]), 1200, 120);
+  EXPECT_NEAR(double(flow().of_mix[1]), 400, 80);
+  EXPECT_EQ(flow().bytes, 8 * flow().of_mix[0] + 16 * flow().of_mix[1] + 24 * flow().of_mix[2]);
+}
+
+TEST_F(BenchRun, AddressesOfEveryKind) {
+  run(kOneByOne +
+      std::string(
+          "op = \"read\"\nsize = \"40 B\"\nqps = 3\nwindow = 5\nmrs = 3\nmr_size = \"1000 B\"\naddress = \"random\"\n"
+          "pick = \"random\"\n[[flow]]\nfrom = \"h1\"\nto = \"h0\"\nop = \"write\"\nsize = \"1000 B\"\nmrs = 2\n"
+          "mr_size = \"1000 B\"\naddress = \"sequential\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"fetch_add\"\n"
+          "mr_size = \"1 KiB\"\naddress = { stride = \"248 B\" }\nwindow = 3\n"));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(flow(i).operations, 100u);
+  EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
+}
+
+TEST_F(BenchRun, ThreadsWithPagesOfTheirOwn) {
+  run(kOneByOne + std::string("op = \"send\"\nsize = \"8 B\"\nthreads = 3\nqps = 2\nwindow = 4\nuars = "
+                              "\"per_thread\"\nwindow_per = \"thread\"\n"),
+      "operations = 300");
+  EXPECT_EQ(flow().operations, 300u);
+}
+
+TEST_F(BenchRun, StarOfFive) {
+  run("from = \"h0\"\nto = \"h1..h4\"\nop = \"write\"\nsize = \"64 B\"\nqps = 2\n", "operations = 800",
+      "topology = \"star\"");
+  EXPECT_EQ(flow().operations, 800u);
+  for (std::size_t host = 1; host < 5; ++host) EXPECT_NEAR(double(grown(host, "nic.rx.packets")), 200, 10) << host;
+  EXPECT_EQ(system_->switches(), 1u);
+  EXPECT_EQ(system_->switch_counters(0).unknown, 0u);
+  EXPECT_GE(system_->switch_counters(0).frames, 1600u);
+}
+
+TEST_F(BenchRun, AllToAll) {
+  run("from = \"h0..h2\"\nto = \"h0..h2\"\nconnect = \"all\"\nop = \"send\"\nsize = \"64 B\"\nthreads = 2\n",
+      "operations = 600", "topology = \"star\"");
+  EXPECT_EQ(flow().operations, 600u);
+}
+
+TEST_F(BenchRun, NothingToReceiveInto) {
+  const auto error =
+      run_error(kOneByOne + std::string("op = \"send\"\nsize = \"8 B\"\nrecv_depth = 0\ntimeout = 4\nrnr_timer = 1\n"),
+                "duration = \"10 us\"");
+  EXPECT_THAT(error, AllOf(HasSubstr("flow[0] stands still"),
+                           HasSubstr("h0 flow[0] thread 0 (from): 1 operations on 1 of 1 QPs wait"),
+                           HasSubstr("h0's NIC:\nqp "), HasSubstr("waits for an RNR timer")));
+}
+
+TEST_F(BenchRun, AnOperationThatFails) {
+  // A peer whose NIC hears nothing: every retry is used up.
+  const auto error = run_error(kOneByOne + std::string("op = \"write\"\nsize = \"8 B\"\ntimeout = 1\nretry = 1\n"),
+                               "duration = \"1 ms\"", "set = { link.latency = \"100 us\" }");
+  EXPECT_THAT(error,
+              AllOf(HasSubstr("h0 flow[0] thread 0 (from), qp 0x"), HasSubstr("transport retry counter exceeded")));
+}
+
+}  // namespace
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,276 @@
+// Does a workload file end in the flows it means, and does a mistake end in one line with the key's path?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/bench/bench.h"
+#include "sim/config/config_error.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr const char* kLeast = R"(schema = 1
+[measure]
+duration = "1 ms"
+[[flow]]
+from = "h0"
+to = "h1"
+op = "write"
+size = "4 KiB"
+)";
+
+class BenchWorkload : public testing::Test {
+ protected:
+  BenchWorkload() : folder_(fs::temp_directory_path() / ("rnicsim-bench-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~BenchWorkload() override { fs::remove_all(folder_); }
+
+  fs::path file(const std::string& text) {
+    std::ofstream(folder_ / "w.toml", std::ios::binary) << text;
+    return folder_ / "w.toml";
+  }
+  Workload read(const std::string& text) { return read_workload(file(text)); }
+  Flow flow(const std::string& keys) { return read(kLeast + keys).flows.front(); }
+  // What is wrong, without the file's name.
+  std::string error(const std::string& text) {
+    try {
+      prepare({.workload = file(text).string()});
+    } catch (const ConfigError& wrong) {
+      const std::string what = wrong.what();
+      EXPECT_TRUE(what.starts_with(folder_.string())) << what;
+      EXPECT_EQ(what.find('\n'), what.npos) << what;
+      return what.substr(what.find("w.toml") + 8);
+    }
+    return "no error";
+  }
+  std::string flow_error(const std::string& keys) { return error(kLeast + keys); }
+
+  fs::path folder_;
+};
+
+TEST_F(BenchWorkload, Defaults) {
+  const auto workload = read(kLeast);
+  EXPECT_EQ(workload.nic, "cx5-100g");
+  EXPECT_EQ(workload.topology, "back-to-back");
+  EXPECT_EQ(workload.seed, 1u);
+  EXPECT_EQ(workload.measure.warmup, 0_s);
+  EXPECT_EQ(workload.measure.duration, 1_ms);
+  const auto& flow = workload.flows.front();
+  EXPECT_THAT(flow.from, ElementsAre("h0"));
+  EXPECT_EQ(flow.mix.front().op, Op::write);
+  EXPECT_EQ(flow.mix.front().size, 4_KiB);
+  EXPECT_EQ(flow.window, 1u);
+  EXPECT_EQ(flow.signal_every, 1u);
+  EXPECT_EQ(flow.receives(), 16u);
+}
+
+TEST_F(BenchWorkload, EveryKey) {
+  const auto workload = read(R"(schema = 1
+seed = 7
+nic = "cx5-100g"
+topology = "star"
+set = { nic.tx.latency = "1 us", "nic.port.rate" = "50 Gb/s", host = { completion_vectors = 3 } }
+[measure]
+warmup = "2 us"
+operations = 10
+[[flow]]
+from = ["h0", "h2..h4"]
+to = "h1"
+transport = "rc"
+mix = [{ op = "read", weight = 3, size = "8 B" }, { op = "cmp_swap" }]
+threads = 2
+qps = 3
+connect = "all"
+window = 64
+window_per = "thread"
+pick = "random"
+batch = 4
+inline = "64 B"
+signal_every = 2
+doorbell = "plain"
+uars = "per_thread"
+recv_depth = 9
+recv_inline = false
+mrs = 5
+mr_size = "1 MiB"
+page = "4 KiB"
+address = { stride = "4 KiB" }
+mtu = 1024
+max_rd_atomic = 4
+rnr_timer = 1
+timeout = 2
+retry = 3
+pace = "10 Gb/s"
+start = "1 us"
+stop = "1 ms"
+)");
+  EXPECT_THAT(workload.sets, testing::UnorderedElementsAre("nic.tx.latency=1 us", "nic.port.rate=50 Gb/s",
+                                                           "host.completion_vectors=3"));
+  EXPECT_EQ(workload.measure.operations, 10u);
+  const auto& flow = workload.flows.front();
+  EXPECT_THAT(flow.from, ElementsAre("h0", "h2", "h3", "h4"));
+  EXPECT_EQ(flow.mix[0].weight, 3u);
+  EXPECT_EQ(flow.mix[1].size, 8_B);
+  EXPECT_EQ(flow.pace->rate, 10_Gbps);
+  EXPECT_EQ(flow.stride, 4_KiB);
+  EXPECT_EQ(flow.stop, 1_ms);
+}
+
+struct KeyRange {
+  const char* key;
+  const char* below;
+  const char* least;
+  const char* most;
+  const char* above;
+  const char* needed;
+  const char* with = "";
+};
+
+TEST_F(BenchWorkload, BothSidesOfEveryRange) {
+  const KeyRange ranges[] = {
+      {"threads", "0", "1", "256", "257", "1..256 is needed"},
+      {"qps", "0", "1", "60000", "65537", "1..65536 is needed"},
+      {"window", "0", "1", "32768", "32769", "1..32768 is needed"},
+      {"batch", "0", "1", "4096", "4097", "1..4096 is needed", "window = 4096\n"},
+      {"signal_every", "0", "1", "32768", "32769", "1..32768 is needed", "window = 32768\n"},
+      {"recv_depth", "-1", "0", "32768", "32769", "0..32768 is needed"},
+      {"mrs", "0", "1", "1048576", "1048577", "1..1048576 is needed", "mr_size = \"4 KiB\"\n"},
+      {"mr_size", "\"7 B\"", "\"4 KiB\"", "\"1 TiB\"", "\"2 TiB\"", "\"8 B\"..\"1 TiB\" is needed"},
+      {"max_rd_atomic", "0", "1", "16", "129", "1..128 is needed"},
+      {"rnr_timer", "-1", "0", "31", "32", "0..31 is needed"},
+      {"timeout", "-1", "0", "31", "32", "0..31 is needed"},
+      {"retry", "-1", "0", "7", "8", "0..7 is needed"},
+      {"mtu", "0", "256", "4096", "8192", "256, 512, 1024, 2048 or 4096 is needed"},
+      {"pace", "0", "1", "1000000000", "1000000001", "operations a second"},
+      {"pace", "\"1 b/s\"", "\"1 kb/s\"", "\"10 Tb/s\"", "\"11 Tb/s\"", "operations a second"},
+      {"start", "\"-1 ns\"", "\"0 s\"", "\"999 us\"", "\"1001 s\"", "\"0 ps\"..\"1000 s\" is needed"},
+      {"stop", "\"0 s\"", "\"1 ps\"", "\"1000 s\"", "\"1001 s\"", "\"1 ps\"..\"1000 s\" is needed"},
+      {"inline", "\"-1 B\"", "\"0 B\"", "\"220 B\"", "\"961 B\"", "is needed"},
+  };
+  for (const auto& range : ranges) {
+    const auto with = [&](const char* value) { return std::string(range.with) + range.key + " = " + value + "\n"; };
+    for (const char* bad : {range.below, range.above, "\"many\"", "[]", "1.5e300"})
+      EXPECT_THAT(flow_error(with(bad)),
+                  testing::AllOf(HasSubstr(std::string("flow[0].") + range.key + ": "), HasSubstr(range.needed)))
+          << range.key << " = " << bad;
+    for (const char* good : {range.least, range.most})
+      if (!std::string(range.key).starts_with("mrs") && !std::string(range.key).starts_with("mr_size") &&
+          std::string(range.key) != "batch")
+        EXPECT_EQ(flow_error(with(good)), "no error") << range.key << " = " << good;
+      else
+        EXPECT_NO_THROW(flow(with(good))) << range.key << " = " << good;
+  }
+}
+
+TEST_F(BenchWorkload, Sizes) {
+  const auto with = [](const char* op, const char* size) {
+    return std::string("schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"") + op +
+           "\"\nsize = \"" + size + "\"\n";
+  };
+  EXPECT_EQ(error(with("write", "0 B")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed");
+  EXPECT_EQ(error(with("write", "1025 MiB")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed");
+  EXPECT_EQ(error(with("read", "1 GiB")), "no error");
+  EXPECT_EQ(error(with("read", "1 B")), "no error");
+  EXPECT_EQ(error(with("fetch_add", "4 B")), "flow[0].size: \"8 B\"..\"8 B\" is needed");
+  EXPECT_EQ(error(with("erase", "4 B")),
+            "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\" or \"cmp_swap\" is "
+            "needed");
+}
+
+TEST_F(BenchWorkload, MissingAndUnknown) {
+  EXPECT_EQ(error("[measure]\nduration = \"1 us\"\n"), "schema: is missing");
+  EXPECT_EQ(error("schema = 2\n"), "schema: 1..1 is needed");
+  EXPECT_EQ(error("schema = 1\n"), "measure: is missing");
+  EXPECT_EQ(error("schema = 1\n[measure]\n[[flow]]\n"), "measure.duration: is missing (or operations)");
+  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\noperations = 3\n"),
+            "measure.operations: does not go with duration");
+  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"0 s\"\n"), "measure.duration: \"1 ns\"..\"1000 s\" is needed");
+  EXPECT_EQ(error("schema = 1\n[measure]\noperations = 0\n"), "measure.operations: 1..1000000000000 is needed");
+  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\n"), "flow: is missing");
+  EXPECT_EQ(error("schema = 1\nflow = 3\n[measure]\nduration = \"1 us\"\n"), "flow: 1..256 tables [[flow]] is needed");
+  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"), "flow[0].from: is missing");
+  EXPECT_EQ(flow_error("windw = 3\n"), "flow[0].windw: there is no such key; did you mean window?");
+  EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\n"), "flow[1].op: is missing");
+  EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"read\"\n"), "flow[1].size: is missing");
+  EXPECT_THAT(error("schema = \n"), HasSubstr("rror"));
+  EXPECT_THAT(error("schema = 1\n\"a\\nb\" = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"),
+              HasSubstr("a?b: there is no such key"));
+}
+
+TEST_F(BenchWorkload, Contradictions) {
+  EXPECT_EQ(flow_error("window = 4\nbatch = 5\n"), "flow[0].batch: 1..4 is needed: no more than the window");
+  EXPECT_EQ(flow_error("window = 4\nsignal_every = 5\n"),
+            "flow[0].signal_every: 1..4 is needed: no more than the window");
+  EXPECT_THAT(flow_error("window = 8\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"),
+              HasSubstr("flow[0].signal_every: 2 unsignalled"));
+  EXPECT_EQ(flow_error("window = 9\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"), "no error");
+  EXPECT_EQ(flow_error("mix = [{ op = \"read\", size = \"1 B\" }]\n"),
+            "flow[0].op: does not go with mix, whose entries have their own");
+  EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"), "flow[0].mr_size: at least 4 KiB is needed, for the longest message");
+  EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"), "flow[0].stop: a time after start is needed");
+  EXPECT_EQ(flow_error("start = \"1 ms\"\n"), "flow[0].start: a time before the end of the measurement is needed");
+  EXPECT_EQ(flow_error("inline = \"221 B\"\n"), "flow[0].inline: no more than 220 B is needed: the NIC's limit");
+  EXPECT_EQ(flow_error("max_rd_atomic = 17\n"), "flow[0].max_rd_atomic: no more than 16 is needed: the NIC's limit");
+  EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"), "flow[0].window: 1..8192 is needed: the NIC's send ring");
+  EXPECT_EQ(flow_error("qps = 65536\n"), "flow[0].qps: h0 has more QPs than nic.capabilities.max_qp");
+  EXPECT_EQ(flow_error("qps = 65536\nthreads = 256\n"),
+            "flow[0].qps: the flow has 16777216 connections; no more than 1048576 can be simulated");
+  EXPECT_EQ(flow_error("mr_size = \"1 TiB\"\nmrs = 2\n"),
+            "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
+  EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"), "flow[0].address.stride: a multiple of 8 B is needed");
+}
+
+TEST_F(BenchWorkload, Hosts) {
+  const auto between = [](const char* from, const char* to, const char* rest = "") {
+    return std::string(
+               "schema = 1\ntopology = \"star\"\nmeasure.duration = \"1 us\"\n[[flow]]\nop = \"read\"\nsize = \"8 "
+               "B\"\nfrom = ") +
+           from + "\nto = " + to + "\n" + rest;
+  };
+  EXPECT_EQ(error(between("\"h0\"", "\"h1..h11\"", "connect = \"all\"")), "no error");
+  EXPECT_EQ(error(between("\"h0\"", "\"h1..h11\"")), "no error");
+  EXPECT_EQ(error(between("\"h0..h3\"", "\"h0..h3\"", "connect = \"all\"")), "no error");
+  EXPECT_EQ(error(between("\"h0..h3\"", "\"h0..h3\"")), "flow[0].to: pairwise would connect h0 with itself");
+  EXPECT_EQ(error(between("\"h0..h3\"", "\"h4..h6\"")),
+            "flow[0].to: pairwise needs as many hosts in from as in to, or a multiple: there are 4 and 3");
+  EXPECT_EQ(error(between("\"h0\"", "\"h0\"", "connect = \"all\"")), "flow[0].to: another host than from is needed");
+  EXPECT_EQ(error(between("\"a\"", "\"h1\"")), "flow[0].from: no host is called 'a'; the topology has h0 to h1");
+  for (const char* bad : {"\"h1..\"", "\"..h1\"", "\"h3..h1\"", "\"h1..g4\"", "\"h0..h100000\"", "\"\"", "[]", "3",
+                          "[3]", "\"h0..h99\"", "[\"h0\", \"h0..h1\"]"})
+    EXPECT_THAT(error(between(bad, "\"h1\"")), HasSubstr("flow[0].from: ")) << bad;
+  EXPECT_THAT(error(between("\"h0\"", "\"h63\"")), "no error");
+  EXPECT_THAT(error(between("\"h0\"", "\"h64\"")), HasSubstr("star:2 .. star:64 is needed"));
+  EXPECT_THAT(error(between("\"h0\"", "\"h4294967295\"")), HasSubstr("star:2 .. star:64 is needed"));
+}
+
+TEST_F(BenchWorkload, NotBuiltYet) {
+  EXPECT_EQ(flow_error("transport = \"ud\"\n"), "flow[0].transport: ud is not built yet; there is rc");
+  EXPECT_EQ(flow_error("transport = \"tcp\"\n"), "flow[0].transport: \"rc\", \"uc\" or \"ud\" is needed");
+  EXPECT_EQ(flow_error("page = \"2 MiB\"\n"), "flow[0].page: 2 MiB is not built yet; there is \"4 KiB\"");
+  EXPECT_EQ(flow_error("page = \"3 KiB\"\n"), "flow[0].page: \"4 KiB\"..\"1 GiB\" is needed");
+  EXPECT_EQ(flow_error("page = \"8 KiB\"\n"), "flow[0].page: \"4 KiB\", \"2 MiB\" or \"1 GiB\" is needed");
+  EXPECT_EQ(flow_error("recv_inline = true\n"), "flow[0].recv_inline: is not built yet; false is the only value");
+}
+
+TEST_F(BenchWorkload, Overrides) {
+  const auto path = file(kLeast).string();
+  const auto with = [&](std::vector<std::string> sets) { return prepare({.workload = path, .sets = std::move(sets)}); };
+  EXPECT_EQ(with({"flow[0].window=8"}).workload.flows[0].window, 8u);
+  EXPECT_EQ(with({"flow.size=64 B", "flow.address={ stride = \"64 B\" }"}).workload.flows[0].stride, 64_B);
+  EXPECT_EQ(with({"measure.operations=5"}).workload.measure.operations, 5u);
+  EXPECT_EQ(with({"seed=9"}).workload.seed, 9u);
+  EXPECT_EQ(with({"nic.tx.latency=1us"}).config.nic.tx.latency, 1_us);
+  for (const char* bad : {"flow[1].window=8", "flow[0.window=8", "flow[].window=8", "flow[0].windw=8",
+                          "flow[0].window=0", "flow[0]=1", "nic.tx.late=1ns"})
+    EXPECT_THROW(with({bad}), ConfigError) << bad;
+}
+
+}  // namespace
+}  // namespace rnicsim::sim::bench
