@@ -3,6 +3,8 @@
 namespace rnicsim::nic {
 
 void CapabilityParams::describe(ParamVisitor& visit) {
+  visit.param("vendor_part_id", vendor_part_id,
+              "what ibv_query_device tells: programs such as perftest choose their defaults by it", {0, 0xffffffff});
   visit.param("max_qp", max_qp, "queue pairs", {1, 1 << 24});
   visit.param("max_qp_wr", max_qp_wr, "receive WQEs, or send blocks, of a queue pair", {1, 32768});
   visit.param("max_sge", max_sge, "scatter/gather entries of a WQE", {1, 60});

@@ -24,6 +24,7 @@
 namespace rnicsim::nic {
 
 struct CapabilityParams {
+  std::uint32_t vendor_part_id = abi::kPciDeviceId;
   std::uint32_t max_qp = 65536;
   std::uint32_t max_qp_wr = 32768;
   std::uint32_t max_sge = 30;

@@ -7,7 +7,6 @@ namespace {
 using abi::CommandStatus;
 
 constexpr std::uint32_t kPort = 1;
-constexpr std::uint32_t kVendorPartId = abi::kPciDeviceId;
 constexpr std::uint32_t kLocalCaAckDelay = 15;
 constexpr std::uint32_t kAtomicOnDevice = 1;  // IBV_ATOMIC_HCA
 constexpr std::uint8_t kPortActive = 4;
@@ -77,7 +76,7 @@ void CommandUnit::query_device() {
   caps.features = abi::feature::kBlueFlame | abi::feature::kRc;
   caps.firmware_version = kFirmware;
   caps.max_mr_size = params_.max_mr_size;
-  caps.vendor_part_id = kVendorPartId;
+  caps.vendor_part_id = params_.vendor_part_id;
   caps.max_qp = params_.max_qp;
   caps.max_qp_wr = params_.max_qp_wr;
   caps.max_send_sge = params_.max_sge;

@@ -9,6 +9,9 @@ std::uint32_t occupied(const CompletionQueue& queue) { return (queue.producer - 
 bool full(const CompletionQueue& queue) {
   return !queue.ignore_overrun && occupied(queue) >= 1u << queue.log_entries;
 }
+bool half_full(const CompletionQueue& queue) {
+  return !queue.ignore_overrun && 2 * occupied(queue) >= 1u << queue.log_entries;
+}
 
 }  // namespace
 
@@ -74,6 +77,25 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
   queue.producer = (queue.producer + 1) & kCounterMask;
   if (request.solicited) queue.solicited = queue.producer;
   announce(queue, cqn, request.solicited);
+  if (half_full(queue) && !looking_.contains(cqn)) look_ahead(cqn, queue);
+}
+
+// Looks at the consumer before the queue seems full, so that no entry has to wait for that.
+void Completion::look_ahead(std::uint32_t cqn, const CompletionQueue& queue) {
+  looking_.insert(cqn);
+  dma_.read(queue.pasid, queue.doorbell_record, sizeof(abi::CqDoorbellRecord),
+            [this, cqn](AccessResult result, const Payload& record) {
+              if (looking_.erase(cqn) == 0) return;
+              Duration wait;
+              auto* found = contexts_.cqs.touch(cqn, wait);
+              if (found != nullptr && result == AccessResult::ok) take_consumer(*found, record);
+            });
+}
+
+void Completion::take_consumer(CompletionQueue& queue, const Payload& record) {
+  const auto consumer = abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
+  // A consumer beyond the producer is nonsense: it would make room that is not there.
+  if (((queue.producer - consumer) & kCounterMask) <= occupied(queue)) queue.consumer = consumer;
 }
 
 void Completion::announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited) {
@@ -95,11 +117,7 @@ void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload
   found->second.refreshing = false;
   contexts_.cqs.lookup(cqn, [this, cqn, result, &record](CompletionQueue* queue) {
     if (queue == nullptr) return;
-    if (result == AccessResult::ok) {
-      const auto consumer = abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
-      // A consumer beyond the producer is nonsense: it would make room that is not there.
-      if (((queue->producer - consumer) & kCounterMask) <= occupied(*queue)) queue->consumer = consumer;
-    }
+    if (result == AccessResult::ok) take_consumer(*queue, record);
     full(*queue) ? die(cqn, *queue) : drain(cqn, queue);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <unordered_set>
 
 #include "model/base/event_queue.h"
 #include "model/base/stats.h"
@@ -43,9 +44,13 @@ class Completion : public sc_core::sc_module {
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
   // No entry of this QP is written from now on.
   void forget_qp(Qpn qpn);
-  void forget_cq(std::uint32_t cqn) { waiting_.erase(cqn); }
+  void forget_cq(std::uint32_t cqn) {
+    waiting_.erase(cqn);
+    looking_.erase(cqn);
+  }
   void reset() {
     waiting_.clear();
+    looking_.clear();
     at_hand_.clear();
   }
 
@@ -62,6 +67,8 @@ class Completion : public sc_core::sc_module {
   void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
   void announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited);
+  void look_ahead(std::uint32_t cqn, const CompletionQueue& queue);
+  void take_consumer(CompletionQueue& queue, const Payload& record);
   void refresh(std::uint32_t cqn, const CompletionQueue& queue);
   void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
   void die(std::uint32_t cqn, CompletionQueue& queue);
@@ -71,6 +78,7 @@ class Completion : public sc_core::sc_module {
   EventWriter& events_;
   PcieEndpoint& pcie_;
   std::map<std::uint32_t, Waiting> waiting_;
+  std::unordered_set<std::uint32_t> looking_;     // at whose consumer, while entries go on
   EventQueue<std::uint32_t> at_hand_{"at_hand"};  // CQs whose context comes from the cache's second level
   CompletionCounters counters_;
 };
