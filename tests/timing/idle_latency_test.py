@@ -19,8 +19,10 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "timing.md"
 PERIODS = 40
 PS = {"ps": 1, "ns": 1000, "us": 1000_000, "ms": 1000_000_000}
 RATE = {"Gb/s": 10 ** 9, "Mb/s": 10 ** 6, "Tb/s": 10 ** 12, "kb/s": 10 ** 3, "b/s": 1}
-CQ_RECORD_BYTES = 8
 CQE_BYTES = 64
+# What perftest makes inline on such a device.
+WRITE_INLINE = 220
+SEND_INLINE = 236
 
 
 class Program:
@@ -103,6 +105,10 @@ class Formula:
         return (self.asks(n) + self.svc(n, "completion_header")
                 + self.get("nic.pcie.read_latency", "nic.pcie.read_internal"))
 
+    def gathered(self, n, inline):
+        """The payload, unless it came with the WQE."""
+        return 0 if n <= inline else self.read(n)
+
     def write(self, n):
         return self.svc(n, "request_header") + self.get("nic.pcie.write_latency")
 
@@ -125,10 +131,11 @@ class Formula:
         taken = seen + self.get("host.cpu.poll_cqe")
         if program is READ:
             return (self.post() + self.hop(16) + self.read(n) + self.hop(4 + padded) + self.write(n)
-                    + self.read(CQ_RECORD_BYTES) + self.cqe_behind_payload() + taken)
+                    + self.cqe_behind_payload() + taken)
         if program is WRITE:
-            return self.post() + self.read(n) + self.hop(16 + padded) + self.write(n) + seen
-        return self.post() + self.read(n) + self.hop(padded) + self.write(n) + self.cqe_behind_payload() + taken
+            return (self.post() + self.gathered(n, WRITE_INLINE) + self.hop(16 + padded) + self.write(n) + seen)
+        return (self.post() + self.gathered(n, SEND_INLINE) + self.hop(padded) + self.write(n)
+                + self.cqe_behind_payload() + taken)
 
 
 class Measured:
@@ -181,7 +188,7 @@ class Sums(IdleLatency):
 
     def test_sizes(self):
         for program in (READ, WRITE, SEND):
-            for size in (257, 4096):
+            for size in (128, 257, 4096):
                 with self.subTest(program=program.command, size=size):
                     self.check(program, size)
 
@@ -223,7 +230,7 @@ class Multiples(IdleLatency):
         self.check(READ, self.rows)
 
     def test_write(self):
-        self.check(WRITE, ["nic.pcie.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
+        self.check(WRITE, ["nic.pcie.read_latency", "nic.pcie.write_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
 
     def test_send(self):
         self.check(SEND, ["nic.pcie.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
