@@ -166,6 +166,7 @@ void Nic::forget_objects() {
   port.reset();
   completion.reset();
   contexts.clear();
+  qp_contexts.reset();
   gids_.clear();
   engine.credit(params_.tx.queue_packets);
 }
