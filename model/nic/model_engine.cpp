@@ -199,9 +199,8 @@ void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
   step([this, qpn, kind] {
     auto* qp = find(qpn);
     if (qp == nullptr || !qp->sends()) return;
-    if (kind == Timer::rnr) qp->requester.rnr_timeout();
-    if (kind == Timer::ack) {
-      qp->ack_timer = false;
+    if (kind == Timer::rnr && qp->window.rnr_waiting) qp->requester.rnr_timeout();
+    if (kind == Timer::ack && std::exchange(qp->ack_timer, false)) {
       ++counters_.local_ack_timeout_err;
       if (qp->requester.ack_timeout()) drop_requests(*qp);
       retire(*qp, false);

@@ -113,7 +113,10 @@ void Nic::wire_engine() {
   gather_scatter.checked.bind([this](DmaDone&& done) { engine.checked(std::move(done)); });
   atomic_unit.done.bind([this](AtomicDone done) { engine.atomic_done(done); });
   timers.expired.bind([this](TimerExpired timer) {
-    qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] { engine.timer_expired(timer.qpn, timer.kind); });
+    // It may have been armed anew while the context was on its way.
+    qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] {
+      if (!timers.armed(timer.qpn, timer.kind)) engine.timer_expired(timer.qpn, timer.kind);
+    });
   });
 }
 
