@@ -93,13 +93,12 @@ void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload
   const auto found = waiting_.find(cqn);
   if (found == waiting_.end()) return;
   found->second.refreshing = false;
-  contexts_.cqs.lookup(cqn, [this, cqn, result, &record](CompletionQueue* queue) {
+  std::optional<std::uint32_t> consumer;
+  if (result == AccessResult::ok) consumer = abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
+  contexts_.cqs.lookup(cqn, [this, cqn, consumer](CompletionQueue* queue) {
     if (queue == nullptr) return;
-    if (result == AccessResult::ok) {
-      const auto consumer = abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
-      // A consumer beyond the producer is nonsense: it would make room that is not there.
-      if (((queue->producer - consumer) & kCounterMask) <= occupied(*queue)) queue->consumer = consumer;
-    }
+    // A consumer beyond the producer is nonsense: it would make room that is not there.
+    if (consumer && ((queue->producer - *consumer) & kCounterMask) <= occupied(*queue)) queue->consumer = *consumer;
     full(*queue) ? die(cqn, *queue) : drain(cqn, queue);
   });
 }
