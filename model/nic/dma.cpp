@@ -25,7 +25,7 @@ void DmaParams::describe(ParamVisitor& visit) {
   visit.param("read_bytes", read_bytes, "bytes of reads in flight; spec/timing.md, cx5", {64, 1 << 24});
   visit.param("posted_headers", posted_headers, "writes that the host takes before it gives credits back", {1, 4096});
   visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
-  visit.param("relaxed_ordering", relaxed_ordering, "reads pass writes that wait for credits");
+  visit.param("relaxed_ordering", relaxed_ordering, "reads of programs' memory pass writes that wait for credits");
   visit.param("burst", burst, "most bytes of adjoining accesses made in one call to the host", {4096, 1 << 20});
 }
 
@@ -91,11 +91,14 @@ void Dma::read(const Place& place, std::uint32_t bytes, Done done, bool discard)
   Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset,
                 .data = Payload().slice(0, bytes), .done = std::move(done), .discard = discard,
                 .tags = tags, .asked = now()};
-  if (waiting_reads_.empty() && (waiting_writes_.empty() || params_.relaxed_ordering) && fits(access))
+  if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
     return issue_read(std::move(access));
   ++counters_.read_stalls;
   waiting_reads_.push_back({std::move(access), writes_queued_});
 }
+
+// What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
+bool Dma::passes_writes(const Access& read) const { return params_.relaxed_ordering && read.pasid != kKernelPasid; }
 
 // What always fits, wherever it begins.
 std::uint32_t Dma::largest_read() const {
@@ -261,7 +264,7 @@ void Dma::issue_waiting() {
   if (!waiting_writes_.empty()) credits_back_.notify(to_sc_time(posted_.front().until - now()));
   while (!waiting_reads_.empty()) {
     auto& head = waiting_reads_.front();
-    const bool behind_a_write = !params_.relaxed_ordering && writes_unqueued_ < head.writes_before;
+    const bool behind_a_write = !passes_writes(head.access) && writes_unqueued_ < head.writes_before;
     if (behind_a_write || !fits(head.access)) return;
     auto access = std::move(head.access);
     waiting_reads_.pop_front();

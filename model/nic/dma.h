@@ -163,6 +163,7 @@ class Dma : public sc_core::sc_module {
   void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
   std::uint32_t largest_read() const;
   Payload nothing(std::uint32_t bytes);
+  bool passes_writes(const Access& read) const;
   bool fits(const Access& read) const;
   Credits credits_of(const Access& write) const;
   bool take_credits(const Access& write);

@@ -14,6 +14,7 @@ namespace rnicsim::nic::test {
 class DmaBench {
  public:
   static constexpr std::uint32_t kSlotBytes = 64;
+  static constexpr Pasid kProgram = 1;
   struct Access {
     bool write;
     Duration asked;
@@ -53,14 +54,14 @@ class DmaBench {
   // Addresses are offsets too. The number of the access.
   std::size_t read(std::uint64_t address, std::uint32_t bytes) {
     const auto number = begin(false);
-    dma().read({0, address, address}, bytes, [this, number](AccessResult, const Payload&) { end(number); });
+    dma().read({kProgram, address, address}, bytes, [this, number](AccessResult, const Payload&) { end(number); });
     return number;
   }
   std::size_t write(std::uint64_t address, std::uint32_t bytes) {
     const auto number = begin(true);
     Payload data(bytes);
     std::ranges::fill(data.writable(), std::byte{1});
-    dma().write({0, address, address}, std::move(data), [this, number](AccessResult, const Payload&) { end(number); }, {});
+    dma().write({kProgram, address, address}, std::move(data), [this, number](AccessResult, const Payload&) { end(number); }, {});
     return number;
   }
   // Slots of 64 B hold a number.
@@ -70,13 +71,13 @@ class DmaBench {
     std::ranges::fill(data.writable(), std::byte{0});
     std::memcpy(data.writable().data(), &value, sizeof value);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
-    dma().write({0, address, address}, std::move(data), [this, number](AccessResult, const Payload&) { end(number); },
+    dma().write({kProgram, address, address}, std::move(data), [this, number](AccessResult, const Payload&) { end(number); },
                 {.more = more});
   }
   void expect_no_older(std::uint32_t slot, std::uint32_t least) {
     const auto number = begin(false);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
-    dma().read({0, address, address}, kSlotBytes, [this, number, least](AccessResult, const Payload& data) {
+    dma().read({kProgram, address, address}, kSlotBytes, [this, number, least](AccessResult, const Payload& data) {
       std::uint32_t value;
       std::memcpy(&value, data.bytes().data(), sizeof value);
       if (value < least) ++too_old;
