@@ -31,16 +31,16 @@ void Completion::write(CqeWrite request) {
   waiting_[cqn].entries.push_back(std::move(request));
   if (at_hand) return drain(cqn, queue);
   if (queue != nullptr) return at_hand_.push(now() + wait, cqn);
-  look_up(cqn);
+  await(cqn);
 }
 
-void Completion::look_up(std::uint32_t cqn) {
-  contexts_.cqs.lookup(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
+void Completion::await(std::uint32_t cqn) {
+  contexts_.cqs.await(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
 }
 
 void Completion::drain_due() {
   std::uint32_t cqn;
-  while (at_hand_.pop_due(cqn)) look_up(cqn);
+  while (at_hand_.pop_due(cqn)) await(cqn);
 }
 
 void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {

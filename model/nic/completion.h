@@ -57,7 +57,7 @@ class Completion : public sc_core::sc_module {
     bool refreshing = false;
   };
 
-  void look_up(std::uint32_t cqn);
+  void await(std::uint32_t cqn);
   void drain_due();
   void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
