@@ -10,6 +10,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr int kPoison = 0xdd;
+constexpr std::uint32_t kNoCq = 0xffffff;
 
 }  // namespace
 
@@ -79,7 +80,9 @@ void ModelEngine::context(ContextFill fill) {
       qp->context = *fill.context;
       return;
     }
-    // Its context can't be read any more: it is lost.
+    // Its context can't be read any more: it is lost, and where its completions go with it.
+    qp->context = {};
+    qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
     out_.event({abi::EventType::qp_fatal, fill.qpn.value});
     fail(*qp);
   });

@@ -135,7 +135,8 @@ void Nic::execute(QpCommand&& command) {
   const bool destroys = command.kind == QpCommand::Kind::destroy;
   if (makes) {
     engine.command(std::move(command));
-    return qp_contexts.created(qpn);
+    if (contexts.qps.contains(qpn.value)) qp_contexts.created(qpn);  // else it was refused
+    return;
   }
   qp_contexts.with(QpcClient::transmit, qpn, [this, qpn, destroys, command = std::move(command)]() mutable {
     if (destroys) qp_contexts.destroyed(qpn);
