@@ -61,7 +61,8 @@ class DmaBench {
     const auto number = begin(true);
     Payload data(bytes);
     std::ranges::fill(data.writable(), std::byte{1});
-    dma().write({kProgram, address, address}, std::move(data), [this, number](AccessResult, const Payload&) { end(number); }, {});
+    dma().write({kProgram, address, address}, std::move(data),
+                [this, number](AccessResult, const Payload&) { end(number); }, {});
     return number;
   }
   // Slots of 64 B hold a number.
@@ -71,8 +72,8 @@ class DmaBench {
     std::ranges::fill(data.writable(), std::byte{0});
     std::memcpy(data.writable().data(), &value, sizeof value);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
-    dma().write({kProgram, address, address}, std::move(data), [this, number](AccessResult, const Payload&) { end(number); },
-                {.more = more});
+    dma().write({kProgram, address, address}, std::move(data),
+                [this, number](AccessResult, const Payload&) { end(number); }, {.more = more});
   }
   void expect_no_older(std::uint32_t slot, std::uint32_t least) {
     const auto number = begin(false);
@@ -86,7 +87,8 @@ class DmaBench {
   }
 
   std::size_t unfinished() const {
-    return static_cast<std::size_t>(std::ranges::count_if(accesses, [](const auto& access) { return access.times_done != 1; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(accesses, [](const auto& access) { return access.times_done != 1; }));
   }
 
   std::vector<Access> accesses;  // in the order they were asked for

@@ -227,8 +227,8 @@ TEST(Ordering, WritesThatAreJoinedDoNotHideFromARead) {
 }
 
 // --- Latency under load.
-// Of a read of 64 B, behind writes that keep the link to the host busy for this share of the time. They are short, so that
-// what is remembered of the load hardly falls between two of them.
+// Of a read of 64 B, behind writes that keep the link to the host busy for this share of the time. They are short, so
+// that what is remembered of the load hardly falls between two of them.
 Duration read_under(double load, const DmaParams& params) {
   DmaBench bench(params);
   const PcieLink link(params.link);

@@ -14,7 +14,9 @@ namespace {
 // The same cases at every run; RC_PARAMS in the environment asks for others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
-std::uint64_t power(std::uint32_t least, std::uint32_t most) { return std::uint64_t{1} << *rc::gen::inRange(least, most + 1); }
+std::uint64_t power(std::uint32_t least, std::uint32_t most) {
+  return std::uint64_t{1} << *rc::gen::inRange(least, most + 1);
+}
 
 PcieLinkParams any_link() {
   PcieLinkParams params;
@@ -36,8 +38,9 @@ std::uint64_t any_bytes() {
 }
 std::uint64_t any_address() {
   const auto page = *rc::gen::inRange<std::uint64_t>(0, 1 << 20) * 4096;
-  return page + *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(0, 4096),
-                                rc::gen::map(rc::gen::inRange(0, 64), [](int line) { return std::uint64_t(line) * 64; }));
+  return page +
+         *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(0, 4096),
+                         rc::gen::map(rc::gen::inRange(0, 64), [](int line) { return std::uint64_t(line) * 64; }));
 }
 
 void same(const TlpCount& closed, const std::vector<Tlp>& tlps, std::uint64_t payload) {
@@ -198,7 +201,8 @@ RC_GTEST_PROP(DmaAgainstTheOracle, StallsChangeNoTlp, ()) {
     last = access.done;
   }
   const auto& counters = bench.dma().counters();
-  const auto reads = static_cast<Counter>(std::ranges::count_if(plan, [](const auto& access) { return !access.write; }));
+  const auto reads =
+      static_cast<Counter>(std::ranges::count_if(plan, [](const auto& access) { return !access.write; }));
   RC_ASSERT(counters.reads == reads);
   RC_ASSERT(counters.writes == plan.size() - reads);
   RC_ASSERT(counters.read_bytes == read_bytes);
@@ -218,12 +222,12 @@ RC_GTEST_PROP(DmaOrder, AReadSeesTheWritesBeforeIt, ()) {
     int kind;  // 0: read; 1: write; 2: write that goes on in the next one
     std::uint32_t slot;
   };
-  const auto steps = *rc::gen::container<std::vector<Step>>(
-      rc::gen::map(rc::gen::tuple(rc::gen::inRange<std::int64_t>(0, 300'000), rc::gen::inRange(0, 5), rc::gen::inRange(0u, 4u)),
-                   [](const auto& values) {
-                     const auto [gap, kind, slot] = values;
-                     return Step{gap, std::min(kind, 2), slot};
-                   }));
+  const auto steps = *rc::gen::container<std::vector<Step>>(rc::gen::map(
+      rc::gen::tuple(rc::gen::inRange<std::int64_t>(0, 300'000), rc::gen::inRange(0, 5), rc::gen::inRange(0u, 4u)),
+      [](const auto& values) {
+        const auto [gap, kind, slot] = values;
+        return Step{gap, std::min(kind, 2), slot};
+      }));
   DmaBench bench(params);
   std::vector<std::uint32_t> newest(1024);
   std::uint32_t serial = 0, next_slot = 0;

@@ -1,5 +1,5 @@
-// PCI Express TLP by TLP: what model/nic/pcie_link.h says in closed form and dma.h by burst, enumerated one by one by the
-// rules of the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and plain enough to be seen right.
+// PCI Express TLP by TLP: what model/nic/pcie_link.h says in closed form and dma.h by burst, enumerated one by one by
+// the rules of the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and plain enough to be seen right.
 #pragma once
 
 #include <algorithm>
@@ -113,12 +113,15 @@ class SerialLink {
   Duration free_;
 };
 
-// The DMA unit without stalls and without queueing in the host. The host answers a read when the burst's requests are all
-// there, and not so that the answer is complete before the writes ahead of it have landed.
+// The DMA unit without stalls and without queueing in the host. The host answers a read when the burst's requests are
+// all there, and not so that the answer is complete before the writes ahead of it have landed.
 class DmaOracle {
  public:
   explicit DmaOracle(const DmaParams& params)
-      : to_host(PcieLink(params.link).rate()), to_device(PcieLink(params.link).rate()), params_(params), rules_(params.link) {}
+      : to_host(PcieLink(params.link).rate()),
+        to_device(PcieLink(params.link).rate()),
+        params_(params),
+        rules_(params.link) {}
 
   Duration read(Duration at, std::uint64_t offset, std::uint64_t bytes) {
     const auto asked = std::max(to_host.carry(at, rules_.requests(offset, bytes)), landed_ - params_.read_latency);

@@ -35,7 +35,8 @@ class Units : public ManyPairs {
     return times;
   }
   static void expect_distance(const std::vector<Duration>& times, Duration distance) {
-    for (std::size_t i = 1; i < times.size(); ++i) EXPECT_EQ((times[i] - times[i - 1]).ps, distance.ps) << "after " << i;
+    for (std::size_t i = 1; i < times.size(); ++i)
+      EXPECT_EQ((times[i] - times[i - 1]).ps, distance.ps) << "after " << i;
   }
   static NicParams sending_in(Duration service) {
     NicParams params;
@@ -124,7 +125,10 @@ TEST_F(Units, OrderWithinAQpOutlivesRandomMisses) {
         const auto qp = below(kQps);
         const std::uint32_t number = 1000u * static_cast<std::uint32_t>(round) + static_cast<std::uint32_t>(i);
         qb->post_receive(qp, qb->area(qp), 4096);
-        qa->post(qp, {.opcode = SendOpcode::send_with_imm, .length = below(2500), .immediate = number, .blueflame = below(2) == 0});
+        qa->post(qp, {.opcode = SendOpcode::send_with_imm,
+                      .length = below(2500),
+                      .immediate = number,
+                      .blueflame = below(2) == 0});
         immediates[qa->qpn(qp)].push_back(number);
         if (below(3) == 0) run(below(1000) / 1000.0);
       }
@@ -150,9 +154,7 @@ class Locks : public Units {
   static constexpr std::uint32_t kQps = 4;
   static constexpr int kEach = 4;  // what a QP may have outstanding
 
-  void SetUp() override {
-    start(NicParams{}, kQps);
-  }
+  void SetUp() override { start(NicParams{}, kQps); }
   // Each QP adds 1, `kEach` times: to where.
   template <class Where>
   std::vector<Duration> additions(Where&& where) {

@@ -13,7 +13,8 @@ constexpr std::uint32_t kAreaBytes = 8192;  // of a node's buffer, for each QP
 
 class QueuePairs {
  public:
-  QueuePairs(Node& node, std::uint32_t count, std::uint32_t first = kFirstQpn) : node_(node), first_(first), rings_(count) {
+  QueuePairs(Node& node, std::uint32_t count, std::uint32_t first = kFirstQpn)
+      : node_(node), first_(first), rings_(count) {
     for (std::uint32_t i = 0; i < count; ++i) create(i);
   }
   std::uint32_t count() const { return static_cast<std::uint32_t>(rings_.size()); }
@@ -79,13 +80,15 @@ class QueuePairs {
     c.path.remote_mac[5] = peer;
     return c;
   }
-  void connect(std::uint32_t i, std::uint8_t peer, const Node::Change& change = [](abi::Qpc&) {}) {
+  void connect(
+      std::uint32_t i, std::uint8_t peer, const Node::Change& change = [](abi::Qpc&) {}) {
     using namespace abi::qp_attr;
     auto c = attributes(i, peer, qpn(i));
     change(c);
     EXPECT_EQ(modify(i, abi::QpState::init, kPkeyIndex | kPort | kAccessFlags, c), abi::CommandStatus::ok);
-    EXPECT_EQ(modify(i, abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer, c),
-              abi::CommandStatus::ok);
+    EXPECT_EQ(
+        modify(i, abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer, c),
+        abi::CommandStatus::ok);
     EXPECT_EQ(modify(i, abi::QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic, c),
               abi::CommandStatus::ok);
   }
@@ -163,7 +166,8 @@ class ManyPairs : public Pair {
  protected:
   void SetUp() override {}
 
-  void build(const NicParams& params, std::uint32_t count, const Node::Change& change = [](abi::Qpc&) {}) {
+  void build(
+      const NicParams& params, std::uint32_t count, const Node::Change& change = [](abi::Qpc&) {}) {
     Pair::build(params);
     qa = std::make_unique<QueuePairs>(a(), count);
     qb = std::make_unique<QueuePairs>(b(), count);

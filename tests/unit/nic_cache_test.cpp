@@ -84,8 +84,8 @@ TEST(CacheTagsOfNothing, KeepsNothing) {
   tags.clear();
 }
 
-// A set is seen from outside: keys that displace one another share one. Each set keeps its own order, and none is larger
-// than its ways.
+// A set is seen from outside: keys that displace one another share one. Each set keeps its own order, and none is
+// larger than its ways.
 RC_GTEST_PROP(CacheTagsOfSets, EachSetIsItsOwnLru, ()) {
   const auto ways = *rc::gen::inRange(1u, 5u);
   const auto entries = ways * *rc::gen::inRange(2u, 9u);
@@ -275,7 +275,7 @@ RC_GTEST_PROP(ResidencyFills, AreFewInOrderJoinedAndEvictedOnce, ()) {
   const auto params = small_cache();
   Fills fills(params, 3);
   std::map<Key, std::deque<int>> waiting;
-  std::deque<Key> fill_order;                    // keys that wait for a slot or are filled, in order of their first miss
+  std::deque<Key> fill_order;  // keys that wait for a slot or are filled, in order of their first miss
   int number = 0, served = 0;
   const auto steps = *rc::gen::container<std::vector<std::tuple<int, std::size_t, Key>>>(
       rc::gen::tuple(rc::gen::inRange(0, 10), rc::gen::inRange<std::size_t>(0, 3), rc::gen::inRange<Key>(0, 12)));
@@ -298,7 +298,7 @@ RC_GTEST_PROP(ResidencyFills, AreFewInOrderJoinedAndEvictedOnce, ()) {
       waiting[key].push_back(me);
       if (std::ranges::count(fill_order, key) == 0) fill_order.push_back(key);
       fills.residency.await(client, key, [&, me, key = key] {
-        RC_ASSERT(fills.held.contains(key));     // at hand, for those who waited, before it may go
+        RC_ASSERT(fills.held.contains(key));  // at hand, for those who waited, before it may go
         RC_ASSERT(waiting[key].front() == me);
         waiting[key].pop_front();
         ++served;

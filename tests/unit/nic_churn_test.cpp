@@ -1,5 +1,5 @@
-// What else happens while contexts are on their way: completion queues that leave with all they know, destruction, and the
-// device's reset.
+// What else happens while contexts are on their way: completion queues that leave with all they know, destruction, and
+// the device's reset.
 #include "tests/unit/many_qps.h"
 
 namespace rnicsim::nic::test {
@@ -51,7 +51,9 @@ TEST_F(Churn, ACqStaysArmedForSolicitedEntriesOnly) {
   qa->post(0, {.opcode = SendOpcode::send, .length = 8});
   run(40);
   EXPECT_FALSE(b().poll_eq(1));
-  qa->post(0, {.opcode = SendOpcode::send, .length = 8, .flags = abi::ControlSegment::kSolicited | abi::ControlSegment::kSignaled});
+  qa->post(0, {.opcode = SendOpcode::send,
+               .length = 8,
+               .flags = abi::ControlSegment::kSolicited | abi::ControlSegment::kSignaled});
   run(40);
   EXPECT_TRUE(b().poll_eq(1));
 }
@@ -102,7 +104,8 @@ TEST_F(Churn, DestructionWhileAFillIsUnderWay) {
     EXPECT_EQ(qb->modify(1, abi::QpState::reset), abi::CommandStatus::ok);
     qa->connect(1, 2);
     qb->connect(1, 1);
-    for (std::uint32_t i = 0; i < 3; ++i) qa->post(i, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(i)});
+    for (std::uint32_t i = 0; i < 3; ++i)
+      qa->post(i, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(i)});
     ASSERT_GE(completions(a(), kSendCqn, 2, 200_us), 2);
     EXPECT_EQ(a().nic.counters().engine.wrong_state, 0u);
   }
@@ -171,7 +174,8 @@ TEST_F(Churn, ALostContextIsItsQpsEndAndNobodyElses) {
   far.connect(0, 2);
   for (std::uint32_t i = 0; i < 3; ++i) write(i);
   ASSERT_EQ(completions(a(), kSendCqn, 3), 3);  // and it has left the device
-  while (a().poll_eq(0)) {}
+  while (a().poll_eq(0)) {
+  }
   a().host.refuse_from = lost;
   EXPECT_EQ(far.command(0, abi::CommandOpcode::query_qp), abi::CommandStatus::ok);
   run(50);

@@ -1,5 +1,5 @@
-// Contexts that come and go: with caches of hardly any entries, every transfer is right, timers and commands find their QP,
-// and a miss costs what it reads.
+// Contexts that come and go: with caches of hardly any entries, every transfer is right, timers and commands find their
+// QP, and a miss costs what it reads.
 #include <string>
 
 #include "tests/unit/many_qps.h"
@@ -19,9 +19,7 @@ NicParams with_qpc(std::uint32_t l0, std::uint32_t l1) {
   return params;
 }
 
-void expect_sum(const CacheCounters& cache) {
-  EXPECT_EQ(cache.lookups, cache.l0_hits + cache.l1_hits + cache.misses);
-}
+void expect_sum(const CacheCounters& cache) { EXPECT_EQ(cache.lookups, cache.l0_hits + cache.l1_hits + cache.misses); }
 
 class Contexts : public ManyPairs {
  protected:
@@ -35,7 +33,10 @@ class Contexts : public ManyPairs {
         qb->post_receive(i, qb->area(i) + 4096, 4096);
         qa->post(i, {.opcode = SendOpcode::write, .length = kBytes, .remote = remote_of(i)});
         qa->post(i, {.opcode = SendOpcode::send, .length = kBytes, .blueflame = false});
-        qb->post(i, {.opcode = SendOpcode::read, .length = 700, .remote = Remote{qa->area(i) + 5000, kKey}, .address = qb->area(i) + 7200});
+        qb->post(i, {.opcode = SendOpcode::read,
+                     .length = 700,
+                     .remote = Remote{qa->area(i) + 5000, kKey},
+                     .address = qb->area(i) + 7200});
       }
       const auto count = static_cast<int>(qa->count());
       ASSERT_EQ(completions(a(), kSendCqn, 2 * count), 2 * count);
@@ -158,7 +159,8 @@ TEST_F(Contexts, CommandsFindEvictedQps) {
     mixed_load(1);
     EXPECT_EQ(qa->modify(2, QpState::reset), abi::CommandStatus::ok);
     EXPECT_EQ(qa->query(2).state, QpState::reset);
-    for (std::uint32_t i = 0; i < 6; ++i) EXPECT_EQ(qa->command(i, abi::CommandOpcode::destroy_qp), abi::CommandStatus::ok);
+    for (std::uint32_t i = 0; i < 6; ++i)
+      EXPECT_EQ(qa->command(i, abi::CommandOpcode::destroy_qp), abi::CommandStatus::ok);
     for (std::uint32_t i = 0; i < 6; ++i)
       EXPECT_EQ(qa->command(i, abi::CommandOpcode::query_qp), abi::CommandStatus::bad_resource);
     expect_no_trouble();
@@ -194,11 +196,13 @@ TEST_F(Contexts, ATimerThatExpiredBehindItsAckIsVoid) {
     params.contexts.qpc.miss_slots = 8;
     params.units.receive_request = 1_ns;
     params.dma.read_latency = 1200_ns;
-    params.dma.write_latency = answer - 5_us;  // the ACK goes when the payload is in memory
+    params.dma.write_latency = answer - 5_us;              // the ACK goes when the payload is in memory
     build(params, 1, [](abi::Qpc& c) { c.timeout = 1; });  // 8.192 us
     Duration acked, asked;
     a().nic.rx.received.subscribe([&](const PacketTrace&) { acked = now(); });
-    a().nic.tx.sent.subscribe([&](const PacketTrace&) { if (asked == Duration{}) asked = now(); });
+    a().nic.tx.sent.subscribe([&](const PacketTrace&) {
+      if (asked == Duration{}) asked = now();
+    });
     qa->post(0, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(0)});
     run(4);
     run(16);
@@ -241,7 +245,8 @@ class MissCost : public ManyPairs {
     // Rings are below the buffers, contexts before them: the CQE is the only one of these bytes.
     Duration completed;
     for (const auto& [address, at] : a().host.landed)
-      if (a().host.get<abi::Cqe>(address).qpn == qa->qpn(0) && a().host.get<abi::Cqe>(address).wqe_counter == 2u) completed = at - begun;
+      if (a().host.get<abi::Cqe>(address).qpn == qa->qpn(0) && a().host.get<abi::Cqe>(address).wqe_counter == 2u)
+        completed = at - begun;
     return {payload, completed};
   }
   Duration read(std::uint64_t bytes) const {
@@ -271,7 +276,8 @@ TEST_F(MissCost, OfAQpWithMoreLinesIsALongerRead) {
   const PcieLink link(p.dma.link);
   // Two reads at once: the second one's request passes while the first is on its way.
   const auto more = link.time_for(link.completion(0, 256));
-  EXPECT_NEAR(double((eight - four).ps), double(2 * more.ps), double(2 * link.time_for(link.read_request(0, 64)).ps) + 1);
+  EXPECT_NEAR(double((eight - four).ps), double(2 * more.ps),
+              double(2 * link.time_for(link.read_request(0, 64)).ps) + 1);
 }
 
 TEST_F(MissCost, OfAQpInTheSecondLevelIsItsLatency) {
@@ -298,8 +304,8 @@ TEST_F(MissCost, OfACqIsARead) {
   EXPECT_EQ((write().second - warm).ps, params.contexts.cqc.l1_latency.ps);
 }
 
-// The sender gathers; the receiver checks the range, then places the packet. With no room, what the check's fill brought
-// serves the placement, which follows at once.
+// The sender gathers; the receiver checks the range, then places the packet. With no room, what the check's fill
+// brought serves the placement, which follows at once.
 TEST_F(MissCost, OfARegionInTheSecondLevelIsItsLatencyEachTime) {
   start({});
   const auto warm = write().first;

@@ -1,4 +1,5 @@
-// A parameter that nothing reads is a lie in the documentation: changing each one of the NIC's changes what can be seen.
+// A parameter that nothing reads is a lie in the documentation: changing each one of the NIC's changes what can be
+// seen.
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -17,7 +18,9 @@ class Change : public ParamVisitor {
   void param(const char* name, Duration& value, const char*, Range range) override {
     change(name, value.ps, range, 1000.0);
   }
-  void param(const char* name, ByteCount& value, const char*, Range range) override { change(name, value.bytes, range); }
+  void param(const char* name, ByteCount& value, const char*, Range range) override {
+    change(name, value.bytes, range);
+  }
   void param(const char* name, BitRate& value, const char*, Range range) override {
     change(name, value.bits_per_second, range);
   }
@@ -61,7 +64,9 @@ class Change : public ParamVisitor {
 class Tell : public CounterVisitor {
  public:
   explicit Tell(std::ostream& out) : out_(out) {}
-  void counter(const char* name, const Counter& value, const char*, const char*) override { out_ << name << value << ' '; }
+  void counter(const char* name, const Counter& value, const char*, const char*) override {
+    out_ << name << value << ' ';
+  }
 
  protected:
   void enter(const char*) override {}
