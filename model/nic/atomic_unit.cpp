@@ -1,6 +1,7 @@
 #include "model/nic/atomic_unit.h"
 
 #include <cstring>
+#include <optional>
 
 namespace rnicsim::nic {
 namespace {
@@ -37,6 +38,13 @@ std::uint64_t AtomicUnit::slot_of(const Operation& operation) const {
 
 void AtomicUnit::lock(const Operation& operation) {
   const auto [holder, free] = locked_.try_emplace(slot_of(operation));
+  if (free) return enter(operation);
+  ++counters_.conflicts;
+  holder->second.push_back(Operation(operation));
+}
+
+void AtomicUnit::enter(const Operation& operation) {
+  const auto [holder, free] = addresses_.try_emplace({operation.place.pasid, operation.place.address});
   if (free) return read(operation);
   ++counters_.conflicts;
   holder->second.push_back(Operation(operation));
@@ -48,7 +56,7 @@ void AtomicUnit::read(const Operation& operation) {
     if (resets != resets_) return;
     if (result != AccessResult::ok) {
       done({operation.request.tag, result, 0});
-      return unlock(slot_of(operation));
+      return unlock(operation);
     }
     std::memcpy(&operation.original, bytes.bytes().data(), sizeof operation.original);
     modifying_.push(now() + params_.service, operation);
@@ -60,7 +68,7 @@ void AtomicUnit::modify_due() {
   Operation operation;
   while (modifying_.pop_due(operation)) {
     write(operation);
-    unlock(slot_of(operation));
+    unlock(operation);
   }
 }
 
@@ -74,16 +82,21 @@ void AtomicUnit::write(const Operation& operation) {
              }, {});
 }
 
-void AtomicUnit::unlock(std::uint64_t slot) {
-  const auto holder = locked_.find(slot);
-  if (holder->second.empty()) return void(locked_.erase(holder));
-  const auto next = std::move(holder->second.front());
-  holder->second.pop_front();
-  read(next);
+void AtomicUnit::unlock(const Operation& operation) {
+  const auto next_of = [](auto& table, const auto& key) -> std::optional<Operation> {
+    const auto holder = table.find(key);
+    if (holder->second.empty()) return table.erase(holder), std::nullopt;
+    const auto next = std::move(holder->second.front());
+    holder->second.pop_front();
+    return next;
+  };
+  if (const auto next = next_of(addresses_, std::pair{operation.place.pasid, operation.place.address})) read(*next);
+  if (const auto next = next_of(locked_, slot_of(operation))) enter(*next);
 }
 
 void AtomicUnit::reset() {
   locked_.clear();
+  addresses_.clear();
   modifying_.clear();
   ++resets_;
 }

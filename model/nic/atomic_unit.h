@@ -1,10 +1,13 @@
 // Atomic operations on host memory: read, modify and write. A table of lock slots, by the address's low bits, serialises
 // them: a slot is held from the read until the write is on its way, so addresses that share a slot wait for one another.
-// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
+// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA): those on one address by two
+// regions' keys too, which may have different slots.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
@@ -60,15 +63,17 @@ class AtomicUnit : public sc_core::sc_module {
 
   std::uint64_t slot_of(const Operation& operation) const;
   void lock(const Operation& operation);
+  void enter(const Operation& operation);
   void read(const Operation& operation);
   void modify_due();
   void write(const Operation& operation);
-  void unlock(std::uint64_t slot);
+  void unlock(const Operation& operation);
 
   const AtomicParams params_;
   Translation& translation_;
   Dma& dma_;
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
+  std::map<std::pair<Pasid, std::uint64_t>, Fifo<Operation>> addresses_;  // the same, of those that have their slot
   EventQueue<Operation> modifying_{"modifying"};
   std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
   AtomicCounters counters_;

@@ -43,11 +43,17 @@ CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_repl
       random_(random_replacement),
       entries_(sets_ * ways_) {}
 
-CacheTags::Way* CacheTags::set_of(std::uint64_t key) { return entries_.data() + in_range(key, sets_) * ways_; }
+std::size_t CacheTags::set_of(std::uint64_t key) const { return in_range(key, sets_) * ways_; }
+
+bool CacheTags::contains(std::uint64_t key) const {
+  if (sets_ == 0) return false;
+  const auto* set = entries_.data() + set_of(key);
+  return std::any_of(set, set + ways_, [key](const Way& way) { return way.key == key; });
+}
 
 bool CacheTags::touch(std::uint64_t key) {
   if (sets_ == 0) return false;
-  auto* set = set_of(key);
+  auto* set = entries_.data() + set_of(key);
   for (std::uint32_t way = 0; way < ways_; ++way) {
     if (set[way].key != key) continue;
     set[way].used = ++uses_;
@@ -58,7 +64,7 @@ bool CacheTags::touch(std::uint64_t key) {
 
 std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
   if (sets_ == 0) return key;
-  auto* set = set_of(key);
+  auto* set = entries_.data() + set_of(key);
   auto* victim = std::find_if(set, set + ways_, [](const Way& way) { return way.key == kEmpty; });
   if (victim == set + ways_)
     victim = random_ ? set + next_random() % ways_
@@ -70,7 +76,7 @@ std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
 
 bool CacheTags::erase(std::uint64_t key) {
   if (sets_ == 0) return false;
-  auto* set = set_of(key);
+  auto* set = entries_.data() + set_of(key);
   const auto found = std::find_if(set, set + ways_, [key](const Way& way) { return way.key == key; });
   if (found == set + ways_) return false;
   *found = {};

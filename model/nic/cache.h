@@ -45,6 +45,7 @@ class CacheTags {
  public:
   CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_replacement);
 
+  bool contains(std::uint64_t key) const;
   bool touch(std::uint64_t key);                         // true: it is here; it is now the last to go
   std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
   bool erase(std::uint64_t key);
@@ -57,7 +58,7 @@ class CacheTags {
   };
   static constexpr std::uint64_t kEmpty = ~0ull;
 
-  Way* set_of(std::uint64_t key);
+  std::size_t set_of(std::uint64_t key) const;           // where it begins
   std::uint64_t next_random();
 
   const std::uint32_t ways_;
@@ -79,6 +80,8 @@ class Cache {
     Duration wait;                                       // until it is at hand
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
+  // In its first level; that it was asked changes nothing.
+  bool at_hand(std::size_t client, std::uint64_t key) const { return l0_[client].contains(key); }
   // After a fill: what had to leave the cache for it.
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);
   void erase(std::uint64_t key);

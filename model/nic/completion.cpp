@@ -9,6 +9,9 @@ std::uint32_t occupied(const CompletionQueue& queue) { return (queue.producer - 
 bool full(const CompletionQueue& queue) {
   return !queue.ignore_overrun && occupied(queue) >= 1u << queue.log_entries;
 }
+std::uint32_t consumer_in(const Payload& record) {
+  return abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
+}
 bool half_full(const CompletionQueue& queue) {
   return !queue.ignore_overrun && 2 * occupied(queue) >= 1u << queue.log_entries;
 }
@@ -34,16 +37,16 @@ void Completion::write(CqeWrite request) {
   waiting_[cqn].entries.push_back(std::move(request));
   if (at_hand) return drain(cqn, queue);
   if (queue != nullptr) return at_hand_.push(now() + wait, cqn);
-  look_up(cqn);
+  await(cqn);
 }
 
-void Completion::look_up(std::uint32_t cqn) {
-  contexts_.cqs.lookup(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
+void Completion::await(std::uint32_t cqn) {
+  contexts_.cqs.await(cqn, [this, cqn](CompletionQueue* found) { drain(cqn, found); });
 }
 
 void Completion::drain_due() {
   std::uint32_t cqn;
-  while (at_hand_.pop_due(cqn)) look_up(cqn);
+  while (at_hand_.pop_due(cqn)) await(cqn);
 }
 
 void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {
@@ -88,12 +91,11 @@ void Completion::look_ahead(std::uint32_t cqn, const CompletionQueue& queue) {
               if (looking_.erase(cqn) == 0) return;
               Duration wait;
               auto* found = contexts_.cqs.touch(cqn, wait);
-              if (found != nullptr && result == AccessResult::ok) take_consumer(*found, record);
+              if (found != nullptr && result == AccessResult::ok) take_consumer(*found, consumer_in(record));
             });
 }
 
-void Completion::take_consumer(CompletionQueue& queue, const Payload& record) {
-  const auto consumer = abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
+void Completion::take_consumer(CompletionQueue& queue, std::uint32_t consumer) {
   // A consumer beyond the producer is nonsense: it would make room that is not there.
   if (((queue.producer - consumer) & kCounterMask) <= occupied(queue)) queue.consumer = consumer;
 }
@@ -115,9 +117,11 @@ void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload
   const auto found = waiting_.find(cqn);
   if (found == waiting_.end()) return;
   found->second.refreshing = false;
-  contexts_.cqs.lookup(cqn, [this, cqn, result, &record](CompletionQueue* queue) {
+  std::optional<std::uint32_t> consumer;
+  if (result == AccessResult::ok) consumer = consumer_in(record);
+  contexts_.cqs.lookup(cqn, [this, cqn, consumer](CompletionQueue* queue) {
     if (queue == nullptr) return;
-    if (result == AccessResult::ok) take_consumer(*queue, record);
+    if (consumer) take_consumer(*queue, *consumer);
     full(*queue) ? die(cqn, *queue) : drain(cqn, queue);
   });
 }

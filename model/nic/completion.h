@@ -62,13 +62,13 @@ class Completion : public sc_core::sc_module {
     bool refreshing = false;
   };
 
-  void look_up(std::uint32_t cqn);
+  void await(std::uint32_t cqn);
   void drain_due();
   void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
   void announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited);
   void look_ahead(std::uint32_t cqn, const CompletionQueue& queue);
-  void take_consumer(CompletionQueue& queue, const Payload& record);
+  void take_consumer(CompletionQueue& queue, std::uint32_t consumer);
   void refresh(std::uint32_t cqn, const CompletionQueue& queue);
   void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
   void die(std::uint32_t cqn, CompletionQueue& queue);

@@ -10,17 +10,15 @@ PageTable::PageTable(IcmAccess& icm, const CacheParams& params) : icm_(icm), res
 }
 
 std::optional<std::uint64_t> PageTable::touch(std::uint32_t index, Duration& wait) {
-  const auto found = pages_.find(index);
-  if (found == pages_.end()) return std::nullopt;
   const auto resident = residency_.touch(0, index);
-  if (!resident) return std::nullopt;
+  const auto found = pages_.find(index);
+  if (!resident || found == pages_.end()) return std::nullopt;
   wait = *resident;
   return found->second;
 }
 
-void PageTable::lookup(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found) {
-  Duration wait;
-  if (const auto page = touch(index, wait)) return found(page);
+void PageTable::await(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found) {
+  if (const auto page = pages_.find(index); page != pages_.end()) return found(page->second);
   residency_.await(0, index, [this, index, found = std::move(found)] {
     const auto page = pages_.find(index);
     found(page == pages_.end() ? std::nullopt : std::optional(page->second));

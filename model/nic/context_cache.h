@@ -104,25 +104,38 @@ class ContextTable {
   bool exists(std::uint32_t index) const { return slots_.find(index) != nullptr; }
   bool mapped(std::uint32_t index) const { return icm_.mapped(table, index); }
 
-  // Resident, and in how long it is at hand; nullptr: it does not exist, or look it up.
+  // Resident, and in how long it is at hand; nullptr: it does not exist, or await() it.
   Object* touch(std::uint32_t index, Duration& wait) {
     auto* slot = slots_.find(index);
-    if (slot == nullptr || !slot->object) return nullptr;
+    if (slot == nullptr) return nullptr;
     const auto resident = residency_.touch(0, index);
-    if (!resident) return nullptr;
+    if (!resident || !slot->object) return nullptr;
     wait = *resident;
     return &*slot->object;
   }
+  // What a touch would find without a wait; that it was asked changes nothing.
+  const Object* at_hand(std::uint32_t index) const {
+    const auto* slot = slots_.find(index);
+    return slot != nullptr && slot->object && residency_.at_hand(0, index) ? &*slot->object : nullptr;
+  }
 
-  // Calls back at once when resident or not existing, else after the fill. The pointer is good during the call only.
-  void lookup(std::uint32_t index, Found found) {
+  // What was touched already: calls back at once when it is here or does not exist, else after the fill. The pointer is
+  // good during the call only.
+  void await(std::uint32_t index, Found found) {
     auto* slot = slots_.find(index);
     if (slot == nullptr) return found(nullptr);
-    if (slot->object && residency_.touch(0, index)) return found(&*slot->object);
+    if (slot->object) return found(&*slot->object);
     residency_.await(0, index, [this, index, found = std::move(found)] {
       auto* filled = slots_.find(index);
       found(filled != nullptr && filled->object ? &*filled->object : nullptr);
     });
+  }
+
+  // The same, touched now, for what is not counted in nanoseconds.
+  void lookup(std::uint32_t index, Found found) {
+    Duration wait;
+    if (auto* object = touch(index, wait)) return found(object);
+    await(index, std::move(found));
   }
 
   void create(std::uint32_t index, const Object& object) {
@@ -180,9 +193,10 @@ class PageTable {
  public:
   PageTable(IcmAccess& icm, const CacheParams& params);
 
-  // The bus address of a page; nullopt: there is none, or look it up.
+  // The bus address of a page; nullopt: there is none, or await() it.
   std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
-  void lookup(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found);
+  bool at_hand(std::uint32_t index) const { return pages_.contains(index) && residency_.at_hand(0, index); }
+  void await(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found);
   // Their region is gone.
   void flush(std::uint32_t first, std::uint32_t count);
   void clear();

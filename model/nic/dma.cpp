@@ -25,7 +25,7 @@ void DmaParams::describe(ParamVisitor& visit) {
   visit.param("read_bytes", read_bytes, "bytes of reads in flight; spec/timing.md, cx5", {64, 1 << 24});
   visit.param("posted_headers", posted_headers, "writes that the host takes before it gives credits back", {1, 4096});
   visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
-  visit.param("relaxed_ordering", relaxed_ordering, "reads pass writes that wait for credits");
+  visit.param("relaxed_ordering", relaxed_ordering, "reads of programs' memory pass writes that wait for credits");
   visit.param("burst", burst, "most bytes of adjoining accesses made in one call to the host", {4096, 1 << 20});
 }
 
@@ -85,16 +85,20 @@ void Dma::Direction::reset() {
 void Dma::read(const Place& place, std::uint32_t bytes, Done done, bool discard) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
-  if (const auto part = largest_read(); bytes > part)
+  const auto tags = static_cast<std::uint32_t>(link_.read_request(place.offset, bytes).tlps);
+  if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
     return read_in_parts(place, bytes, part, std::move(done), discard);
   Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset,
                 .data = Payload().slice(0, bytes), .done = std::move(done), .discard = discard,
-                .tags = static_cast<std::uint32_t>(link_.read_request(place.offset, bytes).tlps), .asked = now()};
-  if (waiting_reads_.empty() && (waiting_writes_.empty() || params_.relaxed_ordering) && fits(access))
+                .tags = tags, .asked = now()};
+  if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
     return issue_read(std::move(access));
   ++counters_.read_stalls;
   waiting_reads_.push_back({std::move(access), writes_queued_});
 }
+
+// What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
+bool Dma::passes_writes(const Access& read) const { return params_.relaxed_ordering && read.pasid != kKernelPasid; }
 
 // What always fits, wherever it begins.
 std::uint32_t Dma::largest_read() const {
@@ -127,7 +131,6 @@ void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t p
          discard);
     offset += size;
   }
-  ++counters_.reads;
 }
 
 // Bytes that were not read: zeros, the same for all.
@@ -159,6 +162,7 @@ void Dma::issue_read(Access&& access) {
   const auto at_host = std::max(to_host_.occupy(now(), asks), last_landing_ - params_.read_latency);
   const auto done = to_device_.occupy(at_host + params_.read_latency + queueing(), brings) + params_.read_internal;
   access.after = last_landing_;
+  access.behind = writes_pushed_;
   if (issued) issued({false, access.pasid, access.address, access.data.size(), done - now()});
   reads_.push(done, std::move(access));
 }
@@ -236,6 +240,7 @@ void Dma::push_landing(Access&& access, Duration lands) {
     bursts_.push(lands, 1u);
   }
   burst_bytes_ += access.data.size();
+  ++writes_pushed_;
   writes_.push_back(std::move(access));
 }
 
@@ -259,7 +264,7 @@ void Dma::issue_waiting() {
   if (!waiting_writes_.empty()) credits_back_.notify(to_sc_time(posted_.front().until - now()));
   while (!waiting_reads_.empty()) {
     auto& head = waiting_reads_.front();
-    const bool behind_a_write = !params_.relaxed_ordering && writes_unqueued_ < head.writes_before;
+    const bool behind_a_write = !passes_writes(head.access) && writes_unqueued_ < head.writes_before;
     if (behind_a_write || !fits(head.access)) return;
     auto access = std::move(head.access);
     waiting_reads_.pop_front();
@@ -277,7 +282,7 @@ void Dma::reset() {
   posted_.clear();
   posted_sum_ = {};
   credits_back_.cancel();
-  writes_queued_ = writes_unqueued_ = tags_in_use_ = bytes_in_flight_ = 0;
+  writes_queued_ = writes_unqueued_ = writes_pushed_ = writes_landed_ = tags_in_use_ = bytes_in_flight_ = 0;
   to_host_.reset();
   to_device_.reset();
   lone_free_ = last_landing_ = now();
@@ -303,10 +308,13 @@ void Dma::complete_reads() {
 
 // Samples the read that is due, with those behind it that continue it.
 void Dma::sample_burst(Access& first) {
+  land_ahead_of(first);
   std::size_t count = 0;
   std::uint64_t bytes = first.data.size();
-  for (const auto* last = &first; count < reads_.size() && reads_[count].after <= now() && adjoins(*last, reads_[count], bytes); ++count) {
-    last = &reads_[count];
+  for (const auto* last = &first; count < reads_.size(); ++count) {
+    const auto& next = reads_[count];
+    if (next.after > now() || next.behind > writes_landed_ || !adjoins(*last, next, bytes)) break;
+    last = &next;
     bytes += last->data.size();
   }
   if (count == 0 || first.discard) return sample(first);
@@ -345,14 +353,21 @@ bool Dma::joins_burst(const Access& access) {
 void Dma::land_bursts() {
   std::uint32_t count;
   while (bursts_.pop_due(count)) {
-    const bool together = count > 1 && land_together(count);
-    for (; count > 0; --count) {
+    const auto first = writes_pushed_ - writes_.size();
+    const bool together = count > 1 && writes_landed_ <= first && land_together(count);
+    for (auto number = first; count > 0; --count, ++number) {
       auto access = std::move(writes_.front());
       writes_.pop_front();
-      if (!together) land(access);
+      if (!together && number >= writes_landed_) land(access);
+      writes_landed_ = std::max(writes_landed_, number + 1);
       if (access.done) access.done(access.result, {});
     }
   }
+}
+
+// Writes that wait to land together with later ones have arrived: a read behind them must see them.
+void Dma::land_ahead_of(const Access& read) {
+  for (; writes_landed_ < read.behind; ++writes_landed_) land(writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
 }
 
 bool Dma::land_together(std::uint32_t count) {

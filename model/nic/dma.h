@@ -125,7 +125,8 @@ class Dma : public sc_core::sc_module {
     bool more = false;
     std::uint32_t tags = 0;
     Duration asked;
-    Duration after;             // the writes ahead of it have landed by then
+    Duration after;             // the writes ahead of it have arrived by then
+    std::uint64_t behind = 0;   // so many writes of writes_
   };
   // One direction of the link.
   class Direction {
@@ -162,6 +163,7 @@ class Dma : public sc_core::sc_module {
   void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
   std::uint32_t largest_read() const;
   Payload nothing(std::uint32_t bytes);
+  bool passes_writes(const Access& read) const;
   bool fits(const Access& read) const;
   Credits credits_of(const Access& write) const;
   bool take_credits(const Access& write);
@@ -175,6 +177,7 @@ class Dma : public sc_core::sc_module {
   void sample(Access& access);
   bool joins_burst(const Access& access);
   void land_bursts();
+  void land_ahead_of(const Access& read);
   bool land_together(std::uint32_t count);
   void land_lone_writes();
   bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
@@ -195,6 +198,8 @@ class Dma : public sc_core::sc_module {
   Fifo<Access> writes_;
   DelayLine<std::uint32_t> bursts_{"bursts"};  // how many of writes_ land together
   std::uint64_t burst_bytes_ = 0;              // of the last of them
+  std::uint64_t writes_pushed_ = 0;            // into writes_, ever
+  std::uint64_t writes_landed_ = 0;            // of those
   DelayLine<Access> lone_writes_{"lone_writes"};
   std::vector<std::byte> scratch_;
   Payload zeros_;

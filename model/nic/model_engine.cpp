@@ -10,6 +10,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr int kPoison = 0xdd;
+constexpr std::uint32_t kNoCq = 0xffffff;
 
 }  // namespace
 
@@ -79,7 +80,9 @@ void ModelEngine::context(ContextFill fill) {
       qp->context = *fill.context;
       return;
     }
-    // Its context can't be read any more: it is lost.
+    // Its context can't be read any more: it is lost, and where its completions go with it.
+    qp->context = {};
+    qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
     out_.event({abi::EventType::qp_fatal, fill.qpn.value});
     fail(*qp);
   });
@@ -199,9 +202,8 @@ void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
   step([this, qpn, kind] {
     auto* qp = find(qpn);
     if (qp == nullptr || !qp->sends()) return;
-    if (kind == Timer::rnr) qp->requester.rnr_timeout();
-    if (kind == Timer::ack) {
-      qp->ack_timer = false;
+    if (kind == Timer::rnr && qp->window.rnr_waiting) qp->requester.rnr_timeout();
+    if (kind == Timer::ack && std::exchange(qp->ack_timer, false)) {
       ++counters_.local_ack_timeout_err;
       if (qp->requester.ack_timeout()) drop_requests(*qp);
       retire(*qp, false);

@@ -121,7 +121,10 @@ void Nic::wire_engine() {
   gather_scatter.checked.bind([this](DmaDone&& done) { engine.checked(std::move(done)); });
   atomic_unit.done.bind([this](AtomicDone done) { engine.atomic_done(done); });
   timers.expired.bind([this](TimerExpired timer) {
-    qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] { engine.timer_expired(timer.qpn, timer.kind); });
+    // It may have been armed anew while the context was on its way.
+    qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] {
+      if (!timers.armed(timer.qpn, timer.kind)) engine.timer_expired(timer.qpn, timer.kind);
+    });
   });
 }
 
@@ -140,7 +143,8 @@ void Nic::execute(QpCommand&& command) {
   const bool destroys = command.kind == QpCommand::Kind::destroy;
   if (makes) {
     engine.command(std::move(command));
-    return qp_contexts.created(qpn);
+    if (contexts.qps.contains(qpn.value)) qp_contexts.created(qpn);  // else it was refused
+    return;
   }
   qp_contexts.with(QpcClient::transmit, qpn, [this, qpn, destroys, command = std::move(command)]() mutable {
     if (destroys) qp_contexts.destroyed(qpn);
@@ -175,6 +179,7 @@ void Nic::forget_objects() {
   port.reset();
   completion.reset();
   contexts.clear();
+  qp_contexts.reset();
   gids_.clear();
   engine.credit(params_.tx.queue_packets);
 }

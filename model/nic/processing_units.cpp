@@ -100,6 +100,7 @@ void ProcessingUnits::enqueue(Arrival&& arrival) {
   if (unit.waiting.empty() && unit.free <= now()) return serve(unit, std::move(arrival));
   ++counters_.receive_waits;
   if (unit.waiting.empty()) freed_.push(unit.free, {false, number});
+  contexts_.hold(arrival.packet.headers.bth.destination);
   unit.waiting.push_back(std::move(arrival));
 }
 
@@ -123,7 +124,9 @@ void ProcessingUnits::free_due() {
     while (!unit.waiting.empty() && unit.free <= now()) {
       auto next = std::move(unit.waiting.front());
       unit.waiting.pop_front();
+      const auto qpn = next.packet.headers.bth.destination;
       serve(unit, std::move(next));
+      contexts_.release(qpn);
     }
     if (!unit.waiting.empty()) freed_.push(unit.free, freed);
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -37,13 +38,24 @@ class QpContexts {
     if (touch(client, qpn)) return then();
     await(client, qpn, std::forward<Then>(then));
   }
+  // What found it here waits before it goes on to the engine: until as many releases it stays.
+  void hold(Qpn qpn) { ++held_[qpn.value].times; }
+  void release(Qpn qpn);
   void created(Qpn qpn) { contexts_.qpc.adopt(static_cast<std::size_t>(QpcClient::transmit), qpn.value); }
-  void destroyed(Qpn qpn) { contexts_.qpc.forget(qpn.value); }
+  void destroyed(Qpn qpn);
+  void reset() { held_.clear(); }
 
  private:
+  struct Held {
+    std::uint32_t times = 0;
+    bool evicted = false;                  // to be told to the engine then
+  };
+
   void fill(Qpn qpn);
+  void evict(Qpn qpn);
 
   ContextCache& contexts_;
+  std::unordered_map<std::uint32_t, Held> held_;
 };
 
 }  // namespace rnicsim::nic

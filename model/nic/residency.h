@@ -27,12 +27,14 @@ class Residency {
     const auto outcome = cache_.look_up(client, key);
     return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
   }
+  // A touch would find it in the client's first level.
+  bool at_hand(std::size_t client, std::uint64_t key) const { return cache_.at_hand(client, key); }
   void await(std::size_t client, std::uint64_t key, Then then) {
     auto& pending = pending_[key];
     pending.waiting.push_back(std::move(then));
     if (pending.waiting.size() > 1) return;
     pending.client = client;
-    cache_.begin_fill([this, key] { fill(key); });
+    if (!pending.leaving) begin(key);
   }
   void filled(std::uint64_t key) {
     cache_.end_fill();
@@ -41,16 +43,29 @@ class Residency {
     const auto pending = std::move(found->second);
     pending_.erase(found);
     const auto victim = cache_.insert(pending.client, key);
-    if (victim && *victim != key) evicted(*victim);
+    if (victim != key) {
+      if (victim) evicted(*victim);
+      for (const auto& then : pending.waiting) then();
+      return;
+    }
+    // There is no room for it: it leaves when they have used it, and is not read again before it was written back.
+    pending_[key].leaving = true;
     for (const auto& then : pending.waiting) then();
-    if (victim == key) evicted(key);
+    evicted(key);
+    const auto again = pending_.find(key);
+    if (again == pending_.end()) return;
+    again->second.leaving = false;
+    again->second.waiting.empty() ? void(pending_.erase(again)) : begin(key);
   }
   // It was made here.
   void adopt(std::size_t client, std::uint64_t key) {
     if (const auto victim = cache_.insert(client, key)) evicted(*victim);
   }
   void forget(std::uint64_t key) { cache_.erase(key); }
-  bool pending(std::uint64_t key) const { return pending_.contains(key); }
+  bool pending(std::uint64_t key) const {
+    const auto found = pending_.find(key);
+    return found != pending_.end() && !found->second.leaving;
+  }
   void clear() {
     pending_.clear();
     cache_.clear();
@@ -63,7 +78,12 @@ class Residency {
   struct Pending {
     std::size_t client = 0;
     std::vector<Then> waiting;
+    bool leaving = false;                               // filled, used, and about to be evicted
   };
+
+  void begin(std::uint64_t key) {
+    cache_.begin_fill([this, key] { fill(key); });
+  }
 
   Cache cache_;
   std::unordered_map<std::uint64_t, Pending> pending_;  // looked up only: its order shows nowhere

@@ -22,6 +22,11 @@ void TimerUnit::arm(const TimerArm& request) {
   queue_.push(*timer.deadline, id);
 }
 
+bool TimerUnit::armed(Qpn qpn, std::uint32_t kind) const {
+  const auto found = timers_.find(key(qpn, kind));
+  return found != timers_.end() && found->second.deadline;
+}
+
 void TimerUnit::reset() {
   timers_.clear();
   queue_.clear();

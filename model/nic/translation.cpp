@@ -74,21 +74,33 @@ Translated Translation::protect(const MemoryRegion* memory, const AccessRequest&
 
 std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
   if (region.length == 0) return Translated{};
+  // When something is not at hand nothing is touched: translate() is to find all as it is.
+  const auto* known = contexts_.regions.at_hand(region.key >> 8);
+  if (known == nullptr || !pages_at_hand(*known, request, region)) return std::nullopt;
   Duration wait;
   const auto* memory = contexts_.regions.touch(region.key >> 8, wait);
-  if (memory == nullptr || wait != Duration{}) return std::nullopt;
   auto translated = protect(memory, request, region);
   if (translated.result != AccessResult::ok || memory->log_page == 0) return translated;
   auto offset = region.address - memory->start;
   for (auto left = region.length; left != 0;) {
     const auto part = first_page(*memory, offset, left);
-    const auto page = contexts_.pages.touch(part.index, wait);
-    if (!page || wait != Duration{}) return std::nullopt;
-    extend(translated, *page + part.in_page, part.length, offset);
+    extend(translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
     offset += part.length;
     left -= part.length;
   }
   return translated;
+}
+
+bool Translation::pages_at_hand(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const {
+  if (memory.log_page == 0 || check_access(&memory, request, region) != AccessResult::ok) return true;
+  auto offset = region.address - memory.start;
+  for (auto left = region.length; left != 0;) {
+    const auto part = first_page(memory, offset, left);
+    if (!contexts_.pages.at_hand(part.index)) return false;
+    offset += part.length;
+    left -= part.length;
+  }
+  return true;
 }
 
 AccessResult Translation::invalidate(std::uint32_t key) {
@@ -111,7 +123,7 @@ void Translation::translate(const AccessRequest& request, const Region& region, 
   };
   const auto index = region.key >> 8;
   if (const auto* memory = contexts_.regions.touch(index, state->wait)) return found(memory);
-  contexts_.regions.lookup(index, found);
+  contexts_.regions.await(index, found);
 }
 
 void Translation::walk(const std::shared_ptr<Walk>& walk) {
@@ -128,7 +140,7 @@ void Translation::walk(const std::shared_ptr<Walk>& walk) {
       take(*page);
       continue;
     }
-    return contexts_.pages.lookup(part.index, [this, walk, take](std::optional<std::uint64_t> page) {
+    return contexts_.pages.await(part.index, [this, walk, take](std::optional<std::uint64_t> page) {
       if (!page) {
         walk->result = {AccessResult::bad_key};  // the region went in the meantime
         return finish(walk);
@@ -152,7 +164,7 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
     const auto result = protect(memory, request, region).result;
     return later(wait, [done = std::move(done), result] { done(result); });
   }
-  contexts_.regions.lookup(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
+  contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
     done(protect(memory, request, region).result);
   });
 }

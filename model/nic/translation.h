@@ -68,6 +68,7 @@ class Translation : public sc_core::sc_module {
   struct Walk;
 
   Translated protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
+  bool pages_at_hand(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const;
   void walk(const std::shared_ptr<Walk>& walk);
   void finish(const std::shared_ptr<Walk>& walk);
   void later(Duration wait, std::function<void()> action);

@@ -1,0 +1,127 @@
+// The DMA unit alone over a flat memory: accesses at given times, and when each was issued, sampled and done.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/nic/dma.h"
+
+namespace rnicsim::nic::test {
+
+class DmaBench {
+ public:
+  static constexpr std::uint32_t kSlotBytes = 64;
+  static constexpr Pasid kProgram = 1;
+  struct Access {
+    bool write;
+    Duration asked;
+    Duration done;
+    int times_done = 0;
+  };
+  struct Issued {
+    bool write;
+    std::uint64_t address;
+    Duration at;
+    Duration done;
+  };
+
+  explicit DmaBench(const DmaParams& params) : board_(std::make_unique<Board>(params)), memory_(1 << 20) {
+    dma().transfer = [this](tlm::tlm_command command, Pasid, std::uint64_t address, std::span<std::byte> data) {
+      if (command == tlm::TLM_READ_COMMAND)
+        std::memcpy(data.data(), memory_.data() + address, data.size());
+      else
+        std::memcpy(memory_.data() + address, data.data(), data.size());
+      return true;
+    };
+    dma().issued.subscribe([this](const DmaIssued& access) {
+      issued.push_back({access.write, access.address, now(), now() + access.done});
+    });
+  }
+  ~DmaBench() {
+    board_.reset();
+    sc_core::sc_get_curr_simcontext()->reset();
+  }
+
+  Dma& dma() { return board_->dma; }
+  void at(Duration time, std::function<void()> action) { board_->actions.push(time, std::move(action)); }
+  void run() {
+    if (!board_->actions.empty()) sc_core::sc_start(to_sc_time({1'000'000'000'000}), sc_core::SC_EXIT_ON_STARVATION);
+  }
+
+  // Addresses are offsets too. The number of the access.
+  std::size_t read(std::uint64_t address, std::uint32_t bytes) {
+    const auto number = begin(false);
+    dma().read({kProgram, address, address}, bytes, [this, number](AccessResult, const Payload&) { end(number); });
+    return number;
+  }
+  std::size_t write(std::uint64_t address, std::uint32_t bytes) {
+    const auto number = begin(true);
+    Payload data(bytes);
+    std::ranges::fill(data.writable(), std::byte{1});
+    dma().write({kProgram, address, address}, std::move(data),
+                [this, number](AccessResult, const Payload&) { end(number); }, {});
+    return number;
+  }
+  // Slots of 64 B hold a number.
+  void write_slot(std::uint32_t slot, std::uint32_t value, bool more) {
+    const auto number = begin(true);
+    Payload data(kSlotBytes);
+    std::ranges::fill(data.writable(), std::byte{0});
+    std::memcpy(data.writable().data(), &value, sizeof value);
+    const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
+    dma().write({kProgram, address, address}, std::move(data),
+                [this, number](AccessResult, const Payload&) { end(number); }, {.more = more});
+  }
+  void expect_no_older(std::uint32_t slot, std::uint32_t least) {
+    const auto number = begin(false);
+    const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
+    dma().read({kProgram, address, address}, kSlotBytes, [this, number, least](AccessResult, const Payload& data) {
+      std::uint32_t value;
+      std::memcpy(&value, data.bytes().data(), sizeof value);
+      if (value < least) ++too_old;
+      end(number);
+    });
+  }
+
+  std::size_t unfinished() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(accesses, [](const auto& access) { return access.times_done != 1; }));
+  }
+
+  std::vector<Access> accesses;  // in the order they were asked for
+  std::vector<Issued> issued;
+  int too_old = 0;
+
+ private:
+  struct Board : sc_core::sc_module {
+    explicit Board(const DmaParams& params) : sc_module(sc_core::sc_module_name("board")), dma("dma", params) {
+      SC_HAS_PROCESS(Board);
+      SC_METHOD(act);
+      sensitive << actions.event();
+      dont_initialize();
+    }
+    void act() {
+      std::function<void()> action;
+      while (actions.pop_due(action)) action();
+    }
+    Dma dma;
+    EventQueue<std::function<void()>> actions{"actions"};
+  };
+
+  std::size_t begin(bool write) {
+    accesses.push_back({write, now(), {}, 0});
+    return accesses.size() - 1;
+  }
+  void end(std::size_t number) {
+    accesses[number].done = now();
+    ++accesses[number].times_done;
+  }
+
+  std::unique_ptr<Board> board_;
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace rnicsim::nic::test
