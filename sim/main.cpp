@@ -76,7 +76,8 @@ void add_simulation(CLI::App& command, CommandLine& line) {
   command.add_option("--record", line.record, "record the run in this file, for `rnicsim diff`; audits the counters, too")
       ->type_name("FILE");
   command.add_flag("--audit", line.audit, "recount what the NIC's counters count, and fail when they disagree");
-  command.add_flag("--waterfall", line.waterfall, "say where each work request's time went, stage by stage; docs/waterfall.md");
+  command.add_flag("--waterfall", line.waterfall,
+                   "say where each work request's time went, stage by stage; docs/waterfall.md");
   auto* perfetto = command.add_option("--perfetto", line.perfetto,
                                       "write the first work requests' stages to this file, for ui.perfetto.dev");
   perfetto->type_name("FILE");

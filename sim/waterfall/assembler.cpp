@@ -35,7 +35,8 @@ void Assembler::software(std::uint32_t host, const abi::Milestone& milestone) {
 // When the CPU began with the WQE at `index`, the next one taken; nullopt: it did not say.
 std::optional<Duration> Assembler::posted(Queue& queue, std::uint16_t index) {
   auto& postings = queue.postings;
-  while (!postings.empty() && postings.front().taken == 0 && before(postings.front().first, index)) postings.pop_front();
+  while (!postings.empty() && postings.front().taken == 0 && before(postings.front().first, index))
+    postings.pop_front();
   if (postings.empty()) return std::nullopt;
   auto& list = postings.front();
   if (list.taken == 0 && list.first != index) return std::nullopt;
@@ -90,8 +91,14 @@ void Assembler::wqe_taken(std::uint32_t host, Duration at, const nic::WqeTaken& 
   flight.first = wqe.first;
   flight.packets = wqe.packets;
   auto& journey = flight.draft.journey;
-  journey = {.number = taken_++, .host = host, .peer = host, .qpn = wqe.qpn.value, .index = wqe.index,
-             .opcode = wqe.opcode, .bytes = wqe.bytes, .start = at};
+  journey = {.number = taken_++,
+             .host = host,
+             .peer = host,
+             .qpn = wqe.qpn.value,
+             .index = wqe.index,
+             .opcode = wqe.opcode,
+             .bytes = wqe.bytes,
+             .start = at};
   auto& milestones = flight.draft.at;
   if (!doorbells.empty()) {
     const auto& ring = doorbells.front();

@@ -1,5 +1,5 @@
-// Puts journeys together from what the trace points tell. It knows no simulation: each event comes with its time, so that
-// events of a test's own make will do. It keeps what is in flight.
+// Puts journeys together from what the trace points tell. It knows no simulation: each event comes with its time, so
+// that events of a test's own making will do. It keeps what is in flight.
 //
 // A work request is (host, QP, message); its packets are found by their PSN, its frames by Frame::id, its CQE by CQ and
 // index. Of a message of several packets the last one is followed; of several attempts that which was answered.
@@ -28,8 +28,8 @@ namespace rnicsim::sim {
 class Assembler {
  public:
   struct Costs {
-    Duration post_wqe;                   // the WQEs of a list are begun so long one after another
-    Duration detect;                     // memory written until a CPU sees it
+    Duration post_wqe;  // the WQEs of a list are begun so long one after another
+    Duration detect;    // memory written until a CPU sees it
   };
   Assembler(std::size_t hosts, const Costs& costs) : costs_(costs), hosts_(hosts) {}
 
@@ -57,17 +57,18 @@ class Assembler {
   void cqe_written(std::uint32_t host, const nic::CqeWritten& written);
   void cqe_landed(std::uint32_t host, Duration at, const nic::CqeLanded& landed);
 
-  std::uint64_t taken() const { return taken_; }          // send WQEs
-  std::uint64_t failed() const { return failed_; }        // completed with an error, or were flushed
+  std::uint64_t taken() const { return taken_; }    // send WQEs
+  std::uint64_t failed() const { return failed_; }  // completed with an error, or were flushed
   std::uint64_t complete() const { return complete_; }
-  std::uint64_t lost() const { return lost_; }            // completed, but their way was not told
-  std::uint64_t irregular() const { return irregular_; }  // those, and others whose stages ended before they began: none, one hopes
+  std::uint64_t lost() const { return lost_; }  // completed, but their way was not told
+  // Those, and others of whom a stage ended before it began: none, one hopes.
+  std::uint64_t irregular() const { return irregular_; }
 
  private:
   struct Draft {
     Journey journey;
     Milestones at;
-    std::optional<Duration> seen;        // what the peer had sent last, before it was posted
+    std::optional<Duration> seen;  // what the peer had sent last, before it was posted
   };
   // From the last packet's turn on a transmit unit until it is in the peer's memory.
   struct Attempt {
@@ -82,7 +83,7 @@ class Assembler {
     std::uint32_t packets = 0;
     Draft draft;
     bool begun = false;
-    Duration run_begun{};                // since it was last sent from an earlier packet on
+    Duration run_begun{};  // since it was last sent from an earlier packet on
     roce::Psn last_begun{};
     boost::container::small_vector<Attempt, 1> attempts{};
     bool answered = false;
@@ -105,10 +106,10 @@ class Assembler {
   struct Answer {
     std::uint64_t frame;
     Duration sent;
-    Duration begins{};                   // to leave
+    Duration begins{};  // to leave
     std::optional<Duration> arrived{};
   };
-  struct Expected {                      // a CQE, for the WQE at `index`
+  struct Expected {  // a CQE, for the WQE at `index`
     std::uint16_t index;
     std::optional<Draft> draft;
   };
@@ -118,30 +119,30 @@ class Assembler {
   struct Queue {
     std::deque<Posting> postings;
     std::deque<Doorbell> doorbells;
-    std::deque<Flight> flights;          // by message
-    std::size_t answered = 0;            // of them, the first so many
-    std::deque<Answer> answers;          // to it, by frame
+    std::deque<Flight> flights;  // by message
+    std::size_t answered = 0;    // of them, the first so many
+    std::deque<Answer> answers;  // to it, by frame
     std::deque<Expected> completing;
-    std::optional<QueueName> sender;     // whose requests come here
+    std::optional<QueueName> sender;  // whose requests come here
     std::deque<Expected> receiving;
-    std::optional<Duration> seen;        // when a message for it was last seen, since the last post
+    std::optional<Duration> seen;  // when a message for it was last seen, since the last post
   };
   struct Entry {
     std::uint32_t qpn;
     std::optional<Draft> draft{};
   };
   struct CompletionRing {
-    std::deque<Entry> entries;           // written, not polled
-    std::uint32_t next = 0;              // index of the one after the last
+    std::deque<Entry> entries;  // written, not polled
+    std::uint32_t next = 0;     // index of the one after the last
   };
-  struct Sending {                       // the packet that was sent last
+  struct Sending {  // the packet that was sent last
     std::uint64_t frame = 0;
     QueueName requester{};
     bool answer = false;
     roce::Psn psn{};
   };
   struct HostState {
-    std::unordered_map<std::uint32_t, Queue> queues;   // never iterated
+    std::unordered_map<std::uint32_t, Queue> queues;  // never iterated
     std::map<std::uint32_t, CompletionRing> rings;
     std::unordered_map<nic::Tag, std::pair<std::uint32_t, std::uint64_t>> gathers;  // QP and message
     Sending sending;
@@ -154,7 +155,8 @@ class Assembler {
   Queue* requester_of(std::uint32_t host, nic::Qpn responder);
   std::optional<Duration> posted(Queue& queue, std::uint16_t index);
   void polled(std::uint32_t host, const abi::Milestone& milestone);
-  void tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Flight& flight, const Attempt& attempt);
+  void tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Flight& flight,
+                    const Attempt& attempt);
   void settle(Flight& flight, const Answer* answer, Duration at);
   void finish(Draft& draft);
 

@@ -7,9 +7,9 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostAttempts = 8;      // kept: later ones push out those that never came anywhere
+constexpr std::size_t kMostAttempts = 8;       // kept: later ones push out those that never came anywhere
 constexpr std::size_t kMostAnswers = 1 << 16;  // to a requester that takes none of them
-constexpr std::size_t kAnswersBehind = 64;    // that were lost, or come late, behind one that was taken
+constexpr std::size_t kAnswersBehind = 64;     // that were lost, or come late, behind one that was taken
 
 }  // namespace
 

@@ -6,9 +6,9 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr unsigned kSubBits = 7;                       // 128 buckets an octave
+constexpr unsigned kSubBits = 7;  // 128 buckets an octave
 constexpr std::size_t kSub = 1u << kSubBits;
-constexpr unsigned kMostBits = 48;                     // 281 s; longer ones share the last bucket
+constexpr unsigned kMostBits = 48;  // 281 s; longer ones share the last bucket
 constexpr std::size_t kBuckets = (kMostBits - kSubBits + 1) * kSub;
 
 }  // namespace

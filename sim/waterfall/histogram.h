@@ -29,7 +29,7 @@ class Histogram {
   static std::size_t bucket_of(std::uint64_t ps);
   Duration percentile(std::uint64_t hundredths) const;
 
-  std::uint64_t zeros_ = 0;          // what most stages of most operations take: they need no buckets
+  std::uint64_t zeros_ = 0;  // what most stages of most operations take: they need no buckets
   std::uint64_t count_ = 0;
   Duration sum_, least_, most_;
   std::vector<Bucket> buckets_;

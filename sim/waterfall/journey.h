@@ -13,8 +13,8 @@
 namespace rnicsim::sim {
 
 enum class Stage : std::uint8_t {
-  turnaround, post, doorbell, context, fetch, unit, retry, packets, translation, dma, tx, wire, rx, placement, answer_tx,
-  answer_wire, answer_rx, scatter, cqe, poll
+  turnaround, post, doorbell, context, fetch, unit, retry, packets, translation, dma, tx, wire, rx, placement,
+  answer_tx, answer_wire, answer_rx, scatter, cqe, poll
 };
 inline constexpr std::size_t kStages = 20;
 

@@ -92,14 +92,17 @@ std::vector<Slice> slices_of(const std::vector<Journey>& journeys) {
 
 // Each goes to the first row of its track that is free.
 void lay_out(std::vector<Slice>& slices) {
-  std::ranges::stable_sort(slices, {}, [](const Slice& slice) { return std::tuple(slice.begin, slice.journey->number); });
+  std::ranges::stable_sort(slices, {},
+                           [](const Slice& slice) { return std::tuple(slice.begin, slice.journey->number); });
   std::map<std::pair<std::uint32_t, Track>, std::vector<Duration>> rows;
   for (auto& slice : slices) {
     auto& busy = rows[{slice.host, slice.track}];
     const auto free = std::ranges::find_if(busy, [&](Duration until) { return until <= slice.begin; });
     slice.row = std::min(static_cast<std::uint32_t>(free - busy.begin()), kRowsPerTrack - 1);
-    if (free == busy.end()) busy.push_back(slice.end);
-    else *free = slice.end;
+    if (free == busy.end())
+      busy.push_back(slice.end);
+    else
+      *free = slice.end;
   }
 }
 
@@ -115,22 +118,25 @@ void add_names(std::string& out, const std::vector<std::string>& hosts, const st
   for (const auto& [key, name] : threads) {
     out += fmt::format("{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}},\n",
                        key.first + 1, key.second, quoted(name));
-    out += fmt::format("{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":{1}}}}},\n",
-                       key.first + 1, key.second);
+    out += fmt::format(
+        "{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":{1}}}}},\n",
+        key.first + 1, key.second);
   }
 }
 
 void add_slice(std::string& out, const Slice& slice) {
   const auto& journey = *slice.journey;
-  const auto place = fmt::format("\"pid\":{},\"tid\":{},\"ts\":{}", slice.host + 1, thread_of(slice), microseconds(slice.begin));
-  out += fmt::format("{{\"ph\":\"X\",\"name\":{},\"cat\":{},{},\"dur\":{},\"args\":{{\"work request\":{},\"qp\":{},"
-                     "\"wqe\":{},\"ps\":{}}}}},\n",
-                     quoted(slice.name), quoted(to_string(journey.opcode)), place, microseconds(slice.end - slice.begin),
-                     journey.number, journey.qpn, journey.index, (slice.end - slice.begin).ps);
+  const auto place =
+      fmt::format("\"pid\":{},\"tid\":{},\"ts\":{}", slice.host + 1, thread_of(slice), microseconds(slice.begin));
+  out += fmt::format(
+      "{{\"ph\":\"X\",\"name\":{},\"cat\":{},{},\"dur\":{},\"args\":{{\"work request\":{},\"qp\":{},"
+      "\"wqe\":{},\"ps\":{}}}}},\n",
+      quoted(slice.name), quoted(to_string(journey.opcode)), place, microseconds(slice.end - slice.begin),
+      journey.number, journey.qpn, journey.index, (slice.end - slice.begin).ps);
   if (slice.track == Track::requests || (slice.first && slice.last)) return;
   const auto* phase = slice.first ? "s" : slice.last ? "f" : "t";
-  out += fmt::format("{{\"ph\":\"{}\",\"name\":\"work request\",\"cat\":\"flow\",\"id\":{},{}{}}},\n", phase, journey.number,
-                     place, slice.first ? "" : ",\"bp\":\"e\"");
+  out += fmt::format("{{\"ph\":\"{}\",\"name\":\"work request\",\"cat\":\"flow\",\"id\":{},{}{}}},\n", phase,
+                     journey.number, place, slice.first ? "" : ",\"bp\":\"e\"");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::string row(const char* name, const Spread& spread) {
 }
 
 nlohmann::ordered_json spread_json(const Spread& spread) {
-  return {{"sum_ps", spread.sum.ps}, {"mean_ps", spread.mean.ps},  {"p50_ps", spread.p50.ps},
+  return {{"sum_ps", spread.sum.ps}, {"mean_ps", spread.mean.ps},   {"p50_ps", spread.p50.ps},
           {"p99_ps", spread.p99.ps}, {"least_ps", spread.least.ps}, {"most_ps", spread.most.ps}};
 }
 
@@ -27,8 +27,9 @@ nlohmann::ordered_json spread_json(const Spread& spread) {
 std::string waterfall_text(const WaterfallSummary& summary) {
   std::string text = fmt::format("--- waterfall{:>{}}{:>15}{:>15}   ns\n", "mean", kNameWidth + 8, "p50", "p99");
   for (const auto& operation : summary.operations) {
-    text += fmt::format("    {}{}, {} work request{}\n", to_string(operation.opcode), operation.one_way ? ", one way" : "",
-                        operation.latency.count, operation.latency.count == 1 ? "" : "s");
+    text +=
+        fmt::format("    {}{}, {} work request{}\n", to_string(operation.opcode), operation.one_way ? ", one way" : "",
+                    operation.latency.count, operation.latency.count == 1 ? "" : "s");
     for (std::size_t i = 0; i < kStages; ++i)
       if (operation.stages[i].most != Duration{}) text += row(to_string(Stage(i)), operation.stages[i]);
     text += row("in all", operation.latency);

@@ -21,14 +21,14 @@ namespace rnicsim::sim {
 struct WaterfallSummary {
   struct Operation {
     abi::SendOpcode opcode{};
-    bool one_way = false;                  // to where the payload is seen; else to its completion
+    bool one_way = false;  // to where the payload is seen; else to its completion
     Spread latency;
-    std::array<Spread, kStages> stages;    // their means add up to that of the latency
+    std::array<Spread, kStages> stages;  // their means add up to that of the latency
   };
   std::vector<Operation> operations;
-  std::uint64_t failed = 0;                // completed with an error, or flushed
-  std::uint64_t unfinished = 0;            // not completed, or not polled, when the run ended
-  std::uint64_t irregular = 0;             // that the trace points did not explain
+  std::uint64_t failed = 0;      // completed with an error, or flushed
+  std::uint64_t unfinished = 0;  // not completed, or not polled, when the run ended
+  std::uint64_t irregular = 0;   // that the trace points did not explain
 
   const Operation* find(abi::SendOpcode opcode, bool one_way) const;
 };
@@ -57,8 +57,8 @@ class Waterfall {
   void count(const Journey& journey);
 
   Assembler assembler_;
-  std::map<Mac, std::uint32_t> hosts_;     // by the address of their port
-  std::vector<Duration> stored_;           // by host: when the CPU made the write that the device acts on
+  std::map<Mac, std::uint32_t> hosts_;  // by the address of their port
+  std::vector<Duration> stored_;        // by host: when the CPU made the write that the device acts on
   std::map<std::pair<bool, abi::SendOpcode>, std::unique_ptr<Spans>> spans_;
 };
 

@@ -36,7 +36,8 @@ class Stages : public RcPair {
     return time(bytes + tlps * header.bytes, pcie());
   }
   Duration read(std::uint64_t bytes) const {
-    const auto asks = std::max<std::uint64_t>(1, (bytes + link().max_read_request.bytes - 1) / link().max_read_request.bytes);
+    const auto asks =
+        std::max<std::uint64_t>(1, (bytes + link().max_read_request.bytes - 1) / link().max_read_request.bytes);
     return time(asks * link().request_header.bytes, pcie()) + nic().dma.read_latency +
            svc(bytes, link().completion_header) + nic().dma.read_internal;
   }
@@ -78,7 +79,8 @@ class Stages : public RcPair {
 
   // The same work request three times: the first finds no translation on the device. Each latency is what the software
   // measures.
-  void repeat(const std::function<ibv_send_wr(Endpoint&)>& request, const Body& on_h1 = [](Endpoint&) {}) {
+  void repeat(
+      const std::function<ibv_send_wr(Endpoint&)>& request, const Body& on_h1 = [](Endpoint&) {}) {
     std::vector<Duration> measured;
     run_connected(
         [&](Endpoint& end) {
@@ -210,7 +212,8 @@ class Mixed : public Stages {
 
   void converse(Endpoint& end, std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    constexpr ibv_wr_opcode kOthers[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_RDMA_WRITE};
+    constexpr ibv_wr_opcode kOthers[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                         IBV_WR_RDMA_WRITE};
     std::uint64_t posted = 0, retired = 0, received = 0, offered = 0;
     const auto expected = (kMessages + 2) / 3;
     while (retired < kMessages || received < expected) {
@@ -218,7 +221,8 @@ class Mixed : public Stages {
       for (; posted < kMessages && posted < retired + kWindow; ++posted) {
         const auto opcode = is_send(posted) ? IBV_WR_SEND : kOthers[random() % 4];
         const auto length = static_cast<std::uint32_t>(random() % 4 == 0 ? random() % 4000 : random() % 65);
-        auto request = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? end.fetch_add(0, 1) : end.request(opcode, 64, length, 64);
+        auto request =
+            opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? end.fetch_add(0, 1) : end.request(opcode, 64, length, 64);
         request.wr_id = posted;
         const bool last = posted + 1 == kMessages || posted % 8 == 7;
         request.send_flags = last || random() % 2 == 0 ? IBV_SEND_SIGNALED : 0;
@@ -230,8 +234,10 @@ class Mixed : public Stages {
       const int count = ibv_poll_cq(end.cq, 1 + int(random() % 4), completions);
       for (int i = 0; i < count; ++i) {
         ASSERT_EQ(completions[i].status, IBV_WC_SUCCESS);
-        if (completions[i].opcode == IBV_WC_RECV) ++received;
-        else retired = completions[i].wr_id + 1;
+        if (completions[i].opcode == IBV_WC_RECV)
+          ++received;
+        else
+          retired = completions[i].wr_id + 1;
       }
     }
   }
@@ -256,7 +262,8 @@ class Mixed : public Stages {
         if (journey.one_way) continue;
         numbers.insert(journey.number);
         totals[journey.opcode] += sum;
-        const bool answered = journey.time_in(Stage::wire) > Duration{} && journey.time_in(Stage::answer_wire) > Duration{};
+        const bool answered =
+            journey.time_in(Stage::wire) > Duration{} && journey.time_in(Stage::answer_wire) > Duration{};
         EXPECT_TRUE(answered) << journey.number;
       }
     }

@@ -33,8 +33,8 @@ class Followed : public ::testing::Test {
 
   void tell(std::uint32_t host, abi::MilestoneKind kind, std::int64_t ns, std::uint32_t queue, std::uint32_t position,
             std::uint32_t count = 1) {
-    assembler.software(host, {.time = std::uint64_t(at(ns).ps), .queue = queue, .position = position, .count = count,
-                              .kind = kind});
+    assembler.software(
+        host, {.time = std::uint64_t(at(ns).ps), .queue = queue, .position = position, .count = count, .kind = kind});
   }
   void posted(std::int64_t ns, std::uint16_t index, std::uint32_t count = 1) {
     tell(kRequester, abi::MilestoneKind::posted, ns, kQp.value, index, count);
@@ -43,16 +43,25 @@ class Followed : public ::testing::Test {
     tell(kRequester, abi::MilestoneKind::polled, ns, kCq, consumer);
   }
   void doorbell(std::int64_t stored, std::int64_t arrived, std::uint16_t producer, std::int64_t context) {
-    assembler.doorbell(kRequester, at(arrived), {.page = 1, .qpn = kQp, .producer = producer, .wqe_bytes = 64}, at(stored));
+    assembler.doorbell(kRequester, at(arrived), {.page = 1, .qpn = kQp, .producer = producer, .wqe_bytes = 64},
+                       at(stored));
     assembler.doorbell_taken(kRequester, at(context), {kQp, producer});
   }
   void taken(std::int64_t ns, std::uint16_t index, std::uint64_t message, std::uint32_t psn, std::uint32_t packets = 1,
              abi::SendOpcode opcode = abi::SendOpcode::write, bool signaled = true) {
-    assembler.wqe_taken(kRequester, at(ns), {.qpn = kQp, .queue = nic::QueueKind::send, .index = index, .opcode = opcode,
-                                             .bytes = 8, .signaled = signaled, .message = message, .first = Psn(psn),
-                                             .packets = packets});
+    assembler.wqe_taken(kRequester, at(ns),
+                        {.qpn = kQp,
+                         .queue = nic::QueueKind::send,
+                         .index = index,
+                         .opcode = opcode,
+                         .bytes = 8,
+                         .signaled = signaled,
+                         .message = message,
+                         .first = Psn(psn),
+                         .packets = packets});
   }
-  void began(std::int64_t ns, std::uint64_t message, std::uint32_t psn, std::uint32_t end, std::optional<nic::Tag> tag = {}) {
+  void began(std::int64_t ns, std::uint64_t message, std::uint32_t psn, std::uint32_t end,
+             std::optional<nic::Tag> tag = {}) {
     assembler.request_began(kRequester, at(ns), {kQp, message, Psn(psn), Psn(end), tag});
   }
   void sent(std::uint32_t host, std::int64_t ns, std::uint64_t frame, std::uint32_t psn, roce::Opcode opcode,
@@ -62,7 +71,8 @@ class Followed : public ::testing::Test {
     headers.bth.psn = Psn(psn);
     headers.bth.destination = host == kRequester ? kRemoteQp : kQp;
     const Payload payload;
-    assembler.packet_sent(host, at(ns), {host == kRequester ? kQp : kRemoteQp, headers, payload, frame, nullptr, {}}, 1 - host);
+    assembler.packet_sent(host, at(ns), {host == kRequester ? kQp : kRemoteQp, headers, payload, frame, nullptr, {}},
+                          1 - host);
     assembler.frame_scheduled(host, {frame, at(begins)});
   }
   void received(std::uint32_t host, std::int64_t arrived, std::uint64_t frame, std::uint32_t psn, roce::Opcode opcode) {
@@ -70,7 +80,8 @@ class Followed : public ::testing::Test {
     headers.bth.opcode = opcode;
     headers.bth.psn = Psn(psn);
     const Payload payload;
-    assembler.packet_received(host, {host == kRequester ? kQp : kRemoteQp, headers, payload, frame, nullptr, at(arrived)});
+    assembler.packet_received(host,
+                              {host == kRequester ? kQp : kRemoteQp, headers, payload, frame, nullptr, at(arrived)});
   }
   void request_taken(std::int64_t ns, std::uint32_t psn, std::uint64_t frame) {
     assembler.request_taken(kResponder, at(ns), {kRemoteQp, Psn(psn), frame});
@@ -133,10 +144,10 @@ TEST_F(Followed, AWriteStageByStage) {
   EXPECT_EQ(journey.host, kRequester);
   EXPECT_EQ(journey.peer, kResponder);
   const std::map<Stage, std::int64_t> expected{
-      {Stage::post, 60},        {Stage::doorbell, 170}, {Stage::context, 5},      {Stage::fetch, 5},     {Stage::unit, 10},
-      {Stage::translation, 5},  {Stage::dma, 15},       {Stage::tx, 10},          {Stage::wire, 20},     {Stage::rx, 10},
-      {Stage::placement, 20},   {Stage::answer_tx, 15}, {Stage::answer_wire, 55}, {Stage::answer_rx, 10}, {Stage::cqe, 20},
-      {Stage::poll, 70}};
+      {Stage::post, 60},        {Stage::doorbell, 170},  {Stage::context, 5},    {Stage::fetch, 5},
+      {Stage::unit, 10},        {Stage::translation, 5}, {Stage::dma, 15},       {Stage::tx, 10},
+      {Stage::wire, 20},        {Stage::rx, 10},         {Stage::placement, 20}, {Stage::answer_tx, 15},
+      {Stage::answer_wire, 55}, {Stage::answer_rx, 10},  {Stage::cqe, 20},       {Stage::poll, 70}};
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto found = expected.find(Stage(i));
     EXPECT_EQ(journey.time_in(Stage(i)), at(found == expected.end() ? 0 : found->second)) << to_string(Stage(i));
@@ -150,7 +161,7 @@ TEST_F(Followed, AWriteStageByStage) {
 TEST_F(Followed, TheAttemptThatWasAnswered) {
   doorbell(160, 330, 1, 330);
   taken(330, 0, 0, 500);
-  write_attempt(330, 0, 500, 1);     // lost
+  write_attempt(330, 0, 500, 1);  // lost
   write_attempt(5330, 0, 500, 2);
   write_arrives(5330, 500, 2);
   sent(kResponder, 5410, 1, 500, roce::Opcode::acknowledge, 5415);
@@ -170,7 +181,7 @@ TEST_F(Followed, AnAckLost) {
   write_arrives(330, 500, 1);
   sent(kResponder, 410, 1, 500, roce::Opcode::acknowledge, 415);  // lost
   write_attempt(5330, 0, 500, 2);
-  write_arrives(5330, 500, 2);       // a duplicate, which is acknowledged again
+  write_arrives(5330, 500, 2);  // a duplicate, which is acknowledged again
   sent(kResponder, 5410, 2, 500, roce::Opcode::acknowledge, 5415);
   received(kRequester, 5450, 2, 500, roce::Opcode::acknowledge);
   answer_taken(5460, 2, 501);
@@ -189,7 +200,7 @@ TEST_F(Followed, AnAnswerThatWasOnlyLate) {
   write_attempt(330, 0, 500, 1);
   write_arrives(330, 500, 1);
   sent(kResponder, 410, 1, 500, roce::Opcode::acknowledge, 415);
-  write_attempt(5330, 0, 500, 2);    // needless
+  write_attempt(5330, 0, 500, 2);  // needless
   received(kRequester, 5340, 1, 500, roce::Opcode::acknowledge);
   answer_taken(5350, 1, 501);
   completed(5350, 0, false);
@@ -201,7 +212,7 @@ TEST_F(Followed, AnAnswerThatWasOnlyLate) {
 
 TEST_F(Followed, TheLastOfSeveralPackets) {
   doorbell(160, 330, 1, 330);
-  taken(330, 0, 0, 0xffffff, 3);     // its PSNs wrap
+  taken(330, 0, 0, 0xffffff, 3);  // its PSNs wrap
   began(340, 0, 0xffffff, 0, nic::Tag{1});
   began(360, 0, 0, 1, nic::Tag{2});
   sent(kRequester, 365, 1, 0xffffff, roce::Opcode::write_first, 370);
@@ -266,7 +277,6 @@ TEST_F(Followed, AListBehindOneDoorbell) {
 }
 
 TEST_F(Followed, APingPong) {
-  // What came here last was seen at 1100: a receive's entry, polled.
   posted(100, 0);
   doorbell(160, 330, 1, 330);
   taken(330, 0, 0, 500, 1, abi::SendOpcode::send);
@@ -282,6 +292,21 @@ TEST_F(Followed, APingPong) {
   EXPECT_EQ(one_way[0].latency(), at(430));
   EXPECT_EQ(one_way[0].time_in(Stage::cqe), at(10));
   EXPECT_EQ(one_way[0].time_in(Stage::poll), at(110));
+  // The other side answers, 25 ns after it saw that.
+  tell(kResponder, abi::MilestoneKind::posted, 555, kRemoteQp.value, 0);
+  assembler.doorbell(kResponder, at(700), {.page = 1, .qpn = kRemoteQp, .producer = 1, .wqe_bytes = 64}, at(600));
+  assembler.doorbell_taken(kResponder, at(700), {kRemoteQp, 1});
+  nic::WqeTaken wqe{kRemoteQp, nic::QueueKind::send, 0, abi::SendOpcode::write, 8, false, 0, Psn(900), 1};
+  assembler.wqe_taken(kResponder, at(700), wqe);
+  assembler.request_began(kResponder, at(700), {kRemoteQp, 0, Psn(900), Psn(901), {}});
+  sent(kResponder, 710, 5, 900, roce::Opcode::write_only, 715);
+  received(kRequester, 730, 5, 900, roce::Opcode::write_only);
+  assembler.request_taken(kRequester, at(740), {kQp, Psn(900), 5});
+  assembler.request_placed(kRequester, at(760), {kQp, Psn(900), {}});
+  ASSERT_EQ(one_way.size(), 2u);
+  EXPECT_EQ(one_way[1].start, at(530));
+  EXPECT_EQ(one_way[1].time_in(Stage::turnaround), at(25));
+  EXPECT_EQ(one_way[1].latency(), at(760 + 80 - 530));
 }
 
 TEST_F(Followed, WorkThatFailsOrNeedsNoPacket) {
@@ -337,7 +362,8 @@ TEST(Histogram, IsNeverOffByAPercent) {
     Histogram histogram;
     // The rank's own value is in the midst of others that share its bucket.
     const auto middle = std::int64_t(value);
-    for (std::int64_t step = -50; step <= 50; ++step) histogram.add({std::max<std::int64_t>(middle + step * (middle / 4000), 0)});
+    for (std::int64_t step = -50; step <= 50; ++step)
+      histogram.add({std::max<std::int64_t>(middle + step * (middle / 4000), 0)});
     EXPECT_LE(std::abs(double(histogram.spread().p50.ps - middle)), value * 0.01) << middle;
   }
   EXPECT_EQ(Histogram().spread().p99, Duration{});
@@ -352,12 +378,13 @@ TEST(Timeline, IsATraceThatParses) {
     journey.opcode = abi::SendOpcode::write;
     journey.bytes = 2;
     journey.start = Duration{std::int64_t(1'000'123 + i * 1000)};
-    for (std::size_t stage = 0; stage < kStages; ++stage) journey.end[stage] = journey.start + Duration{std::int64_t(stage) * 7001};
+    for (std::size_t stage = 0; stage < kStages; ++stage)
+      journey.end[stage] = journey.start + Duration{std::int64_t(stage) * 7001};
   }
   const auto text = timeline_json({"h\"0", "h1"}, journeys);
   const auto trace = nlohmann::json::parse(text);
   EXPECT_NE(text.find("\"ts\":1.000123"), std::string::npos);
-  std::map<std::pair<int, int>, double> busy;      // until when, by track
+  std::map<std::pair<int, int>, double> busy;  // until when, by track
   std::map<int, std::string> flows;
   for (const auto& event : trace["traceEvents"]) {
     const auto phase = event["ph"].get<std::string>();
