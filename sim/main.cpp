@@ -22,6 +22,8 @@
 #include "sim/replay/replay.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
+#include "sim/waterfall/perfetto.h"
+#include "sim/waterfall/waterfall.h"
 
 namespace {
 
@@ -32,8 +34,9 @@ constexpr int kUsageError = 2;
 struct CommandLine {
   RunOptions options;
   RunArguments arguments;
-  std::string pcap, record, json, env_host;
-  bool audit = false;
+  std::string pcap, record, json, env_host, perfetto;
+  bool audit = false, waterfall = false;
+  std::uint64_t perfetto_wqes = 1000;
   std::array<std::string, 2> compared;
   replay::ReplayOptions replay;
   bench::BenchOptions bench;
@@ -75,6 +78,15 @@ void add_simulation(CLI::App& command, CommandLine& line) {
   command.add_option("--record", line.record, "record the run in this file, for `rnicsim diff`; audits the counters, too")
       ->type_name("FILE");
   command.add_flag("--audit", line.audit, "recount what the NIC's counters count, and fail when they disagree");
+  command.add_flag("--waterfall", line.waterfall,
+                   "say where each work request's time went, stage by stage; docs/waterfall.md");
+  auto* perfetto = command.add_option("--perfetto", line.perfetto,
+                                      "write the first work requests' stages to this file, for ui.perfetto.dev");
+  perfetto->type_name("FILE");
+  command.add_option("--perfetto-wqes", line.perfetto_wqes, "how many of them")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(perfetto)
+      ->capture_default_str();
   command.add_option("--seed", line.options.seed, "of everything random")->capture_default_str();
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
   add_choice(command, "--time", line.options.time, modes,
@@ -162,6 +174,9 @@ int simulate(CommandLine& line, bool serve) {
   RunOptions& options = line.options;
   if (!line.pcap.empty()) options.pcap = line.pcap;
   if (!line.json.empty()) options.json = line.json;
+  const bool follows = line.waterfall || !line.perfetto.empty();
+  if (follows && options.time == TimeMode::real)
+    throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults);
   if (!serve) resolve_commands(line.arguments, config.topology, options);
   System system("system", config, options.seed);
@@ -170,8 +185,14 @@ int simulate(CommandLine& line, bool serve) {
   if (!line.record.empty()) recording.emplace(system, options, line.record);
   std::optional<CounterAudit> audit;
   if (line.audit || recording) audit.emplace(system);
-  const int status = serve ? serve_programs(system, options) : run_programs(system, options);
+  std::optional<Waterfall> waterfall;
+  if (follows) waterfall.emplace(system);
+  std::optional<Timeline> timeline;
+  if (!line.perfetto.empty()) timeline.emplace(system, *waterfall, line.perfetto, line.perfetto_wqes);
+  const Waterfall* shown = line.waterfall ? &*waterfall : nullptr;
+  const int status = serve ? serve_programs(system, options, shown) : run_programs(system, options, shown);
   system.finish_capture();
+  if (timeline) timeline->finish();
   if (recording) recording->finish();
   if (audit && !passes(*audit)) return std::max(status, 1);
   return status;

@@ -59,6 +59,7 @@ std::string summary_text(const System& system, const RunOutcome& outcome) {
     for (const auto& list : lists) text += fmt::format(" {:>14}", list.entries()[row].value);
     text += fmt::format("  {}\n", first.unit);
   }
+  if (outcome.waterfall) text += waterfall_text(*outcome.waterfall);
   return text;
 }
 
@@ -79,6 +80,7 @@ void write_results(const std::filesystem::path& path, const System& system, cons
   for (std::size_t i = 0; i < lists.size(); ++i)
     for (const auto& entry : lists[i].entries())
       results["counters"][system.host(i).entry().name][entry.path] = entry.value;
+  if (outcome.waterfall) results["waterfall"] = waterfall_json(*outcome.waterfall);
   results["parameters"] = parameters_json(system);
   results["faults"] = nlohmann::ordered_json::array();
   for (const auto& fault : system.config().faults) results["faults"].push_back(fault_text(fault));

@@ -8,6 +8,7 @@
 
 #include "sim/run_options.h"
 #include "sim/system.h"
+#include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {
 
@@ -21,6 +22,7 @@ struct RunOutcome {
   Duration end;  // simulated time when the last program had ended
   std::vector<ProgramResult> programs;
   std::vector<std::string> warnings;  // "not reproducible: ..."
+  std::optional<WaterfallSummary> waterfall;
 
   int worst_status() const;
 };

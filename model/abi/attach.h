@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 2;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 3;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -28,6 +28,7 @@ inline constexpr char kLibrariesVariable[] = "RNICSIM_LIBRARIES";
 
 namespace attach_feature {
 inline constexpr std::uint64_t kSimulatedTime = 1ull << 0;  // threads take turns; ThreadSlot::now is their clock
+inline constexpr std::uint64_t kMilestones = 1ull << 1;     // threads tell what they post and poll
 }
 
 struct Hello {
@@ -122,6 +123,22 @@ struct MmioWrite {
   std::uint32_t length = 0; // 4, 8, or a multiple of 64 up to 256
   std::uint8_t data[256] = {};
 };
+
+enum class MilestoneKind : std::uint16_t {
+  posted,                     // send WQEs, about to be announced by one doorbell
+  polled,                     // CQEs taken
+};
+
+// What a thread did with a queue, for whoever follows work requests through the system.
+struct Milestone {
+  std::uint64_t time = 0;     // of the thread, in picoseconds: the first WQE was begun; the last CQE was taken
+  std::uint32_t queue = 0;    // qpn; cqn
+  std::uint32_t position = 0; // index of the first WQE; consumer
+  std::uint32_t count = 0;    // WQEs; CQEs
+  MilestoneKind kind = MilestoneKind::posted;
+  std::uint16_t reserved = 0;
+};
+static_assert(sizeof(Milestone) == 24);
 
 enum class Call : std::uint32_t {
   none,
@@ -227,6 +244,12 @@ struct alignas(4096) ThreadSlot {
   alignas(64) std::atomic<std::uint32_t> mmio_produced{0};
   alignas(64) std::atomic<std::uint32_t> mmio_consumed{0};
   alignas(64) MmioWrite mmio[kMmioEntries];
+
+  // With attach_feature::kMilestones, in order; drained whenever the kernel has its turn.
+  static constexpr std::uint32_t kMilestoneEntries = 2048;
+  alignas(64) std::atomic<std::uint32_t> milestones_produced{0};
+  alignas(64) std::atomic<std::uint32_t> milestones_consumed{0};
+  alignas(64) Milestone milestones[kMilestoneEntries];
 };
 
 // --- The control region.

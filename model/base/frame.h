@@ -19,6 +19,7 @@ struct Frame {
   Payload payload;
   std::array<std::byte, kTrailerCapacity> trailer;
   std::uint8_t trailer_bytes = 0;
+  std::uint64_t id = 0;                   // of those that its NIC sent, from 1; not on the wire: for who follows it
 
   std::uint32_t size() const { return header.size() + payload.size() + trailer_bytes; }
   std::span<const std::byte> header_span() const { return header.bytes(); }

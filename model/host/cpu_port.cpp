@@ -33,6 +33,7 @@ CpuPort::CpuPort(const HostParams& params, KernelAgent& kernel, RootComplex& roo
       root_complex_(root_complex),
       memory_(kArenaBytes),
       pasid_(kernel.attach(memory_)) {
+  followed_ = bool(kernel.software);
   const auto& arena = memory_.arena();
   kernel_.pin(pasid_, reinterpret_cast<std::uint64_t>(arena.begin()), arena.size());
   root_complex_.dma_written.subscribe([this](const DmaWrite& write) {
@@ -231,6 +232,9 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
       {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended), cost(held)});
   thread.owed = Duration{std::int64_t(has_it)} - now();
 }
+
+std::uint64_t CpuPort::time() { return std::uint64_t((now() + current_thread().owed).ps); }
+void CpuPort::tell(const abi::Milestone& milestone) { kernel_.software({pasid_, milestone}); }
 
 bool CpuPort::wait_readable(int fd) {
   system_call();

@@ -58,6 +58,8 @@ class CpuPort : public DevicePort {
   void wait_unlocked() override;
   void hand_over() override;
   void pass_lock(TimedLock& lock, abi::CpuCost held) override;
+  std::uint64_t time() override;
+  void tell(const abi::Milestone& milestone) override;
 
  private:
   struct Thread {

@@ -54,6 +54,12 @@ struct EventTaken {
   std::uint32_t number;
 };
 
+// What a process did with a queue of its own, at its thread's clock, which may be ahead of the present time.
+struct SoftwareMilestone {
+  Pasid process;
+  const abi::Milestone& milestone;
+};
+
 class KernelAgent : public sc_core::sc_module {
  public:
   // `hosts` are all of the fabric, this one too: whom its neighbour discovery finds.
@@ -104,6 +110,8 @@ class KernelAgent : public sc_core::sc_module {
 
   trace::Point<CommandAnswered> command_answered;
   trace::Point<EventTaken> event_taken;
+  // Told only when somebody listened before the process was made.
+  trace::Point<SoftwareMilestone> software;
   const KernelCounters& counters() const;
 
  private:

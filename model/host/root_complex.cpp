@@ -92,6 +92,7 @@ void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> da
   access.offset = offset;
   access.bytes = static_cast<std::uint16_t>(data.size());
   access.reads = false;
+  access.stored = now();
   std::ranges::copy(data, access.data.begin());
   send(access, lines_of(data.size()));
 }
@@ -162,6 +163,7 @@ void RootComplex::deliver_due() {
       continue;
     }
     ++counters_.mmio_writes;
+    carried({access.offset, access.stored});
     access_bar(tlm::TLM_WRITE_COMMAND, access.offset, std::span(access.data).first(access.bytes));
   }
 }

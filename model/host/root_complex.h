@@ -31,6 +31,12 @@ struct Interrupt {
   std::uint32_t vector;
 };
 
+// A posted write of the CPU, as it reaches the device.
+struct MmioCarried {
+  std::uint32_t offset;
+  Duration stored;                      // when the CPU made it
+};
+
 struct RootComplexCounters {
   Counter mmio_writes = 0;
   Counter mmio_reads = 0;
@@ -71,6 +77,7 @@ class RootComplex : public sc_core::sc_module {
 
   // --- What the device did, at the time it did it.
   Output<std::uint32_t> interrupt;      // vector; bound by the kernel
+  trace::Point<MmioCarried> carried;    // before the device acts on it
   trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
   trace::Point<Interrupt> interrupted;  // after the kernel handled it
 
@@ -85,6 +92,7 @@ class RootComplex : public sc_core::sc_module {
     std::uint32_t offset;
     std::uint16_t bytes;
     bool reads;
+    Duration stored;
     std::array<std::byte, kMostWriteBytes> data;  // as far as it goes
   };
   struct Answer {

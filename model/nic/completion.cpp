@@ -75,8 +75,11 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
   ++counters_.cqes;
   if (cqe.syndrome != abi::CqeSyndrome::success) ++counters_.error_cqes;
   if (written) written({request.cqn, queue.producer, cqe});
+  Dma::Done done;
+  if (landed) done = [this, at = CqeLanded{request.cqn, queue.producer}](AccessResult, const Payload&) { landed(at); };
   dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * sizeof(cqe),
-             Payload::copy_of(std::as_bytes(std::span(&cqe, 1))), nullptr, {.right_behind = request.behind_payload});
+             Payload::copy_of(std::as_bytes(std::span(&cqe, 1))), std::move(done),
+             {.right_behind = request.behind_payload});
   queue.producer = (queue.producer + 1) & kCounterMask;
   if (request.solicited) queue.solicited = queue.producer;
   announce(queue, cqn, request.solicited);

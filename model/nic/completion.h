@@ -33,12 +33,18 @@ struct CqeWritten {
   abi::Cqe cqe;
 };
 
+struct CqeLanded {
+  Cqn cqn;
+  std::uint32_t index;
+};
+
 class Completion : public sc_core::sc_module {
  public:
   Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events, PcieEndpoint& pcie);
 
   Output<Cqn> overrun;
   trace::Point<CqeWritten> written;       // when the entry is on its way to memory
+  trace::Point<CqeLanded> landed;         // when it is there
 
   void write(CqeWrite request);
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);

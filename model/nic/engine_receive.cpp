@@ -20,6 +20,7 @@ abi::CqeOpcode receive_opcode(const roce::Verdict& verdict) {
 void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
   if (!std::exchange(qp.established, true) && qp.state == roce::QpState::rtr)
     out_.event({abi::EventType::communication_established, qp.qpn.value});
+  request_taken({qp.qpn, packet.headers.bth.psn, packet.frame});
   qp.inbound.push_back(std::move(packet));
   pump_inbound(qp);
 }
@@ -68,6 +69,7 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
       ++counters_.duplicate_request;
       qp.responses.push_back({.kind = Response::Kind::acknowledge, .sequence = qp.next_response++, .psn = verdict.psn,
                               .msn = verdict.msn});
+      request_placed({qp.qpn, packet.headers.bth.psn, {}});
       break;
     case Kind::reject:
       reject(qp, verdict);
@@ -78,8 +80,11 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
     case Kind::read:
       owe_read(qp, verdict);
       break;
-    case Kind::atomic:
     case Kind::replay:
+      request_placed({qp.qpn, packet.headers.bth.psn, {}});
+      owe_atomic(qp, verdict);
+      break;
+    case Kind::atomic:
       owe_atomic(qp, verdict);
       break;
   }
@@ -112,7 +117,14 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
     return out_.scatter(std::move(scatter));
   }
   complete_receive(qp, response, verdict);
+  if (request_placed) tell_placed(qp.qpn, response);
   qp.responses.push_back(std::move(response));
+}
+
+void ModelEngine::tell_placed(Qpn qpn, const Response& response) const {
+  std::optional<std::uint16_t> receive;
+  if (response.cqe) receive = response.receive_index;
+  request_placed({qpn, response.psn, receive});
 }
 
 void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict) {

@@ -105,9 +105,11 @@ void ModelEngine::parse_sends(Qp& qp) {
 
 void ModelEngine::post(Qp& qp, SendWqe wqe) {
   wqe.request.id = qp.next_message++;
-  wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.request.length, wqe.request.signaled});
   out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
   qp.window.post(wqe.request);
+  const auto& message = qp.window.messages.back();
+  wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.request.length, wqe.request.signaled, wqe.request.id,
+             message.first, message.packets});
   qp.send_wqes.push_back(std::move(wqe));
   if (qp.state == roce::QpState::error) flush_sends(qp);
 }
@@ -127,15 +129,18 @@ std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
   entry.message = packet->message;
   entry.end = packet->end;
   const auto* wqe = qp.wqe_of(packet->message);
+  std::optional<Tag> gather;
   if (packet->payload == 0 || wqe == nullptr) {
     entry.ready = true;
   } else if (wqe->inline_data) {
     entry.payload = wqe->inline_data->slice(packet->offset, packet->payload);
     entry.ready = true;
   } else {
-    out_.gather({issue(qp, Purpose::request_gather, entry.sequence), qp.qpn, qp.context.pd, 0, false,
-                 slice(wqe->regions, packet->offset, packet->payload)});
+    gather = issue(qp, Purpose::request_gather, entry.sequence);
   }
+  request_began({qp.qpn, packet->message, packet->headers.bth.psn, packet->end, gather});
+  if (gather)
+    out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe->regions, packet->offset, packet->payload)});
   const auto& row = roce::info(packet->headers.bth.opcode);
   emit_ready(qp, qp.requests);
   fetch_sends(qp);
@@ -158,6 +163,7 @@ void ModelEngine::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done
 void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
   using Kind = roce::ResponseOutcome::Kind;
   const auto outcome = qp.completer.receive(packet.headers, packet.payload.size());
+  if (answer_taken) answer_taken({qp.qpn, packet.frame, qp.window.oldest_psn()});
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.rewound) drop_requests(qp);
@@ -179,6 +185,7 @@ void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
 }
 
 void ModelEngine::read_placed(Qp& qp, std::uint64_t message, AccessResult result) {
+  answer_placed({qp.qpn, message});
   qp.completer.placed(message, local_status(result));
   retire(qp, true);
 }
@@ -206,6 +213,7 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   qp.send_wqes.pop_front();
   qp.send_retired = static_cast<std::uint16_t>(wqe.index + wqe.blocks);
   const bool error = completion.status != roce::Status::success;
+  send_completed({qp.qpn, wqe.request.id, error || completion.request.signaled, !error});
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;

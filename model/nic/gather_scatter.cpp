@@ -27,6 +27,7 @@ std::optional<Translated> GatherScatter::only_place(const Regions& regions, cons
 
 void GatherScatter::gather(Gather request) {
   if (const auto place = only_place(request.regions, {request.pd, request.access})) {
+    translated({request.tag, request.qpn});
     if (place->result != AccessResult::ok) return gathered({request.tag, place->result, {}});
     return dma_.read(
         place->place(0), request.regions[0].length,
@@ -48,6 +49,7 @@ void GatherScatter::scatter(Scatter request) {
 
 void GatherScatter::begin_scatter(Scatter&& request) {
   if (const auto place = only_place(request.regions, {request.pd, request.access})) {
+    translated({request.tag, request.qpn});
     if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
     return dma_.write(place->place(0), std::move(request.payload),
                       [this, tag = request.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
@@ -85,6 +87,7 @@ void GatherScatter::translate(const JobPtr& job) {
   const auto answer = [this, job](AccessResult result) {
     if (job->result == AccessResult::ok) job->result = result;
     if (--job->awaited != 0) return;
+    translated({job->tag, job->qpn});
     if (job->is_gather) return read(job);
     write(job);
     release(job->qpn);

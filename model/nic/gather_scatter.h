@@ -11,11 +11,18 @@
 #include "model/base/fifo.h"
 
 #include "model/base/stream.h"
+#include "model/base/trace.h"
 #include "model/nic/dma.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/translation.h"
 
 namespace rnicsim::nic {
+
+// A request's translations are at hand, and its DMA begins; or it was refused.
+struct AccessTranslated {
+  Tag tag;
+  Qpn qpn;
+};
 
 class GatherScatter {
  public:
@@ -26,6 +33,7 @@ class GatherScatter {
   Output<DmaDone> gathered;
   Output<DmaDone> scattered;
   Output<DmaDone> checked;
+  trace::Point<AccessTranslated> translated;
 
   void gather(Gather request);
   void scatter(Scatter request);

@@ -133,6 +133,7 @@ void ModelEngine::scattered(DmaDone done) {
         response->placing = false;
         response->placed = true;
         response->result = result;
+        if (request_placed && result == AccessResult::ok) tell_placed(qp->qpn, *response);
       }
       settle_responses(*qp);
       pump_inbound(*qp);

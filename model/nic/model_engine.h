@@ -53,6 +53,53 @@ struct WqeTaken {
   abi::SendOpcode opcode;
   std::uint64_t bytes;
   bool signaled;
+  std::uint64_t message = 0;               // sends: counts the QP's, from 0
+  roce::Psn first{};                       // sends: of the PSNs that it takes
+  std::uint32_t packets = 0;
+};
+
+// A transmit unit has begun with a packet of a request.
+struct RequestBegan {
+  Qpn qpn;
+  std::uint64_t message;
+  roce::Psn psn;
+  roce::Psn end;                           // one past the PSNs that it stands for
+  std::optional<Tag> gather;               // of its payload; none: it has none, or has it already
+};
+
+// The responder took a request from its receive unit.
+struct RequestTaken {
+  Qpn qpn;
+  roce::Psn psn;
+  std::uint64_t frame;
+};
+
+// What a request packet brought is in memory, or its atomic is done; it was known already; or there was nothing.
+struct RequestPlaced {
+  Qpn qpn;
+  roce::Psn psn;
+  std::optional<std::uint16_t> receive;    // the receive WQE that its message fills
+};
+
+// The requester took an answer; the responder has answered for all before `oldest`.
+struct AnswerTaken {
+  Qpn qpn;
+  std::uint64_t frame;
+  roce::Psn oldest;
+};
+
+// Payload of an answer is in memory.
+struct AnswerPlaced {
+  Qpn qpn;
+  std::uint64_t message;
+};
+
+// A send is done with, in order.
+struct SendCompleted {
+  Qpn qpn;
+  std::uint64_t message;
+  bool cqe;                                // there will be an entry for it
+  bool ok;
 };
 
 class ModelEngine : public QpEngine {
@@ -79,6 +126,12 @@ class ModelEngine : public QpEngine {
 
   trace::Point<QpStateChanged> state_changed;
   trace::Point<WqeTaken> wqe_taken;
+  trace::Point<RequestBegan> request_began;
+  trace::Point<RequestTaken> request_taken;
+  trace::Point<RequestPlaced> request_placed;
+  trace::Point<AnswerTaken> answer_taken;
+  trace::Point<AnswerPlaced> answer_placed;
+  trace::Point<SendCompleted> send_completed;
   const EngineCounters& counters() const { return counters_; }
   void describe_state(std::string& out) const;  // one line a QP
 
@@ -151,6 +204,7 @@ class ModelEngine : public QpEngine {
   bool act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void fill_offer(Qp& qp, const roce::OpcodeInfo& row);
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
+  void tell_placed(Qpn qpn, const Response& response) const;
   void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict);
   void reject(Qp& qp, const roce::Verdict& verdict);
   CqeWrite receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const;

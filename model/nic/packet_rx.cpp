@@ -44,7 +44,9 @@ void PacketRx::deliver_due() {
     if (!parse(frame, in)) continue;
     ++counters_.packets;
     counters_.payload_bytes += in.payload.size();
-    if (received) received({in.headers.bth.destination, in.headers, in.payload});
+    in.frame = frame.id;
+    if (received)
+      received({in.headers.bth.destination, in.headers, in.payload, frame.id, nullptr, now() - params_.latency});
     packet(std::move(in));
   }
 }

@@ -35,10 +35,12 @@ void PacketTx::send(PacketOut&& packet) {
   }
   ++counters_.packets;
   counters_.payload_bytes += packet.payload.size();
-  if (sent) sent({packet.source, packet.headers, packet.payload});
+  ++frames_;
+  if (sent) sent({packet.source, packet.headers, packet.payload, frames_, &packet.path});
   const auto pad = static_cast<std::uint8_t>(-packet.payload.size() & 3);
   packet.headers.bth.pad = pad;
   Frame out;
+  out.id = frames_;
   out.header = Payload(roce::kMaxFrameHeader);
   const std::span<std::byte, roce::kMaxFrameHeader> room(out.header.writable().data(), roce::kMaxFrameHeader);
   const auto used = roce::frame_header(addresses(packet, *source), packet.headers, packet.payload.size(), room);

@@ -40,6 +40,9 @@ struct PacketTrace {
   Qpn qpn;                               // of this side
   const roce::Headers& headers;
   const Payload& payload;
+  std::uint64_t frame = 0;               // Frame::id
+  const abi::AddressVector* path = nullptr;  // sent: to whom
+  Duration arrived{};                    // received: its last bit
 };
 
 enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours };
@@ -63,6 +66,7 @@ class PacketTx {
  private:
   const PacketTxParams params_;
   const GidTable& gids_;
+  std::uint64_t frames_ = 0;
   PacketTxCounters counters_;
 };
 

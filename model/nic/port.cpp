@@ -13,7 +13,9 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params) : sc_module(n
 
 void Port::send(Frame&& frame, Duration ready) {
   const auto bytes = std::max<std::uint64_t>(frame.size(), params_.least_frame.bytes) + params_.overhead.bytes;
-  free_ = std::max(now() + ready, free_) + params_.rate.time_for({bytes});
+  const auto begins = std::max(now() + ready, free_);
+  scheduled({frame.id, begins});
+  free_ = begins + params_.rate.time_for({bytes});
   leaving_.push(free_, std::move(frame));
 }
 

@@ -44,6 +44,12 @@ struct FrameReceived {
   Duration delay;                          // its last bit arrives in so long
 };
 
+// A frame has its place among those that leave.
+struct FrameScheduled {
+  std::uint64_t frame;                     // Frame::id
+  Duration begins;                         // its first bit leaves, absolute
+};
+
 class Port : public sc_core::sc_module {
  public:
   Port(sc_core::sc_module_name name, const PortParams& params);
@@ -51,6 +57,7 @@ class Port : public sc_core::sc_module {
   Output<Frame> frame_out;                 // to the cable
   Output<Frame, Duration> frame_in;        // to the receive pipeline; in how long its last bit arrives
   Output<std::uint32_t> credit;            // a frame has left
+  trace::Point<FrameScheduled> scheduled;
   trace::Point<Frame> sent;                // its last bit left
   trace::Point<FrameReceived> received;
 

@@ -43,13 +43,18 @@ ProcessingUnits::ProcessingUnits(sc_core::sc_module_name name, const ProcessingU
   dont_initialize();
 }
 
+void ProcessingUnits::take(SendDoorbell&& rung) {
+  doorbell_taken({rung.qpn, rung.producer});
+  doorbell(std::move(rung));
+}
+
 void ProcessingUnits::ring(SendDoorbell&& rung) {
   const auto qpn = rung.qpn;
   if (const auto wait = contexts_.touch(QpcClient::transmit, qpn)) {
     transmit_[unit_of(qpn, params_.transmit_units)].context_wait += *wait;
-    return doorbell(std::move(rung));
+    return take(std::move(rung));
   }
-  contexts_.await(QpcClient::transmit, qpn, [this, rung = std::move(rung)]() mutable { doorbell(std::move(rung)); });
+  contexts_.await(QpcClient::transmit, qpn, [this, rung = std::move(rung)]() mutable { take(std::move(rung)); });
 }
 
 Duration ProcessingUnits::service_of(const TransmitWork& work) const {

@@ -53,6 +53,12 @@ struct UnitBegan {
   Duration service;
 };
 
+// A doorbell goes to the engine: its QP's context is at hand.
+struct DoorbellTaken {
+  Qpn qpn;
+  std::uint16_t producer;
+};
+
 class ProcessingUnits : public sc_core::sc_module {
  public:
   ProcessingUnits(sc_core::sc_module_name name, const ProcessingUnitsParams& params, QpContexts& contexts);
@@ -61,6 +67,7 @@ class ProcessingUnits : public sc_core::sc_module {
   Output<SendDoorbell> doorbell;          // of a QP whose context is here
   Output<PacketIn> packet;                // the same
   trace::Point<UnitBegan> began;
+  trace::Point<DoorbellTaken> doorbell_taken;
 
   void ring(SendDoorbell&& doorbell);
   void transmit(const TransmitWork& work);
@@ -88,6 +95,7 @@ class ProcessingUnits : public sc_core::sc_module {
     std::uint32_t unit = 0;
   };
 
+  void take(SendDoorbell&& rung);
   Duration service_of(const TransmitWork& work) const;
   Duration service_of(const PacketIn& packet) const;
   void enqueue(Arrival&& arrival);

@@ -64,6 +64,7 @@ struct AtomicDone {
 struct PacketIn {
   roce::Headers headers;
   Payload payload;
+  std::uint64_t frame = 0;               // Frame::id, for trace points
 };
 
 // A command on a QP, in the order the command unit issued them.

@@ -68,9 +68,10 @@ std::string default_socket_name() {
 // One run: the programs that it started, and what became of them.
 class Run {
  public:
-  Run(System& system, const RunOptions& options, std::optional<std::string> socket_name)
+  Run(System& system, const RunOptions& options, const Waterfall* waterfall, std::optional<std::string> socket_name)
       : system_(system),
         options_(options),
+        waterfall_(waterfall),
         serving_(socket_name.has_value()),
         server_(socket_name),
         launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER}),
@@ -265,6 +266,7 @@ class Run {
     for (const auto& process : keeper_.processes())
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
+    if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));
     if (options_.json) write_results(*options_.json, system_, options_, outcome_);
@@ -272,6 +274,7 @@ class Run {
 
   System& system_;
   const RunOptions& options_;
+  const Waterfall* const waterfall_;
   const bool serving_;
   OutputRelay output_;
   AttachServer server_;
@@ -289,14 +292,14 @@ class Run {
 
 }  // namespace
 
-int run_programs(System& system, const RunOptions& options) {
+int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {
   handle_signals();
-  return Run(system, options, std::nullopt).execute();
+  return Run(system, options, waterfall, std::nullopt).execute();
 }
 
-int serve_programs(System& system, const RunOptions& options) {
+int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {
   handle_signals();
-  Run run(system, options, default_socket_name());
+  Run run(system, options, waterfall, default_socket_name());
   fmt::print("rnicsim: serving at {}; `rnicsim env HOST` prints a program's environment\n", run.socket_name());
   std::fflush(stdout);
   return run.execute();

@@ -5,12 +5,13 @@
 
 #include "sim/run_options.h"
 #include "sim/system.h"
+#include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {
 
-// Each returns the exit status. run: the worst of the programs'.
-int run_programs(System& system, const RunOptions& options);
-int serve_programs(System& system, const RunOptions& options);
+// Each returns the exit status. run: the worst of the programs'. A waterfall's summary is put into the results.
+int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall = nullptr);
+int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall = nullptr);
 int print_environment(const std::string& host);
 
 }  // namespace rnicsim::sim

@@ -65,6 +65,7 @@ void SystemCalls::fill_control(Process& process) const {
   abi::ControlHeader& header = process.header();
   header = abi::ControlHeader{};
   header.features = params_.simulated_time ? abi::attach_feature::kSimulatedTime : 0;
+  if (params_.simulated_time && host.kernel->software) header.features |= abi::attach_feature::kMilestones;
   header.epoch = params_.epoch;
   header.random_seed = params_.seed * 0x9e3779b97f4a7c15ull + identity.host * 65536ull + identity.virtual_pid;
   header.virtual_pid = identity.virtual_pid;
@@ -126,6 +127,10 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
   if (length == write.length && host_of(process).kernel->mmio_write(process.pasid, write.offset, bytes)) return;
   spdlog::error("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
                 host_of(process).entry.name, process.label(), write.length, write.offset);
+}
+
+void SystemCalls::milestone(Process& process, const abi::Milestone& milestone) {
+  host_of(process).kernel->software({process.pasid, milestone});
 }
 
 // --- Processes.

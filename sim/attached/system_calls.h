@@ -44,6 +44,7 @@ class SystemCalls : public CallHandler {
   void collect_all(Duration at) override { network_.collect(at); }
   int descriptor() const override { return network_.descriptor(); }
   void mmio_write(Process& process, const abi::MmioWrite& write) override;
+  void milestone(Process& process, const abi::Milestone& milestone) override;
   void process_died(Process& process) override;
 
  private:

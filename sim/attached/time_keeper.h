@@ -41,6 +41,7 @@ class CallHandler {
   virtual void collect_all(Duration at) = 0;
   virtual int descriptor() const = 0;                  // readable when there is something to collect
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
+  virtual void milestone(Process&, const abi::Milestone&) {}
   virtual void process_died(Process& process) = 0;
 };
 
@@ -124,6 +125,7 @@ class TimeKeeper : public sc_core::sc_module {
   void collect(Thread& thread);
   void show_stores(Thread& thread);
   void take_posted(Thread& thread);
+  void take_milestones(Thread& thread);
   bool poll_real_kernel();
 
   // --- real_time.cpp

@@ -99,6 +99,7 @@ void TimeKeeper::collect(Thread& thread) {
   slot.now = std::uint64_t(std::max(clock_of(thread), now()).ps);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
   show_stores(thread);
+  take_milestones(thread);
   take_posted(thread);
   handler_->collect_all(clock_of(thread));
   output_.drain();
@@ -130,6 +131,20 @@ void TimeKeeper::take_posted(Thread& thread) {
     posted_.push({std::int64_t(time)}, {thread.process, entry});
   }
   slot.mmio_consumed.store(consumed, std::memory_order_release);
+}
+
+void TimeKeeper::take_milestones(Thread& thread) {
+  ThreadSlot& slot = slot_of(thread);
+  const std::uint32_t produced = slot.milestones_produced.load(std::memory_order_acquire);
+  std::uint32_t consumed = slot.milestones_consumed.load(std::memory_order_relaxed);
+  if (produced == consumed) return;
+  if (produced - consumed > ThreadSlot::kMilestoneEntries) consumed = produced;  // scribbled on
+  for (; consumed != produced; ++consumed) {
+    abi::Milestone milestone = slot.milestones[consumed % ThreadSlot::kMilestoneEntries];
+    milestone.time = std::min(milestone.time, slot.now);
+    handler_->milestone(*thread.process, milestone);
+  }
+  slot.milestones_consumed.store(consumed, std::memory_order_release);
 }
 
 }  // namespace rnicsim::sim

@@ -93,6 +93,7 @@ struct Qp : ibv_qp_ex {
   QueueLock receive_lock;
   provider::WqeBuilder builder;  // under send_lock
   Batch batch;                   // under send_lock
+  abi::Milestone posting;        // under send_lock: what the next doorbell announces, when that is followed
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(qp_base.context); }
@@ -127,6 +128,8 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
 bool may_be_inline(abi::SendOpcode opcode);
+// The builder's WQE into the ring, and its cost; under send_lock.
+void put_send(Qp& qp, std::uint64_t wr_id);
 // Announces what was posted and charges for it; under send_lock.
 void ring_send(Qp& qp);
 void fill_work_request_api(Qp& qp);

@@ -54,6 +54,13 @@ int take(Cq& cq, int capacity, ibv_wc* completions) {
   return count;
 }
 
+void tell_polled(Cq& cq, int count) {
+  DevicePort& port = cq.owner().port;
+  if (!port.followed()) return;
+  port.tell({.time = port.time(), .queue = cq.handle, .position = cq.ring.consumer(), .count = std::uint32_t(count),
+             .kind = abi::MilestoneKind::polled});
+}
+
 // --- The extended poll: between start and end the caller holds the CQ.
 void lock(Cq& cq) {
   if (!cq.single_threaded) cq.lock.lock(cq.owner().port);
@@ -70,6 +77,7 @@ bool advance(Cq& cq) {
   cq.wr_id = retire(find_user(cq, *cqe), *cqe);
   cq.status = ibv_wc_status(cqe->syndrome);
   cq.owner().port.charge(abi::CpuCost::poll_cqe);
+  tell_polled(cq, 1);
   return true;
 }
 
@@ -146,7 +154,10 @@ int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
     port.wait_visible();
     count = take(cq, capacity, completions);
   }
-  if (count > 0) port.charge(abi::CpuCost::poll_cqe, std::uint32_t(count));
+  if (count > 0) {
+    port.charge(abi::CpuCost::poll_cqe, std::uint32_t(count));
+    tell_polled(cq, count);
+  }
   return count;
 }
 

@@ -96,8 +96,7 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
 int post_one(Qp& qp, const ibv_send_wr& wr) {
   if (qp.send->full()) return ENOMEM;
   if (const int error = build(qp, wr, qp.builder)) return error;
-  qp.send->post(qp.builder, wr.wr_id);
-  qp.owner().port.charge(abi::CpuCost::post_wqe);
+  put_send(qp, wr.wr_id);
   return 0;
 }
 
@@ -158,9 +157,21 @@ bool may_post_send(ibv_qp_state state) {
   return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
 }
 
+void put_send(Qp& qp, std::uint64_t wr_id) {
+  DevicePort& port = qp.owner().port;
+  if (port.followed()) {
+    if (qp.send->all_rung())
+      qp.posting = {.time = port.time(), .queue = qp.qp_base.qp_num, .position = qp.send->mark().blocks & 0xffff};
+    ++qp.posting.count;
+  }
+  qp.send->post(qp.builder, wr_id);
+  port.charge(abi::CpuCost::post_wqe);
+}
+
 void ring_send(Qp& qp) {
   if (qp.send->all_rung()) return;
   DevicePort& port = qp.owner().port;
+  if (port.followed()) port.tell(qp.posting);
   port.charge(abi::CpuCost::ring_doorbell);
   qp.page->pass_lock(port);
   qp.send->ring();

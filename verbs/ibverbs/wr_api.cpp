@@ -20,8 +20,7 @@ void finish_wqe(Qp& qp) {
   qp.batch.building = false;
   if (!qp.builder.fits()) latch(qp, EINVAL);
   if (qp.batch.error != 0) return;
-  qp.send->post(qp.builder, qp.batch.wr_id);
-  qp.owner().port.charge(abi::CpuCost::post_wqe);
+  put_send(qp, qp.batch.wr_id);
 }
 
 std::uint32_t control_flags(const Qp& qp) {

@@ -25,7 +25,9 @@ using abi::ThreadSlot;
 class AttachedPort : public DevicePort {
  public:
   AttachedPort()
-      : heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {}
+      : heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {
+    followed_ = (clock::session()->header().features & abi::attach_feature::kMilestones) != 0;
+  }
 
   void mmio_write(std::uint32_t offset, std::span<const std::byte> data) override {
     ThreadSlot* slot = usable_slot();
@@ -140,6 +142,19 @@ class AttachedPort : public DevicePort {
     if (ThreadSlot* slot = clock::simulated_slot()) return clock::wait_ready(*slot, fd, POLLIN);
     pollfd descriptor{fd, POLLIN, 0};
     return ::poll(&descriptor, 1, -1) >= 0;
+  }
+  std::uint64_t time() override {
+    const ThreadSlot* slot = usable_slot();
+    return slot != nullptr ? slot->now : 0;
+  }
+  void tell(const abi::Milestone& milestone) override {
+    ThreadSlot* slot = clock::simulated_slot();
+    if (slot == nullptr) return;
+    const std::uint32_t produced = slot->milestones_produced.load(std::memory_order_relaxed);
+    while (produced - slot->milestones_consumed.load(std::memory_order_acquire) == ThreadSlot::kMilestoneEntries)
+      clock::call(*slot, Call::sync);
+    slot->milestones[produced % ThreadSlot::kMilestoneEntries] = milestone;
+    slot->milestones_produced.store(produced + 1, std::memory_order_release);
   }
 
  private:

@@ -75,6 +75,14 @@ class DevicePort {
   virtual void pass_lock(TimedLock& lock, abi::CpuCost held) = 0;
   // Until `fd` is readable; false when a signal came first.
   virtual bool wait_readable(int fd) = 0;
+
+  // --- Whether somebody follows work requests, and is to be told of them. That costs no time.
+  bool followed() const { return followed_; }
+  virtual std::uint64_t time() { return 0; }  // the caller's clock, in picoseconds
+  virtual void tell(const abi::Milestone&) {}
+
+ protected:
+  bool followed_ = false;
 };
 
 // The port of the calling process, made at the first call; nullptr, with errno set, when there is no simulator.

@@ -23,6 +23,8 @@ void CompletionRing::release() {
   released_ = consumer_;
 }
 
+std::uint32_t CompletionRing::consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
+
 void CompletionRing::arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const {
   uar.arm_cq(cqn, solicited_only, std::uint32_t(visible_end() & kRecordMask));
 }

@@ -36,6 +36,8 @@ class CompletionRing {
   std::optional<abi::Cqe> take();
   // Gives back what was taken.
   void release();
+  // One past the last CQE taken, as the doorbell record counts.
+  std::uint32_t consumer() const;
   // An event for CQEs later than those in the ring now: a CQE that slips in before the device is armed still fires.
   void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const;
   // Removes the CQEs for which `drop` holds, keeps the order of the others.

@@ -1,0 +1,114 @@
+#include "sim/waterfall/waterfall.h"
+
+#include <algorithm>
+
+#include "model/host/gids.h"
+
+namespace rnicsim::sim {
+namespace {
+
+Assembler::Costs costs_of(const System& system) {
+  const auto& cpu = system.config().host.cpu;
+  return {cpu.post_wqe, cpu.detect};
+}
+
+}  // namespace
+
+const WaterfallSummary::Operation* WaterfallSummary::find(abi::SendOpcode opcode, bool one_way) const {
+  const auto found = std::ranges::find_if(operations, [&](const Operation& operation) {
+    return operation.opcode == opcode && operation.one_way == one_way;
+  });
+  return found != operations.end() ? &*found : nullptr;
+}
+
+Waterfall::Waterfall(System& system) : assembler_(system.size(), costs_of(system)), stored_(system.size()) {
+  assembler_.finished = [this](const Journey& journey) {
+    count(journey);
+    finished(journey);
+  };
+  for (std::uint32_t i = 0; i < system.size(); ++i) {
+    Host& host = system.host(i);
+    Mac mac;
+    std::ranges::copy(host.entry().mac, mac.begin());
+    hosts_[mac] = i;
+    watch_software(i, host);
+    watch_queues(i, host.nic());
+    watch_packets(i, host.nic());
+  }
+}
+
+void Waterfall::watch_software(std::uint32_t index, Host& host) {
+  host.kernel().software.subscribe(
+      [this, index](const host::SoftwareMilestone& told) { assembler_.software(index, told.milestone); });
+  host.root_complex().carried.subscribe(
+      [this, index](const host::MmioCarried& carried) { stored_[index] = carried.stored; });
+  auto& nic = host.nic();
+  nic.doorbell.rung.subscribe(
+      [this, index](const nic::DoorbellRung& rung) { assembler_.doorbell(index, now(), rung, stored_[index]); });
+  nic.units.doorbell_taken.subscribe(
+      [this, index](const nic::DoorbellTaken& taken) { assembler_.doorbell_taken(index, now(), taken); });
+}
+
+void Waterfall::watch_queues(std::uint32_t index, nic::Nic& nic) {
+  nic.engine.wqe_taken.subscribe([this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
+  nic.engine.state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
+    if (change.to == roce::QpState::reset) assembler_.qp_reset(index, change.qpn);
+  });
+  nic.engine.send_completed.subscribe(
+      [this, index](const nic::SendCompleted& completed) { assembler_.send_completed(index, now(), completed); });
+  nic.completion.written.subscribe(
+      [this, index](const nic::CqeWritten& written) { assembler_.cqe_written(index, written); });
+  nic.completion.landed.subscribe(
+      [this, index](const nic::CqeLanded& landed) { assembler_.cqe_landed(index, now(), landed); });
+}
+
+void Waterfall::watch_packets(std::uint32_t index, nic::Nic& nic) {
+  nic.engine.request_began.subscribe(
+      [this, index](const nic::RequestBegan& began) { assembler_.request_began(index, now(), began); });
+  nic.gather_scatter.translated.subscribe(
+      [this, index](const nic::AccessTranslated& done) { assembler_.translated(index, now(), done.tag); });
+  nic.tx.sent.subscribe([this, index](const nic::PacketTrace& packet) {
+    std::optional<std::uint32_t> to;
+    Mac mac;
+    std::ranges::copy(packet.path->remote_mac, mac.begin());
+    if (const auto found = hosts_.find(mac); found != hosts_.end()) to = found->second;
+    assembler_.packet_sent(index, now(), packet, to);
+  });
+  nic.port.scheduled.subscribe(
+      [this, index](const nic::FrameScheduled& frame) { assembler_.frame_scheduled(index, frame); });
+  nic.rx.received.subscribe(
+      [this, index](const nic::PacketTrace& packet) { assembler_.packet_received(index, packet); });
+  nic.engine.request_taken.subscribe(
+      [this, index](const nic::RequestTaken& taken) { assembler_.request_taken(index, now(), taken); });
+  nic.engine.request_placed.subscribe(
+      [this, index](const nic::RequestPlaced& placed) { assembler_.request_placed(index, now(), placed); });
+  nic.engine.answer_taken.subscribe(
+      [this, index](const nic::AnswerTaken& taken) { assembler_.answer_taken(index, now(), taken); });
+  nic.engine.answer_placed.subscribe(
+      [this, index](const nic::AnswerPlaced& placed) { assembler_.answer_placed(index, now(), placed); });
+}
+
+void Waterfall::count(const Journey& journey) {
+  auto& spans = spans_[{journey.one_way, journey.opcode}];
+  if (!spans) spans = std::make_unique<Spans>();
+  spans->latency.add(journey.latency());
+  for (std::size_t i = 0; i < kStages; ++i) spans->stages[i].add(journey.time_in(Stage(i)));
+}
+
+WaterfallSummary Waterfall::summary() const {
+  WaterfallSummary summary;
+  for (const auto& [key, spans] : spans_) {
+    auto& operation = summary.operations.emplace_back();
+    operation.one_way = key.first;
+    operation.opcode = key.second;
+    operation.latency = spans->latency.spread();
+    for (std::size_t i = 0; i < kStages; ++i) operation.stages[i] = spans->stages[i].spread();
+  }
+  summary.failed = assembler_.failed();
+  summary.irregular = assembler_.irregular();
+  const auto known = assembler_.complete() + summary.failed + assembler_.lost();
+  summary.unfinished = assembler_.taken() - std::min(known, assembler_.taken());
+  return summary;
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,68 @@
+// Follows every work request through the system and sums up where its time goes: a subscriber of the trace points.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/system.h"
+#include "sim/waterfall/assembler.h"
+#include "sim/waterfall/histogram.h"
+#include "sim/waterfall/journey.h"
+
+namespace rnicsim::sim {
+
+struct WaterfallSummary {
+  struct Operation {
+    abi::SendOpcode opcode{};
+    bool one_way = false;  // to where the payload is seen; else to its completion
+    Spread latency;
+    std::array<Spread, kStages> stages;  // their means add up to that of the latency
+  };
+  std::vector<Operation> operations;
+  std::uint64_t failed = 0;      // completed with an error, or flushed
+  std::uint64_t unfinished = 0;  // not completed, or not polled, when the run ended
+  std::uint64_t irregular = 0;   // that the trace points did not explain
+
+  const Operation* find(abi::SendOpcode opcode, bool one_way) const;
+};
+
+class Waterfall {
+ public:
+  // Subscribes to every host; to be made before any process of the simulation, and to stay as long as the system.
+  explicit Waterfall(System& system);
+  Waterfall(const Waterfall&) = delete;
+  Waterfall& operator=(const Waterfall&) = delete;
+
+  // Each work request, when it is done with.
+  trace::Point<Journey> finished;
+  WaterfallSummary summary() const;
+
+ private:
+  struct Spans {
+    Histogram latency;
+    std::array<Histogram, kStages> stages;
+  };
+  using Mac = std::array<std::uint8_t, 6>;
+
+  void watch_software(std::uint32_t index, Host& host);
+  void watch_queues(std::uint32_t index, nic::Nic& nic);
+  void watch_packets(std::uint32_t index, nic::Nic& nic);
+  void count(const Journey& journey);
+
+  Assembler assembler_;
+  std::map<Mac, std::uint32_t> hosts_;  // by the address of their port
+  std::vector<Duration> stored_;        // by host: when the CPU made the write that the device acts on
+  std::map<std::pair<bool, abi::SendOpcode>, std::unique_ptr<Spans>> spans_;
+};
+
+std::string waterfall_text(const WaterfallSummary& summary);
+nlohmann::ordered_json waterfall_json(const WaterfallSummary& summary);
+
+}  // namespace rnicsim::sim
