@@ -79,6 +79,9 @@ class Cache {
     Duration wait;                                       // until it is at hand
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
+  // In the client's first level; not counted until it is used.
+  bool at_hand(std::size_t client, std::uint64_t key) { return l0_[client].touch(key); }
+  void count_at_hand(std::uint32_t used);
   // After a fill: what had to leave the cache for it.
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);
   void erase(std::uint64_t key);

@@ -114,11 +114,19 @@ class ContextTable {
     return &*slot->object;
   }
 
+  // At no cost, or nullptr; not counted until it is used.
+  Object* at_hand(std::uint32_t index) {
+    auto* slot = slots_.find(index);
+    return slot != nullptr && slot->object && residency_.at_hand(0, index) ? &*slot->object : nullptr;
+  }
+  void count_at_hand() { residency_.count_at_hand(1); }
+
   // Calls back at once when resident or not existing, else after the fill. The pointer is good during the call only.
   void lookup(std::uint32_t index, Found found) {
     auto* slot = slots_.find(index);
     if (slot == nullptr) return found(nullptr);
-    if (slot->object && residency_.touch(0, index)) return found(&*slot->object);
+    const bool resident = residency_.touch(0, index).has_value();
+    if (resident && slot->object) return found(&*slot->object);
     residency_.await(0, index, [this, index, found = std::move(found)] {
       auto* filled = slots_.find(index);
       found(filled != nullptr && filled->object ? &*filled->object : nullptr);
@@ -129,6 +137,7 @@ class ContextTable {
     auto* slot = slots_.find(index);
     if (slot == nullptr) slot = &slots_.put(index, std::make_unique<Slot>());
     slot->object = object;
+    slot->serial = ++created_;
     icm_.write(table, index, encode(object));
     residency_.adopt(0, index);
   }
@@ -160,11 +169,16 @@ class ContextTable {
  private:
   struct Slot {
     std::optional<Object> object;
+    std::uint64_t serial = 0;              // of its creation
   };
 
   void fill(std::uint32_t index) {
-    icm_.template read<Context>(table, index, residency_.params().fill_lines, [this, index](std::optional<Context> context) {
+    const auto* old = slots_.find(index);
+    const auto serial = old != nullptr ? old->serial : 0;
+    icm_.template read<Context>(table, index, residency_.params().fill_lines, [=, this](std::optional<Context> context) {
       auto* slot = slots_.find(index);
+      // What was read belonged to another, since destroyed.
+      if (slot != nullptr && slot->serial != serial && !slot->object) return fill(index);
       if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
       residency_.filled(index);
     });
@@ -172,6 +186,7 @@ class ContextTable {
 
   IcmAccess& icm_;
   IndexTable<Slot> slots_;
+  std::uint64_t created_ = 0;
   Residency residency_;
 };
 
@@ -180,9 +195,16 @@ class PageTable {
  public:
   PageTable(IcmAccess& icm, const CacheParams& params);
 
-  // The bus address of a page; nullopt: there is none, or look it up.
+  // The bus address of a page; nullopt: look it up.
   std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
-  void lookup(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found);
+  // The same at no cost; not counted until it is used.
+  std::optional<std::uint64_t> at_hand(std::uint32_t index);
+  void count_at_hand(std::uint32_t used) { residency_.count_at_hand(used); }
+  struct Found {
+    std::optional<std::uint64_t> page;
+    bool flushed;                          // meanwhile: whose region stands looks again
+  };
+  void lookup(std::uint32_t index, std::function<void(const Found&)> found);
   // Their region is gone.
   void flush(std::uint32_t first, std::uint32_t count);
   void clear();
@@ -194,6 +216,7 @@ class PageTable {
   IcmAccess& icm_;
   std::unordered_map<std::uint32_t, std::uint64_t> pages_;
   std::unordered_set<std::uint32_t> voided_;                 // flushed while their fill is under way
+  std::uint64_t flushes_ = 0;
   Residency residency_;
 };
 
@@ -202,6 +225,13 @@ struct QpEntry {
   std::uint16_t uar_page = 0;
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
+};
+
+// A region's pages in the MTT, and which region it is: an index of the MPT is used again.
+struct PageRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint64_t serial = 0;
 };
 
 class ContextCache {
@@ -231,7 +261,8 @@ class ContextCache {
   PageTable pages;
   std::unordered_map<std::uint32_t, QpEntry> qps;
   std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
-  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> page_ranges;  // by region: first, count
+  std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
+  std::uint64_t regions_made = 0;
 };
 
 }  // namespace rnicsim::nic

@@ -27,6 +27,8 @@ class Residency {
     const auto outcome = cache_.look_up(client, key);
     return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
   }
+  bool at_hand(std::size_t client, std::uint64_t key) { return cache_.at_hand(client, key); }
+  void count_at_hand(std::uint32_t used) { cache_.count_at_hand(used); }
   void await(std::size_t client, std::uint64_t key, Then then) {
     auto& pending = pending_[key];
     pending.waiting.push_back(std::move(then));
@@ -35,22 +37,28 @@ class Residency {
     cache_.begin_fill([this, key] { fill(key); });
   }
   void filled(std::uint64_t key) {
-    cache_.end_fill();
-    const auto found = pending_.find(key);
-    if (found == pending_.end()) return;
-    const auto pending = std::move(found->second);
-    pending_.erase(found);
+    const auto pending = take(key);
+    if (pending.waiting.empty()) return;
     const auto victim = cache_.insert(pending.client, key);
     if (victim && *victim != key) evicted(*victim);
     for (const auto& then : pending.waiting) then();
     if (victim == key) evicted(key);
+  }
+  // What was read is of no use, and is not kept.
+  void dropped(std::uint64_t key) {
+    const auto pending = take(key);
+    for (const auto& then : pending.waiting) then();
   }
   // It was made here.
   void adopt(std::size_t client, std::uint64_t key) {
     if (const auto victim = cache_.insert(client, key)) evicted(*victim);
   }
   void forget(std::uint64_t key) { cache_.erase(key); }
-  bool pending(std::uint64_t key) const { return pending_.contains(key); }
+  // Each that is being filled, in no order.
+  template <class Visit>
+  void for_pending(Visit&& visit) const {
+    for (const auto& entry : pending_) visit(entry.first);
+  }
   void clear() {
     pending_.clear();
     cache_.clear();
@@ -65,8 +73,17 @@ class Residency {
     std::vector<Then> waiting;
   };
 
+  Pending take(std::uint64_t key) {
+    cache_.end_fill();
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) return {};
+    auto pending = std::move(found->second);
+    pending_.erase(found);
+    return pending;
+  }
+
   Cache cache_;
-  std::unordered_map<std::uint64_t, Pending> pending_;  // looked up only: its order shows nowhere
+  std::unordered_map<std::uint64_t, Pending> pending_;  // its order shows nowhere
 };
 
 }  // namespace rnicsim::nic
