@@ -78,7 +78,10 @@ void Nic::wire_host() {
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
   completion.overrun.bind([this](Cqn cqn) { fail_qps_of(cqn); });
   command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
-  command_unit.qp_silenced.bind([this](Qpn qpn) { completion.forget_qp(qpn); });
+  command_unit.qp_silenced.bind([this](Qpn qpn) {
+    gather_scatter.forget(qpn);
+    completion.forget_qp(qpn);
+  });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
   command_unit.teardown.bind([this] { forget_objects(); });
 }
