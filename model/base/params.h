@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "model/base/units.h"
@@ -12,6 +13,7 @@ namespace rnicsim {
 struct Range {
   double least = 0;
   double most = 1e300;
+  std::span<const double> choices = {};  // of static storage; empty: all between
 };
 
 class ParamVisitor {

@@ -1,5 +1,6 @@
 #include "model/host/command_gate.h"
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -71,14 +72,28 @@ int CommandGate::admit_create_cq(Pasid process, std::span<std::byte> input) {
 int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateMpt>(input);
   if (!Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  const std::uint64_t length = mailbox.context.length;
+  if (length > objects_.max_mr_size) return EINVAL;
+  // The region's start begins its first page: where a program's memory lies differs from run to run.
+  const std::uint64_t wanted = length == 0 ? 0 : (length - 1) / page_size_.bytes + 1;
+  if (wanted > ~std::uint32_t{0}) return ENOMEM;
+  const auto count = static_cast<std::uint32_t>(wanted);
+  const auto first_page = objects_.pages.take(count);
+  if (!first_page) return ENOMEM;
   const auto index = objects_.mr_numbers.take();
-  if (!index) return ENOMEM;
+  if (!index) {
+    objects_.pages.give_back(*first_page, count);
+    return ENOMEM;
+  }
   mailbox.header.object = *index;
   mailbox.context.pasid = process;
+  mailbox.context.log_page = static_cast<std::uint8_t>(std::countr_zero(page_size_.bytes));
+  mailbox.context.first_page = *first_page;
   // The tag, the key's last byte, is the process's choice.
   mailbox.context.key = *index << 8 | (mailbox.context.key & 0xff);
   replace(input, mailbox);
-  objects_.add_mr(*index, {.owner = process, .pd = mailbox.context.pd});
+  objects_.add_mr(*index,
+                  {.owner = process, .pd = mailbox.context.pd, .first_page = *first_page, .pages = count});
   return 0;
 }
 
@@ -134,6 +149,13 @@ std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std:
     default:
       return std::nullopt;
   }
+}
+
+std::optional<CommandGate::Pages> CommandGate::pages_of(std::span<const std::byte> input) const {
+  if (opcode_of(input) != CommandOpcode::create_mpt) return std::nullopt;
+  const auto mailbox = provider::decode<abi::CreateMpt>(input);
+  const auto& region = objects_.mrs.at(mailbox.header.object);
+  return Pages{region.first_page, region.pages, mailbox.context.bus_address};
 }
 
 void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus status) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/abi/command.h"
+#include "model/base/units.h"
 #include "model/host/gids.h"
 #include "model/host/objects.h"
 
@@ -22,8 +23,12 @@ class CommandGate {
     std::uint32_t count;
   };
 
-  CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors)
-      : objects_(objects), gids_(std::move(gids)), neighbours_(std::move(neighbours)), vectors_(vectors) {}
+  CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors, ByteCount page_size)
+      : objects_(objects),
+        gids_(std::move(gids)),
+        neighbours_(std::move(neighbours)),
+        vectors_(vectors),
+        page_size_(page_size) {}
 
   // 0, with the mailbox completed and a new object recorded, so that what it uses cannot go meanwhile; or the errno of
   // the refusal.
@@ -34,6 +39,13 @@ class CommandGate {
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
+  // The pages that an admitted mailbox registers; the device must find their entries in the MTT.
+  struct Pages {
+    std::uint32_t first;
+    std::uint32_t count;
+    std::uint64_t bus_address;             // of the first
+  };
+  std::optional<Pages> pages_of(std::span<const std::byte> input) const;
   const Neighbours& neighbours() const { return neighbours_; }
   // The device answered an admitted mailbox.
   void settle(std::span<const std::byte> input, abi::CommandStatus status);
@@ -49,6 +61,7 @@ class CommandGate {
   std::vector<Gid> gids_;
   Neighbours neighbours_;
   Vectors vectors_;
+  ByteCount page_size_;
 };
 
 }  // namespace rnicsim::host

@@ -139,19 +139,41 @@ Driver::Answer Driver::execute(std::span<const std::byte> input) {
   }
 }
 
+std::uint32_t Driver::chunk_entries(abi::IcmTable table) const {
+  return static_cast<std::uint32_t>(params_.icm_chunk.bytes / abi::kIcmEntryBytes[unsigned(table)]);
+}
+
 bool Driver::lend(abi::IcmTable table, std::uint32_t index) {
   const std::uint32_t entry_bytes = abi::kIcmEntryBytes[unsigned(table)];
-  const auto chunk_entries = static_cast<std::uint32_t>(params_.icm_chunk.bytes / entry_bytes);
-  const std::uint32_t first = index / chunk_entries * chunk_entries;
+  const std::uint32_t first = index / chunk_entries(table) * chunk_entries(table);
   const std::pair chunk(table, first);
   if (lent_.contains(chunk)) return true;
-  const std::uint32_t entries = std::min(chunk_entries, table_size(capabilities_, table) - first);
-  const auto buffer = memory_.allocate(std::size_t(entries) * entry_bytes, kPage);
+  const std::uint32_t entries = std::min(chunk_entries(table), table_size(capabilities_, table) - first);
+  const std::size_t bytes = std::size_t(entries) * entry_bytes;
+  const auto buffer = memory_.allocate(bytes, kPage);
   if (!buffer.memory) return false;
-  root_complex_.iommu().pin(kKernelPasid, buffer.bus_address, std::size_t(entries) * entry_bytes);
+  root_complex_.iommu().pin(kKernelPasid, buffer.bus_address, bytes);
   const auto answer = execute(provider::encode(provider::map_icm(table, first, entries, buffer.bus_address)));
-  if (answer.status != abi::CommandStatus::ok) return false;
-  lent_.insert(chunk);
+  if (answer.status != abi::CommandStatus::ok) {
+    root_complex_.iommu().unpin(kKernelPasid, buffer.bus_address, bytes);
+    memory_.release(buffer, bytes);
+    return false;
+  }
+  lent_.emplace(chunk, buffer);
+  return true;
+}
+
+bool Driver::write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address) {
+  const std::uint32_t entries = chunk_entries(abi::IcmTable::mtt);
+  for (const std::uint64_t end = std::uint64_t{first} + count; first != end;) {
+    if (!lend(abi::IcmTable::mtt, first)) return false;
+    const std::uint32_t in_chunk = first % entries;
+    const auto here = static_cast<std::uint32_t>(std::min<std::uint64_t>(end - first, entries - in_chunk));
+    std::byte* entry = lent_.at({abi::IcmTable::mtt, first - in_chunk}).memory + in_chunk * sizeof(abi::Mtt);
+    for (std::uint32_t i = 0; i < here; ++i, entry += sizeof(abi::Mtt), bus_address += params_.page_size.bytes)
+      abi::store_be(entry, bus_address);
+    first += here;
+  }
   return true;
 }
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -42,6 +42,8 @@ class Driver {
 
   // Waits. Lends the device memory for this context, unless it has it; false when there is none left.
   bool lend(abi::IcmTable table, std::uint32_t index);
+  // Waits. Lends memory for the entries of these pages and writes where they lie; false when there is none left.
+  bool write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address);
 
   const abi::DeviceCapabilities& capabilities() const { return capabilities_; }
   const abi::PortAttributes& port() const { return port_; }
@@ -50,6 +52,7 @@ class Driver {
   void interrupt(std::uint32_t vector, const std::function<void(const abi::Eqe&)>& event);
 
  private:
+  std::uint32_t chunk_entries(abi::IcmTable table) const;
   provider::DmaBuffer allocate(std::size_t bytes);
   void start_command_queue();
   void create_event_queue(std::uint32_t eqn);
@@ -63,7 +66,7 @@ class Driver {
   provider::Uar uar_;
   std::optional<provider::CommandQueue> commands_;
   std::vector<provider::EventRing> events_;  // by eqn
-  std::set<std::pair<abi::IcmTable, std::uint32_t>> lent_;
+  std::map<std::pair<abi::IcmTable, std::uint32_t>, provider::DmaBuffer> lent_;  // by its first index
   abi::DeviceCapabilities capabilities_;
   abi::PortAttributes port_;
   sc_core::sc_event command_done_{"command_done"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 #include "model/abi/attach.h"
 #include "model/base/params.h"
@@ -25,6 +26,7 @@ struct CpuParams {
   Duration detect = 80_ns;
   Duration wakeup = 3_us;
   Duration command = 5_us;
+  Duration register_page = 5_ns;
 
   void describe(ParamVisitor& visit) {
     // A second bounds them: a thread's clock must stay within reach of the simulation's.
@@ -44,6 +46,8 @@ struct CpuParams {
     visit.param("detect", detect, "memory written by the device until a spinning CPU sees it", range);
     visit.param("wakeup", wakeup, "an event until a blocked thread runs again", range);
     visit.param("command", command, "a verb that goes through the kernel, one way", range);
+    visit.param("register_page", register_page, "the kernel, each page of a memory region that is registered",
+                {0, 1e9});
   }
 
   Duration cost(abi::CpuCost which) const {
@@ -56,6 +60,8 @@ struct CpuParams {
 };
 
 struct HostParams {
+  static constexpr double kPageSizes[] = {0x1p12, 0x1p16, 0x1p21, 0x1p30};
+
   CpuParams cpu;
   Duration mmio_write_latency = 170_ns;
   Duration mmio_line_interval{5'715};
@@ -65,6 +71,7 @@ struct HostParams {
   std::uint32_t event_queue_entries = 4096;
   ByteCount icm_chunk = 64_KiB;
   ByteCount kernel_memory = 256_MiB;
+  ByteCount page_size = 4_KiB;
 
   void describe(ParamVisitor& visit) {
     visit.group("cpu", cpu);
@@ -81,6 +88,8 @@ struct HostParams {
                 {16, 1 << 20});
     visit.param("icm_chunk", icm_chunk, "memory lent to the device at a time for its contexts", {4096, 1 << 22});
     visit.param("kernel_memory", kernel_memory, "the most that the kernel can lend to the device", {1 << 22, 0x1p36});
+    visit.param("page_size", page_size, "pages in which the kernel registers memory: 4 KiB, 64 KiB, 2 MiB or 1 GiB",
+                {.choices = kPageSizes});
   }
 };
 

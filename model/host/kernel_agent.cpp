@@ -39,7 +39,8 @@ class KernelAgent::Impl : public sc_core::sc_module {
         identity_(identity),
         gids_(gids_of(identity)),
         driver_(params, root_complex),
-        gate_(objects_, gids_, Neighbours(std::move(hosts)), {Driver::kFirstCompletionEqn, params.completion_vectors}) {
+        gate_(objects_, gids_, Neighbours(std::move(hosts)), {Driver::kFirstCompletionEqn, params.completion_vectors},
+              params.page_size) {
     SC_HAS_PROCESS(Impl);
     root_complex_.interrupt.bind([this](std::uint32_t vector) {
       driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
@@ -152,9 +153,19 @@ class KernelAgent::Impl : public sc_core::sc_module {
   int prepare(Pasid process, std::vector<std::byte>& input) {
     if (const int error = gate_.admit(process, input)) return error;
     const auto context = CommandGate::context_of(input);
-    if (!context || driver_.lend(context->table, context->index)) return 0;
+    if (!context || (driver_.lend(context->table, context->index) && register_pages(input))) return 0;
     gate_.settle(input, abi::CommandStatus::exceeds_limit);
     return ENOMEM;
+  }
+
+  // The kernel's work on a region, before the device hears of it.
+  bool register_pages(std::span<const std::byte> input) {
+    const auto pages = gate_.pages_of(input);
+    if (!pages || pages->count == 0) return true;
+    if (!driver_.write_pages(pages->first, pages->count, pages->bus_address)) return false;
+    counters_.pages_registered += pages->count;
+    wait(to_sc_time(params_.cpu.register_page * std::int64_t{pages->count}));
+    return true;
   }
 
   void tell(Pasid process, std::span<const std::byte> input, int error, std::span<const std::byte> output) const {

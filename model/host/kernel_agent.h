@@ -2,7 +2,8 @@
 // queues and GIDs, gives processes their PASIDs, PDs and doorbell pages, pins memory, carries commands, delivers events,
 // and destroys what a dead process leaves, in order.
 //
-// A system call's CPU cost is the caller's affair (cpu_port, sim/attached); the device's time passes in here.
+// A system call's CPU cost is the caller's affair (cpu_port, sim/attached); the device's time passes in here, and that
+// of the kernel's work on a region's pages.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,14 @@ struct KernelCounters {
   Counter commands = 0;
   Counter commands_refused = 0;
   Counter mmio_refused = 0;
+  Counter pages_registered = 0;
   Counter events = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("commands", commands, "commands", "commands of processes that the device executed");
     visit.counter("commands_refused", commands_refused, "commands", "commands that the kernel refused a process");
     visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
+    visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
     visit.counter("events", events, "events", "entries taken from event queues");
   }
 };

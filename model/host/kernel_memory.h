@@ -14,6 +14,7 @@ class KernelMemory : public AddressSpace {
 
   // Memory at nullptr when exhausted.
   provider::DmaBuffer allocate(std::size_t bytes, std::size_t alignment);
+  void release(const provider::DmaBuffer& buffer, std::size_t bytes) { arena_.release(buffer.memory, bytes); }
 
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;

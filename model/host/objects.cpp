@@ -38,6 +38,8 @@ void Objects::set_limits(const abi::DeviceCapabilities& device) {
   cq_numbers = NumberPool(1, device.max_cq);
   mr_numbers = NumberPool(kFirstMptIndex, device.max_mr);
   qp_numbers = NumberPool(kFirstQpn, device.max_qp);
+  pages = RangePool(device.max_mtt);
+  max_mr_size = device.max_mr_size;
 }
 
 int Objects::alloc_pd(Pasid owner, std::uint32_t& number) { return add_owned(pds, pd_numbers_, owner, number); }
@@ -73,6 +75,7 @@ void Objects::remove_cq(std::uint32_t cqn) {
 void Objects::remove_mr(std::uint32_t index) {
   const auto mr = mrs.find(index);
   --pds.at(mr->second.pd).users;
+  pages.give_back(mr->second.first_page, mr->second.pages);
   mrs.erase(mr);
   mr_numbers.give_back(index);
 }

@@ -8,6 +8,7 @@
 #include "model/abi/command.h"
 #include "model/base/pcie.h"
 #include "model/host/number_pool.h"
+#include "model/host/range_pool.h"
 
 namespace rnicsim::host {
 
@@ -28,6 +29,8 @@ struct CompletionQueue {
 struct MemoryRegion {
   Pasid owner;
   std::uint32_t pd;
+  std::uint32_t first_page = 0;            // in the MTT
+  std::uint32_t pages = 0;
 };
 struct QueuePair {
   Pasid owner;
@@ -72,6 +75,8 @@ class Objects {
   NumberPool cq_numbers;
   NumberPool mr_numbers;
   NumberPool qp_numbers;
+  RangePool pages;                         // of the MTT
+  std::uint64_t max_mr_size = 0;
 
  private:
   NumberPool pd_numbers_;

@@ -27,6 +27,8 @@ void AtomicUnit::execute(const Atomic& request) {
                          [this, request, resets = resets_](const Translated& place) {
                            if (resets != resets_) return;
                            if (place.result != AccessResult::ok) return done({request.tag, place.result, 0});
+                           // Pages that lie apart may cut a word in two, where a region begins at an odd address.
+                           if (place.ranges.size() != 1) return done({request.tag, AccessResult::bad_range, 0});
                            lock({request, place.place(0)});
                          });
 }

@@ -136,8 +136,9 @@ bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t
     case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
     case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
     case abi::IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
-      const auto& [base, pages] = region.second;
-      return pages != 0 && first < base + pages && base < first + count;
+      const auto& pages = region.second;
+      return pages.count != 0 && first < std::uint64_t{pages.first} + pages.count &&
+             pages.first < std::uint64_t{first} + count;
     });
   }
   return true;
@@ -242,7 +243,7 @@ void CommandUnit::create_mpt() {
     return refuse(CommandSyndrome::bad_range);
   if (!pages_mapped(region)) return refuse(CommandSyndrome::bad_pages);
   contexts_.regions.create(index, region);
-  contexts_.page_ranges[index] = {region.first_page, region.pages()};
+  contexts_.page_ranges[index] = {region.first_page, region.pages(), ++contexts_.regions_made};
   complete(CommandStatus::ok);
 }
 
@@ -250,19 +251,17 @@ void CommandUnit::create_mpt() {
 bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
   if (region.log_page == 0) return true;
   if (region.log_page < 12 || region.log_page > 30) return false;
-  const std::uint64_t end = std::uint64_t{region.first_page} + ((region.length + (1ull << region.log_page) - 1) >> region.log_page);
-  if (end > params_.max_mtt) return false;
-  for (auto index = region.first_page; index < end; ++index)
-    if (!contexts_.icm().mapped(abi::IcmTable::mtt, index)) return false;
-  return true;
+  const std::uint64_t pages = region.length == 0 ? 0 : ((region.length - 1) >> region.log_page) + 1;
+  if (std::uint64_t{region.first_page} + pages > params_.max_mtt) return false;
+  return contexts_.map().covers(abi::IcmTable::mtt, region.first_page, static_cast<std::uint32_t>(pages));
 }
 
 void CommandUnit::destroy_mpt() {
   const auto index = current_->object;
   if (!contexts_.regions.exists(index)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   contexts_.regions.destroy(index);
-  const auto [first, count] = contexts_.page_ranges[index];
-  contexts_.pages.flush(first, count);
+  const auto pages = contexts_.page_ranges[index];
+  contexts_.pages.flush(pages.first, pages.count);
   contexts_.page_ranges.erase(index);
   complete(CommandStatus::ok);
 }

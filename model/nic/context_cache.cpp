@@ -17,28 +17,42 @@ std::optional<std::uint64_t> PageTable::touch(std::uint32_t index, Duration& wai
   return found->second;
 }
 
-void PageTable::await(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found) {
-  if (const auto page = pages_.find(index); page != pages_.end()) return found(page->second);
-  residency_.await(0, index, [this, index, found = std::move(found)] {
+void PageTable::await(std::uint32_t index, std::function<void(const Found&)> found) {
+  if (const auto page = pages_.find(index); page != pages_.end()) return found({page->second, false});
+  // A fill that is void already is as one that will be.
+  const auto since = flushes_ - (voided_.contains(index) ? 1 : 0);
+  residency_.await(0, index, [this, index, since, found = std::move(found)] {
     const auto page = pages_.find(index);
-    found(page == pages_.end() ? std::nullopt : std::optional(page->second));
+    if (page != pages_.end()) return found({page->second, false});
+    found({std::nullopt, flushes_ != since});
   });
 }
 
 void PageTable::fill(std::uint32_t index) {
-  icm_.read<abi::Mtt>(abi::IcmTable::mtt, index, residency_.params().fill_lines, [this, index](std::optional<abi::Mtt> entry) {
-    const bool voided = voided_.erase(index) != 0;
-    if (entry && !voided) pages_[index] = entry->page;
+  const auto read = [this, index](std::optional<abi::Mtt> entry) {
+    if (voided_.erase(index) != 0 || !entry) return residency_.dropped(index);
+    pages_[index] = entry->page;
     residency_.filled(index);
-    if (voided) residency_.forget(index);
-  });
+  };
+  icm_.read<abi::Mtt>(abi::IcmTable::mtt, index, residency_.params().fill_lines, read);
 }
 
 void PageTable::flush(std::uint32_t first, std::uint32_t count) {
-  for (std::uint32_t index = first; index - first < count; ++index) {
-    if (pages_.erase(index) != 0) residency_.forget(index);
-    if (residency_.pending(index)) voided_.insert(index);
-  }
+  ++flushes_;
+  const auto forget = [&](std::uint32_t index) { return index >= first && index - first < count; };
+  // Whichever are fewer; what order they go in shows nowhere.
+  if (count > pages_.size())
+    std::erase_if(pages_, [&](const auto& page) {
+      if (!forget(page.first)) return false;
+      residency_.forget(page.first);
+      return true;
+    });
+  else
+    for (std::uint32_t index = first; index - first < count; ++index)
+      if (pages_.erase(index) != 0) residency_.forget(index);
+  residency_.for_pending([&](std::uint64_t index) {
+    if (forget(static_cast<std::uint32_t>(index))) voided_.insert(static_cast<std::uint32_t>(index));
+  });
 }
 
 void PageTable::clear() {

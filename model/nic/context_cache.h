@@ -142,6 +142,7 @@ class ContextTable {
     auto* slot = slots_.find(index);
     if (slot == nullptr) slot = &slots_.put(index, std::make_unique<Slot>());
     slot->object = object;
+    slot->serial = ++created_;
     icm_.write(table, index, encode(object));
     residency_.adopt(0, index);
   }
@@ -173,11 +174,16 @@ class ContextTable {
  private:
   struct Slot {
     std::optional<Object> object;
+    std::uint64_t serial = 0;              // of its creation
   };
 
   void fill(std::uint32_t index) {
-    icm_.template read<Context>(table, index, residency_.params().fill_lines, [this, index](std::optional<Context> context) {
+    const auto* old = slots_.find(index);
+    const auto serial = old != nullptr ? old->serial : 0;
+    icm_.template read<Context>(table, index, residency_.params().fill_lines, [=, this](std::optional<Context> context) {
       auto* slot = slots_.find(index);
+      // What was read belonged to another, since destroyed.
+      if (slot != nullptr && slot->serial != serial && !slot->object) return fill(index);
       if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
       residency_.filled(index);
     });
@@ -185,6 +191,7 @@ class ContextTable {
 
   IcmAccess& icm_;
   IndexTable<Slot> slots_;
+  std::uint64_t created_ = 0;
   Residency residency_;
 };
 
@@ -196,7 +203,11 @@ class PageTable {
   // The bus address of a page; nullopt: there is none, or await() it.
   std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
   bool at_hand(std::uint32_t index) const { return pages_.contains(index) && residency_.at_hand(0, index); }
-  void await(std::uint32_t index, std::function<void(std::optional<std::uint64_t>)> found);
+  struct Found {
+    std::optional<std::uint64_t> page;
+    bool flushed;                          // meanwhile: whose region stands looks again
+  };
+  void await(std::uint32_t index, std::function<void(const Found&)> found);
   // Their region is gone.
   void flush(std::uint32_t first, std::uint32_t count);
   void clear();
@@ -208,6 +219,7 @@ class PageTable {
   IcmAccess& icm_;
   std::unordered_map<std::uint32_t, std::uint64_t> pages_;
   std::unordered_set<std::uint32_t> voided_;                 // flushed while their fill is under way
+  std::uint64_t flushes_ = 0;
   Residency residency_;
 };
 
@@ -216,6 +228,13 @@ struct QpEntry {
   std::uint16_t uar_page = 0;
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
+};
+
+// A region's pages in the MTT, and which region it is: an index of the MPT is used again.
+struct PageRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint64_t serial = 0;
 };
 
 class ContextCache {
@@ -245,7 +264,8 @@ class ContextCache {
   PageTable pages;
   std::unordered_map<std::uint32_t, QpEntry> qps;
   std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
-  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> page_ranges;  // by region: first, count
+  std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
+  std::uint64_t regions_made = 0;
 };
 
 }  // namespace rnicsim::nic

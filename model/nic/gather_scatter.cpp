@@ -14,6 +14,8 @@ struct GatherScatter::Job {
   bool more = false;
   std::vector<Translated> places{};
   std::size_t awaited = 0;
+  bool translated = false;
+  bool forgotten = false;
   AccessResult result = AccessResult::ok;
 };
 
@@ -40,38 +42,45 @@ void GatherScatter::gather(Gather request) {
 }
 
 void GatherScatter::scatter(Scatter request) {
-  if (!held_.empty()) {
-    if (const auto held = held_.find(request.qpn.value); held != held_.end())
-      return void(held->second.push_back(std::move(request)));
+  const AccessRequest access{request.pd, request.access};
+  const auto qpn = request.qpn.value;
+  if (ordered_.empty() || !ordered_.contains(qpn)) {
+    if (const auto place = only_place(request.regions, access)) {
+      translated({request.tag, request.qpn});
+      if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
+      return dma_.write(place->place(0), std::move(request.payload),
+                        [this, tag = request.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
+                        {.more = request.more, .discard = timing_only_});
+    }
   }
-  begin_scatter(std::move(request));
+  const auto job = std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false,
+                                             .access = access, .regions = std::move(request.regions),
+                                             .payload = std::move(request.payload), .more = request.more});
+  ordered_[qpn].push_back(job);
+  translate(job);
 }
 
-void GatherScatter::begin_scatter(Scatter&& request) {
-  if (const auto place = only_place(request.regions, {request.pd, request.access})) {
-    translated({request.tag, request.qpn});
-    if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
-    return dma_.write(place->place(0), std::move(request.payload),
-                      [this, tag = request.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
-                      {.more = request.more, .discard = timing_only_});
+// Writes what has its translation, and nothing before its turn. An answer may bring the next scatter at once.
+void GatherScatter::write_ready(Qpn qpn) {
+  for (;;) {
+    const auto found = ordered_.find(qpn.value);
+    if (found == ordered_.end()) return;
+    auto& queue = found->second;
+    if (queue.empty()) return void(ordered_.erase(found));
+    if (!queue.front()->translated) return;
+    const auto job = std::move(queue.front());
+    queue.pop_front();
+    write(job);
   }
-  held_.try_emplace(request.qpn.value);
-  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false,
-                                      .access = {request.pd, request.access}, .regions = std::move(request.regions),
-                                      .payload = std::move(request.payload), .more = request.more}));
 }
 
-// The scatter that held the others has gone to memory.
-void GatherScatter::release(Qpn qpn) {
-  const auto held = held_.find(qpn.value);
-  if (held == held_.end()) return;
-  auto waiting = std::move(held->second);
-  held_.erase(held);
-  while (!waiting.empty()) {
-    auto next = std::move(waiting.front());
-    waiting.pop_front();
-    scatter(std::move(next));
-  }
+void GatherScatter::forget(Qpn qpn) {
+  const auto found = ordered_.find(qpn.value);
+  if (found == ordered_.end()) return;
+  const auto queue = std::move(found->second);
+  ordered_.erase(found);
+  for (const auto& job : queue) job->forgotten = true;
+  for (const auto& job : queue) scattered({job->tag, AccessResult::denied, {}});
 }
 
 void GatherScatter::check(AccessCheck request) {
@@ -89,8 +98,8 @@ void GatherScatter::translate(const JobPtr& job) {
     if (--job->awaited != 0) return;
     translated({job->tag, job->qpn});
     if (job->is_gather) return read(job);
-    write(job);
-    release(job->qpn);
+    job->translated = true;
+    if (!job->forgotten) write_ready(job->qpn);
   };
   for (std::size_t i = 0; i < job->regions.size(); ++i)
     translation_.translate(job->access, job->regions[i], [job, i, answer](const Translated& place) {

@@ -3,12 +3,11 @@
 // is not at hand holds those behind it.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
-
-#include "model/base/fifo.h"
 
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -38,15 +37,16 @@ class GatherScatter {
   void gather(Gather request);
   void scatter(Scatter request);
   void check(AccessCheck request);
-  void reset() { held_.clear(); }
+  // The queue pair is no more what it was: what it has not begun to write stays unwritten.
+  void forget(Qpn qpn);
+  void reset() { ordered_.clear(); }
 
  private:
   struct Job;
   using JobPtr = std::shared_ptr<Job>;
 
   std::optional<Translated> only_place(const Regions& regions, const AccessRequest& access);
-  void begin_scatter(Scatter&& request);
-  void release(Qpn qpn);
+  void write_ready(Qpn qpn);
   void translate(const JobPtr& job);
   void read(const JobPtr& job);
   void write(const JobPtr& job);
@@ -55,7 +55,9 @@ class GatherScatter {
   Translation& translation_;
   Dma& dma_;
   const bool timing_only_;
-  std::unordered_map<std::uint32_t, Fifo<Scatter>> held_;  // by QP: behind a scatter whose translation is under way
+  // By QP: scatters whose translation is under way, and those behind them. They are translated as they come, and written
+  // in order.
+  std::unordered_map<std::uint32_t, std::deque<JobPtr>> ordered_;
 };
 
 }  // namespace rnicsim::nic

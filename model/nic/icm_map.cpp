@@ -1,21 +1,27 @@
 #include "model/nic/icm_map.h"
 
+#include <algorithm>
+
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint64_t kIndexSpace = 1u << 24;
+// Numbers of objects have 24 bits; those of pages stand in no packet and no key.
+constexpr std::uint64_t kObjects = 1u << 24;
+constexpr std::uint64_t kPages = 1ull << 32;
+
+std::uint64_t index_space(abi::IcmTable table) { return table == abi::IcmTable::mtt ? kPages : kObjects; }
 
 }  // namespace
 
 bool IcmMap::map(abi::IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory) {
   const auto which = static_cast<std::size_t>(table);
-  if (which >= kTables || count == 0 || std::uint64_t{first} + count > kIndexSpace) return false;
+  if (which >= kTables || count == 0 || std::uint64_t{first} + count > index_space(table)) return false;
   auto& ranges = ranges_[which];
   const auto next = ranges.lower_bound(first);
-  if (next != ranges.end() && next->first < first + count) return false;
+  if (next != ranges.end() && next->first < std::uint64_t{first} + count) return false;
   if (next != ranges.begin()) {
     const auto previous = std::prev(next);
-    if (previous->first + previous->second.count > first) return false;
+    if (std::uint64_t{previous->first} + previous->second.count > first) return false;
   }
   ranges.emplace(first, Range{count, memory});
   return true;
@@ -28,6 +34,19 @@ bool IcmMap::unmap(abi::IcmTable table, std::uint32_t first, std::uint32_t count
   if (range == ranges_[which].end() || range->second.count != count) return false;
   ranges_[which].erase(range);
   return true;
+}
+
+bool IcmMap::covers(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const {
+  const auto which = static_cast<std::size_t>(table);
+  if (which >= kTables) return false;
+  const auto& ranges = ranges_[which];
+  const std::uint64_t end = std::uint64_t{first} + count;
+  std::uint64_t reached = first;
+  auto range = ranges.upper_bound(first);
+  if (range != ranges.begin()) --range;
+  for (; reached < end && range != ranges.end() && range->first <= reached; ++range)
+    reached = std::max(reached, std::uint64_t{range->first} + range->second.count);
+  return reached >= end;
 }
 
 std::optional<std::uint64_t> IcmMap::address(abi::IcmTable table, std::uint32_t index) const {

@@ -15,6 +15,7 @@ class IcmMap {
   // False: empty, too large, or over a range that is mapped.
   bool map(abi::IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory);
   bool unmap(abi::IcmTable table, std::uint32_t first, std::uint32_t count);  // exactly as it was mapped
+  bool covers(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const;
   std::optional<std::uint64_t> address(abi::IcmTable table, std::uint32_t index) const;
   void clear() { ranges_ = {}; }
 

@@ -82,6 +82,7 @@ void Nic::wire_host() {
   command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
   command_unit.qp_silenced.bind([this](Qpn qpn) {
     send_wqes.forget_qp(qpn);
+    gather_scatter.forget(qpn);
     completion.forget_qp(qpn);
   });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });

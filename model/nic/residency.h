@@ -37,11 +37,8 @@ class Residency {
     if (!pending.leaving) begin(key);
   }
   void filled(std::uint64_t key) {
-    cache_.end_fill();
-    const auto found = pending_.find(key);
-    if (found == pending_.end()) return;
-    const auto pending = std::move(found->second);
-    pending_.erase(found);
+    const auto pending = take(key);
+    if (pending.waiting.empty()) return;
     const auto victim = cache_.insert(pending.client, key);
     if (victim != key) {
       if (victim) evicted(*victim);
@@ -57,6 +54,11 @@ class Residency {
     again->second.leaving = false;
     again->second.waiting.empty() ? void(pending_.erase(again)) : begin(key);
   }
+  // What was read is of no use, and is not kept.
+  void dropped(std::uint64_t key) {
+    const auto pending = take(key);
+    for (const auto& then : pending.waiting) then();
+  }
   // It was made here.
   void adopt(std::size_t client, std::uint64_t key) {
     if (const auto victim = cache_.insert(client, key)) evicted(*victim);
@@ -65,6 +67,12 @@ class Residency {
   bool pending(std::uint64_t key) const {
     const auto found = pending_.find(key);
     return found != pending_.end() && !found->second.leaving;
+  }
+  // Each that is being filled, in no order.
+  template <class Visit>
+  void for_pending(Visit&& visit) const {
+    for (const auto& entry : pending_)
+      if (!entry.second.leaving) visit(entry.first);
   }
   void clear() {
     pending_.clear();
@@ -84,9 +92,17 @@ class Residency {
   void begin(std::uint64_t key) {
     cache_.begin_fill([this, key] { fill(key); });
   }
+  Pending take(std::uint64_t key) {
+    cache_.end_fill();
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) return {};
+    auto pending = std::move(found->second);
+    pending_.erase(found);
+    return pending;
+  }
 
   Cache cache_;
-  std::unordered_map<std::uint64_t, Pending> pending_;  // looked up only: its order shows nowhere
+  std::unordered_map<std::uint64_t, Pending> pending_;  // its order shows nowhere
 };
 
 }  // namespace rnicsim::nic

@@ -35,6 +35,7 @@ struct Translation::Walk {
   Region region;
   Done done;
   MemoryRegion memory{};
+  std::uint64_t serial = 0;              // of the region
   std::uint64_t offset = 0;
   std::uint32_t left = 0;
   Duration wait{};
@@ -59,17 +60,18 @@ Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) :
 }
 
 // What the region's entry alone tells: refusals, and all of a region without pages.
-Translated Translation::protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
+AccessResult Translation::protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
+                                  Translated& translated) {
   ++counters_.lookups;
-  Translated translated{check_access(memory, request, region)};
+  translated.result = check_access(memory, request, region);
   if (translated.result != AccessResult::ok) {
     ++counters_.refused;
-    return translated;
+    return translated.result;
   }
   translated.pasid = memory->pasid;
   const auto offset = region.address - memory->start;
   if (memory->log_page == 0) extend(translated, memory->bus_address + offset, region.length, offset);
-  return translated;
+  return AccessResult::ok;
 }
 
 std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
@@ -79,12 +81,12 @@ std::optional<Translated> Translation::translate_now(const AccessRequest& reques
   if (known == nullptr || !pages_at_hand(*known, request, region)) return std::nullopt;
   Duration wait;
   const auto* memory = contexts_.regions.touch(region.key >> 8, wait);
-  auto translated = protect(memory, request, region);
-  if (translated.result != AccessResult::ok || memory->log_page == 0) return translated;
+  std::optional<Translated> translated(std::in_place);
+  if (protect(memory, request, region, *translated) != AccessResult::ok || memory->log_page == 0) return translated;
   auto offset = region.address - memory->start;
   for (auto left = region.length; left != 0;) {
     const auto part = first_page(*memory, offset, left);
-    extend(translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
+    extend(*translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
     offset += part.length;
     left -= part.length;
   }
@@ -112,11 +114,12 @@ AccessResult Translation::invalidate(std::uint32_t key) {
 
 void Translation::translate(const AccessRequest& request, const Region& region, Done done) {
   if (region.length == 0) return done(Translated{});
-  const auto state = std::make_shared<Walk>(Walk{request, region, std::move(done)});
+  const auto state = std::make_shared<Walk>(request, region, std::move(done));
   const auto found = [this, state](const MemoryRegion* memory) {
-    state->result = protect(memory, state->request, state->region);
-    if (state->result.result != AccessResult::ok || memory->log_page == 0) return finish(state);
+    const auto result = protect(memory, state->request, state->region, state->result);
+    if (result != AccessResult::ok || memory->log_page == 0) return finish(state);
     state->memory = *memory;
+    state->serial = contexts_.page_ranges[state->region.key >> 8].serial;
     state->offset = state->region.address - memory->start;
     state->left = state->region.length;
     walk(state);
@@ -140,16 +143,22 @@ void Translation::walk(const std::shared_ptr<Walk>& walk) {
       take(*page);
       continue;
     }
-    return contexts_.pages.await(part.index, [this, walk, take](std::optional<std::uint64_t> page) {
-      if (!page) {
-        walk->result = {AccessResult::bad_key};  // the region went in the meantime
+    return contexts_.pages.await(part.index, [this, walk, take](const PageTable::Found& found) {
+      if (gone(*walk) || (!found.page && !found.flushed)) {
+        walk->result = {AccessResult::bad_key};
         return finish(walk);
       }
-      take(*page);
+      if (found.page) take(*found.page);
       this->walk(walk);
     });
   }
   finish(walk);
+}
+
+// The region went in the meantime; another may have its index and its pages' entries.
+bool Translation::gone(const Walk& walk) const {
+  const auto pages = contexts_.page_ranges.find(walk.region.key >> 8);
+  return pages == contexts_.page_ranges.end() || pages->second.serial != walk.serial;
 }
 
 void Translation::finish(const std::shared_ptr<Walk>& walk) {
@@ -159,13 +168,15 @@ void Translation::finish(const std::shared_ptr<Walk>& walk) {
 void Translation::check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done) {
   if (region.length == 0) return done(AccessResult::ok);
   Duration wait;
+  Translated unused;
   const auto index = region.key >> 8;
   if (const auto* memory = contexts_.regions.touch(index, wait)) {
-    const auto result = protect(memory, request, region).result;
+    const auto result = protect(memory, request, region, unused);
     return later(wait, [done = std::move(done), result] { done(result); });
   }
   contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
-    done(protect(memory, request, region).result);
+    Translated unused_too;
+    done(protect(memory, request, region, unused_too));
   });
 }
 

@@ -67,9 +67,11 @@ class Translation : public sc_core::sc_module {
  private:
   struct Walk;
 
-  Translated protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
+  AccessResult protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
+                       Translated& translated);
   bool pages_at_hand(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const;
   void walk(const std::shared_ptr<Walk>& walk);
+  bool gone(const Walk& walk) const;
   void finish(const std::shared_ptr<Walk>& walk);
   void later(Duration wait, std::function<void()> action);
   void run_due();

@@ -26,7 +26,10 @@ std::optional<Number> parse_number(std::string_view text) {
 // TOML's integers, in which the resolved configuration is written, end at 2^63.
 constexpr double kMostWritable = 0x1p63 - 1024;
 
-bool within(double value, Range range) { return value >= range.least && value <= std::min(range.most, kMostWritable); }
+bool within(double value, Range range) {
+  if (!range.choices.empty() && std::ranges::find(range.choices, value) == range.choices.end()) return false;
+  return value >= range.least && value <= std::min(range.most, kMostWritable);
+}
 
 double base_units(Duration value) { return static_cast<double>(value.ps); }
 double base_units(ByteCount value) { return static_cast<double>(value.bytes); }
@@ -45,9 +48,14 @@ Quantity from_base_units(double value) {
   return Quantity{static_cast<Field>(std::min(value, 9e18))};
 }
 
-// "at least 1 ns, at most 1 s"
+// "at least 1 ns, at most 1 s", or "one of 1 ns, 2 ns"
 template <class ToText>
 std::string range_text(Range range, ToText&& text) {
+  if (!range.choices.empty()) {
+    std::string all;
+    for (const double choice : range.choices) all += (all.empty() ? "one of " : ", ") + text(choice);
+    return all;
+  }
   std::string least = range.least > -kUnlimited ? "at least " + text(range.least) : "";
   std::string most = range.most < kUnlimited ? "at most " + text(range.most) : "";
   return least + (least.empty() || most.empty() ? "" : ", ") + most;

@@ -123,6 +123,8 @@ void FakeDevice::execute(std::uint32_t slot) {
     device.max_pd = 16;
     device.max_cq = 4096;
     device.max_mr = 4096;
+    device.max_mr_size = 1 << 30;
+    device.max_mtt = max_mtt;
     device.max_qp = 4096;
     device.max_eq = 64;
     std::memcpy(output.data(), &device, sizeof device);

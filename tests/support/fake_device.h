@@ -41,6 +41,7 @@ class FakeDevice : public sc_core::sc_module {
   // What it is and answers; set before the simulation starts.
   std::uint32_t identity = std::uint32_t{abi::kPciDeviceId} << 16 | abi::kPciVendorId;
   std::uint32_t abi_version = std::uint32_t{abi::kAbiMajor} << 16;
+  std::uint32_t max_mtt = 4096;
   std::map<abi::CommandOpcode, abi::CommandStatus> refused;
 
   // What it was told.

@@ -237,5 +237,20 @@ TEST_F(ConfigLoader, UnknownNames) {
   EXPECT_THAT(error_of([] { find_data(DataKind::nic, "./none.toml"); }), HasSubstr("no such file"));
 }
 
+TEST(ConfigChoices, OfThePageSize) {
+  const auto set = [](const std::string& text) -> std::string {
+    const std::string sets[] = {"host.page_size=" + text};
+    try {
+      return to_string(load_config("cx5-100g", "back-to-back", sets).host.page_size);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+  };
+  for (const auto* good : {"4 KiB", "64 KiB", "2 MiB", "1 GiB"}) EXPECT_EQ(set(good), good);
+  for (const auto* bad : {"0 B", "8 KiB", "4097 B", "2 GiB"})
+    EXPECT_EQ(set(bad), "--set host.page_size: '" + std::string(bad) + "' is out of range: one of 4 KiB, 64 KiB, 2 MiB, 1 GiB");
+  EXPECT_THAT(set("4096"), HasSubstr("unit"));
+}
+
 }  // namespace
 }  // namespace rnicsim::sim

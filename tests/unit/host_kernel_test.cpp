@@ -249,6 +249,92 @@ TEST_F(KernelAgentTest, DeathCleansUpInOrder) {
   EXPECT_EQ(machine_.device.commands.back().object, survivor_cq);
 }
 
+TEST_F(KernelAgentTest, PagesStandInTheMttBeforeTheRegion) {
+  constexpr std::uint64_t kStart = 0x7000'0000'1234, kPages = 8195;  // a chunk of entries, and three
+  machine_.device.max_mtt = 10'000;
+  Duration taken_alone, taken;
+  run({[&] {
+    std::uint32_t pd;
+    ASSERT_EQ(port().alloc_pd(pd), 0);
+    const auto make = [&](std::uint64_t bytes) {
+      abi::Mpt mr;
+      mr.pd = pd;
+      mr.start = mr.bus_address = kStart;
+      mr.length = bytes;
+      port().settle();
+      const Duration before = now();
+      EXPECT_EQ(command(provider::create_mpt(0, mr)), 0);
+      port().settle();
+      return now() - before;
+    };
+    make(1);
+    make(kPages * 4096 - 7);
+    taken_alone = make(0);
+    taken = make(1000 * 4096);
+  }});
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint64_t>> lent;
+  std::vector<abi::Mpt> regions;
+  for (const auto& command : machine_.device.commands) {
+    if (command.opcode == CommandOpcode::create_mpt)
+      regions.push_back(provider::decode<abi::CreateMpt>(command.input).context);
+    if (command.opcode != CommandOpcode::map_icm) continue;
+    const auto map = provider::decode<abi::MapIcm>(command.input);
+    if (map.table == std::uint32_t(abi::IcmTable::mtt)) lent[map.first_index] = {map.count, map.memory};
+  }
+  ASSERT_EQ(regions.size(), 4u);
+  ASSERT_EQ(lent.size(), 2u);
+  EXPECT_EQ(lent[8192].first, 10'000u - 8192);
+  EXPECT_EQ(regions[1].first_page, 1u);
+  EXPECT_EQ(regions[1].log_page, 12);
+  for (std::uint32_t page = 0; page < kPages; ++page) {
+    const auto index = regions[1].first_page + page;
+    std::array<std::byte, sizeof(abi::Mtt)> entry;
+    ASSERT_TRUE(machine_.device.transfer(tlm::TLM_READ_COMMAND, kKernelPasid,
+                                         lent[index / 8192 * 8192].second + index % 8192 * entry.size(), entry));
+    ASSERT_EQ(abi::load_be<std::uint64_t>(entry.data()), kStart + page * 4096) << page;
+  }
+  EXPECT_EQ(taken, taken_alone + machine_.params.cpu.register_page * 1000);
+  EXPECT_EQ(machine_.kernel.counters().pages_registered, 1 + kPages + 1000);
+}
+
+TEST_F(KernelAgentTest, TheDeadGiveTheirPagesBack) {
+  machine_.device.max_mtt = 16;
+  const auto registered = [&](std::uint64_t pages) {
+    std::uint32_t pd;
+    EXPECT_EQ(port().alloc_pd(pd), 0);
+    abi::Mpt mr;
+    mr.pd = pd;
+    mr.length = pages * 4096;
+    return command(provider::create_mpt(0, mr));
+  };
+  run({[&] {
+         EXPECT_EQ(registered(10), 0);
+         EXPECT_EQ(registered(6), 0);
+       },
+       [&] {
+         sc_core::wait(500, sc_core::SC_US);
+         EXPECT_EQ(registered(17), ENOMEM);
+         EXPECT_EQ(registered(16), 0);
+         EXPECT_EQ(registered(1), ENOMEM);
+       }});
+}
+
+TEST_F(KernelAgentTest, ARegionThatTheDeviceRefusesHasNoPages) {
+  machine_.device.max_mtt = 16;
+  machine_.device.refused[CommandOpcode::create_mpt] = abi::CommandStatus::bad_parameter;
+  run({[&] {
+    std::uint32_t pd;
+    EXPECT_EQ(port().alloc_pd(pd), 0);
+    abi::Mpt mr;
+    mr.pd = pd;
+    mr.length = 9 * 4096;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(command(provider::create_mpt(0, mr)), EINVAL);
+    machine_.device.refused.clear();
+    EXPECT_EQ(command(provider::create_mpt(0, mr)), 0);
+    EXPECT_EQ(command(provider::create_mpt(0, mr)), ENOMEM);
+  }});
+}
+
 TEST_F(KernelAgentTest, MemoryUnmappedSinceAbortsAndNothingElse) {
   run({[&] {
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -11,6 +11,7 @@ namespace rnicsim::host {
 namespace {
 
 using abi::CommandStatus;
+using namespace rnicsim::literals;
 
 TEST(NumberPool, AReturnedNumberIsTheLastToComeBack) {
   NumberPool pool(10, 13);
@@ -49,6 +50,8 @@ class CommandGateTest : public testing::Test {
     device.max_pd = 8;
     device.max_cq = 4;
     device.max_mr = 8;
+    device.max_mr_size = 1 << 20;
+    device.max_mtt = 32;
     device.max_qp = 0x42;
     objects_.set_limits(device);
     for (const Pasid pasid : {kMine, kOther}) {
@@ -99,7 +102,7 @@ class CommandGateTest : public testing::Test {
   std::map<Pasid, std::uint32_t> pd_, uar_;
   Objects objects_;
   Gid gid_{0xfd, 1};
-  CommandGate gate_{objects_, {gid_}, Neighbours({}), {.first_completion_eqn = 1, .count = 2}};
+  CommandGate gate_{objects_, {gid_}, Neighbours({}), {.first_completion_eqn = 1, .count = 2}, 4_KiB};
 };
 
 TEST_F(CommandGateTest, CompletesACq) {
@@ -128,6 +131,50 @@ TEST_F(CommandGateTest, KeysKeepTheProcesssTag) {
   EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, mailbox.header.object), 0);
   EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, mailbox.header.object), ENOENT);
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
+}
+
+TEST_F(CommandGateTest, PagesAreTheKernels) {
+  const auto region = [&](std::uint64_t bytes) {
+    abi::Mpt context;
+    context.pd = pd_[kMine];
+    context.length = bytes;
+    context.log_page = 30;
+    context.first_page = 7777;
+    return provider::create_mpt(0, context);
+  };
+  auto first = region(5 * 4096 + 1), second = region(1), none = region(0), rest = region(25 * 4096);
+  for (auto* mailbox : {&first, &second, &none, &rest}) {
+    ASSERT_EQ(run(kMine, *mailbox), 0);
+    EXPECT_EQ(mailbox->context.log_page, 12);
+  }
+  EXPECT_EQ(first.context.first_page, 0u);
+  EXPECT_EQ(second.context.first_page, 6u);
+  EXPECT_EQ(rest.context.first_page, 7u);
+  // All 32 are used: a region waits for others to go.
+  auto late = region(4096);
+  EXPECT_EQ(run(kMine, late), ENOMEM);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, second.header.object), 0);
+  EXPECT_EQ(run(kMine, late, CommandStatus::bad_parameter), 0);
+  EXPECT_EQ(run(kMine, late), 0);
+  EXPECT_EQ(late.context.first_page, 6u);
+  auto too_long = region((1 << 20) + 1);
+  EXPECT_EQ(run(kMine, too_long), EINVAL);
+  auto not_mine = region(4096);
+  not_mine.context.pd = pd_[kOther];
+  EXPECT_EQ(run(kMine, not_mine), ENOENT);
+}
+
+TEST_F(CommandGateTest, WithoutANumberNoPagesAreTaken) {
+  abi::Mpt context;
+  context.pd = pd_[kMine];
+  context.length = 4096;
+  std::vector<std::uint32_t> made;
+  for (auto mailbox = provider::create_mpt(0, context); run(kMine, mailbox) == 0;
+       mailbox = provider::create_mpt(0, context))
+    made.push_back(mailbox.header.object);
+  EXPECT_EQ(made.size(), 6u);
+  for (const auto index : made) EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, index), 0);
+  EXPECT_EQ(objects_.pages.take(32), 0u);
 }
 
 TEST_F(CommandGateTest, AQpUsesOnlyItsOwnersObjects) {
@@ -183,7 +230,7 @@ TEST_F(CommandGateTest, PathsAreResolved) {
   abi::HostEntry peer;
   peer.mac[0] = 2, peer.mac[5] = 9;
   peer.ipv4[0] = 10;
-  CommandGate gate(objects_, {gid_}, Neighbours({peer}), {.first_completion_eqn = 1, .count = 2});
+  CommandGate gate(objects_, {gid_}, Neighbours({peer}), {.first_completion_eqn = 1, .count = 2}, 4_KiB);
   const auto cqn = make_cq(kMine);
   auto qp = qp_mailbox(kMine, cqn);
   ASSERT_EQ(run(kMine, qp), 0);

@@ -48,6 +48,23 @@ TEST(IcmMap, RangesDoNotOverlap) {
   EXPECT_FALSE(map.address(abi::IcmTable::cqc, 11));
 }
 
+TEST(IcmMap, CoversRangesThatTouch) {
+  IcmMap map;
+  constexpr auto kMtt = abi::IcmTable::mtt;
+  EXPECT_TRUE(map.map(kMtt, 10, 10, 0x1000));
+  EXPECT_TRUE(map.map(kMtt, 20, 5, 0x9000));
+  EXPECT_TRUE(map.map(kMtt, 26, 4, 0x5000));
+  EXPECT_TRUE(map.map(kMtt, 0xfffffff0, 16, 0xf000));
+  EXPECT_FALSE(map.map(kMtt, 0xfffffff8, 1, 0x5000));
+  for (const auto& [first, count] : {std::pair{10u, 15u}, {10u, 1u}, {24u, 1u}, {15u, 6u}, {26u, 4u}, {50u, 0u},
+                                    {0xfffffff0u, 16u}})
+    EXPECT_TRUE(map.covers(kMtt, first, count)) << first << " " << count;
+  for (const auto& [first, count] : {std::pair{9u, 2u}, {9u, 1u}, {10u, 16u}, {25u, 1u}, {24u, 3u}, {10u, 20u},
+                                    {30u, 1u}, {0xfffffff0u, 17u}})
+    EXPECT_FALSE(map.covers(kMtt, first, count)) << first << " " << count;
+  EXPECT_FALSE(map.covers(abi::IcmTable::mpt, 10, 1));
+}
+
 TEST(Contexts, SurviveTheirLayout) {
   const auto region = decode(encode(kMemory));
   EXPECT_EQ(region.key, kMemory.key);

@@ -91,6 +91,9 @@ class Node {
   }
 
   void register_memory(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t access) {
+    expect_ok(region(key, address, bytes, access));
+  }
+  abi::CreateMpt region(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t access) const {
     abi::CreateMpt mpt;
     mpt.header.opcode = std::uint16_t(abi::CommandOpcode::create_mpt);
     mpt.header.object = key >> 8;
@@ -100,7 +103,7 @@ class Node {
     mpt.context.access_flags = access;
     mpt.context.start = mpt.context.bus_address = address;
     mpt.context.length = bytes;
-    expect_ok(mpt);
+    return mpt;
   }
 
   void create_qp() {
@@ -158,6 +161,12 @@ class Node {
     modify.context = attributes;
     modify.context.state = to;
     return command(modify);
+  }
+
+  // The QP was reset: its rings begin anew.
+  void restart() {
+    producer_ = receive_producer_ = 0;
+    write_record();
   }
 
   template <class Mailbox>
