@@ -10,9 +10,11 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "sim/attached/run.h"
 #include "sim/bench/bench.h"
+#include "sim/calibrate/calibrate.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/describe.h"
@@ -40,6 +42,7 @@ struct CommandLine {
   std::array<std::string, 2> compared;
   replay::ReplayOptions replay;
   bench::BenchOptions bench;
+  calibrate::CalibrateOptions calibrate;
   DescribeTopic topic = DescribeTopic::everything;
 };
 
@@ -162,6 +165,19 @@ CLI::App& add_bench(CLI::App& app, bench::BenchOptions& options) {
   return command;
 }
 
+CLI::App& add_calibrate(CLI::App& app, calibrate::CalibrateOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("calibrate", "compare the shipped NICs with published measurements: docs/timing.md");
+  command.add_option("ROW", options.rows, "experiments, such as CAL-1; default: all");
+  command.add_option("--json", options.json, "write the table to this file")->type_name("FILE");
+  command.add_option("--out", options.out, "keep the results of every point, and a CSV a curve, in this folder")
+      ->type_name("FOLDER");
+  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  command.add_option("--jobs", options.jobs, "runs at a time; they change no result")->check(CLI::Range(1, 256));
+  command.footer("The exit status is 0 when every number is within its tolerance, 1 when one is not.");
+  return command;
+}
+
 // Whether the counters agree with the trace points.
 bool passes(const CounterAudit& audit) {
   const auto disagreements = audit.disagreements();
@@ -225,6 +241,7 @@ int execute(int argc, char** argv) {
   CLI::App& diff = add_diff(app, line);
   CLI::App& replay_command = add_replay(app, line.replay);
   CLI::App& bench_command = add_bench(app, line.bench);
+  CLI::App& calibrate_command = add_calibrate(app, line.calibrate);
 
   refuse_unknown_command(app, argc, argv);
 
@@ -245,6 +262,7 @@ int execute(int argc, char** argv) {
   }
   if (replay_command.parsed()) return replay::replay_wire(line.replay);
   if (bench_command.parsed()) return bench::run_bench(line.bench);
+  if (calibrate_command.parsed()) return calibrate::run_calibrate(line.calibrate);
   if (diff.parsed()) return diff_traces(line.compared[0], line.compared[1]);
   if (env.parsed()) return print_environment(line.env_host);
   return simulate(line, serve.parsed());

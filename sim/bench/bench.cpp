@@ -23,6 +23,16 @@ void allow_many_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+template <class Then>
+void run(const Prepared& prepared, Then&& then) {
+  allow_many_descriptors();
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  System system("system", prepared.config, prepared.workload.seed);
+  Runner runner(system, prepared.workload, prepared.plan);
+  if (const auto failure = runner.execute(); !failure.empty()) throw std::runtime_error(failure);
+  then(BenchResult{prepared.workload, runner, system});
+}
+
 }  // namespace
 
 Prepared prepare(const BenchOptions& options) {
@@ -44,24 +54,24 @@ Prepared prepare(const BenchOptions& options) {
   return prepared;
 }
 
+nlohmann::ordered_json bench_json(const BenchOptions& options) {
+  nlohmann::ordered_json json;
+  run(prepare(options), [&](const BenchResult& result) { json = results_json(result); });
+  return json;
+}
+
 int run_bench(const BenchOptions& options) {
   const Prepared prepared = prepare(options);
-  allow_many_descriptors();
   std::ofstream json;
   if (!options.json.empty()) {
     json.open(options.json);
     if (!json) throw ConfigError(fmt::format("{}: cannot be written", options.json));
   }
-  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  System system("system", prepared.config, prepared.workload.seed);
-  Runner runner(system, prepared.workload, prepared.plan);
-  if (const auto failure = runner.execute(); !failure.empty()) throw std::runtime_error(failure);
-  const BenchResult result{prepared.workload, runner, system};
-  fmt::print("{}", results_text(result));
-  if (json.is_open()) {
-    json << results_json(result).dump(2) << '\n';
-    if (!json.flush()) throw ConfigError(fmt::format("{}: cannot be written", options.json));
-  }
+  run(prepared, [&](const BenchResult& result) {
+    fmt::print("{}", results_text(result));
+    if (json.is_open()) json << results_json(result).dump(2) << '\n';
+  });
+  if (json.is_open() && !json.flush()) throw ConfigError(fmt::format("{}: cannot be written", options.json));
   return 0;
 }
 

@@ -1,6 +1,8 @@
 // `rnicsim bench`: a workload file's agents drive the NICs, and what they saw is printed.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -30,6 +32,8 @@ struct Prepared {
 
 // ConfigError: what is wrong.
 Prepared prepare(const BenchOptions& options);
+// Runs it: what `--json` writes.
+nlohmann::ordered_json bench_json(const BenchOptions& options);
 // The command: 0, or an exception.
 int run_bench(const BenchOptions& options);
 

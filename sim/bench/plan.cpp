@@ -69,6 +69,8 @@ class Planner {
       if (!flow.recv_depth) flow.recv_depth = std::min(flow.receives(), caps.max_qp_wr);
       most("recv_depth", *flow.recv_depth, std::min<std::uint64_t>(32768, caps.max_qp_wr));
     }
+    if (flow.ping_pong && config_.nic.timing_only)
+      complain("ping_pong", "needs payload to look at: nic.timing_only is true");
     if (flow.mr_size) most("mr_size", flow.mr_size->bytes, caps.max_mr_size, " B");
   }
 
@@ -158,6 +160,7 @@ class Planner {
 
   ByteCount region_of(const PlannedAgent& member) {
     if (flow().mr_size) return *flow().mr_size;
+    if (flow().ping_pong) return {ping_pong_landing(flow()) + flow().longest().bytes};
     const std::uint64_t places = std::max<std::uint64_t>(1, member.qps.size());
     return {std::max(kPageBytes.bytes, places * round_up(flow().longest().bytes, kLine))};
   }
@@ -211,6 +214,8 @@ std::string topology_of(const Workload& workload) {
       }
   return fmt::format("star:{}", std::uint64_t(last) + 1);
 }
+
+std::uint64_t ping_pong_landing(const Flow& flow) { return round_up(flow.longest().bytes, kPageBytes.bytes); }
 
 Plan make_plan(Workload& workload, const Config& config) { return Planner(workload, config).make(); }
 

@@ -33,6 +33,8 @@ struct Plan {
 
 // The topology's name for load_config(): a star is as large as the flows need.
 std::string topology_of(const Workload& workload);
+// Where in its region an agent of a ping-pong finds the other's writes; its own stand before it.
+std::uint64_t ping_pong_landing(const Flow& flow);
 // Puts what the file left to NIC or topology into the flows. ConfigError, with the key's path.
 Plan make_plan(Workload& workload, const Config& config);
 

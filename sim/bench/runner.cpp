@@ -49,6 +49,7 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
       flows_(workload.flows.size()),
       senders_(plan.agents.size()),
       receivers_(plan.agents.size()),
+      players_(plan.agents.size()),
       met_(std::make_unique<sc_core::sc_event>("bench_met")),
       closing_(std::make_unique<sc_core::sc_event>("bench_closing")) {
   for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i].of_mix.resize(workload.flows[i].mix.size());
@@ -112,7 +113,10 @@ void Runner::make_stations(HostAgents& host) {
 void Runner::make_agents(HostAgents& host) {
   for (const auto i : host.agents) {
     const auto& agent = plan_.agents[i];
-    if (agent.sends) {
+    if (workload_.flows[agent.flow].ping_pong) {
+      players_[i] = std::make_unique<PingPong>(*stations_[i], stations_, flows_[agent.flow], control_,
+                                               host.process->port(), name_of(agent));
+    } else if (agent.sends) {
       senders_[i] = std::make_unique<Sender>(*stations_[i], stations_, flows_[agent.flow], control_,
                                              host.process->port(), name_of(agent), seed_of(workload_.seed, agent));
     } else if (workload_.flows[agent.flow].takes_receives()) {
@@ -148,6 +152,7 @@ void Runner::start_threads(HostAgents& host) {
   for (const auto i : host.agents) {
     if (senders_[i]) start(i, *senders_[i]);
     if (receivers_[i]) start(i, *receivers_[i]);
+    if (players_[i]) start(i, *players_[i]);
   }
 }
 
@@ -259,6 +264,7 @@ void Runner::report_standstill(std::size_t flow) {
     if (plan_.agents[i].flow != flow) continue;
     if (senders_[i]) text += "  " + senders_[i]->describe() + '\n';
     if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
+    if (players_[i]) text += "  " + players_[i]->describe() + '\n';
   }
   for (std::size_t host = 0; host < system_.size(); ++host) {
     std::string state;

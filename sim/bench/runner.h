@@ -8,6 +8,7 @@
 
 #include "model/host/software_process.h"
 #include "sim/bench/flow_state.h"
+#include "sim/bench/ping_pong.h"
 #include "sim/bench/plan.h"
 #include "sim/bench/receiver.h"
 #include "sim/bench/sender.h"
@@ -94,6 +95,7 @@ class Runner {
   std::vector<std::unique_ptr<Station>> stations_;    // by agent
   std::vector<std::unique_ptr<Sender>> senders_;      // by agent; null: it receives
   std::vector<std::unique_ptr<Receiver>> receivers_;  // by agent; null: there is nothing to receive
+  std::vector<std::unique_ptr<PingPong>> players_;    // by agent; null: it is one of the others
   std::vector<std::unique_ptr<HostAgents>> hosts_;
   std::size_t arrived_ = 0;
   std::unique_ptr<sc_core::sc_event> met_;

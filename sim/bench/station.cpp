@@ -69,7 +69,7 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory) {
     mrs_.push_back(mr);
     regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});
   }
-  const std::uint64_t each = plan_.sends ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
+  const std::uint64_t each = posts() ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
   const auto entries = static_cast<int>(std::max(each * plan_.qps.size() + 1, kLeastEntries));
   cq_ = made(ibv_create_cq(device.context, entries, nullptr, nullptr, 0), "ibv_create_cq");
   for (std::size_t i = 0; i < plan_.qps.size(); ++i) qps_.push_back(make_qp());
@@ -79,7 +79,7 @@ ibv_qp* Station::make_qp() {
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = cq_;
   attributes.qp_type = IBV_QPT_RC;
-  if (plan_.sends) {
+  if (posts()) {
     attributes.cap.max_send_wr = flow_.window;
     attributes.cap.max_send_sge = 1;
     attributes.cap.max_inline_data = static_cast<std::uint32_t>(flow_.inline_most.bytes);

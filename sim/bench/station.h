@@ -55,6 +55,7 @@ class Station {
   const std::vector<Region>& regions() const { return regions_; }
 
  private:
+  bool posts() const { return plan_.sends || flow_.ping_pong; }
   ibv_qp* make_qp();
   void connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const;
 

@@ -33,6 +33,13 @@ void TableReader::text(std::string_view key, std::string& value) {
   value = *text;
 }
 
+void TableReader::flag(std::string_view key, bool& value) {
+  const auto* node = find(key);
+  if (!node) return;
+  if (!node->is_boolean()) refuse(key, "true or false");
+  value = node->as_boolean()->get();
+}
+
 void TableReader::finish() const {
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());

@@ -44,6 +44,7 @@ class TableReader {
     if (const auto* node = find(key)) value = checked_time(*node, key, least, most);
   }
   void text(std::string_view key, std::string& value);
+  void flag(std::string_view key, bool& value);
   // One of the names that to_string() gives the first `count` values of the enumeration.
   template <class Choice>
   void choice(std::string_view key, Choice& value, std::size_t count);

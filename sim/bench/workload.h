@@ -64,6 +64,7 @@ struct Flow {
   std::uint32_t signal_every = 1;
   Doorbell doorbell = Doorbell::blueflame;
   Uars uars = Uars::shared;
+  bool ping_pong = false;
   std::optional<std::uint32_t> recv_depth;  // absent: twice the window, and at least 16
   std::uint32_t mrs = 1;
   std::optional<ByteCount> mr_size;  // absent: a place for each QP

@@ -164,6 +164,10 @@ void check(const TableReader& reader, const Flow& flow) {
     reader.complain("batch", fmt::format("1..{} is needed: no more than the window", flow.window));
   if (flow.signal_every > flow.window)
     reader.complain("signal_every", fmt::format("1..{} is needed: no more than the window", flow.window));
+  const bool simple = flow.mix.size() == 1 && flow.mix.front().op == Op::write && flow.qps == 1 && flow.window == 1 &&
+                      flow.from.size() == 1 && flow.to.size() == 1 && !flow.mr_size;
+  if (flow.ping_pong && !simple)
+    reader.complain("ping_pong", "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
   if (flow.stop && *flow.stop <= flow.start) reader.complain("stop", "a time after start is needed");
   if (flow.mr_size && flow.mr_size->bytes < flow.longest().bytes)
     reader.complain("mr_size",
@@ -187,6 +191,7 @@ Flow read_flow(TableReader& reader) {
   reader.number("signal_every", flow.signal_every, 1, 32768);
   reader.choice("doorbell", flow.doorbell, 2);
   reader.choice("uars", flow.uars, 2);
+  reader.flag("ping_pong", flow.ping_pong);
   reader.number("recv_depth", flow.recv_depth, 0, 32768);
   reader.number("mrs", flow.mrs, 1, 1 << 20);
   reader.size("mr_size", flow.mr_size, 8_B, ByteCount{1ull << 40});

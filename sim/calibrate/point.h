@@ -1,0 +1,21 @@
+// A point of a calibration experiment: one run of a workload, in a process of its own.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rnicsim::sim::calibrate {
+
+struct Point {
+  std::string name;               // within its row, as in "308 QPs"
+  std::string workload;           // of sim/workloads
+  std::vector<std::string> sets;  // as `rnicsim bench --set` takes them
+};
+
+// What `rnicsim bench --json` writes, less what is not the same at every run. In the order of the points; up to `jobs`
+// of them run at a time. std::runtime_error: a point failed.
+std::vector<nlohmann::ordered_json> run_points(const std::vector<Point>& points, unsigned jobs);
+
+}  // namespace rnicsim::sim::calibrate

@@ -1,0 +1,210 @@
+// The table of experiments; the reference values are those of published measurements (docs/timing.md, Calibration).
+#include "sim/calibrate/row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rnicsim::sim::calibrate {
+namespace {
+
+constexpr double kMuch = 1e12;  // no upper limit
+
+Check within(std::string what, double expected, double off, std::string unit,
+             std::function<double(const Measured&)> simulated) {
+  return {std::move(what), expected, expected - off, expected + off, std::move(unit), std::move(simulated)};
+}
+Check between(std::string what, double expected, double low, double high, std::string unit,
+              std::function<double(const Measured&)> simulated) {
+  return {std::move(what), expected, low, high, std::move(unit), std::move(simulated)};
+}
+
+Row one_way() {
+  return {.id = "CAL-1",
+          .setup = "cx5-100g, RC WRITE 2 B inline, one way, as ib_write_lat",
+          .not_built = {},
+          .points = {{"2 B", "cal-1", {}}},
+          .checks = {between("one way", 0.95, 0.85, 1.05, "us", [](const Measured& m) { return m.latency(0) / 1e3; })}};
+}
+
+Row inline_step() {
+  Row row{.id = "CAL-2",
+          .setup = "RC WRITE, one way, by size; inline up to 220 B; other steps up to 512 B, where no wire dominates",
+          .not_built = {},
+          .points = {},
+          .checks = {}};
+  static constexpr int kSizes[] = {8, 16, 32, 64, 128, 256, 512};
+  struct Nic {
+    const char* name;
+    double step;
+    bool fast;
+  };
+  for (const auto& [name, step, fast] : {Nic{"cx5-100g", 0.5, true}, {"cx6-200g", 0.91, true}, {"cx3-40g", 0.74, false}}) {
+    const auto first = row.points.size();
+    for (const int size : kSizes)
+      row.points.push_back({fmt::format("{} {} B", name, size), "cal-1",
+                            {fmt::format("nic={}", name), fmt::format("flow.size={} B", size)}});
+    const auto rise = [first](const Measured& m, std::size_t at) {
+      return (m.latency(first + at) - m.latency(first + at - 1)) / 1e3;
+    };
+    constexpr std::size_t kStep = 5;  // 256 B
+    row.checks.push_back(between(fmt::format("{}, 128 B to 256 B", name), step, 0.5, 0.95, "us",
+                                 [rise](const Measured& m) { return rise(m, kStep); }));
+    if (!fast) continue;
+    const auto largest = [rise](const Measured& m) {
+      double most = 0;
+      for (std::size_t at = 1; at < std::size(kSizes); ++at)
+        if (at != kStep) most = std::max(most, rise(m, at));
+      return most;
+    };
+    row.checks.push_back(between(fmt::format("{}, the largest other step", name), 0, 0, 0.1, "us", largest));
+  }
+  return row;
+}
+
+Row wire_share() {
+  const auto share = [](std::size_t point) { return [point](const Measured& m) { return m.goodput(point) / 1e9; }; };
+  return {.id = "CAL-3",
+          .setup = "cx5-100g, RC WRITE 64 KiB: payload, % of the line",
+          .not_built = {},
+          .points = {{"MTU 1024", "cal-3", {"flow.mtu=1024"}}, {"MTU 4096", "cal-3", {"flow.mtu=4096"}}},
+          .checks = {within("MTU 1024", 92.6, 0.5, "%", share(0)), within("MTU 4096", 98.0, 0.5, "%", share(1))}};
+}
+
+Row doorbells() {
+  return {.id = "CAL-4",
+          .setup = "connectib-2xfdr, 14 threads, WQEs of two lines: by 16 a doorbell, or BlueFlame each (RC stand-in)",
+          .not_built = {},
+          .points = {{"BlueFlame", "cal-4", {}}, {"batch 16", "cal-4", {"flow.batch=16"}}},
+          .checks = {within("batch 16 over BlueFlame", 1.27, 0.1, "x",
+                            [](const Measured& m) { return m.rate(1) / m.rate(0); })}};
+}
+
+Row inline_receive() {
+  return {.id = "CAL-5",
+          .setup = "connectib-2xfdr, RECV inline against regular: x1.49 +-0.15",
+          .not_built = "inline receives",
+          .points = {},
+          .checks = {}};
+}
+
+Row context_cache() {
+  Row row{.id = "CAL-6",
+          .setup = "connectib-2xfdr, RC READ 32 B from 11 machines, 14 threads, window 32 each; rate over that at 154 QPs",
+          .not_built = {},
+          .points = {},
+          .checks = {}};
+  struct Step {
+    int qps;
+    double expected;
+  };
+  for (const auto& [qps, expected] :
+       {Step{154, 1}, {308, 0.90}, {462, 0.82}, {770, 0.74}, {1078, 0.69}, {1386, 0.61}}) {
+    const auto point = row.points.size();
+    row.points.push_back({fmt::format("{} QPs", qps), "cal-6", {fmt::format("flow.qps={}", qps / 154)}});
+    if (point == 0)
+      row.checks.push_back(within("154 QPs", 47.7, 3, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }));
+    else
+      row.checks.push_back(within(fmt::format("{} QPs", qps), expected, 0.07, "",
+                                  [point](const Measured& m) { return m.rate(point) / m.rate(0); }));
+  }
+  return row;
+}
+
+Row send_wqe_cache() {
+  const auto ratio = [](std::size_t point) { return [point](const Measured& m) { return m.rate(point) / m.rate(0); }; };
+  Row row{.id = "CAL-7",
+          .setup = "cx6-200g, RC READ 8 B, 96 threads; outstanding = threads x depth; rate over that at 768",
+          .not_built = {},
+          .points = {},
+          .checks = {within("768 outstanding", 111, 9, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
+                     between("1152 outstanding", 0.98, 0.88, 1.08, "", ratio(1)),
+                     between("1536 outstanding", 0.82, 0.62, 1.02, "", ratio(2)),
+                     within("3072 outstanding", 0.50, 0.08, "", ratio(3))}};
+  for (const int depth : {8, 12, 16, 32})
+    row.points.push_back({fmt::format("{} outstanding", 96 * depth), "cal-7", {fmt::format("flow.window={}", depth)}});
+  return row;
+}
+
+Row atomics() {
+  return {.id = "CAL-8",
+          .setup = "cx5-100g, fetch-and-add, 16 outstanding a QP",
+          .not_built = {},
+          .points = {{"one QP, one address", "cal-8", {}},
+                     {"many QPs, many addresses", "cal-8",
+                      {"flow.threads=8", "flow.qps=4", "flow.uars=per_thread", "flow.address=random"}},
+                     {"stride 4 KiB", "cal-8", {"flow.address={ stride = \"4 KiB\" }"}}},
+          .checks = {between("one QP, one address", 2.25, 1.9, 2.6, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
+                     between("32 QPs, many addresses, over that", 15, 15, kMuch, "x",
+                             [](const Measured& m) { return m.rate(1) / m.rate(0); }),
+                     within("one QP, a stride of 4 KiB, over that", 1, 0.05, "x",
+                            [](const Measured& m) { return m.rate(2) / m.rate(0); })}};
+}
+
+// Points: WRITE; READ with max_rd_atomic 1, 2, 4, 16; the last with two QPs.
+Row reads_in_flight() {
+  const auto of_write = [](std::size_t point) {
+    return [point](const Measured& m) { return m.goodput(point) / m.goodput(0); };
+  };
+  Row row{.id = "CAL-9",
+          .setup = "cx5-100g, RC READ 64 KiB, MTU 4096: goodput over that of WRITE",
+          .not_built = {},
+          .points = {{"WRITE", "cal-9", {"flow.op=write"}}},
+          .checks = {}};
+  for (const int reads : {1, 2, 4, 16})
+    row.points.push_back({fmt::format("max_rd_atomic {}", reads), "cal-9", {fmt::format("flow.max_rd_atomic={}", reads)}});
+  row.points.push_back({"2 QPs", "cal-9", {"flow.qps=2", "flow.max_rd_atomic=16"}});
+  // Linear until the wire, or until what one QP can do.
+  row.checks.push_back(within("max_rd_atomic 2 over 1, or one QP's limit", 1, 0.05, "x", [](const Measured& m) {
+    return m.goodput(2) / std::min(2 * m.goodput(1), m.goodput(4));
+  }));
+  row.checks.push_back(between("one QP, max_rd_atomic 16", 0.90, 0.85, 0.95, "", of_write(4)));
+  row.checks.push_back(between("two QPs, max_rd_atomic 16", 1, 0.98, 1.02, "", of_write(5)));
+  return row;
+}
+
+Row loaded_reads() {
+  const auto read_time = [](const Measured& m, std::size_t point) {
+    return m.counter(point, "h1", "nic.dma.read_time") / m.counter(point, "h1", "nic.dma.reads");
+  };
+  Row row{.id = "CAL-10",
+          .setup = "cx5-100g, reads of 64 B by the device, against the load of its link to the host",
+          .not_built = {},
+          .points = {},
+          .checks = {within("time of a read at full load over idle", 2, 0.4, "x",
+                            [=](const Measured& m) { return read_time(m, 4) / read_time(m, 0); }),
+                     within("that load", 88, 3, "%", [](const Measured& m) {
+                       return 100 * m.derived(4, "h1", "nic.dma.to_host_busy_share");
+                     })}};
+  for (const auto* pace : {"0.1", "25", "50", "75", "98"})
+    row.points.push_back({fmt::format("{} Gb-s", pace), "cal-10", {fmt::format("flow[0].pace={} Gb/s", pace)}});
+  return row;
+}
+
+}  // namespace
+
+const nlohmann::ordered_json& Measured::flow(std::size_t point, std::size_t flow) const {
+  return results_.at(point).at("flows").at(flow);
+}
+double Measured::rate(std::size_t point, std::size_t number) const {
+  return flow(point, number).at("rate_per_s").get<double>();
+}
+double Measured::goodput(std::size_t point, std::size_t number) const {
+  return flow(point, number).at("goodput_bits_per_s").get<double>();
+}
+double Measured::latency(std::size_t point, std::size_t number) const {
+  return flow(point, number).at("latency_ps").at("mean").get<double>() / 1e3;
+}
+double Measured::counter(std::size_t point, const char* host, const char* path) const {
+  return results_.at(point).at("hosts").at(host).at("counters").at(path).get<double>();
+}
+double Measured::derived(std::size_t point, const char* host, const char* path) const {
+  return results_.at(point).at("hosts").at(host).at("derived").at(path).get<double>();
+}
+
+std::vector<Row> all_rows() {
+  return {one_way(),       inline_step(), wire_share(),      doorbells(), inline_receive(), context_cache(),
+          send_wqe_cache(), atomics(),    reads_in_flight(), loaded_reads()};
+}
+
+}  // namespace rnicsim::sim::calibrate
