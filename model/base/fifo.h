@@ -23,10 +23,10 @@ class Fifo {
     place = std::move(item);
     return place;
   }
-  // The item's memory is used again: move from front() first what must go.
+  // The item's memory is used again: move from front() first what must go. A queue that runs empty begins anew, so that
+  // one which never holds much stays in few lines of the cache.
   void pop_front() {
-    head_ = (head_ + 1) & (ring_.size() - 1);
-    --count_;
+    head_ = --count_ == 0 ? 0 : (head_ + 1) & (ring_.size() - 1);
   }
   void pop_back() { --count_; }
   void clear() {
@@ -35,7 +35,7 @@ class Fifo {
   }
 
  private:
-  static constexpr std::size_t kLeast = 8;
+  static constexpr std::size_t kLeast = 4;
   void grow() {
     std::vector<Item> larger(ring_.empty() ? kLeast : 2 * ring_.size());
     for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move((*this)[i]);

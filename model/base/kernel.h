@@ -7,7 +7,10 @@
 
 namespace rnicsim {
 
-inline Duration now() { return {static_cast<std::int64_t>(sc_core::sc_time_stamp().value())}; }
+// Of the context itself: sc_time_stamp() is a call into the library, and now() is asked for many times an event.
+inline Duration now() {
+  return {static_cast<std::int64_t>(sc_core::sc_get_curr_simcontext()->time_stamp().value())};
+}
 
 inline sc_core::sc_time to_sc_time(Duration value) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));

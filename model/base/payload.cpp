@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <new>
 
 #include "model/base/frame.h"
@@ -41,7 +42,7 @@ void Payload::release(Buffer* buffer) {
 
 Payload Payload::copy_of(std::span<const std::byte> bytes) {
   Payload payload(bytes.size());
-  std::ranges::copy(bytes, payload.writable().begin());
+  if (!bytes.empty()) std::memcpy(payload.data(), bytes.data(), bytes.size());
   return payload;
 }
 

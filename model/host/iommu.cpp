@@ -57,17 +57,24 @@ int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
   const auto process = processes_.find(pasid);
   if (process == processes_.end()) return ESRCH;
   if (bytes == 0) return 0;
-  if (!pinned(process->second.pins, address, bytes)) return EINVAL;
+  if (!pinned(process->second, address, bytes)) return EINVAL;
+  process->second.begin = process->second.end = 0;
   process->second.pins -= std::pair(interval(address, bytes), 1u);
   return 0;
 }
 
-bool Iommu::pinned(const Pins& pins, std::uint64_t address, std::uint64_t bytes) {
+bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t end = address + bytes;
+  if (address >= process.begin && end <= process.end) return true;
+  const auto& pins = process.pins;
   // Neighbours with different counts are separate segments: walk them without a gap.
-  for (auto segment = pins.find(address); segment != pins.end() && segment->first.lower() <= address; ++segment) {
+  const auto first = pins.find(address);
+  for (auto segment = first; segment != pins.end() && segment->first.lower() <= address; ++segment) {
     address = segment->first.upper();
-    if (address >= end) return true;
+    if (address < end) continue;
+    process.begin = first->first.lower();
+    process.end = address;
+    return true;
   }
   return false;
 }
@@ -102,7 +109,7 @@ AddressSpace* Iommu::translate(Pasid pasid, std::uint64_t address, std::uint64_t
     record(pasid, address, bytes, write, IommuFault::Reason::no_process);
     return nullptr;
   }
-  if (wraps(address, bytes) || (bytes != 0 && !pinned(process->second.pins, address, bytes))) {
+  if (wraps(address, bytes) || (bytes != 0 && !pinned(process->second, address, bytes))) {
     record(pasid, address, bytes, write, IommuFault::Reason::not_pinned);
     return nullptr;
   }

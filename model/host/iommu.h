@@ -69,9 +69,12 @@ class Iommu {
   struct Process {
     AddressSpace* space;
     Pins pins;
+    // The range found pinned last: most accesses are to its like.
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
   };
 
-  static bool pinned(const Pins& pins, std::uint64_t address, std::uint64_t bytes);
+  static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes);
   AddressSpace* translate(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write);
   bool has_ended(Pasid pasid) const;
   void record(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason);

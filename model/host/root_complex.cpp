@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -93,7 +94,7 @@ void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> da
   access.bytes = static_cast<std::uint16_t>(data.size());
   access.reads = false;
   access.stored = now();
-  std::ranges::copy(data, access.data.begin());
+  std::memcpy(access.data.data(), data.data(), data.size());
   send(access, lines_of(data.size()));
 }
 

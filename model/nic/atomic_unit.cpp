@@ -1,6 +1,7 @@
 #include "model/nic/atomic_unit.h"
 
 #include <cstring>
+#include <memory>
 #include <optional>
 
 namespace rnicsim::nic {
@@ -54,16 +55,17 @@ void AtomicUnit::enter(const Operation& operation) {
 
 void AtomicUnit::read(const Operation& operation) {
   ++counters_.operations;
-  const auto sampled = [this, operation = Operation(operation), resets = resets_](AccessResult result, const Payload& bytes) mutable {
+  auto sampled = [this, kept = std::make_unique<Operation>(operation), resets = resets_](AccessResult result,
+                                                                                         const Payload& bytes) {
     if (resets != resets_) return;
     if (result != AccessResult::ok) {
-      done({operation.request.tag, result, 0});
-      return unlock(operation);
+      done({kept->request.tag, result, 0});
+      return unlock(*kept);
     }
-    std::memcpy(&operation.original, bytes.bytes().data(), sizeof operation.original);
-    modifying_.push(now() + params_.service, operation);
+    std::memcpy(&kept->original, bytes.bytes().data(), sizeof kept->original);
+    modifying_.push(now() + params_.service, *kept);
   };
-  dma_.read(operation.place, roce::kAtomicBytes, sampled);
+  dma_.read(operation.place, roce::kAtomicBytes, std::move(sampled));
 }
 
 void AtomicUnit::modify_due() {

@@ -131,7 +131,11 @@ void CommandUnit::unmap_icm() {
 bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const {
   const auto hit = [&](std::uint32_t index) { return index >= first && index - first < count; };
   switch (table) {
-    case abi::IcmTable::qpc: return std::ranges::any_of(contexts_.qps, [&](const auto& qp) { return hit(qp.first); });
+    case abi::IcmTable::qpc: {
+      bool any = false;
+      contexts_.qps.for_each([&](std::uint32_t qpn, const QpEntry&) { any |= hit(qpn); });
+      return any;
+    }
     case abi::IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
     case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
     case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
@@ -211,9 +215,9 @@ void CommandUnit::create_cq() {
 void CommandUnit::destroy_cq() {
   const auto cqn = current_->object;
   if (!contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-  const bool used = std::ranges::any_of(contexts_.qps, [cqn](const auto& qp) {
-    return qp.second.send_cqn == cqn || qp.second.receive_cqn == cqn;
-  });
+  bool used = false;
+  contexts_.qps.for_each(
+      [&](std::uint32_t, const QpEntry& qp) { used |= qp.send_cqn == cqn || qp.receive_cqn == cqn; });
   if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
   cq_destroyed(std::uint32_t{cqn});
   contexts_.cqs.destroy(cqn);
@@ -278,12 +282,13 @@ void CommandUnit::create_qp() {
   const auto qpn = current_->object;
   const auto context = input<abi::CreateQp>().context;
   if (qpn >= params_.max_qp) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
-  if (contexts_.qps.contains(qpn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  if (contexts_.qps.find(qpn) != nullptr) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.icm().mapped(abi::IcmTable::qpc, qpn)) return refuse(CommandSyndrome::no_icm);
   if (context.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
     return refuse(CommandSyndrome::no_cq);
-  contexts_.qps[qpn] = {context.uar_page, context.send_cqn, context.receive_cqn};
+  contexts_.qps.put(qpn, std::make_unique<QpEntry>(
+                             QpEntry{context.uar_page, context.send_cqn, context.receive_cqn}));
   // Only the fixed part of the mailbox counts: attributes come with the transitions.
   abi::Qpc fixed;
   std::memcpy(static_cast<void*>(&fixed), &context, offsetof(abi::Qpc, port));

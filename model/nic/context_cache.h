@@ -262,7 +262,7 @@ class ContextCache {
   ContextTable<abi::Eqc, EventQueueContext, abi::IcmTable::eqc> eqs;
   ContextTable<abi::Mpt, MemoryRegion, abi::IcmTable::mpt> regions;
   PageTable pages;
-  std::unordered_map<std::uint32_t, QpEntry> qps;
+  IndexTable<QpEntry> qps;
   std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
   std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
   std::uint64_t regions_made = 0;

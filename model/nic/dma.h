@@ -15,6 +15,7 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/fifo.h"
+#include "model/base/inline_function.h"
 #include "model/base/params.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
@@ -73,7 +74,7 @@ struct DmaIssued {
 
 class Dma : public sc_core::sc_module {
  public:
-  using Done = std::function<void(AccessResult, Payload)>;  // what was read; nothing after a write
+  using Done = InlineFunction<void(AccessResult, Payload)>;  // what was read; nothing after a write
   struct Placement {
     bool more = false;          // may land together with the next write, at that one's time
     bool right_behind = false;  // follows a write that has just landed: no latency of its own

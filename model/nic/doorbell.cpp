@@ -50,8 +50,8 @@ void Doorbell::write_blueflame(const UarWrite& write) {
 }
 
 void Doorbell::ring(std::uint32_t page, SendDoorbell doorbell) {
-  const auto qp = contexts_.qps.find(doorbell.qpn.value);
-  if (qp == contexts_.qps.end() || qp->second.uar_page != page)
+  const auto* qp = contexts_.qps.find(doorbell.qpn.value);
+  if (qp == nullptr || qp->uar_page != page)
     return refuse(page, doorbell.wqe.empty() ? Kind::send : Kind::blueflame, Reason::wrong_page);
   if (rung) rung({page, doorbell.qpn, doorbell.producer, static_cast<std::uint32_t>(doorbell.wqe.size())});
   send(std::move(doorbell));

@@ -63,7 +63,7 @@ void ModelEngine::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   const std::span<const std::byte> bytes(wqes.bytes);
   const std::size_t stride = std::size_t{1} << qp.context.log_receive_stride;
   for (std::size_t at = 0; at < bytes.size(); at += stride) {
-    const auto& wqe = qp.receives.emplace_back(parse_receive_wqe(bytes.subspan(at, stride), qp.receive_fetched++));
+    const auto& wqe = qp.receives.push_back(parse_receive_wqe(bytes.subspan(at, stride), qp.receive_fetched++));
     wqe_taken({qp.qpn, QueueKind::receive, wqe.index, abi::SendOpcode::nop, wqe.bytes, false});
   }
   receives_settled(qp);
@@ -117,7 +117,7 @@ void ModelEngine::flush_receives(Qp& qp) {
   }
   if (qp.receiving) flush_receive(qp, qp.receiving->index);
   qp.receiving.reset();
-  for (const auto& receive : qp.receives) flush_receive(qp, receive.index);
+  for (std::size_t i = 0; i < qp.receives.size(); ++i) flush_receive(qp, qp.receives[i].index);
   qp.receives.clear();
   while (qp.receive_fetched != qp.receive_producer) flush_receive(qp, qp.receive_fetched++);
 }

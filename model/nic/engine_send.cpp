@@ -103,7 +103,7 @@ void ModelEngine::parse_sends(Qp& qp) {
   retire(qp, false);
 }
 
-void ModelEngine::post(Qp& qp, SendWqe wqe) {
+void ModelEngine::post(Qp& qp, SendWqe&& wqe) {
   wqe.request.id = qp.next_message++;
   out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
   qp.window.post(wqe.request);
@@ -209,23 +209,26 @@ void ModelEngine::retire(Qp& qp, bool behind_payload) {
 }
 
 void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload) {
-  const auto wqe = std::move(qp.send_wqes.front());
+  auto& wqe = qp.send_wqes.front();
+  wqe.inline_data.reset();
+  const auto index = wqe.index, blocks = wqe.blocks;
+  const auto send_opcode = wqe.opcode;
   qp.send_wqes.pop_front();
-  qp.send_retired = static_cast<std::uint16_t>(wqe.index + wqe.blocks);
+  qp.send_retired = static_cast<std::uint16_t>(index + blocks);
   const bool error = completion.status != roce::Status::success;
   send_completed({qp.qpn, wqe.request.id, error || completion.request.signaled, !error});
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
-  const auto at = wqe.index & ((1u << qp.context.log_send_blocks) - 1);
-  WqeRetired retired{qp.qpn, wqe.index, wqe.blocks, qp.context.pasid,
+  const auto at = index & ((1u << qp.context.log_send_blocks) - 1);
+  WqeRetired retired{qp.qpn, index, blocks, qp.context.pasid,
                      qp.context.send_ring + std::uint64_t{at} * abi::kSendBlock, std::nullopt};
   if (!error && !completion.request.signaled) return out_.wqe_retired(std::move(retired));
   CqeWrite write{.cqn = {qp.context.send_cqn}, .cqe = {}, .solicited = error, .behind_payload = behind_payload};
   write.cqe.byte_count = completion.request.length;
   write.cqe.qpn = qp.qpn.value;
-  write.cqe.wqe_counter = wqe.index;
-  write.cqe.send_opcode = wqe.opcode;
+  write.cqe.wqe_counter = index;
+  write.cqe.send_opcode = send_opcode;
   write.cqe.syndrome = static_cast<abi::CqeSyndrome>(completion.status);
   const auto opcode = error ? abi::CqeOpcode::requester_error : abi::CqeOpcode::requester;
   write.cqe.opcode_owner = static_cast<std::uint8_t>(static_cast<unsigned>(opcode) << 4);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -34,200 +35,196 @@ void EngineCounters::describe(CounterVisitor& visit) const {
 }
 
 // Answers may come while a request is made: they wait until the present input is done with.
-template <class Step>
-void ModelEngine::step(Step&& action) {
+template <auto take, class Input>
+void ModelEngine::step(Input& input) {
   if (busy_) {
-    inputs_.emplace_back(std::forward<Step>(action));
+    inputs_.push_back([this, input = std::move(input)]() mutable { (this->*take)(input); });
     return;
   }
   busy_ = true;
-  action();
+  (this->*take)(input);
   for (;;) {
     while (!inputs_.empty()) {
-      const auto next = std::move(inputs_.front());
+      auto next = std::move(inputs_.front());
       inputs_.pop_front();
       next();
     }
     dispatch();
     if (inputs_.empty()) break;
   }
-  if (!evicted_.empty()) give_up_contexts();
+  if (!to_give_up_.empty()) give_up_contexts();
   busy_ = false;
 }
 
-void ModelEngine::doorbell(SendDoorbell doorbell) {
-  step([this, doorbell = std::move(doorbell)] { take_doorbell(doorbell); });
+void ModelEngine::doorbell(SendDoorbell doorbell) { step<&ModelEngine::take_doorbell>(doorbell); }
+void ModelEngine::wqe(WqeBytes wqe) { step<&ModelEngine::take_wqe>(wqe); }
+void ModelEngine::context(ContextFill fill) { step<&ModelEngine::take_context>(fill); }
+void ModelEngine::evict(Qpn qpn) { step<&ModelEngine::take_eviction>(qpn); }
+void ModelEngine::transmit_free(std::uint32_t unit) { step<&ModelEngine::take_unit>(unit); }
+void ModelEngine::gathered(DmaDone done) { step<&ModelEngine::take_gathered>(done); }
+void ModelEngine::scattered(DmaDone done) { step<&ModelEngine::take_scattered>(done); }
+void ModelEngine::checked(DmaDone done) { step<&ModelEngine::take_checked>(done); }
+void ModelEngine::atomic_done(AtomicDone done) { step<&ModelEngine::take_atomic>(done); }
+void ModelEngine::invalidated(DmaDone done) { step<&ModelEngine::take_invalidated>(done); }
+void ModelEngine::packet(PacketIn packet) { step<&ModelEngine::take_packet>(packet); }
+void ModelEngine::command(QpCommand command) { step<&ModelEngine::take_command>(command); }
+void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
+  Expired timer{qpn, kind};
+  step<&ModelEngine::take_timer>(timer);
+}
+void ModelEngine::cq_overrun(Qpn qpn) { step<&ModelEngine::take_overrun>(qpn); }
+void ModelEngine::credit(std::uint32_t packets) { step<&ModelEngine::take_credit>(packets); }
+
+void ModelEngine::take_wqe(const WqeBytes& wqe) {
+  const auto [qp, purpose, argument] = redeem(wqe.tag);
+  if (qp == nullptr) return;
+  if (purpose == Purpose::send_wqes) sends_fetched(*qp, wqe);
+  if (purpose == Purpose::receive_record) receive_record(*qp, wqe);
+  if (purpose == Purpose::receive_wqes) receives_fetched(*qp, wqe);
+  schedule(*qp);
 }
 
-void ModelEngine::wqe(WqeBytes wqe) {
-  step([this, wqe = std::move(wqe)] {
-    const auto [qp, purpose, argument] = redeem(wqe.tag);
-    if (qp == nullptr) return;
-    if (purpose == Purpose::send_wqes) sends_fetched(*qp, wqe);
-    if (purpose == Purpose::receive_record) receive_record(*qp, wqe);
-    if (purpose == Purpose::receive_wqes) receives_fetched(*qp, wqe);
-    schedule(*qp);
-  });
+void ModelEngine::take_context(const ContextFill& fill) {
+  auto* qp = find(fill.qpn);
+  if (qp == nullptr) return;
+  qp->evicted = false;
+  if (std::exchange(qp->resident, true)) return;
+  if (fill.context) {
+    qp->context = *fill.context;
+    return;
+  }
+  // Its context can't be read any more: it is lost, and where its completions go with it.
+  qp->context = {};
+  qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
+  out_.event({abi::EventType::qp_fatal, fill.qpn.value});
+  fail(*qp);
 }
 
-void ModelEngine::context(ContextFill fill) {
-  step([this, fill] {
-    auto* qp = find(fill.qpn);
-    if (qp == nullptr) return;
-    qp->evicted = false;
-    if (std::exchange(qp->resident, true)) return;
-    if (fill.context) {
-      qp->context = *fill.context;
-      return;
-    }
-    // Its context can't be read any more: it is lost, and where its completions go with it.
-    qp->context = {};
-    qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
-    out_.event({abi::EventType::qp_fatal, fill.qpn.value});
-    fail(*qp);
-  });
-}
-
-void ModelEngine::evict(Qpn qpn) {
-  step([this, qpn] {
-    auto* qp = find(qpn);
-    if (qp == nullptr || !qp->resident || std::exchange(qp->evicted, true)) return;
-    evicted_.push_back(qpn);
-  });
+void ModelEngine::take_eviction(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  if (qp == nullptr || !qp->resident || std::exchange(qp->evicted, true)) return;
+  qp->eviction = ++evictions_;
+  to_give_up_.push_back(qpn);
 }
 
 // The context goes to ICM, and what stays here is not to be read by mistake.
 void ModelEngine::give_up_contexts() {
-  std::erase_if(evicted_, [this](Qpn qpn) {
+  const auto kept = [this](Qpn qpn) {
+    const auto* qp = find(qpn);
+    return qp == nullptr || !qp->evicted || qp->in_use();
+  };
+  std::erase_if(to_give_up_, kept);
+  std::ranges::sort(to_give_up_, {}, [this](Qpn qpn) { return find(qpn)->eviction; });
+  for (const auto qpn : to_give_up_) {
     auto* qp = find(qpn);
-    if (qp == nullptr || !qp->evicted) return true;
-    if (qp->in_use()) return false;
+    if (!std::exchange(qp->evicted, false)) continue;  // it is in the list twice
     out_.context_write_back({qpn, snapshot(*qp)});
     std::memset(static_cast<void*>(&qp->context), kPoison, sizeof qp->context);
-    qp->evicted = qp->resident = false;
-    return true;
-  });
+    qp->resident = false;
+  }
+  to_give_up_.clear();
 }
 
-void ModelEngine::transmit_free(std::uint32_t unit) {
-  step([this, unit] { units_[unit].busy = units_[unit].asked = false; });
+void ModelEngine::take_unit(const std::uint32_t& number) {
+  units_[number].busy = units_[number].asked = false;
+  note_servable(number);
 }
 
-void ModelEngine::gathered(DmaDone done) {
-  step([this, done = std::move(done)]() mutable {
-    const auto [qp, purpose, sequence] = redeem(done.tag);
-    if (qp == nullptr) return;
-    purpose == Purpose::request_gather ? request_gathered(*qp, sequence, done) : answer_gathered(*qp, sequence, done);
-    schedule(*qp);
-  });
+void ModelEngine::take_gathered(DmaDone& done) {
+  const auto [qp, purpose, sequence] = redeem(done.tag);
+  if (qp == nullptr) return;
+  purpose == Purpose::request_gather ? request_gathered(*qp, sequence, done) : answer_gathered(*qp, sequence, done);
+  schedule(*qp);
 }
 
-void ModelEngine::scattered(DmaDone done) {
-  step([this, tag = done.tag, result = done.result] {
-    const auto [qp, purpose, argument] = redeem(tag);
-    if (qp == nullptr) return;
-    if (purpose == Purpose::read_scatter) {
-      read_placed(*qp, argument, result);
-    } else {
-      if (auto* response = qp->response(argument)) {
-        response->placing = false;
-        response->placed = true;
-        response->result = result;
-        if (request_placed && result == AccessResult::ok) tell_placed(qp->qpn, *response);
-      }
-      settle_responses(*qp);
-      pump_inbound(*qp);
+void ModelEngine::take_scattered(const DmaDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  if (purpose == Purpose::read_scatter) {
+    read_placed(*qp, argument, done.result);
+  } else {
+    if (auto* response = qp->response(argument)) {
+      response->placing = false;
+      response->placed = true;
+      response->result = done.result;
+      if (request_placed && done.result == AccessResult::ok) tell_placed(qp->qpn, *response);
     }
-    schedule(*qp);
-  });
-}
-
-void ModelEngine::checked(DmaDone done) {
-  step([this, tag = done.tag, result = done.result] {
-    const auto [qp, purpose, argument] = redeem(tag);
-    if (qp == nullptr) return;
-    qp->offer.access_granted = result == AccessResult::ok;
-    qp->inbound_waits = false;
+    settle_responses(*qp);
     pump_inbound(*qp);
-    schedule(*qp);
-  });
+  }
+  schedule(*qp);
 }
 
-void ModelEngine::atomic_done(AtomicDone done) {
-  step([this, done] {
-    const auto [qp, purpose, sequence] = redeem(done.tag);
-    if (qp == nullptr) return;
-    atomic_carried_out(*qp, sequence, done);
-    schedule(*qp);
-  });
+void ModelEngine::take_checked(const DmaDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  qp->offer.access_granted = done.result == AccessResult::ok;
+  qp->inbound_waits = false;
+  pump_inbound(*qp);
+  schedule(*qp);
 }
 
-void ModelEngine::invalidated(DmaDone done) {
-  step([this, tag = done.tag, result = done.result] {
-    const auto [qp, purpose, argument] = redeem(tag);
-    if (qp == nullptr) return;
-    if (purpose == Purpose::remote_invalidate) {
-      key_invalidated(*qp, argument, result);
-    } else {
-      qp->requester.local_work_done(
-          argument, result == AccessResult::ok ? roce::Status::success : roce::Status::memory_window_bind_error);
-      retire(*qp, false);
-    }
-    schedule(*qp);
-  });
+void ModelEngine::take_atomic(const AtomicDone& done) {
+  const auto [qp, purpose, sequence] = redeem(done.tag);
+  if (qp == nullptr) return;
+  atomic_carried_out(*qp, sequence, done);
+  schedule(*qp);
 }
 
-void ModelEngine::packet(PacketIn packet) {
-  step([this, packet = std::move(packet)]() mutable {
-    auto* qp = find(packet.headers.bth.destination);
-    if (qp == nullptr) return void(++counters_.unknown_qp);
-    const auto& row = roce::info(packet.headers.bth.opcode);
-    if (row.transport != transport_of(qp->context)) return void(++counters_.wrong_state);
-    if (row.response()) {
-      qp->sends() ? take_response(*qp, packet) : void(++counters_.wrong_state);
-    } else {
-      qp->responds() ? take_request(*qp, std::move(packet)) : void(++counters_.wrong_state);
-    }
-    schedule(*qp);
-  });
+void ModelEngine::take_invalidated(const DmaDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  if (purpose == Purpose::remote_invalidate) {
+    key_invalidated(*qp, argument, done.result);
+  } else {
+    qp->requester.local_work_done(
+        argument, done.result == AccessResult::ok ? roce::Status::success : roce::Status::memory_window_bind_error);
+    retire(*qp, false);
+  }
+  schedule(*qp);
 }
 
-void ModelEngine::command(QpCommand command) {
-  step([this, command] {
-    execute(command);
-    if (auto* qp = find(command.qpn)) schedule(*qp);
-  });
+void ModelEngine::take_packet(PacketIn& packet) {
+  auto* qp = find(packet.headers.bth.destination);
+  if (qp == nullptr) return void(++counters_.unknown_qp);
+  const auto& row = roce::info(packet.headers.bth.opcode);
+  if (row.transport != transport_of(qp->context)) return void(++counters_.wrong_state);
+  if (row.response()) {
+    qp->sends() ? take_response(*qp, packet) : void(++counters_.wrong_state);
+  } else {
+    qp->responds() ? take_request(*qp, std::move(packet)) : void(++counters_.wrong_state);
+  }
+  schedule(*qp);
 }
 
-void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
-  step([this, qpn, kind] {
-    auto* qp = find(qpn);
-    if (qp == nullptr || !qp->sends()) return;
-    if (kind == Timer::rnr && qp->window.rnr_waiting) qp->requester.rnr_timeout();
-    if (kind == Timer::ack && std::exchange(qp->ack_timer, false)) {
-      ++counters_.local_ack_timeout_err;
-      if (qp->requester.ack_timeout()) drop_requests(*qp);
-      retire(*qp, false);
-      keep_ack_timer(*qp, true);
-    }
-    schedule(*qp);
-  });
+void ModelEngine::take_command(const QpCommand& command) {
+  execute(command);
+  if (auto* qp = find(command.qpn)) schedule(*qp);
 }
 
-void ModelEngine::cq_overrun(Qpn qpn) {
-  step([this, qpn] {
-    auto* qp = find(qpn);
-    if (qp == nullptr || qp->state == roce::QpState::reset || qp->state == roce::QpState::error) return;
-    out_.event({abi::EventType::qp_fatal, qpn.value});
-    fail(*qp);
-  });
+void ModelEngine::take_timer(const Expired& timer) {
+  auto* qp = find(timer.qpn);
+  if (qp == nullptr || !qp->sends()) return;
+  if (timer.kind == Timer::rnr && qp->window.rnr_waiting) qp->requester.rnr_timeout();
+  if (timer.kind == Timer::ack && std::exchange(qp->ack_timer, false)) {
+    ++counters_.local_ack_timeout_err;
+    if (qp->requester.ack_timeout()) drop_requests(*qp);
+    retire(*qp, false);
+    keep_ack_timer(*qp, true);
+  }
+  schedule(*qp);
 }
 
-void ModelEngine::credit(std::uint32_t packets) {
-  step([this, packets] {
-    credits_ += packets;
-    for (std::uint32_t i = 0; i < packets && !leaving_.empty(); ++i) packet_left();
-  });
+void ModelEngine::take_overrun(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  if (qp == nullptr || qp->state == roce::QpState::reset || qp->state == roce::QpState::error) return;
+  out_.event({abi::EventType::qp_fatal, qpn.value});
+  fail(*qp);
+}
+
+void ModelEngine::take_credit(const std::uint32_t& packets) {
+  credits_ += packets;
+  for (std::uint32_t i = 0; i < packets && !leaving_.empty(); ++i) packet_left();
 }
 
 void ModelEngine::reset() {
@@ -236,7 +233,8 @@ void ModelEngine::reset() {
     if (std::exchange(tickets_[slot].open, false)) free_tickets_.push_back(slot);
   qps_.clear();
   std::ranges::fill(units_, Unit{});
-  evicted_.clear();
+  servable_ = 0;
+  to_give_up_.clear();
   leaving_.clear();
   inputs_.clear();
   credits_ = 0;
@@ -268,33 +266,44 @@ ModelEngine::Redeemed ModelEngine::redeem(Tag tag) {
   auto* qp = find(ticket.qpn);
   if (qp == nullptr || qp->epoch != ticket.epoch) return {};
   --qp->tickets;
+  if (qp->evicted) to_give_up_.push_back(ticket.qpn);
   return {qp, ticket.purpose, ticket.argument};
 }
 
 void ModelEngine::schedule(Qp& qp) {
-  if (!qp.requests.scheduled && request_waits(qp)) {
-    qp.requests.scheduled = true;
-    units_[unit_of(qp.qpn, limits_.transmit_units)].turns.push_back({qp.qpn, qp.epoch, false});
-  }
-  if (!qp.answers.scheduled && answer_waits(qp)) {
-    qp.answers.scheduled = true;
-    units_[unit_of(qp.qpn, limits_.transmit_units)].turns.push_back({qp.qpn, qp.epoch, true});
-  }
+  if (!qp.requests.scheduled && request_waits(qp)) enqueue(qp, qp.requests);
+  if (!qp.answers.scheduled && answer_waits(qp)) enqueue(qp, qp.answers);
 }
 
-// One packet a turn; each takes a credit, which its leaving the port gives back.
+void ModelEngine::enqueue(Qp& qp, Lane& lane) {
+  lane.scheduled = true;
+  const auto number = unit_of(qp.qpn, limits_.transmit_units);
+  units_[number].turns.push_back({qp.qpn, qp.epoch, &lane == &qp.answers});
+  note_servable(number);
+}
+
+// A busy unit is asked once when it will be free; until then there is nothing to do for it.
+void ModelEngine::note_servable(std::uint32_t number) {
+  const auto& unit = units_[number];
+  const auto bit = std::uint64_t{1} << number;
+  servable_ = !unit.turns.empty() && !unit.asked ? servable_ | bit : servable_ & ~bit;
+}
+
+// One packet a turn; each takes a credit, which its leaving the port gives back. The next to be served is looked for
+// behind the one that was served last.
 void ModelEngine::dispatch() {
-  for (std::size_t idle = 0; idle < units_.size() && credits_ > 0;) {
-    const auto number = next_unit_;
-    next_unit_ = next_unit_ + 1 == units_.size() ? 0 : next_unit_ + 1;
+  while (servable_ != 0 && credits_ > 0) {
+    const auto behind = servable_ >> next_unit_ << next_unit_;
+    const auto number = static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : servable_));
     auto& unit = units_[number];
-    ++idle;
-    if (unit.turns.empty()) continue;
-    if (!unit.busy) {
-      if (serve(number)) idle = 0;
-    } else if (!std::exchange(unit.asked, true)) {
+    if (unit.busy) {
+      unit.asked = true;
+      note_servable(number);
       out_.transmit_wanted(std::uint32_t{number});
+      continue;
     }
+    if (serve(number)) next_unit_ = number + 1 == units_.size() ? 0 : number + 1;
+    note_servable(number);
   }
 }
 
@@ -308,6 +317,7 @@ bool ModelEngine::serve(std::uint32_t number) {
     if (qp == nullptr || qp->epoch != turn.epoch) continue;
     auto& lane = turn.answers ? qp->answers : qp->requests;
     lane.scheduled = false;
+    if (qp->evicted) to_give_up_.push_back(turn.qpn);
     if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) continue;
     auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
     schedule(*qp);

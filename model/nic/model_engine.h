@@ -4,7 +4,6 @@
 // and as long as there are packet credits.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -150,6 +149,10 @@ class ModelEngine : public QpEngine {
     std::uint32_t generation = 0;
     bool open = false;
   };
+  struct Expired {
+    Qpn qpn;
+    std::uint32_t kind;
+  };
   struct Redeemed {
     Qp* qp = nullptr;
     Purpose purpose{};
@@ -157,12 +160,29 @@ class ModelEngine : public QpEngine {
   };
 
   // --- model_engine.cpp: inputs one at a time, tags, the scheduler.
-  template <class Step>
-  void step(Step&& action);
+  template <auto take, class Input>
+  void step(Input& input);
+  void take_doorbell(const SendDoorbell& doorbell);
+  void take_wqe(const WqeBytes& wqe);
+  void take_context(const ContextFill& fill);
+  void take_eviction(const Qpn& qpn);
+  void take_unit(const std::uint32_t& number);
+  void take_gathered(DmaDone& done);
+  void take_scattered(const DmaDone& done);
+  void take_checked(const DmaDone& done);
+  void take_atomic(const AtomicDone& done);
+  void take_invalidated(const DmaDone& done);
+  void take_packet(PacketIn& packet);
+  void take_command(const QpCommand& command);
+  void take_timer(const Expired& timer);
+  void take_overrun(const Qpn& qpn);
+  void take_credit(const std::uint32_t& packets);
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn);
   void schedule(Qp& qp);
+  void enqueue(Qp& qp, Lane& lane);
+  void note_servable(std::uint32_t unit);
   void dispatch();
   bool serve(std::uint32_t unit);
   void give_up_contexts();
@@ -180,11 +200,10 @@ class ModelEngine : public QpEngine {
   void finish(const QpCommand& command, abi::CommandStatus status, QpSyndrome syndrome, const abi::Qpc& context);
 
   // --- engine_send.cpp: the requester's side.
-  void take_doorbell(const SendDoorbell& doorbell);
   void fetch_sends(Qp& qp);
   void sends_fetched(Qp& qp, const WqeBytes& wqe);
   void parse_sends(Qp& qp);
-  void post(Qp& qp, SendWqe wqe);
+  void post(Qp& qp, SendWqe&& wqe);
   bool request_waits(const Qp& qp) const;
   std::optional<TransmitWork> send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
@@ -244,21 +263,23 @@ class ModelEngine : public QpEngine {
   std::uint64_t births_ = 0;
   std::vector<Ticket> tickets_;
   std::vector<std::uint32_t> free_tickets_;
-  std::deque<std::function<void()>> inputs_;                    // those that came while one was executed
+  Fifo<std::function<void()>> inputs_;                          // those that came while one was executed
   bool busy_ = false;
   struct Turn {
     Qpn qpn;
-    std::uint64_t epoch;
-    bool answers;
+    std::uint64_t epoch = 0;
+    bool answers = false;
   };
   struct Unit {
-    std::deque<Turn> turns;
+    Fifo<Turn> turns;
     bool busy = false;
     bool asked = false;                                         // when it will be free
   };
   std::vector<Unit> units_;
+  std::uint64_t servable_ = 0;                                  // a bit a unit: something waits, and it was not asked
   std::uint32_t next_unit_ = 0;
-  std::vector<Qpn> evicted_;                                    // whose contexts are to be given up
+  std::uint64_t evictions_ = 0;
+  std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done
   struct Leaving {
     Qpn qpn;
     std::uint64_t epoch;

@@ -1,6 +1,5 @@
 #include "model/nic/nic.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace rnicsim::nic {
@@ -155,9 +154,9 @@ void Nic::execute(QpCommand&& command) {
 
 void Nic::fail_qps_of(Cqn cqn) {
   std::vector<Qpn> hit;
-  for (const auto& [qpn, qp] : contexts.qps)
+  contexts.qps.for_each([&](std::uint32_t qpn, const QpEntry& qp) {
     if (qp.send_cqn == cqn.value || qp.receive_cqn == cqn.value) hit.push_back({qpn});
-  std::ranges::sort(hit, {}, &Qpn::value);
+  });
   for (const auto qpn : hit) qp_contexts.with(QpcClient::transmit, qpn, [this, qpn] { engine.cq_overrun(qpn); });
 }
 

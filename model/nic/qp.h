@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -73,6 +72,7 @@ struct Qp {
   roce::QpState state = roce::QpState::reset;
   bool resident = true;                  // else `context` is in ICM
   bool evicted = false;                  // `context` is to go there
+  std::uint64_t eviction = 0;            // the order of those evicted
   std::uint32_t tickets = 0;             // answers that it waits for
   std::uint8_t ack_timeout = 0;          // the context's `timeout`, which the timer needs at any time
 
@@ -88,7 +88,7 @@ struct Qp {
   std::uint16_t send_retired = 0;
   bool send_fetching = false;
   std::vector<std::byte> send_bytes;     // fetched, not parsed
-  std::deque<SendWqe> send_wqes;         // those of the window's messages
+  Fifo<SendWqe> send_wqes;              // those of the window's messages
   std::uint64_t next_message = 0;
   Lane requests;
   bool ack_timer = false;
@@ -101,7 +101,7 @@ struct Qp {
   bool receive_fetching = false;
   bool look_again = false;               // the look under way began before the packet came
   bool receive_flushing = false;         // look at the producer once more, then flush
-  std::deque<ReceiveWqe> receives;
+  Fifo<ReceiveWqe> receives;
   std::optional<ReceiveWqe> receiving;   // of the message that is arriving
   Fifo<PacketIn> inbound;
   bool inbound_waits = false;            // the head waits for a receive WQE or a key check

@@ -8,7 +8,7 @@ QpContexts::QpContexts(ContextCache& contexts) : contexts_(contexts) {
 }
 
 std::optional<Duration> QpContexts::touch(QpcClient client, Qpn qpn) {
-  if (!contexts_.qps.contains(qpn.value)) return Duration{};
+  if (contexts_.qps.find(qpn.value) == nullptr) return Duration{};
   return contexts_.qpc.touch(static_cast<std::size_t>(client), qpn.value);
 }
 

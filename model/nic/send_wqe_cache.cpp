@@ -21,19 +21,22 @@ bool SendWqeCache::take(const WqeRetired& wqe) {
   return here;
 }
 
+Fifo<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
+  auto* line = waiting_.find(qpn.value);
+  return line != nullptr ? *line : waiting_.put(qpn.value, std::make_unique<Fifo<Waiting>>());
+}
+
 void SendWqeCache::retire(WqeRetired&& wqe) {
   const bool here = take(wqe);
-  const auto found = waiting_.empty() ? waiting_.end() : waiting_.find(wqe.qpn.value);
-  const bool in_line = found != waiting_.end();
-  if (here && !in_line) {
+  auto& line = this->line(wqe.qpn);
+  if (here && line.empty()) {
     if (wqe.cqe) cqe(std::move(*wqe.cqe));
     return;
   }
   const auto ticket = ++tickets_;
   const Fetch fetch{wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, ticket};
-  auto& queue = in_line ? found->second : waiting_[wqe.qpn.value];
   if (wqe.cqe) wqe.cqe->behind_payload = false;
-  queue.push_back({std::move(wqe), here, ticket});
+  line.push_back({std::move(wqe), here, ticket});
   if (here) return;
   if (slots_ < params_.miss_slots) {
     ++slots_;
@@ -59,20 +62,17 @@ void SendWqeCache::fetched(Qpn qpn, std::uint64_t ticket) {
     for_slots_.pop_front();
     start(next);
   }
-  const auto found = waiting_.find(qpn.value);
-  if (found == waiting_.end()) return;
-  auto& queue = found->second;
-  for (std::size_t i = 0; i < queue.size(); ++i)
-    if (queue[i].ticket == ticket) queue[i].here = true;
-  while (!queue.empty() && queue.front().here) {
-    auto wqe = std::move(queue.front().wqe);
-    queue.pop_front();
-    if (wqe.cqe) cqe(std::move(*wqe.cqe));
+  auto& line = this->line(qpn);
+  for (std::size_t i = 0; i < line.size(); ++i)
+    if (line[i].ticket == ticket) line[i].here = true;
+  while (!line.empty() && line.front().here) {
+    auto done = std::move(line.front().wqe.cqe);
+    line.pop_front();
+    if (done) cqe(std::move(*done));
   }
-  if (queue.empty()) waiting_.erase(qpn.value);
 }
 
-void SendWqeCache::forget_qp(Qpn qpn) { waiting_.erase(qpn.value); }
+void SendWqeCache::forget_qp(Qpn qpn) { line(qpn).clear(); }
 
 void SendWqeCache::reset() {
   ++resets_;

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <deque>
-#include <unordered_map>
 
 #include "model/base/fifo.h"
+#include "model/base/index_table.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
@@ -61,8 +61,8 @@ class SendWqeCache {
  private:
   struct Waiting {
     WqeRetired wqe;
-    bool here;
-    std::uint64_t ticket;
+    bool here = false;
+    std::uint64_t ticket = 0;
   };
 
   struct Fetch {
@@ -75,13 +75,14 @@ class SendWqeCache {
 
   static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
   bool take(const WqeRetired& wqe);
+  Fifo<Waiting>& line(Qpn qpn);
   void start(const Fetch& fetch);
   void fetched(Qpn qpn, std::uint64_t ticket);
 
   const SendWqeCacheParams params_;
   CacheTags tags_;
   Dma& dma_;
-  std::unordered_map<std::uint32_t, Fifo<Waiting>> waiting_;  // by QP, from the first that is not here
+  IndexTable<Fifo<Waiting>> waiting_;  // by QP, from the first that is not here
   std::deque<Fetch> for_slots_;
   std::uint32_t slots_ = 0;
   std::uint64_t tickets_ = 0;

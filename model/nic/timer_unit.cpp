@@ -9,17 +9,20 @@ TimerUnit::TimerUnit(sc_core::sc_module_name name) : sc_module(name) {
   dont_initialize();
 }
 
+TimerUnit::Timer& TimerUnit::timer(Qpn qpn, std::uint32_t kind) {
+  if (kind >= timers_.size()) timers_.resize(kind + 1);
+  auto& of_kind = timers_[kind];
+  if (qpn.value >= of_kind.size()) of_kind.resize(qpn.value + 1);
+  return of_kind[qpn.value];
+}
+
 void TimerUnit::arm(const TimerArm& request) {
-  const auto id = key(request.qpn, request.kind);
-  if (request.cancel) {
-    if (const auto timer = timers_.find(id); timer != timers_.end()) timer->second.deadline.reset();
-    return;
-  }
-  auto& timer = timers_[id];
+  auto& timer = this->timer(request.qpn, request.kind);
+  if (request.cancel) return timer.deadline.reset();
   timer.deadline = now() + request.after;
   if (timer.event && *timer.event <= *timer.deadline) return;
   timer.event = timer.deadline;
-  queue_.push(*timer.deadline, id);
+  queue_.push(*timer.deadline, {request.qpn, request.kind});
 }
 
 bool TimerUnit::armed(Qpn qpn, std::uint32_t kind) const {
@@ -33,20 +36,18 @@ void TimerUnit::reset() {
 }
 
 void TimerUnit::look() {
-  std::uint64_t id;
-  while (queue_.pop_due(id)) {
-    const auto found = timers_.find(id);
-    if (found == timers_.end() || found->second.event != now()) continue;
-    auto& timer = found->second;
+  Look due;
+  while (queue_.pop_due(due)) {
+    auto& timer = this->timer(due.qpn, due.kind);
+    if (timer.event != now()) continue;
     timer.event.reset();
-    if (!timer.deadline) {
-      timers_.erase(found);
-    } else if (*timer.deadline > now()) {
+    if (!timer.deadline) continue;
+    if (*timer.deadline > now()) {
       timer.event = timer.deadline;
-      queue_.push(*timer.deadline, id);
+      queue_.push(*timer.deadline, due);
     } else {
-      timers_.erase(found);
-      expired({{static_cast<std::uint32_t>(id)}, static_cast<std::uint32_t>(id >> 32)});
+      timer.deadline.reset();
+      expired({due.qpn, due.kind});
     }
   }
 }

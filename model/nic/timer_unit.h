@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
+#include <optional>
+#include <vector>
 
 #include "model/base/event_queue.h"
 #include "model/base/stream.h"
@@ -31,11 +32,15 @@ class TimerUnit : public sc_core::sc_module {
     std::optional<Duration> deadline;
     std::optional<Duration> event;     // when the earliest event of it comes
   };
-  static std::uint64_t key(Qpn qpn, std::uint32_t kind) { return std::uint64_t{kind} << 32 | qpn.value; }
+  struct Look {
+    Qpn qpn;
+    std::uint32_t kind = 0;
+  };
+  Timer& timer(Qpn qpn, std::uint32_t kind);
   void look();
 
-  EventQueue<std::uint64_t> queue_{"queue"};
-  std::unordered_map<std::uint64_t, Timer> timers_;
+  EventQueue<Look> queue_{"queue"};
+  std::vector<std::vector<Timer>> timers_;  // by kind, then by QP: both are small numbers
 };
 
 }  // namespace rnicsim::nic

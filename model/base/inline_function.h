@@ -1,0 +1,71 @@
+// A callable that is kept in place, where std::function goes to the heap as soon as more than two words are captured. It
+// moves and does not copy; one that is too large does not compile.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace rnicsim {
+
+template <class Signature, std::size_t kCapacity = 48>
+class InlineFunction;
+
+template <class Result, class... Arguments, std::size_t kCapacity>
+class InlineFunction<Result(Arguments...), kCapacity> {
+ public:
+  InlineFunction() = default;
+  InlineFunction(std::nullptr_t) {}
+  template <class Callable>
+    requires(!std::same_as<std::remove_cvref_t<Callable>, InlineFunction>)
+  InlineFunction(Callable&& callable) {
+    using Held = std::remove_cvref_t<Callable>;
+    static_assert(sizeof(Held) <= kCapacity && alignof(Held) <= alignof(std::max_align_t));
+    static_assert(std::is_nothrow_move_constructible_v<Held>);
+    ::new (static_cast<void*>(place_)) Held(std::forward<Callable>(callable));
+    call_ = [](void* held, Arguments... arguments) -> Result {
+      return (*static_cast<Held*>(held))(std::forward<Arguments>(arguments)...);
+    };
+    if constexpr (!std::is_trivially_copyable_v<Held>) {
+      move_ = [](void* to, void* from) {
+        if (to != nullptr) ::new (to) Held(std::move(*static_cast<Held*>(from)));
+        static_cast<Held*>(from)->~Held();
+      };
+    }
+  }
+  InlineFunction(InlineFunction&& other) noexcept { take(other); }
+  InlineFunction& operator=(InlineFunction&& other) noexcept {
+    if (this == &other) return *this;
+    clear();
+    take(other);
+    return *this;
+  }
+  ~InlineFunction() { clear(); }
+
+  explicit operator bool() const { return call_ != nullptr; }
+  Result operator()(Arguments... arguments) { return call_(place_, std::forward<Arguments>(arguments)...); }
+
+ private:
+  void take(InlineFunction& other) {
+    call_ = std::exchange(other.call_, nullptr);
+    move_ = std::exchange(other.move_, nullptr);
+    if (move_ != nullptr)
+      move_(place_, other.place_);
+    else if (call_ != nullptr)
+      std::memcpy(place_, other.place_, kCapacity);
+  }
+  void clear() {
+    if (move_ != nullptr) move_(nullptr, place_);
+    call_ = nullptr;
+    move_ = nullptr;
+  }
+
+  Result (*call_)(void*, Arguments...) = nullptr;
+  void (*move_)(void* to, void* from) = nullptr;  // and destroys; nullptr: bytes are enough
+  alignas(std::max_align_t) std::byte place_[kCapacity];
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,55 @@
+"""What a WQE costs this machine: CPU time by `rnicsim bench`, instructions by callgrind. Not a test.
+
+    wqe_cost.py RNICSIM WORKLOAD [--instructions]
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+OUTSTANDING = 1024  # WQEs, whatever the number of QPs: the wire is full and the memory that is touched stays alike
+QPS = (16, 64, 256, 1024, 4096, 10000)
+FLOOR = {"payload and ICRC": 400_000, "timing only": 700_000}
+
+
+def bench(program, workload, *settings):
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        options = [option for setting in settings for option in ("--set", setting)]
+        subprocess.run([program, "bench", workload, "--json", results, *options], check=True, stdout=subprocess.DEVNULL)
+        return json.loads(results.read_text())["simulator"]
+
+
+def report(name, simulator, floor=None):
+    speed = simulator["wqes_per_cpu_s"]
+    wanted = f"  {speed / floor:6.0%} of the floor" if floor else ""
+    print(f"{name:24} {speed / 1000:8.0f} kWQE/s {1e6 / speed:8.2f} us {simulator['delta_cycles_per_wqe']:6.1f} events{wanted}")
+
+
+def instructions(program, workload, milliseconds):
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/profile", program, "bench", workload,
+                   "--set", f"measure.duration={milliseconds}ms", "--json", results]
+        log = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        executed = int(re.search(r"Collected : (\d+)", log)[1])
+        return executed, json.loads(results.read_text())["flows"][0]["operations"]
+
+
+def main(program, workload, *options):
+    report("payload and ICRC", bench(program, workload, "measure.duration=50ms"), FLOOR["payload and ICRC"])
+    report("timing only", bench(program, workload, "measure.duration=50ms", "nic.timing_only=true"),
+           FLOOR["timing only"])
+    for qps in QPS:
+        window = max(1, OUTSTANDING // qps)
+        report(f"{qps} QPs, window {window}",
+               bench(program, workload, "measure.duration=20ms", f"flow[0].qps={qps}", f"flow[0].window={window}"))
+    if "--instructions" in options:
+        (short, few), (long, many) = (instructions(program, workload, duration) for duration in (1, 3))
+        print(f"{'instructions a WQE':24} {(long - short) / (many - few):8.0f}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
