@@ -143,7 +143,7 @@ void Nic::execute(QpCommand&& command) {
   const bool destroys = command.kind == QpCommand::Kind::destroy;
   if (makes) {
     engine.command(std::move(command));
-    if (contexts.qps.contains(qpn.value)) qp_contexts.created(qpn);  // else it was refused
+    if (contexts.qps.find(qpn.value) != nullptr) qp_contexts.created(qpn);  // else it was refused
     return;
   }
   qp_contexts.with(QpcClient::transmit, qpn, [this, qpn, destroys, command = std::move(command)]() mutable {

@@ -26,8 +26,7 @@ void TimerUnit::arm(const TimerArm& request) {
 }
 
 bool TimerUnit::armed(Qpn qpn, std::uint32_t kind) const {
-  const auto found = timers_.find(key(qpn, kind));
-  return found != timers_.end() && found->second.deadline;
+  return kind < timers_.size() && qpn.value < timers_[kind].size() && timers_[kind][qpn.value].deadline.has_value();
 }
 
 void TimerUnit::reset() {

@@ -234,7 +234,9 @@ class UnderWay : public Pages {
   }
   PageTable& pages() { return b().nic.contexts.pages; }
   void look(std::uint32_t page) {
-    pages().lookup(kFirst + page, [this](const PageTable::Found& found) { found_.push_back(found); });
+    Duration wait;
+    if (const auto here = pages().touch(kFirst + page, wait)) return found_.push_back({here, false});
+    pages().await(kFirst + page, [this](const PageTable::Found& found) { found_.push_back(found); });
   }
 
   static constexpr std::uint64_t kOld = 0x10000000, kNew = 0x20000000;
