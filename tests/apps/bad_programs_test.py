@@ -201,7 +201,10 @@ class Deaths(LeavesNothing):
     def test_while_the_peer_writes(self):
         for how in ("segv", "kill"):
             with self.subTest(how=how):
-                self.survivor_says("die-while-peer-writes", how, "completion: transport retry counter exceeded", "done")
+                lines = self.dies("die-while-peer-writes", how).lines("h0")
+                # A write may find the memory gone before the kernel has destroyed the queue pair.
+                self.assertIn(lines, [[f"completion: {status}", "done"] for status in
+                                      ("transport retry counter exceeded", "remote operation error")])
 
     def test_death_is_reproducible(self):
         first, second = (self.dies("die-while-peer-writes", "kill") for _ in range(2))
