@@ -2,6 +2,7 @@
 // the empty places are few.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,6 +22,9 @@ class IndexTable {
     if (index < places_.size()) places_[index].reset();
   }
   void clear() { places_.clear(); }
+  bool empty() const {
+    return std::ranges::all_of(places_, [](const auto& place) { return place == nullptr; });
+  }
 
   // In the order of their numbers; `visit` neither adds nor removes.
   template <class Visit>
