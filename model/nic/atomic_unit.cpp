@@ -22,16 +22,33 @@ AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params,
   dont_initialize();
 }
 
+// Those of a QP come to their locks in order, though one's place may be found sooner than another's.
 void AtomicUnit::execute(const Atomic& request) {
+  const auto [behind, first] = translating_.try_emplace(request.qpn.value);
+  if (first) return translate(request);
+  behind->second.push_back(Atomic(request));
+}
+
+void AtomicUnit::translate(const Atomic& request) {
   const Region region{request.operation.rkey.value, request.operation.address, roce::kAtomicBytes};
   translation_.translate({request.pd, abi::access::kRemoteAtomic}, region,
                          [this, request, resets = resets_](const Translated& place) {
-                           if (resets != resets_) return;
-                           if (place.result != AccessResult::ok) return done({request.tag, place.result, 0});
-                           // Pages that lie apart may cut a word in two, where a region begins at an odd address.
-                           if (place.ranges.size() != 1) return done({request.tag, AccessResult::bad_range, 0});
-                           lock({request, place.place(0)});
+                           if (resets == resets_) translated(request, place);
                          });
+}
+
+void AtomicUnit::translated(const Atomic& request, const Translated& place) {
+  // Pages that lie apart may cut a word in two, where a region begins at an odd address.
+  const bool cut = place.result == AccessResult::ok && place.ranges.size() != 1;
+  if (place.result == AccessResult::ok && !cut)
+    lock({request, place.place(0)});
+  else
+    done({request.tag, cut ? AccessResult::bad_range : place.result, 0});
+  const auto behind = translating_.find(request.qpn.value);
+  if (behind->second.empty()) return void(translating_.erase(behind));
+  const auto next = std::move(behind->second.front());
+  behind->second.pop_front();
+  translate(next);
 }
 
 // By the place in its region, which is aligned to pages: a program's own addresses are not the same at every run.
@@ -99,6 +116,7 @@ void AtomicUnit::unlock(const Operation& operation) {
 }
 
 void AtomicUnit::reset() {
+  translating_.clear();
   locked_.clear();
   addresses_.clear();
   modifying_.clear();

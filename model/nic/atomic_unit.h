@@ -61,6 +61,8 @@ class AtomicUnit : public sc_core::sc_module {
     std::uint64_t original = 0;
   };
 
+  void translate(const Atomic& request);
+  void translated(const Atomic& request, const Translated& place);
   std::uint64_t slot_of(const Operation& operation) const;
   void lock(const Operation& operation);
   void enter(const Operation& operation);
@@ -72,6 +74,7 @@ class AtomicUnit : public sc_core::sc_module {
   const AtomicParams params_;
   Translation& translation_;
   Dma& dma_;
+  std::unordered_map<std::uint32_t, Fifo<Atomic>> translating_;  // by QP, those behind one whose place is being found
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
   std::map<std::pair<Pasid, std::uint64_t>, Fifo<Operation>> addresses_;  // the same, of those that have their slot
   EventQueue<Operation> modifying_{"modifying"};

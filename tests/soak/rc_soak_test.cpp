@@ -16,6 +16,7 @@
 #include "model/host/software_process.h"
 #include "sim/system.h"
 #include "tests/support/endpoint.h"
+#include "tests/support/two_hosts.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -209,7 +210,7 @@ std::uint64_t resident_bytes() {
 TEST(RcSoak, NothingIsLostNothingTwice) {
   const char* wanted = std::getenv("RNICSIM_SOAK_MESSAGES");
   const std::uint64_t each = (wanted ? std::strtoull(wanted, nullptr, 10) : 20'000) / 2;
-  sim::System system("system", sim::load_config("cx5-100g", "back-to-back", {}, std::vector<std::string>{"drop=1e-2"}));
+  sim::System system("system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(), std::vector<std::string>{"drop=1e-2"}));
   std::array<std::optional<EndpointAddress>, 2> addresses;
   std::array<bool, 2> done{};
   sc_core::sc_event changed("changed");

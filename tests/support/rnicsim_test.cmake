@@ -49,6 +49,35 @@ function(rnicsim_test)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
 endfunction()
 
+# The tests of such a program once more, `<rung>.<name>.<variant>...`, with more in their environment.
+#
+#   rnicsim_test_again(NAME rc RUNG verbs VARIANT tiny_caches [LABELS quick] [TIMEOUT 60] [FILTER -Suite.*]
+#                      ENVIRONMENT NAME=value ...)
+#
+# FILTER, GoogleTest's: without tests that are about what the variant changes.
+function(rnicsim_test_again)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;RUNG;VARIANT;TIMEOUT;FILTER" "LABELS;ENVIRONMENT")
+  rnicsim_check_arguments()
+  set(target ${arg_RUNG}_${arg_NAME})
+  set(list ${target}_${arg_VARIANT}_TESTS)
+  gtest_discover_tests(${target} TEST_PREFIX ${arg_RUNG}.${arg_NAME}.${arg_VARIANT}. TEST_LIST ${list}
+                       TEST_FILTER "${arg_FILTER}" DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(properties "LABELS \"${arg_RUNG};${arg_LABELS};in-process\" TIMEOUT ${arg_TIMEOUT}")
+  string(APPEND properties " ENVIRONMENT \"${RNICSIM_TEST_ENVIRONMENT};${arg_ENVIRONMENT}\"")
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_${arg_VARIANT}_properties.cmake)
+  file(WRITE ${file} "if(${list})\n  set_tests_properties(\${${list}} PROPERTIES ${properties})\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+endfunction()
+
+# A device that can keep hardly anything: contexts come and go all the time.
+set(sets)
+foreach(cache qpc cqc mpt mtt)
+  string(APPEND sets "nic.contexts.${cache}.l0_entries=0,nic.contexts.${cache}.l1_entries=1,")
+endforeach()
+set(RNICSIM_TINY_CACHES "RNICSIM_TEST_SETS=${sets}")
+string(REPLACE "l1_entries=1," "l1_entries=0," sets "${sets}")
+set(RNICSIM_NO_CACHES "RNICSIM_TEST_SETS=${sets}")
+
 # Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
 # tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.
 #

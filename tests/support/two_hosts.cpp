@@ -2,11 +2,25 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cstdlib>
+#include <sstream>
+
 namespace rnicsim::testing {
+
+std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets) {
+  std::vector<std::string> all;
+  const char* given = std::getenv("RNICSIM_TEST_SETS");
+  std::istringstream list(given != nullptr ? given : "");
+  for (std::string set; std::getline(list, set, ',');)
+    if (!set.empty()) all.push_back(set);
+  all.insert(all.end(), sets.begin(), sets.end());
+  return all;
+}
 
 TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::string>& faults,
                    std::uint64_t seed)
-    : system_(std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", sets, faults), seed)),
+    : system_(std::make_unique<sim::System>(
+          "system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(sets), faults), seed)),
       audit_(std::make_unique<sim::CounterAudit>(*system_)),
       met_(std::make_unique<sc_core::sc_event>("met")) {
   // Bad input is what many tests are about.

@@ -17,6 +17,10 @@
 
 namespace rnicsim::testing {
 
+// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=2,..." in the environment the same tests run on another device. What
+// a test sets itself comes last.
+std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets = {});
+
 struct WireFrame {
   Duration at;                   // its last bit left
   std::uint32_t from;            // index of the host

@@ -136,6 +136,38 @@ TEST_F(Contexts, AnAtomicReadAndReceiveUnderWayKeepTheirQp) {
   }
 }
 
+// The first one's region has to be fetched or comes from the second level, the second one's is at hand. Swaps that follow
+// from one another show the order.
+TEST_F(Contexts, AtomicsOfAQpKeepTheirOrder) {
+  constexpr std::uint32_t kOther = 9 << 8 | 0x21;
+  for (const std::uint32_t l1 : {1u, 64u}) {
+    NicParams params;
+    params.contexts.mpt.l0_entries = 1;
+    params.contexts.mpt.l1_entries = l1;
+    build(params, 1);
+    b().register_memory(kOther, b().buffer, Node::kBufferBytes, 0xf);
+    const auto swap = [&](std::uint32_t key, std::uint64_t compare, std::uint64_t value) {
+      b().nic.atomic_unit.execute(
+          {.tag = ~0ull,
+           .qpn = {qb->qpn(0)},
+           .pd = kPd,
+           .is_swap = true,
+           .operation = {.address = b().buffer + 64, .rkey = {key}, .swap_add = value, .compare = compare}});
+    };
+    b().host.put(b().buffer + 64, std::uint64_t{0});
+    swap(kOther, 99, 99);
+    run(5);
+    swap(kKey, 99, 99);  // takes the one place of the first level
+    run(5);
+    swap(kOther, 0, 1);
+    swap(kKey, 1, 2);
+    swap(kOther, 2, 3);
+    swap(kKey, 3, 4);
+    run(10);
+    EXPECT_EQ(b().host.get<std::uint64_t>(b().buffer + 64), 4u) << l1 << " entries";
+  }
+}
+
 TEST_F(Contexts, CommandsFindEvictedQps) {
   for (const std::uint32_t entries : {0u, 1u}) {
     build(with_qpc(0, entries), 6);
