@@ -69,6 +69,15 @@ void ModelEngine::wqe(WqeBytes wqe) {
   });
 }
 
+void ModelEngine::wqe_at_hand(Tag tag) {
+  step([this, tag] {
+    const auto [qp, purpose, message] = redeem(tag);
+    if (qp == nullptr) return;
+    if (auto* wqe = qp->wqe_of(message)) wqe->presence = SendWqe::Presence::at_hand;
+    schedule(*qp);
+  });
+}
+
 void ModelEngine::context(ContextFill fill) {
   step([this, fill] {
     auto* qp = find(fill.qpn);
@@ -269,7 +278,7 @@ ModelEngine::Redeemed ModelEngine::redeem(Tag tag) {
 }
 
 void ModelEngine::schedule(Qp& qp) {
-  if (!qp.requests.scheduled && request_waits(qp)) {
+  if (!qp.requests.scheduled && request_waits(qp) && next_wqe_at_hand(qp)) {
     qp.requests.scheduled = true;
     units_[unit_of(qp.qpn, limits_.transmit_units)].turns.push_back({qp.qpn, qp.epoch, false});
   }

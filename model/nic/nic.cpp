@@ -109,6 +109,8 @@ void Nic::wire_engine() {
   });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
+  out.wqe_needed.bind([this](WqeNeeded wqe) { send_wqes.need(wqe); });
+  send_wqes.at_hand.bind([this](Tag tag) { engine.wqe_at_hand(tag); });
   out.wqe_retired.bind([this](WqeRetired&& wqe) { send_wqes.retire(std::move(wqe)); });
   send_wqes.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
