@@ -37,6 +37,8 @@ class QpContexts {
     if (touch(client, qpn)) return then();
     await(client, qpn, std::forward<Then>(then));
   }
+  // What a miss costs who looked, besides the fill: its look at the second level.
+  Duration vain_look() const { return contexts_.qpc.params().l1_latency; }
   void created(Qpn qpn) { contexts_.qpc.adopt(static_cast<std::size_t>(QpcClient::transmit), qpn.value); }
   void destroyed(Qpn qpn) { contexts_.qpc.forget(qpn.value); }
 
