@@ -340,6 +340,7 @@ void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
 
 void ModelEngine::drop_lane_from(Lane& lane, std::uint64_t sequence) {
   while (!lane.entries.empty() && lane.entries.back().sequence >= sequence) {
+    lane.awaited -= lane.entries.back().awaited;
     lane.entries.pop_back();
     ++credits_;
   }
