@@ -1,5 +1,6 @@
 // The responder's answers: what the model engine owes for requests, in order, each when its payload has reached memory.
 #include <algorithm>
+#include <utility>
 
 #include "model/nic/model_engine.h"
 
@@ -136,7 +137,11 @@ void ModelEngine::fail_placement(Qp& qp) {
 bool ModelEngine::answer_waits(const Qp& qp) const {
   if (qp.responses.empty() || qp.answers.entries.size() >= kPacketsAhead) return false;
   const auto& head = qp.responses.front();
-  return !head.placing && head.kind != Response::Kind::silent;
+  if (head.placing || head.kind == Response::Kind::silent) return false;
+  if (head.kind != Response::Kind::read) return true;
+  // A packet alone is never too large.
+  const auto awaited = qp.answers.awaited;
+  return awaited == 0 || awaited + std::min(qp.mtu(), head.range.length) <= limits_.read_ahead;
 }
 
 TransmitWork ModelEngine::send_answer(Qp& qp) {
@@ -192,6 +197,7 @@ TransmitWork ModelEngine::send_read_packet(Qp& qp) {
   if (bytes == 0) {
     entry.ready = true;
   } else {
+    qp.answers.awaited += entry.awaited = bytes;
     out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead, true,
                  {{read.range.rkey.value, read.range.address + offset, bytes}}});
   }
@@ -208,6 +214,7 @@ TransmitWork ModelEngine::send_read_packet(Qp& qp) {
 void ModelEngine::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
   auto* entry = qp.answers.find(sequence);
   if (entry == nullptr) return;
+  qp.answers.awaited -= std::exchange(entry->awaited, 0);
   if (done.result == AccessResult::ok) {
     entry->payload = std::move(done.payload);
     entry->ready = true;

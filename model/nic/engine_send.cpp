@@ -118,6 +118,23 @@ bool ModelEngine::request_waits(const Qp& qp) const {
   return qp.sends() && qp.requests.entries.size() < kPacketsAhead && qp.requester.can_send();
 }
 
+// The WQE of the next message to send from; one that is not at hand is asked for.
+bool ModelEngine::next_wqe_at_hand(Qp& qp) {
+  const auto& messages = qp.window.messages;
+  auto at = qp.window.cursor;
+  while (at < messages.size() && messages[at].sent == messages[at].packets) ++at;
+  auto* wqe = at < messages.size() ? qp.wqe_of(messages[at].request.id) : nullptr;
+  if (wqe == nullptr || wqe->presence == SendWqe::Presence::at_hand) return true;
+  if (std::exchange(wqe->presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
+  out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe->request.id), qp.qpn, wqe->index, wqe->blocks, qp.context.pasid,
+                   ring_address(qp, wqe->index)});
+  return false;
+}
+
+std::uint64_t ModelEngine::ring_address(const Qp& qp, std::uint16_t block) const {
+  return qp.context.send_ring + std::uint64_t{block & ((1u << qp.context.log_send_blocks) - 1)} * abi::kSendBlock;
+}
+
 std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
   auto packet = qp.requester.next_packet();
   if (!packet) return std::nullopt;
@@ -220,9 +237,7 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
-  const auto at = index & ((1u << qp.context.log_send_blocks) - 1);
-  WqeRetired retired{qp.qpn, index, blocks, qp.context.pasid,
-                     qp.context.send_ring + std::uint64_t{at} * abi::kSendBlock, std::nullopt};
+  WqeRetired retired{qp.qpn, index, blocks, qp.context.pasid, ring_address(qp, index), std::nullopt};
   if (!error && !completion.request.signaled) return out_.wqe_retired(std::move(retired));
   CqeWrite write{.cqn = {qp.context.send_cqn}, .cqe = {}, .solicited = error, .behind_payload = behind_payload};
   write.cqe.byte_count = completion.request.length;

@@ -58,6 +58,7 @@ void ModelEngine::step(Input& input) {
 
 void ModelEngine::doorbell(SendDoorbell doorbell) { step<&ModelEngine::take_doorbell>(doorbell); }
 void ModelEngine::wqe(WqeBytes wqe) { step<&ModelEngine::take_wqe>(wqe); }
+void ModelEngine::wqe_at_hand(Tag tag) { step<&ModelEngine::take_wqe_at_hand>(tag); }
 void ModelEngine::context(ContextFill fill) { step<&ModelEngine::take_context>(fill); }
 void ModelEngine::evict(Qpn qpn) { step<&ModelEngine::take_eviction>(qpn); }
 void ModelEngine::transmit_free(std::uint32_t unit) { step<&ModelEngine::take_unit>(unit); }
@@ -98,6 +99,13 @@ void ModelEngine::take_context(const ContextFill& fill) {
   qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
   out_.event({abi::EventType::qp_fatal, fill.qpn.value});
   fail(*qp);
+}
+
+void ModelEngine::take_wqe_at_hand(const Tag& tag) {
+  const auto [qp, purpose, message] = redeem(tag);
+  if (qp == nullptr) return;
+  if (auto* wqe = qp->wqe_of(message)) wqe->presence = SendWqe::Presence::at_hand;
+  schedule(*qp);
 }
 
 void ModelEngine::take_eviction(const Qpn& qpn) {
@@ -271,7 +279,7 @@ ModelEngine::Redeemed ModelEngine::redeem(Tag tag) {
 }
 
 void ModelEngine::schedule(Qp& qp) {
-  if (!qp.requests.scheduled && request_waits(qp)) enqueue(qp, qp.requests);
+  if (!qp.requests.scheduled && request_waits(qp) && next_wqe_at_hand(qp)) enqueue(qp, qp.requests);
   if (!qp.answers.scheduled && answer_waits(qp)) enqueue(qp, qp.answers);
 }
 
@@ -344,6 +352,7 @@ void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
 
 void ModelEngine::drop_lane_from(Lane& lane, std::uint64_t sequence) {
   while (!lane.entries.empty() && lane.entries.back().sequence >= sequence) {
+    lane.awaited -= lane.entries.back().awaited;
     lane.entries.pop_back();
     ++credits_;
   }

@@ -108,6 +108,7 @@ class ModelEngine : public QpEngine {
   EngineOutputs& outputs() override { return out_; }
   void doorbell(SendDoorbell doorbell) override;
   void wqe(WqeBytes wqe) override;
+  void wqe_at_hand(Tag tag) override;
   void context(ContextFill fill) override;
   void evict(Qpn qpn) override;
   void transmit_free(std::uint32_t unit) override;
@@ -137,7 +138,7 @@ class ModelEngine : public QpEngine {
  private:
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
-    send_wqes, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter, access_check,
+    send_wqes, send_wqe, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter, access_check,
     atomic, remote_invalidate, local_invalidate
   };
   // What an answer to a tag is for.
@@ -164,6 +165,7 @@ class ModelEngine : public QpEngine {
   void step(Input& input);
   void take_doorbell(const SendDoorbell& doorbell);
   void take_wqe(const WqeBytes& wqe);
+  void take_wqe_at_hand(const Tag& tag);
   void take_context(const ContextFill& fill);
   void take_eviction(const Qpn& qpn);
   void take_unit(const std::uint32_t& number);
@@ -205,6 +207,8 @@ class ModelEngine : public QpEngine {
   void parse_sends(Qp& qp);
   void post(Qp& qp, SendWqe&& wqe);
   bool request_waits(const Qp& qp) const;
+  bool next_wqe_at_hand(Qp& qp);
+  std::uint64_t ring_address(const Qp& qp, std::uint16_t block) const;
   std::optional<TransmitWork> send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);

@@ -9,7 +9,8 @@ QpLimits limits_of(const NicParams& params) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
-          .transmit_units = params.units.transmit_units};
+          .transmit_units = params.units.transmit_units,
+          .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }
 
 }  // namespace
@@ -109,6 +110,8 @@ void Nic::wire_engine() {
   });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
+  out.wqe_needed.bind([this](WqeNeeded wqe) { send_wqes.need(wqe); });
+  send_wqes.at_hand.bind([this](Tag tag) { engine.wqe_at_hand(tag); });
   out.wqe_retired.bind([this](WqeRetired&& wqe) { send_wqes.retire(std::move(wqe)); });
   send_wqes.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });

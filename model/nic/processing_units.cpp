@@ -15,6 +15,8 @@ void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("read", read, "a unit sends an RDMA READ; 16 ns over all units, spec/timing.md, cx5", {0, 1e9});
   visit.param("atomic", atomic, "a unit sends an atomic; as a READ", {0, 1e9});
   visit.param("read_response", read_response, "a unit begins the answer to a READ; 8 ns over all units", {0, 1e9});
+  visit.param("read_ahead", read_ahead,
+              "bytes of READ responses that a QP asks host memory for at a time; tuned to CAL-9, spec/timing.md", {64, 1 << 20});
   visit.param("acknowledge", acknowledge, "a unit sends an ACK, NAK or an atomic's answer", {0, 1e9});
   visit.param("next_packet", next_packet, "a unit sends a further packet of a message", {0, 1e9});
   visit.param("receive_request", receive_request, "a unit takes a request; 8 ns over all units, spec/timing.md, cx5", {0, 1e9});
@@ -54,7 +56,10 @@ void ProcessingUnits::ring(SendDoorbell&& rung) {
     transmit_[unit_of(qpn, params_.transmit_units)].context_wait += *wait;
     return take(std::move(rung));
   }
-  contexts_.await(QpcClient::transmit, qpn, [this, rung = std::move(rung)]() mutable { take(std::move(rung)); });
+  contexts_.await(QpcClient::transmit, qpn, [this, rung = std::move(rung)]() mutable {
+    transmit_[unit_of(rung.qpn, params_.transmit_units)].context_wait += contexts_.vain_look();
+    take(std::move(rung));
+  });
 }
 
 Duration ProcessingUnits::service_of(const TransmitWork& work) const {
@@ -96,7 +101,7 @@ void ProcessingUnits::receive(PacketIn&& in) {
   const auto qpn = in.headers.bth.destination;
   const auto client = roce::info(in.headers.bth.opcode).response() ? QpcClient::response : QpcClient::responder;
   if (const auto wait = contexts_.touch(client, qpn)) return enqueue({std::move(in), *wait});
-  contexts_.await(client, qpn, [this, in = std::move(in)]() mutable { enqueue({std::move(in), {}}); });
+  contexts_.await(client, qpn, [this, in = std::move(in)]() mutable { enqueue({std::move(in), contexts_.vain_look()}); });
 }
 
 void ProcessingUnits::enqueue(Arrival&& arrival) {

@@ -27,6 +27,7 @@ struct ProcessingUnitsParams {
   Duration read = 128_ns;
   Duration atomic = 128_ns;
   Duration read_response = 64_ns;
+  ByteCount read_ahead{8192};
   Duration acknowledge = 10_ns;
   Duration next_packet = 20_ns;
   Duration receive_request = 64_ns;

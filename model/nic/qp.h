@@ -24,9 +24,11 @@ struct Lane {
     bool ready = false;
     std::uint64_t message = 0;           // requests
     roce::Psn end;                       // requests: the next one's PSN
+    std::uint32_t awaited = 0;           // answers: bytes of payload that are not here yet
   };
   Fifo<Entry> entries;
   std::uint64_t next_sequence = 0;
+  std::uint64_t awaited = 0;             // of all entries
   bool scheduled = false;
 
   Entry* find(std::uint64_t sequence) {

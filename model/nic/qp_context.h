@@ -17,6 +17,7 @@ struct QpLimits {
   std::uint8_t max_rd_atomic = 16;
   std::uint32_t max_message = 1u << 30;
   std::uint32_t transmit_units = 1;
+  std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
   std::uint32_t receive_prefetch = 16;   // receive WQEs held, of a queue
   std::uint32_t receive_pool = 1024;     // and of all
 };

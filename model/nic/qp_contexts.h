@@ -41,6 +41,8 @@ class QpContexts {
   // What found it here waits before it goes on to the engine: until as many releases it stays.
   void hold(Qpn qpn) { ++held_[qpn.value].times; }
   void release(Qpn qpn);
+  // What a miss costs who looked, besides the fill: its look at the second level.
+  Duration vain_look() const { return contexts_.qpc.params().l1_latency; }
   void created(Qpn qpn) { contexts_.qpc.adopt(static_cast<std::size_t>(QpcClient::transmit), qpn.value); }
   void destroyed(Qpn qpn);
   void reset() { held_.clear(); }

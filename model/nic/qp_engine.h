@@ -171,11 +171,21 @@ struct TransmitWork {
 // The transmit or receive unit that a QP belongs to, of so many.
 inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }
 
-// A send WQE has come; it is needed again when it completes.
+// A send WQE has come; it is needed again when it is sent and when it completes.
 struct WqeHeld {
   Qpn qpn;
   std::uint16_t index;                   // of its first block
   std::uint16_t blocks;
+};
+
+// The next send WQE of its QP is about to be sent: answered by wqe_at_hand(), when it is on the device.
+struct WqeNeeded {
+  Tag tag;
+  Qpn qpn;
+  std::uint16_t index;
+  std::uint16_t blocks;
+  Pasid pasid;
+  std::uint64_t address;                 // in the ring
 };
 
 // A send WQE is done with; in the order of the ring.
@@ -219,6 +229,7 @@ struct EngineOutputs {
   Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
   Output<PacketOut> packet;
   Output<WqeHeld> wqe_held;
+  Output<WqeNeeded> wqe_needed;
   Output<WqeRetired> wqe_retired;
   Output<CqeWrite> cqe;                   // of receives
   Output<EventOut> event;
@@ -233,6 +244,7 @@ class QpEngine {
 
   virtual void doorbell(SendDoorbell doorbell) = 0;
   virtual void wqe(WqeBytes wqe) = 0;
+  virtual void wqe_at_hand(Tag tag) = 0;
   // What is about a QP comes when the engine has its context: from creation on, and from a fill to an eviction. The
   // engine gives an evicted one up, by a write-back, when nothing that it waits for needs it any more; a fill may be
   // earlier.

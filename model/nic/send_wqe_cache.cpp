@@ -1,5 +1,6 @@
 #include "model/nic/send_wqe_cache.h"
 
+#include <memory>
 #include <utility>
 
 namespace rnicsim::nic {
@@ -11,13 +12,26 @@ void SendWqeCache::hold(const WqeHeld& wqe) {
   }
 }
 
+void SendWqeCache::count(bool here) {
+  ++counters_.lookups;
+  ++(here ? counters_.hits : counters_.misses);
+}
+
+void SendWqeCache::need(const WqeNeeded& wqe) {
+  bool here = true;
+  for (std::uint16_t block = 0; block < wqe.blocks; ++block)
+    here &= tags_.touch(key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block)));
+  count(here);
+  if (here) return at_hand(Tag{wqe.tag});
+  fetch({wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, 0, wqe});
+}
+
 // True: all of it is here. It is not needed any more.
 bool SendWqeCache::take(const WqeRetired& wqe) {
   bool here = true;
   for (std::uint16_t block = 0; block < wqe.blocks; ++block)
     here &= tags_.erase(key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block)));
-  ++counters_.lookups;
-  ++(here ? counters_.hits : counters_.misses);
+  count(here);
   return here;
 }
 
@@ -34,27 +48,30 @@ void SendWqeCache::retire(WqeRetired&& wqe) {
     return;
   }
   const auto ticket = ++tickets_;
-  const Fetch fetch{wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, ticket};
+  const Fetch wanted{wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, ticket, std::nullopt};
   if (wqe.cqe) wqe.cqe->behind_payload = false;
   line.push_back({std::move(wqe), here, ticket});
-  if (here) return;
+  if (!here) fetch(wanted);
+}
+
+void SendWqeCache::fetch(const Fetch& wanted) {
   if (slots_ < params_.miss_slots) {
     ++slots_;
-    return start(fetch);
+    return start(wanted);
   }
   ++counters_.slot_waits;
-  for_slots_.push_back(fetch);
+  for_slots_.push_back(wanted);
 }
 
 void SendWqeCache::start(const Fetch& fetch) {
   dma_.read(fetch.pasid, fetch.address, fetch.bytes,
-            [this, qpn = fetch.qpn, ticket = fetch.ticket, resets = resets_](AccessResult, const Payload&) {
-              if (resets == resets_) fetched(qpn, ticket);
+            [this, kept = std::make_unique<Fetch>(fetch), resets = resets_](AccessResult, const Payload&) {
+              if (resets == resets_) fetched(*kept);
             });
 }
 
 // What the ring says now is not looked at: the engine knows the WQE.
-void SendWqeCache::fetched(Qpn qpn, std::uint64_t ticket) {
+void SendWqeCache::fetched(const Fetch& fetch) {
   if (for_slots_.empty()) {
     --slots_;
   } else {
@@ -62,6 +79,12 @@ void SendWqeCache::fetched(Qpn qpn, std::uint64_t ticket) {
     for_slots_.pop_front();
     start(next);
   }
+  if (!fetch.needed) return complete(fetch.qpn, fetch.ticket);
+  hold({fetch.qpn, fetch.needed->index, fetch.needed->blocks});
+  at_hand(Tag{fetch.needed->tag});
+}
+
+void SendWqeCache::complete(Qpn qpn, std::uint64_t ticket) {
   auto& line = this->line(qpn);
   for (std::size_t i = 0; i < line.size(); ++i)
     if (line[i].ticket == ticket) line[i].here = true;

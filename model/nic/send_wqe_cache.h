@@ -1,10 +1,11 @@
 // The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
-// needed again to complete it. One that had to leave for others is read from the ring once more. Completions of a QP stay
-// in order.
+// needed to send it and again to complete it. One that had to leave for others is read from the ring once more.
+// Completions of a QP stay in order.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "model/base/fifo.h"
 #include "model/base/index_table.h"
@@ -36,7 +37,7 @@ struct SendWqeCacheCounters {
   Counter slot_waits = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("lookups", lookups, "WQEs", "looked up when their answer was there");
+    visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
     visit.counter("hits", hits, "WQEs", "of those, still here");
     visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
     visit.counter("slot_waits", slot_waits, "WQEs", "misses that waited for a slot");
@@ -49,8 +50,10 @@ class SendWqeCache {
       : params_(params), tags_(params.entries, params.ways, false), dma_(dma) {}
 
   Output<CqeWrite> cqe;
+  Output<Tag> at_hand;
 
   void hold(const WqeHeld& wqe);
+  void need(const WqeNeeded& wqe);
   void retire(WqeRetired&& wqe);
   // Nothing of this QP is completed from now on.
   void forget_qp(Qpn qpn);
@@ -71,13 +74,17 @@ class SendWqeCache {
     std::uint64_t address;
     std::uint32_t bytes;
     std::uint64_t ticket;
+    std::optional<WqeNeeded> needed;  // to be sent; else to be completed
   };
 
   static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
   bool take(const WqeRetired& wqe);
   Fifo<Waiting>& line(Qpn qpn);
+  void count(bool here);
+  void fetch(const Fetch& wanted);
   void start(const Fetch& fetch);
-  void fetched(Qpn qpn, std::uint64_t ticket);
+  void fetched(const Fetch& fetch);
+  void complete(Qpn qpn, std::uint64_t ticket);
 
   const SendWqeCacheParams params_;
   CacheTags tags_;

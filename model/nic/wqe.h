@@ -19,6 +19,7 @@ struct SendWqe {
   abi::SendOpcode opcode = abi::SendOpcode::nop;
   std::uint16_t index = 0;               // of its first block
   std::uint16_t blocks = 1;
+  enum class Presence : std::uint8_t { unknown, asked, at_hand } presence = Presence::unknown;
   Regions regions;
   std::optional<Payload> inline_data;
   roce::SendRequest request;

@@ -104,6 +104,7 @@ void Driver::bind() {
   out.command_done.bind([this](nic::QpCommandDone done) { command_done_ = done; });
   // Nobody polls, and a responder has no timers.
   out.wqe_held.bind([](nic::WqeHeld) {});
+  out.wqe_needed.bind([this](nic::WqeNeeded needed) { later([this, tag = needed.tag] { engine_.wqe_at_hand(tag); }); });
   out.wqe_retired.bind([](nic::WqeRetired&&) {});
   out.cqe.bind([](nic::CqeWrite) {});
   out.event.bind([](nic::EventOut) {});

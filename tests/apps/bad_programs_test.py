@@ -35,7 +35,7 @@ class CommandLine(LeavesNothing):
         self.assertEqual(len(result.err.splitlines()), 1, result)
 
     def test_unknown_profile(self):
-        self.check("run", "--nic", "nope", "--", "true", says="no NIC profile is called 'nope'; there is: cx5-100g")
+        self.check("run", "--nic", "nope", "--", "true", says="no NIC profile is called 'nope'; there are: ")
 
     def test_unknown_topology(self):
         self.check("run", "--topology", "ring", "--", "true", says="no topology is called 'ring'")

@@ -216,7 +216,7 @@ TEST_F(BenchWorkload, Contradictions) {
   EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"), "flow[0].mr_size: at least 4 KiB is needed, for the longest message");
   EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"), "flow[0].stop: a time after start is needed");
   EXPECT_EQ(flow_error("start = \"1 ms\"\n"), "flow[0].start: a time before the end of the measurement is needed");
-  EXPECT_EQ(flow_error("inline = \"221 B\"\n"), "flow[0].inline: no more than 220 B is needed: the NIC's limit");
+  EXPECT_EQ(flow_error("inline = \"237 B\"\n"), "flow[0].inline: no more than 236 B is needed: the NIC's limit");
   EXPECT_EQ(flow_error("max_rd_atomic = 17\n"), "flow[0].max_rd_atomic: no more than 16 is needed: the NIC's limit");
   EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"), "flow[0].window: 1..8192 is needed: the NIC's send ring");
   EXPECT_EQ(flow_error("qps = 65536\n"), "flow[0].qps: h0 has more QPs than nic.capabilities.max_qp");

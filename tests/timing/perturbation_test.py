@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""A parameter changed moves the calibration's curves as its mechanism says: which way, and about how far.
+
+usage: perturbation_test.py path/to/rnicsim
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNICSIM = ""
+
+
+def run(workload, *settings):
+    """What `rnicsim bench --json` wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "results.json")
+        options = [word for setting in settings for word in ("--set", setting)]
+        subprocess.run([RNICSIM, "bench", workload, *options, "--json", out], check=True, stdout=subprocess.DEVNULL)
+        return json.loads(out.read_text())
+
+
+def rate(workload, *settings):
+    return run(workload, *settings)["flows"][0]["rate_per_s"]
+
+
+def goodput(workload, *settings):
+    return run(workload, *settings)["flows"][0]["goodput_bits_per_s"]
+
+
+def latency(workload, *settings):
+    return run(workload, *settings)["flows"][0]["latency_ps"]["mean"] / 1000
+
+
+class Perturbation(unittest.TestCase):
+    def assert_between(self, low, value, high):
+        self.assertTrue(low <= value <= high, f"{value} is not in {low} .. {high}")
+
+    def test_inline_step_is_a_pcie_read(self):
+        """CAL-2: reads that take twice as long lift what is not inline, and nothing else."""
+        slow = "nic.pcie.read_latency=800ns"
+        for size, rise in (("128 B", 0), ("256 B", 400)):
+            with self.subTest(size=size):
+                base, doubled = (latency("cal-1", f"flow.size={size}", *more) for more in ((), (slow,)))
+                self.assertAlmostEqual(doubled - base, rise, delta=1)
+
+    def test_miss_slots_bound_a_small_cache(self):
+        """CAL-6: with next to no second level, fills go by the slots: half of them, half of the rate."""
+        small = ("flow.qps=9", "nic.contexts.qpc.l1_entries=256")
+        four = rate("cal-6", *small, "nic.contexts.qpc.miss_slots=4")
+        two = rate("cal-6", *small, "nic.contexts.qpc.miss_slots=2")
+        self.assert_between(0.4, two / four, 0.75)
+
+    def test_fill_latency_bounds_a_small_cache(self):
+        small = ("flow.qps=9", "nic.contexts.qpc.l1_entries=256")
+        slow = rate("cal-6", *small, "nic.pcie.read_latency=860ns")  # with read_internal, twice as long
+        self.assert_between(0.4, slow / rate("cal-6", *small), 0.75)
+
+    def test_first_level_size(self):
+        """CAL-6: half the first level loses at 308 QPs what the whole one loses at about 616."""
+        halved = rate("cal-6", "flow.qps=2", "nic.contexts.qpc.l0_entries=128") / rate("cal-6")
+        self.assertLess(halved, rate("cal-6", "flow.qps=3") / rate("cal-6") + 0.02)
+
+    def test_send_wqe_slots(self):
+        """CAL-7: with an overflowing cache, the rate is slots over a read's time."""
+        full = rate("cal-7", "flow.window=32")
+        half = rate("cal-7", "flow.window=32", "nic.send_wqes.miss_slots=14")
+        self.assert_between(0.42, half / full, 0.65)
+
+    def test_send_wqe_cache_size(self):
+        """CAL-7: half the cache overflows with half the operations outstanding."""
+        self.assertLess(rate("cal-7", "flow.window=16", "nic.send_wqes.entries=512"), 0.85 * rate("cal-7"))
+
+    def test_lanes(self):
+        """CAL-3: half the lanes carry less than the line."""
+        self.assert_between(0.5, goodput("cal-3", "nic.pcie.lanes=8") / goodput("cal-3"), 0.65)
+
+    def test_tags(self):
+        """CAL-3: reads of 1 KiB take two tags; with few, tags over a read's time is what there is."""
+        few, fewer = (goodput("cal-3", f"nic.pcie.read_tags={tags}") for tags in (8, 4))
+        self.assertLess(few, 0.9 * goodput("cal-3"))
+        self.assert_between(0.4, fewer / few, 0.6)
+
+    def test_lock_is_held_for_a_read(self):
+        """CAL-8: one address; 400 ns more for each atomic."""
+        slow = rate("cal-8", "nic.pcie.read_latency=800ns")
+        self.assertAlmostEqual(1e9 / slow - 1e9 / rate("cal-8"), 400, delta=20)
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main()
