@@ -132,7 +132,7 @@ Row atomics() {
           .not_built = {},
           .points = {{"one QP, one address", "cal-8", {}},
                      {"many QPs, many addresses", "cal-8",
-                      {"flow.threads=8", "flow.qps=4", "flow.uars=per_thread", "flow.address=random"}},
+                      {"flow.threads=8", "flow.qps=4", "flow.uars=per_thread", "flow.address=random", "flow.mr_size=64 KiB"}},
                      {"stride 4 KiB", "cal-8", {"flow.address={ stride = \"4 KiB\" }"}}},
           .checks = {between("one QP, one address", 2.25, 1.9, 2.6, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
                      between("32 QPs, many addresses, over that", 15, 15, kMuch, "x",

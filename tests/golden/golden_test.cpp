@@ -86,7 +86,7 @@ TEST(Recording, ANanosecondIsFoundAtItsFirstEffect) {
        {Change{"nic.tx.latency=171ns", "  frame_sent  ", "time +1 ns"},
         Change{"nic.rx.latency=171ns", "  packet_received  ", "time +1 ns"},
         Change{"link.latency=91ns", "  frame_received  ", "arrives_in 90 ns -> 91 ns"},
-        Change{"nic.pcie.read_latency=401ns", "  device_command  ", "time +2 ns"},
+        Change{"nic.pcie.read_latency=404ns", "  device_command  ", "time +2 ns"},
         Change{"host.mmio_write_latency=171ns", "  device_command  ", "time +1 ns"},
         Change{"host.cpu.ring_doorbell=41ns", "  doorbell  ", "time +1 ns"}}) {
     const auto result = compare(before, BehaviourRun::record_apart(write, {set}));

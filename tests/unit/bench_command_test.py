@@ -76,8 +76,9 @@ class Bench(unittest.TestCase):
     def test_every_shipped_workload_runs(self):
         for path in sorted(WORKLOADS.glob("*.toml")):
             with self.subTest(path.stem):
-                result = self.results(path.stem, "--set", "measure.warmup=0 s", "--set", "measure.duration=20 us",
-                                      "--set", "flow.qps=2")
+                # A ping-pong has one QP; the others would take long with all of theirs.
+                qps = [] if "ping_pong" in path.read_text() else ["--set", "flow.qps=2"]
+                result = self.results(path.stem, "--set", "measure.warmup=0 s", "--set", "measure.duration=20 us", *qps)
                 self.assertGreater(sum(flow["posted"] for flow in result["flows"]), 0)
 
     def test_latencies_are_in_order(self):
