@@ -15,6 +15,7 @@ import apps  # noqa: E402
 # a 4096-byte packet and its headers 97.98 Gb/s of payload.
 LEAST_LATENCY, MOST_LATENCY = 0.8, 6.0
 LEAST_BANDWIDTH, MOST_BANDWIDTH = 90.0, 98.1
+LEAST_READ_BANDWIDTH = 83.0  # of one QP: 0.85 of WRITE, as was measured (docs/timing.md, CAL-9)
 MS = 10 ** 9  # in ps
 
 # Replaces ibv_qp_to_qp_ex, and says which calls of the extended API go through what it returns.
@@ -161,10 +162,10 @@ class Perftest(apps.TestCase):
         self.assertTrue(row.typical <= MOST_LATENCY and row.least <= row.average <= row.most, row)
         return row
 
-    def bandwidth(self, command, iterations=200):
+    def bandwidth(self, command, iterations=200, least=LEAST_BANDWIDTH):
         row = self.row(f"{command} --report_gbits -n {iterations}", "h1", apps.Bandwidth)
         self.assertEqual(row.size, 65536)
-        self.assertTrue(LEAST_BANDWIDTH <= row.average <= MOST_BANDWIDTH, row)
+        self.assertTrue(least <= row.average <= MOST_BANDWIDTH, row)
         self.assertLess(abs(row.message_rate * 65536 * 8 / 1000 - row.average), 0.01, row)
         return row
 
@@ -199,7 +200,7 @@ class Perftest(apps.TestCase):
         self.assertTrue(180 < apps.perftest_rows(result.lines("h1"))[0][3] < 196.2, result)
 
     def test_read_bandwidth(self):
-        self.bandwidth("ib_read_bw")
+        self.bandwidth("ib_read_bw", least=LEAST_READ_BANDWIDTH)
 
     def test_send_bandwidth(self):
         self.bandwidth("ib_send_bw")
