@@ -92,6 +92,7 @@ NicParams base(int number) {
     cache->bank_cycle = 60_ns;
     cache->miss_slots = 1;
   }
+  params.send_wqes.entries = least ? 0 : params.send_wqes.entries;
   if (least) return params;
   params.units.transmit_units = params.units.receive_units = 2;
   params.dma.read_tags = 6;
