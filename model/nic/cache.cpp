@@ -98,7 +98,8 @@ Cache::Cache(const CacheParams& params, std::size_t clients)
     : params_(params),
       l0_(clients, CacheTags(params.l0_entries, params.ways, params.random_replacement)),
       l1_(params.l1_entries, params.ways, params.random_replacement),
-      bank_free_(params.banks) {}
+      bank_free_(params.banks),
+      slots_(params.miss_slots) {}
 
 Cache::Outcome Cache::look_up(std::size_t client, std::uint64_t key) {
   ++counters_.lookups;
@@ -135,8 +136,7 @@ void Cache::erase(std::uint64_t key) {
 void Cache::clear() {
   l1_.clear();
   for (auto& level : l0_) level.clear();
-  waiting_.clear();
-  fills_ = 0;
+  slots_.clear();
   std::ranges::fill(bank_free_, Duration{});
 }
 
@@ -148,22 +148,9 @@ Duration Cache::bank_wait(std::uint64_t key) {
 }
 
 void Cache::begin_fill(std::function<void()> start) {
-  if (fills_ < params_.miss_slots) {
-    ++fills_;
-    return start();
-  }
-  ++counters_.slot_waits;
-  waiting_.push_back(std::move(start));
+  if (!slots_.take(std::move(start))) ++counters_.slot_waits;
 }
 
-void Cache::end_fill() {
-  if (waiting_.empty()) {
-    if (fills_ > 0) --fills_;
-    return;
-  }
-  const auto next = std::move(waiting_.front());
-  waiting_.pop_front();
-  next();
-}
+void Cache::end_fill() { slots_.give_back(); }
 
 }  // namespace rnicsim::nic

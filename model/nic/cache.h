@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "model/base/params.h"
 #include "model/base/stats.h"
+#include "model/nic/miss_slots.h"
 
 namespace rnicsim::nic {
 
@@ -71,8 +71,6 @@ class CacheTags {
 
 class Cache {
  public:
-  static constexpr std::size_t kMostClients = 3;
-
   Cache(const CacheParams& params, std::size_t clients);
 
   struct Outcome {
@@ -101,8 +99,7 @@ class Cache {
   std::vector<CacheTags> l0_;
   CacheTags l1_;
   std::vector<Duration> bank_free_;
-  std::uint32_t fills_ = 0;
-  std::deque<std::function<void()>> waiting_;
+  MissSlots slots_;
   CacheCounters counters_;
 };
 

@@ -247,7 +247,7 @@ void CommandUnit::create_mpt() {
     return refuse(CommandSyndrome::bad_range);
   if (!pages_mapped(region)) return refuse(CommandSyndrome::bad_pages);
   contexts_.regions.create(index, region);
-  contexts_.page_ranges[index] = {region.first_page, region.pages(), ++contexts_.regions_made};
+  contexts_.page_ranges[index] = {region.first_page, region.pages()};
   complete(CommandStatus::ok);
 }
 

@@ -160,6 +160,11 @@ class ContextTable {
     residency_.forget(index);
     icm_.write(table, index, Context{});
   }
+  // Of its creation: an index is used again. 0: it does not exist.
+  std::uint64_t serial(std::uint32_t index) const {
+    const auto* slot = slots_.find(index);
+    return slot != nullptr ? slot->serial : 0;
+  }
   std::vector<std::uint32_t> indices() const {
     std::vector<std::uint32_t> all;
     slots_.for_each([&](std::uint32_t index, const Slot&) { all.push_back(index); });
@@ -174,16 +179,15 @@ class ContextTable {
  private:
   struct Slot {
     std::optional<Object> object;
-    std::uint64_t serial = 0;              // of its creation
+    std::uint64_t serial = 0;
   };
 
   void fill(std::uint32_t index) {
-    const auto* old = slots_.find(index);
-    const auto serial = old != nullptr ? old->serial : 0;
+    const auto read_for = serial(index);
     icm_.template read<Context>(table, index, residency_.params().fill_lines, [=, this](std::optional<Context> context) {
       auto* slot = slots_.find(index);
       // What was read belonged to another, since destroyed.
-      if (slot != nullptr && slot->serial != serial && !slot->object) return fill(index);
+      if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
       if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
       residency_.filled(index);
     });
@@ -230,11 +234,10 @@ struct QpEntry {
   std::uint32_t receive_cqn = 0;
 };
 
-// A region's pages in the MTT, and which region it is: an index of the MPT is used again.
+// A region's pages in the MTT.
 struct PageRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
-  std::uint64_t serial = 0;
 };
 
 class ContextCache {
@@ -265,7 +268,6 @@ class ContextCache {
   IndexTable<QpEntry> qps;
   std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
   std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
-  std::uint64_t regions_made = 0;
 };
 
 }  // namespace rnicsim::nic

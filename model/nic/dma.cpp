@@ -149,14 +149,8 @@ bool Dma::fits(const Access& read) const {
 void Dma::issue_read(Access&& access) {
   const auto requests = link_.read_request(access.offset, access.data.size());
   const auto completions = link_.completion(access.offset, access.data.size());
-  const auto asks = link_.time_for(requests);
-  const auto brings = link_.time_for(completions);
-  counters_.to_host_tlps += requests.tlps;
-  counters_.to_host_bytes += requests.bytes;
-  counters_.to_host_busy_ps += static_cast<Counter>(asks.ps);
-  counters_.to_device_tlps += completions.tlps;
-  counters_.to_device_bytes += completions.bytes;
-  counters_.to_device_busy_ps += static_cast<Counter>(brings.ps);
+  const auto asks = count_to_host(requests);
+  const auto brings = count_to_device(completions);
   tags_in_use_ += access.tags;
   bytes_in_flight_ += access.data.size();
   const auto at_host = std::max(to_host_.occupy(now(), asks), last_landing_ - params_.read_latency);
@@ -173,6 +167,22 @@ Duration Dma::queueing() const {
   const auto load = std::min(to_host_.load(), kMostLoad);
   const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
   return Duration{static_cast<std::int64_t>(ns) * 1000};
+}
+
+Duration Dma::count_to_host(const TlpCount& tlps) {
+  const auto busy = link_.time_for(tlps);
+  counters_.to_host_tlps += tlps.tlps;
+  counters_.to_host_bytes += tlps.bytes;
+  counters_.to_host_busy_ps += static_cast<Counter>(busy.ps);
+  return busy;
+}
+
+Duration Dma::count_to_device(const TlpCount& tlps) {
+  const auto busy = link_.time_for(tlps);
+  counters_.to_device_tlps += tlps.tlps;
+  counters_.to_device_bytes += tlps.bytes;
+  counters_.to_device_busy_ps += static_cast<Counter>(busy.ps);
+  return busy;
 }
 
 void Dma::write(const Place& place, Payload data, Done done, Placement placement) {
@@ -211,11 +221,7 @@ bool Dma::take_credits(const Access& write) {
 }
 
 void Dma::issue_write(Access&& access, const Placement& placement) {
-  const auto tlps = link_.write(access.offset, access.data.size());
-  const auto service = link_.time_for(tlps);
-  counters_.to_host_tlps += tlps.tlps;
-  counters_.to_host_bytes += tlps.bytes;
-  counters_.to_host_busy_ps += static_cast<Counter>(service.ps);
+  const auto service = count_to_host(link_.write(access.offset, access.data.size()));
   Duration lands;
   if (placement.right_behind) {
     to_host_.steal(service);
@@ -245,12 +251,7 @@ void Dma::push_landing(Access&& access, Duration lands) {
 }
 
 void Dma::carry_mmio(std::uint64_t bytes) {
-  const TlpCount tlps{1, bytes + params_.link.request_header.bytes};
-  const auto service = link_.time_for(tlps);
-  counters_.to_device_tlps += tlps.tlps;
-  counters_.to_device_bytes += tlps.bytes;
-  counters_.to_device_busy_ps += static_cast<Counter>(service.ps);
-  to_device_.steal(service);
+  to_device_.steal(count_to_device({1, bytes + params_.link.request_header.bytes}));
 }
 
 // Posted requests pass reads that wait for tags; reads pass no write that was there before them.

@@ -173,6 +173,8 @@ class Dma : public sc_core::sc_module {
   void issue_write(Access&& access, const Placement& placement);
   void push_landing(Access&& access, Duration lands);
   Duration queueing() const;
+  Duration count_to_host(const TlpCount& tlps);      // and how long the link is busy with them
+  Duration count_to_device(const TlpCount& tlps);
   void complete_reads();
   void sample_burst(Access& first);
   void sample(Access& access);

@@ -230,10 +230,11 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   wqe.inline_data.reset();
   const auto index = wqe.index, blocks = wqe.blocks;
   const auto send_opcode = wqe.opcode;
+  const auto message = wqe.request.id;
   qp.send_wqes.pop_front();
   qp.send_retired = static_cast<std::uint16_t>(index + blocks);
   const bool error = completion.status != roce::Status::success;
-  send_completed({qp.qpn, wqe.request.id, error || completion.request.signaled, !error});
+  send_completed({qp.qpn, message, error || completion.request.signaled, !error});
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;

@@ -138,8 +138,8 @@ class ModelEngine : public QpEngine {
  private:
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
-    send_wqes, send_wqe, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter, access_check,
-    atomic, remote_invalidate, local_invalidate
+    send_wqes, send_wqe, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter,
+    access_check, atomic, remote_invalidate, local_invalidate
   };
   // What an answer to a tag is for.
   struct Ticket {

@@ -81,7 +81,6 @@ void ProcessingUnits::transmit(const TransmitWork& work) {
   const auto service = service_of(work) + std::exchange(unit.context_wait, Duration{});
   ++counters_.transmit_operations;
   counters_.transmit_busy_ps += static_cast<Counter>(service.ps);
-  if (began) began({work.qpn, true, service});
   unit.free = now() + service;
 }
 
@@ -118,7 +117,6 @@ void ProcessingUnits::serve(ReceiveUnit& unit, Arrival&& arrival) {
   const auto service = service_of(arrival.packet) + arrival.context_wait;
   ++counters_.receive_packets;
   counters_.receive_busy_ps += static_cast<Counter>(service.ps);
-  if (began) began({arrival.packet.headers.bth.destination, false, service});
   unit.free = now() + service;
   packet(std::move(arrival.packet));
 }

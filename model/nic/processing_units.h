@@ -48,12 +48,6 @@ struct ProcessingUnitsCounters {
   void describe(CounterVisitor& visit) const;
 };
 
-struct UnitBegan {
-  Qpn qpn;
-  bool transmit;
-  Duration service;
-};
-
 // A doorbell goes to the engine: its QP's context is at hand.
 struct DoorbellTaken {
   Qpn qpn;
@@ -67,7 +61,6 @@ class ProcessingUnits : public sc_core::sc_module {
   Output<std::uint32_t> transmit_free;    // this unit may take more
   Output<SendDoorbell> doorbell;          // of a QP whose context is here
   Output<PacketIn> packet;                // the same
-  trace::Point<UnitBegan> began;
   trace::Point<DoorbellTaken> doorbell_taken;
 
   void ring(SendDoorbell&& doorbell);

@@ -18,8 +18,6 @@ struct QpLimits {
   std::uint32_t max_message = 1u << 30;
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
-  std::uint32_t receive_prefetch = 16;   // receive WQEs held, of a queue
-  std::uint32_t receive_pool = 1024;     // and of all
 };
 
 // Why a command on a queue pair was refused (CommandResult::syndrome; docs/device.md).

@@ -13,7 +13,6 @@ std::optional<Duration> QpContexts::touch(QpcClient client, Qpn qpn) {
 }
 
 void QpContexts::await(QpcClient client, Qpn qpn, std::function<void()> then) {
-  if (missed) missed({qpn, client});
   contexts_.qpc.await(static_cast<std::size_t>(client), qpn.value, std::move(then));
 }
 

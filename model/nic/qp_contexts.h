@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "model/base/stream.h"
-#include "model/base/trace.h"
 #include "model/nic/context_cache.h"
 #include "model/nic/qp_engine.h"
 
@@ -16,18 +15,12 @@ namespace rnicsim::nic {
 // Who looks: each has a first level of the cache to itself.
 enum class QpcClient : std::uint8_t { transmit = 0, response = 1, responder = 2 };
 
-struct QpcMissed {
-  Qpn qpn;
-  QpcClient client;
-};
-
 class QpContexts {
  public:
   explicit QpContexts(ContextCache& contexts);
 
   Output<ContextFill> filled;              // to the engine
   Output<Qpn> evicted;                     // the engine writes it back
-  trace::Point<QpcMissed> missed;
 
   // With it on the device, and in how long it is at hand; nullopt: await() it. A QP that does not exist is not waited for.
   std::optional<Duration> touch(QpcClient client, Qpn qpn);

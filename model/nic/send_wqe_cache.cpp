@@ -55,12 +55,7 @@ void SendWqeCache::retire(WqeRetired&& wqe) {
 }
 
 void SendWqeCache::fetch(const Fetch& wanted) {
-  if (slots_ < params_.miss_slots) {
-    ++slots_;
-    return start(wanted);
-  }
-  ++counters_.slot_waits;
-  for_slots_.push_back(wanted);
+  if (!slots_.take([this, wanted] { start(wanted); })) ++counters_.slot_waits;
 }
 
 void SendWqeCache::start(const Fetch& fetch) {
@@ -72,13 +67,7 @@ void SendWqeCache::start(const Fetch& fetch) {
 
 // What the ring says now is not looked at: the engine knows the WQE.
 void SendWqeCache::fetched(const Fetch& fetch) {
-  if (for_slots_.empty()) {
-    --slots_;
-  } else {
-    const auto next = for_slots_.front();
-    for_slots_.pop_front();
-    start(next);
-  }
+  slots_.give_back();
   if (!fetch.needed) return complete(fetch.qpn, fetch.ticket);
   hold({fetch.qpn, fetch.needed->index, fetch.needed->blocks});
   at_hand(Tag{fetch.needed->tag});
@@ -101,8 +90,7 @@ void SendWqeCache::reset() {
   ++resets_;
   tags_.clear();
   waiting_.clear();
-  for_slots_.clear();
-  slots_ = 0;
+  slots_.clear();
 }
 
 }  // namespace rnicsim::nic

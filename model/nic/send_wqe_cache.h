@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 
 #include "model/base/fifo.h"
@@ -14,6 +13,7 @@
 #include "model/base/stream.h"
 #include "model/nic/cache.h"
 #include "model/nic/dma.h"
+#include "model/nic/miss_slots.h"
 #include "model/nic/qp_engine.h"
 
 namespace rnicsim::nic {
@@ -47,7 +47,7 @@ struct SendWqeCacheCounters {
 class SendWqeCache {
  public:
   SendWqeCache(const SendWqeCacheParams& params, Dma& dma)
-      : params_(params), tags_(params.entries, params.ways, false), dma_(dma) {}
+      : tags_(params.entries, params.ways, false), dma_(dma), slots_(params.miss_slots) {}
 
   Output<CqeWrite> cqe;
   Output<Tag> at_hand;
@@ -86,12 +86,10 @@ class SendWqeCache {
   void fetched(const Fetch& fetch);
   void complete(Qpn qpn, std::uint64_t ticket);
 
-  const SendWqeCacheParams params_;
   CacheTags tags_;
   Dma& dma_;
   IndexTable<Fifo<Waiting>> waiting_;  // by QP, from the first that is not here
-  std::deque<Fetch> for_slots_;
-  std::uint32_t slots_ = 0;
+  MissSlots slots_;
   std::uint64_t tickets_ = 0;
   std::uint64_t resets_ = 0;
   SendWqeCacheCounters counters_;

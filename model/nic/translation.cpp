@@ -59,15 +59,18 @@ Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) :
   dont_initialize();
 }
 
+AccessResult Translation::judge(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
+  ++counters_.lookups;
+  const auto result = check_access(memory, request, region);
+  if (result != AccessResult::ok) ++counters_.refused;
+  return result;
+}
+
 // What the region's entry alone tells: refusals, and all of a region without pages.
 AccessResult Translation::protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
                                   Translated& translated) {
-  ++counters_.lookups;
-  translated.result = check_access(memory, request, region);
-  if (translated.result != AccessResult::ok) {
-    ++counters_.refused;
-    return translated.result;
-  }
+  translated.result = judge(memory, request, region);
+  if (translated.result != AccessResult::ok) return translated.result;
   translated.pasid = memory->pasid;
   const auto offset = region.address - memory->start;
   if (memory->log_page == 0) extend(translated, memory->bus_address + offset, region.length, offset);
@@ -119,7 +122,7 @@ void Translation::translate(const AccessRequest& request, const Region& region, 
     const auto result = protect(memory, state->request, state->region, state->result);
     if (result != AccessResult::ok || memory->log_page == 0) return finish(state);
     state->memory = *memory;
-    state->serial = contexts_.page_ranges[state->region.key >> 8].serial;
+    state->serial = contexts_.regions.serial(state->region.key >> 8);
     state->offset = state->region.address - memory->start;
     state->left = state->region.length;
     walk(state);
@@ -157,8 +160,7 @@ void Translation::walk(const std::shared_ptr<Walk>& walk) {
 
 // The region went in the meantime; another may have its index and its pages' entries.
 bool Translation::gone(const Walk& walk) const {
-  const auto pages = contexts_.page_ranges.find(walk.region.key >> 8);
-  return pages == contexts_.page_ranges.end() || pages->second.serial != walk.serial;
+  return contexts_.regions.serial(walk.region.key >> 8) != walk.serial;
 }
 
 void Translation::finish(const std::shared_ptr<Walk>& walk) {
@@ -168,15 +170,13 @@ void Translation::finish(const std::shared_ptr<Walk>& walk) {
 void Translation::check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done) {
   if (region.length == 0) return done(AccessResult::ok);
   Duration wait;
-  Translated unused;
   const auto index = region.key >> 8;
   if (const auto* memory = contexts_.regions.touch(index, wait)) {
-    const auto result = protect(memory, request, region, unused);
+    const auto result = judge(memory, request, region);
     return later(wait, [done = std::move(done), result] { done(result); });
   }
   contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
-    Translated unused_too;
-    done(protect(memory, request, region, unused_too));
+    done(judge(memory, request, region));
   });
 }
 

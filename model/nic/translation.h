@@ -67,6 +67,7 @@ class Translation : public sc_core::sc_module {
  private:
   struct Walk;
 
+  AccessResult judge(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
   AccessResult protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
                        Translated& translated);
   bool pages_at_hand(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const;

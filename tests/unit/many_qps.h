@@ -29,19 +29,7 @@ class QueuePairs {
     abi::CreateQp qp;
     qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
     qp.header.object = qpn(i);
-    auto& c = qp.context;
-    c.log_send_blocks = kLogBlocks;
-    c.log_receive_wqes = kLogReceives;
-    c.log_receive_stride = kLogStride;
-    c.flags = abi::Qpc::kHasSend | abi::Qpc::kHasReceive;
-    c.uar_page = kUarPage;
-    c.pd = kPd;
-    c.pasid = kPasid;
-    c.send_cqn = kSendCqn;
-    c.receive_cqn = kReceiveCqn;
-    c.send_ring = ring.send;
-    c.receive_ring = ring.receive;
-    c.doorbell_record = ring.record;
+    qp.context = Node::fixed_context(ring.send, ring.receive, ring.record);
     EXPECT_EQ(node_.command(qp), abi::CommandStatus::ok);
   }
   abi::CommandStatus command(std::uint32_t i, abi::CommandOpcode opcode) {

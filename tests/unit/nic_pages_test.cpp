@@ -296,7 +296,7 @@ TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
   MemoryRegion region{.valid = true, .key = kPagedKey + 1, .pd = kPd, .pasid = kPasid, .start = kIova,
                       .length = kPages * kPage, .log_page = 12, .first_page = kFirst};
   contexts.regions.create(kPagedKey >> 8, region);
-  contexts.page_ranges[kPagedKey >> 8] = {kFirst, kPages, ++contexts.regions_made};
+  contexts.page_ranges[kPagedKey >> 8] = {kFirst, kPages};
   translate(kPagedKey + 1);
   run(20);
   ASSERT_EQ(answers.size(), 2u);

@@ -106,14 +106,9 @@ class Node {
     return mpt;
   }
 
-  void create_qp() {
-    send_ring = host.allocate(64 << kLogBlocks);
-    receive_ring = host.allocate(std::size_t{1} << (kLogReceives + kLogStride));
-    record_ = host.allocate(64);
-    abi::CreateQp qp;
-    qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
-    qp.header.object = kQpn;
-    auto& c = qp.context;
+  // What a QP is created with.
+  static abi::Qpc fixed_context(std::uint64_t send_ring, std::uint64_t receive_ring, std::uint64_t record) {
+    abi::Qpc c;
     c.log_send_blocks = kLogBlocks;
     c.log_receive_wqes = kLogReceives;
     c.log_receive_stride = kLogStride;
@@ -125,7 +120,18 @@ class Node {
     c.receive_cqn = kReceiveCqn;
     c.send_ring = send_ring;
     c.receive_ring = receive_ring;
-    c.doorbell_record = record_;
+    c.doorbell_record = record;
+    return c;
+  }
+
+  void create_qp() {
+    send_ring = host.allocate(64 << kLogBlocks);
+    receive_ring = host.allocate(std::size_t{1} << (kLogReceives + kLogStride));
+    record_ = host.allocate(64);
+    abi::CreateQp qp;
+    qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
+    qp.header.object = kQpn;
+    qp.context = fixed_context(send_ring, receive_ring, record_);
     expect_ok(qp);
   }
 
