@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 3;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 4;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -83,6 +83,7 @@ enum class CpuCost : std::uint32_t {
   ring_doorbell,     // what was posted made visible: doorbell record and barrier, before the store
   doorbell_lock,     // the lock of a doorbell page that threads share, when it is free
   doorbell_lock_contended,  // the same when another thread has it, from when it becomes free
+  inline_receive,    // a payload copied from its CQE to where the receive says
   count
 };
 
@@ -100,7 +101,6 @@ struct ControlHeader {
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   std::uint32_t signals_sent = 0;    // to other processes, counted by this one
-  std::uint32_t reserved = 0;
 };
 
 // A host of the simulated network, at kHostTable of the control region.

@@ -195,7 +195,8 @@ struct DeviceCapabilities {
   Be32 max_srq;
   Be32 max_ah;
   Be32 max_mtt;            // pages of memory regions
-  Be32 reserved[5];
+  Be32 max_inline_receive; // bytes of a message that its CQE may hold
+  Be32 reserved[4];
 };
 static_assert(sizeof(DeviceCapabilities) == 136);
 

@@ -50,7 +50,8 @@ struct Qpc {
   Be32 send_cqn;
   Be32 receive_cqn;
   Be32 srqn;
-  Be32 reserved0;
+  std::uint8_t inline_receive = 0;     // a SEND of one packet up to so many bytes comes in its CQE; 0: none does
+  std::uint8_t reserved0[3] = {};
   Be64 send_ring;                      // bus addresses, in the PASID's space, 64-byte aligned
   Be64 receive_ring;
   Be64 doorbell_record;                // 8-byte aligned
@@ -94,7 +95,7 @@ struct Qpc {
   static constexpr std::uint8_t kHasReceive = 1u << 1;
 };
 static_assert(sizeof(Qpc) == 256);
-static_assert(offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
+static_assert(offsetof(Qpc, inline_receive) == 28 && offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
 
 struct Cqc {
   std::uint8_t log_entries = 0;

@@ -147,15 +147,19 @@ struct Cqe {
   Be32 qpn;                 // the local QP
   Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE
   SendOpcode send_opcode = SendOpcode::nop;  // requester: of the WQE completed
-  std::uint8_t flags = 0;
+  std::uint8_t flags = 0;     // kInlineData
   CqeSyndrome syndrome = CqeSyndrome::success;
   std::uint8_t vendor_error = 0;
-  std::uint8_t reserved[37] = {};
+  std::uint8_t reserved0[2] = {};
+  std::uint8_t inline_data[32] = {};  // with kInlineData: the message, byte_count bytes of it
+  std::uint8_t reserved1[3] = {};
   std::uint8_t opcode_owner = 0;  // CqeOpcode << 4 | owner bit
 
+  static constexpr std::uint8_t kInlineData = 1u << 0;
   static constexpr std::uint8_t kInitialOwner = 0xf1;
 };
 static_assert(sizeof(Cqe) == 64);
+static_assert(offsetof(Cqe, inline_data) == 28);
 static_assert(offsetof(Cqe, opcode_owner) == 63);
 
 // --- Event queue entry. Ownership as for a CQE, by owner bit 0.

@@ -23,6 +23,7 @@ struct CpuParams {
   Duration mmio_read = 500_ns;
   Duration poll_cq = 20_ns;
   Duration poll_cqe = 30_ns;
+  Duration inline_receive = 10_ns;
   Duration detect = 80_ns;
   Duration wakeup = 3_us;
   Duration command = 5_us;
@@ -43,6 +44,7 @@ struct CpuParams {
     visit.param("mmio_read", mmio_read, "a load from the device, until its value is back", range);
     visit.param("poll_cq", poll_cq, "one look at a completion queue", range);
     visit.param("poll_cqe", poll_cqe, "one completion taken", range);
+    visit.param("inline_receive", inline_receive, "the payload of an inline receive copied to its place", range);
     visit.param("detect", detect, "memory written by the device until a spinning CPU sees it", range);
     visit.param("wakeup", wakeup, "an event until a blocked thread runs again", range);
     visit.param("command", command, "a verb that goes through the kernel, one way", range);
@@ -53,7 +55,7 @@ struct CpuParams {
   Duration cost(abi::CpuCost which) const {
     const Duration table[] = {clock_read, system_call, post_wqe, post_recv, mmio_write, mmio_read,
                               poll_cq,    poll_cqe,    detect,   wakeup,    command,    ring_doorbell,
-                              doorbell_lock, doorbell_lock_contended};
+                              doorbell_lock, doorbell_lock_contended, inline_receive};
     static_assert(std::size(table) == std::size_t(abi::CpuCost::count));
     return table[std::size_t(which)];
   }

@@ -35,6 +35,7 @@ struct CapabilityParams {
   std::uint32_t max_pd = 65536;
   std::uint32_t max_eq = 64;
   std::uint32_t max_inline = 220;
+  std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
   std::uint32_t max_rd_atomic = 16;
   std::uint32_t max_mtu = 5;
   std::uint32_t max_message = 1u << 30;

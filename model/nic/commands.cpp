@@ -87,6 +87,7 @@ void CommandUnit::query_device() {
   caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
   caps.max_inline = params_.max_inline;
+  caps.max_inline_receive = params_.max_inline_receive;
   caps.max_rd_atomic = params_.max_rd_atomic;
   caps.local_ca_ack_delay = kLocalCaAckDelay;
   caps.max_eq = params_.max_eq;

@@ -1,5 +1,7 @@
 #include "model/nic/completion.h"
 
+#include <algorithm>
+
 #include "model/abi/big_endian.h"
 
 namespace rnicsim::nic {
@@ -71,6 +73,11 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
   const auto opcode = cqe.opcode_owner & 0xf0;
   cqe.opcode_owner = static_cast<std::uint8_t>(opcode | (queue.producer >> queue.log_entries & 1));
   cqe.timestamp = pcie_.clock();
+  if (!request.payload.empty()) {
+    cqe.flags |= abi::Cqe::kInlineData;
+    std::ranges::copy(request.payload.bytes(), reinterpret_cast<std::byte*>(cqe.inline_data));
+    ++counters_.inline_cqes;
+  }
   const auto cqn = request.cqn.value;
   ++counters_.cqes;
   if (cqe.syndrome != abi::CqeSyndrome::success) ++counters_.error_cqes;

@@ -45,7 +45,7 @@ void ModelEngine::finish(const QpCommand& command, abi::CommandStatus status, Qp
 }
 
 QpSyndrome ModelEngine::create(const QpCommand& command) {
-  const auto syndrome = check_fixed(command.context);
+  const auto syndrome = check_fixed(command.context, limits_);
   if (syndrome != QpSyndrome::none) return syndrome;
   auto qp = std::make_unique<Qp>(command.qpn, ++births_);
   qp->context = command.context;

@@ -15,6 +15,12 @@ abi::CqeOpcode receive_opcode(const roce::Verdict& verdict) {
   return verdict.immediate ? abi::CqeOpcode::receive_send_with_imm : abi::CqeOpcode::receive_send;
 }
 
+// A SEND of one packet, no longer than the QP allows.
+bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t bytes) {
+  return verdict.to_receive_wqe && verdict.begins_receive && verdict.completes_receive &&
+         bytes <= qp.context.inline_receive;
+}
+
 }  // namespace
 
 void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
@@ -101,7 +107,8 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
   if (verdict.acknowledge) response.kind = Response::Kind::acknowledge;
   const auto bytes = packet.payload.size();
   if (qp.receiving) response.receive_index = qp.receiving->index;
-  if (bytes != 0) {
+  const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
+  if (bytes != 0 && !in_cqe) {
     response.placing = true;
     Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, response.sequence), .qpn = qp.qpn, .pd = qp.context.pd,
                     .access = abi::access::kLocalWrite, .remote = !verdict.to_receive_wqe, .regions = {},
@@ -117,6 +124,7 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
     return out_.scatter(std::move(scatter));
   }
   complete_receive(qp, response, verdict);
+  if (in_cqe) response.cqe->payload = std::move(packet.payload);
   if (request_placed) tell_placed(qp.qpn, response);
   qp.responses.push_back(std::move(response));
 }

@@ -36,8 +36,9 @@ roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const Qp
           .max_message = limits.max_message};
 }
 
-QpSyndrome check_fixed(const abi::Qpc& context) {
+QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
   if (context.transport != abi::Transport::rc) return QpSyndrome::transport;
+  if (context.inline_receive > limits.max_inline_receive) return QpSyndrome::inline_receive;
   const bool send = (context.flags & abi::Qpc::kHasSend) != 0;
   const bool receive = (context.flags & abi::Qpc::kHasReceive) != 0;
   if (send && (context.log_send_blocks > kMaxLogRing || context.send_ring % abi::kIcmEntryBytes[1] != 0))

@@ -5,6 +5,7 @@
 
 #include "model/abi/command.h"
 #include "model/abi/context.h"
+#include "model/abi/queue.h"
 #include "model/base/units.h"
 #include "model/roce/qp_state.h"
 #include "model/roce/responder.h"
@@ -16,6 +17,7 @@ struct QpLimits {
   std::uint8_t max_mtu = 5;              // enum ibv_mtu
   std::uint8_t max_rd_atomic = 16;
   std::uint32_t max_message = 1u << 30;
+  std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
 };
@@ -37,6 +39,7 @@ enum class QpSyndrome : std::uint32_t {
   draining = 0x10c,
   migration = 0x10d,
   retry_count = 0x10e,
+  inline_receive = 0x10f,
 };
 
 roce::QpState state_of(const abi::Qpc& context);
@@ -44,7 +47,7 @@ roce::Transport transport_of(const abi::Qpc& context);
 roce::SendAttributes send_attributes(const abi::Qpc& context);
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
 
-QpSyndrome check_fixed(const abi::Qpc& context);
+QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits);
 QpSyndrome check_values(const abi::Qpc& attributes, std::uint32_t mask, const QpLimits& limits);
 void merge(abi::Qpc& context, const abi::Qpc& attributes, std::uint32_t mask);
 

@@ -157,6 +157,7 @@ struct CqeWrite {
   abi::Cqe cqe;                          // owner and timestamp are the completion unit's
   bool solicited;                        // may satisfy a solicited-only arm
   bool behind_payload = false;           // its message's payload has just landed: the CQE was right behind it
+  Payload payload{};                     // that the CQE brings itself
 };
 
 // The engine has begun with a packet on one of its transmit units, and asks no more of that unit before transmit_free().

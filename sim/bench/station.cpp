@@ -8,7 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "verbs/ibverbs/blue_flame.h"
+#include "verbs/ibverbs/context_options.h"
 
 namespace rnicsim::sim::bench {
 namespace {

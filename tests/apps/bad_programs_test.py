@@ -378,7 +378,7 @@ class Several(LeavesNothing):
 
 HELLO = struct.Struct("<IHHIIII64s64s")
 WELCOME = struct.Struct("<IHHiIQQ232s")
-MAGIC, MAJOR, MINOR = 0x524e4f53, 3, 0
+MAGIC, MAJOR, MINOR = 0x524e4f53, 4, 0
 
 
 def hello(**changes):

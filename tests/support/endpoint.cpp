@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "verbs/ibverbs/context_options.h"
+
 namespace rnicsim::testing {
 namespace {
 
@@ -23,6 +25,7 @@ Endpoint::Endpoint(const EndpointOptions& wanted) : options(wanted), buffer(want
   ibv_device** list = made(ibv_get_device_list(nullptr), "ibv_get_device_list");
   context = made(ibv_open_device(made(list[0], "no device")), "ibv_open_device");
   ibv_free_device_list(list);
+  if (options.inline_receive != 0) verbs::use_inline_receive(context, options.inline_receive);
   pd = made(ibv_alloc_pd(context), "ibv_alloc_pd");
   if (options.channel) channel = made(ibv_create_comp_channel(context), "ibv_create_comp_channel");
   cq = made(ibv_create_cq(context, options.cq_entries, this, channel, 0), "ibv_create_cq");

@@ -14,6 +14,7 @@ struct EndpointOptions {
   std::uint32_t max_wr = 32;
   std::uint32_t max_sge = 4;
   std::uint32_t max_inline = 64;
+  std::uint32_t inline_receive = 0;  // the longest SEND that comes in its completion
   int mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   unsigned qp_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   ibv_mtu mtu = IBV_MTU_1024;

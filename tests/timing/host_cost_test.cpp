@@ -296,5 +296,41 @@ TEST_F(Lines, ThreadsShareTheWay) {
       options(kEach));
 }
 
+class PollCost : public RcPair {
+ protected:
+  PollCost() : RcPair({"host.cpu.poll_cq=19ns", "host.cpu.poll_cqe=37ns", "host.cpu.inline_receive=11ns"}) {}
+
+  // What it takes to take a completion that is there.
+  Duration of_a_poll(ibv_cq* cq) {
+    pass(0, 30_us);
+    const Duration start = now();
+    ibv_wc wc;
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 1);
+    process(0).port().settle();
+    return now() - start;
+  }
+};
+
+TEST_F(PollCost, TheCopyOfAnInlineReceive) {
+  EndpointOptions options;
+  options.inline_receive = 32;
+  run_connected(
+      [&](Endpoint& end) {
+        for (const auto cost : {19_ns + 37_ns + 11_ns, 19_ns + 37_ns}) {
+          ASSERT_EQ(end.receive(0, 64), 0);
+          meet(0);
+          EXPECT_EQ(of_a_poll(end.cq), cost);
+        }
+      },
+      [&](Endpoint& end) {
+        for (const std::uint32_t length : {32u, 33u}) {
+          meet(1);
+          ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, length)), 0);
+          EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+        }
+      },
+      options);
+}
+
 }  // namespace
 }  // namespace rnicsim::testing

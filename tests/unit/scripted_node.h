@@ -124,18 +124,29 @@ class Node {
     return c;
   }
 
+  using Change = std::function<void(abi::Qpc&)>;
   void create_qp() {
     send_ring = host.allocate(64 << kLogBlocks);
     receive_ring = host.allocate(std::size_t{1} << (kLogReceives + kLogStride));
     record_ = host.allocate(64);
+    EXPECT_EQ(create_qp_anew([](abi::Qpc&) {}), abi::CommandStatus::ok);
+  }
+  // In the same rings, when there is none.
+  abi::CommandStatus create_qp_anew(const Change& change) {
     abi::CreateQp qp;
     qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
     qp.header.object = kQpn;
     qp.context = fixed_context(send_ring, receive_ring, record_);
-    expect_ok(qp);
+    change(qp.context);
+    return command(qp);
+  }
+  abi::CommandStatus destroy_qp() {
+    abi::CommandHeader destroy;
+    destroy.opcode = std::uint16_t(abi::CommandOpcode::destroy_qp);
+    destroy.object = kQpn;
+    return command(destroy);
   }
 
-  using Change = std::function<void(abi::Qpc&)>;
   void connect(const Node& peer, std::uint8_t mtu, const Change& change = [](abi::Qpc&) {}) {
     using namespace abi::qp_attr;
     abi::Qpc c;

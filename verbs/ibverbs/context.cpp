@@ -1,12 +1,13 @@
 // Opening and closing a device.
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include "verbs/ibverbs/blue_flame.h"
 #include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/context_options.h"
 #include "verbs/ibverbs/device.h"
 #include "verbs/ibverbs/objects.h"
 
@@ -14,9 +15,9 @@ namespace rnicsim::verbs {
 
 namespace {
 
-// As rdma-core's users know it of mlx5: MLX5_SHUT_UP_BF.
-bool shut_up_blue_flame() {
-  const char* value = std::getenv("RNICSIM_SHUT_UP_BF");
+// As rdma-core's users know them of mlx5: MLX5_SHUT_UP_BF, MLX5_SCATTER_TO_CQE.
+bool is_on(const char* variable) {
+  const char* value = std::getenv(variable);
   return value != nullptr && std::strcmp(value, "0") != 0;
 }
 
@@ -27,6 +28,7 @@ int open_context(ibv_device* device, ibv_context*& opened) {
   if (const int error = port->alloc_uar(page)) return error;
   auto context = std::make_unique<Context>(*port, page);
   if (const int error = query_capabilities(*context)) return error;
+  if (is_on("RNICSIM_SCATTER_TO_CQE")) context->inline_receive = context->capabilities.max_inline_receive;
   if (const int error = context->events.open()) return error;
   if (const int error = port->bind_events(context->events.number())) return error;
   context->context.device = device;
@@ -49,7 +51,7 @@ void destroy_leftovers(Context& context) {
 Context::Context(DevicePort& carrier, std::uint32_t uar_page)
     : verbs_context{},
       port(carrier),
-      blue_flame(!shut_up_blue_flame()),
+      blue_flame(!is_on("RNICSIM_SHUT_UP_BF")),
       pages(carrier, uar_page, DoorbellPages::limits_from_environment()),
       events(carrier) {
   fill_context_operations(context.ops);
@@ -67,6 +69,11 @@ Context::~Context() {
 }
 
 void use_blue_flame(ibv_context* context, bool use) { Context::of(context).blue_flame = use; }
+
+void use_inline_receive(ibv_context* handle, std::uint32_t bytes) {
+  Context& context = Context::of(handle);
+  context.inline_receive = std::min<std::uint32_t>(bytes, context.capabilities.max_inline_receive);
+}
 
 }  // namespace rnicsim::verbs
 

@@ -58,6 +58,7 @@ struct Context : verbs_context {
 
   DevicePort& port;
   bool blue_flame;  // may QPs made from now on use it
+  std::uint32_t inline_receive = 0;  // bytes that their receives' completions may bring
   DoorbellPages pages;
   EventPipe events;
   abi::DeviceCapabilities capabilities;

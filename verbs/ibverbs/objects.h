@@ -26,6 +26,7 @@ struct Pd : ibv_pd {
 
 struct Mr : ibv_mr {
   bool pinned = false;
+  std::uint64_t start = 0;  // the first address that a work request may name
 
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
 };
@@ -114,6 +115,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 void fill_extended_poll(Cq& cq);
 // The user of the CQ that a CQE belongs to; under the CQ's lock.
 Qp* find_user(Cq& cq, const abi::Cqe& cqe);
+// Its work request is done: gives the wr_id, frees the entry.
 std::uint64_t retire(Qp* qp, const abi::Cqe& cqe);
 ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe);
 unsigned work_completion_flags(const abi::Cqe& cqe);

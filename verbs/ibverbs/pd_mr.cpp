@@ -37,13 +37,13 @@ int unpin(Context& context, Mr& mr) {
 }
 
 // The kernel answers the index, the device keeps index << 8 | tag: a key of an earlier region at that index is stale.
-int create_key(Context& context, Mr& mr, std::uint64_t iova, unsigned access) {
+int create_key(Context& context, Mr& mr, unsigned access) {
   const std::uint32_t tag = Device::of(context.context.device).take_tag();
   abi::Mpt mpt;
   mpt.key = tag;
   mpt.pd = mr.pd->handle;
   mpt.access_flags = access & kDeviceAccess;
-  mpt.start = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
+  mpt.start = mr.start;
   mpt.length = mr.length;
   mpt.bus_address = reinterpret_cast<std::uintptr_t>(mr.addr);
   mpt.valid = 1u;
@@ -65,8 +65,9 @@ int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t
   mr->pd = pd;
   mr->addr = address;
   mr->length = length;
+  mr->start = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
   if (const int error = pin(context, *mr)) return error;
-  if (const int error = create_key(context, *mr, iova, access)) {
+  if (const int error = create_key(context, *mr, access)) {
     unpin(context, *mr);
     return error;
   }

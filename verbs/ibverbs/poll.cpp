@@ -2,6 +2,7 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
@@ -42,13 +43,56 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.dlid_path_bits = 0;
 }
 
+// Where the bytes that a segment names lie; nullptr when no region of ours has them.
+void* locate(Context& context, const abi::DataSegment& segment, std::uint32_t bytes) {
+  const std::uint32_t lkey = segment.lkey;
+  void* place = nullptr;
+  context.mrs.with(lkey >> 8, [&](const Mr& mr) {
+    const std::uint64_t offset = segment.address - mr.start;
+    const bool within = offset <= mr.length && bytes <= mr.length - offset;
+    if (mr.lkey == lkey && within) place = static_cast<std::byte*>(mr.addr) + offset;
+  });
+  return place;
+}
+
+// The payload that a CQE brought, to where its receive says. The device found the list long enough and did not look at
+// its keys.
+bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
+  Context& context = qp.owner();
+  context.port.charge(abi::CpuCost::inline_receive);
+  const std::uint8_t* from = cqe.inline_data;
+  std::uint32_t left = cqe.byte_count;
+  for (const abi::DataSegment& segment : qp.receive->segments(cqe.wqe_counter)) {
+    const auto bytes = std::min<std::uint32_t>(left, segment.byte_count);
+    if (bytes == 0) continue;
+    void* to = locate(context, segment, bytes);
+    if (to == nullptr) return false;
+    std::memcpy(to, from, bytes);
+    from += bytes;
+    left -= bytes;
+  }
+  return true;
+}
+
+// What is left to do for a CQE that was taken; gives its wr_id.
+std::uint64_t settle(Cq& cq, abi::Cqe& cqe) {
+  Qp* qp = find_user(cq, cqe);
+  const bool brings_data = qp != nullptr && (cqe.flags & abi::Cqe::kInlineData);
+  if (brings_data && !place_inline_data(*qp, cqe)) {
+    cqe.opcode_owner = std::uint8_t(abi::CqeOpcode::responder_error) << 4;
+    cqe.syndrome = abi::CqeSyndrome::local_protection_error;
+  }
+  return retire(qp, cqe);
+}
+
 int take(Cq& cq, int capacity, ibv_wc* completions) {
   QueueGuard guard(cq.lock, cq.owner().port);
   int count = 0;
   while (count < capacity) {
-    const auto cqe = cq.ring.take();
+    auto cqe = cq.ring.take();
     if (!cqe) break;
-    fill(*cqe, retire(find_user(cq, *cqe), *cqe), completions[count++]);
+    const std::uint64_t wr_id = settle(cq, *cqe);
+    fill(*cqe, wr_id, completions[count++]);
   }
   cq.ring.release();
   return count;
@@ -74,8 +118,8 @@ bool advance(Cq& cq) {
   const auto cqe = cq.ring.take();
   if (!cqe) return false;
   cq.current = *cqe;
-  cq.wr_id = retire(find_user(cq, *cqe), *cqe);
-  cq.status = ibv_wc_status(cqe->syndrome);
+  cq.wr_id = settle(cq, cq.current);
+  cq.status = ibv_wc_status(cq.current.syndrome);
   cq.owner().port.charge(abi::CpuCost::poll_cqe);
   tell_polled(cq, 1);
   return true;

@@ -32,6 +32,12 @@ bool ReceiveRing::ring() {
   return true;
 }
 
+std::span<const abi::DataSegment> ReceiveRing::segments(std::uint16_t index) const {
+  const std::span all(entry(index), max_segments());
+  const auto ends = [](const abi::DataSegment& segment) { return segment.lkey == abi::kInvalidLkey; };
+  return all.first(std::size_t(std::ranges::find_if(all, ends) - all.begin()));
+}
+
 std::uint64_t ReceiveRing::retire(std::uint16_t index) {
   const std::uint64_t retired = retired_.load(std::memory_order_relaxed);
   const std::uint64_t position = retired + std::uint16_t(index - std::uint16_t(retired));

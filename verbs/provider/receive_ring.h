@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/abi/queue.h"
@@ -37,6 +38,8 @@ class ReceiveRing {
   // Publishes what was closed since the last ring; false when there is nothing.
   bool ring();
 
+  // Those of the entry at `index`, until it is retired.
+  std::span<const abi::DataSegment> segments(std::uint16_t index) const;
   // A CQE arrived for the entry at `index`: gives its wr_id and frees it and all before it.
   std::uint64_t retire(std::uint16_t index);
   void reset();
