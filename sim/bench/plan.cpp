@@ -53,6 +53,8 @@ class Planner {
     };
     if (flow.inline_device) flow.inline_most = {caps.max_inline};
     most("inline", flow.inline_most.bytes, caps.max_inline, " B");
+    if (flow.recv_inline_device) flow.recv_inline = {caps.max_inline_receive};
+    most("recv_inline", flow.recv_inline.bytes, caps.max_inline_receive, " B");
     most("size", flow.longest().bytes, caps.max_message, " B");
     if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
     most("mtu", *flow.mtu, 128u << caps.max_mtu);

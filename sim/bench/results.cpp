@@ -72,7 +72,7 @@ Json flow_parameters(const Flow& flow) {
   json["doorbell"] = to_string(flow.doorbell);
   json["uars"] = to_string(flow.uars);
   if (flow.takes_receives()) json["recv_depth"] = flow.receives();
-  json["recv_inline"] = false;
+  json["recv_inline"] = to_string(flow.recv_inline);
   json["ping_pong"] = flow.ping_pong;
   json["mrs"] = flow.mrs;
   if (flow.mr_size) json["mr_size"] = to_string(*flow.mr_size);

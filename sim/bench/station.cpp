@@ -50,6 +50,7 @@ OpenDevice& Devices::of(const PlannedAgent& agent, const Flow& flow) {
   ibv_free_device_list(list);
   made(device.context, "ibv_open_device");
   verbs::use_blue_flame(device.context, flow.doorbell == Doorbell::blueflame);
+  verbs::use_inline_receive(device.context, static_cast<std::uint32_t>(flow.recv_inline.bytes));
   device.pd = made(ibv_alloc_pd(device.context), "ibv_alloc_pd");
   must(ibv_query_gid(device.context, kPort, kGidIndex, &device.gid), "ibv_query_gid");
   return device;

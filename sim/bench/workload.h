@@ -65,6 +65,8 @@ struct Flow {
   Doorbell doorbell = Doorbell::blueflame;
   Uars uars = Uars::shared;
   bool ping_pong = false;
+  ByteCount recv_inline{};           // messages up to so long come in their completion
+  bool recv_inline_device = false;   // recv_inline is the device's
   std::optional<std::uint32_t> recv_depth;  // absent: twice the window, and at least 16
   std::uint32_t mrs = 1;
   std::optional<ByteCount> mr_size;  // absent: a place for each QP

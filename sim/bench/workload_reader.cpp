@@ -106,15 +106,16 @@ void read_address(TableReader& reader, Flow& flow) {
   reader.choice("address", flow.address, 3);
 }
 
-void read_inline(TableReader& reader, Flow& flow) {
-  const auto* node = reader.find("inline");
+// A size, or whether to take the device's.
+void read_inline(TableReader& reader, const char* key, ByteCount most, ByteCount& size, bool& device) {
+  const auto* node = reader.find(key);
   if (!node) return;
   if (node->is_boolean())
-    flow.inline_device = node->as_boolean()->get();
+    device = node->as_boolean()->get();
   else if (node->is_string() && parse_byte_count(node->as_string()->get()))
-    reader.size("inline", flow.inline_most, 0_B, 960_B);
+    reader.size(key, size, 0_B, most);
   else
-    reader.refuse("inline", "true, false, or the longest message to be inline, \"0 B\"..\"960 B\",");
+    reader.refuse(key, fmt::format("true, false, or the longest message to be inline, \"0 B\"..\"{}\",", to_string(most)));
 }
 
 void read_pace(TableReader& reader, Flow& flow) {
@@ -146,11 +147,6 @@ void refuse_what_is_not_built(TableReader& reader, Flow& flow) {
   if (transport == "uc" || transport == "ud")
     reader.complain("transport", fmt::format("{} is not built yet; there is rc", transport));
   if (transport != "rc") reader.refuse("transport", "\"rc\", \"uc\" or \"ud\"");
-  if (const auto* node = reader.find("recv_inline")) {
-    const bool off =
-        (node->is_boolean() && !node->as_boolean()->get()) || (node->is_integer() && node->as_integer()->get() == 0);
-    if (!off) reader.complain("recv_inline", "is not built yet; false is the only value");
-  }
   reader.size("page", flow.page, 4_KiB, 1024_MiB);
   if (flow.page != 4_KiB && flow.page != 2_MiB && flow.page != 1024_MiB)
     reader.refuse("page", "\"4 KiB\", \"2 MiB\" or \"1 GiB\"");
@@ -187,12 +183,13 @@ Flow read_flow(TableReader& reader) {
   reader.choice("window_per", flow.window_per, 2);
   reader.choice("pick", flow.pick, 2);
   reader.number("batch", flow.batch, 1, 4096);
-  read_inline(reader, flow);
+  read_inline(reader, "inline", 960_B, flow.inline_most, flow.inline_device);
   reader.number("signal_every", flow.signal_every, 1, 32768);
   reader.choice("doorbell", flow.doorbell, 2);
   reader.choice("uars", flow.uars, 2);
   reader.flag("ping_pong", flow.ping_pong);
   reader.number("recv_depth", flow.recv_depth, 0, 32768);
+  read_inline(reader, "recv_inline", 32_B, flow.recv_inline, flow.recv_inline_device);
   reader.number("mrs", flow.mrs, 1, 1 << 20);
   reader.size("mr_size", flow.mr_size, 8_B, ByteCount{1ull << 40});
   read_address(reader, flow);

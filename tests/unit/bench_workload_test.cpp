@@ -97,7 +97,7 @@ signal_every = 2
 doorbell = "plain"
 uars = "per_thread"
 recv_depth = 9
-recv_inline = false
+recv_inline = "24 B"
 mrs = 5
 mr_size = "1 MiB"
 page = "4 KiB"
@@ -153,6 +153,7 @@ TEST_F(BenchWorkload, BothSidesOfEveryRange) {
       {"start", "\"-1 ns\"", "\"0 s\"", "\"999 us\"", "\"1001 s\"", "\"0 ps\"..\"1000 s\" is needed"},
       {"stop", "\"0 s\"", "\"1 ps\"", "\"1000 s\"", "\"1001 s\"", "\"1 ps\"..\"1000 s\" is needed"},
       {"inline", "\"-1 B\"", "\"0 B\"", "\"220 B\"", "\"961 B\"", "is needed"},
+      {"recv_inline", "\"-1 B\"", "\"0 B\"", "\"32 B\"", "\"33 B\"", "is needed"},
   };
   for (const auto& range : ranges) {
     const auto with = [&](const char* value) { return std::string(range.with) + range.key + " = " + value + "\n"; };
@@ -256,7 +257,6 @@ TEST_F(BenchWorkload, NotBuiltYet) {
   EXPECT_EQ(flow_error("page = \"2 MiB\"\n"), "flow[0].page: 2 MiB is not built yet; there is \"4 KiB\"");
   EXPECT_EQ(flow_error("page = \"3 KiB\"\n"), "flow[0].page: \"4 KiB\"..\"1 GiB\" is needed");
   EXPECT_EQ(flow_error("page = \"8 KiB\"\n"), "flow[0].page: \"4 KiB\", \"2 MiB\" or \"1 GiB\" is needed");
-  EXPECT_EQ(flow_error("recv_inline = true\n"), "flow[0].recv_inline: is not built yet; false is the only value");
 }
 
 TEST_F(BenchWorkload, Overrides) {
