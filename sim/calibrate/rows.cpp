@@ -80,12 +80,15 @@ Row doorbells() {
                             [](const Measured& m) { return m.rate(1) / m.rate(0); })}};
 }
 
+// The regular one's payload is as long as UD's with the GRH before it.
 Row inline_receive() {
   return {.id = "CAL-5",
-          .setup = "connectib-2xfdr, RECV inline against regular: x1.49 +-0.15",
-          .not_built = "inline receives",
-          .points = {},
-          .checks = {}};
+          .setup = "connectib-2xfdr, RC SEND 32 B from two machines: in its CQE, or beside it (72 B: as UD with its GRH)",
+          .not_built = {},
+          .points = {{"regular", "cal-5", {"flow.size=72 B", "flow.inline=72 B"}},
+                     {"inline", "cal-5", {"flow.recv_inline=true"}}},
+          .checks = {within("inline over regular", 1.49, 0.15, "x",
+                            [](const Measured& m) { return m.rate(1) / m.rate(0); })}};
 }
 
 Row context_cache() {
