@@ -9,7 +9,7 @@ TimerUnit::TimerUnit(sc_core::sc_module_name name) : sc_module(name) {
   dont_initialize();
 }
 
-TimerUnit::Timer& TimerUnit::timer(Qpn qpn, std::uint32_t kind) {
+LazyTimer& TimerUnit::timer(Qpn qpn, std::uint32_t kind) {
   if (kind >= timers_.size()) timers_.resize(kind + 1);
   auto& of_kind = timers_[kind];
   if (qpn.value >= of_kind.size()) of_kind.resize(qpn.value + 1);
@@ -19,10 +19,7 @@ TimerUnit::Timer& TimerUnit::timer(Qpn qpn, std::uint32_t kind) {
 void TimerUnit::arm(const TimerArm& request) {
   auto& timer = this->timer(request.qpn, request.kind);
   if (request.cancel) return timer.deadline.reset();
-  timer.deadline = now() + request.after;
-  if (timer.event && *timer.event <= *timer.deadline) return;
-  timer.event = timer.deadline;
-  queue_.push(*timer.deadline, {request.qpn, request.kind});
+  queue_.arm(timer, {request.qpn, request.kind}, now() + request.after);
 }
 
 bool TimerUnit::armed(Qpn qpn, std::uint32_t kind) const {
@@ -35,20 +32,8 @@ void TimerUnit::reset() {
 }
 
 void TimerUnit::look() {
-  Look due;
-  while (queue_.pop_due(due)) {
-    auto& timer = this->timer(due.qpn, due.kind);
-    if (timer.event != now()) continue;
-    timer.event.reset();
-    if (!timer.deadline) continue;
-    if (*timer.deadline > now()) {
-      timer.event = timer.deadline;
-      queue_.push(*timer.deadline, due);
-    } else {
-      timer.deadline.reset();
-      expired({due.qpn, due.kind});
-    }
-  }
+  queue_.look([this](const Look& due) { return &timer(due.qpn, due.kind); },
+              [this](const Look& due) { expired({due.qpn, due.kind}); });
 }
 
 }  // namespace rnicsim::nic

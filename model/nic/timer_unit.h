@@ -1,12 +1,10 @@
-// The timers of queue pairs, kept lazily: a deadline a timer, and at most one event of it on its way, which looks at the
-// deadline when it comes.
+// The timers of queue pairs.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "model/base/event_queue.h"
+#include "model/base/lazy_timers.h"
 #include "model/base/stream.h"
 #include "model/nic/qp_engine.h"
 
@@ -28,19 +26,15 @@ class TimerUnit : public sc_core::sc_module {
   void reset();
 
  private:
-  struct Timer {
-    std::optional<Duration> deadline;
-    std::optional<Duration> event;     // when the earliest event of it comes
-  };
   struct Look {
     Qpn qpn;
     std::uint32_t kind = 0;
   };
-  Timer& timer(Qpn qpn, std::uint32_t kind);
+  LazyTimer& timer(Qpn qpn, std::uint32_t kind);
   void look();
 
-  EventQueue<Look> queue_{"queue"};
-  std::vector<std::vector<Timer>> timers_;  // by kind, then by QP: both are small numbers
+  LazyTimers<Look> queue_{"queue"};
+  std::vector<std::vector<LazyTimer>> timers_;  // by kind, then by QP: both are small numbers
 };
 
 }  // namespace rnicsim::nic

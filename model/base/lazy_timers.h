@@ -1,0 +1,54 @@
+// Timers kept lazily: a deadline each, and at most one event of it on its way, which looks at the deadline when it comes.
+// Whose they are keeps them, by key.
+#pragma once
+
+#include <optional>
+
+#include "model/base/event_queue.h"
+
+namespace rnicsim {
+
+struct LazyTimer {
+  std::optional<Duration> deadline;
+  std::optional<Duration> event;       // when the earliest event of it comes
+};
+
+template <class Key>
+class LazyTimers {
+ public:
+  explicit LazyTimers(const char* name) : queue_(name) {}
+
+  void arm(LazyTimer& timer, const Key& key, Duration deadline) {
+    timer.deadline = deadline;
+    if (timer.event && *timer.event <= deadline) return;
+    timer.event = deadline;
+    queue_.push(deadline, key);
+  }
+
+  // The module's SC_METHOD, sensitive to event(). `find` gives a key's timer, or nullptr.
+  template <class Find, class Expired>
+  void look(Find&& find, Expired&& expired) {
+    Key key{};
+    while (queue_.pop_due(key)) {
+      LazyTimer* timer = find(key);
+      if (timer == nullptr || timer->event != now()) continue;
+      timer->event.reset();
+      if (!timer->deadline) continue;
+      if (*timer->deadline > now()) {
+        timer->event = timer->deadline;
+        queue_.push(*timer->deadline, key);
+      } else {
+        timer->deadline.reset();
+        expired(key);
+      }
+    }
+  }
+
+  const sc_core::sc_event& event() const { return queue_.event(); }
+  void clear() { queue_.clear(); }
+
+ private:
+  EventQueue<Key> queue_;
+};
+
+}  // namespace rnicsim
