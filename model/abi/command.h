@@ -57,6 +57,7 @@ enum class CommandOpcode : std::uint16_t {
   create_cq = 0x0210,      // in CreateCq
   destroy_cq = 0x0211,     // resource_busy while a QP uses it
   query_cq = 0x0212,       // out QueryCq
+  modify_cq = 0x0213,      // in ModifyCq
   create_mpt = 0x0220,     // in CreateMpt; object = index
   destroy_mpt = 0x0221,
   query_mpt = 0x0222,      // out QueryMpt
@@ -107,6 +108,13 @@ struct QueryCq {
   CommandResult result;
   Cqc context;
 };
+struct ModifyCq {
+  CommandHeader header;    // object = cqn
+  Be16 moderation_count;
+  Be16 moderation_period;  // microseconds
+  Be32 reserved[3];
+};
+static_assert(sizeof(ModifyCq) == 32);
 struct CreateMpt {
   CommandHeader header;
   Mpt context;
@@ -196,7 +204,9 @@ struct DeviceCapabilities {
   Be32 max_ah;
   Be32 max_mtt;            // pages of memory regions
   Be32 max_inline_receive; // bytes of a message that its CQE may hold
-  Be32 reserved[4];
+  Be16 max_cq_moderation_count;
+  Be16 max_cq_moderation_period;  // microseconds
+  Be32 reserved[3];
 };
 static_assert(sizeof(DeviceCapabilities) == 136);
 

@@ -109,7 +109,10 @@ struct Cqc {
   Be32 armed;                          // 0 no, 1 next, 2 solicited
   Be32 consumer;                       // the last that the device knows
   Be32 solicited;                      // one past the last solicited CQE
-  Be32 reserved[5];
+  Be16 moderation_count;               // an armed CQ's event waits for so many CQEs,
+  Be16 moderation_period;              // or so many microseconds from the first of them; 0 of either: for none
+  Be32 withheld;                       // CQEs that an event waits behind; the device's
+  Be32 reserved[3];
 
   static constexpr std::uint8_t kIgnoreOverrun = 1u << 0;
   static constexpr std::uint8_t kInError = 1u << 1;      // the device's: it overran

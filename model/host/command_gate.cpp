@@ -41,6 +41,9 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       const auto* cq = Objects::find(objects_.cqs, process, object);
       return !cq ? ENOENT : cq->users != 0 ? EBUSY : 0;
     }
+    case CommandOpcode::modify_cq:
+      if (input.size() < sizeof(abi::ModifyCq)) return EINVAL;
+      [[fallthrough]];
     case CommandOpcode::query_cq:
       return Objects::find(objects_.cqs, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_mpt:

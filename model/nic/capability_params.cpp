@@ -10,6 +10,10 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_sge", max_sge, "scatter/gather entries of a WQE", {1, 60});
   visit.param("max_cq", max_cq, "completion queues", {1, 1 << 24});
   visit.param("max_cqe", max_cqe, "entries of a completion queue", {1, 4194303});
+  visit.param("max_cq_moderation_count", max_cq_moderation_count,
+              "completions that an event may wait for (ibv_modify_cq); as mlx5's", {0, 65535});
+  visit.param("max_cq_moderation_period", max_cq_moderation_period,
+              "how long it may wait, in whole microseconds; as mlx5's", {0, 65535e6});
   visit.param("max_mtt", max_mtt, "pages of memory regions", {1, 1 << 28});
   visit.param("max_mr", max_mr, "memory regions", {1, 1 << 24});
   visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});

@@ -30,6 +30,8 @@ struct CapabilityParams {
   std::uint32_t max_sge = 30;
   std::uint32_t max_cq = 65536;
   std::uint32_t max_cqe = 4194303;
+  std::uint32_t max_cq_moderation_count = 65535;
+  Duration max_cq_moderation_period = 4095_us;
   std::uint32_t max_mr = 1u << 20;
   std::uint32_t max_mtt = 1u << 24;
   std::uint32_t max_pd = 65536;
@@ -79,6 +81,7 @@ enum class CommandSyndrome : std::uint32_t {
   no_object = 0x0e,
   bad_table = 0x0f,
   bad_pages = 0x10,
+  bad_moderation = 0x11,
 };
 
 struct CommandExecuted {
@@ -97,6 +100,7 @@ class CommandUnit {
   Output<QpCommand> qp_command;
   Output<Qpn> qp_silenced;                // nothing of it must be written any more
   Output<std::uint32_t> cq_destroyed;
+  Output<std::uint32_t> cq_moderated;
   Output<> teardown;
   trace::Point<CommandExecuted> executed;
 
@@ -151,6 +155,8 @@ class CommandUnit {
   void create_cq();
   void destroy_cq();
   void query_cq();
+  void modify_cq();
+  bool may_moderate(std::uint16_t count, std::uint16_t period) const;
   void create_mpt();
   bool pages_mapped(const MemoryRegion& region) const;
   void destroy_mpt();

@@ -42,6 +42,7 @@ const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
       {abi::CommandOpcode::create_cq, sizeof(abi::CreateCq), r, true, &U::create_cq},
       {abi::CommandOpcode::destroy_cq, h, r, true, &U::destroy_cq},
       {abi::CommandOpcode::query_cq, h, sizeof(abi::QueryCq), true, &U::query_cq},
+      {abi::CommandOpcode::modify_cq, sizeof(abi::ModifyCq), r, true, &U::modify_cq},
       {abi::CommandOpcode::create_mpt, sizeof(abi::CreateMpt), r, true, &U::create_mpt},
       {abi::CommandOpcode::destroy_mpt, h, r, true, &U::destroy_mpt},
       {abi::CommandOpcode::query_mpt, h, sizeof(abi::QueryMpt), true, &U::query_mpt},
@@ -83,6 +84,8 @@ void CommandUnit::query_device() {
   caps.max_receive_sge = params_.max_sge;
   caps.max_cq = params_.max_cq;
   caps.max_cqe = params_.max_cqe;
+  caps.max_cq_moderation_count = static_cast<std::uint16_t>(params_.max_cq_moderation_count);
+  caps.max_cq_moderation_period = static_cast<std::uint16_t>(params_.max_cq_moderation_period.ps / (1_us).ps);
   caps.max_mr = params_.max_mr;
   caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
@@ -208,6 +211,7 @@ void CommandUnit::create_cq() {
     return refuse(CommandSyndrome::bad_alignment);
   if (cq.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.eqs.exists(cq.eqn)) return refuse(CommandSyndrome::no_eq);
+  if (!may_moderate(cq.moderation_count, cq.moderation_period)) return refuse(CommandSyndrome::bad_moderation);
   contexts_.cqs.create(cqn, cq);
   contexts_.cq_eqns[cqn] = cq.eqn;
   complete(CommandStatus::ok);
@@ -231,6 +235,22 @@ void CommandUnit::query_cq() {
   contexts_.cqs.lookup(cqn, [this](CompletionQueue* cq) {
     if (cq == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
     output(abi::QueryCq{{}, encode(*cq)});
+    complete(CommandStatus::ok);
+  });
+}
+
+bool CommandUnit::may_moderate(std::uint16_t count, std::uint16_t period) const {
+  return count <= params_.max_cq_moderation_count && 1_us * period <= params_.max_cq_moderation_period;
+}
+
+void CommandUnit::modify_cq() {
+  const auto in = input<abi::ModifyCq>();
+  if (!may_moderate(in.moderation_count, in.moderation_period)) return refuse(CommandSyndrome::bad_moderation);
+  contexts_.cqs.lookup(current_->object, [this, in](CompletionQueue* cq) {
+    if (cq == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+    cq->moderation_count = in.moderation_count;
+    cq->moderation_period = in.moderation_period;
+    cq_moderated(std::uint32_t{current_->object});
     complete(CommandStatus::ok);
   });
 }

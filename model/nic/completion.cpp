@@ -1,11 +1,14 @@
 #include "model/nic/completion.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/abi/big_endian.h"
 
 namespace rnicsim::nic {
 namespace {
+
+using namespace rnicsim::literals;
 
 std::uint32_t occupied(const CompletionQueue& queue) { return (queue.producer - queue.consumer) & kCounterMask; }
 bool full(const CompletionQueue& queue) {
@@ -26,6 +29,9 @@ Completion::Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma
   SC_HAS_PROCESS(Completion);
   SC_METHOD(drain_due);
   sensitive << at_hand_.event();
+  dont_initialize();
+  SC_METHOD(end_moderations);
+  sensitive << moderation_timers_.event();
   dont_initialize();
 }
 
@@ -89,7 +95,8 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
              {.right_behind = request.behind_payload});
   queue.producer = (queue.producer + 1) & kCounterMask;
   if (request.solicited) queue.solicited = queue.producer;
-  announce(queue, cqn, request.solicited);
+  if (queue.armed == Arm::next || (queue.armed == Arm::solicited && request.solicited))
+    withhold(queue, cqn, queue.withheld + 1);
   if (half_full(queue) && !looking_.contains(cqn)) look_ahead(cqn, queue);
 }
 
@@ -110,10 +117,47 @@ void Completion::take_consumer(CompletionQueue& queue, std::uint32_t consumer) {
   if (((queue.producer - consumer) & kCounterMask) <= occupied(queue)) queue.consumer = consumer;
 }
 
-void Completion::announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited) {
-  if (queue.armed == Arm::none || (queue.armed == Arm::solicited && !solicited)) return;
+// So many CQEs want the event of an armed CQ: it comes now, or with moderation when there are enough of them or the
+// first has waited long enough.
+void Completion::withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes) {
+  const bool first = std::exchange(queue.withheld, cqes) == 0;
+  if (queue.event_due()) return raise(queue, cqn);
+  if (!first) return;
+  ++counters_.moderated_events;
+  start_period(queue, cqn);
+}
+
+void Completion::start_period(const CompletionQueue& queue, std::uint32_t cqn) {
+  moderation_timers_.arm(moderations_[cqn], cqn, now() + 1_us * queue.moderation_period);
+}
+
+void Completion::raise(CompletionQueue& queue, std::uint32_t cqn) {
   queue.armed = Arm::none;
+  queue.withheld = 0;
+  if (const auto timer = moderations_.find(cqn); timer != moderations_.end()) timer->second.deadline.reset();
   events_.write(queue.eqn, abi::EventType::completion, cqn);
+}
+
+void Completion::end_moderations() {
+  const auto timer_of = [this](std::uint32_t cqn) {
+    const auto found = moderations_.find(cqn);
+    return found != moderations_.end() ? &found->second : nullptr;
+  };
+  moderation_timers_.look(timer_of, [&](std::uint32_t cqn) {
+    contexts_.cqs.lookup(cqn, [=, this](CompletionQueue* queue) {
+      // Its event may have come, and the next one's time begun, while the context was on its way.
+      const auto* timer = timer_of(cqn);
+      const bool anew = timer != nullptr && timer->deadline;
+      if (queue != nullptr && queue->withheld != 0 && !anew) raise(*queue, cqn);
+    });
+  });
+}
+
+void Completion::moderated(std::uint32_t cqn) {
+  contexts_.cqs.lookup(cqn, [=, this](CompletionQueue* queue) {
+    if (queue == nullptr || queue->withheld == 0) return;
+    queue->event_due() ? raise(*queue, cqn) : start_period(*queue, cqn);
+  });
 }
 
 // Full as far as we know: the driver may have consumed since.
@@ -151,13 +195,12 @@ void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consu
     if (((queue->producer - consumer) & kCounterMask) <= known) queue->consumer = consumer & kCounterMask;
     const auto ahead = [&](std::uint32_t position) { return (position - consumer) & kCounterMask; };
     const auto behind_limit = (kCounterMask + 1) / 2;
-    const auto position = solicited_only && queue->armed != Arm::next ? queue->solicited : queue->producer;
-    if (ahead(position) != 0 && ahead(position) < behind_limit) {
-      queue->armed = Arm::none;
-      events_.write(queue->eqn, abi::EventType::completion, cqn);
-    } else if (queue->armed != Arm::next) {
-      queue->armed = solicited_only ? Arm::solicited : Arm::next;
-    }
+    const bool any = !solicited_only || queue->armed == Arm::next;
+    queue->armed = any ? Arm::next : Arm::solicited;
+    const auto position = any ? queue->producer : queue->solicited;
+    if (ahead(position) == 0 || ahead(position) >= behind_limit) return;
+    // Of solicited ones it is known that there are some.
+    withhold(*queue, cqn, std::max(queue->withheld, any ? ahead(position) : 1));
   });
 }
 

@@ -3,9 +3,11 @@
 
 #include <deque>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "model/base/event_queue.h"
+#include "model/base/lazy_timers.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -19,12 +21,14 @@ struct CompletionCounters {
   Counter cqes = 0;
   Counter error_cqes = 0;
   Counter inline_cqes = 0;
+  Counter moderated_events = 0;
   Counter cq_overruns = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("cqes", cqes, "entries", "completion queue entries written");
     visit.counter("error_cqes", error_cqes, "entries", "of those, with an error status");
     visit.counter("inline_cqes", inline_cqes, "entries", "of them, with the payload of a receive in them");
+    visit.counter("moderated_events", moderated_events, "events", "completion events that waited for more entries");
     visit.counter("cq_overruns", cq_overruns, "queues", "completion queues that died of an overrun");
   }
 };
@@ -50,16 +54,21 @@ class Completion : public sc_core::sc_module {
 
   void write(CqeWrite request);
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
+  // Its moderation has changed.
+  void moderated(std::uint32_t cqn);
   // No entry of this QP is written from now on.
   void forget_qp(Qpn qpn);
   void forget_cq(std::uint32_t cqn) {
     waiting_.erase(cqn);
     looking_.erase(cqn);
+    moderations_.erase(cqn);
   }
   void reset() {
     waiting_.clear();
     looking_.clear();
     at_hand_.clear();
+    moderations_.clear();
+    moderation_timers_.clear();
   }
 
   const CompletionCounters& counters() const { return counters_; }
@@ -74,7 +83,10 @@ class Completion : public sc_core::sc_module {
   void drain_due();
   void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
-  void announce(CompletionQueue& queue, std::uint32_t cqn, bool solicited);
+  void withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes);
+  void start_period(const CompletionQueue& queue, std::uint32_t cqn);
+  void raise(CompletionQueue& queue, std::uint32_t cqn);
+  void end_moderations();
   void look_ahead(std::uint32_t cqn, const CompletionQueue& queue);
   void take_consumer(CompletionQueue& queue, std::uint32_t consumer);
   void refresh(std::uint32_t cqn, const CompletionQueue& queue);
@@ -88,6 +100,8 @@ class Completion : public sc_core::sc_module {
   std::map<std::uint32_t, Waiting> waiting_;
   std::unordered_set<std::uint32_t> looking_;     // at whose consumer, while entries go on
   EventQueue<std::uint32_t> at_hand_{"at_hand"};  // CQs whose context comes from the cache's second level
+  std::unordered_map<std::uint32_t, LazyTimer> moderations_;
+  LazyTimers<std::uint32_t> moderation_timers_{"moderation_timers"};
   CompletionCounters counters_;
 };
 

@@ -16,6 +16,9 @@ CompletionQueue decode(const abi::Cqc& context) {
   queue.solicited = context.solicited & kCounterMask;
   queue.dead = (context.flags & abi::Cqc::kInError) != 0;
   queue.armed = static_cast<Arm>(context.armed & 3);
+  queue.moderation_count = context.moderation_count;
+  queue.moderation_period = context.moderation_period;
+  queue.withheld = context.withheld;
   return queue;
 }
 
@@ -50,6 +53,9 @@ abi::Cqc encode(const CompletionQueue& queue) {
   context.consumer = queue.consumer;
   context.solicited = queue.solicited;
   context.armed = static_cast<std::uint32_t>(queue.armed);
+  context.moderation_count = queue.moderation_count;
+  context.moderation_period = queue.moderation_period;
+  context.withheld = queue.withheld;
   return context;
 }
 

@@ -25,7 +25,13 @@ struct CompletionQueue {
   std::uint32_t consumer = 0;            // the last known
   std::uint32_t solicited = 0;           // one past the last solicited CQE
   Arm armed = Arm::none;
+  std::uint16_t moderation_count = 0;
+  std::uint16_t moderation_period = 0;   // us
+  std::uint32_t withheld = 0;            // CQEs that its event waits behind
   bool dead = false;
+
+  bool moderated() const { return moderation_count > 1 && moderation_period != 0; }
+  bool event_due() const { return !moderated() || withheld >= moderation_count; }
 };
 
 struct EventQueueContext {

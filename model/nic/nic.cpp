@@ -87,6 +87,7 @@ void Nic::wire_host() {
     completion.forget_qp(qpn);
   });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
+  command_unit.cq_moderated.bind([this](std::uint32_t cqn) { completion.moderated(cqn); });
   command_unit.teardown.bind([this] { forget_objects(); });
 }
 

@@ -139,6 +139,70 @@ TEST_F(CqEvents, ArmingForSolicitedGrowsToAny) {
   });
 }
 
+int moderate(ibv_cq* cq, std::uint16_t count, std::uint16_t period) {
+  ibv_modify_cq_attr attributes{.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {count, period}};
+  return ibv_modify_cq(cq, &attributes);
+}
+
+TEST_F(CqEvents, ModeratedByCount) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(moderate(end.cq, 3, 4095), 0);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+      send(false);
+      send(false);
+      EXPECT_EQ(take_cq_events(end.channel), 0);
+      send(false);
+      EXPECT_EQ(take_cq_events(end.channel), 1);
+      drain(end.cq);
+    }
+  });
+}
+
+TEST_F(CqEvents, ModeratedByTime) {
+  run_receiving([&](Endpoint& end, auto send) {
+    ASSERT_EQ(moderate(end.cq, 3, 200), 0);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    const auto begin = now();
+    send(false);
+    pass(0, begin + Duration{195'000'000} - now());
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+    pass(0, Duration{20'000'000});
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, ModeratedSolicitedOnes) {
+  run_receiving([](Endpoint& end, auto send) {
+    ASSERT_EQ(moderate(end.cq, 2, 4095), 0);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+    for (const bool solicited : {false, true, false, false}) send(solicited);
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+    send(true);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+  });
+}
+
+TEST_F(CqEvents, ModerationHasLimits) {
+  run_alone([](Endpoint& end) {
+    ibv_device_attr_ex device{};
+    ASSERT_EQ(ibv_query_device_ex(end.context, nullptr, &device), 0);
+    const auto [count, period] = device.cq_mod_caps;
+    EXPECT_EQ(count, 65535);
+    EXPECT_EQ(period, 4095);
+    EXPECT_EQ(moderate(end.cq, count, period), 0);
+    EXPECT_EQ(moderate(end.cq, count, std::uint16_t(period + 1)), EINVAL);
+    EXPECT_EQ(moderate(end.cq, 0, 0), 0);
+    ibv_modify_cq_attr attributes{};
+    EXPECT_EQ(ibv_modify_cq(end.cq, &attributes), EINVAL);
+    attributes.attr_mask = IBV_CQ_ATTR_MODERATE | 1u << 5;
+    EXPECT_EQ(ibv_modify_cq(end.cq, &attributes), EINVAL);
+    const auto good = std::exchange(end.cq->handle, 0x7fffff);
+    EXPECT_EQ(moderate(end.cq, 1, 1), ENOENT);
+    end.cq->handle = good;
+  });
+}
+
 TEST_F(CqEvents, TheDescriptorCanBePolled) {
   run_receiving([](Endpoint& end, auto send) {
     pollfd entry{end.channel->fd, POLLIN, 0};

@@ -130,11 +130,6 @@ TEST_F(Unsupported, EachSaysSo) {
                 IBV_REREG_MR_ERR_INPUT;
        }},
       {"CQ resized", [](Endpoint& end) { return ibv_resize_cq(end.cq, 128) == EOPNOTSUPP; }},
-      {"CQ moderation",
-       [](Endpoint& end) {
-         ibv_modify_cq_attr wanted{};
-         return ibv_modify_cq(end.cq, &wanted) == EOPNOTSUPP;
-       }},
       {"parent domain",
        [](Endpoint& end) {
          ibv_parent_domain_init_attr wanted{};

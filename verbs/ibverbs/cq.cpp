@@ -120,6 +120,17 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   return 0;
 }
 
+int modify_cq(ibv_cq* handle, ibv_modify_cq_attr* attributes) {
+  return guarded([&] {
+    Cq& cq = Cq::of(handle);
+    Context& context = cq.owner();
+    if (!context.cqs.holds(cq.handle, &cq)) return ENOENT;
+    if (attributes->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
+    const auto& [count, period] = attributes->moderate;
+    return context.execute(provider::modify_cq(cq.handle, count, period));
+  });
+}
+
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   return guarded_object<ibv_cq_ex>([&](ibv_cq_ex*& made) {
     Cq* cq = nullptr;

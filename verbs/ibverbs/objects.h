@@ -111,6 +111,7 @@ int release_qp(Qp& qp);
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);
 int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions);
 int request_notification(ibv_cq* cq, int solicited_only);
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 void fill_extended_poll(Cq& cq);
 // The user of the CQ that a CQE belongs to; under the CQ's lock.

@@ -21,6 +21,7 @@ void fill_extended_operations(verbs_context& operations) {
   operations.query_port = query_port;
   operations.query_device_ex = query_device_ex;
   operations.create_cq_ex = create_cq_ex;
+  operations.modify_cq = modify_cq;
   operations.create_qp_ex = create_qp_ex;
 }
 

@@ -73,6 +73,7 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
     all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
     all.hca_core_clock = context.capabilities.core_clock_khz;
     all.completion_timestamp_mask = all.hca_core_clock != 0 ? ~0ull : 0;
+    all.cq_mod_caps = {context.capabilities.max_cq_moderation_count, context.capabilities.max_cq_moderation_period};
     all.phys_port_cnt_ex = context.capabilities.ports;
     std::memset(attributes, 0, size);
     std::memcpy(static_cast<void*>(attributes), &all, std::min(size, sizeof all));

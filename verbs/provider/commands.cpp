@@ -62,6 +62,12 @@ abi::CreateCq create_cq(std::uint32_t cqn, const abi::Cqc& context) {
   return {header(abi::CommandOpcode::create_cq, cqn), context};
 }
 
+abi::ModifyCq modify_cq(std::uint32_t cqn, std::uint16_t moderation_count, std::uint16_t moderation_period) {
+  return {.header = header(abi::CommandOpcode::modify_cq, cqn),
+          .moderation_count = moderation_count,
+          .moderation_period = moderation_period};
+}
+
 abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context) {
   return {header(abi::CommandOpcode::create_mpt, index), context};
 }
