@@ -24,8 +24,7 @@
 #include "sim/replay/replay.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
-#include "sim/waterfall/perfetto.h"
-#include "sim/waterfall/waterfall.h"
+#include "sim/waterfall/follower.h"
 
 namespace {
 
@@ -36,9 +35,9 @@ constexpr int kUsageError = 2;
 struct CommandLine {
   RunOptions options;
   RunArguments arguments;
-  std::string pcap, record, json, env_host, perfetto;
-  bool audit = false, waterfall = false;
-  std::uint64_t perfetto_wqes = 1000;
+  std::string pcap, record, json, env_host;
+  bool audit = false;
+  FollowOptions follow;
   std::array<std::string, 2> compared;
   replay::ReplayOptions replay;
   bench::BenchOptions bench;
@@ -76,20 +75,24 @@ void add_configuration(CLI::App& command, RunOptions& options) {
       ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
 }
 
+void add_following(CLI::App& command, FollowOptions& options) {
+  command.add_flag("--waterfall", options.waterfall,
+                   "say where each work request's time went, stage by stage; docs/waterfall.md");
+  auto* perfetto = command.add_option("--perfetto", options.perfetto,
+                                      "write the first work requests' stages to this file, for ui.perfetto.dev");
+  perfetto->type_name("FILE");
+  command.add_option("--perfetto-wqes", options.perfetto_wqes, "how many of them")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(perfetto)
+      ->capture_default_str();
+}
+
 void add_simulation(CLI::App& command, CommandLine& line) {
   command.add_option("--pcap", line.pcap, "write what the cables carry to this file, as pcapng")->type_name("FILE");
   command.add_option("--record", line.record, "record the run in this file, for `rnicsim diff`; audits the counters, too")
       ->type_name("FILE");
   command.add_flag("--audit", line.audit, "recount what the NIC's counters count, and fail when they disagree");
-  command.add_flag("--waterfall", line.waterfall,
-                   "say where each work request's time went, stage by stage; docs/waterfall.md");
-  auto* perfetto = command.add_option("--perfetto", line.perfetto,
-                                      "write the first work requests' stages to this file, for ui.perfetto.dev");
-  perfetto->type_name("FILE");
-  command.add_option("--perfetto-wqes", line.perfetto_wqes, "how many of them")
-      ->check(CLI::Range(1, 1'000'000))
-      ->needs(perfetto)
-      ->capture_default_str();
+  add_following(command, line.follow);
   command.add_option("--seed", line.options.seed, "of everything random")->capture_default_str();
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
   add_choice(command, "--time", line.options.time, modes,
@@ -162,6 +165,7 @@ CLI::App& add_bench(CLI::App& app, bench::BenchOptions& options) {
   command.add_option("--nic", options.nic, "NIC profile by name, or a TOML file, in place of the workload's");
   command.add_option("--seed", options.seed, "of everything random, in place of the workload's");
   command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
+  add_following(command, options.follow);
   return command;
 }
 
@@ -190,8 +194,7 @@ int simulate(CommandLine& line, bool serve) {
   RunOptions& options = line.options;
   if (!line.pcap.empty()) options.pcap = line.pcap;
   if (!line.json.empty()) options.json = line.json;
-  const bool follows = line.waterfall || !line.perfetto.empty();
-  if (follows && options.time == TimeMode::real)
+  if (line.follow.any() && options.time == TimeMode::real)
     throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults);
   if (!serve) resolve_commands(line.arguments, config.topology, options);
@@ -201,14 +204,11 @@ int simulate(CommandLine& line, bool serve) {
   if (!line.record.empty()) recording.emplace(system, options, line.record);
   std::optional<CounterAudit> audit;
   if (line.audit || recording) audit.emplace(system);
-  std::optional<Waterfall> waterfall;
-  if (follows) waterfall.emplace(system);
-  std::optional<Timeline> timeline;
-  if (!line.perfetto.empty()) timeline.emplace(system, *waterfall, line.perfetto, line.perfetto_wqes);
-  const Waterfall* shown = line.waterfall ? &*waterfall : nullptr;
-  const int status = serve ? serve_programs(system, options, shown) : run_programs(system, options, shown);
+  Follower follower(system, line.follow);
+  const int status =
+      serve ? serve_programs(system, options, follower.shown()) : run_programs(system, options, follower.shown());
   system.finish_capture();
-  if (timeline) timeline->finish();
+  follower.finish();
   if (recording) recording->finish();
   if (audit && !passes(*audit)) return std::max(status, 1);
   return status;

@@ -24,13 +24,15 @@ void allow_many_descriptors() {
 }
 
 template <class Then>
-void run(const Prepared& prepared, Then&& then) {
+void run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
   allow_many_descriptors();
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   System system("system", prepared.config, prepared.workload.seed);
+  Follower follower(system, options.follow);
   Runner runner(system, prepared.workload, prepared.plan);
   if (const auto failure = runner.execute(); !failure.empty()) throw std::runtime_error(failure);
-  then(BenchResult{prepared.workload, runner, system});
+  then(BenchResult{prepared.workload, runner, system, follower.shown()});
+  follower.finish();
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ Prepared prepare(const BenchOptions& options) {
 
 nlohmann::ordered_json bench_json(const BenchOptions& options) {
   nlohmann::ordered_json json;
-  run(prepare(options), [&](const BenchResult& result) { json = results_json(result); });
+  run(options, prepare(options), [&](const BenchResult& result) { json = results_json(result); });
   return json;
 }
 
@@ -67,7 +69,7 @@ int run_bench(const BenchOptions& options) {
     json.open(options.json);
     if (!json) throw ConfigError(fmt::format("{}: cannot be written", options.json));
   }
-  run(prepared, [&](const BenchResult& result) {
+  run(options, prepared, [&](const BenchResult& result) {
     fmt::print("{}", results_text(result));
     if (json.is_open()) json << results_json(result).dump(2) << '\n';
   });

@@ -12,6 +12,7 @@
 #include "sim/bench/plan.h"
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
+#include "sim/waterfall/follower.h"
 
 namespace rnicsim::sim::bench {
 
@@ -21,6 +22,7 @@ struct BenchOptions {
   std::optional<std::string> nic;
   std::optional<std::uint64_t> seed;
   std::string json;  // empty: none
+  FollowOptions follow;
 };
 
 // A workload with all that it needs to run.

@@ -241,6 +241,7 @@ std::string results_text(const BenchResult& result) {
                                                result.runner.interval()))
       text += fmt::format("{}: {} {} {}\n", result.system.config().topology.switches[i], counter.path,
                           static_cast<std::uint64_t>(counter.value), counter.unit);
+  if (result.waterfall) text += waterfall_text(result.waterfall->summary()) + '\n';
   text += fmt::format("simulator: {}WQE/s and {}packets/s of CPU time, {:.1f} events a WQE, {:.2f} s, peak {} MiB\n",
                       scaled(speed.wqes / speed.cpu_seconds), scaled(speed.packets / speed.cpu_seconds),
                       speed.delta_cycles / std::max(speed.wqes, 1.0), speed.cpu_seconds, speed.peak_kib >> 10);
@@ -267,6 +268,7 @@ Json results_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.system.switches(); ++i)
     json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
         result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
+  if (result.waterfall) json["waterfall"] = waterfall_json(result.waterfall->summary());
   Config config = result.system.config();
   const ParamList list(config);
   for (const auto& entry : list.entries()) json["parameters"][entry.path] = entry.value_text();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/bench/runner.h"
+#include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim::bench {
 
@@ -35,6 +36,7 @@ struct BenchResult {
   const Workload& workload;
   const Runner& runner;
   const System& system;
+  const Waterfall* waterfall = nullptr;  // what nobody asked for is not shown
 };
 
 FlowResult flow_result(const FlowState& flow, Duration run_end);

@@ -91,6 +91,32 @@ class Bench(unittest.TestCase):
         for part in ("h0->h1..h4 write 1 KiB", "goodput", "nic.tx.packets", "s0: frames", "simulator: "):
             self.assertIn(part, out)
 
+    def test_waterfall(self):
+        path = self.file(MIXED)
+        plain, followed = self.results(path), self.results(path, "--waterfall")
+        waterfall = followed.pop("waterfall")
+        for result in (plain, followed):
+            del result["simulator"]
+        self.assertEqual(plain, followed)  # it changes nothing
+        self.assertEqual((waterfall["failed"], waterfall["irregular"]), (0, 0))
+        names = {(entry["operation"], entry["one_way"]) for entry in waterfall["operations"]}
+        self.assertEqual(names, {("WRITE", False), ("WRITE", True), ("SEND", False), ("SEND", True), ("READ", False),
+                                 ("FETCH_ADD", False)})
+        for entry in waterfall["operations"]:
+            self.assertEqual(sum(stage["sum_ps"] for stage in entry["stages"].values()), entry["latency"]["sum_ps"])
+        whole = [entry["work_requests"] for entry in waterfall["operations"] if not entry["one_way"]]
+        self.assertGreaterEqual(sum(whole), sum(flow["operations"] for flow in plain["flows"]))
+        self.assertIn("\n    READ, ", bench(path, "--waterfall").stdout)
+        self.assertNotIn("--- waterfall", bench(path).stdout)
+
+    def test_perfetto(self):
+        timeline = pathlib.Path(self.folder.name) / "timeline.json"
+        out = bench(self.file(MIXED), "--perfetto", timeline, "--perfetto-wqes", 7).stdout
+        self.assertNotIn("--- waterfall", out)
+        events = json.loads(timeline.read_text())["traceEvents"]
+        self.assertEqual(sum(event["ph"] == "s" for event in events), 7)
+        bench(self.file(MIXED), "--perfetto", "/nowhere/file", expect=2)
+
     def test_mistakes_are_a_line_and_status_2(self):
         bad = self.file(MIXED.replace("window = 4", "window = 0"))
         error = bench(bad, expect=2).stderr
