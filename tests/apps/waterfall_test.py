@@ -16,8 +16,8 @@ CLOCK_READ = 25_000  # ps: what perftest's own look at the clock adds to what it
 
 
 class Waterfall(apps.TestCase):
-    def follow(self, program, *options):
-        result, results = apps.run_with_results(program, "--waterfall", *options)
+    def follow(self, program, *options, **more):
+        result, results = apps.run_with_results(program, "--waterfall", *options, **more)
         self.assert_succeeded(result)
         return result, results["waterfall"]
 
@@ -65,6 +65,15 @@ class Latencies(Waterfall):
         self.assert_adds_up(waterfall)
         entry = self.operation(waterfall, "SEND", one_way=True)
         self.assertEqual(entry["latency"]["p50_ps"], 959_341)
+        self.assert_printed(result, entry)
+
+    def test_send_in_the_completion(self):
+        result, waterfall = self.follow("ib_send_lat -n 200", env=dict(os.environ, RNICSIM_SCATTER_TO_CQE="1"))
+        self.assert_adds_up(waterfall)
+        entry = self.operation(waterfall, "SEND", one_way=True)
+        # Without a write of 2 bytes, and with a copy by the CPU.
+        self.assertEqual(entry["latency"]["p50_ps"], 959_341 - 1_702 + 10_000)
+        self.assertEqual(entry["stages"]["remote dma"]["p50_ps"], 0)
         self.assert_printed(result, entry)
 
     def test_events_and_atomics(self):

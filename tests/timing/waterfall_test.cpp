@@ -80,7 +80,8 @@ class Stages : public RcPair {
   // The same work request three times: the first finds no translation on the device. Each latency is what the software
   // measures.
   void repeat(
-      const std::function<ibv_send_wr(Endpoint&)>& request, const Body& on_h1 = [](Endpoint&) {}) {
+      const std::function<ibv_send_wr(Endpoint&)>& request, const Body& on_h1 = [](Endpoint&) {},
+      const EndpointOptions& h1 = {}) {
     std::vector<Duration> measured;
     run_connected(
         [&](Endpoint& end) {
@@ -93,7 +94,7 @@ class Stages : public RcPair {
             measured.push_back(now() - start);
           }
         },
-        on_h1);
+        on_h1, {}, h1);
     ASSERT_EQ(journeys.size(), 3u);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(journeys[i].latency(), measured[i]);
     EXPECT_EQ(waterfall.summary().irregular, 0u);
@@ -149,6 +150,25 @@ TEST_F(Stages, Send) {
   for (const auto stage : {Stage::answer_tx, Stage::answer_wire, Stage::answer_rx}) expected.erase(stage);
   expected[Stage::cqe] = cqe_behind_payload();
   expected[Stage::poll] = poll_behind_payload();
+  expect_stages(one_way[2], expected);
+}
+
+TEST_F(Stages, SendInTheCqe) {
+  EndpointOptions receiver;
+  receiver.inline_receive = kBytes;
+  repeat([](Endpoint& end) { return end.request(IBV_WR_SEND, 0, kBytes); },
+         [&](Endpoint& end) {
+           for (std::uint32_t i = 0; i < 16; ++i) ASSERT_EQ(end.receive(64 * i, 64), 0);
+           for (int i = 0; i < 3; ++i) EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+         },
+         receiver);
+  auto expected = common(kPadded, 4);
+  expected[Stage::dma] = read(kBytes);
+  expected[Stage::cqe] = write(64);
+  expect_stages(journeys[2], expected);
+  ASSERT_EQ(one_way.size(), 3u);
+  for (const auto stage : {Stage::answer_tx, Stage::answer_wire, Stage::answer_rx}) expected.erase(stage);
+  expected[Stage::poll] += config().host.cpu.inline_receive;
   expect_stages(one_way[2], expected);
 }
 

@@ -115,6 +115,11 @@ TEST_F(BenchRun, Inline) {
   EXPECT_EQ(grown(0, "nic.dma.reads"), 0u);
 }
 
+TEST_F(BenchRun, InlineReceives) {
+  run(kOneByOne + std::string("op = \"send\"\nsize = \"24 B\"\nrecv_inline = \"24 B\"\n"));
+  EXPECT_EQ(grown(1, "nic.completion.inline_cqes"), 100u);
+}
+
 TEST_F(BenchRun, PaceAndStop) {
   run(kOneByOne +
           std::string(
