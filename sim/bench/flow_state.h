@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "model/base/kernel.h"
-#include "sim/bench/histogram.h"
 #include "sim/bench/workload.h"
+#include "sim/histogram.h"
 
 namespace rnicsim::sim::bench {
 

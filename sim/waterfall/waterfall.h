@@ -11,9 +11,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/histogram.h"
 #include "sim/system.h"
 #include "sim/waterfall/assembler.h"
-#include "sim/waterfall/histogram.h"
 #include "sim/waterfall/journey.h"
 
 namespace rnicsim::sim {

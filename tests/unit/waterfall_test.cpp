@@ -3,13 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
-#include "sim/waterfall/histogram.h"
 #include "sim/waterfall/perfetto.h"
 
 namespace rnicsim::sim {
@@ -342,31 +340,6 @@ TEST_F(Followed, AQpThatBeginsAnew) {
   polled(1400, 2);
   ASSERT_EQ(journeys.size(), 1u);
   EXPECT_EQ(journeys[0].latency(), at(240));
-}
-
-TEST(Histogram, IsExactWhereValuesAreEqual) {
-  Histogram histogram;
-  for (int i = 0; i < 1000; ++i) histogram.add({1'387'873});
-  histogram.add({5'000'000'000});
-  const auto spread = histogram.spread();
-  EXPECT_EQ(spread.count, 1001u);
-  EXPECT_EQ(spread.p50, Duration{1'387'873});
-  EXPECT_EQ(spread.p99, Duration{1'387'873});
-  EXPECT_EQ(spread.least, Duration{1'387'873});
-  EXPECT_EQ(spread.most, Duration{5'000'000'000});
-  EXPECT_EQ(spread.sum, Duration{1000 * 1'387'873ll + 5'000'000'000});
-}
-
-TEST(Histogram, IsNeverOffByAPercent) {
-  for (double value = 0; value < 1e14; value = value * 1.37 + 1) {
-    Histogram histogram;
-    // The rank's own value is in the midst of others that share its bucket.
-    const auto middle = std::int64_t(value);
-    for (std::int64_t step = -50; step <= 50; ++step)
-      histogram.add({std::max<std::int64_t>(middle + step * (middle / 4000), 0)});
-    EXPECT_LE(std::abs(double(histogram.spread().p50.ps - middle)), value * 0.01) << middle;
-  }
-  EXPECT_EQ(Histogram().spread().p99, Duration{});
 }
 
 TEST(Timeline, IsATraceThatParses) {
