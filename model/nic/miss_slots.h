@@ -12,10 +12,11 @@ class MissSlots {
  public:
   explicit MissSlots(std::uint32_t slots) : slots_(slots) {}
 
+  bool free() const { return taken_ < slots_; }
   // True: it began at once. Else it begins when its turn comes.
   template <class Begin>
   bool take(Begin&& begin) {
-    if (taken_ == slots_) {
+    if (!free()) {
       waiting_.emplace_back(std::forward<Begin>(begin));
       return false;
     }

@@ -12,27 +12,17 @@ void SendWqeCache::hold(const WqeHeld& wqe) {
   }
 }
 
-void SendWqeCache::count(bool here) {
-  ++counters_.lookups;
-  ++(here ? counters_.hits : counters_.misses);
-}
-
 void SendWqeCache::need(const WqeNeeded& wqe) {
-  bool here = true;
-  for (std::uint16_t block = 0; block < wqe.blocks; ++block)
-    here &= tags_.touch(key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block)));
-  count(here);
-  if (here) return at_hand(Tag{wqe.tag});
-  fetch({wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, 0, wqe});
+  in_turn({wqe.qpn, wqe.index, wqe.blocks, wqe.pasid, wqe.address, wqe.tag, 0});
 }
 
-// True: all of it is here. It is not needed any more.
-bool SendWqeCache::take(const WqeRetired& wqe) {
-  bool here = true;
-  for (std::uint16_t block = 0; block < wqe.blocks; ++block)
-    here &= tags_.erase(key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block)));
-  count(here);
-  return here;
+void SendWqeCache::retire(WqeRetired&& wqe) {
+  const Lookup lookup{wqe.qpn, wqe.index, wqe.blocks, wqe.pasid, wqe.address, std::nullopt, ++tickets_};
+  auto& line = this->line(wqe.qpn);
+  line.push_back({std::move(wqe.cqe), false, lookup.ticket});
+  in_turn(lookup);
+  const bool waits = !line.empty() && line.back().ticket == lookup.ticket;
+  if (waits && line.back().cqe) line.back().cqe->behind_payload = false;
 }
 
 Fifo<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
@@ -40,37 +30,54 @@ Fifo<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
   return line != nullptr ? *line : waiting_.put(qpn.value, std::make_unique<Fifo<Waiting>>());
 }
 
-void SendWqeCache::retire(WqeRetired&& wqe) {
-  const bool here = take(wqe);
-  auto& line = this->line(wqe.qpn);
-  if (here && line.empty()) {
-    if (wqe.cqe) cqe(std::move(*wqe.cqe));
-    return;
+void SendWqeCache::in_turn(const Lookup& lookup) {
+  if (stalled_.empty() && can_look_up(lookup)) return look_up(lookup);
+  ++counters_.slot_waits;
+  stalled_.push_back(lookup);
+}
+
+bool SendWqeCache::can_look_up(const Lookup& lookup) const {
+  if (slots_.free()) return true;
+  for (std::uint16_t block = 0; block < lookup.blocks; ++block)
+    if (!tags_.contains(key(lookup.qpn, static_cast<std::uint16_t>(lookup.index + block)))) return false;
+  return true;
+}
+
+// What is to be completed is not needed any more.
+void SendWqeCache::look_up(const Lookup& lookup) {
+  bool here = true;
+  for (std::uint16_t block = 0; block < lookup.blocks; ++block) {
+    const auto entry = key(lookup.qpn, static_cast<std::uint16_t>(lookup.index + block));
+    here &= lookup.to_send ? tags_.touch(entry) : tags_.erase(entry);
   }
-  const auto ticket = ++tickets_;
-  const Fetch wanted{wqe.qpn, wqe.pasid, wqe.address, wqe.blocks * abi::kSendBlock, ticket, std::nullopt};
-  if (wqe.cqe) wqe.cqe->behind_payload = false;
-  line.push_back({std::move(wqe), here, ticket});
-  if (!here) fetch(wanted);
+  ++counters_.lookups;
+  ++(here ? counters_.hits : counters_.misses);
+  if (here) return found(lookup);
+  slots_.take([this, lookup] { read(lookup); });
 }
 
-void SendWqeCache::fetch(const Fetch& wanted) {
-  if (!slots_.take([this, wanted] { start(wanted); })) ++counters_.slot_waits;
+void SendWqeCache::found(const Lookup& lookup) {
+  if (lookup.to_send) return at_hand(Tag{*lookup.to_send});
+  complete(lookup.qpn, lookup.ticket);
 }
 
-void SendWqeCache::start(const Fetch& fetch) {
-  dma_.read(fetch.pasid, fetch.address, fetch.bytes,
-            [this, kept = std::make_unique<Fetch>(fetch), resets = resets_](AccessResult, const Payload&) {
+void SendWqeCache::read(const Lookup& lookup) {
+  dma_.read(lookup.pasid, lookup.address, lookup.blocks * abi::kSendBlock,
+            [this, kept = std::make_unique<Lookup>(lookup), resets = resets_](AccessResult, const Payload&) {
               if (resets == resets_) fetched(*kept);
             });
 }
 
 // What the ring says now is not looked at: the engine knows the WQE.
-void SendWqeCache::fetched(const Fetch& fetch) {
+void SendWqeCache::fetched(const Lookup& lookup) {
   slots_.give_back();
-  if (!fetch.needed) return complete(fetch.qpn, fetch.ticket);
-  hold({fetch.qpn, fetch.needed->index, fetch.needed->blocks});
-  at_hand(Tag{fetch.needed->tag});
+  if (lookup.to_send) hold({lookup.qpn, lookup.index, lookup.blocks});
+  found(lookup);
+  while (!stalled_.empty() && can_look_up(stalled_.front())) {
+    const auto next = stalled_.front();
+    stalled_.pop_front();
+    look_up(next);
+  }
 }
 
 void SendWqeCache::complete(Qpn qpn, std::uint64_t ticket) {
@@ -78,18 +85,22 @@ void SendWqeCache::complete(Qpn qpn, std::uint64_t ticket) {
   for (std::size_t i = 0; i < line.size(); ++i)
     if (line[i].ticket == ticket) line[i].here = true;
   while (!line.empty() && line.front().here) {
-    auto done = std::move(line.front().wqe.cqe);
+    auto done = std::move(line.front().cqe);
     line.pop_front();
     if (done) cqe(std::move(*done));
   }
 }
 
-void SendWqeCache::forget_qp(Qpn qpn) { line(qpn).clear(); }
+void SendWqeCache::forget_qp(Qpn qpn) {
+  line(qpn).clear();
+  std::erase_if(stalled_, [qpn](const Lookup& lookup) { return lookup.qpn == qpn && !lookup.to_send; });
+}
 
 void SendWqeCache::reset() {
   ++resets_;
   tags_.clear();
   waiting_.clear();
+  stalled_.clear();
   slots_.clear();
 }
 

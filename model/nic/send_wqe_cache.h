@@ -1,9 +1,11 @@
 // The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
 // needed to send it and again to complete it. One that had to leave for others is read from the ring once more.
+// Lookups take their turn: one that misses and finds no miss slot holds up all that follow, those that would hit too.
 // Completions of a QP stay in order.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include "model/base/fifo.h"
@@ -40,7 +42,7 @@ struct SendWqeCacheCounters {
     visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
     visit.counter("hits", hits, "WQEs", "of those, still here");
     visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
-    visit.counter("slot_waits", slot_waits, "WQEs", "misses that waited for a slot");
+    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for a miss slot, or behind one that did");
   }
 };
 
@@ -62,34 +64,37 @@ class SendWqeCache {
   const SendWqeCacheCounters& counters() const { return counters_; }
 
  private:
+  struct Lookup {
+    Qpn qpn;
+    std::uint16_t index;
+    std::uint16_t blocks;
+    Pasid pasid;
+    std::uint64_t address;
+    std::optional<Tag> to_send;  // else to be completed
+    std::uint64_t ticket;
+  };
+
   struct Waiting {
-    WqeRetired wqe;
+    std::optional<CqeWrite> cqe;
     bool here = false;
     std::uint64_t ticket = 0;
   };
 
-  struct Fetch {
-    Qpn qpn;
-    Pasid pasid;
-    std::uint64_t address;
-    std::uint32_t bytes;
-    std::uint64_t ticket;
-    std::optional<WqeNeeded> needed;  // to be sent; else to be completed
-  };
-
   static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
-  bool take(const WqeRetired& wqe);
   Fifo<Waiting>& line(Qpn qpn);
-  void count(bool here);
-  void fetch(const Fetch& wanted);
-  void start(const Fetch& fetch);
-  void fetched(const Fetch& fetch);
+  void in_turn(const Lookup& lookup);
+  bool can_look_up(const Lookup& lookup) const;
+  void look_up(const Lookup& lookup);
+  void found(const Lookup& lookup);
+  void read(const Lookup& lookup);
+  void fetched(const Lookup& lookup);
   void complete(Qpn qpn, std::uint64_t ticket);
 
   CacheTags tags_;
   Dma& dma_;
   IndexTable<Fifo<Waiting>> waiting_;  // by QP, from the first that is not here
   MissSlots slots_;
+  std::deque<Lookup> stalled_;         // behind a miss that found no slot
   std::uint64_t tickets_ = 0;
   std::uint64_t resets_ = 0;
   SendWqeCacheCounters counters_;

@@ -121,8 +121,8 @@ Row send_wqe_cache() {
           .not_built = {},
           .points = {},
           .checks = {within("768 outstanding", 111, 9, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
-                     between("1152 outstanding", 0.98, 0.88, 1.08, "", ratio(1)),
-                     between("1536 outstanding", 0.82, 0.62, 1.02, "", ratio(2)),
+                     between("1152 outstanding", 0.98, 0.96, 1.01, "", ratio(1)),
+                     between("1536 outstanding", 0.82, 0.70, 0.94, "", ratio(2)),
                      within("3072 outstanding", 0.50, 0.08, "", ratio(3))}};
   for (const int depth : {8, 12, 16, 32})
     row.points.push_back({fmt::format("{} outstanding", 96 * depth), "cal-7", {fmt::format("flow.window={}", depth)}});

@@ -64,13 +64,20 @@ class Perturbation(unittest.TestCase):
         self.assertLess(halved, rate("cal-6", "flow.qps=3") / rate("cal-6") + 0.02)
 
     def test_send_wqe_slots(self):
-        """CAL-7: with an overflowing cache the slots bound the rate, less so the fewer: what waits for them overflows
-        nothing."""
-        double = rate("cal-7", "flow.window=32", "nic.send_wqes.miss_slots=64")
-        few = rate("cal-7", "flow.window=32", "nic.send_wqes.miss_slots=4")
-        full = rate("cal-7", "flow.window=32")
-        self.assert_between(0.5, full / double, 0.75)
-        self.assertLess(few, 0.3 * full)
+        """CAL-7: where each WQE is read again, it is as many as slots over the time of a read; the rate is no more."""
+        def far(*settings):
+            results = run("cal-7", "flow.window=32", *settings)
+            misses = results["hosts"]["h0"]["counters"]["nic.send_wqes.misses"]
+            return results["flows"][0]["rate_per_s"], misses / 200e-6
+
+        full, _ = far()
+        for slots, read, share in ((21, 760e-9, 0.5), (4, 760e-9, None), (42, 1520e-9, 0.5)):
+            with self.subTest(slots=slots, read=read):
+                latency = f"nic.pcie.read_latency={read * 1e9 - 60:.0f}ns"  # and 60 ns of read_internal
+                rate, misses = far(f"nic.send_wqes.miss_slots={slots}", latency)
+                self.assertAlmostEqual(misses / (slots / read), 1, delta=0.02)
+                if share is not None:
+                    self.assertAlmostEqual(rate / full, share, delta=0.02)
 
     def test_send_wqe_cache_size(self):
         """CAL-7: half the cache overflows with half the operations outstanding."""
