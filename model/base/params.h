@@ -1,5 +1,5 @@
-// Parameters: plain structs, each with one describe() that lists name, member and meaning. That list drives loading,
-// `rnicsim describe` and the documentation. The unit follows from the member's type.
+// Parameters: plain structs, each with one describe(): names, members, meanings, and what cannot be together. That list
+// drives loading, `rnicsim describe` and the documentation. The unit follows from the member's type.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,9 @@ class ParamVisitor {
   virtual void param(const char* name, double& value, const char* meaning, Range range = {}) = 0;
   virtual void param(const char* name, bool& value, const char* meaning) = 0;
   virtual void param(const char* name, std::string& value, const char* meaning) = 0;
+
+  // What cannot be built: when it holds, `name` "is less than" (or whatever it is) `other`. Names as of this block.
+  virtual void refuse(bool /*contradiction*/, const char* /*name*/, const char* /*is*/, const char* /*other*/) {}
 
   // A nested block: its names get the prefix `name.`.
   template <class Params>

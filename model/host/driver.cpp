@@ -69,7 +69,7 @@ Driver::Driver(const HostParams& params, RootComplex& root_complex)
 Driver::~Driver() { root_complex_.iommu().detach(kKernelPasid); }
 
 void Driver::bring_up(std::span<const Gid> gids, const Mac& mac) {
-  const std::uint32_t event_queues = kFirstCompletionEqn + params_.completion_vectors;
+  const std::uint32_t event_queues = params_.event_queues();
   PciFunction function(root_complex_);
   function.identify();
   function.enable(1 + event_queues);

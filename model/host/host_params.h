@@ -75,6 +75,9 @@ struct HostParams {
   ByteCount kernel_memory = 256_MiB;
   ByteCount page_size = 4_KiB;
 
+  // One for all other events.
+  std::uint32_t event_queues() const { return 1 + completion_vectors; }
+
   void describe(ParamVisitor& visit) {
     visit.group("cpu", cpu);
     visit.param("mmio_write_latency", mmio_write_latency, "a posted write from the CPU until it reaches the device",

@@ -26,6 +26,10 @@ void CacheParams::describe(ParamVisitor& visit) {
   visit.param("miss_slots", miss_slots, "fills under way at a time", {1, 1024});
   visit.param("fill_lines", fill_lines, "64 B lines that a fill reads from ICM", {1, 64});
   visit.param("random_replacement", random_replacement, "a random entry of the set leaves; else the least recently used");
+  visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is no multiple of", "ways");
+  visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is no multiple of", "ways");
+  visit.refuse(l1_entries != 0 && l0_entries > l1_entries, "l0_entries", "is more than the second level holds:",
+               "l1_entries");
 }
 
 void CacheCounters::describe(CounterVisitor& visit) const {
@@ -42,6 +46,8 @@ CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_repl
       sets_(entries / ways_),
       random_(random_replacement),
       entries_(sets_ * ways_) {}
+
+bool CacheTags::can_be(std::uint32_t entries, std::uint32_t ways) { return entries < ways || entries % ways == 0; }
 
 std::size_t CacheTags::set_of(std::uint64_t key) const { return in_range(key, sets_) * ways_; }
 

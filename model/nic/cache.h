@@ -44,6 +44,8 @@ struct CacheCounters {
 class CacheTags {
  public:
   CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_replacement);
+  // Whole sets; fewer entries than ways are one set.
+  static bool can_be(std::uint32_t entries, std::uint32_t ways);
 
   bool contains(std::uint64_t key) const;
   bool touch(std::uint64_t key);                         // true: it is here; it is now the last to go

@@ -1,6 +1,13 @@
 #include "model/nic/command_unit.h"
 
 namespace rnicsim::nic {
+namespace {
+
+// The codes of the InfiniBand specification, PortInfo: LinkSpeedActive and its extension, LinkWidthActive.
+constexpr double kSpeeds[] = {1, 2, 4, 8, 16, 32, 64, 128};
+constexpr double kWidths[] = {1, 2, 4, 8, 16};
+
+}  // namespace
 
 void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("vendor_part_id", vendor_part_id,
@@ -24,9 +31,9 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; spec/timing.md: 16", {0, 128});
   visit.param("max_mtu", max_mtu, "path MTU, as enum ibv_mtu: 1 = 256 .. 5 = 4096", {1, 5});
   visit.param("max_message", max_message, "bytes of a message", {1, 0x1p31});
-  visit.param("gids", gids, "entries of the GID table", {1, 256});
-  visit.param("active_speed", active_speed, "lane speed, as ibv_port_attr: 32 = 25 Gb/s", {1, 128});
-  visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16});
+  visit.param("gids", gids, "entries of the GID table; a host sets three", {3, 256});
+  visit.param("active_speed", active_speed, "lane speed, as ibv_port_attr: 32 = 25 Gb/s", {1, 128, kSpeeds});
+  visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16, kWidths});
   visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
   visit.param("mac", mac, "the port's permanent MAC address, as a number");
 }

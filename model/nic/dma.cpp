@@ -27,6 +27,8 @@ void DmaParams::describe(ParamVisitor& visit) {
   visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
   visit.param("relaxed_ordering", relaxed_ordering, "reads of programs' memory pass writes that wait for credits");
   visit.param("burst", burst, "most bytes of adjoining accesses made in one call to the host", {4096, 1 << 20});
+  visit.refuse(read_bytes < link.max_read_request, "read_bytes", "is less than", "max_read_request");
+  visit.refuse(posted_data < link.max_payload, "posted_data", "is less than", "max_payload");
 }
 
 void DmaCounters::describe(CounterVisitor& visit) const {

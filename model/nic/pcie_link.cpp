@@ -13,6 +13,11 @@ double lane_rate(std::uint32_t generation) {
   return generation < 3 ? transfers * 8 / 10 : transfers * 128 / 130;
 }
 
+// What the Device Control, Link Control and Link Status registers can say.
+constexpr double kTlpSizes[] = {128, 256, 512, 1024, 2048, 4096};
+constexpr double kBoundaries[] = {64, 128};
+constexpr double kWidths[] = {1, 2, 4, 8, 12, 16, 32};
+
 // Pieces of [address, address + bytes) that end at multiples of `size`; a request of no bytes is one.
 std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t size) {
   return bytes == 0 ? 1 : (address + bytes - 1) / size - address / size + 1;
@@ -22,11 +27,13 @@ std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t s
 
 void PcieLinkParams::describe(ParamVisitor& visit) {
   visit.param("generation", generation, "PCI Express generation: 2.5, 5, 8, 16, 32 GT/s a lane; spec/timing.md, cx5", {1, 5});
-  visit.param("lanes", lanes, "lanes; spec/timing.md, cx5", {1, 32});
-  visit.param("max_payload", max_payload, "largest payload of a TLP (MPS); spec/timing.md, cx5", {64, 4096});
-  visit.param("max_read_request", max_read_request, "largest read request (MRRS); spec/timing.md, cx5", {64, 4096});
+  visit.param("lanes", lanes, "lanes; spec/timing.md, cx5", {1, 32, kWidths});
+  visit.param("max_payload", max_payload, "largest payload of a TLP (MPS); spec/timing.md, cx5",
+              {128, 4096, kTlpSizes});
+  visit.param("max_read_request", max_read_request, "largest read request (MRRS); spec/timing.md, cx5",
+              {128, 4096, kTlpSizes});
   visit.param("read_completion_boundary", read_completion_boundary,
-              "where completions of a read may be cut (RCB); spec/timing.md, cx5", {64, 128});
+              "where completions of a read may be cut (RCB); spec/timing.md, cx5", {64, 128, kBoundaries});
   visit.param("request_header", request_header, "MWr or MRd TLP with framing; spec/timing.md", {0, 64});
   visit.param("completion_header", completion_header, "CplD TLP with framing; spec/timing.md", {0, 64});
   visit.param("dllp_share", dllp_share, "of the link, taken by acknowledgements and credits; spec/timing.md, cx5", {0, 0.5});

@@ -32,12 +32,15 @@ struct Config {
     visit.group("link", link);
     visit.group("switch", switches);
     visit.group("network", network);
+    visit.refuse(nic.capabilities.max_eq < host.event_queues(), "nic.capabilities.max_eq",
+                 "is not one more, for other events, than", "host.completion_vectors");
   }
 };
 
 // The NIC's profile, then the topology, then each "key=value" of `sets`; a later one wins. Fault rules add up.
 // "star:12" is a topology too: h0 to h11 around a switch.
-// ConfigError says what is wrong, with the key's path and where it stands.
+// ConfigError says what is wrong, with the key's path and where it stands; of values that cannot stand together, the
+// path of one and what it contradicts.
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
                    std::span<const std::string> faults = {});
 

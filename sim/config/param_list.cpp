@@ -162,6 +162,12 @@ std::optional<std::string> ParamList::nearest(std::string_view path) const {
   return nearest_name(path, candidates);
 }
 
+std::optional<std::string> ParamList::contradiction() const {
+  if (!contradiction_) return std::nullopt;
+  const auto& [path, is, other] = *contradiction_;
+  return fmt::format("{}: {} {} {}, {}", path, find(path)->value_text(), is, other, find(other)->value_text());
+}
+
 void ParamList::param(const char* name, Duration& value, const char* meaning, Range range) {
   add(name, &value, meaning, range);
 }
@@ -182,6 +188,10 @@ void ParamList::param(const char* name, double& value, const char* meaning, Rang
 }
 void ParamList::param(const char* name, bool& value, const char* meaning) { add(name, &value, meaning, {}); }
 void ParamList::param(const char* name, std::string& value, const char* meaning) { add(name, &value, meaning, {}); }
+
+void ParamList::refuse(bool contradiction, const char* name, const char* is, const char* other) {
+  if (contradiction && !contradiction_) contradiction_ = {prefix_ + name, is, prefix_ + other};
+}
 
 void ParamList::enter(const char* name) { prefix_ += std::string(name) + '.'; }
 void ParamList::leave() {

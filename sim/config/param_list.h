@@ -41,6 +41,8 @@ class ParamList : public ParamVisitor {
   bool is_group(std::string_view path) const;
   // The path of the parameter or group that `path` may have been meant to be.
   std::optional<std::string> nearest(std::string_view path) const;
+  // Of the values as they were when the list was made: "nic.pcie.read_bytes: 256 B is less than ...".
+  std::optional<std::string> contradiction() const;
 
   void param(const char* name, Duration& value, const char* meaning, Range range) override;
   void param(const char* name, ByteCount& value, const char* meaning, Range range) override;
@@ -50,6 +52,7 @@ class ParamList : public ParamVisitor {
   void param(const char* name, double& value, const char* meaning, Range range) override;
   void param(const char* name, bool& value, const char* meaning) override;
   void param(const char* name, std::string& value, const char* meaning) override;
+  void refuse(bool contradiction, const char* name, const char* is, const char* other) override;
 
  protected:
   void enter(const char* name) override;
@@ -58,7 +61,14 @@ class ParamList : public ParamVisitor {
  private:
   void add(const char* name, ParamEntry::Value value, const char* meaning, Range range);
 
+  struct Contradiction {
+    std::string path;
+    std::string is;
+    std::string other;
+  };
+
   std::vector<ParamEntry> entries_;
+  std::optional<Contradiction> contradiction_;  // the first
   std::string prefix_;
 };
 

@@ -52,6 +52,10 @@ class CommandLine(LeavesNothing):
     def test_out_of_range(self):
         self.check("run", "--set", "nic.pcie.read_latency=5s", "--", "true", says="out of range")
 
+    def test_contradiction(self):
+        self.check("run", "--set", "nic.pcie.read_bytes=256B", "--", "true",
+                   says="nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B")
+
     def test_unknown_key_of_a_file(self):
         with apps.folder() as path:
             (path / "mine.toml").write_text('base = "cx5-100g"\n[nic.pcie]\nspeed = "1 Gb/s"\n')

@@ -17,7 +17,7 @@
 
 namespace rnicsim::testing {
 
-// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=2,..." in the environment the same tests run on another device. What
+// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." in the environment the same tests run on another device. What
 // a test sets itself comes last.
 std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets = {});
 

@@ -117,6 +117,13 @@ class Bench(unittest.TestCase):
         self.assertEqual(sum(event["ph"] == "s" for event in events), 7)
         bench(self.file(MIXED), "--perfetto", "/nowhere/file", expect=2)
 
+    def test_a_contradiction_is_a_line_and_status_2(self):
+        for text, options in ((MIXED, ["--set", "nic.pcie.read_bytes=256B"]),
+                              ('set = { nic.pcie.read_bytes = "256 B" }\n' + MIXED, [])):
+            path = self.file(text)
+            says = "nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B"
+            self.assertEqual(bench(path, *options, expect=2).stderr, f"rnicsim: {path}: {says}\n")
+
     def test_mistakes_are_a_line_and_status_2(self):
         bad = self.file(MIXED.replace("window = 4", "window = 0"))
         error = bench(bad, expect=2).stderr

@@ -252,5 +252,77 @@ TEST(ConfigChoices, OfThePageSize) {
   EXPECT_THAT(set("4096"), HasSubstr("unit"));
 }
 
+// --- What no hardware can be.
+std::string refusal(const std::string& nic, const std::vector<std::string>& sets) {
+  try {
+    load_config(nic, "back-to-back", sets);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Contradiction {
+  std::vector<std::string> sets;
+  std::string error;  // empty: they can stand together
+};
+const Contradiction kContradictions[] = {
+    {{"nic.pcie.read_bytes=256B"},
+     "nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B"},
+    {{"nic.pcie.max_read_request=4KiB", "nic.pcie.read_bytes=2KiB"},
+     "nic.pcie.read_bytes: 2 KiB is less than nic.pcie.max_read_request, 4 KiB"},
+    {{"nic.pcie.max_read_request=4KiB", "nic.pcie.read_bytes=4KiB"}, ""},
+    {{"nic.pcie.posted_data=128B"}, "nic.pcie.posted_data: 128 B is less than nic.pcie.max_payload, 256 B"},
+    {{"nic.pcie.posted_data=128B", "nic.pcie.max_payload=128B"}, ""},
+    {{"nic.contexts.qpc.l0_entries=100"},
+     "nic.contexts.qpc.l0_entries: 100 is no multiple of nic.contexts.qpc.ways, 8"},
+    {{"nic.contexts.cqc.l1_entries=1001"},
+     "nic.contexts.cqc.l1_entries: 1001 is no multiple of nic.contexts.cqc.ways, 8"},
+    {{"nic.contexts.mpt.ways=7"}, "nic.contexts.mpt.l0_entries: 64 is no multiple of nic.contexts.mpt.ways, 7"},
+    {{"nic.contexts.mtt.l0_entries=5", "nic.contexts.mtt.l1_entries=6"}, ""},
+    {{"nic.contexts.mtt.l1_entries=64"},
+     "nic.contexts.mtt.l0_entries: 128 is more than the second level holds: nic.contexts.mtt.l1_entries, 64"},
+    {{"nic.contexts.mtt.l1_entries=0"}, ""},
+    {{"nic.send_wqes.entries=1023"}, "nic.send_wqes.entries: 1023 is no multiple of nic.send_wqes.ways, 4"},
+    {{"nic.send_wqes.entries=0"}, ""},
+    {{"nic.send_wqes.entries=3"}, ""},
+    {{"nic.capabilities.max_eq=4"},
+     "nic.capabilities.max_eq: 4 is not one more, for other events, than host.completion_vectors, 4"},
+    {{"nic.capabilities.max_eq=4", "host.completion_vectors=3"}, ""},
+};
+
+TEST(ConfigContradictions, AreOneLineWithThePaths) {
+  for (const auto& [sets, error] : kContradictions) EXPECT_EQ(refusal("cx5-100g", sets), error) << sets[0];
+}
+
+TEST_F(ConfigLoader, AContradictionInAFileIsRefusedToo) {
+  const auto nic = file("mine.toml", "base = \"cx5-100g\"\n[nic.pcie]\nread_bytes = \"256 B\"\n").string();
+  EXPECT_EQ(refusal(nic, {}), "nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B");
+  // What the last word says counts.
+  EXPECT_EQ(refusal(nic, {"nic.pcie.max_read_request=256B"}), "");
+}
+
+TEST(ConfigContradictions, NoProfileHasOne) {
+  int profiles = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(RNICSIM_SOURCE_DIR) / "sim" / "nics")) {
+    EXPECT_EQ(refusal(entry.path().string(), {}), "") << entry.path();
+    ++profiles;
+  }
+  EXPECT_GE(profiles, 5);
+}
+
+TEST(ConfigChoices, OfWhatRegistersCanSay) {
+  const std::string sizes = "one of 128 B, 256 B, 512 B, 1 KiB, 2 KiB, 4 KiB";
+  for (const auto& [key, value, choices] : {std::tuple<std::string, std::string, std::string>
+           {"nic.pcie.max_payload", "64 B", sizes}, {"nic.pcie.max_payload", "384 B", sizes},
+           {"nic.pcie.max_read_request", "1000 B", sizes}, {"nic.pcie.max_read_request", "8 KiB", sizes},
+           {"nic.pcie.read_completion_boundary", "96 B", "one of 64 B, 128 B"},
+           {"nic.pcie.lanes", "3", "one of 1, 2, 4, 8, 12, 16, 32"},
+           {"nic.capabilities.active_width", "3", "one of 1, 2, 4, 8, 16"},
+           {"nic.capabilities.active_speed", "100", "one of 1, 2, 4, 8, 16, 32, 64, 128"}})
+    EXPECT_EQ(refusal("cx5-100g", {key + "=" + value}),
+              "--set " + key + ": '" + value + "' is out of range: " + choices);
+}
+
 }  // namespace
 }  // namespace rnicsim::sim
