@@ -188,6 +188,30 @@ TEST_F(BenchRun, NothingToReceiveInto) {
                            HasSubstr("h0's NIC:\nqp "), HasSubstr("waits for an RNR timer")));
 }
 
+// No time at which it ends, and a sender that tries for ever.
+TEST_F(BenchRun, NothingToReceiveIntoAndNoEnd) {
+  const auto error = run_error(kOneByOne + std::string("op = \"send\"\nsize = \"8 B\"\nrecv_depth = 0\ntimeout = 4\n"));
+  EXPECT_THAT(error, AllOf(HasSubstr("flow[0] stands still"), HasSubstr("1 operations on 1 of 1 QPs wait"),
+                           HasSubstr("waits for an RNR timer")));
+}
+
+// A cable on which nothing arrives, no retry timer, and no time at which it ends.
+class BenchLost : public BenchRun, public testing::WithParamInterface<std::string> {};
+
+TEST_P(BenchLost, StandsStillAndSaysWho) {
+  const auto cable = fs::temp_directory_path() / ("rnicsim-bench-lost-" + std::to_string(getpid()) + ".toml");
+  std::ofstream(cable) << "base = \"back-to-back\"\n[[fault]]\naction = \"drop\"\n";
+  const auto error = run_error(kOneByOne + std::string("timeout = 0\nretry = 0\n") + GetParam(), "operations = 100",
+                               "topology = \"" + cable.string() + "\"");
+  fs::remove(cable);
+  EXPECT_THAT(error, AllOf(HasSubstr("flow[0] stands still: no completion for"), HasSubstr("h0 flow[0] thread 0"),
+                           HasSubstr("h0's NIC:\nqp ")));
+}
+INSTANTIATE_TEST_SUITE_P(Ops, BenchLost,
+                         testing::Values("op = \"write\"\nsize = \"8 B\"\n", "op = \"read\"\nsize = \"8 B\"\n",
+                                         "op = \"send\"\nsize = \"8 B\"\n", "op = \"fetch_add\"\n",
+                                         "op = \"write\"\nsize = \"8 B\"\nping_pong = true\n"));
+
 TEST_F(BenchRun, AnOperationThatFails) {
   // A peer whose NIC hears nothing: every retry is used up.
   const auto error = run_error(kOneByOne + std::string("op = \"write\"\nsize = \"8 B\"\ntimeout = 1\nretry = 1\n"),
