@@ -60,14 +60,14 @@ void System::connect_cables(std::uint64_t seed) {
 }
 
 void System::connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end) {
-  box.out(port).bind([&link, end](Frame frame) { link.send(end, std::move(frame)); });
-  link.out(end).bind([&box](Frame frame, Duration delay) { box.receive(std::move(frame), delay); });
+  box.out(port).bind([&link, end](Frame&& frame) { link.send(end, std::move(frame)); });
+  link.out(end).bind([&box](Frame&& frame, Duration delay) { box.receive(std::move(frame), delay); });
 }
 
 void System::connect_host(std::uint32_t host, fabric::Link& link, std::size_t end) {
   nic::Nic& nic = hosts_[host]->nic();
-  nic.frame_out().bind([&link, end](Frame frame) { link.send(end, std::move(frame)); });
-  link.out(end).bind([&nic](Frame frame, Duration delay) { nic.receive(std::move(frame), delay); });
+  nic.frame_out().bind([&link, end](Frame&& frame) { link.send(end, std::move(frame)); });
+  link.out(end).bind([&nic](Frame&& frame, Duration delay) { nic.receive(std::move(frame), delay); });
   faults_[host] = link.faults(end);
 }
 

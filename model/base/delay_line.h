@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "model/base/agenda.h"
 #include "model/base/fifo.h"
 #include "model/base/kernel.h"
 
@@ -13,21 +14,22 @@ namespace rnicsim {
 template <class Item>
 class DelayLine {
  public:
-  explicit DelayLine(const char* name) : event_(name) {}
+  // Called when something comes out: while (line.pop_due(item)) ...
+  explicit DelayLine(Alarm::Action due) : alarm_(std::move(due)) {}
 
   void push(Duration at, Item&& item) {
     assert(at >= last_);
     last_ = at;
-    items_.push_back({at, std::move(item)});
-    if (items_.size() == 1) event_.notify(to_sc_time(at - now()));
+    auto& entry = items_.add_back();
+    entry.at = at;
+    entry.item = std::move(item);
+    if (items_.size() == 1) alarm_.arm(at);
   }
 
-  // The module's SC_METHOD, sensitive to event(): while (line.pop_due(item)) ...
   bool pop_due(Item& item) {
     if (items_.empty()) return false;
-    const auto wait = items_.front().at - now();
-    if (wait > Duration{}) {
-      event_.notify(to_sc_time(wait));
+    if (items_.front().at > now()) {
+      alarm_.arm(items_.front().at);
       return false;
     }
     item = std::move(items_.front().item);
@@ -43,17 +45,13 @@ class DelayLine {
   // The last one comes out later than was thought.
   void delay_back(Duration at) {
     last_ = items_[size() - 1].at = at;
-    if (size() != 1) return;
-    event_.cancel();
-    event_.notify(to_sc_time(at - now()));
+    if (size() == 1) alarm_.arm(at);
   }
-
-  const sc_core::sc_event& event() const { return event_; }
 
   // Forgets everything (device reset).
   void clear() {
     items_.clear();
-    event_.cancel();
+    alarm_.disarm();
     last_ = {};
   }
 
@@ -65,7 +63,7 @@ class DelayLine {
 
   Fifo<Entry> items_;
   Duration last_;
-  sc_core::sc_event event_;
+  Alarm alarm_;
 };
 
 }  // namespace rnicsim

@@ -18,10 +18,14 @@ class Fifo {
   Item& back() { return (*this)[count_ - 1]; }
   Item& operator[](std::size_t index) { return ring_[(head_ + index) & (ring_.size() - 1)]; }
   Item& push_back(Item&& item) {
-    if (count_ == ring_.size()) grow();
-    auto& place = (*this)[count_++];
+    auto& place = add_back();
     place = std::move(item);
     return place;
+  }
+  // Its value is what was left there: for the caller to fill.
+  Item& add_back() {
+    if (count_ == ring_.size()) grow();
+    return (*this)[count_++];
   }
   // The item's memory is used again: move from front() first what must go. A queue that runs empty begins anew, so that
   // one which never holds much stays in few lines of the cache.

@@ -1,19 +1,27 @@
-// SystemC's time in our units. The kernel's resolution stays at its default, 1 ps.
+// SystemC's time in our units, and ways to run it. The kernel's resolution stays at its default, 1 ps.
 #pragma once
 
 #include <systemc>
 
+#include "model/base/agenda.h"
 #include "model/base/units.h"
 
 namespace rnicsim {
 
-// Of the context itself: sc_time_stamp() is a call into the library, and now() is asked for many times an event.
 inline Duration now() {
-  return {static_cast<std::int64_t>(sc_core::sc_get_curr_simcontext()->time_stamp().value())};
+  const auto* agenda = Agenda::current();
+  return agenda == nullptr ? Agenda::kernel_now() : agenda->now();
 }
 
 inline sc_core::sc_time to_sc_time(Duration value) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
 }
+
+// Threads that wait for the event go on at now(), or at that time.
+void wake(sc_core::sc_event& event, Duration at = now());
+
+// sc_start() until the time is `at`, or to the end; what modules have to do may be done ahead of the kernel's clock.
+void run_until(Duration at);
+void run_on();
 
 }  // namespace rnicsim

@@ -16,7 +16,8 @@ struct LazyTimer {
 template <class Key>
 class LazyTimers {
  public:
-  explicit LazyTimers(const char* name) : queue_(name) {}
+  // Called when a timer is to be looked at: look().
+  explicit LazyTimers(Alarm::Action due) : queue_(std::move(due)) {}
 
   void arm(LazyTimer& timer, const Key& key, Duration deadline) {
     timer.deadline = deadline;
@@ -25,7 +26,7 @@ class LazyTimers {
     queue_.push(deadline, key);
   }
 
-  // The module's SC_METHOD, sensitive to event(). `find` gives a key's timer, or nullptr.
+  // `find` gives a key's timer, or nullptr.
   template <class Find, class Expired>
   void look(Find&& find, Expired&& expired) {
     Key key{};
@@ -44,7 +45,6 @@ class LazyTimers {
     }
   }
 
-  const sc_core::sc_event& event() const { return queue_.event(); }
   void clear() { queue_.clear(); }
 
  private:

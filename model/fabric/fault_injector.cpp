@@ -5,12 +5,7 @@
 namespace rnicsim::fabric {
 
 FaultInjector::FaultInjector(sc_core::sc_module_name name, FaultRules rules)
-    : sc_module(name), rules_(std::move(rules)) {
-  SC_HAS_PROCESS(FaultInjector);
-  SC_METHOD(release_due);
-  sensitive << due_.event();
-  dont_initialize();
-}
+    : sc_module(name), rules_(std::move(rules)) {}
 
 void FaultInjector::send(Frame&& frame) {
   const auto sequence = sequence_++;

@@ -68,7 +68,7 @@ class FaultInjector : public sc_core::sc_module {
   FaultRules rules_;
   std::uint64_t sequence_ = 0;
   std::vector<Reordered> reordered_;  // in the order in which they were sent
-  EventQueue<Due> due_{"due"};
+  EventQueue<Due> due_{[this] { release_due(); }};
   FaultCounters counters_;
 };
 

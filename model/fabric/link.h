@@ -34,7 +34,7 @@ class Link : public sc_core::sc_module {
     for (std::size_t end = 0; end < kEnds; ++end) {
       if (rules[end].empty()) continue;
       faults_[end] = std::make_unique<FaultInjector>(("faults" + std::to_string(end)).c_str(), std::move(rules[end]));
-      faults_[end]->out.bind([this, end](Frame frame) { carry(end, std::move(frame)); });
+      faults_[end]->out.bind([this, end](Frame&& frame) { carry(end, std::move(frame)); });
     }
   }
 

@@ -18,12 +18,7 @@ std::uint64_t mac_number(std::span<Byte, kMacBytes> mac) {
 
 }  // namespace
 
-SwitchPort::SwitchPort(sc_core::sc_module_name name, const LineTiming& timing) : sc_module(name), timing_(timing) {
-  SC_HAS_PROCESS(SwitchPort);
-  SC_METHOD(leave_due);
-  sensitive << leaving_.event();
-  dont_initialize();
-}
+SwitchPort::SwitchPort(sc_core::sc_module_name name, const LineTiming& timing) : sc_module(name), timing_(timing) {}
 
 std::size_t SwitchPort::send(Frame&& frame, Duration ready) {
   const auto bytes = std::max<std::uint64_t>(frame.size(), timing_.least_frame.bytes) + timing_.overhead.bytes;

@@ -60,7 +60,7 @@ class SwitchPort : public sc_core::sc_module {
   void leave_due();
 
   const LineTiming timing_;
-  DelayLine<Frame> leaving_{"leaving"};
+  DelayLine<Frame> leaving_{[this] { leave_due(); }};
   Duration free_;
 };
 

@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::size_t kArenaBytes = 256 << 20;  // reserved, not used up
 
-// Time a thread may owe before it waits it out: keeps the kernel's clock near the thread's.
+// Time a thread may owe before it waits it out: keeps the kernel's clock near the thread's. What it looks at is at most so
+// much older than its clock.
 constexpr Duration kMostOwed{100'000};
+constexpr Duration kMostOwedAlone{1'000'000};
 
 bool is_ready(int fd, short events) {
   pollfd entry{fd, events, 0};
@@ -37,9 +39,7 @@ CpuPort::CpuPort(const HostParams& params, KernelAgent& kernel, RootComplex& roo
   const auto& arena = memory_.arena();
   kernel_.pin(pasid_, reinterpret_cast<std::uint64_t>(arena.begin()), arena.size());
   root_complex_.dma_written.subscribe([this](const DmaWrite& write) {
-    if (write.pasid != pasid_) return;
-    ++visible_writes_;
-    visible_.notify(sc_core::SC_ZERO_TIME);
+    if (write.pasid == pasid_) written();
   });
 }
 
@@ -51,7 +51,7 @@ CpuPort::Thread& CpuPort::current_thread() {
   const auto* process = sc_core::sc_get_current_process_b();
   if (process != last_process_ || last_thread_ == nullptr) {
     last_process_ = process;
-    last_thread_ = &threads_[process];
+    last_thread_ = &threads_.try_emplace(process, "woken").first->second;
   }
   return *last_thread_;
 }
@@ -65,7 +65,7 @@ void CpuPort::settle(Thread& thread) {
   if (visible_writes_ != before) thread.seen_meanwhile = true;
 }
 
-void CpuPort::end_thread() {
+void CpuPort::leave() {
   settle();
   last_thread_ = nullptr;
   threads_.erase(sc_core::sc_get_current_process_b());
@@ -77,7 +77,7 @@ void CpuPort::exit() {
   sc_core::sc_event done("done");
   kernel_.detach(pasid_, [&] {
     forgotten = true;
-    done.notify(sc_core::SC_ZERO_TIME);
+    wake(done);
   });
   while (!forgotten) sc_core::wait(done);
 }
@@ -87,13 +87,29 @@ void CpuPort::system_call() {
   settle();
 }
 
+// What a thread does ahead of the simulation can disturb nobody, and be disturbed by nobody but the kernel.
+bool CpuPort::alone() const { return threads_.size() == 1 && kernel_.processes() == 1; }
+
+// A CPU whose buffers are full comes to a store's place on the way later.
 void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
   Thread& thread = current_thread();
-  settle(thread);
-  // Its place on the way is taken now; a CPU whose buffers are full comes to it later.
-  const Duration room = root_complex_.mmio_room(data.size());
-  kernel_.mmio_write(pasid_, offset, data);
-  thread.owed = std::max(room - now(), Duration{});
+  if (!alone()) {
+    settle(thread);
+    const Duration room = root_complex_.mmio_room(data.size());
+    kernel_.mmio_write(pasid_, offset, data);
+    thread.owed = std::max(room - now(), Duration{});
+    return;
+  }
+  const Duration at = now() + thread.owed;
+  path_.free = std::max(path_.free, root_complex_.path().free);
+  thread.owed = std::max(path_.room(data.size(), params_), at) - now();
+  path_.occupy(at, data.size(), params_);
+  stores_.push(at, {offset, Payload::copy_of(data)});
+}
+
+void CpuPort::store_due() {
+  Store store;
+  while (stores_.pop_due(store)) kernel_.mmio_write(pasid_, store.offset, store.data.bytes());
 }
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
@@ -139,7 +155,7 @@ int CpuPort::command(std::span<const std::byte> input, std::span<std::byte> outp
   kernel_.command(pasid_, {input.begin(), input.end()}, [&](int refused, std::span<const std::byte> answer) {
     std::ranges::copy(answer.first(std::min(answer.size(), output.size())), output.begin());
     error = refused;
-    answered.notify(sc_core::SC_ZERO_TIME);
+    wake(answered);
   });
   while (!error) sc_core::wait(answered);
   charge(abi::CpuCost::command, 1);
@@ -154,7 +170,7 @@ int CpuPort::open_channel(int fd, std::uint32_t& channel) {
     // A full pipe would stop the whole simulation: a reader that far behind loses the event.
     if (!is_ready(mine, POLLOUT) || write(mine, &record, sizeof record) != sizeof record)
       spdlog::error("{}: an event channel is full; an event is lost", kernel_.host_entry().name);
-    readable_.notify(sc_core::SC_ZERO_TIME);
+    wake(readable_);
   });
   channels_.emplace(channel, mine);
   return 0;
@@ -197,17 +213,27 @@ std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_ve
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
   Thread& thread = current_thread();
   thread.owed += params_.cpu.cost(cost) * times;
-  if (thread.owed >= kMostOwed) settle(thread);
+  if (thread.owed >= (alone() ? kMostOwedAlone : kMostOwed)) settle(thread);
 }
 
 void CpuPort::wait_visible() {
   Thread& thread = current_thread();
-  settle(thread);
-  if (!std::exchange(thread.seen_meanwhile, false)) {
-    sc_core::wait(to_sc_time(params_.poll_interval), visible_);
-    thread.seen_meanwhile = false;
+  const Duration detect = params_.cpu.cost(abi::CpuCost::detect);
+  if (std::exchange(thread.seen_meanwhile, false)) {
+    thread.owed += detect;
+    return settle(thread);
   }
-  charge(abi::CpuCost::detect, 1);
+  thread.busy_until = now() + std::exchange(thread.owed, Duration{});
+  sleeping_.push_back(&thread);
+  sc_core::wait(to_sc_time(thread.busy_until - now() + params_.poll_interval + detect), thread.woken);
+  std::erase(sleeping_, &thread);
+}
+
+// Who is still busy sees it when its own time comes.
+void CpuPort::written() {
+  ++visible_writes_;
+  const Duration seen = now() + params_.cpu.cost(abi::CpuCost::detect);
+  for (auto* thread : sleeping_) wake(thread->woken, std::max(seen, thread->busy_until));
 }
 
 void CpuPort::wait_unlocked() {
@@ -220,15 +246,15 @@ void CpuPort::wait_unlocked() {
 
 void CpuPort::hand_over() {
   settle();
-  unlocked_.notify(sc_core::SC_ZERO_TIME);
+  wake(unlocked_);
 }
 
 void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
   Thread& thread = current_thread();
-  settle(thread);
+  if (!alone()) settle(thread);
   const auto cost = [&](abi::CpuCost which) { return std::uint64_t(params_.cpu.cost(which).ps); };
   const std::uint64_t has_it = lock.take(
-      std::uint64_t(now().ps),
+      std::uint64_t((now() + thread.owed).ps),
       {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended), cost(held)});
   thread.owed = Duration{std::int64_t(has_it)} - now();
 }

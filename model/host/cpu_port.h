@@ -3,13 +3,17 @@
 #pragma once
 
 #include <map>
+#include <vector>
 #include <unordered_map>
 
+#include "model/base/delay_line.h"
 #include "model/base/kernel.h"
+#include "model/base/payload.h"
 #include "model/base/pcie.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_agent.h"
 #include "model/host/local_memory.h"
+#include "model/host/root_complex.h"
 #include "verbs/port/device_port.h"
 
 namespace rnicsim::host {
@@ -28,8 +32,8 @@ class CpuPort : public DevicePort {
   Duration thread_time() { return now() + current_thread().owed; }
   // Memory of this process that stays mapped as long as it lives.
   void trust(std::span<std::byte> memory) { memory_.trust(memory); }
-  // The calling thread ends: pays what it owes and is forgotten.
-  void end_thread();
+  // The calling thread ends, or will not need its CPU for long: pays what it owes and is forgotten.
+  void leave();
   // The process ends: waits until kernel and device have forgotten it.
   void exit();
 
@@ -63,13 +67,25 @@ class CpuPort : public DevicePort {
 
  private:
   struct Thread {
+    explicit Thread(const char* name) : woken(name) {}
     Duration owed;
+    sc_core::sc_event woken;     // asleep behind an empty look at memory
+    Duration busy_until;         // and not to be woken before
     // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not
     // be slept over.
     bool seen_meanwhile = false;
   };
 
+  // A store that a thread makes when the simulation comes to its time.
+  struct Store {
+    std::uint32_t offset;
+    Payload data;
+  };
+
   Thread& current_thread();
+  bool alone() const;
+  void store_due();
+  void written();
   void settle(Thread& thread);
   void system_call();
 
@@ -83,8 +99,10 @@ class CpuPort : public DevicePort {
   std::unordered_map<const sc_core::sc_process_b*, Thread> threads_;  // never iterated: addresses order nothing
   const sc_core::sc_process_b* last_process_ = nullptr;               // of which last_thread_ is the entry
   Thread* last_thread_ = nullptr;
+  std::vector<Thread*> sleeping_;
   std::uint64_t visible_writes_ = 0;
-  sc_core::sc_event visible_{"visible"};
+  DelayLine<Store> stores_{[this] { store_due(); }};
+  StorePath path_;                                                    // with those stores
   sc_core::sc_event readable_{"readable"};
   sc_core::sc_event unlocked_{"unlocked"};
 };

@@ -179,7 +179,7 @@ bool Driver::write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t
 
 void Driver::interrupt(std::uint32_t vector, const std::function<void(const abi::Eqe&)>& event) {
   if (vector == 0) {
-    command_done_.notify(sc_core::SC_ZERO_TIME);
+    wake(command_done_);
     return;
   }
   const std::uint32_t eqn = vector - 1;

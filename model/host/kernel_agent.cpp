@@ -98,6 +98,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     return offset == abi::reg::kClock || owns_window(process, offset, 1);
   }
 
+  std::size_t processes() const { return processes_.size(); }
   bool alive(Pasid process) const { return processes_.contains(process); }
   Iommu& iommu() { return root_complex_.iommu(); }
   Objects& objects() { return objects_; }
@@ -122,7 +123,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     }
     objects_.set_limits(driver_.capabilities());
     ready_ = true;
-    became_ready_.notify(sc_core::SC_ZERO_TIME);
+    wake(became_ready_);
     for (;;) {
       while (work_.empty()) wait(more_work_);
       const auto work = std::move(work_.front());
@@ -133,7 +134,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
 
   void enqueue(std::function<void()> work) {
     work_.push_back(std::move(work));
-    more_work_.notify(sc_core::SC_ZERO_TIME);
+    wake(more_work_);
   }
 
   int carry(Pasid process, std::vector<std::byte>& input, std::vector<std::byte>& output) {
@@ -293,6 +294,7 @@ int KernelAgent::bind_events(Pasid process, std::uint32_t channel) {
   return impl_->channels().bind_events(process, channel);
 }
 
+std::size_t KernelAgent::processes() const { return impl_->processes(); }
 bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
   return impl_->mmio_write(process, offset, data);
 }

@@ -108,6 +108,7 @@ class KernelAgent : public sc_core::sc_module {
 
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.
+  std::size_t processes() const;           // attached
   bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data);
   bool mmio_readable(Pasid process, std::uint32_t offset) const;
 

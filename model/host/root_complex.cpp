@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -34,14 +33,7 @@ bool transport(Socket& socket, tlm::tlm_command command, std::uint64_t address, 
 
 RootComplex::RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu)
     : sc_module(name), params_(params), iommu_(iommu) {
-  SC_HAS_PROCESS(RootComplex);
   upstream.register_b_transport(this, &RootComplex::serve_device);
-  SC_METHOD(deliver_due);
-  sensitive << to_device_.event();
-  dont_initialize();
-  SC_METHOD(answer_due);
-  sensitive << to_cpu_.event();
-  dont_initialize();
 }
 
 void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
@@ -81,26 +73,30 @@ bool RootComplex::is_message(Pasid pasid, const tlm::tlm_generic_payload& reques
          address < abi::kMsiWindow + abi::kMsiWindowSize;
 }
 
-void RootComplex::send(Access& access, std::uint64_t lines) {
-  const Duration start = std::max(now(), path_free_);
-  path_free_ = start + params_.mmio_line_interval * std::int64_t(lines);
-  to_device_.push(start + params_.mmio_write_latency, std::move(access));
+Duration StorePath::occupy(Duration now, std::size_t bytes, const HostParams& params) {
+  const Duration start = std::max(now, free);
+  free = start + params.mmio_line_interval * std::int64_t(lines_of(bytes));
+  return start;
+}
+
+Duration StorePath::room(std::size_t bytes, const HostParams& params) const {
+  const auto ahead = std::int64_t(params.mmio_write_buffers) - std::int64_t(lines_of(bytes));
+  return free - params.mmio_line_interval * std::max<std::int64_t>(ahead, 0);
+}
+
+void RootComplex::send(Access& access, std::size_t bytes) {
+  to_device_.push(path_.occupy(now(), bytes, params_) + params_.mmio_write_latency, std::move(access));
 }
 
 void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
   assert(data.size() <= kMostWriteBytes);
-  Access access;
+  Access access{};
   access.offset = offset;
   access.bytes = static_cast<std::uint16_t>(data.size());
   access.reads = false;
   access.stored = now();
-  std::memcpy(access.data.data(), data.data(), data.size());
-  send(access, lines_of(data.size()));
-}
-
-Duration RootComplex::mmio_room(std::size_t bytes) const {
-  const auto ahead = std::int64_t(params_.mmio_write_buffers) - std::int64_t(lines_of(bytes));
-  return path_free_ - params_.mmio_line_interval * std::max<std::int64_t>(ahead, 0);
+  access.data = Payload::copy_of(data);
+  send(access, data.size());
 }
 
 // The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
@@ -134,7 +130,7 @@ std::uint64_t RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes) 
   sc_core::sc_event arrived("arrived");
   mmio_read(offset, bytes, [&](std::uint64_t read) {
     value = read;
-    arrived.notify();
+    wake(arrived);
   });
   while (!value) sc_core::wait(arrived);
   return *value;
@@ -165,7 +161,7 @@ void RootComplex::deliver_due() {
     }
     ++counters_.mmio_writes;
     carried({access.offset, access.stored});
-    access_bar(tlm::TLM_WRITE_COMMAND, access.offset, std::span(access.data).first(access.bytes));
+    access_bar(tlm::TLM_WRITE_COMMAND, access.offset, access.data.writable());
   }
 }
 

@@ -5,7 +5,6 @@
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/fifo.h"
+#include "model/base/payload.h"
 #include "model/base/pcie.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -51,6 +51,15 @@ struct RootComplexCounters {
   }
 };
 
+// The CPU's way to the device: a line each mmio_line_interval, behind so many write buffers.
+struct StorePath {
+  Duration free;
+
+  // When a store that is made now sets out.
+  Duration occupy(Duration now, std::size_t bytes, const HostParams& params);
+  Duration room(std::size_t bytes, const HostParams& params) const;
+};
+
 class RootComplex : public sc_core::sc_module {
  public:
   RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu);
@@ -66,7 +75,8 @@ class RootComplex : public sc_core::sc_module {
   // mmio_line_interval. Callable from any process.
   void mmio_write(std::uint32_t offset, std::span<const std::byte> data);
   // When there is room for a write of so many bytes: a CPU that stores before waits until then.
-  Duration mmio_room(std::size_t bytes) const;
+  Duration mmio_room(std::size_t bytes) const { return path_.room(bytes, params_); }
+  const StorePath& path() const { return path_; }
   // Pushes the writes before it. `done` runs when the value is back; all ones when the device refused.
   void mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done);
   // The same for a thread (SC_THREAD), which waits.
@@ -93,14 +103,14 @@ class RootComplex : public sc_core::sc_module {
     std::uint16_t bytes;
     bool reads;
     Duration stored;
-    std::array<std::byte, kMostWriteBytes> data;  // as far as it goes
+    Payload data{};              // of a write
   };
   struct Answer {
     std::uint64_t value;
     std::function<void(std::uint64_t)> done;
   };
 
-  void send(Access& access, std::uint64_t lines);
+  void send(Access& access, std::size_t bytes);
   void deliver_due();
   void read_bar(const Access& access);
   void answer_due();
@@ -109,10 +119,10 @@ class RootComplex : public sc_core::sc_module {
 
   const HostParams params_;
   Iommu& iommu_;
-  DelayLine<Access> to_device_{"to_device"};
-  DelayLine<Answer> to_cpu_{"to_cpu"};
+  DelayLine<Access> to_device_{[this] { deliver_due(); }};
+  DelayLine<Answer> to_cpu_{[this] { answer_due(); }};
   Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel
-  Duration path_free_;
+  StorePath path_;
   RootComplexCounters counters_;
 };
 

@@ -24,7 +24,7 @@ void SoftwareProcess::spawn(std::string name, std::function<void()> body) {
   port_.settle();
   ++threads_;
   to_start_.emplace_back(std::move(name), std::move(body));
-  more_threads_.notify(sc_core::SC_ZERO_TIME);
+  wake(more_threads_);
 }
 
 // A method starts them: a thread's parent must not end before it, or process_port() would lose its way.
@@ -39,8 +39,8 @@ void SoftwareProcess::start_threads() {
 
 void SoftwareProcess::run_thread(const std::function<void()>& body) {
   body();
-  port_.end_thread();
-  if (--threads_ == 0) last_ended_.notify(sc_core::SC_ZERO_TIME);
+  port_.leave();
+  if (--threads_ == 0) wake(last_ended_);
 }
 
 void SoftwareProcess::run() {

@@ -15,12 +15,7 @@ std::uint64_t apply(const Atomic& request, std::uint64_t original) {
 }  // namespace
 
 AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma)
-    : sc_module(name), params_(params), translation_(translation), dma_(dma) {
-  SC_HAS_PROCESS(AtomicUnit);
-  SC_METHOD(modify_due);
-  sensitive << modifying_.event();
-  dont_initialize();
-}
+    : sc_module(name), params_(params), translation_(translation), dma_(dma) {}
 
 // Those of a QP come to their locks in order, though one's place may be found sooner than another's.
 void AtomicUnit::execute(const Atomic& request) {

@@ -77,7 +77,7 @@ class AtomicUnit : public sc_core::sc_module {
   std::unordered_map<std::uint32_t, Fifo<Atomic>> translating_;  // by QP, those behind one whose place is being found
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
   std::map<std::pair<Pasid, std::uint64_t>, Fifo<Operation>> addresses_;  // the same, of those that have their slot
-  EventQueue<Operation> modifying_{"modifying"};
+  EventQueue<Operation> modifying_{[this] { modify_due(); }};
   std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
   AtomicCounters counters_;
 };

@@ -81,7 +81,7 @@ class Cache {
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
   // In its first level; that it was asked changes nothing.
-  bool at_hand(std::size_t client, std::uint64_t key) const { return l0_[client].contains(key); }
+  bool resident(std::uint64_t key) const { return l1_.contains(key); }
   // After a fill: what had to leave the cache for it.
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);
   void erase(std::uint64_t key);

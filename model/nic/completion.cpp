@@ -25,15 +25,7 @@ bool half_full(const CompletionQueue& queue) {
 
 Completion::Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events,
                        PcieEndpoint& pcie)
-    : sc_module(name), contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {
-  SC_HAS_PROCESS(Completion);
-  SC_METHOD(drain_due);
-  sensitive << at_hand_.event();
-  dont_initialize();
-  SC_METHOD(end_moderations);
-  sensitive << moderation_timers_.event();
-  dont_initialize();
-}
+    : sc_module(name), contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {}
 
 void Completion::write(CqeWrite request) {
   const auto cqn = request.cqn.value;

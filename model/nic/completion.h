@@ -99,9 +99,9 @@ class Completion : public sc_core::sc_module {
   PcieEndpoint& pcie_;
   std::map<std::uint32_t, Waiting> waiting_;
   std::unordered_set<std::uint32_t> looking_;     // at whose consumer, while entries go on
-  EventQueue<std::uint32_t> at_hand_{"at_hand"};  // CQs whose context comes from the cache's second level
+  EventQueue<std::uint32_t> at_hand_{[this] { drain_due(); }};  // CQs whose context comes from the cache's second level
   std::unordered_map<std::uint32_t, LazyTimer> moderations_;
-  LazyTimers<std::uint32_t> moderation_timers_{"moderation_timers"};
+  LazyTimers<std::uint32_t> moderation_timers_{[this] { end_moderations(); }};
   CompletionCounters counters_;
 };
 

@@ -113,10 +113,10 @@ class ContextTable {
     wait = *resident;
     return &*slot->object;
   }
-  // What a touch would find without a wait; that it was asked changes nothing.
-  const Object* at_hand(std::uint32_t index) const {
+  // What a touch would find; that it was asked changes nothing.
+  const Object* resident(std::uint32_t index) const {
     const auto* slot = slots_.find(index);
-    return slot != nullptr && slot->object && residency_.at_hand(0, index) ? &*slot->object : nullptr;
+    return slot != nullptr && slot->object && residency_.resident(index) ? &*slot->object : nullptr;
   }
 
   // What was touched already: calls back at once when it is here or does not exist, else after the fill. The pointer is
@@ -206,7 +206,7 @@ class PageTable {
 
   // The bus address of a page; nullopt: there is none, or await() it.
   std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
-  bool at_hand(std::uint32_t index) const { return pages_.contains(index) && residency_.at_hand(0, index); }
+  bool resident(std::uint32_t index) const { return pages_.contains(index) && residency_.resident(index); }
   struct Found {
     std::optional<std::uint64_t> page;
     bool flushed;                          // meanwhile: whose region stands looks again

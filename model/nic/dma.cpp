@@ -1,7 +1,7 @@
 #include "model/nic/dma.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <memory>
 
 namespace rnicsim::nic {
@@ -48,51 +48,34 @@ void DmaCounters::describe(CounterVisitor& visit) const {
   visit.counter("read_time", read_time_ps, "ps", "from issue to data, of all reads");
 }
 
-Dma::Dma(sc_core::sc_module_name name, const DmaParams& params) : sc_module(name), params_(params), link_(params.link) {
-  SC_HAS_PROCESS(Dma);
-  SC_METHOD(complete_reads);
-  sensitive << reads_.event();
-  dont_initialize();
-  SC_METHOD(land_bursts);
-  sensitive << bursts_.event();
-  dont_initialize();
-  SC_METHOD(land_lone_writes);
-  sensitive << lone_writes_.event();
-  dont_initialize();
-  SC_METHOD(issue_waiting);
-  sensitive << credits_back_;
-  dont_initialize();
-}
+Dma::Dma(sc_core::sc_module_name name, const DmaParams& params) : sc_module(name), params_(params), link_(params.link) {}
 
-Duration Dma::Direction::occupy(Duration ready, Duration service) {
-  free_ = std::max(ready, free_) + service;
+void Dma::Load::add(Duration service) {
   const auto gap = static_cast<double>((now() - last_).ps);
   load_ = (load_ * kLoadWindowPs + static_cast<double>(service.ps)) / (kLoadWindowPs + gap);
   last_ = now();
-  return free_;
 }
 
-void Dma::Direction::steal(Duration service) { occupy(now(), service); }
-
-double Dma::Direction::load() const {
+double Dma::Load::now_is() const {
   const auto gap = static_cast<double>((now() - last_).ps);
   return load_ * kLoadWindowPs / (kLoadWindowPs + gap);
 }
 
-void Dma::Direction::reset() {
-  free_ = last_ = now();
+void Dma::Load::reset() {
+  last_ = now();
   load_ = 0;
 }
 
 void Dma::read(const Place& place, std::uint32_t bytes, Done done, bool discard) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
-  const auto tags = static_cast<std::uint32_t>(link_.read_request(place.offset, bytes).tlps);
+  const auto requests = link_.read_request(place.offset, bytes);
+  const auto tags = static_cast<std::uint32_t>(requests.tlps);
   if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
     return read_in_parts(place, bytes, part, std::move(done), discard);
   Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset,
                 .data = Payload().slice(0, bytes), .done = std::move(done), .discard = discard,
-                .tags = tags, .asked = now()};
+                .tags = tags, .tlps = requests, .asked = now()};
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
     return issue_read(std::move(access));
   ++counters_.read_stalls;
@@ -126,7 +109,7 @@ void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t p
     read({place.pasid, place.address + offset, place.offset + offset}, size,
          [whole, offset, size, discard](AccessResult result, const Payload& data) {
            if (result != AccessResult::ok) whole->result = result;
-           if (!discard) std::ranges::copy(data.bytes(), whole->data.writable().begin() + offset);
+           if (!discard && !data.empty()) std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
            whole->awaited -= size;
            if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
          },
@@ -149,9 +132,8 @@ bool Dma::fits(const Access& read) const {
 }
 
 void Dma::issue_read(Access&& access) {
-  const auto requests = link_.read_request(access.offset, access.data.size());
   const auto completions = link_.completion(access.offset, access.data.size());
-  const auto asks = count_to_host(requests);
+  const auto asks = count_to_host(access.tlps);
   const auto brings = count_to_device(completions);
   tags_in_use_ += access.tags;
   bytes_in_flight_ += access.data.size();
@@ -166,7 +148,7 @@ void Dma::issue_read(Access&& access) {
 // In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less than
 // a nanosecond is nothing, so that an idle system's sums are exact.
 Duration Dma::queueing() const {
-  const auto load = std::min(to_host_.load(), kMostLoad);
+  const auto load = std::min(load_.now_is(), kMostLoad);
   const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
   return Duration{static_cast<std::int64_t>(ns) * 1000};
 }
@@ -176,6 +158,7 @@ Duration Dma::count_to_host(const TlpCount& tlps) {
   counters_.to_host_tlps += tlps.tlps;
   counters_.to_host_bytes += tlps.bytes;
   counters_.to_host_busy_ps += static_cast<Counter>(busy.ps);
+  load_.add(busy);
   return busy;
 }
 
@@ -192,18 +175,18 @@ void Dma::write(const Place& place, Payload data, Done done, Placement placement
   counters_.write_bytes += data.size();
   Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset, .data = std::move(data),
                 .done = std::move(done), .discard = placement.discard, .more = placement.more};
+  access.tlps = link_.write(access.offset, access.data.size());
   if (waiting_writes_.empty() && take_credits(access)) return issue_write(std::move(access), placement);
   ++counters_.write_stalls;
   ++writes_queued_;
   waiting_writes_.push_back({std::move(access), placement});
-  credits_back_.notify(to_sc_time(posted_.front().until - now()));
+  credits_back_.arm(posted_.front().until);
 }
 
 Dma::Credits Dma::credits_of(const Access& write) const {
   const auto whole = [](std::uint64_t bytes) { return (bytes + kCreditBytes - 1) / kCreditBytes; };
   // One that is larger than all credits together goes when it has them all.
-  const auto tlps = link_.write(write.offset, write.data.size()).tlps;
-  return {std::min<std::uint64_t>(tlps, params_.posted_headers),
+  return {std::min<std::uint64_t>(write.tlps.tlps, params_.posted_headers),
           std::min(whole(write.data.size()), params_.posted_data.bytes / kCreditBytes)};
 }
 
@@ -223,7 +206,7 @@ bool Dma::take_credits(const Access& write) {
 }
 
 void Dma::issue_write(Access&& access, const Placement& placement) {
-  const auto service = count_to_host(link_.write(access.offset, access.data.size()));
+  const auto service = count_to_host(access.tlps);
   Duration lands;
   if (placement.right_behind) {
     to_host_.steal(service);
@@ -264,7 +247,7 @@ void Dma::issue_waiting() {
     ++writes_unqueued_;
     issue_write(std::move(write.access), write.placement);
   }
-  if (!waiting_writes_.empty()) credits_back_.notify(to_sc_time(posted_.front().until - now()));
+  if (!waiting_writes_.empty()) credits_back_.arm(posted_.front().until);
   while (!waiting_reads_.empty()) {
     auto& head = waiting_reads_.front();
     const bool behind_a_write = !passes_writes(head.access) && writes_unqueued_ < head.writes_before;
@@ -284,10 +267,11 @@ void Dma::reset() {
   waiting_writes_.clear();
   posted_.clear();
   posted_sum_ = {};
-  credits_back_.cancel();
+  credits_back_.disarm();
   writes_queued_ = writes_unqueued_ = writes_pushed_ = writes_landed_ = tags_in_use_ = bytes_in_flight_ = 0;
   to_host_.reset();
   to_device_.reset();
+  load_.reset();
   lone_free_ = last_landing_ = now();
 }
 

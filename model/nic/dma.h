@@ -125,6 +125,7 @@ class Dma : public sc_core::sc_module {
     bool discard = false;
     bool more = false;
     std::uint32_t tags = 0;
+    TlpCount tlps;              // of a write, or of a read's requests
     Duration asked;
     Duration after;             // the writes ahead of it have arrived by then
     std::uint64_t behind = 0;   // so many writes of writes_
@@ -133,14 +134,22 @@ class Dma : public sc_core::sc_module {
   class Direction {
    public:
     // Busy for `service`, from when it is free and not before `ready`: until when.
-    Duration occupy(Duration ready, Duration service);
+    Duration occupy(Duration ready, Duration service) { return free_ = std::max(ready, free_) + service; }
     // Busy for so long, at no certain time: what passes between other things.
-    void steal(Duration service);
-    double load() const;                       // the share of time that it was busy of late
-    void reset();
+    void steal(Duration service) { occupy(now(), service); }
+    void reset() { free_ = now(); }
 
    private:
     Duration free_;
+  };
+  // The share of time that the link was busy of late.
+  class Load {
+   public:
+    void add(Duration service);
+    double now_is() const;
+    void reset();
+
+   private:
     Duration last_;
     double load_ = 0;
   };
@@ -190,20 +199,21 @@ class Dma : public sc_core::sc_module {
   const PcieLink link_;
   Direction to_host_;
   Direction to_device_;
+  Load load_;                                  // of to_host_
   Fifo<WaitingRead> waiting_reads_;            // for tags or bytes, or behind a write that waits
   Fifo<WaitingWrite> waiting_writes_;          // for posted credits
   std::uint64_t writes_queued_ = 0;            // ever
   std::uint64_t writes_unqueued_ = 0;
   Fifo<Posted> posted_;                        // credits that the host will give back, and when
   Credits posted_sum_;
-  sc_core::sc_event credits_back_{"credits_back"};
-  DelayLine<Access> reads_{"reads"};
+  Alarm credits_back_{[this] { issue_waiting(); }};
+  DelayLine<Access> reads_{[this] { complete_reads(); }};
   Fifo<Access> writes_;
-  DelayLine<std::uint32_t> bursts_{"bursts"};  // how many of writes_ land together
+  DelayLine<std::uint32_t> bursts_{[this] { land_bursts(); }};  // how many of writes_ land together
   std::uint64_t burst_bytes_ = 0;              // of the last of them
   std::uint64_t writes_pushed_ = 0;            // into writes_, ever
   std::uint64_t writes_landed_ = 0;            // of those
-  DelayLine<Access> lone_writes_{"lone_writes"};
+  DelayLine<Access> lone_writes_{[this] { land_lone_writes(); }};
   std::vector<std::byte> scratch_;
   Payload zeros_;
   std::uint64_t tags_in_use_ = 0;

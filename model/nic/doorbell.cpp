@@ -46,7 +46,7 @@ void Doorbell::write_blueflame(const UarWrite& write) {
   const auto blocks = (bytes + abi::kSendBlock - 1) / abi::kSendBlock;
   const auto producer = static_cast<std::uint16_t>(control.wqe_index + blocks);
   const auto wqe = write.data.first(std::min<std::size_t>(blocks * abi::kSendBlock, size));
-  ring(write.page, {{control.qpn_flags >> 8}, producer, {wqe.begin(), wqe.end()}});
+  ring(write.page, {{control.qpn_flags >> 8}, producer, Payload::copy_of(wqe)});
 }
 
 void Doorbell::ring(std::uint32_t page, SendDoorbell doorbell) {

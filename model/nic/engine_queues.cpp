@@ -33,7 +33,7 @@ void ModelEngine::look_for_receives(Qp& qp) {
 void ModelEngine::receive_record(Qp& qp, const WqeBytes& record) {
   qp.receive_fetching = false;
   if (record.ok) {
-    const auto producer = static_cast<std::uint16_t>(abi::load_be<std::uint32_t>(record.bytes.data()));
+    const auto producer = static_cast<std::uint16_t>(abi::load_be<std::uint32_t>(record.bytes.bytes().data()));
     const auto added = static_cast<std::uint16_t>(producer - qp.receive_fetched);
     if (added <= 1u << qp.context.log_receive_wqes) qp.receive_producer = producer;
   }
@@ -60,7 +60,7 @@ void ModelEngine::receives_fetched(Qp& qp, const WqeBytes& wqes) {
     out_.event({abi::EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
   }
-  const std::span<const std::byte> bytes(wqes.bytes);
+  const auto bytes = wqes.bytes.bytes();
   const std::size_t stride = std::size_t{1} << qp.context.log_receive_stride;
   for (std::size_t at = 0; at < bytes.size(); at += stride) {
     const auto& wqe = qp.receives.push_back(parse_receive_wqe(bytes.subspan(at, stride), qp.receive_fetched++));

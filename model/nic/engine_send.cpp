@@ -43,7 +43,8 @@ void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
   const bool next = carried != 0 && carried == added && qp->send_fetched == qp->send_parsed && qp->sends();
   if (next && qp->window.messages.size() - qp->window.cursor < kMessagesAhead) {
     qp->send_fetched = doorbell.producer;
-    qp->send_bytes = doorbell.wqe;
+    const auto wqe = doorbell.wqe.bytes();
+    qp->send_bytes.assign(wqe.begin(), wqe.end());
     parse_sends(*qp);
   }
   fetch_sends(*qp);
@@ -74,7 +75,8 @@ void ModelEngine::sends_fetched(Qp& qp, const WqeBytes& wqe) {
     out_.event({abi::EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
   }
-  qp.send_bytes.insert(qp.send_bytes.end(), wqe.bytes.begin(), wqe.bytes.end());
+  const auto bytes = wqe.bytes.bytes();
+  qp.send_bytes.insert(qp.send_bytes.end(), bytes.begin(), bytes.end());
   parse_sends(qp);
   fetch_sends(qp);
 }

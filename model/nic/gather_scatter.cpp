@@ -1,6 +1,8 @@
 #include "model/nic/gather_scatter.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace rnicsim::nic {
 
@@ -19,68 +21,106 @@ struct GatherScatter::Job {
   AccessResult result = AccessResult::ok;
 };
 
-// The usual request names one region, whose translation is at hand: no job is made for it.
-std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) {
+std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) const {
   if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
   auto place = translation_.translate_now(access, regions[0]);
   if (place && place->ranges.size() > 1) return std::nullopt;
   return place;
 }
 
+GatherScatter::Order& GatherScatter::order(Qpn qpn) {
+  auto* order = orders_.find(qpn.value);
+  return order != nullptr ? *order : orders_.put(qpn.value, std::make_unique<Order>());
+}
+
 void GatherScatter::gather(Gather request) {
-  if (const auto place = only_place(request.regions, {request.pd, request.access})) {
-    translated({request.tag, request.qpn});
-    if (place->result != AccessResult::ok) return gathered({request.tag, place->result, {}});
-    return dma_.read(
-        place->place(0), request.regions[0].length,
-        [this, tag = request.tag](AccessResult result, Payload bytes) { gathered({tag, result, std::move(bytes)}); },
-        timing_only_);
+  const AccessRequest access{request.pd, request.access};
+  if (const auto found = only_place(request.regions, access)) {
+    Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .result = found->result,
+               .place = found->only_place(), .length = request.regions[0].length};
+    return found->wait == Duration{} ? begin(std::move(one)) : at_hand_.push(now() + found->wait, std::move(one));
   }
-  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true,
-                                      .access = {request.pd, request.access}, .regions = std::move(request.regions),
-                                      .payload = {}}));
+  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .access = access,
+                                      .regions = std::move(request.regions), .payload = {}}));
 }
 
 void GatherScatter::scatter(Scatter request) {
   const AccessRequest access{request.pd, request.access};
-  const auto qpn = request.qpn.value;
-  if (ordered_.empty() || !ordered_.contains(qpn)) {
-    if (const auto place = only_place(request.regions, access)) {
-      translated({request.tag, request.qpn});
-      if (place->result != AccessResult::ok) return scattered({request.tag, place->result, {}});
-      return dma_.write(place->place(0), std::move(request.payload),
-                        [this, tag = request.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
-                        {.more = request.more, .discard = timing_only_});
+  auto& order = this->order(request.qpn);
+  if (order.jobs.empty()) {
+    if (const auto found = only_place(request.regions, access)) {
+      Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .more = request.more,
+                 .result = found->result, .place = found->only_place(), .length = request.regions[0].length,
+                 .payload = std::move(request.payload), .epoch = order.epoch};
+      const auto at = std::max(now() + found->wait, order.until);
+      if (at == now()) return begin(std::move(one));
+      order.until = at;
+      return at_hand_.push(at, std::move(one));
     }
   }
-  const auto job = std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false,
-                                             .access = access, .regions = std::move(request.regions),
-                                             .payload = std::move(request.payload), .more = request.more});
-  ordered_[qpn].push_back(job);
-  translate(job);
+  order.jobs.push_back(std::make_shared<Job>(
+      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .access = access,
+          .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more}));
+  translate(order.jobs.back());
+}
+
+void GatherScatter::begin_due() {
+  Access access;
+  while (at_hand_.pop_due(access)) {
+    if (access.job) {
+      if (!access.job->forgotten) write_ready(access.job->qpn);
+    } else if (!access.is_gather && access.epoch != order(access.qpn).epoch) {
+      scattered({access.tag, AccessResult::denied, {}});
+    } else {
+      begin(std::move(access));
+    }
+  }
+}
+
+void GatherScatter::begin(Access&& access) {
+  translated({access.tag, access.qpn});
+  auto& answer = access.is_gather ? gathered : scattered;
+  if (access.result != AccessResult::ok) return answer({access.tag, access.result, {}});
+  if (access.is_gather)
+    return dma_.read(access.place, access.length,
+                     [this, tag = access.tag](AccessResult result, Payload bytes) {
+                       gathered({tag, result, std::move(bytes)});
+                     },
+                     timing_only_);
+  dma_.write(access.place, std::move(access.payload),
+             [this, tag = access.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
+             {.more = access.more, .discard = timing_only_});
 }
 
 // Writes what has its translation, and nothing before its turn. An answer may bring the next scatter at once.
 void GatherScatter::write_ready(Qpn qpn) {
   for (;;) {
-    const auto found = ordered_.find(qpn.value);
-    if (found == ordered_.end()) return;
-    auto& queue = found->second;
-    if (queue.empty()) return void(ordered_.erase(found));
-    if (!queue.front()->translated) return;
-    const auto job = std::move(queue.front());
-    queue.pop_front();
+    auto& order = this->order(qpn);
+    if (order.jobs.empty() || !order.jobs.front()->translated) return;
+    // Those that wait for the second level only came before.
+    if (order.until > now()) {
+      Access turn{};
+      turn.job = order.jobs.front();
+      return at_hand_.push(order.until, std::move(turn));
+    }
+    const auto job = std::move(order.jobs.front());
+    order.jobs.pop_front();
     write(job);
   }
 }
 
 void GatherScatter::forget(Qpn qpn) {
-  const auto found = ordered_.find(qpn.value);
-  if (found == ordered_.end()) return;
-  const auto queue = std::move(found->second);
-  ordered_.erase(found);
-  for (const auto& job : queue) job->forgotten = true;
-  for (const auto& job : queue) scattered({job->tag, AccessResult::denied, {}});
+  auto& order = this->order(qpn);
+  ++order.epoch;
+  order.until = {};
+  const auto jobs = std::exchange(order.jobs, {});
+  for (const auto& job : jobs) job->forgotten = true;
+  for (const auto& job : jobs) scattered({job->tag, AccessResult::denied, {}});
+}
+
+void GatherScatter::reset() {
+  orders_.clear();
+  at_hand_.clear();
 }
 
 void GatherScatter::check(AccessCheck request) {
@@ -111,22 +151,25 @@ void GatherScatter::translate(const JobPtr& job) {
 
 void GatherScatter::read(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
-  std::uint32_t total = 0;
+  std::uint32_t total = 0, parts = 0;
   for (const auto& region : job->regions) total += region.length;
-  job->payload = Payload(total);
-  for (const auto& place : job->places) job->awaited += place.ranges.size();
+  for (const auto& place : job->places) parts += static_cast<std::uint32_t>(place.ranges.size());
+  job->awaited = parts;
+  if (parts > 1) job->payload = Payload(total);
   std::uint32_t offset = 0;
   for (const auto& place : job->places) {
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
-      const auto length = place.ranges[range].length;
       dma_.read(
-          place.place(range), length,
+          place.place(range), place.ranges[range].length,
           [this, job, offset](AccessResult result, Payload bytes) {
-            std::ranges::copy(bytes.bytes(), job->payload.writable().begin() + offset);
+            if (job->payload.empty())
+              job->payload = std::move(bytes);
+            else if (!timing_only_ && !bytes.empty())
+              std::memcpy(job->payload.writable().data() + offset, bytes.bytes().data(), bytes.size());
             part_done(job, result);
           },
           timing_only_);
-      offset += length;
+      offset += place.ranges[range].length;
     }
   }
 }

@@ -6,9 +6,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "model/base/event_queue.h"
+#include "model/base/index_table.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/dma.h"
@@ -39,13 +40,36 @@ class GatherScatter {
   void check(AccessCheck request);
   // The queue pair is no more what it was: what it has not begun to write stays unwritten.
   void forget(Qpn qpn);
-  void reset() { ordered_.clear(); }
+  void reset();
 
  private:
+  // A request of several places, or one whose translation has to be filled.
   struct Job;
   using JobPtr = std::shared_ptr<Job>;
+  // The usual request: one place, translated.
+  struct Access {
+    Tag tag;
+    Qpn qpn;
+    bool is_gather;
+    bool more = false;
+    AccessResult result;
+    Dma::Place place;
+    std::uint32_t length;
+    Payload payload{};
+    std::uint64_t epoch = 0;                 // scatters: of their QP
+    JobPtr job{};                            // instead of all this: it was translated before its turn
+  };
+  // The scatters of a QP. They are translated as they come, and written in order.
+  struct Order {
+    Duration until{};                        // the last of those that wait for the cache's second level
+    std::deque<JobPtr> jobs{};               // and all behind the first of these
+    std::uint64_t epoch = 0;
+  };
 
-  std::optional<Translated> only_place(const Regions& regions, const AccessRequest& access);
+  std::optional<Translated> only_place(const Regions& regions, const AccessRequest& access) const;
+  Order& order(Qpn qpn);
+  void begin(Access&& access);
+  void begin_due();
   void write_ready(Qpn qpn);
   void translate(const JobPtr& job);
   void read(const JobPtr& job);
@@ -55,9 +79,8 @@ class GatherScatter {
   Translation& translation_;
   Dma& dma_;
   const bool timing_only_;
-  // By QP: scatters whose translation is under way, and those behind them. They are translated as they come, and written
-  // in order.
-  std::unordered_map<std::uint32_t, std::deque<JobPtr>> ordered_;
+  IndexTable<Order> orders_;                 // by QP
+  EventQueue<Access> at_hand_{[this] { begin_due(); }};
 };
 
 }  // namespace rnicsim::nic

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
+constexpr std::size_t kSmallInput = 32;
 
 }  // namespace
 
@@ -38,7 +39,11 @@ void EngineCounters::describe(CounterVisitor& visit) const {
 template <auto take, class Input>
 void ModelEngine::step(Input& input) {
   if (busy_) {
-    inputs_.push_back([this, input = std::move(input)]() mutable { (this->*take)(input); });
+    // Packets and commands are large, and seldom come here.
+    if constexpr (sizeof(Input) > kSmallInput)
+      inputs_.push_back([this, input = std::make_unique<Input>(std::move(input))] { (this->*take)(*input); });
+    else
+      inputs_.push_back([this, input = std::move(input)]() mutable { (this->*take)(input); });
     return;
   }
   busy_ = true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/base/index_table.h"
+#include "model/base/inline_function.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/qp.h"
@@ -267,7 +268,7 @@ class ModelEngine : public QpEngine {
   std::uint64_t births_ = 0;
   std::vector<Ticket> tickets_;
   std::vector<std::uint32_t> free_tickets_;
-  Fifo<std::function<void()>> inputs_;                          // those that came while one was executed
+  Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;
   struct Turn {
     Qpn qpn;

@@ -55,8 +55,8 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
       engine(limits_of(params)),
-      tx(params.tx, gids_),
-      rx("rx", params.rx, gids_),
+      tx(params.tx, gids_, params.timing_only),
+      rx("rx", params.rx, gids_, params.timing_only),
       port("port", params.port) {
   wire_host();
   wire_engine();

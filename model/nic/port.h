@@ -71,7 +71,7 @@ class Port : public sc_core::sc_module {
   void leave_due();
 
   const PortParams params_;
-  DelayLine<Frame> leaving_{"leaving"};
+  DelayLine<Frame> leaving_{[this] { leave_due(); }};
   Duration free_;
   PortCounters counters_;
 };

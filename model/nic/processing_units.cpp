@@ -38,12 +38,7 @@ ProcessingUnits::ProcessingUnits(sc_core::sc_module_name name, const ProcessingU
       params_(params),
       contexts_(contexts),
       transmit_(params.transmit_units),
-      receive_(params.receive_units) {
-  SC_HAS_PROCESS(ProcessingUnits);
-  SC_METHOD(free_due);
-  sensitive << freed_.event();
-  dont_initialize();
-}
+      receive_(params.receive_units) {}
 
 void ProcessingUnits::take(SendDoorbell&& rung) {
   doorbell_taken({rung.qpn, rung.producer});

@@ -100,7 +100,7 @@ class ProcessingUnits : public sc_core::sc_module {
   QpContexts& contexts_;
   std::vector<TransmitUnit> transmit_;
   std::vector<ReceiveUnit> receive_;
-  EventQueue<Freed> freed_{"freed"};      // units that something waits for
+  EventQueue<Freed> freed_{[this] { free_due(); }};      // units that something waits for
   ProcessingUnitsCounters counters_;
 };
 

@@ -33,13 +33,13 @@ enum class QueueKind : std::uint8_t { send, receive, shared_receive };
 struct SendDoorbell {
   Qpn qpn;
   std::uint16_t producer;                // blocks ever posted, modulo 2^16
-  std::vector<std::byte> wqe;            // BlueFlame: the WQE that ends at `producer`; else empty
+  Payload wqe;                           // BlueFlame: the WQE that ends at `producer`; else empty
 };
 
 struct WqeBytes {
   Tag tag;
   bool ok;                               // false: the ring could not be read
-  std::vector<std::byte> bytes;
+  Payload bytes;
 };
 
 struct ContextFill {

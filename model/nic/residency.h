@@ -27,8 +27,8 @@ class Residency {
     const auto outcome = cache_.look_up(client, key);
     return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
   }
-  // A touch would find it in the client's first level.
-  bool at_hand(std::size_t client, std::uint64_t key) const { return cache_.at_hand(client, key); }
+  // A touch would find it.
+  bool resident(std::uint64_t key) const { return cache_.resident(key); }
   void await(std::size_t client, std::uint64_t key, Then then) {
     auto& pending = pending_[key];
     pending.waiting.push_back(std::move(then));

@@ -2,12 +2,7 @@
 
 namespace rnicsim::nic {
 
-TimerUnit::TimerUnit(sc_core::sc_module_name name) : sc_module(name) {
-  SC_HAS_PROCESS(TimerUnit);
-  SC_METHOD(look);
-  sensitive << queue_.event();
-  dont_initialize();
-}
+TimerUnit::TimerUnit(sc_core::sc_module_name name) : sc_module(name) {}
 
 LazyTimer& TimerUnit::timer(Qpn qpn, std::uint32_t kind) {
   if (kind >= timers_.size()) timers_.resize(kind + 1);

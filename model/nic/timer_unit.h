@@ -33,7 +33,7 @@ class TimerUnit : public sc_core::sc_module {
   LazyTimer& timer(Qpn qpn, std::uint32_t kind);
   void look();
 
-  LazyTimers<Look> queue_{"queue"};
+  LazyTimers<Look> queue_{[this] { look(); }};
   std::vector<std::vector<LazyTimer>> timers_;  // by kind, then by QP: both are small numbers
 };
 

@@ -52,12 +52,7 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
   return (memory->access & request.access) == request.access ? AccessResult::ok : AccessResult::denied;
 }
 
-Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) : sc_module(name), contexts_(contexts) {
-  SC_HAS_PROCESS(Translation);
-  SC_METHOD(run_due);
-  sensitive << delayed_.event();
-  dont_initialize();
-}
+Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) : sc_module(name), contexts_(contexts) {}
 
 AccessResult Translation::judge(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
   ++counters_.lookups;
@@ -79,29 +74,30 @@ AccessResult Translation::protect(const MemoryRegion* memory, const AccessReques
 
 std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
   if (region.length == 0) return Translated{};
-  // When something is not at hand nothing is touched: translate() is to find all as it is.
-  const auto* known = contexts_.regions.at_hand(region.key >> 8);
-  if (known == nullptr || !pages_at_hand(*known, request, region)) return std::nullopt;
-  Duration wait;
-  const auto* memory = contexts_.regions.touch(region.key >> 8, wait);
+  // When something is to be filled nothing is touched: translate() is to find all as it is.
+  const auto* known = contexts_.regions.resident(region.key >> 8);
+  if (known == nullptr || !pages_resident(*known, request, region)) return std::nullopt;
   std::optional<Translated> translated(std::in_place);
+  const auto* memory = contexts_.regions.touch(region.key >> 8, translated->wait);
   if (protect(memory, request, region, *translated) != AccessResult::ok || memory->log_page == 0) return translated;
   auto offset = region.address - memory->start;
   for (auto left = region.length; left != 0;) {
     const auto part = first_page(*memory, offset, left);
+    Duration wait;
     extend(*translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
+    translated->wait += wait;
     offset += part.length;
     left -= part.length;
   }
   return translated;
 }
 
-bool Translation::pages_at_hand(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const {
+bool Translation::pages_resident(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const {
   if (memory.log_page == 0 || check_access(&memory, request, region) != AccessResult::ok) return true;
   auto offset = region.address - memory.start;
   for (auto left = region.length; left != 0;) {
     const auto part = first_page(memory, offset, left);
-    if (!contexts_.pages.at_hand(part.index)) return false;
+    if (!contexts_.pages.resident(part.index)) return false;
     offset += part.length;
     left -= part.length;
   }
@@ -173,6 +169,7 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
   const auto index = region.key >> 8;
   if (const auto* memory = contexts_.regions.touch(index, wait)) {
     const auto result = judge(memory, request, region);
+    if (wait == Duration{}) return done(result);
     return later(wait, [done = std::move(done), result] { done(result); });
   }
   contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {

@@ -34,9 +34,11 @@ struct BusRange {
 struct Translated {
   AccessResult result = AccessResult::ok;
   Pasid pasid = 0;
+  Duration wait{};                                       // from now on, until it is at hand
   boost::container::small_vector<BusRange, 1> ranges{};  // in order; none for a range of no bytes
 
   Dma::Place place(std::size_t range) const { return {pasid, ranges[range].address, ranges[range].offset}; }
+  Dma::Place only_place() const { return ranges.empty() ? Dma::Place{} : place(0); }
 };
 
 struct AccessRequest {
@@ -54,7 +56,7 @@ class Translation : public sc_core::sc_module {
   // Protection alone.
   void check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done);
 
-  // The answer when it can be had at once; nullopt: translate() must be asked.
+  // The answer when no context has to be filled for it; nullopt: translate() must be asked.
   std::optional<Translated> translate_now(const AccessRequest& request, const Region& region);
 
   // Takes a memory window's key out of use, for the queue pair it is bound to. Memory regions are not windows and this
@@ -70,7 +72,7 @@ class Translation : public sc_core::sc_module {
   AccessResult judge(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
   AccessResult protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
                        Translated& translated);
-  bool pages_at_hand(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const;
+  bool pages_resident(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const;
   void walk(const std::shared_ptr<Walk>& walk);
   bool gone(const Walk& walk) const;
   void finish(const std::shared_ptr<Walk>& walk);
@@ -78,7 +80,7 @@ class Translation : public sc_core::sc_module {
   void run_due();
 
   ContextCache& contexts_;
-  EventQueue<std::function<void()>> delayed_{"delayed"};
+  EventQueue<std::function<void()>> delayed_{[this] { run_due(); }};
   TranslationCounters counters_;
 };
 

@@ -31,8 +31,7 @@ class WqeFetcher {
     counters_.bytes += request.bytes;
     requested(request);
     dma_.read(request.pasid, request.address, request.bytes, [this, tag = request.tag](AccessResult result, Payload data) {
-      const auto bytes = data.bytes();
-      fetched({tag, result == AccessResult::ok, {bytes.begin(), bytes.end()}});
+      fetched({tag, result == AccessResult::ok, std::move(data)});
     });
   }
 

@@ -28,12 +28,7 @@ bool same_ip(const abi::NetAddress& a, const abi::NetAddress& b) { return std::m
 }  // namespace
 
 Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts)
-    : sc_module(name), params_(params), hosts_(std::move(hosts)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  SC_HAS_PROCESS(Network);
-  SC_METHOD(deliver_due);
-  sensitive << arrivals_.event();
-  dont_initialize();
-}
+    : sc_module(name), params_(params), hosts_(std::move(hosts)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 void Network::deliver_due() {
   std::function<void()> arrival;

@@ -82,7 +82,7 @@ class Network : public sc_core::sc_module {
   Number next_ = 1;
   std::map<std::uint32_t, std::uint16_t> next_port_;
   Descriptor epoll_;
-  EventQueue<std::function<void()>> arrivals_{"arrivals"};
+  EventQueue<std::function<void()>> arrivals_{[this] { deliver_due(); }};
 };
 
 }  // namespace rnicsim::sim

@@ -25,7 +25,7 @@
 
 namespace rnicsim::sim {
 
-struct Alarm {
+struct AlarmClock {
   std::optional<Duration> deadline;
   Duration interval;
 };
@@ -77,7 +77,7 @@ class Process final : public host::AddressSpace {
   // --- Bookkeeping of the time keeper and the system calls.
   Pasid pasid = 0;
   std::deque<Thread> threads;       // by slot index; a dead one's place is used again
-  Alarm alarm;
+  AlarmClock alarm;
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   bool executing = false;           // between exec_begin and the new image's hello

@@ -35,26 +35,18 @@ void TimeKeeper::step_real() {
     grant(*thread);
     running_ = nullptr;
   }
-  if (serve_slots()) {
-    step_event_.notify(sc_core::SC_ZERO_TIME);
-    return;
-  }
-  if (sc_core::sc_pending_activity_at_current_time()) {
-    step_event_.notify(sc_core::SC_ZERO_TIME);
-    return;
-  }
+  const bool served = serve_slots();
   const Duration next = time_to_next();
-  if (next <= kNear || await_input(next)) return step_event_.notify(to_sc_time(next));
-  step_event_.notify(sc_core::SC_ZERO_TIME);
+  const bool goes_on = !served && (next <= kNear || await_input(next));
+  step_.arm(goes_on ? now() + next : now());
+  Agenda::current()->yield();  // to the kernel's threads
 }
 
 // Of the simulation, and of the threads that wait for it.
 Duration TimeKeeper::time_to_next() const {
-  Duration next{INT64_MAX / 2};
-  if (sc_core::sc_pending_activity_at_future_time())
-    next = {std::int64_t(sc_core::sc_time_to_pending_activity().value())};
-  if (!timed_.empty()) next = std::min(next, *(*timed_.begin())->at - now());
-  return next;
+  auto next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
+  if (!timed_.empty()) next = std::min(next, *(*timed_.begin())->at);
+  return next - now();
 }
 
 // What the programs put into their slots; true if there was anything.

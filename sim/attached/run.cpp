@@ -93,7 +93,7 @@ class Run {
       start += options_.start_gap;
     }
     if (serving_) keeper_.at(start, [] {});
-    do sc_core::sc_start();
+    do run_on();
     while (!stopped_ && keeper_.outlast_silence());
     finish();
     return outcome_.worst_status();
@@ -194,6 +194,7 @@ class Run {
     if (stopped_) return;
     stopped_ = true;
     outcome_.end = now();
+    Agenda::current()->yield();
     sc_core::sc_stop();
   }
 

@@ -29,12 +29,6 @@ bool TimeKeeper::Earlier::operator()(const Thread* a, const Thread* b) const {
 TimeKeeper::TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs,
                        OutputRelay& output)
     : sc_module(name), params_(params), programs_(programs), output_(output) {
-  SC_HAS_PROCESS(TimeKeeper);
-  SC_METHOD(step);
-  sensitive << step_event_ << actions_.event();
-  SC_METHOD(deliver_posted);
-  sensitive << posted_.event();
-  dont_initialize();
 }
 
 // --- Scheduling.
@@ -59,8 +53,7 @@ void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Durat
 
 void TimeKeeper::arm() {
   if (running_ != nullptr || timed_.empty()) return;
-  const Duration wait = std::max((*timed_.begin())->at.value() - now(), Duration{});
-  step_event_.notify(to_sc_time(wait));
+  step_.arm_by((*timed_.begin())->at.value());
 }
 
 void TimeKeeper::at(Duration when, std::function<void()> action) { actions_.push(std::max(when, now()), std::move(action)); }
@@ -215,7 +208,7 @@ void TimeKeeper::interrupted(Process& process) {
 
 void TimeKeeper::descriptors_may_be_ready() {
   descriptors_changed_ = true;
-  if (running_ == nullptr) step_event_.notify(sc_core::SC_ZERO_TIME);
+  if (running_ == nullptr) step_.arm(now());
 }
 
 void TimeKeeper::poll_descriptors() {
@@ -238,7 +231,7 @@ void TimeKeeper::poll_descriptors() {
 // SIGALRM reaches a process in its main thread: at once if that waits, else when it next comes back.
 void TimeKeeper::raise_alarms() {
   for (const auto& process : processes_) {
-    Alarm& alarm = process->alarm;
+    AlarmClock& alarm = process->alarm;
     if (!process->alive || !alarm.deadline || *alarm.deadline > now()) continue;
     alarm.deadline = alarm.interval.ps > 0 ? std::optional(now() + alarm.interval) : std::nullopt;
     if (alarm.deadline) at(*alarm.deadline, [] {});

@@ -140,13 +140,13 @@ class TimeKeeper : public sc_core::sc_module {
   CallHandler* handler_ = nullptr;
   std::deque<std::unique_ptr<Process>> processes_;
   std::set<Thread*, Earlier> timed_;          // threads with `at`
-  EventQueue<std::function<void()>> actions_{"actions"};
+  EventQueue<std::function<void()>> actions_{[this] { step(); }};
   struct PostedWrite {
     Process* process;
     abi::MmioWrite write;
   };
-  EventQueue<PostedWrite> posted_{"posted"};
-  sc_core::sc_event step_event_{"step_event"};
+  EventQueue<PostedWrite> posted_{[this] { deliver_posted(); }};
+  Alarm step_{[this] { step(); }};
   std::uint64_t next_ticket_ = 0;
   bool descriptors_changed_ = false;
   bool patient_ = false;

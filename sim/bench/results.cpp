@@ -134,7 +134,7 @@ std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t 
 }
 
 struct Speed {
-  double cpu_seconds, wqes, packets, delta_cycles;
+  double cpu_seconds, wqes, packets, events;
   long peak_kib;
 };
 Speed speed_of(const Runner& runner) {
@@ -144,7 +144,7 @@ Speed speed_of(const Runner& runner) {
   const auto& after = runner.after();
   return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
           static_cast<double>(after.packets - before.packets),
-          static_cast<double>(after.delta_cycles - before.delta_cycles), usage.ru_maxrss};
+          static_cast<double>(after.events - before.events), usage.ru_maxrss};
 }
 
 std::string flows_table(const BenchResult& result) {
@@ -244,7 +244,7 @@ std::string results_text(const BenchResult& result) {
   if (result.waterfall) text += waterfall_text(result.waterfall->summary()) + '\n';
   text += fmt::format("simulator: {}WQE/s and {}packets/s of CPU time, {:.1f} events a WQE, {:.2f} s, peak {} MiB\n",
                       scaled(speed.wqes / speed.cpu_seconds), scaled(speed.packets / speed.cpu_seconds),
-                      speed.delta_cycles / std::max(speed.wqes, 1.0), speed.cpu_seconds, speed.peak_kib >> 10);
+                      speed.events / std::max(speed.wqes, 1.0), speed.cpu_seconds, speed.peak_kib >> 10);
   return text;
 }
 
@@ -276,7 +276,7 @@ Json results_json(const BenchResult& result) {
   json["simulator"] = {{"cpu_s", speed.cpu_seconds},
                        {"wqes_per_cpu_s", speed.wqes / speed.cpu_seconds},
                        {"packets_per_cpu_s", speed.packets / speed.cpu_seconds},
-                       {"delta_cycles_per_wqe", speed.delta_cycles / std::max(speed.wqes, 1.0)},
+                       {"events_per_wqe", speed.events / std::max(speed.wqes, 1.0)},
                        {"peak_memory_kib", speed.peak_kib}};
   return json;
 }

@@ -93,7 +93,7 @@ void Runner::host_body(HostAgents& host) {
     control_.fail(
         fmt::format("{}: {}", system_.host(plan_.agents[host.agents.front()].host).entry().name, error.what()));
   }
-  host.process->port().settle();
+  host.process->port().leave();
   while (!control_.stopping || host.working != 0) sc_core::wait(*closing_);
   for (const auto i : host.agents) stations_[i]->destroy();
   host.devices.close();
@@ -135,7 +135,7 @@ void Runner::meet(HostAgents& host) {
       set_times(now());
       control_.report();
     }
-    met_->notify(sc_core::SC_ZERO_TIME);
+    wake(*met_);
   }
   while (arrived_ < wanted && !control_.stopping) sc_core::wait(*met_);
   if (control_.stopping) throw std::runtime_error("another host failed");
@@ -146,7 +146,7 @@ void Runner::start_threads(HostAgents& host) {
     ++host.working;
     host.process->spawn(fmt::format("agent{}", number), [this, &host, &agent] {
       agent.run();
-      if (--host.working == 0) closing_->notify(sc_core::SC_ZERO_TIME);
+      if (--host.working == 0) wake(*closing_);
     });
   };
   for (const auto i : host.agents) {
@@ -179,8 +179,7 @@ std::string Runner::name_of(const PlannedAgent& agent) const {
 // --- From outside.
 void Runner::run_until(Duration at) {
   while (now() < at && control_.failure().empty()) {
-    const auto before = now();
-    sc_core::sc_start(to_sc_time(at - before));
+    rnicsim::run_until(at);
     if (now() < at && control_.failure().empty()) return;  // something was reported
   }
 }
@@ -287,15 +286,15 @@ Snapshot Runner::snapshot() const {
   }
   for (std::size_t i = 0; i < system_.switches(); ++i) taken.switches.emplace_back(system_.switch_counters(i));
   for (const auto& flow : flows_) taken.posted += flow.posted;
-  taken.delta_cycles = sc_core::sc_delta_count();
+  taken.events = sc_core::sc_delta_count() + Agenda::current()->served();
   taken.cpu_seconds = cpu_seconds();
   return taken;
 }
 
 void Runner::close() {
   control_.stopping = true;
-  closing_->notify(sc_core::SC_ZERO_TIME);
-  met_->notify(sc_core::SC_ZERO_TIME);
+  wake(*closing_);
+  wake(*met_);
   const auto finished = [](const auto& host) { return host->process->finished(); };
   while (!std::ranges::all_of(hosts_, finished) && sc_core::sc_pending_activity())
     sc_core::sc_start(sc_core::sc_time_to_pending_activity());

@@ -25,7 +25,7 @@ struct Snapshot {
   std::vector<CounterList> switches;
   std::uint64_t packets = 0;  // sent by all NICs
   std::uint64_t posted = 0;
-  std::uint64_t delta_cycles = 0;
+  std::uint64_t events = 0;
   double cpu_seconds = 0;
 };
 

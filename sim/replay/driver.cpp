@@ -207,13 +207,14 @@ nic::WqeBytes Driver::fetch(const nic::WqeFetch& request) {
   if (offset == kRecordAt && request.bytes == sizeof(abi::QpDoorbellRecord)) {
     abi::QpDoorbellRecord record;
     record.receive_producer = static_cast<std::uint16_t>(posted);
-    append(answer.bytes, record);
+    answer.bytes = Payload::copy_of(std::as_bytes(std::span(&record, 1)));
     return answer;
   }
   constexpr std::uint64_t kSlots = 1u << kLogReceives;
   constexpr std::uint64_t kStride = 1u << kLogStride;
   if (offset < kRingAt || offset + request.bytes > kRingAt + kSlots * kStride || offset % kStride != 0)
     return answer.ok = false, answer;
+  std::vector<std::byte> wqes;
   for (auto at = offset - kRingAt; at < offset - kRingAt + request.bytes; at += kStride) {
     const auto slot = at / kStride;
     if (slot >= posted) return answer.ok = false, answer;
@@ -222,11 +223,12 @@ nic::WqeBytes Driver::fetch(const nic::WqeFetch& request) {
     data.byte_count = side.receives[number];
     data.lkey = kReceiveKey;
     data.address = 0;
-    append(answer.bytes, data);
+    append(wqes, data);
     abi::DataSegment end;
     end.lkey = abi::kInvalidLkey;
-    append(answer.bytes, end);
+    append(wqes, end);
   }
+  answer.bytes = Payload::copy_of(wqes);
   return answer;
 }
 

@@ -26,7 +26,7 @@ def report(name, simulator, floor=None):
     speed = simulator["wqes_per_cpu_s"]
     wanted = f"  {speed / floor:6.0%} of the floor" if floor else ""
     print(f"{name:24} {speed / 1000:8.0f} kWQE/s {1e6 / speed:8.2f} us"
-          f" {simulator['delta_cycles_per_wqe']:6.1f} events{wanted}", flush=True)
+          f" {simulator['events_per_wqe']:6.1f} events{wanted}", flush=True)
 
 
 def instructions(program, workload, milliseconds):

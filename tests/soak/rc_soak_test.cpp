@@ -216,7 +216,7 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
   sc_core::sc_event changed("changed");
   std::vector<std::unique_ptr<host::SoftwareProcess>> processes;
   const auto await_other = [&](auto&& other) {
-    changed.notify(sc_core::SC_ZERO_TIME);
+    wake(changed);
     while (!other()) sc_core::wait(changed);
   };
   const auto body = [&](std::size_t me) {

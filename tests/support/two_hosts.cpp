@@ -55,7 +55,7 @@ void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Dur
 void TwoHosts::meet(std::size_t me) {
   process(me).port().settle();
   const std::uint32_t meeting = ++meetings_[me];
-  met_->notify(sc_core::SC_ZERO_TIME);
+  wake(*met_);
   while (meetings_[1 - me] < meeting) sc_core::wait(*met_);
 }
 

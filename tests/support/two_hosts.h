@@ -34,7 +34,7 @@ class Exchange {
   // Waits for the other's.
   Value swap(std::size_t me, Value mine) {
     values_[me] = std::move(mine);
-    given_.notify(sc_core::SC_ZERO_TIME);
+    wake(given_);
     while (!values_[1 - me]) sc_core::wait(given_);
     return *values_[1 - me];
   }

@@ -97,18 +97,13 @@ class DmaBench {
 
  private:
   struct Board : sc_core::sc_module {
-    explicit Board(const DmaParams& params) : sc_module(sc_core::sc_module_name("board")), dma("dma", params) {
-      SC_HAS_PROCESS(Board);
-      SC_METHOD(act);
-      sensitive << actions.event();
-      dont_initialize();
-    }
+    explicit Board(const DmaParams& params) : sc_module(sc_core::sc_module_name("board")), dma("dma", params) {}
     void act() {
       std::function<void()> action;
       while (actions.pop_due(action)) action();
     }
     Dma dma;
-    EventQueue<std::function<void()>> actions{"actions"};
+    EventQueue<std::function<void()>> actions{[this] { act(); }};
   };
 
   std::size_t begin(bool write) {

@@ -48,10 +48,10 @@ class Stages : public RcPair {
   }
   Duration cqe_behind_payload() const { return svc(64, link().request_header); }
 
-  // The payload wakes a thread inside the simulator, which looks once in vain: the entry is right behind.
+  // The payload wakes a thread inside the simulator, and the entry is right behind.
   Duration poll_behind_payload() const {
     const auto& cpu = config().host.cpu;
-    return cpu.detect + cpu.poll_cq + cpu.poll_cqe - cqe_behind_payload();
+    return cpu.detect + cpu.poll_cqe - cqe_behind_payload();
   }
 
   // What is the same for all that is posted alone: from the CPU to the device, through both pipelines and back.

@@ -53,7 +53,7 @@ class RcPair : public TwoHosts {
       process(0).spawn("thread" + std::to_string(i), [&, i] {
         body(i);
         process(0).port().settle();
-        if (--running == 0) ended.notify(sc_core::SC_ZERO_TIME);
+        if (--running == 0) wake(ended);
       });
     while (running != 0) sc_core::wait(ended);
   }

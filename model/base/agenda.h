@@ -1,0 +1,110 @@
+// All that is to come in a simulation's modules, in one order: by time; at one time what was armed for it before, then what
+// is armed meanwhile, round by round; and in a round by rank, the order in which the alarms were made. So what is pending
+// elsewhere never changes which of two goes first.
+//
+// The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants (run_until(),
+// run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the kernel's clock: TLM-2.0
+// calls it temporal decoupling. now() is the time of the alarm being served; who waits in the kernel is told by wake().
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <systemc>
+#include <vector>
+
+#include "model/base/inline_function.h"
+#include "model/base/units.h"
+
+namespace rnicsim {
+
+class Agenda;
+
+// Calls back once, at the time it was armed for.
+class Alarm {
+ public:
+  using Action = InlineFunction<void(), 16>;
+
+  explicit Alarm(Action action);
+  ~Alarm();
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+  void arm(Duration at);        // absolute, not in the past; instead of what it was armed for
+  void arm_by(Duration at);     // or sooner, if it was armed for that
+  void disarm();
+  bool armed() const { return place_ != kNowhere && !served_; }
+
+ private:
+  friend class Agenda;
+  static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
+
+  Agenda& agenda_;
+  Action action_;
+  const std::uint32_t rank_;
+  std::uint32_t place_ = kNowhere;  // in the agenda's heap
+  bool served_ = false;             // still there, and armed no more
+};
+
+class Agenda {
+ public:
+  static constexpr Duration kNever{std::numeric_limits<std::int64_t>::max()};
+
+  // Of the present simulation; there is one as long as there are alarms.
+  static Agenda* current() { return current_; }
+
+  Duration now() const { return std::max(kernel_now(), ahead_); }
+  // When the next alarm is due, and the next thing in the kernel.
+  Duration next_alarm() const;
+  static Duration next_in_kernel();
+  // The process leaves the kernel to others, at the latest after the alarm that is being served.
+  void yield() { yields_ = true; }
+  std::uint64_t served() const { return served_; }
+
+  static Duration kernel_now() {
+    return {static_cast<std::int64_t>(sc_core::sc_get_curr_simcontext()->time_stamp().value())};
+  }
+
+ private:
+  friend class Alarm;
+  friend void wake(sc_core::sc_event& event, Duration at);
+  friend void run_until(Duration at);
+  friend void run_on();
+  struct Due {
+    Duration at;
+    std::uint32_t round;
+    std::uint32_t rank;
+    Alarm* alarm;
+    bool before(const Due& other) const {
+      return at != other.at ? at < other.at : round != other.round ? round < other.round : rank < other.rank;
+    }
+  };
+
+  Agenda();
+  static Agenda& made();        // and kept for one more alarm
+  void leave();
+  void arm(Alarm& alarm, Duration at);
+  void disarm(Alarm& alarm);
+  void put(std::uint32_t place, const Due& due);
+  void rise(std::uint32_t place, const Due& due);
+  void sink(std::uint32_t place, const Due& due);
+  Duration limit() const;
+  void serve();
+  void wake_at(Duration at);
+
+  static inline Agenda* current_ = nullptr;
+
+  std::vector<Due> heap_;
+  sc_core::sc_event wake_{"agenda_wake"};
+  std::uint32_t alarms_ = 0;
+  std::uint32_t ranks_ = 0;
+  Duration ahead_;              // the time of the last alarm
+  std::uint32_t round_ = 0;     // and its round
+  Duration horizon_;
+  Duration limit_;              // alarms before it are served now
+  bool serving_ = false;
+  Alarm* serving_alarm_ = nullptr;  // until it is disarmed, or gone
+  bool yields_ = false;
+  std::uint64_t served_ = 0;
+};
+
+}  // namespace rnicsim
