@@ -1,10 +1,11 @@
-// All that is to come in a simulation's modules, in one order: by time; at one time what was armed for it before, then what
-// is armed meanwhile, round by round; and in a round by rank, the order in which the alarms were made. So what is pending
-// elsewhere never changes which of two goes first.
+// All that is to come in a simulation's modules, in one order: by time; at one time what was armed for it before, then
+// what is armed meanwhile, round by round; and in a round by rank, the order in which the alarms were made. So what is
+// pending elsewhere never changes which of two goes first.
 //
-// The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants (run_until(),
-// run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the kernel's clock: TLM-2.0
-// calls it temporal decoupling. now() is the time of the alarm being served; who waits in the kernel is told by wake().
+// The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants
+// (run_until(), run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the kernel's
+// clock: TLM-2.0 calls it temporal decoupling. now() is the time of the alarm being served; who waits in the kernel is
+// told by wake().
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kArenaBytes = 256 << 20;  // reserved, not used up
 
-// Time a thread may owe before it waits it out: keeps the kernel's clock near the thread's. What it looks at is at most so
-// much older than its clock.
+// Time a thread may owe before it waits it out: keeps the kernel's clock near the thread's. What it looks at is at most
+// so much older than its clock.
 constexpr Duration kMostOwed{100'000};
 constexpr Duration kMostOwedAlone{1'000'000};
 
@@ -226,6 +226,7 @@ void CpuPort::wait_visible() {
   thread.busy_until = now() + std::exchange(thread.owed, Duration{});
   sleeping_.push_back(&thread);
   sc_core::wait(to_sc_time(thread.busy_until - now() + params_.poll_interval + detect), thread.woken);
+  thread.woken.cancel();  // what was written at the last moment is not to wake it from its next sleep
   std::erase(sleeping_, &thread);
 }
 

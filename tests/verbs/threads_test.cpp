@@ -1,6 +1,7 @@
 // Several threads in one process: each has its own CPU, and they share what verbs let them share.
 #include <algorithm>
 #include <array>
+#include <random>
 #include <set>
 
 #include "tests/verbs/rc_pair.h"
@@ -65,6 +66,31 @@ TEST_F(Threads, AWriteOfTheDeviceWakesAll) {
       },
       [](Endpoint&) {}, {}, {});
   for (const Duration at : woken) EXPECT_EQ(at, woken[0]);
+}
+
+// Writes that arrive as a thread stops waiting for them, and all other moments.
+TEST_F(Threads, AThreadsClockNeverGoesBack) {
+  bool ended = false;
+  run_connected(
+      [&](Endpoint&) {
+        auto& port = process(0).port();
+        std::minstd_rand random(1);
+        for (int i = 0; i < 20'000; ++i) {
+          port.charge(abi::CpuCost::poll_cq, 1 + random() % 60);
+          const auto before = port.thread_time();
+          port.wait_visible();
+          ASSERT_GE(port.thread_time(), before);
+        }
+        ended = true;
+      },
+      [&](Endpoint& end) {
+        std::minstd_rand random(2);
+        while (!ended) {
+          ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 8)), 0);
+          ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
+          process(1).port().charge(abi::CpuCost::poll_cq, random() % 200);
+        }
+      });
 }
 
 TEST_F(Threads, EachDrivesAQueuePair) {
