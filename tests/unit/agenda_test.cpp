@@ -1,0 +1,187 @@
+// Do alarms come in their order, and does being ahead of the kernel's clock change nothing that anybody can see?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/base/kernel.h"
+
+namespace rnicsim {
+namespace {
+
+using namespace literals;
+using ::testing::ElementsAre;
+
+using Story = std::vector<std::pair<Duration, std::string>>;
+
+class AgendaTest : public ::testing::Test {
+ protected:
+  ~AgendaTest() override { forget(); }
+
+  // Alarms are ranked in the order they are made here.
+  Alarm& alarm(std::string name, std::function<void()> then = [] {}) {
+    told_.push_back([this, name = std::move(name), then = std::move(then)] {
+      story.emplace_back(now(), name);
+      then();
+    });
+    const auto index = told_.size() - 1;
+    return *alarms_.emplace_back(std::make_unique<Alarm>([this, index] { told_[index](); }));
+  }
+  Alarm& operator[](std::size_t rank) { return *alarms_[rank]; }
+  void thread(std::function<void()> body) { sc_core::sc_spawn(std::move(body)); }
+  void tell(std::string what) { story.emplace_back(now(), std::move(what)); }
+  void forget() {
+    alarms_.clear();
+    told_.clear();
+    story.clear();
+    sc_core::sc_get_curr_simcontext()->reset();
+  }
+
+  Story story;
+
+ private:
+  std::vector<std::function<void()>> told_;
+  std::vector<std::unique_ptr<Alarm>> alarms_;
+};
+
+TEST_F(AgendaTest, ByTimeThenByRank) {
+  alarm("a").arm(20_ns);
+  alarm("b").arm(10_ns);
+  alarm("c").arm(10_ns);
+  run_on();
+  EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "b"), std::pair(10_ns, "c"), std::pair(20_ns, "a")));
+}
+
+TEST_F(AgendaTest, WhatIsArmedForThePresentTimeComesInAFurtherRound) {
+  int again = 2;
+  alarm("a");
+  alarm("b", [&] {
+    if (again-- > 0) (*this)[0].arm(now()), (*this)[1].arm(now());
+  });
+  alarm("c");
+  for (int rank = 0; rank < 3; ++rank) (*this)[rank].arm(10_ns);
+  run_on();
+  std::string order;
+  for (const auto& [at, name] : story) order += name;
+  EXPECT_EQ(order, "abcabab");
+}
+
+TEST_F(AgendaTest, ArmReplacesAndArmByKeepsTheSooner) {
+  alarm("replaced").arm(10_ns);
+  (*this)[0].arm(30_ns);
+  alarm("sooner").arm_by(20_ns);
+  (*this)[1].arm_by(40_ns);
+  alarm("disarmed").arm(10_ns);
+  (*this)[2].disarm();
+  EXPECT_FALSE((*this)[2].armed());
+  run_on();
+  EXPECT_THAT(story, ElementsAre(std::pair(20_ns, "sooner"), std::pair(30_ns, "replaced")));
+}
+
+TEST_F(AgendaTest, NothingIsServedAtTheEndOfARunOrBehind) {
+  for (const bool ahead : {false, true}) {
+    alarm("before").arm(10_ns);
+    alarm("at").arm(15_ns);
+    ahead ? run_until(15_ns) : sc_core::sc_start(to_sc_time(15_ns));
+    EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "before")));  // SystemC leaves what is at the end to the next run
+    EXPECT_EQ(now(), 15_ns);
+    ahead ? run_until(16_ns) : sc_core::sc_start(to_sc_time(1_ns));
+    EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "before"), std::pair(15_ns, "at")));
+    EXPECT_EQ(now(), 16_ns);
+    forget();
+  }
+}
+
+TEST_F(AgendaTest, AThreadIsNotPassed) {
+  int ticks = 0;
+  alarm("tick", [&] {
+    if (++ticks < 1000) (*this)[0].arm(now() + 1_ns);
+  }).arm(1_ns);
+  int seen = 0;
+  thread([&] {
+    sc_core::wait(to_sc_time(100_ns));
+    EXPECT_EQ(now(), 100_ns);
+    seen = ticks;
+  });
+  run_on();
+  EXPECT_EQ(seen, 100);  // methods come before threads
+  EXPECT_EQ(ticks, 1000);
+}
+
+TEST_F(AgendaTest, WhoIsWokenGoesOnAtTheAlarmsTimeOrAtTheTimeGiven) {
+  sc_core::sc_event event;
+  alarm("wakes", [&] { wake(event); }).arm(50_ns);
+  alarm("wakes later", [&] { wake(event, now() + 5_ns); }).arm(60_ns);
+  alarm("behind").arm(70_ns);
+  thread([&] {
+    for (int i = 0; i < 2; ++i) {
+      sc_core::wait(event);
+      tell("woken");
+    }
+  });
+  run_on();
+  EXPECT_THAT(story, ElementsAre(std::pair(50_ns, "wakes"), std::pair(50_ns, "woken"), std::pair(60_ns, "wakes later"),
+                                 std::pair(65_ns, "woken"), std::pair(70_ns, "behind")));
+}
+
+TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
+  // One that is always due would keep a thread of the same time waiting for ever.
+  bool ended = false;
+  alarm("always", [&] {
+    if (!ended) (*this)[0].arm(now());
+    Agenda::current()->yield();
+  }).arm(10_ns);
+  thread([&] {
+    sc_core::wait(to_sc_time(10_ns));
+    ended = true;
+  });
+  run_on();
+  EXPECT_TRUE(ended);
+}
+
+// Alarms that arm and disarm one another, threads that sleep and are woken: told twice, ahead of the kernel and in step.
+// No two things happen at one time: there the kernel's order of threads may be another.
+TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    Story stories[2];
+    for (const bool ahead : {false, true}) {
+      constexpr std::size_t kAlarms = 8, kThreads = 3;
+      std::minstd_rand random(seed);
+      const auto below = [&](unsigned n) { return random() % n; };
+      const auto delay = [&] { return Duration{std::int64_t(1 + below(8'000'000))}; };
+      int left = 400;
+      std::vector<std::unique_ptr<sc_core::sc_event>> events;
+      for (std::size_t i = 0; i < kThreads; ++i) events.push_back(std::make_unique<sc_core::sc_event>());
+      const auto act = [&] {
+        if (left-- <= 0) return;
+        for (int i = 0; i < 2; ++i) (*this)[below(kAlarms)].arm(now() + delay());
+        if (below(4) == 0) (*this)[below(kAlarms)].disarm();
+        if (below(3) == 0) wake(*events[below(kThreads)], now() + delay());
+      };
+      for (std::size_t i = 0; i < kAlarms; ++i) alarm(std::to_string(i), act);
+      for (std::size_t i = 0; i < kThreads; ++i)
+        thread([&, i] {
+          while (left > 0) {
+            sc_core::wait(to_sc_time(20_us + Duration{std::int64_t(below(8'000'000))}), *events[i]);
+            tell("thread " + std::to_string(i));
+            act();
+          }
+        });
+      (*this)[0].arm(1_ns);
+      ahead ? run_on() : sc_core::sc_start();
+      stories[ahead] = story;
+      events.clear();
+      forget();
+    }
+    ASSERT_EQ(stories[0], stories[1]) << "seed " << seed;
+    EXPECT_GT(stories[0].size(), 400u);
+  }
+}
+
+}  // namespace
+}  // namespace rnicsim
