@@ -51,7 +51,7 @@ CpuPort::Thread& CpuPort::current_thread() {
   const auto* process = sc_core::sc_get_current_process_b();
   if (process != last_process_ || last_thread_ == nullptr) {
     last_process_ = process;
-    last_thread_ = &threads_.try_emplace(process, "woken").first->second;
+    last_thread_ = &threads_[process];
   }
   return *last_thread_;
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <map>
-#include <vector>
 #include <unordered_map>
+#include <vector>
 
 #include "model/base/delay_line.h"
 #include "model/base/kernel.h"
@@ -67,7 +67,6 @@ class CpuPort : public DevicePort {
 
  private:
   struct Thread {
-    explicit Thread(const char* name) : woken(name) {}
     Duration owed;
     sc_core::sc_event woken;     // asleep behind an empty look at memory
     Duration busy_until;         // and not to be woken before

@@ -81,6 +81,7 @@ class KernelAgent : public sc_core::sc_module {
   // Destroys the process's objects in dependency order, then unmaps it from the IOMMU. From this call on nothing of the
   // process is called back; `done` runs when the device has forgotten it.
   void detach(Pasid process, std::function<void()> done);
+  std::size_t processes() const;           // attached
 
   // --- System calls that need no device: 0 or errno.
   int pin(Pasid process, std::uint64_t address, std::uint64_t bytes);
@@ -108,7 +109,6 @@ class KernelAgent : public sc_core::sc_module {
 
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.
-  std::size_t processes() const;           // attached
   bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data);
   bool mmio_readable(Pasid process, std::uint32_t offset) const;
 

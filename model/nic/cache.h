@@ -80,7 +80,7 @@ class Cache {
     Duration wait;                                       // until it is at hand
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
-  // In its first level; that it was asked changes nothing.
+  // A look would find it; that it was asked changes nothing.
   bool resident(std::uint64_t key) const { return l1_.contains(key); }
   // After a fill: what had to leave the cache for it.
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);

@@ -109,7 +109,8 @@ void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t p
     read({place.pasid, place.address + offset, place.offset + offset}, size,
          [whole, offset, size, discard](AccessResult result, const Payload& data) {
            if (result != AccessResult::ok) whole->result = result;
-           if (!discard && !data.empty()) std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
+           if (!discard && !data.empty())
+             std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
            whole->awaited -= size;
            if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
          },

@@ -28,8 +28,7 @@ bool TimeKeeper::Earlier::operator()(const Thread* a, const Thread* b) const {
 
 TimeKeeper::TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs,
                        OutputRelay& output)
-    : sc_module(name), params_(params), programs_(programs), output_(output) {
-}
+    : sc_module(name), params_(params), programs_(programs), output_(output) {}
 
 // --- Scheduling.
 
