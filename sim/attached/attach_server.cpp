@@ -133,11 +133,15 @@ std::optional<Guest> AttachServer::await(pid_t pid, pid_t parent, const std::fun
   }
 }
 
-std::optional<Guest> AttachServer::take_any() {
+std::optional<Guest> AttachServer::take_stranger(const std::function<bool(pid_t)>& is_process) {
   accept_all(0);
-  if (guests_.empty()) return std::nullopt;
-  Guest guest = std::move(guests_.front());
-  guests_.erase(guests_.begin());
+  const auto found = std::ranges::find_if(guests_, [&](const Guest& guest) {
+    const auto pid = pid_t(guest.hello.pid);
+    return !is_process(pid) && !is_process(parent_of(pid));
+  });
+  if (found == guests_.end()) return std::nullopt;
+  Guest guest = std::move(*found);
+  guests_.erase(found);
   return guest;
 }
 

@@ -28,8 +28,9 @@ class AttachServer {
 
   // The guest with this real pid, or any child of `parent` (pid 0). Looks again until `give_up` says so; nullopt then.
   std::optional<Guest> await(pid_t pid, pid_t parent, const std::function<bool()>& give_up);
-  // A guest that nobody expects (serve).
-  std::optional<Guest> take_any();
+  // A guest that no process awaits (serve): neither one of these, as a new image, nor a child, which its parent will
+  // announce.
+  std::optional<Guest> take_stranger(const std::function<bool(pid_t)>& is_process);
   bool has_visitors() const;
 
   static void refuse(Guest& guest, int error, const std::string& why);

@@ -210,7 +210,7 @@ class Run {
     }
     if (wait_for_user()) return !stopped_;
     if (serving_) {
-      if (auto guest = server_.take_any()) admit_stranger(std::move(*guest));
+      admit_stranger();
       ::usleep(1000);
       return true;
     }
@@ -227,10 +227,16 @@ class Run {
     return false;
   }
 
-  void admit_stranger(Guest guest) {
-    const auto host = calls_.host_named(guest.hello.host);
-    if (!host) return AttachServer::refuse(guest, ENOENT, fmt::format("there is no host {}", guest.hello.host));
-    calls_.admit(std::move(guest), *host, nullptr, now());
+  void admit_stranger() {
+    auto guest = server_.take_stranger([&](pid_t pid) {
+      return std::ranges::any_of(keeper_.processes(), [&](const auto& process) {
+        return process->alive && process->identity().pid == pid;
+      });
+    });
+    if (!guest) return;
+    const auto host = calls_.host_named(guest->hello.host);
+    if (!host) return AttachServer::refuse(*guest, ENOENT, fmt::format("there is no host {}", guest->hello.host));
+    calls_.admit(std::move(*guest), *host, nullptr, now());
   }
 
   void end_all(int status) {
@@ -251,8 +257,7 @@ class Run {
   void look_outside() {
     if (report_wanted.exchange(false)) fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
     if (stop_signal != 0 && !ending_) end_all(serving_ ? 0 : 128 + stop_signal);
-    if (serving_ && server_.has_visitors())
-      if (auto guest = server_.take_any()) admit_stranger(std::move(*guest));
+    if (serving_ && server_.has_visitors()) admit_stranger();
   }
 
   std::string state() {

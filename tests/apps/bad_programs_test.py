@@ -489,6 +489,32 @@ class Serve(LeavesNothing):
             self.assertEqual(program.returncode, 0, out + err)
         self.assertIn("simulated", self.end().out)
 
+    # The parent takes real time to learn of its child, who has long said hello.
+    SLOW_FORK = """
+        #include <pthread.h>
+        #include <sys/syscall.h>
+        #include <sys/wait.h>
+        #include <time.h>
+        #include <unistd.h>
+        static void sleep_really(void) {
+          const struct timespec time = {0, 200000000};
+          syscall(SYS_nanosleep, &time, NULL);
+        }
+        int main(void) {
+          pthread_atfork(NULL, sleep_really, NULL);
+          const pid_t child = fork();
+          if (child == 0) _exit(7);
+          int status;
+          return waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7 ? 0 : 1;
+        }
+    """
+
+    def test_child_is_no_stranger(self):
+        script = self.script("h0", str(built("slow-fork", self.SLOW_FORK)))
+        out, err = script.communicate(timeout=30)
+        self.assertEqual(script.returncode, 0, out + err)
+        self.assertNotIn("did not attach", self.end().err)
+
     def test_unknown_host(self):
         script = self.script("h9", "ibv_devices")
         out, err = script.communicate(timeout=20)
