@@ -15,8 +15,7 @@ constexpr std::size_t kPacketsAhead = 32;  // packets of READ responses that wai
 // to later requests, and one that is owed already is not owed twice.
 void ModelEngine::owe_again(Qp& qp, Response response) {
   ++counters_.duplicate_request;
-  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
-    const auto& owed = qp.responses[i];
+  for (const auto& owed : qp.responses) {
     const bool has_data = owed.kind == Response::Kind::read || owed.kind == Response::Kind::atomic;
     const auto packets = owed.kind == Response::Kind::read ? roce::packets_for(owed.range.length, qp.mtu()) : 1;
     const bool covered = !before(response.psn, owed.psn + owed.next_packet) && before(response.psn, owed.psn + packets);
@@ -24,11 +23,10 @@ void ModelEngine::owe_again(Qp& qp, Response response) {
   }
   ++qp.duplicates_pending;
   qp.responses.push_back(std::move(response));
-  for (auto at = qp.responses.size() - 1; at > 0; --at) {
-    auto& earlier = qp.responses[at - 1];
-    if (!before(qp.responses[at].psn, earlier.psn)) break;
-    std::swap(earlier, qp.responses[at]);
-  }
+  const auto last = std::prev(qp.responses.end());
+  auto behind = last;
+  while (behind != qp.responses.begin() && before(last->psn, std::prev(behind)->psn)) --behind;
+  qp.responses.splice(behind, qp.responses, last);
 }
 
 void ModelEngine::owe_read(Qp& qp, const roce::Verdict& verdict) {
@@ -55,8 +53,7 @@ void ModelEngine::owe_atomic(Qp& qp, const roce::Verdict& verdict) {
 // Atomics follow one another at once, but wait for the writes before them.
 void ModelEngine::start_atomics(Qp& qp) {
   if (qp.atomics_pending == 0) return;
-  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
-    auto& response = qp.responses[i];
+  for (auto& response : qp.responses) {
     if (response.kind != Response::Kind::atomic && response.placing) return;
     if (!response.atomic) continue;
     const auto operation = *std::exchange(response.atomic, std::nullopt);
@@ -148,7 +145,7 @@ TransmitWork ModelEngine::send_answer(Qp& qp) {
   if (qp.responses.front().kind == Response::Kind::read) return send_read_packet(qp);
   // An ACK answers for those before it: send the last of a run only.
   while (qp.responses.size() > 1 && qp.responses.front().kind == Response::Kind::acknowledge) {
-    const auto& next = qp.responses[1];
+    const auto& next = *std::next(qp.responses.begin());
     if (next.placing || next.kind != Response::Kind::acknowledge || next.result != AccessResult::ok) break;
     qp.responses.pop_front();
     settle_responses(qp);
@@ -176,7 +173,7 @@ TransmitWork ModelEngine::send_answer(Qp& qp) {
 
 void ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn) {
   --credits_;
-  auto& entry = qp.answers.entries.push_back({});
+  auto& entry = qp.answers.entries.emplace_back();
   entry.sequence = qp.answers.next_sequence++;
   entry.headers.bth.opcode = opcode;
   entry.headers.bth.destination = {qp.context.remote_qpn};

@@ -94,24 +94,25 @@ void ModelEngine::parse_sends(Qp& qp) {
     const bool whole = rest.size() >= bytes || qp.send_fetched == qp.send_producer;
     if (!whole) break;
     const auto taken = std::min(bytes, rest.size());
-    auto wqe = parse_send_wqe(rest.first(taken), qp.qpn, qp.send_parsed, limits_.max_message);
-    wqe.blocks = blocks;
-    if (!wqe_blocks(rest)) wqe.request.refused = roce::Status::local_qp_operation_error;
+    auto send = parse_send_wqe(rest.first(taken), qp.qpn, qp.send_parsed, limits_.max_message);
+    send.wqe.blocks = blocks;
+    if (!wqe_blocks(rest)) send.request.refused = roce::Status::local_qp_operation_error;
     qp.send_parsed = static_cast<std::uint16_t>(qp.send_parsed + blocks);
     at += taken;
-    post(qp, std::move(wqe));
+    post(qp, std::move(send));
   }
   qp.send_bytes.erase(qp.send_bytes.begin(), qp.send_bytes.begin() + static_cast<std::ptrdiff_t>(at));
   retire(qp, false);
 }
 
-void ModelEngine::post(Qp& qp, SendWqe&& wqe) {
-  wqe.request.id = qp.next_message++;
+void ModelEngine::post(Qp& qp, ParsedSend&& send) {
+  auto& [wqe, request] = send;
+  wqe.message = request.id = qp.next_message++;
   out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
-  qp.window.post(wqe.request);
+  qp.window.post(request);
   const auto& message = qp.window.messages.back();
-  wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.request.length, wqe.request.signaled, wqe.request.id,
-             message.first, message.packets});
+  wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, request.length, request.signaled, request.id, message.first,
+             message.packets});
   qp.send_wqes.push_back(std::move(wqe));
   if (qp.state == roce::QpState::error) flush_sends(qp);
 }
@@ -128,7 +129,7 @@ bool ModelEngine::next_wqe_at_hand(Qp& qp) {
   auto* wqe = at < messages.size() ? qp.wqe_of(messages[at].request.id) : nullptr;
   if (wqe == nullptr || wqe->presence == SendWqe::Presence::at_hand) return true;
   if (std::exchange(wqe->presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
-  out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe->request.id), qp.qpn, wqe->index, wqe->blocks, qp.context.pasid,
+  out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe->message), qp.qpn, wqe->index, wqe->blocks, qp.context.pasid,
                    ring_address(qp, wqe->index)});
   return false;
 }
@@ -142,7 +143,7 @@ std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
   if (!packet) return std::nullopt;
   --credits_;
   packet->headers.bth.pkey = roce::Bth::kDefaultPkey;
-  auto& entry = qp.requests.entries.push_back({});
+  auto& entry = qp.requests.entries.emplace_back();
   entry.sequence = qp.requests.next_sequence++;
   entry.headers = packet->headers;
   entry.message = packet->message;
@@ -232,7 +233,7 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   wqe.inline_data.reset();
   const auto index = wqe.index, blocks = wqe.blocks;
   const auto send_opcode = wqe.opcode;
-  const auto message = wqe.request.id;
+  const auto message = wqe.message;
   qp.send_wqes.pop_front();
   qp.send_retired = static_cast<std::uint16_t>(index + blocks);
   const bool error = completion.status != roce::Status::success;

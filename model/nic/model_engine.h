@@ -206,7 +206,7 @@ class ModelEngine : public QpEngine {
   void fetch_sends(Qp& qp);
   void sends_fetched(Qp& qp, const WqeBytes& wqe);
   void parse_sends(Qp& qp);
-  void post(Qp& qp, SendWqe&& wqe);
+  void post(Qp& qp, ParsedSend&& send);
   bool request_waits(const Qp& qp) const;
   bool next_wqe_at_hand(Qp& qp);
   std::uint64_t ring_address(const Qp& qp, std::uint16_t block) const;

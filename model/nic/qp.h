@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/fifo.h"
+#include "model/base/pooled_list.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/wqe.h"
@@ -26,17 +27,14 @@ struct Lane {
     roce::Psn end;                       // requests: the next one's PSN
     std::uint32_t awaited = 0;           // answers: bytes of payload that are not here yet
   };
-  Fifo<Entry> entries;
+  PooledList<Entry> entries;
   std::uint64_t next_sequence = 0;
   std::uint64_t awaited = 0;             // of all entries
   bool scheduled = false;
 
   Entry* find(std::uint64_t sequence) {
-    if (entries.empty() || sequence < entries.front().sequence) return nullptr;
-    // Those that were dropped leave gaps in the sequence.
-    auto index = std::min<std::uint64_t>(sequence - entries.front().sequence, entries.size() - 1);
-    while (entries[index].sequence > sequence) --index;
-    return entries[index].sequence == sequence ? &entries[index] : nullptr;
+    const auto found = std::ranges::find(entries, sequence, &Entry::sequence);
+    return found == entries.end() ? nullptr : &*found;
   }
 };
 
@@ -105,12 +103,12 @@ struct Qp {
   bool receive_flushing = false;         // look at the producer once more, then flush
   Fifo<ReceiveWqe> receives;
   std::optional<ReceiveWqe> receiving;   // of the message that is arriving
-  Fifo<PacketIn> inbound;
+  PooledList<PacketIn> inbound;
   bool inbound_waits = false;            // the head waits for a receive WQE or a key check
   bool deaf = false;                     // a fatal NAK is on its way
   bool established = false;
   roce::Offer offer;                     // for the head of `inbound`
-  Fifo<Response> responses;
+  PooledList<Response> responses;
   std::uint64_t next_response = 0;
   std::uint32_t rd_atomic_pending = 0;
   std::uint32_t duplicates_pending = 0;
@@ -129,13 +127,12 @@ struct Qp {
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
   std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending : rd_atomic_pending; }
   Response* response(std::uint64_t sequence) {
-    for (std::size_t i = 0; i < responses.size(); ++i)
-      if (responses[i].sequence == sequence) return &responses[i];
-    return nullptr;
+    const auto found = std::ranges::find(responses, sequence, &Response::sequence);
+    return found == responses.end() ? nullptr : &*found;
   }
   SendWqe* wqe_of(std::uint64_t message) {
     if (send_wqes.empty()) return nullptr;
-    const auto index = message - send_wqes.front().request.id;
+    const auto index = message - send_wqes.front().message;
     return index < send_wqes.size() ? &send_wqes[index] : nullptr;
   }
 };

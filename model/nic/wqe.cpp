@@ -87,10 +87,10 @@ std::optional<roce::Status> parse_data(std::span<const std::byte> rest, const Op
   return std::nullopt;
 }
 
-std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, const OpcodeRow& row, SendWqe& wqe,
+std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, const OpcodeRow& row, ParsedSend& send,
                                        std::uint32_t max_message) {
   auto rest = wqe_bytes.subspan(sizeof(abi::ControlSegment));
-  auto& request = wqe.request;
+  auto& request = send.request;
   request.operation = row.operation;
   if (!row.takes_data()) return std::nullopt;
   if (row.takes_remote_address()) {
@@ -108,7 +108,7 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, con
     rest = rest.subspan(sizeof(operands));
   }
   std::uint64_t total = 0;
-  if (const auto refused = parse_data(rest, row, wqe, total)) return refused;
+  if (const auto refused = parse_data(rest, row, send.wqe, total)) return refused;
   if (total > max_message || (row.is_atomic() && total != roce::kAtomicBytes)) return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;
@@ -122,13 +122,13 @@ std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block) 
   return static_cast<std::uint16_t>((segments * kSegment + abi::kSendBlock - 1) / abi::kSendBlock);
 }
 
-SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message) {
+ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message) {
   const auto control = load<abi::ControlSegment>(bytes);
-  SendWqe wqe;
+  ParsedSend send;
+  auto& [wqe, request] = send;
   wqe.opcode = control.opcode;
   wqe.index = index;
   wqe.blocks = static_cast<std::uint16_t>((bytes.size() + abi::kSendBlock - 1) / abi::kSendBlock);
-  auto& request = wqe.request;
   request.signaled = (control.qpn_flags & abi::ControlSegment::kSignaled) != 0;
   request.solicited = (control.qpn_flags & abi::ControlSegment::kSolicited) != 0;
   request.fence = (control.qpn_flags & abi::ControlSegment::kFence) != 0;
@@ -138,12 +138,12 @@ SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t 
                      length <= bytes.size();
   if (row == nullptr || !sound) {
     request.refused = roce::Status::local_qp_operation_error;
-    return wqe;
+    return send;
   }
   if (row->extra == roce::Extra::immediate) request.immediate = control.immediate;
   if (row->extra == roce::Extra::invalidate) request.invalidate = roce::Rkey{control.immediate};
-  request.refused = parse_body(bytes.first(length), *row, wqe, max_message);
-  return wqe;
+  request.refused = parse_body(bytes.first(length), *row, send, max_message);
+  return send;
 }
 
 ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index) {

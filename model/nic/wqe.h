@@ -22,6 +22,11 @@ struct SendWqe {
   enum class Presence : std::uint8_t { unknown, asked, at_hand } presence = Presence::unknown;
   Regions regions;
   std::optional<Payload> inline_data;
+  std::uint64_t message = 0;             // its request's id
+};
+
+struct ParsedSend {
+  SendWqe wqe;
   roce::SendRequest request;
 };
 
@@ -34,7 +39,7 @@ struct ReceiveWqe {
 // Blocks that a WQE says it takes; nullopt: nonsense.
 std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block);
 
-SendWqe parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message);
+ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message);
 ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index);
 
 // The part [offset, offset + length) of a scatter/gather list.

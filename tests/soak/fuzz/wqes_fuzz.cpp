@@ -20,12 +20,12 @@ void check_parsed(std::span<const std::uint8_t> raw) {
   abi::ControlSegment control;
   std::memcpy(static_cast<void*>(&control), bytes.data(), sizeof control);
   const auto part = bytes.first(std::min<std::size_t>(bytes.size(), abi::kMaxWqeBlocks * abi::kSendBlock));
-  const auto wqe = nic::parse_send_wqe(part, {control.qpn_flags >> 8}, control.wqe_index, kMostMessage);
-  if (!wqe.request.refused) {
-    require(wqe.request.length <= kMostMessage, "a message is too long");
+  const auto [wqe, request] = nic::parse_send_wqe(part, {control.qpn_flags >> 8}, control.wqe_index, kMostMessage);
+  if (!request.refused) {
+    require(request.length <= kMostMessage, "a message is too long");
     std::uint64_t total = wqe.inline_data ? wqe.inline_data->size() : 0;
     for (const auto& region : wqe.regions) total += region.length;
-    require(total == wqe.request.length, "a message is not as long as its segments");
+    require(total == request.length, "a message is not as long as its segments");
     for (const std::uint64_t offset : {std::uint64_t{0}, total / 2, total}) {
       std::uint64_t sliced = 0;
       for (const auto& region : nic::slice(wqe.regions, offset, 4096)) sliced += region.length;
