@@ -163,4 +163,20 @@ ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_byte
   return frame;
 }
 
+std::string_view text(ParseError error) {
+  switch (error) {
+    case ParseError::none: return "none";
+    case ParseError::truncated: return "shorter than its own lengths say";
+    case ParseError::not_ip: return "not IP";
+    case ParseError::bad_ip_header: return "IP header";
+    case ParseError::bad_checksum: return "IP checksum";
+    case ParseError::not_roce: return "not RoCE";
+    case ParseError::bad_udp_length: return "UDP length";
+    case ParseError::bad_version: return "BTH version";
+    case ParseError::bad_opcode: return "BTH opcode";
+    case ParseError::bad_length: return "length";
+  }
+  return "unknown";
+}
+
 }  // namespace rnicsim::roce

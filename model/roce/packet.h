@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "model/roce/headers.h"
 
@@ -55,6 +56,7 @@ enum class ParseError : std::uint8_t {
   bad_opcode,
   bad_length,           // no room for headers, pad and ICRC
 };
+std::string_view text(ParseError error);
 
 struct ParsedFrame {
   ParseError error = ParseError::none;

@@ -109,7 +109,7 @@ std::string frames_text(const Replay& replay) {
   auto text = row("frames", capture.frames) + row("RoCEv2", capture.roce_frames()) +
               row("  parsed", capture.packets.size()) + row("  ICRC right", capture.icrc_right());
   for (const auto& packet : capture.unparsed)
-    text += fmt::format("  frame {} not parsed: {}\n", packet.frame, parse_error_text(packet.error));
+    text += fmt::format("  frame {} not parsed: {}\n", packet.frame, roce::text(packet.error));
   text += fmt::format("as {}\n", address_text(replay.environment.address));
   for (const auto& [role, name, meaning] : kRoles)
     if (const auto count = replay.environment.count(role)) text += row(fmt::format("  {}", meaning), count);

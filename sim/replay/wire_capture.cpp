@@ -111,30 +111,4 @@ std::string address_text(const roce::Gid& gid) {
   return text.data();
 }
 
-std::string_view parse_error_text(roce::ParseError error) {
-  switch (error) {
-    case roce::ParseError::none:
-      return "none";
-    case roce::ParseError::truncated:
-      return "shorter than its own lengths say";
-    case roce::ParseError::not_ip:
-      return "not IP";
-    case roce::ParseError::bad_ip_header:
-      return "IP header";
-    case roce::ParseError::bad_checksum:
-      return "IP checksum";
-    case roce::ParseError::not_roce:
-      return "not RoCE";
-    case roce::ParseError::bad_udp_length:
-      return "UDP length";
-    case roce::ParseError::bad_version:
-      return "BTH version";
-    case roce::ParseError::bad_opcode:
-      return "BTH opcode";
-    case roce::ParseError::bad_length:
-      return "length";
-  }
-  return "unknown";
-}
-
 }  // namespace rnicsim::sim::replay

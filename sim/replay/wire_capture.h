@@ -47,6 +47,5 @@ WireCapture parse_capture(std::span<const CapturedFrame> frames);
 // IPv4 or IPv6, as a person writes it; nullopt: neither. IPv4 becomes a mapped GID.
 std::optional<roce::Gid> parse_address(const std::string& text);
 std::string address_text(const roce::Gid& gid);
-std::string_view parse_error_text(roce::ParseError error);
 
 }  // namespace rnicsim::sim::replay
