@@ -92,10 +92,6 @@ class Table {
                      {"pass", good}});
     return good;
   }
-  void add_missing(const Row& row) {
-    fmt::print("{:<7} NOT BUILT: {}\n", row.id, row.not_built);
-    json_.push_back({{"id", row.id}, {"setup", row.setup}, {"not_built", row.not_built}});
-  }
   const Json& json() const { return json_; }
 
  private:
@@ -120,10 +116,6 @@ int run_calibrate(const CalibrateOptions& options) {
   bool good = true;
   for (const auto& row : rows) {
     fmt::print("\n{:<7} {}\n", row.id, row.setup);
-    if (!row.not_built.empty()) {
-      table.add_missing(row);
-      continue;
-    }
     const auto results = run_points(row.points, options.jobs);
     if (!options.out.empty()) keep_points(options.out, row, results);
     const Measured measured(results);

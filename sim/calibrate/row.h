@@ -39,7 +39,6 @@ struct Check {
 struct Row {
   std::string id;
   std::string setup;
-  std::string not_built;  // why it can't be run; empty: it can
   std::vector<Point> points;
   std::vector<Check> checks;
 };

@@ -22,7 +22,6 @@ Check between(std::string what, double expected, double low, double high, std::s
 Row one_way() {
   return {.id = "CAL-1",
           .setup = "cx5-100g, RC WRITE 2 B inline, one way, as ib_write_lat",
-          .not_built = {},
           .points = {{"2 B", "cal-1", {}}},
           .checks = {between("one way", 0.95, 0.85, 1.05, "us", [](const Measured& m) { return m.latency(0) / 1e3; })}};
 }
@@ -30,7 +29,6 @@ Row one_way() {
 Row inline_step() {
   Row row{.id = "CAL-2",
           .setup = "RC WRITE, one way, by size; inline up to 220 B; other steps up to 512 B, where no wire dominates",
-          .not_built = {},
           .points = {},
           .checks = {}};
   static constexpr int kSizes[] = {8, 16, 32, 64, 128, 256, 512};
@@ -66,7 +64,6 @@ Row wire_share() {
   const auto share = [](std::size_t point) { return [point](const Measured& m) { return m.goodput(point) / 1e9; }; };
   return {.id = "CAL-3",
           .setup = "cx5-100g, RC WRITE 64 KiB: payload, % of the line",
-          .not_built = {},
           .points = {{"MTU 1024", "cal-3", {"flow.mtu=1024"}}, {"MTU 4096", "cal-3", {"flow.mtu=4096"}}},
           .checks = {within("MTU 1024", 92.6, 0.5, "%", share(0)), within("MTU 4096", 98.0, 0.5, "%", share(1))}};
 }
@@ -74,7 +71,6 @@ Row wire_share() {
 Row doorbells() {
   return {.id = "CAL-4",
           .setup = "connectib-2xfdr, 14 threads, WQEs of two lines: by 16 a doorbell, or BlueFlame each (RC stand-in)",
-          .not_built = {},
           .points = {{"BlueFlame", "cal-4", {}}, {"batch 16", "cal-4", {"flow.batch=16"}}},
           .checks = {within("batch 16 over BlueFlame", 1.27, 0.1, "x",
                             [](const Measured& m) { return m.rate(1) / m.rate(0); })}};
@@ -84,7 +80,6 @@ Row doorbells() {
 Row inline_receive() {
   return {.id = "CAL-5",
           .setup = "connectib-2xfdr, RC SEND 32 B from two machines: in its CQE, or beside it (72 B: as UD with its GRH)",
-          .not_built = {},
           .points = {{"regular", "cal-5", {"flow.size=72 B", "flow.inline=72 B"}},
                      {"inline", "cal-5", {"flow.recv_inline=true"}}},
           .checks = {within("inline over regular", 1.49, 0.15, "x",
@@ -94,7 +89,6 @@ Row inline_receive() {
 Row context_cache() {
   Row row{.id = "CAL-6",
           .setup = "connectib-2xfdr, RC READ 32 B from 11 machines, 14 threads, window 32 each; rate over that at 154 QPs",
-          .not_built = {},
           .points = {},
           .checks = {}};
   struct Step {
@@ -118,7 +112,6 @@ Row send_wqe_cache() {
   const auto ratio = [](std::size_t point) { return [point](const Measured& m) { return m.rate(point) / m.rate(0); }; };
   Row row{.id = "CAL-7",
           .setup = "cx6-200g, RC READ 8 B, 96 threads; outstanding = threads x depth; rate over that at 768",
-          .not_built = {},
           .points = {},
           .checks = {within("768 outstanding", 111, 9, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
                      between("1152 outstanding", 0.98, 0.96, 1.01, "", ratio(1)),
@@ -132,7 +125,6 @@ Row send_wqe_cache() {
 Row atomics() {
   return {.id = "CAL-8",
           .setup = "cx5-100g, fetch-and-add, 16 outstanding a QP",
-          .not_built = {},
           .points = {{"one QP, one address", "cal-8", {}},
                      {"many QPs, many addresses", "cal-8",
                       {"flow.threads=8", "flow.qps=4", "flow.uars=per_thread", "flow.address=random", "flow.mr_size=64 KiB"}},
@@ -151,7 +143,6 @@ Row reads_in_flight() {
   };
   Row row{.id = "CAL-9",
           .setup = "cx5-100g, RC READ 64 KiB, MTU 4096: goodput over that of WRITE",
-          .not_built = {},
           .points = {{"WRITE", "cal-9", {"flow.op=write"}}},
           .checks = {}};
   for (const int reads : {1, 2, 4, 16})
@@ -172,7 +163,6 @@ Row loaded_reads() {
   };
   Row row{.id = "CAL-10",
           .setup = "cx5-100g, reads of 64 B by the device, against the load of its link to the host",
-          .not_built = {},
           .points = {},
           .checks = {within("time of a read at full load over idle", 2, 0.4, "x",
                             [=](const Measured& m) { return read_time(m, 4) / read_time(m, 0); }),
