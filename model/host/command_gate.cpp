@@ -1,5 +1,6 @@
 #include "model/host/command_gate.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -78,7 +79,8 @@ int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   const std::uint64_t length = mailbox.context.length;
   if (length > objects_.max_mr_size) return EINVAL;
   // The region's start begins its first page: where a program's memory lies differs from run to run.
-  const std::uint64_t wanted = length == 0 ? 0 : (length - 1) / page_size_.bytes + 1;
+  const ByteCount page = page_size(process, mailbox.context.bus_address, length);
+  const std::uint64_t wanted = length == 0 ? 0 : (length - 1) / page.bytes + 1;
   if (wanted > ~std::uint32_t{0}) return ENOMEM;
   const auto count = static_cast<std::uint32_t>(wanted);
   const auto first_page = objects_.pages.take(count);
@@ -90,7 +92,7 @@ int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   }
   mailbox.header.object = *index;
   mailbox.context.pasid = process;
-  mailbox.context.log_page = static_cast<std::uint8_t>(std::countr_zero(page_size_.bytes));
+  mailbox.context.log_page = static_cast<std::uint8_t>(std::countr_zero(page.bytes));
   mailbox.context.first_page = *first_page;
   // The tag, the key's last byte, is the process's choice.
   mailbox.context.key = *index << 8 | (mailbox.context.key & 0xff);
@@ -158,7 +160,21 @@ std::optional<CommandGate::Pages> CommandGate::pages_of(std::span<const std::byt
   if (opcode_of(input) != CommandOpcode::create_mpt) return std::nullopt;
   const auto mailbox = provider::decode<abi::CreateMpt>(input);
   const auto& region = objects_.mrs.at(mailbox.header.object);
-  return Pages{region.first_page, region.pages, mailbox.context.bus_address};
+  const ByteCount page{std::uint64_t{1} << mailbox.context.log_page};
+  return Pages{region.first_page, region.pages, mailbox.context.bus_address, page};
+}
+
+void CommandGate::back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page) {
+  backings_[process].push_back({begin, begin + bytes, page});
+}
+
+ByteCount CommandGate::page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const {
+  const auto found = backings_.find(process);
+  if (found == backings_.end()) return page_size_;
+  for (const Backing& backing : found->second)
+    if (begin >= backing.begin && begin < backing.end && bytes <= backing.end - begin)
+      return std::max(page_size_, backing.page);
+  return page_size_;
 }
 
 void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus status) {

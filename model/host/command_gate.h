@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,11 +40,15 @@ class CommandGate {
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
+  // Regions of that memory of a process are registered in such pages.
+  void back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page);
+  void forget(Pasid process) { backings_.erase(process); }
   // The pages that an admitted mailbox registers; the device must find their entries in the MTT.
   struct Pages {
     std::uint32_t first;
     std::uint32_t count;
     std::uint64_t bus_address;             // of the first
+    ByteCount size;
   };
   std::optional<Pages> pages_of(std::span<const std::byte> input) const;
   const Neighbours& neighbours() const { return neighbours_; }
@@ -56,12 +61,20 @@ class CommandGate {
   int admit_create_qp(Pasid process, std::span<std::byte> input);
   int admit_modify_qp(Pasid process, std::span<std::byte> input);
   int resolve(abi::AddressVector& path) const;
+  ByteCount page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const;
+
+  struct Backing {
+    std::uint64_t begin;
+    std::uint64_t end;
+    ByteCount page;
+  };
 
   Objects& objects_;
   std::vector<Gid> gids_;
   Neighbours neighbours_;
   Vectors vectors_;
   ByteCount page_size_;
+  std::map<Pasid, std::vector<Backing>> backings_;
 };
 
 }  // namespace rnicsim::host

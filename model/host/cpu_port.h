@@ -32,6 +32,10 @@ class CpuPort : public DevicePort {
   Duration thread_time() { return now() + current_thread().owed; }
   // Memory of this process that stays mapped as long as it lives.
   void trust(std::span<std::byte> memory) { memory_.trust(memory); }
+  // Huge pages lie behind that memory.
+  void back(std::span<const std::byte> memory, ByteCount page) {
+    kernel_.back(pasid_, reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), page);
+  }
   // The calling thread ends, or will not need its CPU for long: pays what it owes and is forgotten.
   void leave();
   // The process ends: waits until kernel and device have forgotten it.

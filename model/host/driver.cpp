@@ -163,14 +163,14 @@ bool Driver::lend(abi::IcmTable table, std::uint32_t index) {
   return true;
 }
 
-bool Driver::write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address) {
+bool Driver::write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address, ByteCount size) {
   const std::uint32_t entries = chunk_entries(abi::IcmTable::mtt);
   for (const std::uint64_t end = std::uint64_t{first} + count; first != end;) {
     if (!lend(abi::IcmTable::mtt, first)) return false;
     const std::uint32_t in_chunk = first % entries;
     const auto here = static_cast<std::uint32_t>(std::min<std::uint64_t>(end - first, entries - in_chunk));
     std::byte* entry = lent_.at({abi::IcmTable::mtt, first - in_chunk}).memory + in_chunk * sizeof(abi::Mtt);
-    for (std::uint32_t i = 0; i < here; ++i, entry += sizeof(abi::Mtt), bus_address += params_.page_size.bytes)
+    for (std::uint32_t i = 0; i < here; ++i, entry += sizeof(abi::Mtt), bus_address += size.bytes)
       abi::store_be(entry, bus_address);
     first += here;
   }

@@ -43,7 +43,7 @@ class Driver {
   // Waits. Lends the device memory for this context, unless it has it; false when there is none left.
   bool lend(abi::IcmTable table, std::uint32_t index);
   // Waits. Lends memory for the entries of these pages and writes where they lie; false when there is none left.
-  bool write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address);
+  bool write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address, ByteCount size);
 
   const abi::DeviceCapabilities& capabilities() const { return capabilities_; }
   const abi::PortAttributes& port() const { return port_; }

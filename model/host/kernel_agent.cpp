@@ -68,6 +68,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     processes_.erase(process);
     enqueue([this, process, done = std::move(done)] {
       destroy_objects_of(process);
+      gate_.forget(process);
       root_complex_.iommu().detach(process);
       if (done) done();
     });
@@ -105,6 +106,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   EventChannels& channels() { return channels_; }
   const abi::HostEntry& identity() const { return identity_; }
   const Neighbours& neighbours() const { return gate_.neighbours(); }
+  CommandGate& gate() { return gate_; }
   const std::vector<Gid>& gids() const { return gids_; }
   std::uint32_t gid_table_length() const {
     if (!ready_) return static_cast<std::uint32_t>(gids_.size());
@@ -163,7 +165,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   bool register_pages(std::span<const std::byte> input) {
     const auto pages = gate_.pages_of(input);
     if (!pages || pages->count == 0) return true;
-    if (!driver_.write_pages(pages->first, pages->count, pages->bus_address)) return false;
+    if (!driver_.write_pages(pages->first, pages->count, pages->bus_address, pages->size)) return false;
     counters_.pages_registered += pages->count;
     wait(to_sc_time(params_.cpu.register_page * std::int64_t{pages->count}));
     return true;
@@ -240,6 +242,9 @@ void KernelAgent::detach(Pasid process, std::function<void()> done) { impl_->det
 
 int KernelAgent::pin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
   return impl_->iommu().pin(process, address, bytes);
+}
+void KernelAgent::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
+  impl_->gate().back(process, address, bytes, page);
 }
 int KernelAgent::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
   return impl_->iommu().unpin(process, address, bytes);

@@ -86,6 +86,8 @@ class KernelAgent : public sc_core::sc_module {
   // --- System calls that need no device: 0 or errno.
   int pin(Pasid process, std::uint64_t address, std::uint64_t bytes);
   int unpin(Pasid process, std::uint64_t address, std::uint64_t bytes);
+  // Regions of that memory are registered in such pages, if they are larger than host.page_size: huge pages, hugetlbfs.
+  void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
   int alloc_pd(Pasid process, std::uint32_t& number);
   int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY while an object uses it; ENOENT
   int alloc_uar(Pasid process, std::uint32_t& page);

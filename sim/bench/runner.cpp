@@ -105,6 +105,7 @@ void Runner::make_stations(HostAgents& host) {
     const auto& agent = plan_.agents[i];
     const auto& flow = workload_.flows[agent.flow];
     const auto bytes = memory_of(agent, flow);
+    host.process->port().back(memory.first(bytes), flow.page);
     stations_[i]->make(host.devices.of(agent, flow), memory.first(bytes));
     memory = memory.subspan(bytes);
   }

@@ -141,17 +141,19 @@ void read_mtu(TableReader& reader, Flow& flow) {
   flow.mtu = static_cast<std::uint32_t>(mtu);
 }
 
-void refuse_what_is_not_built(TableReader& reader, Flow& flow) {
+void read_page(TableReader& reader, Flow& flow) {
+  reader.size("page", flow.page, 4_KiB, 1024_MiB);
+  for (const auto page : {4_KiB, 64_KiB, 2_MiB, 1024_MiB})
+    if (flow.page == page) return;
+  reader.refuse("page", "\"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\"");
+}
+
+void refuse_what_is_not_built(TableReader& reader) {
   std::string transport = "rc";
   reader.text("transport", transport);
   if (transport == "uc" || transport == "ud")
     reader.complain("transport", fmt::format("{} is not built yet; there is rc", transport));
   if (transport != "rc") reader.refuse("transport", "\"rc\", \"uc\" or \"ud\"");
-  reader.size("page", flow.page, 4_KiB, 1024_MiB);
-  if (flow.page != 4_KiB && flow.page != 2_MiB && flow.page != 1024_MiB)
-    reader.refuse("page", "\"4 KiB\", \"2 MiB\" or \"1 GiB\"");
-  if (flow.page != 4_KiB)
-    reader.complain("page", fmt::format("{} is not built yet; there is \"4 KiB\"", to_string(flow.page)));
 }
 
 // What contradicts itself.
@@ -174,7 +176,7 @@ Flow read_flow(TableReader& reader) {
   Flow flow;
   flow.from = read_hosts(reader, "from");
   flow.to = read_hosts(reader, "to");
-  refuse_what_is_not_built(reader, flow);
+  refuse_what_is_not_built(reader);
   flow.mix = read_mix(reader);
   reader.number("threads", flow.threads, 1, 256);
   reader.number("qps", flow.qps, 1, 65536);
@@ -192,6 +194,7 @@ Flow read_flow(TableReader& reader) {
   read_inline(reader, "recv_inline", 32_B, flow.recv_inline, flow.recv_inline_device);
   reader.number("mrs", flow.mrs, 1, 1 << 20);
   reader.size("mr_size", flow.mr_size, 8_B, ByteCount{1ull << 40});
+  read_page(reader, flow);
   read_address(reader, flow);
   read_mtu(reader, flow);
   reader.number("max_rd_atomic", flow.max_rd_atomic, 1, 128);

@@ -156,6 +156,27 @@ TEST_F(BenchRun, AddressesOfEveryKind) {
   EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
 }
 
+// A page is an entry of the MTT: large ones fit its cache.
+TEST_F(BenchRun, PagesBehindTheRegions) {
+  const auto pages_and_misses = [&](const std::string& page) {
+    run(kOneByOne + ("op = \"read\"\nsize = \"64 B\"\nqps = 4\nwindow = 4\nmr_size = \"64 MiB\"\n"
+                     "address = \"random\"\npage = \"" + page + "\"\n"),
+        "operations = 2000");
+    const auto& counters = runner_->after().hosts[1].entries();
+    const auto pages = std::ranges::find(counters, "kernel.pages_registered", &CounterEntry::path);
+    const std::pair result{pages->value, grown(1, "nic.contexts.mtt.misses")};
+    runner_->close();
+    runner_.reset();
+    system_.reset();
+    sc_core::sc_get_curr_simcontext()->reset();
+    return result;
+  };
+  const auto small = pages_and_misses("4 KiB"), large = pages_and_misses("2 MiB");
+  EXPECT_EQ(small.first - large.first, 16384u - 32u);
+  EXPECT_GT(small.second, 1000u);
+  EXPECT_LT(large.second, 100u);
+}
+
 TEST_F(BenchRun, ThreadsWithPagesOfTheirOwn) {
   run(kOneByOne + std::string("op = \"send\"\nsize = \"8 B\"\nthreads = 3\nqps = 2\nwindow = 4\nuars = "
                               "\"per_thread\"\nwindow_per = \"thread\"\n"),
