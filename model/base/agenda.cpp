@@ -5,6 +5,11 @@
 #include "model/base/kernel.h"
 
 namespace rnicsim {
+namespace {
+
+constexpr Duration kTick{1};
+
+}  // namespace
 
 Alarm::Alarm(Action action) : agenda_(Agenda::made()), action_(std::move(action)), rank_(agenda_.ranks_++) {}
 
@@ -109,14 +114,13 @@ void Agenda::disarm(Alarm& alarm) {
 
 // --- The process. Alarms of the kernel's own time are always served, later ones before what the kernel has to do.
 Duration Agenda::limit() const {
-  constexpr Duration kTick{1};
-  return std::max(kernel_now() + kTick, std::min(horizon_, next_in_kernel()));
+  const auto ahead = std::max(kernel_now() + kTick, std::min(horizon_, next_in_kernel()));
+  return until_ == nullptr ? ahead : std::min(ahead, *until_ + kTick);
 }
 
 // An alarm stays at the root while it is served: it is armed again more often than not.
-void Agenda::serve() {
+void Agenda::serve_alarms() {
   serving_ = true;
-  yields_ = false;
   limit_ = limit();
   while (!heap_.empty() && !yields_ && heap_.front().at < limit_) {
     auto& alarm = *heap_.front().alarm;
@@ -129,7 +133,18 @@ void Agenda::serve() {
     if (serving_alarm_ != nullptr && alarm.served_) disarm(alarm);
   }
   serving_ = false;
-  // The kernel follows, even when nothing is left.
+}
+
+void Agenda::serve() {
+  wake_at_ = kNever;
+  yields_ = false;
+  serve_alarms();
+  release();
+}
+
+// The kernel follows, even when nothing is left.
+void Agenda::release() {
+  held_ = false;
   if (!heap_.empty())
     wake_at(heap_.front().at);
   else if (ahead_ > kernel_now())
@@ -137,7 +152,33 @@ void Agenda::serve() {
 }
 
 // An earlier call overrides a later one.
-void Agenda::wake_at(Duration at) { wake_.notify(to_sc_time(at - kernel_now())); }
+void Agenda::wake_at(Duration at) {
+  if (held_ || at >= wake_at_) return;
+  wake_at_ = at;
+  wake_.notify(to_sc_time(at - kernel_now()));
+}
+
+// Serves what is to come until then, which may come nearer meanwhile: alarms of that very time too, as the kernel would
+// before the thread. False: the kernel has something to do before, and the thread is to wait in it.
+bool Agenda::pass(const Duration& until) {
+  if (!held_) {
+    if (until >= horizon_ || next_in_kernel() < std::min(wake_at_, until + kTick)) return false;
+    wake_.cancel();
+    wake_at_ = kNever;
+    held_ = true;
+    // Threads that are to go on at this very time do so before its alarms.
+    if (sc_core::sc_pending_activity_at_current_time()) return release(), false;
+  }
+  until_ = &until;
+  serve_alarms();
+  until_ = nullptr;
+  if (yields_ || until >= std::min(horizon_, next_in_kernel())) {
+    release();
+    return false;
+  }
+  ahead_ = std::max(ahead_, until);
+  return true;
+}
 
 void wake(sc_core::sc_event& event, Duration at) {
   event.notify(to_sc_time(at - Agenda::kernel_now()));
@@ -145,16 +186,62 @@ void wake(sc_core::sc_event& event, Duration at) {
   if (agenda != nullptr && agenda->serving_) agenda->limit_ = agenda->limit();
 }
 
+void sleep_until(Duration at) {
+  auto* agenda = Agenda::current();
+  if (agenda == nullptr || !agenda->pass(at)) sc_core::wait(to_sc_time(at - Agenda::kernel_now()));
+}
+
+void sleep_on(const sc_core::sc_event& event) {
+  if (auto* agenda = Agenda::current()) agenda->release();
+  sc_core::wait(event);
+}
+
+void Sleep::until(Duration at) {
+  at_ = at;
+  asleep_ = ahead_ = true;
+  auto* agenda = Agenda::current();
+  const bool passed = agenda != nullptr && agenda->pass(at_);
+  ahead_ = false;
+  if (!passed) {
+    sc_core::wait(to_sc_time(at_ - Agenda::kernel_now()), ended_);
+    ended_.cancel();  // what ends this sleep at its last moment is not to end the next one
+  }
+  asleep_ = false;
+}
+
+void Sleep::end(Duration at) {
+  if (!asleep_) return;
+  if (!ahead_) return wake(ended_, at);
+  at_ = std::min(at_, at);
+  auto* agenda = Agenda::current();
+  agenda->limit_ = agenda->limit();
+}
+
+// As long as it lives.
+struct Agenda::Horizon {
+  explicit Horizon(Duration at) {
+    if (current_ != nullptr) current_->horizon_ = at;
+  }
+  ~Horizon() {
+    if (current_ != nullptr) current_->horizon_ = {};
+  }
+  Horizon(const Horizon&) = delete;
+  Horizon& operator=(const Horizon&) = delete;
+};
+
+void pause_run() {
+  if (auto* agenda = Agenda::current()) agenda->yield();
+  sc_core::sc_pause();
+}
+
 void run_until(Duration at) {
-  if (auto* agenda = Agenda::current()) agenda->horizon_ = at;
+  const Agenda::Horizon horizon(at);
   sc_core::sc_start(to_sc_time(at - Agenda::kernel_now()));
-  if (auto* agenda = Agenda::current()) agenda->horizon_ = {};
 }
 
 void run_on() {
-  if (auto* agenda = Agenda::current()) agenda->horizon_ = Agenda::kNever;
+  const Agenda::Horizon horizon(Agenda::kNever);
   sc_core::sc_start();
-  if (auto* agenda = Agenda::current()) agenda->horizon_ = {};
 }
 
 }  // namespace rnicsim

@@ -5,7 +5,7 @@
 // The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants
 // (run_until(), run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the kernel's
 // clock: TLM-2.0 calls it temporal decoupling. now() is the time of the alarm being served; who waits in the kernel is
-// told by wake().
+// told by wake(). A thread that sleeps (kernel.h) serves the agenda itself, if nothing in the kernel comes before its end.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,10 @@ class Agenda {
   // When the next alarm is due, and the next thing in the kernel.
   Duration next_alarm() const;
   static Duration next_in_kernel();
-  // The process leaves the kernel to others, at the latest after the alarm that is being served.
+  // The kernel gets to do what it has to do, at the latest after the alarm that is being served.
   void yield() { yields_ = true; }
+  // The thread that served the agenda does so no more.
+  void release();
   std::uint64_t served() const { return served_; }
 
   static Duration kernel_now() {
@@ -67,9 +69,12 @@ class Agenda {
 
  private:
   friend class Alarm;
+  friend class Sleep;
   friend void wake(sc_core::sc_event& event, Duration at);
+  friend void sleep_until(Duration at);
   friend void run_until(Duration at);
   friend void run_on();
+  struct Horizon;
   struct Due {
     Duration at;
     std::uint32_t round;
@@ -89,7 +94,9 @@ class Agenda {
   void rise(std::uint32_t place, const Due& due);
   void sink(std::uint32_t place, const Due& due);
   Duration limit() const;
+  void serve_alarms();
   void serve();
+  bool pass(const Duration& until);
   void wake_at(Duration at);
 
   static inline Agenda* current_ = nullptr;
@@ -102,6 +109,9 @@ class Agenda {
   std::uint32_t round_ = 0;     // and its round
   Duration horizon_;
   Duration limit_;              // alarms before it are served now
+  const Duration* until_ = nullptr;  // the end of the sleep of the thread that serves
+  bool held_ = false;           // a thread has served, and is ahead of the kernel: the process is not to be woken
+  Duration wake_at_ = kNever;   // when it will be
   bool serving_ = false;
   Alarm* serving_alarm_ = nullptr;  // until it is disarmed, or gone
   bool yields_ = false;

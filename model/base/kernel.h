@@ -17,11 +17,30 @@ inline sc_core::sc_time to_sc_time(Duration value) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
 }
 
-// Threads that wait for the event go on at now(), or at that time.
+// --- What threads do, and no sc_core::wait(): one that sleeps while the kernel has nothing else to do goes ahead of its
+// clock, with the agenda.
+void sleep_until(Duration at);
+void sleep_on(const sc_core::sc_event& event);
+// Threads that sleep on the event go on at now(), or at that time.
 void wake(sc_core::sc_event& event, Duration at = now());
+
+// The sleep of one thread, which somebody may end before its time.
+class Sleep {
+ public:
+  void until(Duration at);
+  void end(Duration at = now());  // if the thread is asleep
+
+ private:
+  sc_core::sc_event ended_;
+  Duration at_;
+  bool asleep_ = false;
+  bool ahead_ = false;            // not in the kernel
+};
 
 // sc_start() until the time is `at`, or to the end; what modules have to do may be done ahead of the kernel's clock.
 void run_until(Duration at);
 void run_on();
+// sc_pause(), and nobody goes ahead before.
+void pause_run();
 
 }  // namespace rnicsim

@@ -61,12 +61,13 @@ void CpuPort::settle() { settle(current_thread()); }
 void CpuPort::settle(Thread& thread) {
   if (thread.owed == Duration{}) return;
   const std::uint64_t before = visible_writes_;
-  sc_core::wait(to_sc_time(std::exchange(thread.owed, Duration{})));
+  sleep_until(now() + std::exchange(thread.owed, Duration{}));
   if (visible_writes_ != before) thread.seen_meanwhile = true;
 }
 
 void CpuPort::leave() {
   settle();
+  if (auto* agenda = Agenda::current()) agenda->release();
   last_thread_ = nullptr;
   threads_.erase(sc_core::sc_get_current_process_b());
 }
@@ -79,7 +80,7 @@ void CpuPort::exit() {
     forgotten = true;
     wake(done);
   });
-  while (!forgotten) sc_core::wait(done);
+  while (!forgotten) sleep_on(done);
 }
 
 void CpuPort::system_call() {
@@ -157,7 +158,7 @@ int CpuPort::command(std::span<const std::byte> input, std::span<std::byte> outp
     error = refused;
     wake(answered);
   });
-  while (!error) sc_core::wait(answered);
+  while (!error) sleep_on(answered);
   charge(abi::CpuCost::command, 1);
   return *error;
 }
@@ -225,8 +226,7 @@ void CpuPort::wait_visible() {
   }
   thread.busy_until = now() + std::exchange(thread.owed, Duration{});
   sleeping_.push_back(&thread);
-  sc_core::wait(to_sc_time(thread.busy_until - now() + params_.poll_interval + detect), thread.woken);
-  thread.woken.cancel();  // what was written at the last moment is not to wake it from its next sleep
+  thread.sleep.until(thread.busy_until + params_.poll_interval + detect);
   std::erase(sleeping_, &thread);
 }
 
@@ -234,14 +234,14 @@ void CpuPort::wait_visible() {
 void CpuPort::written() {
   ++visible_writes_;
   const Duration seen = now() + params_.cpu.cost(abi::CpuCost::detect);
-  for (auto* thread : sleeping_) wake(thread->woken, std::max(seen, thread->busy_until));
+  for (auto* thread : sleeping_) thread->sleep.end(std::max(seen, thread->busy_until));
 }
 
 void CpuPort::wait_unlocked() {
   Thread& thread = current_thread();
   // A lock that was taken when the thread looked may be free by its own time.
   if (thread.owed != Duration{}) return settle(thread);
-  sc_core::wait(unlocked_);
+  sleep_on(unlocked_);
   thread.owed += params_.cpu.cost(abi::CpuCost::detect);
 }
 
@@ -266,7 +266,7 @@ void CpuPort::tell(const abi::Milestone& milestone) { kernel_.software({pasid_, 
 bool CpuPort::wait_readable(int fd) {
   system_call();
   if (is_ready(fd, POLLIN)) return true;
-  while (!is_ready(fd, POLLIN)) sc_core::wait(readable_);
+  while (!is_ready(fd, POLLIN)) sleep_on(readable_);
   charge(abi::CpuCost::wakeup, 1);
   return true;
 }

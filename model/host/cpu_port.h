@@ -72,7 +72,7 @@ class CpuPort : public DevicePort {
  private:
   struct Thread {
     Duration owed;
-    sc_core::sc_event woken;     // asleep behind an empty look at memory
+    Sleep sleep;                 // behind an empty look at memory
     Duration busy_until;         // and not to be woken before
     // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not
     // be slept over.

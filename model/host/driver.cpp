@@ -135,7 +135,7 @@ Driver::Answer Driver::execute(std::span<const std::byte> input) {
       output.resize(output_bytes);
       return {completion->status, std::move(output)};
     }
-    sc_core::wait(command_done_);
+    sleep_on(command_done_);
   }
 }
 

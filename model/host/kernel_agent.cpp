@@ -127,7 +127,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     ready_ = true;
     wake(became_ready_);
     for (;;) {
-      while (work_.empty()) wait(more_work_);
+      while (work_.empty()) sleep_on(more_work_);
       const auto work = std::move(work_.front());
       work_.pop_front();
       work();
@@ -167,7 +167,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     if (!pages || pages->count == 0) return true;
     if (!driver_.write_pages(pages->first, pages->count, pages->bus_address, pages->size)) return false;
     counters_.pages_registered += pages->count;
-    wait(to_sc_time(params_.cpu.register_page * std::int64_t{pages->count}));
+    sleep_until(now() + params_.cpu.register_page * std::int64_t{pages->count});
     return true;
   }
 

@@ -132,12 +132,12 @@ std::uint64_t RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes) 
     value = read;
     wake(arrived);
   });
-  while (!value) sc_core::wait(arrived);
+  while (!value) sleep_on(arrived);
   return *value;
 }
 
 std::uint32_t RootComplex::config_read(std::uint16_t offset, std::uint32_t bytes) {
-  sc_core::wait(to_sc_time(params_.cpu.mmio_read));
+  sleep_until(now() + params_.cpu.mmio_read);
   std::array<std::byte, 4> data{};
   if (!access_config(tlm::TLM_READ_COMMAND, offset, std::span(data).first(bytes))) return 0xffffffff;
   std::uint32_t value = 0;
@@ -146,7 +146,7 @@ std::uint32_t RootComplex::config_read(std::uint16_t offset, std::uint32_t bytes
 }
 
 void RootComplex::config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value) {
-  sc_core::wait(to_sc_time(params_.cpu.mmio_read));
+  sleep_until(now() + params_.cpu.mmio_read);
   std::array<std::byte, 4> data{};
   for (std::uint32_t i = 0; i < bytes; ++i) data[i] = std::byte(value >> (8 * i));
   access_config(tlm::TLM_WRITE_COMMAND, offset, std::span(data).first(bytes));

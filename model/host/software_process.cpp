@@ -44,9 +44,9 @@ void SoftwareProcess::run_thread(const std::function<void()>& body) {
 }
 
 void SoftwareProcess::run() {
-  if (!kernel_.ready()) wait(kernel_.became_ready());
+  if (!kernel_.ready()) sleep_on(kernel_.became_ready());
   run_thread(body_);
-  while (threads_ != 0) wait(last_ended_);
+  while (threads_ != 0) sleep_on(last_ended_);
   port_.exit();
   finished_ = true;
 }

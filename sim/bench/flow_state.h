@@ -40,7 +40,7 @@ class Control {
   // Of an agent. The first failure stays. The simulation returns to who runs it.
   void fail(std::string why) {
     note(std::move(why));
-    sc_core::sc_pause();
+    pause_run();
   }
   // Of who runs it.
   void note(std::string why) {
@@ -50,7 +50,7 @@ class Control {
   const std::string& failure() const { return failure_; }
 
   // Something that the runner waits for has happened.
-  void report() { sc_core::sc_pause(); }
+  void report() { pause_run(); }
 
   bool stopping = false;  // every agent ends
 

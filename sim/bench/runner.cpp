@@ -94,7 +94,7 @@ void Runner::host_body(HostAgents& host) {
         fmt::format("{}: {}", system_.host(plan_.agents[host.agents.front()].host).entry().name, error.what()));
   }
   host.process->port().leave();
-  while (!control_.stopping || host.working != 0) sc_core::wait(*closing_);
+  while (!control_.stopping || host.working != 0) sleep_on(*closing_);
   for (const auto i : host.agents) stations_[i]->destroy();
   host.devices.close();
 }
@@ -138,7 +138,7 @@ void Runner::meet(HostAgents& host) {
     }
     wake(*met_);
   }
-  while (arrived_ < wanted && !control_.stopping) sc_core::wait(*met_);
+  while (arrived_ < wanted && !control_.stopping) sleep_on(*met_);
   if (control_.stopping) throw std::runtime_error("another host failed");
 }
 

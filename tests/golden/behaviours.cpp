@@ -41,7 +41,7 @@ void take(Endpoint& end, int count) {
   for (int i = 0; i < count; ++i) EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
 }
 
-void wait_for(Duration time) { sc_core::wait(to_sc_time(time)); }
+void wait_for(Duration time) { sleep_until(now() + time); }
 
 void walk_states(Endpoint& end) {
   for (const auto state : {IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPS_ERR, IBV_QPS_RESET}) {

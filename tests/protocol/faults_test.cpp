@@ -125,7 +125,7 @@ class Exchanges : public TwoHosts {
     constexpr std::uint8_t kTouched = 0xee;
     std::fill(end.buffer.begin() + source(kMostMessages), end.buffer.end(), kTouched);
     process(me).port().settle();
-    sc_core::wait(20, sc_core::SC_MS);
+    sleep_until(now() + Duration{20'000'000'000});
     EXPECT_EQ(std::count(end.buffer.begin() + source(kMostMessages), end.buffer.end(), kTouched),
               2 * kMostMessages * kSlot);
     ibv_wc wc;

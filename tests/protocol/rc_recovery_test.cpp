@@ -152,7 +152,7 @@ class LostAnswer : public RcWire {
     options_.timeout = 8;  // 1.05 ms
   }
   static void wait_for(const std::function<bool()>& condition) {
-    for (int i = 0; i < 1000 && !condition(); ++i) sc_core::wait(1, sc_core::SC_US);
+    for (int i = 0; i < 1000 && !condition(); ++i) sleep_until(now() + Duration{1'000'000});
     ASSERT_TRUE(condition());
   }
   void expect_asked_twice() {

@@ -217,7 +217,7 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
   std::vector<std::unique_ptr<host::SoftwareProcess>> processes;
   const auto await_other = [&](auto&& other) {
     wake(changed);
-    while (!other()) sc_core::wait(changed);
+    while (!other()) sleep_on(changed);
   };
   const auto body = [&](std::size_t me) {
     Peer peer(me, each);

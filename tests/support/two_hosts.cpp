@@ -56,7 +56,7 @@ void TwoHosts::meet(std::size_t me) {
   process(me).port().settle();
   const std::uint32_t meeting = ++meetings_[me];
   wake(*met_);
-  while (meetings_[1 - me] < meeting) sc_core::wait(*met_);
+  while (meetings_[1 - me] < meeting) sleep_on(*met_);
 }
 
 }  // namespace rnicsim::testing

@@ -35,7 +35,7 @@ class Exchange {
   Value swap(std::size_t me, Value mine) {
     values_[me] = std::move(mine);
     wake(given_);
-    while (!values_[1 - me]) sc_core::wait(given_);
+    while (!values_[1 - me]) sleep_on(given_);
     return *values_[1 - me];
   }
 

@@ -93,7 +93,7 @@ class HostCost : public RcPair {
   }
   // When doorbells arrived, from here on.
   std::vector<Rung> rung_after(Duration start) {
-    sc_core::wait(to_sc_time({10'000'000}));
+    sleep_until(now() + Duration{10'000'000});
     std::vector<Rung> found;
     std::ranges::copy_if(rung_, std::back_inserter(found), [&](const Rung& bell) { return bell.at > start; });
     return found;
@@ -145,7 +145,7 @@ class OnePageForAll : public HostCost {
     const Duration start = clock();
     std::vector<Duration> done(stores.size());
     run_threads(stores.size(), [&](std::size_t i) {
-      sc_core::wait(to_sc_time(stagger * std::int64_t(i)));
+      sleep_until(now() + stagger * std::int64_t(i));
       EXPECT_EQ(post(end, qps[i]), 0);
       done[i] = clock();
     });

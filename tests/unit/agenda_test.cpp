@@ -33,7 +33,12 @@ class AgendaTest : public ::testing::Test {
     return *alarms_.emplace_back(std::make_unique<Alarm>([this, index] { told_[index](); }));
   }
   Alarm& operator[](std::size_t rank) { return *alarms_[rank]; }
-  void thread(std::function<void()> body) { sc_core::sc_spawn(std::move(body)); }
+  void thread(std::function<void()> body) {
+    sc_core::sc_spawn([body = std::move(body)] {
+      body();
+      if (auto* agenda = Agenda::current()) agenda->release();
+    });
+  }
   void tell(std::string what) { story.emplace_back(now(), std::move(what)); }
   void forget() {
     alarms_.clear();
@@ -104,13 +109,65 @@ TEST_F(AgendaTest, AThreadIsNotPassed) {
   }).arm(1_ns);
   int seen = 0;
   thread([&] {
-    sc_core::wait(to_sc_time(100_ns));
+    sleep_until(100_ns);
     EXPECT_EQ(now(), 100_ns);
     seen = ticks;
   });
   run_on();
   EXPECT_EQ(seen, 100);  // methods come before threads
   EXPECT_EQ(ticks, 1000);
+}
+
+TEST_F(AgendaTest, AThreadAloneGoesAheadOfTheKernelAndOneOfTwoDoesNot) {
+  for (const bool alone : {true, false}) {
+    Sleep sleep;
+    alarm("ends it", [&] { sleep.end(now() + 5_ns); }).arm(200_ns);
+    thread([&] {
+      sleep_until(100_ns);
+      tell("slept");
+      EXPECT_EQ(Agenda::kernel_now(), alone ? 0_ns : 100_ns);
+      sleep.until(1_us);
+      tell("ended");
+      EXPECT_EQ(Agenda::kernel_now(), alone ? 0_ns : 205_ns);
+    });
+    if (!alone) {
+      thread([] {
+        for (int i = 0; i < 50; ++i) sleep_until(now() + 10_ns);
+      });
+    }
+    run_on();
+    EXPECT_THAT(story, ElementsAre(std::pair(100_ns, "slept"), std::pair(200_ns, "ends it"), std::pair(205_ns, "ended")));
+    forget();
+  }
+}
+
+TEST_F(AgendaTest, AThreadDoesNotGoBeyondTheEndOfARun) {
+  thread([&] {
+    for (int i = 1; i <= 10; ++i) {
+      sleep_until(i * 10_ns);
+      tell(std::to_string(i));
+    }
+  });
+  alarm("a").arm(1_ns);
+  run_until(50_ns);
+  EXPECT_EQ(story.back(), std::pair(40_ns, std::string("4")));
+  EXPECT_EQ(now(), 50_ns);
+  run_until(51_ns);
+  EXPECT_EQ(story.back(), std::pair(50_ns, std::string("5")));
+}
+
+TEST_F(AgendaTest, AnEndThatComesAfterTheSleepEndsNoOther) {
+  Sleep sleep;
+  alarm("at the last moment", [&] { sleep.end(); }).arm(10_ns);
+  alarm("late", [&] { sleep.end(); }).arm(15_ns);
+  thread([&] {
+    sleep.until(10_ns);
+    sleep_until(20_ns);
+    sleep.until(30_ns);
+    tell("ended");
+  });
+  run_on();
+  EXPECT_EQ(story.back(), std::pair(30_ns, std::string("ended")));
 }
 
 TEST_F(AgendaTest, WhoIsWokenGoesOnAtTheAlarmsTimeOrAtTheTimeGiven) {
@@ -120,7 +177,7 @@ TEST_F(AgendaTest, WhoIsWokenGoesOnAtTheAlarmsTimeOrAtTheTimeGiven) {
   alarm("behind").arm(70_ns);
   thread([&] {
     for (int i = 0; i < 2; ++i) {
-      sc_core::wait(event);
+      sleep_on(event);
       tell("woken");
     }
   });
@@ -137,7 +194,7 @@ TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
     Agenda::current()->yield();
   }).arm(10_ns);
   thread([&] {
-    sc_core::wait(to_sc_time(10_ns));
+    sleep_until(10_ns);
     ended = true;
   });
   run_on();
@@ -147,27 +204,28 @@ TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
 // Alarms that arm and disarm one another, threads that sleep and are woken: told twice, ahead of the kernel and in step.
 // No two things happen at one time: there the kernel's order of threads may be another.
 TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
-  for (unsigned seed = 1; seed <= 50; ++seed) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
     Story stories[2];
     for (const bool ahead : {false, true}) {
-      constexpr std::size_t kAlarms = 8, kThreads = 3;
+      constexpr std::size_t kAlarms = 8;
+      const std::size_t threads = 1 + seed % 3;
       std::minstd_rand random(seed);
       const auto below = [&](unsigned n) { return random() % n; };
       const auto delay = [&] { return Duration{std::int64_t(1 + below(8'000'000))}; };
       int left = 400;
-      std::vector<std::unique_ptr<sc_core::sc_event>> events;
-      for (std::size_t i = 0; i < kThreads; ++i) events.push_back(std::make_unique<sc_core::sc_event>());
+      std::vector<std::unique_ptr<Sleep>> sleeps;
+      for (std::size_t i = 0; i < threads; ++i) sleeps.push_back(std::make_unique<Sleep>());
       const auto act = [&] {
         if (left-- <= 0) return;
         for (int i = 0; i < 2; ++i) (*this)[below(kAlarms)].arm(now() + delay());
         if (below(4) == 0) (*this)[below(kAlarms)].disarm();
-        if (below(3) == 0) wake(*events[below(kThreads)], now() + delay());
+        if (below(3) == 0) sleeps[below(unsigned(threads))]->end(now() + delay());
       };
       for (std::size_t i = 0; i < kAlarms; ++i) alarm(std::to_string(i), act);
-      for (std::size_t i = 0; i < kThreads; ++i)
+      for (std::size_t i = 0; i < threads; ++i)
         thread([&, i] {
           while (left > 0) {
-            sc_core::wait(to_sc_time(20_us + Duration{std::int64_t(below(8'000'000))}), *events[i]);
+            sleeps[i]->until(now() + 20_us + Duration{std::int64_t(below(8'000'000))});
             tell("thread " + std::to_string(i));
             act();
           }
@@ -175,7 +233,7 @@ TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
       (*this)[0].arm(1_ns);
       ahead ? run_on() : sc_core::sc_start();
       stories[ahead] = story;
-      events.clear();
+      sleeps.clear();
       forget();
     }
     ASSERT_EQ(stories[0], stories[1]) << "seed " << seed;

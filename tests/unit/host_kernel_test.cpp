@@ -205,7 +205,7 @@ TEST_F(KernelAgentTest, EventsReachTheirOwner) {
     std::uint32_t events;
     ASSERT_EQ(port().open_channel(fds[1][1], events), 0);
     EXPECT_EQ(port().bind_events(events), 0);
-    while (!armed) sc_core::wait(1, sc_core::SC_US);
+    while (!armed) sleep_until(now() + 1_us);
     EXPECT_EQ(port().bind_completions(cqn, events), ENOENT);
     machine_.device.raise_event(3, abi::EventType::completion, cqn);
     machine_.device.raise_event(0, abi::EventType::qp_fatal, qpn);
@@ -236,7 +236,7 @@ TEST_F(KernelAgentTest, DeathCleansUpInOrder) {
          std::uint32_t uar;
          ASSERT_EQ(port().alloc_uar(uar), 0);
          survivor_cq = make_cq(uar);
-         sc_core::wait(1, sc_core::SC_MS);
+         sleep_until(now() + 1_ms);
        }});
   const auto opcodes = machine_.device.opcodes();
   std::vector<CommandOpcode> destroyed;
@@ -312,7 +312,7 @@ TEST_F(KernelAgentTest, TheDeadGiveTheirPagesBack) {
          EXPECT_EQ(registered(6), 0);
        },
        [&] {
-         sc_core::wait(500, sc_core::SC_US);
+         sleep_until(now() + 500_us);
          EXPECT_EQ(registered(17), ENOMEM);
          EXPECT_EQ(registered(16), 0);
          EXPECT_EQ(registered(1), ENOMEM);
@@ -380,7 +380,7 @@ TEST_F(KernelAgentTest, AWaitingPollerSeesTheDevicesWrite) {
          woken = now();
        },
        [&] {
-         sc_core::wait(to_sc_time(kWritten - now()));
+         sleep_until(kWritten);
          std::array<std::byte, 4> data{std::byte(1)};
          machine_.device.transfer(tlm::TLM_WRITE_COMMAND, poller, reinterpret_cast<std::uint64_t>(memory), data);
        }});

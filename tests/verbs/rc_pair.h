@@ -55,13 +55,13 @@ class RcPair : public TwoHosts {
         process(0).port().settle();
         if (--running == 0) wake(ended);
       });
-    while (running != 0) sc_core::wait(ended);
+    while (running != 0) sleep_on(ended);
   }
 
   // Lets simulated time pass, with what the thread owes.
   void pass(std::size_t me, Duration time) {
     process(me).port().settle();
-    sc_core::wait(to_sc_time(time));
+    sleep_until(now() + time);
   }
 
   // Nothing that these tests wait for takes longer than this many looks, about a microsecond each.

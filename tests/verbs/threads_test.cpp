@@ -35,7 +35,7 @@ TEST_F(Threads, TheProcessEndsWithItsLastThread) {
   run_alone([&](Endpoint&) {
     process(0).spawn("outer", [&] {
       process(0).spawn("inner", [&] {
-        sc_core::wait(to_sc_time({50'000'000}));
+        sleep_until(now() + Duration{50'000'000});
         EXPECT_FALSE(process(0).finished());
         Endpoint late;  // the process is there, though who began this thread is not
         process(0).port().settle();
