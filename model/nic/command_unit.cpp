@@ -84,6 +84,7 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
   if (ok && opcode == abi::CommandOpcode::destroy_qp) contexts_.qps.erase(number);
   if (ok && opcode == abi::CommandOpcode::query_qp) output(abi::QueryQp{{}, done.context});
   complete(status, done.syndrome);
+  if (ok && opcode == abi::CommandOpcode::create_qp) qp_created(Qpn{number});
 }
 
 }  // namespace rnicsim::nic

@@ -98,6 +98,7 @@ class CommandUnit {
       : params_(params), contexts_(contexts), gids_(gids), dma_(dma), events_(events), pcie_(pcie) {}
 
   Output<QpCommand> qp_command;
+  Output<Qpn> qp_created;                 // its context is with the engine
   Output<Qpn> qp_silenced;                // nothing of it must be written any more
   Output<std::uint32_t> cq_destroyed;
   Output<std::uint32_t> cq_moderated;

@@ -68,7 +68,7 @@ void ModelEngine::atomic_carried_out(Qp& qp, std::uint64_t sequence, const Atomi
   response->placing = false;
   response->result = done.result;
   response->original = done.original;
-  if (request_placed && done.result == AccessResult::ok) tell_placed(qp.qpn, *response);
+  if (trace_.request_placed && done.result == AccessResult::ok) tell_placed(qp.qpn, *response);
   if (done.result == AccessResult::ok) qp.responder.atomic_done(response->psn, done.original);
   settle_responses(qp);
   pump_inbound(qp);

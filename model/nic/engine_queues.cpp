@@ -64,7 +64,7 @@ void ModelEngine::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   const std::size_t stride = std::size_t{1} << qp.context.log_receive_stride;
   for (std::size_t at = 0; at < bytes.size(); at += stride) {
     const auto& wqe = qp.receives.push_back(parse_receive_wqe(bytes.subspan(at, stride), qp.receive_fetched++));
-    wqe_taken({qp.qpn, QueueKind::receive, wqe.index, abi::SendOpcode::nop, wqe.bytes, false});
+    trace_.wqe_taken({qp.qpn, QueueKind::receive, wqe.index, abi::SendOpcode::nop, wqe.bytes, false});
   }
   receives_settled(qp);
 }

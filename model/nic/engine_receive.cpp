@@ -26,7 +26,7 @@ bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t byte
 void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
   if (!std::exchange(qp.established, true) && qp.state == roce::QpState::rtr)
     out_.event({abi::EventType::communication_established, qp.qpn.value});
-  request_taken({qp.qpn, packet.headers.bth.psn, packet.frame});
+  trace_.request_taken({qp.qpn, packet.headers.bth.psn, packet.frame});
   qp.inbound.push_back(std::move(packet));
   pump_inbound(qp);
 }
@@ -75,7 +75,7 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
       ++counters_.duplicate_request;
       qp.responses.push_back({.kind = Response::Kind::acknowledge, .sequence = qp.next_response++, .psn = verdict.psn,
                               .msn = verdict.msn});
-      request_placed({qp.qpn, packet.headers.bth.psn, {}});
+      trace_.request_placed({qp.qpn, packet.headers.bth.psn, {}});
       break;
     case Kind::reject:
       reject(qp, verdict);
@@ -87,7 +87,7 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
       owe_read(qp, verdict);
       break;
     case Kind::replay:
-      request_placed({qp.qpn, packet.headers.bth.psn, {}});
+      trace_.request_placed({qp.qpn, packet.headers.bth.psn, {}});
       owe_atomic(qp, verdict);
       break;
     case Kind::atomic:
@@ -125,14 +125,14 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
   }
   complete_receive(qp, response, verdict);
   if (in_cqe) response.cqe->payload = std::move(packet.payload);
-  if (request_placed) tell_placed(qp.qpn, response);
+  if (trace_.request_placed) tell_placed(qp.qpn, response);
   qp.responses.push_back(std::move(response));
 }
 
 void ModelEngine::tell_placed(Qpn qpn, const Response& response) const {
   std::optional<std::uint16_t> receive;
   if (response.cqe) receive = response.receive_index;
-  request_placed({qpn, response.psn, receive});
+  trace_.request_placed({qpn, response.psn, receive});
 }
 
 void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict) {

@@ -111,8 +111,8 @@ void ModelEngine::post(Qp& qp, ParsedSend&& send) {
   out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
   qp.window.post(request);
   const auto& message = qp.window.messages.back();
-  wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, request.length, request.signaled, request.id, message.first,
-             message.packets});
+  trace_.wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, request.length, request.signaled, request.id,
+                    message.first, message.packets});
   qp.send_wqes.push_back(std::move(wqe));
   if (qp.state == roce::QpState::error) flush_sends(qp);
 }
@@ -158,7 +158,7 @@ std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
   } else {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
   }
-  request_began({qp.qpn, packet->message, packet->headers.bth.psn, packet->end, gather});
+  trace_.request_began({qp.qpn, packet->message, packet->headers.bth.psn, packet->end, gather});
   if (gather)
     out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe->regions, packet->offset, packet->payload)});
   const auto& row = roce::info(packet->headers.bth.opcode);
@@ -183,7 +183,7 @@ void ModelEngine::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done
 void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
   using Kind = roce::ResponseOutcome::Kind;
   const auto outcome = qp.completer.receive(packet.headers, packet.payload.size());
-  if (answer_taken) answer_taken({qp.qpn, packet.frame, qp.window.oldest_psn()});
+  if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet.frame, qp.window.oldest_psn()});
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.rewound) drop_requests(qp);
@@ -205,7 +205,7 @@ void ModelEngine::take_response(Qp& qp, PacketIn& packet) {
 }
 
 void ModelEngine::read_placed(Qp& qp, std::uint64_t message, AccessResult result) {
-  answer_placed({qp.qpn, message});
+  trace_.answer_placed({qp.qpn, message});
   qp.completer.placed(message, local_status(result));
   retire(qp, true);
 }
@@ -237,7 +237,7 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   qp.send_wqes.pop_front();
   qp.send_retired = static_cast<std::uint16_t>(index + blocks);
   const bool error = completion.status != roce::Status::success;
-  send_completed({qp.qpn, message, error || completion.request.signaled, !error});
+  trace_.send_completed({qp.qpn, message, error || completion.request.signaled, !error});
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;

@@ -160,7 +160,7 @@ void ModelEngine::take_scattered(const DmaDone& done) {
       response->placing = false;
       response->placed = true;
       response->result = done.result;
-      if (request_placed && done.result == AccessResult::ok) tell_placed(qp->qpn, *response);
+      if (trace_.request_placed && done.result == AccessResult::ok) tell_placed(qp->qpn, *response);
     }
     settle_responses(*qp);
     pump_inbound(*qp);
@@ -365,7 +365,7 @@ void ModelEngine::drop_lane_from(Lane& lane, std::uint64_t sequence) {
 
 void ModelEngine::set_state(Qp& qp, roce::QpState state) {
   if (state == qp.state) return;
-  if (state_changed) state_changed({qp.qpn, qp.state, state});
+  if (trace_.state_changed) trace_.state_changed({qp.qpn, qp.state, state});
   qp.state = state;
   qp.context.state = static_cast<abi::QpState>(state);
 }

@@ -1,6 +1,9 @@
 #include "model/nic/nic.h"
 
+#include <memory>
 #include <vector>
+
+#include "model/nic/model_engine.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -54,14 +57,14 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
-      engine(limits_of(params)),
+      engine_(std::make_unique<ModelEngine>(limits_of(params))),
       tx(params.tx, gids_, params.timing_only),
       rx("rx", params.rx, gids_, params.timing_only),
       port("port", params.port) {
   wire_host();
   wire_engine();
   wire_network();
-  engine.credit(params.tx.queue_packets);
+  engine_->credit(params.tx.queue_packets);
 }
 
 void Nic::wire_host() {
@@ -76,11 +79,12 @@ void Nic::wire_host() {
   pcie.function_reset.bind([this] { function_reset(); });
   pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });
   doorbell.send.bind([this](SendDoorbell&& ring) { units.ring(std::move(ring)); });
-  units.doorbell.bind([this](SendDoorbell&& ring) { engine.doorbell(std::move(ring)); });
+  units.doorbell.bind([this](SendDoorbell&& ring) { engine_->doorbell(std::move(ring)); });
   doorbell.cq_armed.bind([this](CqArmed arm) { completion.arm(arm.cqn, arm.solicited_only, arm.consumer); });
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
   completion.overrun.bind([this](Cqn cqn) { fail_qps_of(cqn); });
   command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
+  command_unit.qp_created.bind([this](Qpn qpn) { qp_contexts.created(qpn); });
   command_unit.qp_silenced.bind([this](Qpn qpn) {
     send_wqes.forget_qp(qpn);
     gather_scatter.forget(qpn);
@@ -92,13 +96,13 @@ void Nic::wire_host() {
 }
 
 void Nic::wire_engine() {
-  auto& out = engine.outputs();
-  qp_contexts.filled.bind([this](ContextFill fill) { engine.context(std::move(fill)); });
-  qp_contexts.evicted.bind([this](Qpn qpn) { engine.evict(qpn); });
+  auto& out = engine_->outputs();
+  qp_contexts.filled.bind([this](ContextFill fill) { engine_->context(std::move(fill)); });
+  qp_contexts.evicted.bind([this](Qpn qpn) { engine_->evict(qpn); });
   out.transmit.bind([this](TransmitWork work) { units.transmit(work); });
   out.transmit_wanted.bind([this](std::uint32_t unit) { units.wanted(unit); });
-  units.transmit_free.bind([this](std::uint32_t unit) { engine.transmit_free(unit); });
-  units.packet.bind([this](PacketIn&& packet) { engine.packet(std::move(packet)); });
+  units.transmit_free.bind([this](std::uint32_t unit) { engine_->transmit_free(unit); });
+  units.packet.bind([this](PacketIn&& packet) { engine_->packet(std::move(packet)); });
   out.context_write_back.bind([this](ContextWriteBack back) {
     contexts.icm().write(abi::IcmTable::qpc, back.qpn.value, back.context);
   });
@@ -108,35 +112,35 @@ void Nic::wire_engine() {
   out.access_check.bind([this](AccessCheck&& check) { gather_scatter.check(check); });
   out.atomic.bind([this](Atomic&& atomic) { atomic_unit.execute(atomic); });
   out.invalidate.bind([this](Invalidate invalidate) {
-    engine.invalidated({invalidate.tag, translation.invalidate(invalidate.key), {}});
+    engine_->invalidated({invalidate.tag, translation.invalidate(invalidate.key), {}});
   });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
   out.wqe_needed.bind([this](WqeNeeded wqe) { send_wqes.need(wqe); });
-  send_wqes.at_hand.bind([this](Tag tag) { engine.wqe_at_hand(tag); });
+  send_wqes.at_hand.bind([this](Tag tag) { engine_->wqe_at_hand(tag); });
   out.wqe_retired.bind([this](WqeRetired&& wqe) { send_wqes.retire(std::move(wqe)); });
   send_wqes.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.event.bind([this](EventOut event) { events.write(EventWriter::kAsynchronousEqn, event.type, event.number); });
   out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
   out.command_done.bind([this](QpCommandDone done) { command_unit.qp_done(done); });
-  wqe_fetch.fetched.bind([this](WqeBytes&& bytes) { engine.wqe(std::move(bytes)); });
-  gather_scatter.gathered.bind([this](DmaDone&& done) { engine.gathered(std::move(done)); });
-  gather_scatter.scattered.bind([this](DmaDone&& done) { engine.scattered(std::move(done)); });
-  gather_scatter.checked.bind([this](DmaDone&& done) { engine.checked(std::move(done)); });
-  atomic_unit.done.bind([this](AtomicDone done) { engine.atomic_done(done); });
+  wqe_fetch.fetched.bind([this](WqeBytes&& bytes) { engine_->wqe(std::move(bytes)); });
+  gather_scatter.gathered.bind([this](DmaDone&& done) { engine_->gathered(std::move(done)); });
+  gather_scatter.scattered.bind([this](DmaDone&& done) { engine_->scattered(std::move(done)); });
+  gather_scatter.checked.bind([this](DmaDone&& done) { engine_->checked(std::move(done)); });
+  atomic_unit.done.bind([this](AtomicDone done) { engine_->atomic_done(done); });
   timers.expired.bind([this](TimerExpired timer) {
     // It may have been armed anew while the context was on its way.
     qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] {
-      if (!timers.armed(timer.qpn, timer.kind)) engine.timer_expired(timer.qpn, timer.kind);
+      if (!timers.armed(timer.qpn, timer.kind)) engine_->timer_expired(timer.qpn, timer.kind);
     });
   });
 }
 
 void Nic::wire_network() {
   tx.frame.bind([this](Frame&& frame, Duration ready) { port.send(std::move(frame), ready); });
-  tx.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
-  port.credit.bind([this](std::uint32_t packets) { engine.credit(packets); });
+  tx.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
+  port.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
   port.frame_in.bind([this](Frame&& frame, Duration delay) { rx.receive(std::move(frame), delay); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
 }
@@ -144,16 +148,11 @@ void Nic::wire_network() {
 // A QP that is made is on the device; any other command may have to wait for its context.
 void Nic::execute(QpCommand&& command) {
   const auto qpn = command.qpn;
-  const bool makes = command.kind == QpCommand::Kind::create;
+  if (command.kind == QpCommand::Kind::create) return engine_->command(std::move(command));
   const bool destroys = command.kind == QpCommand::Kind::destroy;
-  if (makes) {
-    engine.command(std::move(command));
-    if (contexts.qps.find(qpn.value) != nullptr) qp_contexts.created(qpn);  // else it was refused
-    return;
-  }
   qp_contexts.with(QpcClient::transmit, qpn, [this, qpn, destroys, command = std::move(command)]() mutable {
     if (destroys) qp_contexts.destroyed(qpn);
-    engine.command(std::move(command));
+    engine_->command(std::move(command));
   });
 }
 
@@ -162,18 +161,18 @@ void Nic::fail_qps_of(Cqn cqn) {
   contexts.qps.for_each([&](std::uint32_t qpn, const QpEntry& qp) {
     if (qp.send_cqn == cqn.value || qp.receive_cqn == cqn.value) hit.push_back({qpn});
   });
-  for (const auto qpn : hit) qp_contexts.with(QpcClient::transmit, qpn, [this, qpn] { engine.cq_overrun(qpn); });
+  for (const auto qpn : hit) qp_contexts.with(QpcClient::transmit, qpn, [this, qpn] { engine_->cq_overrun(qpn); });
 }
 
 NicCounters Nic::counters() const {
   return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
           wqe_fetch.counters(), translation.counters(), dma_unit.counters(),     atomic_unit.counters(),
-          units.counters(),     send_wqes.counters(), engine.counters(),    completion.counters(),  events.counters(),       tx.counters(),
+          units.counters(),     send_wqes.counters(), engine_->counters(),    completion.counters(),  events.counters(),       tx.counters(),
           rx.counters(),        port.counters()};
 }
 
 void Nic::forget_objects() {
-  engine.reset();
+  engine_->reset();
   units.reset();
   send_wqes.reset();
   timers.reset();
@@ -186,7 +185,7 @@ void Nic::forget_objects() {
   contexts.clear();
   qp_contexts.reset();
   gids_.clear();
-  engine.credit(params_.tx.queue_packets);
+  engine_->credit(params_.tx.queue_packets);
 }
 
 void Nic::function_reset() {

@@ -1,6 +1,7 @@
 // The NIC: wires its blocks, and holds their parameters and counters.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "model/nic/atomic_unit.h"
@@ -12,13 +13,13 @@
 #include "model/nic/event_writer.h"
 #include "model/nic/gather_scatter.h"
 #include "model/nic/gid_table.h"
-#include "model/nic/model_engine.h"
 #include "model/nic/packet_rx.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/pcie_endpoint.h"
 #include "model/nic/port.h"
 #include "model/nic/processing_units.h"
 #include "model/nic/qp_contexts.h"
+#include "model/nic/qp_engine.h"
 #include "model/nic/send_wqe_cache.h"
 #include "model/nic/timer_unit.h"
 #include "model/nic/translation.h"
@@ -89,15 +90,16 @@ class Nic : public sc_core::sc_module {
   void receive(Frame frame, Duration delay = {}) { port.receive(std::move(frame), delay); }
 
   NicCounters counters() const;
-  void describe_state(std::string& out) const { engine.describe_state(out); }
+  void describe_state(std::string& out) const { engine_->describe_state(out); }
+  QpEngine& engine() { return *engine_; }
 
  private:
   const NicParams params_;
   GidTable gids_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, engine.wqe_taken, tx.sent,
-  // rx.received, port.sent, completion.written, events.written, command_unit.executed, engine.state_changed.
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, rx.received, port.sent,
+  // completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
   PcieEndpoint pcie;
   Dma dma_unit;
   ContextCache contexts;
@@ -113,7 +115,11 @@ class Nic : public sc_core::sc_module {
   TimerUnit timers;
   ProcessingUnits units;
   SendWqeCache send_wqes;
-  ModelEngine engine;
+
+ private:
+  std::unique_ptr<QpEngine> engine_;
+
+ public:
   PacketTx tx;
   PacketRx rx;
   Port port;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model/abi/context.h"
@@ -18,16 +19,11 @@
 #include "model/base/pcie.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
+#include "model/nic/engine_trace.h"
 #include "model/roce/headers.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::nic {
-
-using roce::Cqn;
-using roce::Qpn;
-using Tag = std::uint64_t;
-
-enum class QueueKind : std::uint8_t { send, receive, shared_receive };
 
 // --- Into the engine.
 struct SendDoorbell {
@@ -242,6 +238,9 @@ class QpEngine {
  public:
   virtual ~QpEngine() = default;
   virtual EngineOutputs& outputs() = 0;
+  virtual EngineTrace& trace() = 0;
+  virtual const EngineCounters& counters() const = 0;
+  virtual void describe_state(std::string& out) const = 0;  // one line a QP
 
   virtual void doorbell(SendDoorbell doorbell) = 0;
   virtual void wqe(WqeBytes wqe) = 0;

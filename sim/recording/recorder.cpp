@@ -121,11 +121,11 @@ void Recorder::watch_queues(std::uint32_t host, nic::Nic& nic) {
   nic.wqe_fetch.requested.subscribe([this, host](const nic::WqeFetch& fetch) {
     write(host, EventKind::wqe_fetch, {fetch.qpn.value, number(fetch.queue), fetch.bytes});
   });
-  nic.engine.wqe_taken.subscribe([this, host](const nic::WqeTaken& wqe) {
+  nic.engine().trace().wqe_taken.subscribe([this, host](const nic::WqeTaken& wqe) {
     write(host, EventKind::wqe,
           {wqe.qpn.value, number(wqe.queue), wqe.index, number(wqe.opcode), wqe.bytes, wqe.signaled});
   });
-  nic.engine.state_changed.subscribe([this, host](const nic::QpStateChanged& change) {
+  nic.engine().trace().state_changed.subscribe([this, host](const nic::QpStateChanged& change) {
     write(host, EventKind::qp_state, {change.qpn.value, number(change.from), number(change.to)});
   });
   nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {

@@ -50,11 +50,11 @@ void Waterfall::watch_software(std::uint32_t index, Host& host) {
 }
 
 void Waterfall::watch_queues(std::uint32_t index, nic::Nic& nic) {
-  nic.engine.wqe_taken.subscribe([this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
-  nic.engine.state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
+  nic.engine().trace().wqe_taken.subscribe([this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
+  nic.engine().trace().state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
     if (change.to == roce::QpState::reset) assembler_.qp_reset(index, change.qpn);
   });
-  nic.engine.send_completed.subscribe(
+  nic.engine().trace().send_completed.subscribe(
       [this, index](const nic::SendCompleted& completed) { assembler_.send_completed(index, now(), completed); });
   nic.completion.written.subscribe(
       [this, index](const nic::CqeWritten& written) { assembler_.cqe_written(index, written); });
@@ -63,7 +63,7 @@ void Waterfall::watch_queues(std::uint32_t index, nic::Nic& nic) {
 }
 
 void Waterfall::watch_packets(std::uint32_t index, nic::Nic& nic) {
-  nic.engine.request_began.subscribe(
+  nic.engine().trace().request_began.subscribe(
       [this, index](const nic::RequestBegan& began) { assembler_.request_began(index, now(), began); });
   nic.gather_scatter.translated.subscribe(
       [this, index](const nic::AccessTranslated& done) { assembler_.translated(index, now(), done.tag); });
@@ -78,13 +78,13 @@ void Waterfall::watch_packets(std::uint32_t index, nic::Nic& nic) {
       [this, index](const nic::FrameScheduled& frame) { assembler_.frame_scheduled(index, frame); });
   nic.rx.received.subscribe(
       [this, index](const nic::PacketTrace& packet) { assembler_.packet_received(index, packet); });
-  nic.engine.request_taken.subscribe(
+  nic.engine().trace().request_taken.subscribe(
       [this, index](const nic::RequestTaken& taken) { assembler_.request_taken(index, now(), taken); });
-  nic.engine.request_placed.subscribe(
+  nic.engine().trace().request_placed.subscribe(
       [this, index](const nic::RequestPlaced& placed) { assembler_.request_placed(index, now(), placed); });
-  nic.engine.answer_taken.subscribe(
+  nic.engine().trace().answer_taken.subscribe(
       [this, index](const nic::AnswerTaken& taken) { assembler_.answer_taken(index, now(), taken); });
-  nic.engine.answer_placed.subscribe(
+  nic.engine().trace().answer_placed.subscribe(
       [this, index](const nic::AnswerPlaced& placed) { assembler_.answer_placed(index, now(), placed); });
 }
 

@@ -1,7 +1,8 @@
 // Completion statuses and events of bad requests, bad WQEs, bad doorbells and bad commands.
-#include "tests/unit/nic_pair.h"
-
 #include <random>
+
+#include "model/nic/qp_context.h"
+#include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
 namespace {

@@ -1,4 +1,5 @@
 // A SEND's payload in its completion: how the entry looks, and that it is the only write to memory.
+#include "model/nic/qp_context.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -18,7 +19,7 @@ class InlineReceive : public Pair {
     EXPECT_EQ(b().create_qp_anew([=](abi::Qpc& c) { c.inline_receive = inline_receive; }), CommandStatus::ok);
     connect();
     a().fill(1);
-    b().nic.engine.request_taken.subscribe([this](const RequestTaken&) { taken_ = now(); });
+    b().nic.engine().trace().request_taken.subscribe([this](const RequestTaken&) { taken_ = now(); });
   }
 
   struct Arrival {
