@@ -17,6 +17,12 @@ QpLimits limits_of(const NicParams& params) {
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }
 
+std::unique_ptr<QpEngine> engine_of(const NicParams& params) {
+  std::unique_ptr<QpEngine> engine = std::make_unique<ModelEngine>(limits_of(params));
+  if (params.jitter.delay == Duration{}) return engine;
+  return std::make_unique<JitteredEngine>(params.jitter, std::move(engine));
+}
+
 }  // namespace
 
 void NicCounters::describe(CounterVisitor& visit) const {
@@ -57,7 +63,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
-      engine_(std::make_unique<ModelEngine>(limits_of(params))),
+      engine_(engine_of(params)),
       tx(params.tx, gids_, params.timing_only),
       rx("rx", params.rx, gids_, params.timing_only),
       port("port", params.port) {

@@ -13,6 +13,7 @@
 #include "model/nic/event_writer.h"
 #include "model/nic/gather_scatter.h"
 #include "model/nic/gid_table.h"
+#include "model/nic/jittered_engine.h"
 #include "model/nic/packet_rx.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/pcie_endpoint.h"
@@ -38,6 +39,7 @@ struct NicParams {
   PacketTxParams tx;
   PacketRxParams rx;
   PortParams port;
+  JitterParams jitter;
   bool timing_only = false;
 
   void describe(ParamVisitor& visit) {
@@ -51,6 +53,7 @@ struct NicParams {
     visit.group("tx", tx);
     visit.group("rx", rx);
     visit.group("port", port);
+    visit.group("jitter", jitter);
     visit.param("timing_only", timing_only, "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
   }
 };

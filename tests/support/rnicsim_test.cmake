@@ -78,6 +78,9 @@ set(RNICSIM_TINY_CACHES "RNICSIM_TEST_SETS=${sets}")
 string(REPLACE "l1_entries=1," "l1_entries=0," sets "${sets}")
 set(RNICSIM_NO_CACHES "RNICSIM_TEST_SETS=${sets}")
 
+# A QP engine whose every transaction comes late, and in another order (docs/architecture.md).
+set(RNICSIM_JITTER "RNICSIM_TEST_SETS=nic.jitter.delay=300ns")
+
 # Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
 # tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.
 #
