@@ -1,0 +1,35 @@
+// The opcodes of rtl/ and model/ are the same, and so is what they mean.
+#include <Vopcode_decoder.h>
+#include <gtest/gtest.h>
+
+#include "model/roce/opcode.h"
+
+namespace rnicsim::rtl::test {
+namespace {
+
+// Sends with invalidate are not the engine's.
+bool is_of_engine(const roce::OpcodeInfo* row) {
+  return row != nullptr && row->transport == roce::Transport::rc && !row->has(roce::header::kInvalidate);
+}
+
+TEST(OpcodeDecoder, SaysWhatTheTableSays) {
+  Vopcode_decoder decoder;
+  int known = 0;
+  for (int code = 0; code < 256; ++code) {
+    SCOPED_TRACE(code);
+    decoder.opcode_i = static_cast<std::uint8_t>(code);
+    decoder.eval();
+    const auto* row = roce::find_opcode(static_cast<std::uint8_t>(code));
+    ASSERT_EQ(bool(decoder.known_o), is_of_engine(row));
+    if (!decoder.known_o) continue;
+    ++known;
+    EXPECT_EQ(decoder.operation_o, static_cast<int>(row->operation));
+    EXPECT_EQ(decoder.position_o, static_cast<int>(row->position));
+    EXPECT_EQ(decoder.payload_o, static_cast<int>(row->payload));
+    EXPECT_EQ(decoder.headers_o, row->headers);
+  }
+  EXPECT_EQ(known, 21);
+}
+
+}  // namespace
+}  // namespace rnicsim::rtl::test

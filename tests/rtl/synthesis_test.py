@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""What yosys makes of each module: no latches, no loops, memories where there are some. Prints their cells.
+
+usage: synthesis_test.py path/to/rtl
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SKIP = 77
+# Each module, what it is made of, and the bits of memory to be inferred.
+MODULES = {
+    "opcode_decoder": (["roce_pkg.sv", "opcode_decoder.sv"], 0),
+    "stream_fifo": (["stream_fifo.sv"], 4 * 32),
+    "round_robin": (["round_robin.sv"], 0),
+}
+
+
+def synthesized(folder, module, sources):
+    """The statistics of a module, whose memories are still such."""
+    script = "; ".join([
+        "read_verilog -sv " + " ".join(str(folder / source) for source in sources),
+        f"hierarchy -check -top {module}", "proc -norom", "flatten", "opt", "check -assert",
+        "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr", "select -clear",
+        "tee -q -o /dev/stdout stat -json"])
+    run = subprocess.run(["yosys", "-q", "-p", script], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        sys.exit(f"{module}: yosys failed:\n{run.stdout}{run.stderr}")
+    text = run.stdout
+    return json.loads(text[text.index("{"):])["design"]
+
+
+def main():
+    if shutil.which("yosys") is None:
+        print("yosys is not installed")
+        return SKIP
+    folder = pathlib.Path(sys.argv[1])
+    wrong = 0
+    for module, (sources, memory_bits) in MODULES.items():
+        stat = synthesized(folder, module, sources)
+        print(f"{module}: {stat['num_cells']} cells, {stat['num_memory_bits']} bits of memory")
+        if stat["num_memory_bits"] != memory_bits:
+            print(f"{module}: {memory_bits} bits of memory were wanted")
+            wrong = 1
+    listed = {source for sources, _ in MODULES.values() for source in sources}
+    for forgotten in {path.name for path in folder.glob("*.sv")} - listed:
+        print(f"{forgotten} is not in the list of this test")
+        wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
