@@ -187,6 +187,7 @@ void wake(sc_core::sc_event& event, Duration at) {
 }
 
 void sleep_until(Duration at) {
+  if (at <= now()) return;
   auto* agenda = Agenda::current();
   if (agenda == nullptr || !agenda->pass(at)) sc_core::wait(to_sc_time(at - Agenda::kernel_now()));
 }

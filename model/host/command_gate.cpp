@@ -1,6 +1,5 @@
 #include "model/host/command_gate.h"
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -165,7 +164,7 @@ std::optional<CommandGate::Pages> CommandGate::pages_of(std::span<const std::byt
 }
 
 void CommandGate::back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page) {
-  backings_[process].push_back({begin, begin + bytes, page});
+  if (page_size_ < page) backings_[process].push_back({begin, begin + bytes, page});
 }
 
 ByteCount CommandGate::page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const {
@@ -173,7 +172,7 @@ ByteCount CommandGate::page_size(Pasid process, std::uint64_t begin, std::uint64
   if (found == backings_.end()) return page_size_;
   for (const Backing& backing : found->second)
     if (begin >= backing.begin && begin < backing.end && bytes <= backing.end - begin)
-      return std::max(page_size_, backing.page);
+      return backing.page;
   return page_size_;
 }
 

@@ -40,7 +40,7 @@ class CommandGate {
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
-  // Regions of that memory of a process are registered in such pages.
+  // Regions of that memory of a process are registered in such pages, if they are larger than the host's.
   void back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page);
   void forget(Pasid process) { backings_.erase(process); }
   // The pages that an admitted mailbox registers; the device must find their entries in the MTT.

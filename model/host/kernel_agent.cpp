@@ -243,11 +243,11 @@ void KernelAgent::detach(Pasid process, std::function<void()> done) { impl_->det
 int KernelAgent::pin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
   return impl_->iommu().pin(process, address, bytes);
 }
-void KernelAgent::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
-  impl_->gate().back(process, address, bytes, page);
-}
 int KernelAgent::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
   return impl_->iommu().unpin(process, address, bytes);
+}
+void KernelAgent::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
+  impl_->gate().back(process, address, bytes, page);
 }
 int KernelAgent::alloc_pd(Pasid process, std::uint32_t& number) {
   return impl_->ready() ? impl_->objects().alloc_pd(process, number) : EAGAIN;

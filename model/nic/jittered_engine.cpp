@@ -6,7 +6,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint64_t kStallEvery = 64;   // one of so many transactions stalls
+constexpr std::uint64_t kStallEvery = 64;   // one of so many that are late stalls
 constexpr std::int64_t kStall = 8;          // for so many delays
 
 }  // namespace
@@ -119,36 +119,40 @@ void JitteredEngine::reset() {
   engine_->reset();
 }
 
-// --- Out. The answer to a command is behind all that its QP has put out before.
+// --- Out.
+template <class Item>
+void JitteredEngine::relay(Output<Item>& from, const Output<Item>& to) {
+  from.bind([this, &to](const Item& item) {
+    later([&to, item] { to(item); });
+  });
+}
+
+template <class Item, class Number>
+void JitteredEngine::relay(Output<Item>& from, const Output<Item>& to, Stream stream, Number number) {
+  from.bind([this, &to, stream, number](const Item& item) {
+    in_order(number(item), {stream}, [&to, item] { to(item); });
+  });
+}
+
 void JitteredEngine::bind_outputs() {
+  const auto qp = [](const auto& item) { return item.qpn.value; };
   auto& from = engine_->outputs();
   // At once: until it is put out the engine has the context, and a fill changes nothing.
   from.context_write_back.bind([this](ContextWriteBack back) { out_.context_write_back(std::move(back)); });
-  from.wqe_fetch.bind([this](WqeFetch fetch) {
-    later([this, fetch] { out_.wqe_fetch(fetch); });
-  });
-  from.gather.bind([this](Gather gather) {
-    later([this, gather] { out_.gather(gather); });
-  });
-  from.access_check.bind([this](AccessCheck check) {
-    later([this, check] { out_.access_check(check); });
-  });
-  from.invalidate.bind([this](Invalidate invalidate) {
-    later([this, invalidate] { out_.invalidate(invalidate); });
-  });
-  from.scatter.bind([this](Scatter scatter) {
-    in_order(scatter.qpn.value, {Stream::scatter_out}, [this, scatter] { out_.scatter(scatter); });
-  });
-  from.atomic.bind([this](Atomic atomic) {
-    in_order(atomic.qpn.value, {Stream::atomic_out}, [this, atomic] { out_.atomic(atomic); });
-  });
-  from.transmit.bind([this](TransmitWork work) {
-    in_order(work.unit, {Stream::unit_out}, [this, work] { out_.transmit(work); });
-  });
-  from.transmit_wanted.bind([this](std::uint32_t unit) {
-    in_order(unit, {Stream::unit_out}, [this, unit] { out_.transmit_wanted(std::uint32_t{unit}); });
-  });
-  from.packet.bind([this](PacketOut packet) {
+  relay(from.wqe_fetch, out_.wqe_fetch);
+  relay(from.gather, out_.gather);
+  relay(from.access_check, out_.access_check);
+  relay(from.invalidate, out_.invalidate);
+  relay(from.scatter, out_.scatter, Stream::scatter_out, qp);
+  relay(from.atomic, out_.atomic, Stream::atomic_out, qp);
+  relay(from.transmit, out_.transmit, Stream::unit_out, [](const TransmitWork& work) { return work.unit; });
+  relay(from.transmit_wanted, out_.transmit_wanted, Stream::unit_out, [](std::uint32_t unit) { return unit; });
+  relay(from.wqe_held, out_.wqe_held, Stream::wqe_out, qp);
+  relay(from.wqe_needed, out_.wqe_needed, Stream::wqe_out, qp);
+  relay(from.wqe_retired, out_.wqe_retired, Stream::wqe_out, qp);
+  relay(from.cqe, out_.cqe, Stream::cqe_out, [](const CqeWrite& write) { return std::uint32_t{write.cqe.qpn}; });
+  relay(from.event, out_.event, Stream::event_out, [](const EventOut& event) { return event.number; });
+  from.packet.bind([this](const PacketOut& packet) {
     const auto number = next_packet_++;
     packets_.try_emplace(number);
     in_order(packet.source.value, {Stream::packet_out}, [this, number, packet] {
@@ -156,27 +160,12 @@ void JitteredEngine::bind_outputs() {
       out_.packet(packet);
     });
   });
-  from.wqe_held.bind([this](WqeHeld wqe) {
-    in_order(wqe.qpn.value, {Stream::wqe_out}, [this, wqe] { out_.wqe_held(wqe); });
-  });
-  from.wqe_needed.bind([this](WqeNeeded wqe) {
-    in_order(wqe.qpn.value, {Stream::wqe_out}, [this, wqe] { out_.wqe_needed(wqe); });
-  });
-  from.wqe_retired.bind([this](WqeRetired wqe) {
-    in_order(wqe.qpn.value, {Stream::wqe_out}, [this, wqe] { out_.wqe_retired(wqe); });
-  });
-  from.cqe.bind([this](CqeWrite write) {
-    in_order(write.cqe.qpn, {Stream::cqe_out}, [this, write] { out_.cqe(write); });
-  });
-  from.event.bind([this](EventOut event) {
-    in_order(event.number, {Stream::event_out}, [this, event] { out_.event(event); });
-  });
-  from.timer.bind([this](TimerArm timer) {
+  from.timer.bind([this](const TimerArm& timer) {
     ++armings_[{timer.qpn.value, timer.kind}];
     in_order(timer.qpn.value, {Stream::timer_out}, [this, timer] { out_.timer(timer); });
   });
-  from.command_done.bind([this](QpCommandDone done) {
-    // (The command unit has one at a time.)
+  // Behind all that its QP has put out before; the command unit has one at a time.
+  from.command_done.bind([this](const QpCommandDone& done) {
     in_order(commanded_.value, kOut, [this, done] { out_.command_done(done); });
   });
 }

@@ -67,6 +67,10 @@ class JitteredEngine : public QpEngine {
                                    Stream::cqe_out,     Stream::event_out,  Stream::timer_out};
 
   void bind_outputs();
+  template <class Item>
+  void relay(Output<Item>& from, const Output<Item>& to);
+  template <class Item, class Number>
+  void relay(Output<Item>& from, const Output<Item>& to, Stream stream, Number number);
   void later(std::function<void()> action);
   // Behind all of these streams that came before, and before all of them that come.
   void in_order(std::uint32_t number, Streams streams, std::function<void()> action);

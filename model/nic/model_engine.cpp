@@ -16,25 +16,6 @@ constexpr std::size_t kSmallInput = 32;
 
 }  // namespace
 
-void EngineCounters::describe(CounterVisitor& visit) const {
-  visit.counter("out_of_sequence", out_of_sequence, "packets", "requests ahead of the expected PSN");
-  visit.counter("duplicate_request", duplicate_request, "packets", "requests behind the expected PSN");
-  visit.counter("packet_seq_err", packet_seq_err, "NAKs", "sequence error NAKs received");
-  visit.counter("implied_nak_seq_err", implied_nak_seq_err, "gaps", "answers to READs or atomics found missing");
-  visit.counter("rnr_nak_retry_err", rnr_nak_retry_err, "NAKs", "RNR NAKs received");
-  visit.counter("out_of_buffer", out_of_buffer, "packets", "requests that found no receive WQE");
-  visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
-  visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
-  visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");
-  visit.counter("req_remote_access_errors", req_remote_access_errors, "messages", "refused by the peer: access");
-  visit.counter("req_remote_invalid_request", req_remote_invalid_request, "messages", "refused by the peer: invalid");
-  visit.counter("resp_remote_access_errors", resp_remote_access_errors, "requests", "refused here: access");
-  visit.counter("resp_invalid_request", resp_invalid_request, "requests", "refused here: invalid");
-  visit.counter("unknown_qp", unknown_qp, "packets", "dropped: no such QP");
-  visit.counter("wrong_state", wrong_state, "packets", "dropped: the QP does not receive in its state");
-  visit.counter("doorbell_invalid", doorbell_invalid, "doorbells", "ignored: more blocks than the ring has");
-}
-
 // Answers may come while a request is made: they wait until the present input is done with.
 template <auto take, class Input>
 void ModelEngine::step(Input& input) {

@@ -2,8 +2,8 @@
 // different tags reordered. Payload never enters an engine: headers and handles only.
 //
 // Rules. An engine answers nothing by return value; it puts transactions into EngineOutputs, at any time. Every request
-// with a tag is answered once, with that tag; tags are the engine's to choose and to reuse. Packets of one QP leave in
-// the order they were put. Gather and scatter of one QP may be answered out of order.
+// with a tag is answered once, with that tag, in any order; tags are the engine's to choose and to reuse. What must keep
+// its order is in the table of docs/architecture.md, Inside the NIC: packets of one QP, for one.
 #pragma once
 
 #include <boost/container/small_vector.hpp>

@@ -22,7 +22,7 @@ PingPong::PingPong(Station& station, const std::vector<std::unique_ptr<Station>>
 
 void PingPong::run() {
   port_.settle();
-  if (state_.begin > now()) sleep_until(state_.begin);
+  sleep_until(state_.begin);
   Duration posted{};
   while (goes_on()) {
     ++turn_;

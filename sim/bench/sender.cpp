@@ -79,7 +79,7 @@ void Sender::run() {
 
 void Sender::wait_until(Duration at) {
   port_.settle();
-  if (at > now()) sleep_until(at);
+  sleep_until(at);
 }
 
 void Sender::post_ready() {

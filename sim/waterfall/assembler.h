@@ -17,7 +17,7 @@
 #include "model/abi/attach.h"
 #include "model/nic/completion.h"
 #include "model/nic/doorbell.h"
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_trace.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/port.h"
 #include "model/nic/processing_units.h"

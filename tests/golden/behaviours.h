@@ -1,6 +1,7 @@
 // What the golden traces show: short programs on two hosts, each one behaviour of the NIC.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -24,6 +25,9 @@ struct Behaviour {
 };
 
 std::span<const Behaviour> behaviours();
+
+inline const std::filesystem::path kGoldenFolder = RNICSIM_SOURCE_DIR "/traces/golden";
+inline std::filesystem::path golden_trace(const Behaviour& behaviour) { return kGoldenFolder / (behaviour.name + ".trace"); }
 
 // Runs one behaviour. One a process, as SystemC simulates once.
 class BehaviourRun : public TwoHosts {

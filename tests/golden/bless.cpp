@@ -17,8 +17,6 @@ namespace {
 using namespace rnicsim;
 using namespace rnicsim::testing;
 
-const std::filesystem::path kFolder = RNICSIM_SOURCE_DIR "/traces/golden";
-
 // What is new about `fresh`, against the file at `path`.
 std::string change(const std::filesystem::path& path, const std::string& fresh) {
   std::ifstream golden(path, std::ios::binary);
@@ -40,7 +38,7 @@ std::string content(const std::filesystem::path& path) {
 }
 
 bool bless(const Behaviour& behaviour) {
-  const auto path = kFolder / (behaviour.name + ".trace");
+  const auto path = golden_trace(behaviour);
   const auto fresh = BehaviourRun::record_apart(behaviour);
   if (::testing::UnitTest::GetInstance()->Failed()) return false;
   if (content(path) == fresh) {
@@ -59,7 +57,7 @@ bool bless(const Behaviour& behaviour) {
 void remove_others() {
   std::set<std::string> listed;
   for (const auto& behaviour : behaviours()) listed.insert(behaviour.name + ".trace");
-  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+  for (const auto& file : std::filesystem::directory_iterator(kGoldenFolder)) {
     if (listed.contains(file.path().filename().string())) continue;
     std::filesystem::remove(file.path());
     fmt::print("{}: removed\n", file.path().filename().string());
@@ -81,7 +79,7 @@ int sc_main(int argc, char* argv[]) {
   for (const auto& behaviour : behaviours()) unknown.erase(behaviour.name);
   for (const auto& name : unknown) fmt::print(stderr, "rnicsim: no golden trace is called '{}'\n", name);
   if (!unknown.empty()) return 2;
-  std::filesystem::create_directories(kFolder);
+  std::filesystem::create_directories(kGoldenFolder);
   if (wanted.empty()) remove_others();
   for (const auto& behaviour : behaviours())
     if ((wanted.empty() || wanted.contains(behaviour.name)) && !bless(behaviour)) return 1;

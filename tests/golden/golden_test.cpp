@@ -15,8 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::filesystem::path kFolder = RNICSIM_SOURCE_DIR "/traces/golden";
-
 sim::TraceDifference compare(const std::string& a, const std::string& b) {
   std::istringstream first(a), second(b);
   sim::TraceReader left(first, "A"), right(second, "B");
@@ -35,7 +33,7 @@ class GoldenTrace : public ::testing::Test {
 
  private:
   void TestBody() override {
-    const auto path = kFolder / (behaviour_.name + ".trace");
+    const auto path = golden_trace(behaviour_);
     std::ifstream golden(path, std::ios::binary);
     ASSERT_TRUE(golden) << path << " is not there; ./rnicsim bless " << behaviour_.name << " makes it";
     std::istringstream fresh(BehaviourRun::record_apart(behaviour_));
@@ -61,7 +59,7 @@ TEST(Traces, FolderAndListAgree) {
   ASSERT_TRUE(kRegistered);
   std::set<std::string> listed, there;
   for (const auto& one : behaviours()) EXPECT_TRUE(listed.insert(one.name + ".trace").second) << one.name;
-  for (const auto& file : std::filesystem::directory_iterator(kFolder)) there.insert(file.path().filename().string());
+  for (const auto& file : std::filesystem::directory_iterator(kGoldenFolder)) there.insert(file.path().filename().string());
   EXPECT_EQ(there, listed);
 }
 

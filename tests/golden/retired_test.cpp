@@ -18,8 +18,6 @@ namespace {
 
 using sim::EventKind;
 
-const std::filesystem::path kFolder = RNICSIM_SOURCE_DIR "/traces/golden";
-
 // Of one host, of one kind, of one QP (or what else the event is about).
 struct Stream {
   std::uint32_t host;
@@ -64,7 +62,7 @@ class Retires : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Retires, WhatTheGoldenTraceDoes) {
   const auto& behaviour = behaviours()[GetParam()];
-  std::ifstream golden(kFolder / (behaviour.name + ".trace"), std::ios::binary);
+  std::ifstream golden(golden_trace(behaviour), std::ios::binary);
   ASSERT_TRUE(golden) << behaviour.name;
   std::istringstream fresh(BehaviourRun::record_apart(behaviour));
   const auto wanted = retired_in(golden), got = retired_in(fresh);

@@ -91,7 +91,7 @@ class RcWire : public RcPair {
 
   void pass_until(std::size_t me, Duration time) {
     process(me).port().settle();
-    if (time > now()) sleep_until(time);
+    sleep_until(time);
   }
   // Simulated time passes until so many requests have left h0.
   void await_requests(std::size_t me, std::size_t count) {

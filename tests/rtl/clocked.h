@@ -43,7 +43,6 @@ class Clocked {
     module_->eval();
     context_->timeInc(1);
   }
-  bool failed() const { return context_->errorCount() != 0; }
 
  private:
   const std::unique_ptr<VerilatedContext> context_;

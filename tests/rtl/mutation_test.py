@@ -12,12 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77
-SOURCES = {
-    "opcode_decoder": ["roce_pkg.sv", "opcode_decoder.sv"],
-    "stream_fifo": ["stream_fifo.sv", "sva/stream_fifo_sva.sv"],
-    "round_robin": ["round_robin.sv", "sva/round_robin_sva.sv"],
-}
+from synthesis_test import MODULES, SKIP
+
 # Module, file, what stands there (once), and the fault.
 MUTANTS = [
     ("opcode_decoder", "roce_pkg.sv", "OpWriteLast = 8'h08", "OpWriteLast = 8'h18"),
@@ -46,7 +42,8 @@ MUTANTS = [
 
 def failure(project, rtl, module, folder):
     """Builds the module's test with the sources in `rtl`, and runs it: None, or what failed, and its output."""
-    sources = [str(rtl / "lint.vlt")] + [str(rtl / source) for source in SOURCES[module]]
+    names = ["lint.vlt", *MODULES[module][0], f"sva/{module}_sva.sv"]
+    sources = [str(rtl / name) for name in names if (rtl / name).exists()]
     extra = [str(project / "model/roce/opcode.cpp")] if module == "opcode_decoder" else []
     build = subprocess.run(
         ["verilator", "--cc", "--exe", "--build", "--assert", "-Wall", "--top", module, "--Mdir", str(folder), "-CFLAGS",
@@ -66,7 +63,7 @@ def main():
     project = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as top:
         folder = pathlib.Path(top)
-        for module in SOURCES:
+        for module in MODULES:
             failed, text = failure(project, project / "rtl", module, folder / module)
             if failed:
                 print(f"{module} fails without a fault:\n{text}")

@@ -254,6 +254,9 @@ TEST_F(BenchWorkload, Hosts) {
 TEST_F(BenchWorkload, NotBuiltYet) {
   EXPECT_EQ(flow_error("transport = \"ud\"\n"), "flow[0].transport: ud is not built yet; there is rc");
   EXPECT_EQ(flow_error("transport = \"tcp\"\n"), "flow[0].transport: \"rc\", \"uc\" or \"ud\" is needed");
+}
+
+TEST_F(BenchWorkload, Pages) {
   EXPECT_EQ(flow_error("page = \"3 KiB\"\n"), "flow[0].page: \"4 KiB\"..\"1 GiB\" is needed");
   EXPECT_EQ(flow_error("page = \"8 KiB\"\n"), "flow[0].page: \"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\" is needed");
 }
