@@ -17,6 +17,7 @@ class Fifo {
   const Item& front() const { return ring_[head_]; }
   Item& back() { return (*this)[count_ - 1]; }
   Item& operator[](std::size_t index) { return ring_[(head_ + index) & (ring_.size() - 1)]; }
+  const Item& operator[](std::size_t index) const { return ring_[(head_ + index) & (ring_.size() - 1)]; }
   Item& push_back(Item&& item) {
     auto& place = add_back();
     place = std::move(item);

@@ -15,6 +15,12 @@
 
 namespace rnicsim::nic {
 
+// Of a ring or a doorbell record: bytes that an engine wants.
+struct RingRead {
+  std::uint64_t address;
+  std::uint32_t bytes;
+};
+
 struct SendWqe {
   abi::SendOpcode opcode = abi::SendOpcode::nop;
   std::uint16_t index = 0;               // of its first block

@@ -1,0 +1,67 @@
+// The receive ring of a QP as an engine reads it, in WQEs modulo 2^16, and the receives held. There is no receive doorbell:
+// the producer stands in the doorbell record. The ring says what is to be read, and is told what was read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "model/abi/context.h"
+#include "model/base/fifo.h"
+#include "model/nic/qp_engine.h"
+#include "model/nic/wqe.h"
+
+namespace rnicsim::nic {
+
+class ReceiveRing {
+ public:
+  enum class Found : std::uint8_t {
+    nothing,
+    posted,                              // more were posted: begin_read() reads them
+    receives,                            // they are held, behind those of before
+    no_ring                              // it can't be read
+  };
+
+  // What is to be read now, from here on under way; nullopt: something is under way.
+  std::optional<RingRead> begin_read(const abi::Qpc& context);
+  Found end_read(const WqeBytes& read, const abi::Qpc& context);
+  bool reading() const { return reading_ != Reading::nothing; }
+
+  // A packet wants a receive. What is under way may be older than the packet: then the ring is to be read once more.
+  void want() { look_again_ = reading(); }
+  bool take_look_again() { return std::exchange(look_again_, false); }
+
+  std::size_t held() const { return held_.size(); }
+  const ReceiveWqe& operator[](std::size_t index) const { return held_[index]; }
+  bool low() const { return held_.size() < kLow; }
+  // The first one held, or to be held.
+  std::uint16_t consumer() const { return static_cast<std::uint16_t>(fetched_ - held_.size()); }
+
+  // The one that a message fills.
+  void fill_next();
+  void filled() { filling_.reset(); }
+  const std::optional<ReceiveWqe>& filling() const { return filling_; }
+
+  // In the error state. The producer is read once more first, so that all that was posted before the error is there.
+  void begin_flush() { flush_looks_ = true; }
+  std::optional<RingRead> flush_read(const abi::Qpc& context);
+  // In order: the receive that was being filled, those held, then those in the ring. None as long as a read is under way.
+  std::optional<std::uint16_t> flush_next();
+
+ private:
+  static constexpr std::size_t kLow = 8;  // fewer held: look for more
+  enum class Reading : std::uint8_t { nothing, record, receives };
+
+  RingRead read_record(const abi::Qpc& context);
+
+  std::uint16_t producer_ = 0;           // as last read
+  std::uint16_t fetched_ = 0;
+  Reading reading_ = Reading::nothing;
+  bool look_again_ = false;
+  bool flush_looks_ = false;
+  Fifo<ReceiveWqe> held_;
+  std::optional<ReceiveWqe> filling_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,70 @@
+#include "model/nic/send_ring.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint32_t kFetchBlocks = 16;
+
+}  // namespace
+
+SendRing::Announced SendRing::announce(const SendDoorbell& doorbell, const abi::Qpc& context, bool takes) {
+  const auto added = static_cast<std::uint16_t>(doorbell.producer - fetched_);
+  if (added > 1u << context.log_send_blocks) return Announced::invalid;
+  producer_ = doorbell.producer;
+  const auto carried = (doorbell.wqe.size() + abi::kSendBlock - 1) / abi::kSendBlock;
+  // The WQE that came along is the next one only when nothing before it is still to be fetched.
+  if (!takes || carried == 0 || carried != added || fetched_ != parsed_) return Announced::producer;
+  fetched_ = producer_;
+  const auto wqe = doorbell.wqe.bytes();
+  bytes_.assign(wqe.begin(), wqe.end());
+  return Announced::next_wqe;
+}
+
+RingRead SendRing::begin_read(const abi::Qpc& context) {
+  const auto ring = 1u << context.log_send_blocks;
+  const std::uint32_t left = static_cast<std::uint16_t>(producer_ - fetched_);
+  const auto blocks = std::min({left, kFetchBlocks, ring - (fetched_ & (ring - 1))});
+  const RingRead read{address(context, fetched_), blocks * abi::kSendBlock};
+  reading_ = true;
+  fetched_ = static_cast<std::uint16_t>(fetched_ + blocks);
+  return read;
+}
+
+bool SendRing::end_read(const WqeBytes& wqe) {
+  reading_ = false;
+  if (!wqe.ok) {
+    parsed_ = producer_ = fetched_;
+    bytes_.clear();
+    return false;
+  }
+  const auto bytes = wqe.bytes.bytes();
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  return true;
+}
+
+bool SendRing::has_next() {
+  if (rest().size() >= abi::kSendBlock || (at_ == 0 && rest().size() >= sizeof(abi::ControlSegment))) {
+    const auto posted = static_cast<std::uint16_t>(producer_ - parsed_);
+    // Without a sound length the next WQE can't be found: this one stands for all that were posted.
+    next_blocks_ = std::min(wqe_blocks(rest()).value_or(posted), posted);
+    const bool whole = rest().size() >= std::size_t{next_blocks_} * abi::kSendBlock || fetched_ == producer_;
+    if (next_blocks_ != 0 && whole) return true;
+  }
+  bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(std::exchange(at_, 0)));
+  return false;
+}
+
+ParsedSend SendRing::take_next(Qpn qpn, std::uint32_t max_message) {
+  const auto bytes = rest().first(std::min(std::size_t{next_blocks_} * abi::kSendBlock, rest().size()));
+  auto send = parse_send_wqe(bytes, qpn, parsed_, max_message);
+  send.wqe.blocks = next_blocks_;
+  if (!wqe_blocks(bytes)) send.request.refused = roce::Status::local_qp_operation_error;
+  parsed_ = static_cast<std::uint16_t>(parsed_ + next_blocks_);
+  at_ += bytes.size();
+  return send;
+}
+
+}  // namespace rnicsim::nic
