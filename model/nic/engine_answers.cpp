@@ -125,19 +125,20 @@ void ModelEngine::fail_placement(Qp& qp) {
   if (head.to_receive || had_cqe) {
     const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
     head.cqe = receive_error(qp, head.receive_index, status);
-    if (qp.receiving && qp.receiving->index == head.receive_index) qp.receiving.reset();
+    const auto& filling = qp.receive_ring.filling();
+    if (filling && filling->index == head.receive_index) qp.receive_ring.filled();
   } else {
     head.event = protection ? abi::EventType::qp_access_error : abi::EventType::qp_fatal;
   }
 }
 
 bool ModelEngine::answer_waits(const Qp& qp) const {
-  if (qp.responses.empty() || qp.answers.entries.size() >= kPacketsAhead) return false;
+  if (qp.responses.empty() || qp.answers.size() >= kPacketsAhead) return false;
   const auto& head = qp.responses.front();
   if (head.placing || head.kind == Response::Kind::silent) return false;
   if (head.kind != Response::Kind::read) return true;
   // A packet alone is never too large.
-  const auto awaited = qp.answers.awaited;
+  const auto awaited = qp.answers.awaited();
   return awaited == 0 || awaited + std::min(qp.mtu(), head.range.length) <= limits_.read_ahead;
 }
 
@@ -154,12 +155,12 @@ TransmitWork ModelEngine::send_answer(Qp& qp) {
   qp.responses.pop_front();
   const bool atomic = head.kind == Response::Kind::atomic;
   const auto opcode = atomic ? roce::Opcode::atomic_acknowledge : roce::Opcode::acknowledge;
-  put_answer(qp, opcode, head.psn, head.syndrome, head.msn);
+  auto& entry = put_answer(qp, opcode, head.psn, head.syndrome, head.msn);
   if (atomic) {
     --qp.pending(head.duplicate);
-    qp.answers.entries.back().headers.atomic_ack = head.original;
+    entry.headers.atomic_ack = head.original;
   }
-  qp.answers.entries.back().ready = true;
+  entry.ready = true;
   emit_ready(qp, qp.answers);
   const TransmitWork work{.unit = 0, .qpn = qp.qpn, .kind = TransmitWork::Kind::acknowledge, .begins = true};
   if (!head.fatal) {
@@ -171,14 +172,15 @@ TransmitWork ModelEngine::send_answer(Qp& qp) {
   return work;
 }
 
-void ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn) {
+PacketLane::Entry& ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome,
+                                           std::uint32_t msn) {
   --credits_;
-  auto& entry = qp.answers.entries.emplace_back();
-  entry.sequence = qp.answers.next_sequence++;
+  auto& entry = qp.answers.add();
   entry.headers.bth.opcode = opcode;
   entry.headers.bth.destination = {qp.context.remote_qpn};
   entry.headers.bth.psn = psn;
   if (roce::info(opcode).has(roce::header::kAeth)) entry.headers.aeth = roce::Aeth{syndrome, msn};
+  return entry;
 }
 
 TransmitWork ModelEngine::send_read_packet(Qp& qp) {
@@ -189,12 +191,11 @@ TransmitWork ModelEngine::send_read_packet(Qp& qp) {
   const auto offset = index * mtu;
   const auto bytes = std::min(mtu, read.range.length - offset);
   const auto opcode = roce::rc_opcode(roce::Operation::read_response, roce::position_of(index, packets));
-  put_answer(qp, opcode, read.psn + index, read.syndrome, read.msn);
-  auto& entry = qp.answers.entries.back();
+  auto& entry = put_answer(qp, opcode, read.psn + index, read.syndrome, read.msn);
   if (bytes == 0) {
     entry.ready = true;
   } else {
-    qp.answers.awaited += entry.awaited = bytes;
+    qp.answers.await(entry, bytes);
     out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead, true,
                  {{read.range.rkey.value, read.range.address + offset, bytes}}});
   }
@@ -211,19 +212,16 @@ TransmitWork ModelEngine::send_read_packet(Qp& qp) {
 void ModelEngine::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
   auto* entry = qp.answers.find(sequence);
   if (entry == nullptr) return;
-  qp.answers.awaited -= std::exchange(entry->awaited, 0);
   if (done.result == AccessResult::ok) {
-    entry->payload = std::move(done.payload);
-    entry->ready = true;
+    qp.answers.arrived(*entry, std::move(done.payload));
     return emit_ready(qp, qp.answers);
   }
   // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
   const auto psn = entry->headers.bth.psn;
   const bool bus = done.result == AccessResult::bus_error;
-  drop_lane_from(qp.answers, sequence);
-  put_answer(qp, roce::Opcode::acknowledge, psn,
-             bus ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError, qp.responder.msn());
-  qp.answers.entries.back().ready = true;
+  credits_ += qp.answers.drop_from(sequence);
+  const auto syndrome = bus ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError;
+  put_answer(qp, roce::Opcode::acknowledge, psn, syndrome, qp.responder.msn()).ready = true;
   emit_ready(qp, qp.answers);
   if (qp.state == roce::QpState::error) return;
   out_.event({bus ? abi::EventType::qp_fatal : abi::EventType::qp_access_error, qp.qpn.value});

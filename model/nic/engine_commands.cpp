@@ -5,19 +5,6 @@ namespace rnicsim::nic {
 
 using roce::QpState;
 
-namespace {
-
-abi::CommandStatus status_of(QpSyndrome syndrome) {
-  switch (syndrome) {
-    case QpSyndrome::none: return abi::CommandStatus::ok;
-    case QpSyndrome::transport:
-    case QpSyndrome::migration: return abi::CommandStatus::not_supported;
-    default: return abi::CommandStatus::bad_parameter;
-  }
-}
-
-}  // namespace
-
 void ModelEngine::execute(const QpCommand& command) {
   using Kind = QpCommand::Kind;
   if (command.kind == Kind::create) {
@@ -56,24 +43,11 @@ QpSyndrome ModelEngine::create(const QpCommand& command) {
 }
 
 QpSyndrome ModelEngine::modify(Qp& qp, const QpCommand& command) {
-  using namespace abi::qp_attr;
-  const auto mask = command.attributes;
   const auto from = qp.state;
-  const auto to = mask & kState ? static_cast<QpState>(command.context.state) : from;
-  if ((mask & kCurrentState) && command.current != static_cast<abi::QpState>(from)) return QpSyndrome::current_state;
-  switch (roce::check_transition(transport_of(qp.context), from, to, mask)) {
-    case roce::Transition::not_allowed: return QpSyndrome::transition;
-    case roce::Transition::missing_attribute: return QpSyndrome::missing_attribute;
-    case roce::Transition::extra_attribute: return QpSyndrome::extra_attribute;
-    case roce::Transition::ok: break;
-  }
-  const bool draining = from == QpState::sqd && !qp.requester.drained();
-  if (draining && to != QpState::error && to != QpState::reset && to != QpState::sqd) return QpSyndrome::draining;
-  if (const auto bad = check_values(command.context, mask, limits_); bad != QpSyndrome::none) return bad;
-  merge(qp.context, command.context, mask);
-  qp.ack_timeout = qp.context.timeout;
-  // Each time anew: who asked for the last drain's event has not asked for this one's.
-  if (to == QpState::sqd && from != to && !(mask & kSqdNotify)) qp.context.sqd_notify = 0;
+  const auto [refused, to, context] = judge_modify(command, qp.context, from, qp.draining(), limits_);
+  if (refused != QpSyndrome::none) return refused;
+  qp.context = context;
+  qp.ack_timeout = context.timeout;
   enter(qp, from, to);
   return QpSyndrome::none;
 }
@@ -104,8 +78,7 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
 
 // Everything on its way for this QP is void: answers to its tags find another epoch.
 void ModelEngine::rebirth(Qp& qp) {
-  drop_lane_from(qp.requests, 0);
-  drop_lane_from(qp.answers, 0);
+  credits_ += qp.requests.drop_from(0) + qp.answers.drop_from(0);
   out_.timer({qp.qpn, Timer::ack, {}, true});
   out_.timer({qp.qpn, Timer::rnr, {}, true});
   set_state(qp, QpState::reset);
@@ -120,15 +93,15 @@ abi::Qpc ModelEngine::snapshot(const Qp& qp) const {
   auto context = qp.context;
   context.state = static_cast<abi::QpState>(qp.state);
   context.send_consumer = qp.send_retired;
-  context.send_next = qp.send_parsed;
-  context.receive_consumer = static_cast<std::uint16_t>(qp.receive_fetched - qp.receives.size());
+  context.send_next = qp.send_ring.parsed();
+  context.receive_consumer = qp.receive_ring.consumer();
   context.next_send_psn = qp.window.unsent_psn.value();
   context.oldest_unacked_psn = qp.window.oldest_psn().value();
   context.expected_psn = qp.responder.expected_psn().value();
   context.msn = qp.responder.msn();
   context.retries_left = qp.window.retries_left;
   context.rnr_retries_left = qp.window.rnr_retries_left;
-  context.draining = qp.state == QpState::sqd && !qp.requester.drained();
+  context.draining = qp.draining();
   return context;
 }
 

@@ -2,18 +2,13 @@
 // engine_answers.cpp's.
 #include <algorithm>
 
+#include "model/nic/engine_cqes.h"
 #include "model/nic/model_engine.h"
 
 namespace rnicsim::nic {
 namespace {
 
 using Kind = roce::Verdict::Kind;
-
-abi::CqeOpcode receive_opcode(const roce::Verdict& verdict) {
-  if (!verdict.is_send) return abi::CqeOpcode::receive_write_with_imm;
-  if (verdict.invalidate) return abi::CqeOpcode::receive_send_with_inv;
-  return verdict.immediate ? abi::CqeOpcode::receive_send_with_imm : abi::CqeOpcode::receive_send;
-}
 
 // A SEND of one packet, no longer than the QP allows.
 bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t bytes) {
@@ -47,11 +42,12 @@ void ModelEngine::pump_inbound(Qp& qp) {
 void ModelEngine::fill_offer(Qp& qp, const roce::OpcodeInfo& row) {
   qp.offer.rd_atomic_pending = qp.rd_atomic_pending;
   qp.offer.duplicates_pending = qp.duplicates_pending;
+  const auto& filling = qp.receive_ring.filling();
   if (row.operation == roce::Operation::send && !row.begins()) {
-    qp.offer.receive_bytes = qp.receiving ? qp.receiving->bytes : 0;
-  } else if (!qp.receives.empty()) {
+    qp.offer.receive_bytes = filling ? filling->bytes : 0;
+  } else if (qp.receive_ring.held() != 0) {
     qp.offer.receive = roce::Offer::Receive::available;
-    qp.offer.receive_bytes = qp.receives.front().bytes;
+    qp.offer.receive_bytes = qp.receive_ring[0].bytes;
   }
 }
 
@@ -63,7 +59,7 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
       break;
     case Kind::wants_receive:
       qp.inbound_waits = true;
-      qp.look_again = qp.receive_fetching;
+      qp.receive_ring.want();
       look_for_receives(qp);
       return false;
     case Kind::wants_access:
@@ -96,17 +92,18 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   }
   settle_responses(qp);
   // Behind the payload on the way to memory.
-  if (verdict.begins_receive) replenish_receives(qp);
+  if (verdict.begins_receive && qp.receive_ring.low()) look_for_receives(qp);
   return true;
 }
 
 void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
-  if (verdict.begins_receive) take_receive(qp);
+  if (verdict.begins_receive) qp.receive_ring.fill_next();
   Response response{.sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
                     .to_receive = verdict.to_receive_wqe};
   if (verdict.acknowledge) response.kind = Response::Kind::acknowledge;
   const auto bytes = packet.payload.size();
-  if (qp.receiving) response.receive_index = qp.receiving->index;
+  const auto& filling = qp.receive_ring.filling();
+  if (filling) response.receive_index = filling->index;
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
   if (bytes != 0 && !in_cqe) {
     response.placing = true;
@@ -114,16 +111,16 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
                     .access = abi::access::kLocalWrite, .remote = !verdict.to_receive_wqe, .regions = {},
                     .payload = std::move(packet.payload), .more = !verdict.completes};
     if (verdict.to_receive_wqe) {
-      scatter.regions = slice(qp.receiving->regions, verdict.offset, bytes);
+      scatter.regions = slice(filling->regions, verdict.offset, bytes);
     } else {
       scatter.access = verdict.access;
       scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, bytes});
     }
-    complete_receive(qp, response, verdict);
+    complete_receive(qp, response, verdict, packet.headers);
     qp.responses.push_back(std::move(response));
     return out_.scatter(std::move(scatter));
   }
-  complete_receive(qp, response, verdict);
+  complete_receive(qp, response, verdict, packet.headers);
   if (in_cqe) response.cqe->payload = std::move(packet.payload);
   if (trace_.request_placed) tell_placed(qp.qpn, response);
   qp.responses.push_back(std::move(response));
@@ -135,15 +132,11 @@ void ModelEngine::tell_placed(Qpn qpn, const Response& response) const {
   trace_.request_placed({qpn, response.psn, receive});
 }
 
-void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict) {
+void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const roce::Headers& last) {
   if (!verdict.completes_receive) return;
-  response.cqe = receive_cqe(qp, qp.receiving->index, receive_opcode(verdict));
-  response.cqe->cqe.byte_count = verdict.message_bytes;
-  if (verdict.immediate) response.cqe->cqe.immediate = *verdict.immediate;
-  if (verdict.invalidate) response.cqe->cqe.immediate = verdict.invalidate->value;
+  response.cqe = receive_cqe(qp.qpn, {qp.context.receive_cqn}, response.receive_index, last, verdict.message_bytes);
   response.invalidate = verdict.invalidate;
-  response.cqe->solicited = verdict.solicited;
-  qp.receiving.reset();
+  qp.receive_ring.filled();
 }
 
 void ModelEngine::reject(Qp& qp, const roce::Verdict& verdict) {
@@ -153,10 +146,10 @@ void ModelEngine::reject(Qp& qp, const roce::Verdict& verdict) {
   if ((verdict.syndrome & roce::Aeth::kClassMask) == roce::Aeth::kRnrNak) ++counters_.out_of_buffer;
   Response response{.kind = Response::Kind::nak, .sequence = qp.next_response++, .psn = verdict.psn,
                     .syndrome = verdict.syndrome, .msn = verdict.msn, .fatal = verdict.fatal};
-  if (verdict.begins_receive) take_receive(qp);
-  if (verdict.receive_status && qp.receiving) {
-    response.cqe = receive_error(qp, qp.receiving->index, *verdict.receive_status);
-    qp.receiving.reset();
+  if (verdict.begins_receive) qp.receive_ring.fill_next();
+  if (const auto& filling = qp.receive_ring.filling(); filling && verdict.receive_status) {
+    response.cqe = receive_error(qp, filling->index, *verdict.receive_status);
+    qp.receive_ring.filled();
   }
   if (verdict.access_event) response.event = abi::EventType::qp_access_error;
   if (verdict.request_event) response.event = abi::EventType::qp_request_error;
@@ -164,19 +157,8 @@ void ModelEngine::reject(Qp& qp, const roce::Verdict& verdict) {
   qp.responses.push_back(std::move(response));
 }
 
-CqeWrite ModelEngine::receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const {
-  CqeWrite write{.cqn = {qp.context.receive_cqn}, .cqe = {}, .solicited = false};
-  write.cqe.qpn = qp.qpn.value;
-  write.cqe.wqe_counter = index;
-  write.cqe.opcode_owner = static_cast<std::uint8_t>(static_cast<unsigned>(opcode) << 4);
-  return write;
-}
-
 CqeWrite ModelEngine::receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const {
-  auto write = receive_cqe(qp, index, abi::CqeOpcode::responder_error);
-  write.cqe.syndrome = static_cast<abi::CqeSyndrome>(status);
-  write.solicited = true;
-  return write;
+  return receive_error_cqe(qp.qpn, {qp.context.receive_cqn}, index, status);
 }
 
 }  // namespace rnicsim::nic

@@ -1,14 +1,16 @@
 // The requester's side of the model engine: send WQEs, request packets, responses, send completions.
 #include <algorithm>
 
+#include "model/nic/engine_cqes.h"
 #include "model/nic/model_engine.h"
 
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint16_t kFetchBlocks = 16;
 constexpr std::size_t kMessagesAhead = 32;  // WQEs parsed and not sent from
 constexpr std::size_t kPacketsAhead = 32;   // packets of a QP that wait for their payload
+
+bool has_room(const Qp& qp) { return qp.window.messages.size() - qp.window.cursor < kMessagesAhead; }
 
 roce::Status local_status(AccessResult result) {
   return result == AccessResult::ok ? roce::Status::success : roce::Status::local_protection_error;
@@ -30,78 +32,37 @@ void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
   if (qp == nullptr || qp->state == roce::QpState::reset) return;
   // Receives have no doorbell of their own: one that announces no send tells a failed QP to look for them.
   if (qp->state == roce::QpState::error && qp->has_receive()) {
-    qp->receive_flushing = true;
+    qp->receive_ring.begin_flush();
     flush_receives(*qp);
   }
   if (!qp->has_send()) return;
-  const auto ring = 1u << qp->context.log_send_blocks;
-  const auto added = static_cast<std::uint16_t>(doorbell.producer - qp->send_fetched);
-  if (added > ring) return void(++counters_.doorbell_invalid);
-  qp->send_producer = doorbell.producer;
-  const auto carried = (doorbell.wqe.size() + abi::kSendBlock - 1) / abi::kSendBlock;
-  // The WQE that came along is the next one only when nothing before it is still to be fetched.
-  const bool next = carried != 0 && carried == added && qp->send_fetched == qp->send_parsed && qp->sends();
-  if (next && qp->window.messages.size() - qp->window.cursor < kMessagesAhead) {
-    qp->send_fetched = doorbell.producer;
-    const auto wqe = doorbell.wqe.bytes();
-    qp->send_bytes.assign(wqe.begin(), wqe.end());
-    parse_sends(*qp);
-  }
+  const bool takes = qp->sends() && has_room(*qp);
+  const auto announced = qp->send_ring.announce(doorbell, qp->context, takes);
+  if (announced == SendRing::Announced::invalid) return void(++counters_.doorbell_invalid);
+  if (announced == SendRing::Announced::next_wqe) parse_sends(*qp);
   fetch_sends(*qp);
   schedule(*qp);
 }
 
 void ModelEngine::fetch_sends(Qp& qp) {
   const bool wanted = qp.state == roce::QpState::error || qp.sends();
-  if (!wanted || qp.send_fetching || qp.send_fetched == qp.send_producer) return;
-  if (qp.window.messages.size() - qp.window.cursor >= kMessagesAhead) return;
-  const auto ring = 1u << qp.context.log_send_blocks;
-  const auto at = qp.send_fetched & (ring - 1);
-  const auto left = static_cast<std::uint16_t>(qp.send_producer - qp.send_fetched);
-  const auto blocks = std::min({std::uint32_t{left}, std::uint32_t{kFetchBlocks}, ring - at});
-  qp.send_fetching = true;
-  qp.send_fetched = static_cast<std::uint16_t>(qp.send_fetched + blocks);
-  out_.wqe_fetch({issue(qp, Purpose::send_wqes), qp.qpn, QueueKind::send, qp.context.pasid,
-                  qp.context.send_ring + std::uint64_t{at} * abi::kSendBlock, blocks * abi::kSendBlock});
+  if (wanted && qp.send_ring.wants_read() && has_room(qp))
+    read_ring(qp, QueueKind::send, qp.send_ring.begin_read(qp.context));
 }
 
 void ModelEngine::sends_fetched(Qp& qp, const WqeBytes& wqe) {
-  qp.send_fetching = false;
-  if (!wqe.ok) {
-    // The ring is gone: nothing of it can complete, not even in error.
-    qp.send_parsed = qp.send_producer = qp.send_fetched;
-    qp.send_bytes.clear();
+  if (!qp.send_ring.end_read(wqe)) {
+    // Nothing of it can complete, not even in error.
     if (qp.state == roce::QpState::error) return;
     out_.event({abi::EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
   }
-  const auto bytes = wqe.bytes.bytes();
-  qp.send_bytes.insert(qp.send_bytes.end(), bytes.begin(), bytes.end());
   parse_sends(qp);
   fetch_sends(qp);
 }
 
 void ModelEngine::parse_sends(Qp& qp) {
-  std::size_t at = 0;
-  while (qp.send_bytes.size() - at >= abi::kSendBlock ||
-         (at == 0 && qp.send_bytes.size() >= sizeof(abi::ControlSegment))) {
-    const auto rest = std::span<const std::byte>(qp.send_bytes).subspan(at);
-    const auto posted = static_cast<std::uint16_t>(qp.send_producer - qp.send_parsed);
-    // Without a sound length the next WQE can't be found: this one stands for all that were posted.
-    const auto blocks = std::min(wqe_blocks(rest).value_or(posted), posted);
-    if (blocks == 0) break;
-    const std::size_t bytes = std::size_t{blocks} * abi::kSendBlock;
-    const bool whole = rest.size() >= bytes || qp.send_fetched == qp.send_producer;
-    if (!whole) break;
-    const auto taken = std::min(bytes, rest.size());
-    auto send = parse_send_wqe(rest.first(taken), qp.qpn, qp.send_parsed, limits_.max_message);
-    send.wqe.blocks = blocks;
-    if (!wqe_blocks(rest)) send.request.refused = roce::Status::local_qp_operation_error;
-    qp.send_parsed = static_cast<std::uint16_t>(qp.send_parsed + blocks);
-    at += taken;
-    post(qp, std::move(send));
-  }
-  qp.send_bytes.erase(qp.send_bytes.begin(), qp.send_bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  while (qp.send_ring.has_next()) post(qp, qp.send_ring.take_next(qp.qpn, limits_.max_message));
   retire(qp, false);
 }
 
@@ -118,7 +79,7 @@ void ModelEngine::post(Qp& qp, ParsedSend&& send) {
 }
 
 bool ModelEngine::request_waits(const Qp& qp) const {
-  return qp.sends() && qp.requests.entries.size() < kPacketsAhead && qp.requester.can_send();
+  return qp.sends() && qp.requests.size() < kPacketsAhead && qp.requester.can_send();
 }
 
 // The WQE of the next message to send from; one that is not at hand is asked for.
@@ -130,12 +91,8 @@ bool ModelEngine::next_wqe_at_hand(Qp& qp) {
   if (wqe == nullptr || wqe->presence == SendWqe::Presence::at_hand) return true;
   if (std::exchange(wqe->presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
   out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe->message), qp.qpn, wqe->index, wqe->blocks, qp.context.pasid,
-                   ring_address(qp, wqe->index)});
+                   SendRing::address(qp.context, wqe->index)});
   return false;
-}
-
-std::uint64_t ModelEngine::ring_address(const Qp& qp, std::uint16_t block) const {
-  return qp.context.send_ring + std::uint64_t{block & ((1u << qp.context.log_send_blocks) - 1)} * abi::kSendBlock;
 }
 
 std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
@@ -143,8 +100,7 @@ std::optional<TransmitWork> ModelEngine::send_request(Qp& qp) {
   if (!packet) return std::nullopt;
   --credits_;
   packet->headers.bth.pkey = roce::Bth::kDefaultPkey;
-  auto& entry = qp.requests.entries.emplace_back();
-  entry.sequence = qp.requests.next_sequence++;
+  auto& entry = qp.requests.add();
   entry.headers = packet->headers;
   entry.message = packet->message;
   entry.end = packet->end;
@@ -171,12 +127,11 @@ void ModelEngine::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done
   auto* entry = qp.requests.find(sequence);
   if (entry == nullptr) return;
   if (done.result == AccessResult::ok) {
-    entry->payload = std::move(done.payload);
-    entry->ready = true;
+    qp.requests.arrived(*entry, std::move(done.payload));
     return emit_ready(qp, qp.requests);
   }
   qp.requester.fail(entry->message, local_status(done.result));
-  drop_lane_from(qp.requests, sequence);
+  credits_ += qp.requests.drop_from(sequence);
   retire(qp, false);
 }
 
@@ -241,23 +196,18 @@ void ModelEngine::complete_send(Qp& qp, const roce::Completion& completion, bool
   if (error) ++counters_.req_cqe_error;
   if (completion.status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (completion.status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
-  WqeRetired retired{qp.qpn, index, blocks, qp.context.pasid, ring_address(qp, index), std::nullopt};
-  if (!error && !completion.request.signaled) return out_.wqe_retired(std::move(retired));
-  CqeWrite write{.cqn = {qp.context.send_cqn}, .cqe = {}, .solicited = error, .behind_payload = behind_payload};
-  write.cqe.byte_count = completion.request.length;
-  write.cqe.qpn = qp.qpn.value;
-  write.cqe.wqe_counter = index;
-  write.cqe.send_opcode = send_opcode;
-  write.cqe.syndrome = static_cast<abi::CqeSyndrome>(completion.status);
-  const auto opcode = error ? abi::CqeOpcode::requester_error : abi::CqeOpcode::requester;
-  write.cqe.opcode_owner = static_cast<std::uint8_t>(static_cast<unsigned>(opcode) << 4);
-  retired.cqe = std::move(write);
+  WqeRetired retired{qp.qpn, index, blocks, qp.context.pasid, SendRing::address(qp.context, index), std::nullopt};
+  if (error || completion.request.signaled) {
+    retired.cqe = send_cqe(qp.qpn, {qp.context.send_cqn}, index, send_opcode, completion.request.length,
+                           completion.status);
+    retired.cqe->behind_payload = behind_payload;
+  }
   out_.wqe_retired(std::move(retired));
 }
 
 // All that is not answered is to be sent again.
 void ModelEngine::drop_requests(Qp& qp) {
-  drop_lane_from(qp.requests, 0);
+  credits_ += qp.requests.drop_from(0);
   qp.left_psn = qp.window.oldest_psn();
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -65,9 +64,7 @@ void ModelEngine::credit(std::uint32_t packets) { step<&ModelEngine::take_credit
 void ModelEngine::take_wqe(const WqeBytes& wqe) {
   const auto [qp, purpose, argument] = redeem(wqe.tag);
   if (qp == nullptr) return;
-  if (purpose == Purpose::send_wqes) sends_fetched(*qp, wqe);
-  if (purpose == Purpose::receive_record) receive_record(*qp, wqe);
-  if (purpose == Purpose::receive_wqes) receives_fetched(*qp, wqe);
+  purpose == Purpose::send_ring ? sends_fetched(*qp, wqe) : receives_fetched(*qp, wqe);
   schedule(*qp);
 }
 
@@ -119,10 +116,7 @@ void ModelEngine::give_up_contexts() {
   to_give_up_.clear();
 }
 
-void ModelEngine::take_unit(const std::uint32_t& number) {
-  units_[number].busy = units_[number].asked = false;
-  note_servable(number);
-}
+void ModelEngine::take_unit(const std::uint32_t& number) { units_.free(number); }
 
 void ModelEngine::take_gathered(DmaDone& done) {
   const auto [qp, purpose, sequence] = redeem(done.tag);
@@ -222,12 +216,9 @@ void ModelEngine::take_credit(const std::uint32_t& packets) {
 }
 
 void ModelEngine::reset() {
-  // Answers to tags of before, if any come, find their tickets closed.
-  for (std::uint32_t slot = 0; slot < tickets_.size(); ++slot)
-    if (std::exchange(tickets_[slot].open, false)) free_tickets_.push_back(slot);
+  tickets_.forget_all();
   qps_.clear();
-  std::ranges::fill(units_, Unit{});
-  servable_ = 0;
+  units_.reset();
   to_give_up_.clear();
   leaving_.clear();
   inputs_.clear();
@@ -239,109 +230,70 @@ Qp* ModelEngine::find(Qpn qpn) {
 }
 
 Tag ModelEngine::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
-  if (free_tickets_.empty()) {
-    free_tickets_.push_back(static_cast<std::uint32_t>(tickets_.size()));
-    tickets_.emplace_back();
-  }
-  const auto slot = free_tickets_.back();
-  free_tickets_.pop_back();
-  auto& ticket = tickets_[slot];
-  ticket = {purpose, qp.qpn, qp.epoch, argument, ticket.generation + 1, true};
   ++qp.tickets;
-  return Tag{ticket.generation} << 32 | slot;
+  return tickets_.issue(qp.qpn, qp.epoch, purpose, argument);
 }
 
 ModelEngine::Redeemed ModelEngine::redeem(Tag tag) {
-  const auto slot = static_cast<std::uint32_t>(tag);
-  if (slot >= tickets_.size() || !tickets_[slot].open || tickets_[slot].generation != tag >> 32) return {};
-  auto& ticket = tickets_[slot];
-  ticket.open = false;
-  free_tickets_.push_back(slot);
-  auto* qp = find(ticket.qpn);
-  if (qp == nullptr || qp->epoch != ticket.epoch) return {};
+  const auto ticket = tickets_.redeem(tag);
+  auto* qp = ticket ? find(ticket->qpn) : nullptr;
+  if (qp == nullptr || qp->epoch != ticket->epoch) return {};
   --qp->tickets;
-  if (qp->evicted) to_give_up_.push_back(ticket.qpn);
-  return {qp, ticket.purpose, ticket.argument};
+  if (qp->evicted) to_give_up_.push_back(ticket->qpn);
+  return {qp, ticket->purpose, ticket->argument};
 }
 
 void ModelEngine::schedule(Qp& qp) {
-  if (!qp.requests.scheduled && request_waits(qp) && next_wqe_at_hand(qp)) enqueue(qp, qp.requests);
-  if (!qp.answers.scheduled && answer_waits(qp)) enqueue(qp, qp.answers);
+  if (!qp.request_turn && request_waits(qp) && next_wqe_at_hand(qp)) {
+    qp.request_turn = true;
+    units_.enqueue({qp.qpn, qp.epoch, false});
+  }
+  if (!qp.answer_turn && answer_waits(qp)) {
+    qp.answer_turn = true;
+    units_.enqueue({qp.qpn, qp.epoch, true});
+  }
 }
 
-void ModelEngine::enqueue(Qp& qp, Lane& lane) {
-  lane.scheduled = true;
-  const auto number = unit_of(qp.qpn, limits_.transmit_units);
-  units_[number].turns.push_back({qp.qpn, qp.epoch, &lane == &qp.answers});
-  note_servable(number);
-}
-
-// A busy unit is asked once when it will be free; until then there is nothing to do for it.
-void ModelEngine::note_servable(std::uint32_t number) {
-  const auto& unit = units_[number];
-  const auto bit = std::uint64_t{1} << number;
-  servable_ = !unit.turns.empty() && !unit.asked ? servable_ | bit : servable_ & ~bit;
-}
-
-// One packet a turn; each takes a credit, which its leaving the port gives back. The next to be served is looked for
-// behind the one that was served last.
+// Each packet takes a credit, which its leaving the port gives back.
 void ModelEngine::dispatch() {
-  while (servable_ != 0 && credits_ > 0) {
-    const auto behind = servable_ >> next_unit_ << next_unit_;
-    const auto number = static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : servable_));
-    auto& unit = units_[number];
-    if (unit.busy) {
-      unit.asked = true;
-      note_servable(number);
-      out_.transmit_wanted(std::uint32_t{number});
-      continue;
+  while (credits_ > 0) {
+    const auto next = units_.next();
+    if (!next) return;
+    if (!next->turn) {
+      out_.transmit_wanted(next->unit);
+    } else if (serve(*next->turn, next->unit)) {
+      units_.took(next->unit);
     }
-    if (serve(number)) next_unit_ = number + 1 == units_.size() ? 0 : number + 1;
-    note_servable(number);
   }
 }
 
 // True: it took the unit.
-bool ModelEngine::serve(std::uint32_t number) {
-  auto& unit = units_[number];
-  while (!unit.turns.empty()) {
-    const auto turn = unit.turns.front();
-    unit.turns.pop_front();
-    auto* qp = find(turn.qpn);
-    if (qp == nullptr || qp->epoch != turn.epoch) continue;
-    auto& lane = turn.answers ? qp->answers : qp->requests;
-    lane.scheduled = false;
-    if (qp->evicted) to_give_up_.push_back(turn.qpn);
-    if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) continue;
-    auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
-    schedule(*qp);
-    if (!work) continue;
-    unit.busy = true;
-    work->unit = number;
-    out_.transmit(TransmitWork{*work});
-    return true;
-  }
-  return false;
+bool ModelEngine::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
+  auto* qp = find(turn.qpn);
+  if (qp == nullptr || qp->epoch != turn.epoch) return false;
+  (turn.answers ? qp->answer_turn : qp->request_turn) = false;
+  if (qp->evicted) to_give_up_.push_back(turn.qpn);
+  if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) return false;
+  auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
+  schedule(*qp);
+  if (!work) return false;
+  work->unit = unit;
+  out_.transmit(*work);
+  return true;
 }
 
-void ModelEngine::emit_ready(Qp& qp, Lane& lane) {
-  while (!lane.entries.empty() && lane.entries.front().ready) {
-    auto& entry = lane.entries.front();
-    PacketOut packet{qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)};
+void ModelEngine::emit_ready(Qp& qp, PacketLane& lane) {
+  lane.emit_ready([&](PacketLane::Entry& entry) {
     Leaving leaving{qp.qpn, qp.epoch, {}};
     if (&lane == &qp.requests) leaving.request_end = entry.end;
     leaving_.push_back(std::move(leaving));
-    lane.entries.pop_front();
-    out_.packet(std::move(packet));
-  }
+    out_.packet({qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)});
+  });
 }
 
-void ModelEngine::drop_lane_from(Lane& lane, std::uint64_t sequence) {
-  while (!lane.entries.empty() && lane.entries.back().sequence >= sequence) {
-    lane.awaited -= lane.entries.back().awaited;
-    lane.entries.pop_back();
-    ++credits_;
-  }
+void ModelEngine::read_ring(Qp& qp, QueueKind queue, const RingRead& read) {
+  const auto purpose = queue == QueueKind::send ? Purpose::send_ring : Purpose::receive_ring;
+  out_.wqe_fetch({issue(qp, purpose), qp.qpn, queue, qp.context.pasid, read.address, read.bytes});
 }
 
 void ModelEngine::set_state(Qp& qp, roce::QpState state) {
@@ -359,7 +311,7 @@ void ModelEngine::describe_state(std::string& out) const {
     out += fmt::format("qp {:#08x} {} -> {}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
                        number, kNames[static_cast<int>(qp.state)], remote, waiting,
                        qp.window.oldest_psn().value(), qp.window.unsent_psn.value(), qp.responder.expected_psn().value(),
-                       qp.receives.size(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
+                       qp.receive_ring.held(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
   });
 }
 

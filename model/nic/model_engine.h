@@ -1,7 +1,7 @@
 // The behavioural QP engine: drives the transport core (model/roce) over the QpEngine seam.
 //
-// The scheduler serves the (QP, direction) lanes of each transmit unit round robin, a packet a turn, when the unit is free
-// and as long as there are packet credits.
+// A QP's requests and answers take turns at its transmit unit, a packet a turn, when the unit is free and as long as there
+// are packet credits.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,8 @@
 #include "model/base/inline_function.h"
 #include "model/nic/qp.h"
 #include "model/nic/qp_engine.h"
+#include "model/nic/tickets.h"
+#include "model/nic/transmit_units.h"
 
 namespace rnicsim::nic {
 
@@ -46,17 +48,8 @@ class ModelEngine : public QpEngine {
  private:
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
-    send_wqes, send_wqe, receive_record, receive_wqes, request_gather, answer_gather, read_scatter, receive_scatter,
-    access_check, atomic, remote_invalidate, local_invalidate
-  };
-  // What an answer to a tag is for.
-  struct Ticket {
-    Purpose purpose;
-    Qpn qpn;
-    std::uint64_t epoch = 0;
-    std::uint64_t argument = 0;
-    std::uint32_t generation = 0;
-    bool open = false;
+    send_ring, send_wqe, receive_ring, request_gather, answer_gather, read_scatter, receive_scatter, access_check, atomic,
+    remote_invalidate, local_invalidate
   };
   struct Expired {
     Qpn qpn;
@@ -68,7 +61,7 @@ class ModelEngine : public QpEngine {
     std::uint64_t argument = 0;
   };
 
-  // --- model_engine.cpp: inputs one at a time, tags, the scheduler.
+  // --- model_engine.cpp: inputs one at a time, tags, turns.
   template <auto take, class Input>
   void step(Input& input);
   void take_doorbell(const SendDoorbell& doorbell);
@@ -91,13 +84,11 @@ class ModelEngine : public QpEngine {
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn);
   void schedule(Qp& qp);
-  void enqueue(Qp& qp, Lane& lane);
-  void note_servable(std::uint32_t unit);
   void dispatch();
-  bool serve(std::uint32_t unit);
+  bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   void give_up_contexts();
-  void emit_ready(Qp& qp, Lane& lane);
-  void drop_lane_from(Lane& lane, std::uint64_t sequence);
+  void emit_ready(Qp& qp, PacketLane& lane);
+  void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
   void set_state(Qp& qp, roce::QpState state);
 
   // --- engine_commands.cpp
@@ -116,7 +107,6 @@ class ModelEngine : public QpEngine {
   void post(Qp& qp, ParsedSend&& send);
   bool request_waits(const Qp& qp) const;
   bool next_wqe_at_hand(Qp& qp);
-  std::uint64_t ring_address(const Qp& qp, std::uint16_t block) const;
   std::optional<TransmitWork> send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
@@ -136,9 +126,8 @@ class ModelEngine : public QpEngine {
   void fill_offer(Qp& qp, const roce::OpcodeInfo& row);
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void tell_placed(Qpn qpn, const Response& response) const;
-  void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict);
+  void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const roce::Headers& last);
   void reject(Qp& qp, const roce::Verdict& verdict);
-  CqeWrite receive_cqe(const Qp& qp, std::uint16_t index, abi::CqeOpcode opcode) const;
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
 
   // --- engine_answers.cpp: the responder's side, answers out.
@@ -154,16 +143,12 @@ class ModelEngine : public QpEngine {
   TransmitWork send_answer(Qp& qp);
   TransmitWork send_read_packet(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
-  void put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn);
+  PacketLane::Entry& put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn);
 
   // --- engine_queues.cpp: the receive ring, and flushing.
   void look_for_receives(Qp& qp);
-  void fetch_receives(Qp& qp);
-  void receive_record(Qp& qp, const WqeBytes& record);
   void receives_fetched(Qp& qp, const WqeBytes& wqes);
   void receives_settled(Qp& qp);
-  void take_receive(Qp& qp);
-  void replenish_receives(Qp& qp);
   void fail(Qp& qp);                     // to the error state, and flush
   void flush_sends(Qp& qp);
   void flush_receives(Qp& qp);
@@ -174,23 +159,10 @@ class ModelEngine : public QpEngine {
   EngineTrace trace_;
   IndexTable<Qp> qps_;
   std::uint64_t births_ = 0;
-  std::vector<Ticket> tickets_;
-  std::vector<std::uint32_t> free_tickets_;
+  Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;
-  struct Turn {
-    Qpn qpn;
-    std::uint64_t epoch = 0;
-    bool answers = false;
-  };
-  struct Unit {
-    Fifo<Turn> turns;
-    bool busy = false;
-    bool asked = false;                                         // when it will be free
-  };
-  std::vector<Unit> units_;
-  std::uint64_t servable_ = 0;                                  // a bit a unit: something waits, and it was not asked
-  std::uint32_t next_unit_ = 0;
+  TransmitUnits units_;
   std::uint64_t evictions_ = 0;
   std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done
   struct Leaving {

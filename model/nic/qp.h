@@ -3,40 +3,19 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "model/base/fifo.h"
 #include "model/base/pooled_list.h"
+#include "model/nic/packet_lane.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/qp_engine.h"
-#include "model/nic/wqe.h"
+#include "model/nic/receive_ring.h"
+#include "model/nic/send_ring.h"
 #include "model/roce/completer.h"
 #include "model/roce/requester.h"
 #include "model/roce/responder.h"
 
 namespace rnicsim::nic {
-
-// Packets of one direction of a QP on their way out, in order; some wait for their payload.
-struct Lane {
-  struct Entry {
-    std::uint64_t sequence = 0;
-    roce::Headers headers;
-    Payload payload;
-    bool ready = false;
-    std::uint64_t message = 0;           // requests
-    roce::Psn end;                       // requests: the next one's PSN
-    std::uint32_t awaited = 0;           // answers: bytes of payload that are not here yet
-  };
-  PooledList<Entry> entries;
-  std::uint64_t next_sequence = 0;
-  std::uint64_t awaited = 0;             // of all entries
-  bool scheduled = false;
-
-  Entry* find(std::uint64_t sequence) {
-    const auto found = std::ranges::find(entries, sequence, &Entry::sequence);
-    return found == entries.end() ? nullptr : &*found;
-  }
-};
 
 // What the responder owes, in order: each waits for its payload to reach memory.
 struct Response {
@@ -81,28 +60,17 @@ struct Qp {
   roce::Completer completer{window};
   roce::Responder responder;
 
-  // Send ring, in blocks modulo 2^16: parsed <= fetched <= producer.
-  std::uint16_t send_producer = 0;
-  std::uint16_t send_fetched = 0;
-  std::uint16_t send_parsed = 0;
-  std::uint16_t send_retired = 0;
-  bool send_fetching = false;
-  std::vector<std::byte> send_bytes;     // fetched, not parsed
-  Fifo<SendWqe> send_wqes;              // those of the window's messages
+  SendRing send_ring;
+  std::uint16_t send_retired = 0;        // blocks of it, modulo 2^16
+  Fifo<SendWqe> send_wqes;               // those of the window's messages
   std::uint64_t next_message = 0;
-  Lane requests;
+  PacketLane requests;
+  bool request_turn = false;             // waits at its transmit unit
   bool ack_timer = false;
   roce::Psn left_psn;                    // one past the last request that has left the port, since all was sent again
   bool drain_announced = false;
 
-  // Receive ring, in WQEs modulo 2^16.
-  std::uint16_t receive_producer = 0;    // as last read
-  std::uint16_t receive_fetched = 0;
-  bool receive_fetching = false;
-  bool look_again = false;               // the look under way began before the packet came
-  bool receive_flushing = false;         // look at the producer once more, then flush
-  Fifo<ReceiveWqe> receives;
-  std::optional<ReceiveWqe> receiving;   // of the message that is arriving
+  ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
   bool inbound_waits = false;            // the head waits for a receive WQE or a key check
   bool deaf = false;                     // a fatal NAK is on its way
@@ -113,10 +81,11 @@ struct Qp {
   std::uint32_t rd_atomic_pending = 0;
   std::uint32_t duplicates_pending = 0;
   std::uint32_t atomics_pending = 0;     // accepted, not carried out
-  Lane answers;
+  PacketLane answers;
+  bool answer_turn = false;
 
   // Something that is under way needs the context.
-  bool in_use() const { return tickets != 0 || requests.scheduled || answers.scheduled; }
+  bool in_use() const { return tickets != 0 || request_turn || answer_turn; }
   bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
   bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
   std::uint32_t mtu() const { return roce::mtu_bytes(context.path_mtu); }
@@ -125,6 +94,7 @@ struct Qp {
     return !deaf && (state == rtr || state == rts || state == sqd);
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
+  bool draining() const { return state == roce::QpState::sqd && !requester.drained(); }
   std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending : rd_atomic_pending; }
   Response* response(std::uint64_t sequence) {
     const auto found = std::ranges::find(responses, sequence, &Response::sequence);

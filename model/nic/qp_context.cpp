@@ -20,6 +20,26 @@ constexpr std::array<std::uint32_t, 32> kRnrDelayUs10 = {  // in 10 us
     65536, 1,   2,   3,   4,   6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
     256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
+void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
+  using namespace abi::qp_attr;
+  if (mask & kSqdNotify) context.sqd_notify = given.sqd_notify;
+  if (mask & kAccessFlags) context.access_flags = given.access_flags;
+  if (mask & kPkeyIndex) context.pkey_index = given.pkey_index;
+  if (mask & kPort) context.port = given.port;
+  if (mask & kQkey) context.qkey = given.qkey;
+  if (mask & kPath) context.path = given.path;
+  if (mask & kPathMtu) context.path_mtu = given.path_mtu;
+  if (mask & kTimeout) context.timeout = given.timeout;
+  if (mask & kRetryCount) context.retry_count = given.retry_count;
+  if (mask & kRnrRetry) context.rnr_retry = given.rnr_retry;
+  if (mask & kReceivePsn) context.receive_psn = given.receive_psn & roce::Psn::kMask;
+  if (mask & kMaxRdAtomic) context.max_rd_atomic = given.max_rd_atomic;
+  if (mask & kMinRnrTimer) context.min_rnr_timer = given.min_rnr_timer;
+  if (mask & kSendPsn) context.send_psn = given.send_psn & roce::Psn::kMask;
+  if (mask & kMaxDestRdAtomic) context.max_dest_rd_atomic = given.max_dest_rd_atomic;
+  if (mask & kRemoteQpn) context.remote_qpn = given.remote_qpn & 0xffffff;
+}
+
 }  // namespace
 
 roce::QpState state_of(const abi::Qpc& context) { return static_cast<roce::QpState>(context.state); }
@@ -34,6 +54,15 @@ roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const Qp
   return {.mtu = roce::mtu_bytes(context.path_mtu), .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = limits.max_message};
+}
+
+abi::CommandStatus status_of(QpSyndrome syndrome) {
+  switch (syndrome) {
+    case QpSyndrome::none: return abi::CommandStatus::ok;
+    case QpSyndrome::transport:
+    case QpSyndrome::migration: return abi::CommandStatus::not_supported;
+    default: return abi::CommandStatus::bad_parameter;
+  }
 }
 
 QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
@@ -64,24 +93,26 @@ QpSyndrome check_values(const abi::Qpc& given, std::uint32_t mask, const QpLimit
   return QpSyndrome::none;
 }
 
-void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
+Modification judge_modify(const QpCommand& command, const abi::Qpc& context, roce::QpState from, bool draining,
+                          const QpLimits& limits) {
+  using roce::QpState;
   using namespace abi::qp_attr;
-  if (mask & kSqdNotify) context.sqd_notify = given.sqd_notify;
-  if (mask & kAccessFlags) context.access_flags = given.access_flags;
-  if (mask & kPkeyIndex) context.pkey_index = given.pkey_index;
-  if (mask & kPort) context.port = given.port;
-  if (mask & kQkey) context.qkey = given.qkey;
-  if (mask & kPath) context.path = given.path;
-  if (mask & kPathMtu) context.path_mtu = given.path_mtu;
-  if (mask & kTimeout) context.timeout = given.timeout;
-  if (mask & kRetryCount) context.retry_count = given.retry_count;
-  if (mask & kRnrRetry) context.rnr_retry = given.rnr_retry;
-  if (mask & kReceivePsn) context.receive_psn = given.receive_psn & roce::Psn::kMask;
-  if (mask & kMaxRdAtomic) context.max_rd_atomic = given.max_rd_atomic;
-  if (mask & kMinRnrTimer) context.min_rnr_timer = given.min_rnr_timer;
-  if (mask & kSendPsn) context.send_psn = given.send_psn & roce::Psn::kMask;
-  if (mask & kMaxDestRdAtomic) context.max_dest_rd_atomic = given.max_dest_rd_atomic;
-  if (mask & kRemoteQpn) context.remote_qpn = given.remote_qpn & 0xffffff;
+  const auto mask = command.attributes;
+  const auto to = mask & kState ? state_of(command.context) : from;
+  if ((mask & kCurrentState) && command.current != static_cast<abi::QpState>(from)) return {QpSyndrome::current_state};
+  switch (roce::check_transition(transport_of(context), from, to, mask)) {
+    case roce::Transition::not_allowed: return {QpSyndrome::transition};
+    case roce::Transition::missing_attribute: return {QpSyndrome::missing_attribute};
+    case roce::Transition::extra_attribute: return {QpSyndrome::extra_attribute};
+    case roce::Transition::ok: break;
+  }
+  if (draining && to != QpState::error && to != QpState::reset && to != QpState::sqd) return {QpSyndrome::draining};
+  if (const auto bad = check_values(command.context, mask, limits); bad != QpSyndrome::none) return {bad};
+  Modification modification{QpSyndrome::none, to, context};
+  merge(modification.context, command.context, mask);
+  // Each time anew: who asked for the last drain's event has not asked for this one's.
+  if (to == QpState::sqd && from != to && !(mask & kSqdNotify)) modification.context.sqd_notify = 0;
+  return modification;
 }
 
 Duration ack_timeout(std::uint8_t code) { return 4096_ns * (std::int64_t{1} << (code & kMaxTimeout)); }

@@ -7,6 +7,7 @@
 #include "model/abi/context.h"
 #include "model/abi/queue.h"
 #include "model/base/units.h"
+#include "model/nic/qp_engine.h"
 #include "model/roce/qp_state.h"
 #include "model/roce/responder.h"
 #include "model/roce/send_window.h"
@@ -47,9 +48,19 @@ roce::Transport transport_of(const abi::Qpc& context);
 roce::SendAttributes send_attributes(const abi::Qpc& context);
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
 
+abi::CommandStatus status_of(QpSyndrome syndrome);
 QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits);
 QpSyndrome check_values(const abi::Qpc& attributes, std::uint32_t mask, const QpLimits& limits);
-void merge(abi::Qpc& context, const abi::Qpc& attributes, std::uint32_t mask);
+
+// What a modify comes to: nothing when it is refused, else the QP gets this context and goes to this state.
+struct Modification {
+  QpSyndrome refused = QpSyndrome::none;
+  roce::QpState to{};
+  abi::Qpc context{};
+};
+// Of a QP in state `from`, whose send queue drains or not.
+Modification judge_modify(const QpCommand& command, const abi::Qpc& context, roce::QpState from, bool draining,
+                          const QpLimits& limits);
 
 Duration ack_timeout(std::uint8_t code);   // 4.096 us x 2^code
 Duration rnr_delay(std::uint8_t code);     // IBTA vol 1, table 45

@@ -124,7 +124,6 @@ Verdict Responder::execute(const Packet& packet) {
     verdict.message_bytes = message_->received;
     verdict.immediate = headers.immediate;
     verdict.invalidate = headers.invalidate;
-    verdict.solicited = headers.bth.solicited;
     msn_ = (msn_ + 1) & Psn::kMask;
     message_.reset();
   }

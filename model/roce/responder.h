@@ -67,7 +67,6 @@ struct Verdict {
   std::uint32_t message_bytes = 0;
   std::optional<std::uint32_t> immediate;
   std::optional<Rkey> invalidate;        // once the payload is in memory, before the receive completes
-  bool solicited = false;
   bool is_send = false;
   // atomic, replay
   std::optional<AtomicEth> atomic;
