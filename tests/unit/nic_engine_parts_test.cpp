@@ -1,0 +1,209 @@
+// The parts of a QP engine that know nothing of the transport: tags, rings, lanes, turns.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/nic/packet_lane.h"
+#include "model/nic/receive_ring.h"
+#include "model/nic/send_ring.h"
+#include "model/nic/tickets.h"
+#include "model/nic/transmit_units.h"
+
+namespace rnicsim::nic::test {
+namespace {
+
+constexpr Qpn kQp{7};
+constexpr std::uint64_t kRing = 0x10000;
+constexpr std::uint64_t kRecord = 0x20000;
+
+abi::Qpc context() {
+  abi::Qpc context;
+  context.send_ring = context.receive_ring = kRing;
+  context.doorbell_record = kRecord;
+  context.log_send_blocks = context.log_receive_wqes = 3;
+  context.log_receive_stride = 6;
+  return context;
+}
+
+WqeBytes zeros(std::size_t bytes) { return {0, true, Payload::copy_of(std::vector<std::byte>(bytes))}; }
+
+// NOPs of one block each.
+WqeBytes sends(std::uint16_t first, std::size_t count) {
+  std::vector<std::byte> bytes(count * abi::kSendBlock);
+  for (std::size_t i = 0; i < count; ++i) {
+    abi::ControlSegment control;
+    control.wqe_index = static_cast<std::uint16_t>(first + i);
+    control.segments = 1;
+    control.qpn_flags = kQp.value << 8;
+    std::memcpy(&bytes[i * abi::kSendBlock], &control, sizeof control);
+  }
+  return {0, true, Payload::copy_of(bytes)};
+}
+
+std::vector<int> taken(SendRing& ring) {
+  std::vector<int> indices;
+  while (ring.has_next()) {
+    const auto send = ring.take_next(kQp, 1u << 30);
+    indices.push_back(send.request.refused ? -1 : send.wqe.index);
+  }
+  return indices;
+}
+
+WqeBytes record(std::uint32_t producer) {
+  abi::QpDoorbellRecord record;
+  record.receive_producer = producer;
+  return {0, true, Payload::copy_of(std::as_bytes(std::span(&record, 1)))};
+}
+
+std::vector<int> flushed(ReceiveRing& ring) {
+  std::vector<int> indices;
+  while (const auto index = ring.flush_next()) indices.push_back(*index);
+  return indices;
+}
+
+TEST(Tickets, AnAnswerIsTakenOnceAndNotAfterAReset) {
+  Tickets<char> tickets;
+  const auto tag = tickets.issue(kQp, 1, 'a', 5);
+  const auto ticket = tickets.redeem(tag);
+  ASSERT_TRUE(ticket);
+  EXPECT_EQ(ticket->purpose, 'a');
+  EXPECT_EQ(ticket->argument, 5u);
+  EXPECT_FALSE(tickets.redeem(tag));
+  const auto before = tickets.issue(kQp, 1, 'b');
+  tickets.forget_all();
+  EXPECT_NE(tickets.issue(kQp, 2, 'c'), before);
+  EXPECT_FALSE(tickets.redeem(before));
+}
+
+TEST(SendRing, ReadsNoFurtherThanTheEndOfTheRing) {
+  SendRing ring;
+  EXPECT_EQ(ring.announce({kQp, 6, {}}, context(), true), SendRing::Announced::producer);
+  EXPECT_TRUE(ring.wants_read());
+  EXPECT_EQ(ring.begin_read(context()).bytes, 6 * abi::kSendBlock);
+  EXPECT_FALSE(ring.wants_read());
+  EXPECT_TRUE(ring.end_read(sends(0, 6)));
+  EXPECT_EQ(taken(ring), (std::vector{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(ring.announce({kQp, 10, {}}, context(), true), SendRing::Announced::producer);
+  const auto read = ring.begin_read(context());
+  EXPECT_EQ(read.address, kRing + 6 * abi::kSendBlock);
+  EXPECT_EQ(read.bytes, 2 * abi::kSendBlock);
+  EXPECT_TRUE(ring.end_read(sends(6, 2)));
+  EXPECT_EQ(taken(ring), (std::vector{6, 7}));
+  EXPECT_EQ(ring.begin_read(context()).address, kRing);
+}
+
+TEST(SendRing, TakesACarriedWqeOnlyWhenItIsTheNext) {
+  SendRing ring;
+  EXPECT_EQ(ring.announce({kQp, 9, {}}, context(), true), SendRing::Announced::invalid);
+  EXPECT_EQ(ring.announce({kQp, 1, sends(0, 1).bytes}, context(), true), SendRing::Announced::next_wqe);
+  EXPECT_EQ(taken(ring), std::vector{0});
+  EXPECT_EQ(ring.announce({kQp, 2, sends(1, 1).bytes}, context(), false), SendRing::Announced::producer);
+  EXPECT_EQ(ring.announce({kQp, 3, sends(2, 1).bytes}, context(), true), SendRing::Announced::producer);
+  EXPECT_EQ(ring.begin_read(context()).bytes, 2 * abi::kSendBlock);
+}
+
+TEST(SendRing, NonsenseStandsForAllThatWerePosted) {
+  SendRing ring;
+  ring.announce({kQp, 3, {}}, context(), true);
+  ring.begin_read(context());
+  EXPECT_TRUE(ring.end_read(zeros(3 * abi::kSendBlock)));
+  EXPECT_EQ(taken(ring), std::vector{-1});
+  EXPECT_EQ(ring.parsed(), 3);
+}
+
+TEST(SendRing, OfARingThatIsGoneNothingComes) {
+  SendRing ring;
+  ring.announce({kQp, 3, {}}, context(), true);
+  ring.begin_read(context());
+  EXPECT_FALSE(ring.end_read({0, false, {}}));
+  EXPECT_TRUE(taken(ring).empty());
+  EXPECT_FALSE(ring.wants_read());
+}
+
+TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
+  ReceiveRing ring;
+  EXPECT_EQ(ring.begin_read(context())->address, kRecord);
+  ring.want();
+  EXPECT_TRUE(ring.take_look_again());
+  EXPECT_EQ(ring.end_read(record(2), context()), ReceiveRing::Found::posted);
+  EXPECT_EQ(ring.begin_read(context())->bytes, 128u);
+  EXPECT_EQ(ring.end_read(zeros(128), context()), ReceiveRing::Found::receives);
+  EXPECT_EQ(ring.held(), 2u);
+  EXPECT_EQ(ring.begin_read(context())->address, kRecord);
+  EXPECT_EQ(ring.end_read(record(99), context()), ReceiveRing::Found::nothing);
+  ring.fill_next();
+  EXPECT_EQ(ring.filling()->index, 0);
+  EXPECT_EQ(ring.consumer(), 1);
+}
+
+TEST(ReceiveRing, FlushesInOrderWhatWasPostedBeforeTheError) {
+  ReceiveRing ring;
+  ring.begin_read(context());
+  ring.end_read(record(3), context());
+  ring.begin_read(context());
+  ring.end_read(zeros(192), context());
+  ring.fill_next();
+  ring.begin_read(context());
+  ring.end_read(record(5), context());
+  ring.begin_read(context());
+  ring.begin_flush();
+  EXPECT_FALSE(ring.flush_read(context()));
+  EXPECT_TRUE(flushed(ring).empty());
+  EXPECT_EQ(ring.end_read(zeros(128), context()), ReceiveRing::Found::nothing);
+  EXPECT_EQ(ring.flush_read(context())->address, kRecord);
+  ring.end_read(record(6), context());
+  EXPECT_FALSE(ring.flush_read(context()));
+  EXPECT_EQ(flushed(ring), (std::vector{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
+  PacketLane lane;
+  std::vector<std::uint64_t> emitted;
+  const auto put = [&](PacketLane::Entry& entry) { emitted.push_back(entry.sequence); };
+  for (int i = 0; i < 3; ++i) lane.await(lane.add(), 100);
+  EXPECT_EQ(lane.awaited(), 300u);
+  lane.arrived(*lane.find(1), {});
+  lane.emit_ready(put);
+  EXPECT_TRUE(emitted.empty());
+  lane.arrived(*lane.find(0), {});
+  lane.emit_ready(put);
+  EXPECT_EQ(emitted, (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_EQ(lane.drop_from(0), 1u);
+  EXPECT_EQ(lane.awaited(), 0u);
+  EXPECT_EQ(lane.find(2), nullptr);
+}
+
+TEST(TransmitUnits, TakeTurnsAndAskABusyOneOnce) {
+  TransmitUnits units(2);
+  std::string said;
+  std::uint32_t room = 8;
+  const auto dispatch = [&] {
+    while (room > 0) {
+      const auto next = units.next();
+      if (!next) return;
+      said += next->turn ? std::to_string(next->turn->qpn.value) : next->unit == 0 ? "?" : "!";
+      if (!next->turn) continue;
+      units.took(next->unit);
+      --room;
+    }
+  };
+  for (const auto qp : {4u, 6u, 5u, 7u}) units.enqueue({Qpn{qp}, 1, false});
+  dispatch();
+  EXPECT_EQ(said, "45?!");
+  units.free(1);
+  dispatch();
+  EXPECT_EQ(said, "45?!7");
+  room = 0;
+  units.free(0);
+  dispatch();
+  EXPECT_EQ(said, "45?!7");
+  room = 1;
+  dispatch();
+  EXPECT_EQ(said, "45?!76");
+}
+
+}  // namespace
+}  // namespace rnicsim::nic::test
