@@ -32,6 +32,7 @@ class Clocked {
   Clocked& operator=(const Clocked&) = delete;
 
   Module* operator->() { return module_.get(); }
+  bool failed() const { return context_->errorCount() != 0; }
   // Outputs follow inputs that were set in this cycle.
   void settle() { module_->eval(); }
   void tick() {

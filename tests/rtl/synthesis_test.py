@@ -13,8 +13,8 @@ SKIP = 77
 # Each module, what it is made of, and the bits of memory to be inferred.
 MODULES = {
     "opcode_decoder": (["roce_pkg.sv", "opcode_decoder.sv"], 0),
-    "stream_fifo": (["stream_fifo.sv"], 4 * 32),
     "round_robin": (["round_robin.sv"], 0),
+    "timer_wheel": (["timer_wheel.sv"], 512 * 37 + 512 * 64 + 64 * 8),
 }
 
 

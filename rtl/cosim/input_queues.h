@@ -1,0 +1,67 @@
+// What waits for the engine's streams. A command holds up what comes after it, and waits for what came before.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <tuple>
+
+#include "model/base/fifo.h"
+#include "rtl/cosim/verilated_engine.h"
+
+namespace rnicsim::rtl {
+
+class InputQueues {
+ public:
+  template <class Input>
+  void push(const Input& input) {
+    std::get<Queue<Input>>(queues_).push_back({++sequence_, input});
+  }
+  // What can be offered now is.
+  void offer(VerilatedEngine& engine) {
+    offer_side<SendControl, Post, Response, SendEvent>(engine);
+    offer_side<AnswerControl, Request, AnswerEvent>(engine);
+  }
+  bool empty() const {
+    return std::apply([](const auto&... queues) { return (queues.empty() && ...); }, queues_);
+  }
+  void clear() {
+    std::apply([](auto&... queues) { (queues.clear(), ...); }, queues_);
+  }
+
+ private:
+  template <class Input>
+  struct Waiting {
+    std::uint64_t sequence;
+    Input input;
+  };
+  template <class Input>
+  using Queue = Fifo<Waiting<Input>>;
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
+  template <class Input>
+  std::uint64_t first() const {
+    const auto& queue = std::get<Queue<Input>>(queues_);
+    return queue.empty() ? kNever : queue.front().sequence;
+  }
+  template <class Input>
+  void offer_before(VerilatedEngine& engine, std::uint64_t end) {
+    auto& queue = std::get<Queue<Input>>(queues_);
+    if (engine.offered<Input>() || first<Input>() >= end) return;
+    engine.offer(queue.front().input);
+    queue.pop_front();
+  }
+  template <class Command, class... Inputs>
+  void offer_side(VerilatedEngine& engine) {
+    if (engine.offered<Command>()) return;
+    const auto command = first<Command>();
+    (offer_before<Inputs>(engine, command), ...);
+    if (!(engine.offered<Inputs>() || ...)) offer_before<Command>(engine, kNever);
+  }
+
+  std::tuple<Queue<SendControl>, Queue<Post>, Queue<Response>, Queue<SendEvent>, Queue<AnswerControl>, Queue<Request>,
+             Queue<AnswerEvent>>
+      queues_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace rnicsim::rtl

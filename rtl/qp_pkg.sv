@@ -1,0 +1,275 @@
+// What the QP engine keeps, takes in and puts out. Headers and handles only: payload never enters.
+package qp_pkg;
+
+  localparam int unsigned SlotWidth = 8;     // of a queue pair in the engine
+  localparam int unsigned MessageWidth = 5;  // of a message in its send window
+  localparam int unsigned OwedWidth = 5;     // of an answer that the responder owes
+  localparam int unsigned SavedWidth = 4;    // of an atomic whose result is kept
+  localparam int unsigned TickWidth = 36;    // of 1.024 us each
+  localparam logic [5:0] MaxAhead = 6'd32;   // packets of one direction of a QP that have not left the port
+  localparam logic [23:0] MaxPsns = 24'h800000;  // in flight (IBTA vol 1, 9.7.2)
+
+  // Work completion statuses (enum ibv_wc_status).
+  localparam logic [3:0] StatusSuccess = 4'd0;
+  localparam logic [3:0] StatusLocalLengthError = 4'd1;
+  localparam logic [3:0] StatusLocalQpOperationError = 4'd2;
+  localparam logic [3:0] StatusFlushedError = 4'd5;
+  localparam logic [3:0] StatusBadResponseError = 4'd7;
+  localparam logic [3:0] StatusLocalAccessError = 4'd8;
+  localparam logic [3:0] StatusRemoteInvalidRequestError = 4'd9;
+  localparam logic [3:0] StatusRemoteAccessError = 4'd10;
+  localparam logic [3:0] StatusRemoteOperationError = 4'd11;
+  localparam logic [3:0] StatusTransportRetryExceeded = 4'd12;
+  localparam logic [3:0] StatusRnrRetryExceeded = 4'd13;
+
+  // AETH syndromes (IBTA vol 1, 9.7.5.2): the class in bits 6:5.
+  localparam logic [1:0] ClassAck = 2'b00;
+  localparam logic [1:0] ClassRnrNak = 2'b01;
+  localparam logic [1:0] ClassNak = 2'b11;
+  localparam logic [7:0] SyndromeAck = 8'h1f;  // no credit count
+  localparam logic [7:0] SyndromeSequenceError = 8'h60;
+  localparam logic [7:0] SyndromeInvalidRequest = 8'h61;
+  localparam logic [7:0] SyndromeRemoteAccessError = 8'h62;
+  localparam logic [7:0] SyndromeRemoteOperationError = 8'h63;
+
+  typedef enum logic [2:0] {
+    MessageNop,
+    MessageSend,
+    MessageWrite,
+    MessageRead,
+    MessageFetchAdd,
+    MessageCompareSwap
+  } message_e;
+
+  // --- Commands to a side of a queue pair.
+  typedef enum logic [2:0] {
+    ControlReset,   // a QP anew: everything of before is forgotten
+    ControlStart,   // from `psn` on
+    ControlUpdate,  // attributes
+    ControlError,   // and flush
+    ControlQuery
+  } control_e;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0] slot;
+    control_e             kind;
+    logic [23:0]          psn;
+    logic [2:0]           mtu;  // enum ibv_mtu
+    logic [23:0]          remote_qpn;
+    logic [4:0]           max_rd_atomic;
+    logic [2:0]           retry_count;
+    logic [2:0]           rnr_retry;
+    logic [4:0]           timeout;
+    logic                 draining;
+  } send_control_t;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0] slot;
+    control_e             kind;
+    logic [23:0]          psn;
+    logic [2:0]           mtu;
+    logic [23:0]          remote_qpn;
+    logic                 allow_write;
+    logic                 allow_read;
+    logic                 allow_atomic;
+    logic [4:0]           max_dest_rd_atomic;
+    logic [4:0]           min_rnr_timer;
+    logic [31:0]          max_message;
+  } answer_control_t;
+
+  // --- Requester, in.
+  typedef struct packed {
+    logic [SlotWidth-1:0] slot;
+    message_e             operation;
+    logic [31:0]          length;
+    logic [63:0]          remote_address;
+    logic [31:0]          rkey;
+    logic [63:0]          swap_add;
+    logic [63:0]          compare;
+    logic                 has_immediate;
+    logic [31:0]          immediate;
+    logic                 solicited;
+    logic                 fence;
+    logic [3:0]           refused;  // status of a malformed request: its completion when its turn comes
+  } post_t;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0] slot;
+    logic [7:0]           opcode;
+    logic [23:0]          psn;
+    logic [7:0]           syndrome;
+    logic [15:0]          bytes;  // of payload
+  } response_t;
+
+  typedef enum logic [1:0] {
+    SendLeft,    // `count` packets have left the port, or are void
+    SendFailed,  // data of a message could not be read
+    SendPlaced   // payload of a response is in memory, or could not be written
+  } send_event_e;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0]    slot;
+    send_event_e             kind;
+    logic [MessageWidth-1:0] message;
+    logic [3:0]              status;
+    logic [5:0]              count;
+    logic                    has_psn;
+    logic [23:0]             psn;  // one past the last that left
+  } send_event_t;
+
+  // --- Requester, out: one record for each thing that it does, in order; each operation begins with one, completions
+  // and the drain's end follow the operation that brought them.
+  typedef enum logic [3:0] {
+    SendOpControl,
+    SendOpAckTimeout,
+    SendOpRnrTimeout,
+    SendOpEvent,
+    SendOpResponse,
+    SendOpPost,
+    SendOpPacket,
+    SendOpComplete,  // the oldest message is done with
+    SendOpDrained
+  } send_op_e;
+
+  typedef enum logic [2:0] {
+    OutcomeDropped,
+    OutcomeDuplicate,
+    OutcomeProgress,
+    OutcomeSequenceError,
+    OutcomeImpliedSequenceError,
+    OutcomeRnr,
+    OutcomeFailed
+  } outcome_e;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0]    slot;
+    send_op_e                op;
+    logic [MessageWidth-1:0] message;
+    // Responses, timeouts.
+    outcome_e                outcome;
+    logic                    rewound;  // packets that have not left the engine's reach are void
+    logic                    place;    // payload of a response belongs at `offset` of the message
+    // Completions.
+    logic [3:0]              status;
+    // Packets; offset: placements, too. Posts: the PSNs that the message takes. Responses: end_psn is the oldest that is
+    // not answered now.
+    logic [7:0]              opcode;
+    logic [23:0]             destination;
+    logic [23:0]             psn;
+    logic [23:0]             end_psn;
+    logic                    ack_request;
+    logic                    solicited;
+    logic [31:0]             offset;
+    logic [12:0]             bytes;
+    logic [63:0]             address;
+    logic [31:0]             rkey;
+    logic [31:0]             length;
+    logic [31:0]             immediate;
+    logic [63:0]             swap_add;
+    logic [63:0]             compare;
+    // Answer to a query; `psn`: the oldest not answered, `end_psn`: one past the last ever sent.
+    logic [2:0]              retries;
+    logic [2:0]              rnr_retries;
+    logic                    drained;
+  } send_record_t;
+
+  // --- Responder, in.
+  typedef struct packed {
+    logic [SlotWidth-1:0] slot;
+    logic [7:0]           opcode;
+    logic [23:0]          psn;
+    logic                 ack_request;
+    logic [15:0]          bytes;          // of payload
+    logic [63:0]          address;        // RETH or AtomicETH
+    logic [31:0]          rkey;
+    logic [31:0]          length;
+    // What is known of its resources.
+    logic                 receive_known;
+    logic                 receive_available;
+    logic [32:0]          receive_bytes;  // room of the receive WQE
+    logic                 access_known;
+    logic                 access_granted;
+  } request_t;
+
+  typedef enum logic [1:0] {
+    AnswerLeft,    // `count` packets have left the port, or are void
+    AnswerFailed,  // data of a READ could not be had: a NAK in place of the packet `psn`
+    AnswerPlaced,  // payload of a request is in memory, or could not be written
+    AnswerAtomic   // an atomic was carried out, or could not be
+  } answer_event_e;
+
+  typedef enum logic [1:0] {
+    ResultOk,
+    ResultAccess,    // the key does not grant it
+    ResultOperation  // the host's memory could not be reached
+  } result_e;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0]  slot;
+    answer_event_e         kind;
+    logic [OwedWidth-1:0]  owed;
+    logic [SavedWidth-1:0] saved;
+    result_e               result;
+    logic [63:0]           original;
+    logic [5:0]            count;
+    logic [23:0]           psn;
+  } answer_event_t;
+
+  // --- Responder, out: likewise.
+  typedef enum logic [2:0] {
+    AnswerOpControl,
+    AnswerOpEvent,
+    AnswerOpRequest,
+    AnswerOpPacket,
+    AnswerOpComplete,  // the oldest message that takes a receive WQE is whole and in memory
+    AnswerOpFailed     // the oldest answer became a NAK: its payload could not be written
+  } answer_op_e;
+
+  typedef enum logic [3:0] {
+    VerdictDrop,
+    VerdictBusy,         // no room, or order forbids it now: to be judged again behind the QP's next event
+    VerdictWantReceive,
+    VerdictWantAccess,
+    VerdictAcknowledge,  // a duplicate
+    VerdictReject,
+    VerdictPlace,
+    VerdictRead,
+    VerdictAtomic,
+    VerdictReplay
+  } verdict_e;
+
+  typedef struct packed {
+    logic [SlotWidth-1:0]  slot;
+    answer_op_e            op;
+    // Requests.
+    verdict_e              verdict;
+    logic                  duplicate;
+    logic                  to_receive;
+    logic                  begins_receive;
+    logic                  completes;
+    logic                  completes_receive;
+    logic [31:0]           offset;
+    logic [31:0]           message_bytes;
+    logic [3:0]            receive_status;
+    logic                  access_event;
+    logic                  request_event;
+    logic [OwedWidth-1:0]  owed;
+    logic [SavedWidth-1:0] saved;
+    // What could not be placed.
+    logic                  had_cqe;
+    // Answer to a query: nothing is owed. `psn`: the one expected.
+    logic                  idle;
+    // Requests and packets.
+    logic                  fatal;
+    logic [7:0]            opcode;
+    logic [23:0]           destination;
+    logic [23:0]           psn;
+    logic [7:0]            syndrome;
+    logic [23:0]           msn;
+    logic [63:0]           address;
+    logic [31:0]           rkey;
+    logic [31:0]           length;
+    logic [63:0]           original;
+  } answer_record_t;
+
+endpackage

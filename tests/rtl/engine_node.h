@@ -1,0 +1,143 @@
+// The QP engine with all that is around it in a NIC, made of delays drawn at random: what it asks for is answered late and
+// in any order that the seam allows, its streams idle and stall, and a network between two of them loses, doubles and
+// reorders packets. The referee compares each step with the transport core.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "rtl/cosim/input_queues.h"
+#include "rtl/cosim/lockstep.h"
+#include "rtl/cosim/verilated_engine.h"
+
+namespace rnicsim::rtl::test {
+
+struct Packet {
+  bool is_request = false;
+  std::uint8_t slot = 0;
+  std::uint8_t opcode = 0;
+  std::uint32_t psn = 0;
+  bool ack_request = false;
+  std::uint16_t bytes = 0;
+  std::uint64_t address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;
+  std::uint8_t syndrome = 0x1f;
+  std::uint64_t original = 0;
+};
+
+// Chances are of 1000.
+struct Weather {
+  unsigned seed = 1;
+  unsigned slots = 16;
+  unsigned lost = 0;
+  unsigned doubled = 0;
+  unsigned reordered = 0;
+  unsigned no_receive = 0;               // RNR
+  unsigned stalled = 0;                  // a record is not taken in a cycle
+  unsigned idle = 0;                     // nothing is offered anew in a cycle
+  unsigned errors = 0;                   // of 100,000: a key does not fit, memory can't be reached
+  unsigned delay = 60;                   // cycles that an answer of the NIC takes at most
+  std::uint8_t mtu = 1;                  // enum ibv_mtu
+  std::uint32_t longest = 1500;
+  std::uint8_t timeout = 3;
+};
+
+class Node {
+ public:
+  using Send = std::function<void(const Packet&)>;
+  using Failed = std::function<void(std::uint8_t slot)>;
+  Node(const Weather& weather, unsigned seed, Send send, Failed failed)
+      : weather_(weather), random_(seed), send_(std::move(send)), failed_(std::move(failed)) {}
+
+  // A life of a queue pair begins, after the one before, if any.
+  void start(std::uint8_t slot, std::uint32_t psn, std::uint32_t peer_psn);
+  void stop_posting() { posting_ = false; }
+  void tick();
+  void receive(const Packet& packet);
+
+  bool idle() const;
+  std::uint64_t completed() const { return completed_; }
+  const Lockstep& referee() const { return referee_; }
+  const VerilatedEngine& engine() const { return engine_; }
+  const std::map<std::uint8_t, std::uint64_t>& opcodes() const { return opcodes_; }  // packets put out
+  const std::map<Outcome, std::uint64_t>& outcomes() const { return outcomes_; }
+  const std::map<Verdict, std::uint64_t>& verdicts() const { return verdicts_; }
+  std::uint64_t packets() const { return packets_; }
+
+ private:
+  struct Leaving {
+    std::uint64_t at;
+    Packet packet;
+    std::uint32_t end_psn;
+    std::uint8_t message;
+  };
+  struct Slot {
+    std::uint64_t life = 0;
+    unsigned resets = 0;                 // of its sides, that are not done yet
+    unsigned outstanding = 0;
+    bool failing = false;
+    std::deque<Packet> inbound;
+    bool asked = false;                  // the head is being judged, or something is looked up for it
+    bool waits = false;                  // for an event
+    Request offer;
+    std::deque<Leaving> requests, answers;
+  };
+
+  bool chance(unsigned of_1000) { return random_() % 1000 < of_1000; }
+  bool error() { return random_() % 100'000 < weather_.errors; }
+  std::uint64_t draw() { return cycle_ + 1 + random_() % weather_.delay; }
+  void later(std::uint8_t slot, std::function<void()> action);
+  void post();
+  void pump(std::uint8_t slot);
+  void take(const SendRecord& record);
+  void take(const AnswerRecord& record);
+  void judged(const AnswerRecord& record);
+  void leave(std::uint8_t slot);
+  void fail(std::uint8_t slot);
+
+  const Weather weather_;
+  std::minstd_rand random_;
+  const Send send_;
+  const Failed failed_;
+  VerilatedEngine engine_;
+  Lockstep referee_;
+  InputQueues queues_;
+  std::array<Slot, kSlots> slots_;
+  std::multimap<std::uint64_t, std::function<void()>> agenda_;
+  bool posting_ = true;
+  std::uint64_t cycle_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t packets_ = 0;
+  std::map<std::uint8_t, std::uint64_t> opcodes_;
+  std::map<Outcome, std::uint64_t> outcomes_;
+  std::map<Verdict, std::uint64_t> verdicts_;
+};
+
+// Two nodes, each queue pair of one connected with that of the same number of the other.
+class Network {
+ public:
+  explicit Network(const Weather& weather);
+  // Until so many messages are complete and all is quiet, or nothing has moved for long; false: that, or a mismatch.
+  bool run(std::uint64_t messages);
+  Node& node(int number) { return number == 0 ? a_ : b_; }
+  std::uint64_t cycle() const { return cycle_; }
+
+ private:
+  void carry(Node& to, const Packet& packet);
+  void broke(std::uint8_t slot);
+  void restart(std::uint8_t slot);
+
+  const Weather weather_;
+  std::minstd_rand random_;
+  std::multimap<std::uint64_t, std::pair<Node*, Packet>> flying_;
+  std::map<std::uint8_t, std::uint64_t> broken_;  // queue pairs, and when they begin anew
+  Node a_, b_;
+  std::uint64_t cycle_ = 0;
+};
+
+}  // namespace rnicsim::rtl::test

@@ -1,0 +1,52 @@
+// The whole engine against the transport core, in lockstep.
+#include <gtest/gtest.h>
+
+#include "model/roce/opcode.h"
+#include "tests/rtl/engine_node.h"
+
+namespace rnicsim::rtl::test {
+namespace {
+
+void expect_sound(Network& network, std::uint64_t messages) {
+  const bool done = network.run(messages);
+  for (const int number : {0, 1}) {
+    EXPECT_EQ(network.node(number).referee().mismatch(), "") << "node " << number;
+    EXPECT_EQ(network.node(number).engine().failures(), 0) << "an assertion failed";
+  }
+  EXPECT_TRUE(done) << "nothing moves any more, at cycle " << network.cycle();
+}
+
+TEST(QpEngine, CarriesMessagesOverAGoodNetwork) {
+  Network network({.seed = 1});
+  expect_sound(network, 2'000);
+}
+
+TEST(QpEngine, CarriesMessagesOverABadOne) {
+  Network network({.seed = 2, .lost = 10, .doubled = 10, .reordered = 20, .no_receive = 50, .stalled = 200, .idle = 200});
+  expect_sound(network, 5'000);
+}
+
+TEST(QpEngine, ErrorsEndAQueuePairAndNotItsNeighbours) {
+  Network network({.seed = 3, .lost = 5, .doubled = 5, .reordered = 5, .no_receive = 20, .stalled = 50, .idle = 50,
+                   .errors = 100});
+  expect_sound(network, 10'000);
+}
+
+// Each opcode, verdict and outcome is met in this very run.
+TEST(QpEngine, IsInLockstepFor200000Messages) {
+  Network network({.seed = 4, .slots = 64, .lost = 10, .doubled = 10, .reordered = 10, .no_receive = 20, .stalled = 50,
+                   .idle = 50, .errors = 20});
+  expect_sound(network, 200'000);
+  for (unsigned code = 0; code < 256; ++code) {
+    const auto* row = roce::find_opcode(static_cast<std::uint8_t>(code));
+    if (row == nullptr || row->transport != roce::Transport::rc || row->has(roce::header::kInvalidate)) continue;
+    EXPECT_GT(network.node(0).opcodes().at(static_cast<std::uint8_t>(code)), 100u) << row->name;
+  }
+  for (int i = 0; i <= static_cast<int>(Verdict::replay); ++i)
+    EXPECT_GT(network.node(0).verdicts().at(static_cast<Verdict>(i)), 0u) << "verdict " << i;
+  for (int i = 0; i <= static_cast<int>(Outcome::failed); ++i)
+    EXPECT_GT(network.node(0).outcomes().at(static_cast<Outcome>(i)), 0u) << "outcome " << i;
+}
+
+}  // namespace
+}  // namespace rnicsim::rtl::test
