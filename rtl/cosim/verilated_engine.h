@@ -24,6 +24,10 @@ class VerilatedEngine {
   template <class Input>
   const std::optional<Input>& offered() const { return std::get<std::optional<Input>>(offered_); }
 
+  bool offering() const {
+    return std::apply([](const auto&... offers) { return (offers.has_value() || ...); }, offered_);
+  }
+
   struct Outputs {
     std::optional<SendRecord> send;
     std::optional<AnswerRecord> answer;
