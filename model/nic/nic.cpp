@@ -3,8 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "model/nic/model_engine.h"
-
 namespace rnicsim::nic {
 namespace {
 
@@ -17,8 +15,8 @@ QpLimits limits_of(const NicParams& params) {
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }
 
-std::unique_ptr<QpEngine> engine_of(const NicParams& params) {
-  std::unique_ptr<QpEngine> engine = std::make_unique<ModelEngine>(limits_of(params));
+std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory& make_engine) {
+  auto engine = make_engine(limits_of(params));
   if (params.jitter.delay == Duration{}) return engine;
   return std::make_unique<JitteredEngine>(params.jitter, std::move(engine));
 }
@@ -44,7 +42,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("port", port);
 }
 
-Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
+Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine)
     : sc_module(name),
       params_(params),
       gids_(params.capabilities.gids),
@@ -63,7 +61,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params)
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
-      engine_(engine_of(params)),
+      engine_(engine_of(params, make_engine)),
       tx(params.tx, gids_, params.timing_only),
       rx("rx", params.rx, gids_, params.timing_only),
       port("port", params.port) {

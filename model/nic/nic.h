@@ -10,6 +10,7 @@
 #include "model/nic/context_cache.h"
 #include "model/nic/dma.h"
 #include "model/nic/doorbell.h"
+#include "model/nic/engine_factory.h"
 #include "model/nic/event_writer.h"
 #include "model/nic/gather_scatter.h"
 #include "model/nic/gid_table.h"
@@ -81,7 +82,7 @@ struct NicCounters {
 
 class Nic : public sc_core::sc_module {
  public:
-  Nic(sc_core::sc_module_name name, const NicParams& params);
+  Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine = make_model_engine);
 
   // --- To the host: PCIe.
   tlm_utils::simple_target_socket<PcieEndpoint>& bar() { return pcie.bar; }

@@ -1,0 +1,16 @@
+// Who makes the QP engine of a NIC. It is made once its limits are known: those of the NIC's parameters.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "model/nic/qp_context.h"
+#include "model/nic/qp_engine.h"
+
+namespace rnicsim::nic {
+
+using EngineFactory = std::function<std::unique_ptr<QpEngine>(const QpLimits& limits)>;
+
+std::unique_ptr<QpEngine> make_model_engine(const QpLimits& limits);
+
+}  // namespace rnicsim::nic
