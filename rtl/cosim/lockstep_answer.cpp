@@ -46,6 +46,11 @@ std::uint32_t Lockstep::AnswerSide::rd_atomic_pending() const {
 
 AnswerRecord Lockstep::answer_core(AnswerSide& side, const AnswerRecord& rtl, const VerilatedEngine& engine) {
   AnswerRecord core = rtl;
+  // Nothing will be said of these.
+  const auto silent = [](const Owed& owed) {
+    return owed.kind == Owed::Kind::silent && owed.placed && owed.result == Result::ok && !owed.has_cqe;
+  };
+  while (!side.owed.empty() && silent(side.owed.front())) side.owed.pop_front();
   switch (rtl.op) {
     case AnswerOp::control: return control(side, core, *engine.offered<AnswerControl>());
     case AnswerOp::request: return request(side, core, *engine.offered<Request>());
@@ -194,14 +199,17 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
   core.owed = owed.index;
   side.next_owed = (side.next_owed + 1) % kOwed;
   side.owed.push_back(owed);
-  if (side.owed.size() > kOwed) illegal("more answers owed than there is room for");
   return core;
 }
 
 AnswerRecord Lockstep::event(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
   if (event.kind != AnswerEvent::Kind::placed && event.kind != AnswerEvent::Kind::atomic) return core;
-  const auto owed = std::ranges::find(side.owed, event.owed, &Owed::index);
-  if (owed == side.owed.end()) return core;
+  const auto owed = std::ranges::find_if(
+      side.owed, [&](const Owed& one) { return one.index == event.owed && !one.placed; });
+  if (owed == side.owed.end()) {
+    illegal("nothing was on its way to memory for this answer");
+    return core;
+  }
   owed->placed = true;
   owed->result = event.result;
   owed->original = event.original;
