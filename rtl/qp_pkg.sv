@@ -259,6 +259,8 @@ package qp_pkg;
     logic                  had_cqe;
     // Answer to a query: nothing is owed. `psn`: the one expected.
     logic                  idle;
+    // A packet: in place of one whose data could not be had.
+    logic                  in_place;
     // Requests and packets.
     logic                  fatal;
     logic [7:0]            opcode;

@@ -450,6 +450,7 @@ module responder (
                 r.syndrome = event_i.result == qp_pkg::ResultOperation ? qp_pkg::SyndromeRemoteOperationError :
                     qp_pkg::SyndromeRemoteAccessError;
                 r.fatal = 1'b1;
+                r.in_place = 1'b1;
                 c_d.ahead = c_q.ahead + 6'd1;
                 c_d.deaf = 1'b1;
               end

@@ -46,16 +46,16 @@ class InputQueues {
   template <class Input>
   void offer_before(VerilatedEngine& engine, std::uint64_t end) {
     auto& queue = std::get<Queue<Input>>(queues_);
-    if (engine.offered<Input>() || first<Input>() >= end) return;
+    if (engine.offers<Input>() || first<Input>() >= end) return;
     engine.offer(queue.front().input);
     queue.pop_front();
   }
   template <class Command, class... Inputs>
   void offer_side(VerilatedEngine& engine) {
-    if (engine.offered<Command>()) return;
+    if (engine.offers<Command>()) return;
     const auto command = first<Command>();
     (offer_before<Inputs>(engine, command), ...);
-    if (!(engine.offered<Inputs>() || ...)) offer_before<Command>(engine, kNever);
+    if (!(engine.offers<Inputs>() || ...)) offer_before<Command>(engine, kNever);
   }
 
   std::tuple<Queue<SendControl>, Queue<Post>, Queue<Response>, Queue<SendEvent>, Queue<AnswerControl>, Queue<Request>,

@@ -22,7 +22,7 @@ class VerilatedEngine;
 
 class Lockstep {
  public:
-  // Records that the engine put out at that time (in ticks), as long as it offers the inputs that they are for. A mismatch
+  // Records that the engine put out at that time (in ticks), with the inputs that they are of. A mismatch
   // is told once: by text(), with the histories of both.
   void send(const SendRecord& record, const VerilatedEngine& engine, std::uint64_t now);
   void answer(const AnswerRecord& record, const VerilatedEngine& engine, std::uint64_t now);

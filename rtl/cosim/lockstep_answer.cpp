@@ -52,16 +52,14 @@ AnswerRecord Lockstep::answer_core(AnswerSide& side, const AnswerRecord& rtl, co
   };
   while (!side.owed.empty() && silent(side.owed.front())) side.owed.pop_front();
   switch (rtl.op) {
-    case AnswerOp::control: return control(side, core, *engine.offered<AnswerControl>());
-    case AnswerOp::request: return request(side, core, *engine.offered<Request>());
-    case AnswerOp::event: return event(side, core, *engine.offered<AnswerEvent>());
+    case AnswerOp::control: return control(side, core, engine.input<AnswerControl>());
+    case AnswerOp::request: return request(side, core, engine.input<Request>());
+    case AnswerOp::event: return event(side, core, engine.input<AnswerEvent>());
     case AnswerOp::complete: return complete(side, core);
     case AnswerOp::failed: return failed(side, core);
     case AnswerOp::packet: break;
   }
-  const auto& event = engine.offered<AnswerEvent>();
-  const bool in_place = event && event->slot == rtl.slot && event->kind == AnswerEvent::Kind::failed && rtl.fatal;
-  return in_place ? failed_read(side, core, *event) : packet(side, core);
+  return rtl.in_place ? failed_read(side, core, engine.input<AnswerEvent>()) : packet(side, core);
 }
 
 AnswerRecord Lockstep::control(AnswerSide& side, AnswerRecord core, const AnswerControl& control) {

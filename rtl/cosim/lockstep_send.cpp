@@ -41,13 +41,13 @@ SendRecord Lockstep::send_core(SendSide& side, const SendRecord& rtl, const Veri
     illegal("the send queue was drained, and nobody told");
   SendRecord core = rtl;
   switch (rtl.op) {
-    case SendOp::control: return control(side, core, *engine.offered<SendControl>());
-    case SendOp::post: return post(side, core, *engine.offered<Post>());
+    case SendOp::control: return control(side, core, engine.input<SendControl>());
+    case SendOp::post: return post(side, core, engine.input<Post>());
     case SendOp::packet: return packet(side, core);
-    case SendOp::response: return response(side, core, *engine.offered<Response>(), now);
+    case SendOp::response: return response(side, core, engine.input<Response>(), now);
     case SendOp::complete: return complete(side, core);
     case SendOp::event: {
-      const auto& event = *engine.offered<SendEvent>();
+      const auto& event = engine.input<SendEvent>();
       const auto oldest = side.retired;
       const auto message = oldest + index_of(event.message + 2 * kMessages - index_of(oldest));
       const auto status = static_cast<roce::Status>(event.status);

@@ -185,7 +185,7 @@ void RtlEngine::arm_clock() {
 void RtlEngine::cycle() {
   queues_.offer(rtl_);
   const auto time = ticks_of(now());
-  const auto outputs = rtl_.begin_cycle(time);
+  const auto& outputs = rtl_.begin_cycle(time);
   if (referee_ && !referee_->failed()) {
     if (outputs.send) referee_->send(*outputs.send, rtl_, time);
     if (outputs.answer) referee_->answer(*outputs.answer, rtl_, time);

@@ -80,7 +80,7 @@ Request RtlEngine::request_of(const RtlQp& qp) const {
 void RtlEngine::take(const AnswerRecord& record) {
   auto& slot = slots_[record.slot];
   if (record.op == AnswerOp::control) {
-    const auto kind = rtl_.offered<AnswerControl>()->kind;
+    const auto kind = rtl_.input<AnswerControl>().kind;
     if (kind == Control::reset || kind == Control::error) --slot.answer_void;
     if (kind == Control::query) told(asked_of_answers_, &Snapshot::answer, record);
     return;

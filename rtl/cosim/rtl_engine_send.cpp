@@ -175,7 +175,7 @@ void RtlEngine::void_requests(RtlQp& qp) {
 
 void RtlEngine::take(const SendRecord& record) {
   if (record.op == SendOp::control) {
-    const auto kind = rtl_.offered<SendControl>()->kind;
+    const auto kind = rtl_.input<SendControl>().kind;
     if (kind == Control::reset) --slots_[record.slot].send_void;
     if (kind == Control::query) told(asked_of_sends_, &Snapshot::send, record);
     return;
@@ -186,7 +186,7 @@ void RtlEngine::take(const SendRecord& record) {
     responses_.pop_front();
   }
   if (record.op != SendOp::complete)
-    behind_payload_ = record.op == SendOp::event && rtl_.offered<SendEvent>()->kind == SendEvent::Kind::placed;
+    behind_payload_ = record.op == SendOp::event && rtl_.input<SendEvent>().kind == SendEvent::Kind::placed;
   auto* qp = slots_[record.slot].send_void == 0 ? of_slot(record.slot) : nullptr;
   if (qp == nullptr) return;
   switch (record.op) {

@@ -86,11 +86,11 @@ VerilatedEngine::~VerilatedEngine() {
 
 void VerilatedEngine::reset() {
   auto& top = *impl_->top;
-  const auto withdraw = [this]<class Input>(std::optional<Input>& offer) {
-    offer.reset();
+  const auto withdraw = [this]<class Input>(Stream<Input>& stream) {
+    stream = {};
     *impl_->ports(static_cast<const Input*>(nullptr)).valid = 0;
   };
-  std::apply([&](auto&... offers) { (withdraw(offers), ...); }, offered_);
+  std::apply([&](auto&... streams) { (withdraw(streams), ...); }, streams_);
   top.rst_ni = 0;
   top.clk_i = 0;
   top.eval();
@@ -101,7 +101,9 @@ void VerilatedEngine::reset() {
 
 template <class Input>
 void VerilatedEngine::offer(const Input& input) {
-  std::get<std::optional<Input>>(offered_) = input;
+  auto& stream = std::get<Stream<Input>>(streams_);
+  stream.taken.push_back(Input{input});
+  stream.offered = true;
   const auto ports = impl_->ports(&input);
   *ports.valid = 1;
   pack(input, ports.words);
@@ -114,7 +116,7 @@ template void VerilatedEngine::offer(const AnswerControl&);
 template void VerilatedEngine::offer(const Request&);
 template void VerilatedEngine::offer(const AnswerEvent&);
 
-VerilatedEngine::Outputs VerilatedEngine::begin_cycle(std::uint64_t now, bool take_sends, bool take_answers) {
+const VerilatedEngine::Outputs& VerilatedEngine::begin_cycle(std::uint64_t now, bool take_sends, bool take_answers) {
   auto& top = *impl_->top;
   top.now_i = now;
   top.send_record_ready_i = take_sends;
@@ -122,26 +124,49 @@ VerilatedEngine::Outputs VerilatedEngine::begin_cycle(std::uint64_t now, bool ta
   top.eval();
   impl_->dump();
   ++impl_->time;
-  Outputs outputs;
-  if (top.send_record_valid_o && take_sends) unpack(words_of(top.send_record_o), outputs.send.emplace());
-  if (top.answer_record_valid_o && take_answers) unpack(words_of(top.answer_record_o), outputs.answer.emplace());
-  return outputs;
+  outputs_ = {};
+  if (top.send_record_valid_o && take_sends) unpack(words_of(top.send_record_o), outputs_.send.emplace());
+  if (top.answer_record_valid_o && take_answers) unpack(words_of(top.answer_record_o), outputs_.answer.emplace());
+  return outputs_;
 }
 
 void VerilatedEngine::end_cycle() {
   // An input stands until the edge is over.
-  CData* taken[std::tuple_size_v<decltype(offered_)>];
+  CData* taken[std::tuple_size_v<decltype(streams_)>];
   auto* next = taken;
-  const auto take = [&]<class Input>(std::optional<Input>& offer) {
+  const auto take = [&]<class Input>(Stream<Input>& stream) {
     const auto ports = impl_->ports(static_cast<const Input*>(nullptr));
-    if (!offer || !*ports.ready) return;
-    offer.reset();
+    if (!stream.offered || !*ports.ready) return;
+    stream.offered = false;
     *next++ = ports.valid;
   };
-  std::apply([&](auto&... offers) { (take(offers), ...); }, offered_);
+  std::apply([&](auto&... streams) { (take(streams), ...); }, streams_);
   impl_->clock_edge();
   while (next != taken) **--next = 0;
   ++cycles_;
+  if (outputs_.send) forget_input(*outputs_.send);
+  if (outputs_.answer) forget_input(*outputs_.answer);
+}
+
+template <class Input>
+void VerilatedEngine::forget() {
+  std::get<Stream<Input>>(streams_).taken.pop_front();
+}
+
+void VerilatedEngine::forget_input(const SendRecord& record) {
+  switch (record.op) {
+    case SendOp::control: return forget<SendControl>();
+    case SendOp::event: return forget<SendEvent>();
+    case SendOp::response: return forget<Response>();
+    case SendOp::post: return forget<Post>();
+    default: return;
+  }
+}
+
+void VerilatedEngine::forget_input(const AnswerRecord& record) {
+  if (record.op == AnswerOp::control) forget<AnswerControl>();
+  if (record.op == AnswerOp::request) forget<Request>();
+  if (record.op == AnswerOp::event || record.in_place) forget<AnswerEvent>();
 }
 
 bool VerilatedEngine::busy() const { return impl_->top->busy_o != 0; }

@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "model/base/fifo.h"
 #include "rtl/cosim/transactions.h"
 
 namespace rnicsim::rtl {
@@ -22,10 +23,13 @@ class VerilatedEngine {
   template <class Input>
   void offer(const Input& input);
   template <class Input>
-  const std::optional<Input>& offered() const { return std::get<std::optional<Input>>(offered_); }
+  bool offers() const { return std::get<Stream<Input>>(streams_).offered; }
+  // In this cycle there is a record of what this input has brought about.
+  template <class Input>
+  const Input& input() const { return std::get<Stream<Input>>(streams_).taken.front(); }
 
   bool offering() const {
-    return std::apply([](const auto&... offers) { return (offers.has_value() || ...); }, offered_);
+    return std::apply([](const auto&... streams) { return (streams.offered || ...); }, streams_);
   }
 
   struct Outputs {
@@ -34,7 +38,7 @@ class VerilatedEngine {
   };
   // A cycle at that time, in ticks (kTickPs): what is put out in it, if records are taken; and its end, with which the
   // inputs that were taken are offered no more.
-  Outputs begin_cycle(std::uint64_t now, bool take_sends = true, bool take_answers = true);
+  const Outputs& begin_cycle(std::uint64_t now, bool take_sends = true, bool take_answers = true);
   void end_cycle();
   // Something to do in the next cycle, though nothing is offered.
   bool busy() const;
@@ -47,10 +51,22 @@ class VerilatedEngine {
 
  private:
   struct Impl;
+  template <class Input>
+  struct Stream {
+    Fifo<Input> taken;                   // whose records have not come; then what is offered
+    bool offered = false;
+  };
+
+  template <class Input>
+  void forget();
+  void forget_input(const SendRecord& record);
+  void forget_input(const AnswerRecord& record);
+
   const std::unique_ptr<Impl> impl_;
-  std::tuple<std::optional<SendControl>, std::optional<Post>, std::optional<Response>, std::optional<SendEvent>,
-             std::optional<AnswerControl>, std::optional<Request>, std::optional<AnswerEvent>>
-      offered_;
+  std::tuple<Stream<SendControl>, Stream<Post>, Stream<Response>, Stream<SendEvent>, Stream<AnswerControl>,
+             Stream<Request>, Stream<AnswerEvent>>
+      streams_;
+  Outputs outputs_;
   std::uint64_t cycles_ = 0;
 };
 

@@ -57,7 +57,7 @@ void Node::tick() {
   if (random_() % 8 == 0) post();
   if (!chance(weather_.idle)) queues_.offer(engine_);
   const auto now = cycle_ / kCyclesATick;
-  const auto outputs = engine_.begin_cycle(now, !chance(weather_.stalled), !chance(weather_.stalled));
+  const auto& outputs = engine_.begin_cycle(now, !chance(weather_.stalled), !chance(weather_.stalled));
   if (outputs.send) {
     referee_.send(*outputs.send, engine_, now);
     take(*outputs.send);
@@ -96,7 +96,7 @@ void Node::post() {
 // --- The send side.
 void Node::take(const SendRecord& record) {
   auto& qp = slots_[record.slot];
-  if (record.op == SendOp::control && engine_.offered<SendControl>()->kind == Control::reset && qp.resets != 0) --qp.resets;
+  if (record.op == SendOp::control && engine_.input<SendControl>().kind == Control::reset && qp.resets != 0) --qp.resets;
   if (qp.resets != 0) return;
   const auto slot = record.slot;
   if (record.op == SendOp::response) ++outcomes_[record.outcome];
@@ -191,6 +191,11 @@ void Node::pump(std::uint8_t slot) {
   request.length = packet.length;
   const auto& row = *roce::find_opcode(packet.opcode);
   if (row.operation == roce::Operation::send && !row.begins()) request.receive_bytes = kMaxMessage;
+  // A receive may be held already.
+  if (!request.receive_known && chance(500)) {
+    request.receive_known = request.receive_available = true;
+    request.receive_bytes = kMaxMessage;
+  }
   qp.asked = true;
   queues_.push(request);
 }
@@ -198,7 +203,7 @@ void Node::pump(std::uint8_t slot) {
 void Node::take(const AnswerRecord& record) {
   auto& qp = slots_[record.slot];
   const auto slot = record.slot;
-  if (record.op == AnswerOp::control && engine_.offered<AnswerControl>()->kind == Control::reset && qp.resets != 0) {
+  if (record.op == AnswerOp::control && engine_.input<AnswerControl>().kind == Control::reset && qp.resets != 0) {
     if (--qp.resets == 0) pump(slot);
   }
   if (qp.resets != 0) return;
