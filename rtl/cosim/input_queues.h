@@ -55,7 +55,7 @@ class InputQueues {
     if (engine.offers<Command>()) return;
     const auto command = first<Command>();
     (offer_before<Inputs>(engine, command), ...);
-    if (!(engine.offers<Inputs>() || ...)) offer_before<Command>(engine, kNever);
+    if (!(engine.awaits<Inputs>() || ...)) offer_before<Command>(engine, kNever);
   }
 
   std::tuple<Queue<SendControl>, Queue<Post>, Queue<Response>, Queue<SendEvent>, Queue<AnswerControl>, Queue<Request>,

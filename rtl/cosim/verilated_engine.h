@@ -24,6 +24,9 @@ class VerilatedEngine {
   void offer(const Input& input);
   template <class Input>
   bool offers() const { return std::get<Stream<Input>>(streams_).offered; }
+  // It offers or has taken something of which there was no record yet.
+  template <class Input>
+  bool awaits() const { return !std::get<Stream<Input>>(streams_).taken.empty(); }
   // In this cycle there is a record of what this input has brought about.
   template <class Input>
   const Input& input() const { return std::get<Stream<Input>>(streams_).taken.front(); }
