@@ -67,6 +67,7 @@ enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2
 namespace feature {
 inline constexpr std::uint64_t kBlueFlame = 1ull << 0;
 inline constexpr std::uint64_t kRc = 1ull << 1;
+inline constexpr std::uint64_t kInvalidate = 1ull << 2;  // send_with_inv and local_inv, and their packets
 }  // namespace feature
 
 // --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.

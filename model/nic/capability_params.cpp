@@ -9,6 +9,11 @@ constexpr double kWidths[] = {1, 2, 4, 8, 16};
 
 }  // namespace
 
+std::uint64_t CapabilityParams::features() const {
+  using namespace abi::feature;
+  return kBlueFlame | kRc | (invalidate ? kInvalidate : 0);
+}
+
 void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("vendor_part_id", vendor_part_id,
               "what ibv_query_device tells: programs such as perftest choose their defaults by it", {0, 0xffffffff});
@@ -35,6 +40,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("active_speed", active_speed, "lane speed, as ibv_port_attr: 32 = 25 Gb/s", {1, 128, kSpeeds});
   visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16, kWidths});
   visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
+  visit.param("invalidate", invalidate, "SEND with invalidate and local invalidate");
   visit.param("mac", mac, "the port's permanent MAC address, as a number");
 }
 

@@ -45,8 +45,10 @@ struct CapabilityParams {
   std::uint32_t active_speed = 32;
   std::uint32_t active_width = 2;
   std::uint64_t max_mr_size = 1ull << 40;
+  bool invalidate = true;
   std::uint64_t mac = 0x0200'0000'0001;
 
+  std::uint64_t features() const;        // abi::feature bits
   void describe(ParamVisitor& visit);
 };
 

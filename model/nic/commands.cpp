@@ -74,7 +74,7 @@ void CommandUnit::input_read(std::uint64_t epoch, AccessResult result, const Pay
 
 void CommandUnit::query_device() {
   abi::DeviceCapabilities caps;
-  caps.features = abi::feature::kBlueFlame | abi::feature::kRc;
+  caps.features = params_.features();
   caps.firmware_version = kFirmware;
   caps.max_mr_size = params_.max_mr_size;
   caps.vendor_part_id = params_.vendor_part_id;

@@ -62,7 +62,8 @@ void ModelEngine::sends_fetched(Qp& qp, const WqeBytes& wqe) {
 }
 
 void ModelEngine::parse_sends(Qp& qp) {
-  while (qp.send_ring.has_next()) post(qp, qp.send_ring.take_next(qp.qpn, limits_.max_message));
+  while (qp.send_ring.has_next())
+    post(qp, qp.send_ring.take_next(qp.qpn, limits_.max_message, limits_.invalidate));
   retire(qp, false);
 }
 

@@ -10,7 +10,7 @@ QpLimits limits_of(const NicParams& params) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
-          .max_inline_receive = caps.max_inline_receive,
+          .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }
@@ -46,7 +46,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
     : sc_module(name),
       params_(params),
       gids_(params.capabilities.gids),
-      pcie("pcie", params.pcie),
+      pcie("pcie", params.pcie, params.capabilities.features()),
       dma_unit("dma", params.dma),
       contexts(dma_unit, params.contexts),
       qp_contexts(contexts),

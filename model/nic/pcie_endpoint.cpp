@@ -24,8 +24,8 @@ std::span<std::byte> data_of(tlm::tlm_generic_payload& request) {
 
 }  // namespace
 
-PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params)
-    : sc_module(name), params_(params) {
+PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, std::uint64_t features)
+    : sc_module(name), params_(params), features_(features) {
   bar.register_b_transport(this, &PcieEndpoint::access_bar);
   config.register_b_transport(this, &PcieEndpoint::access_config);
   request_.set_extension(new PasidExtension);  // whose owner it is
@@ -129,7 +129,7 @@ std::vector<std::byte> PcieEndpoint::register_page() const {
   const auto put64 = [&](std::uint32_t at, std::uint64_t value) { store_be(page.data() + at, value); };
   put32(reg::kMagic, kMagicValue);
   put32(reg::kAbiVersion, std::uint32_t{kAbiMajor} << 16 | kAbiMinor);
-  put64(reg::kFeatures, feature::kBlueFlame | feature::kRc);
+  put64(reg::kFeatures, features_);
   put64(reg::kFirmwareVersion, kFirmwareVersion << 32);
   put32(reg::kUarInfo, kUarPages);
   put32(reg::kBlueFlameSize, uar::kBlueFlameBytes);

@@ -62,7 +62,8 @@ struct UarWrite {
 
 class PcieEndpoint : public sc_core::sc_module {
  public:
-  PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params);
+  // `features`: what its register says, abi::feature bits.
+  PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, std::uint64_t features);
 
   tlm_utils::simple_target_socket<PcieEndpoint> bar{"bar"};
   tlm_utils::simple_target_socket<PcieEndpoint> config{"config"};
@@ -96,6 +97,7 @@ class PcieEndpoint : public sc_core::sc_module {
   void reset();
 
   const PcieEndpointParams params_;
+  const std::uint64_t features_;
   PciConfig config_space_;
   MsixTable msix_;
   std::uint64_t command_queue_ = 0;

@@ -53,7 +53,7 @@ roce::SendAttributes send_attributes(const abi::Qpc& context) {
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {
   return {.mtu = roce::mtu_bytes(context.path_mtu), .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
-          .max_message = limits.max_message};
+          .max_message = limits.max_message, .invalidate = limits.invalidate};
 }
 
 abi::CommandStatus status_of(QpSyndrome syndrome) {

@@ -19,6 +19,7 @@ struct QpLimits {
   std::uint8_t max_rd_atomic = 16;
   std::uint32_t max_message = 1u << 30;
   std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
+  bool invalidate = true;                // SEND with invalidate, and local invalidate
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
 };

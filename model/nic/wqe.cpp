@@ -122,7 +122,8 @@ std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block) 
   return static_cast<std::uint16_t>((segments * kSegment + abi::kSendBlock - 1) / abi::kSendBlock);
 }
 
-ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message) {
+ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message,
+                          bool may_invalidate) {
   const auto control = load<abi::ControlSegment>(bytes);
   ParsedSend send;
   auto& [wqe, request] = send;
@@ -136,7 +137,8 @@ ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16
   const auto length = control.segments * kSegment;
   const bool sound = control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment &&
                      length <= bytes.size();
-  if (row == nullptr || !sound) {
+  const bool known = row != nullptr && (may_invalidate || row->extra != roce::Extra::invalidate);
+  if (!known || !sound) {
     request.refused = roce::Status::local_qp_operation_error;
     return send;
   }

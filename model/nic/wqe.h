@@ -45,7 +45,9 @@ struct ReceiveWqe {
 // Blocks that a WQE says it takes; nullopt: nonsense.
 std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block);
 
-ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message);
+// `may_invalidate`: the device has send_with_inv and local_inv.
+ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message,
+                          bool may_invalidate = true);
 ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index);
 
 // The part [offset, offset + length) of a scatter/gather list.

@@ -45,6 +45,7 @@ Responder::Check Responder::check_opcode_sequence(const Packet& packet) {
 Responder::Check Responder::check_opcode_valid(const Packet& packet) {
   const auto& row = packet.row;
   if (row.transport != Transport::rc) return invalid(packet);
+  if (row.has(header::kInvalidate) && !attributes_.invalidate) return invalid(packet);
   const auto needed = needed_access(packet);
   if (!row.begins() || (attributes_.access & needed) == needed) return std::nullopt;
   // Before any receive is looked for: whether one happens to be held tells nothing.

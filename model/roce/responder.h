@@ -23,6 +23,7 @@ struct ResponderAttributes {
   std::uint8_t max_dest_rd_atomic = 0;
   std::uint8_t min_rnr_timer = 0;
   std::uint32_t max_message = 1u << 31;
+  bool invalidate = true;                // SEND with invalidate is an opcode of its
 };
 
 // What the caller knows of the packet's resources.

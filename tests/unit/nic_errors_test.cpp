@@ -193,6 +193,24 @@ TEST_F(Errors, MalformedWqes) {
   expect_error({.opcode = SendOpcode::write, .length = 0x7fffffff, .remote = at_b()}, CqeSyndrome::local_length_error);
 }
 
+TEST_F(Errors, OpcodesThatTheDeviceLacks) {
+  NicParams params;
+  params.capabilities.invalidate = false;
+  for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv}) {
+    build(params);
+    connect();
+    expect_error({.opcode = opcode, .length = opcode == SendOpcode::local_inv ? 0u : 8u, .immediate = kKey},
+                 CqeSyndrome::local_qp_operation_error);
+    EXPECT_EQ(state(b()), abi::QpState::rts);
+  }
+  const auto features = a().host.mmio_read(abi::reg::kFeatures + 4);
+  EXPECT_EQ(features, abi::feature::kBlueFlame | abi::feature::kRc);
+  abi::CommandHeader query;
+  query.opcode = std::uint16_t(abi::CommandOpcode::query_device);
+  EXPECT_EQ(a().command(query), CommandStatus::ok);
+  EXPECT_EQ(a().output<abi::DeviceCapabilities>().features, features);
+}
+
 TEST_F(Errors, RandomWqesDoNoHarm) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {

@@ -216,6 +216,10 @@ TEST(Responder, RefusesWhatTheSpecificationRefuses) {
   EXPECT_EQ(small.syndrome, Aeth::kInvalidRequest);
   EXPECT_EQ(small.receive_status, Status::local_length_error);
   EXPECT_EQ(verdict(Opcode::write_only, 0, 0, [](auto& c) { c.granted = false; }).kind, Verdict::Kind::place);
+  EXPECT_EQ(verdict(Opcode::send_only_inv, 8, 8, nothing).kind, Verdict::Kind::place);
+  const auto without = [](auto& c) { c.responder.start({.mtu = 256, .invalidate = false}, Psn(7)); };
+  EXPECT_EQ(verdict(Opcode::send_only_inv, 8, 8, without).syndrome, Aeth::kInvalidRequest);
+  EXPECT_EQ(verdict(Opcode::send_only, 8, 8, without).kind, Verdict::Kind::place);
 }
 
 TEST(Completer, BadResponses) {

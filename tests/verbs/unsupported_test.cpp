@@ -6,6 +6,7 @@ namespace {
 
 class Unsupported : public RcPair {
  protected:
+  using RcPair::RcPair;
   struct Call {
     const char* name;
     std::function<bool(Endpoint&)> refused;  // as its kind of answer says it; errno is looked at by the test
@@ -205,6 +206,60 @@ TEST_F(Unsupported, OperationsOfOtherDevices) {
       ibv_send_wr* bad = nullptr;
       EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL) << opcode;
       EXPECT_EQ(bad, &wr);
+    }
+  });
+}
+
+class WithoutInvalidate : public Unsupported {
+ protected:
+  WithoutInvalidate() : Unsupported({"nic.capabilities.invalidate=false"}) {}
+};
+
+TEST_F(WithoutInvalidate, NoQueuePairForIt) {
+  run_alone([](Endpoint& end) {
+    for (const auto operation : {IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_LOCAL_INV}) {
+      errno = 0;
+      EXPECT_TRUE(no_qp_ex(end, [&](auto& wanted) {
+        wanted.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+        wanted.send_ops_flags = IBV_QP_EX_WITH_SEND | operation;
+      }));
+      EXPECT_EQ(errno, EOPNOTSUPP);
+    }
+  });
+}
+
+TEST_F(WithoutInvalidate, NoneIsPosted) {
+  run_alone([](Endpoint& end) {
+    end.connect(end.address());
+    for (const auto opcode : {IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV}) {
+      auto wr = end.request(opcode, 0, 8);
+      ibv_send_wr* bad = nullptr;
+      EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL) << opcode;
+      EXPECT_EQ(bad, &wr);
+    }
+  });
+}
+
+TEST_F(WithoutInvalidate, NoneIsBuilt) {
+  run_alone([](Endpoint& end) {
+    ibv_qp_init_attr_ex wanted{};
+    wanted.send_cq = wanted.recv_cq = end.cq;
+    wanted.cap = {4, 4, 1, 1, 0};
+    wanted.qp_type = IBV_QPT_RC;
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    wanted.pd = end.pd;
+    wanted.send_ops_flags = IBV_QP_EX_WITH_SEND;
+    ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+    end.qp = ibv_create_qp_ex(end.context, &wanted);
+    ASSERT_NE(end.qp, nullptr);
+    end.connect(end.address());
+    ibv_qp_ex* qp = ibv_qp_to_qp_ex(end.qp);
+    using Build = void (*)(ibv_qp_ex*);
+    for (const Build build : {Build{[](ibv_qp_ex* at) { ibv_wr_send_inv(at, 1); }},
+                              Build{[](ibv_qp_ex* at) { ibv_wr_local_inv(at, 1); }}}) {
+      ibv_wr_start(qp);
+      build(qp);
+      EXPECT_EQ(ibv_wr_complete(qp), EOPNOTSUPP);
     }
   });
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "model/abi/device.h"
 #include "verbs/ibverbs/objects.h"
 
 namespace rnicsim::verbs {
@@ -81,9 +82,14 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   return 0;
 }
 
+bool lacks(const Context& context, abi::SendOpcode opcode) {
+  const bool invalidates = opcode == abi::SendOpcode::send_with_inv || opcode == abi::SendOpcode::local_inv;
+  return invalidates && !context.has_feature(abi::feature::kInvalidate);
+}
+
 int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto opcode = device_opcode(wr.opcode);
-  if (!opcode) return EINVAL;
+  if (!opcode || lacks(qp.owner(), *opcode)) return EINVAL;
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
   wqe.begin(*opcode, control_flags(qp, wr.send_flags), immediate_of(wr));
   add_remote(wr, wqe);

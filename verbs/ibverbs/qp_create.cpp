@@ -14,11 +14,11 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kSendOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-                                          IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-                                          IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                          IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
-                                          IBV_QP_EX_WITH_SEND_WITH_INV;
+constexpr std::uint64_t kSendOperations =
+    IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
+    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+constexpr std::uint64_t kInvalidations = IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
 constexpr std::uint32_t kKnownMask =
     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
     IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -50,7 +50,11 @@ int check_type(ibv_qp_type type) {
   return EINVAL;
 }
 
-int check_mask(const ibv_qp_init_attr_ex& attributes) {
+std::uint64_t send_operations(const Context& context) {
+  return kSendOperations | (context.has_feature(abi::feature::kInvalidate) ? kInvalidations : 0);
+}
+
+int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   const std::uint32_t mask = attributes.comp_mask;
   if (mask & ~kKnownMask) return EINVAL;
   if (mask & ~kSupportedMask) return EOPNOTSUPP;
@@ -59,7 +63,7 @@ int check_mask(const ibv_qp_init_attr_ex& attributes) {
     return attributes.create_flags & ~kKnownCreateFlags ? EINVAL : EOPNOTSUPP;
   }
   const bool wants_operations = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  return wants_operations && (attributes.send_ops_flags & ~kSendOperations) ? EOPNOTSUPP : 0;
+  return wants_operations && (attributes.send_ops_flags & ~send_operations(context)) ? EOPNOTSUPP : 0;
 }
 
 int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -174,7 +178,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
 
 int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
   if (const int error = check_type(attributes.qp_type)) return error;
-  if (const int error = check_mask(attributes)) return error;
+  if (const int error = check_mask(context, attributes)) return error;
   if (const int error = check_objects(context, attributes)) return error;
   if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
   Sizes sizes;

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "model/abi/device.h"
 #include "verbs/ibverbs/objects.h"
 
 namespace rnicsim::verbs {
@@ -169,6 +170,8 @@ void fill_refusals(Qp& qp) {
   qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (qp.owner().has_feature(abi::feature::kInvalidate)) return;
+  qp.wr_send_inv = qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
 }
 
 }  // namespace
