@@ -1,4 +1,4 @@
-#include "model/nic/command_unit.h"
+#include "model/nic/capability_params.h"
 
 namespace rnicsim::nic {
 namespace {

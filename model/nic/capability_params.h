@@ -1,0 +1,44 @@
+// What the device says that it can do, and keeps to.
+#pragma once
+
+#include <cstdint>
+
+#include "model/abi/device.h"
+#include "model/abi/queue.h"
+#include "model/base/params.h"
+#include "model/base/units.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct CapabilityParams {
+  std::uint32_t vendor_part_id = abi::kPciDeviceId;
+  std::uint32_t max_qp = 65536;
+  std::uint32_t max_qp_wr = 32768;
+  std::uint32_t max_sge = 30;
+  std::uint32_t max_cq = 65536;
+  std::uint32_t max_cqe = 4194303;
+  std::uint32_t max_cq_moderation_count = 65535;
+  Duration max_cq_moderation_period = 4095_us;
+  std::uint32_t max_mr = 1u << 20;
+  std::uint32_t max_mtt = 1u << 24;
+  std::uint32_t max_pd = 65536;
+  std::uint32_t max_eq = 64;
+  std::uint32_t max_inline = 220;
+  std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
+  std::uint32_t max_rd_atomic = 16;
+  std::uint32_t max_mtu = 5;
+  std::uint32_t max_message = 1u << 30;
+  std::uint32_t gids = 16;
+  std::uint32_t active_speed = 32;
+  std::uint32_t active_width = 2;
+  std::uint64_t max_mr_size = 1ull << 40;
+  bool invalidate = true;
+  std::uint64_t mac = 0x0200'0000'0001;
+
+  std::uint64_t features() const;        // abi::feature bits
+  void describe(ParamVisitor& visit);
+};
+
+}  // namespace rnicsim::nic
