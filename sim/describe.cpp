@@ -64,7 +64,8 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   std::string text;
   if (all || topic == DescribeTopic::nic)
     text += fmt::format("NIC profiles: {}\nParameters, with the values of {}:\n\n{}\n",
-                        fmt::join(data_names(DataKind::nic), ", "), options.nic, parameters(config, "nic."));
+                        fmt::join(data_names(DataKind::nic), ", "), options.nic,
+                        parameters(config, "nic.") + parameters(config, "engine."));
   if (all || topic == DescribeTopic::host)
     text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
   if (all || topic == DescribeTopic::topology)

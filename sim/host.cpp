@@ -13,13 +13,14 @@ nic::NicParams with_address(nic::NicParams params, const host::Mac& mac) {
 
 }  // namespace
 
-Host::Host(sc_core::sc_module_name name, const Config& config, std::uint32_t index)
+Host::Host(sc_core::sc_module_name name, const Config& config, std::uint32_t index,
+           const nic::EngineFactory& make_engine)
     : sc_module(name),
       entry_(config.topology.hosts[index]),
       cpu_(config.host.cpu),
       iommu_(entry_.name),
       root_complex_("root_complex", config.host, iommu_),
-      nic_("nic", with_address(config.nic, host::mac_of(entry_))),
+      nic_("nic", with_address(config.nic, host::mac_of(entry_)), make_engine),
       kernel_("kernel", config.host, root_complex_, entry_, config.topology.hosts) {
   root_complex_.bar.bind(nic_.bar());
   root_complex_.config.bind(nic_.config());

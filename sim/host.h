@@ -32,7 +32,7 @@ struct HostCounters {
 
 class Host : public sc_core::sc_module {
  public:
-  Host(sc_core::sc_module_name name, const Config& config, std::uint32_t index);
+  Host(sc_core::sc_module_name name, const Config& config, std::uint32_t index, const nic::EngineFactory& make_engine);
 
   const abi::HostEntry& entry() const { return entry_; }
   host::KernelAgent& kernel() { return kernel_; }

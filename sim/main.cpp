@@ -31,6 +31,7 @@ namespace {
 using namespace rnicsim::sim;
 
 constexpr int kUsageError = 2;
+constexpr int kMismatch = 3;
 
 struct CommandLine {
   RunOptions options;
@@ -75,6 +76,19 @@ void add_configuration(CLI::App& command, RunOptions& options) {
       ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
 }
 
+void add_engine(CLI::App& command, EngineOptions& options) {
+  std::map<std::string, std::string> kinds;
+  for (const std::string kind : kEngineKinds) kinds[kind] = kind;
+  add_choice(command, "--engine", options.kind, kinds,
+             "the NICs' QP engine: model (default); rtl, the one in SystemVerilog; or lockstep, that one with a "
+             "referee, whose objection ends the run with status 3; docs/rtl.md");
+  command
+      .add_option("--fst", options.fst,
+                  "write the signals of the one in SystemVerilog to this file, for GTKWave; where there are hosts, one "
+                  "each: waves.fst becomes waves-h0.fst")
+      ->type_name("FILE");
+}
+
 void add_following(CLI::App& command, FollowOptions& options) {
   command.add_flag("--waterfall", options.waterfall,
                    "say where each work request's time went, stage by stage; docs/waterfall.md");
@@ -93,6 +107,7 @@ void add_simulation(CLI::App& command, CommandLine& line) {
       ->type_name("FILE");
   command.add_flag("--audit", line.audit, "recount what the NIC's counters count, and fail when they disagree");
   add_following(command, line.follow);
+  add_engine(command, line.options.engine);
   command.add_option("--seed", line.options.seed, "of everything random")->capture_default_str();
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
   add_choice(command, "--time", line.options.time, modes,
@@ -146,8 +161,9 @@ CLI::App& add_replay(CLI::App& app, replay::ReplayOptions& options) {
       ->type_name("CAPTURE");
   command.add_option("--as", options.as, "the IP address of the NIC to replace")->required()->type_name("ADDRESS");
   command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
-  command.footer("The exit status is 0 when all answers agree, 1 when they differ, 2 when there is nothing to replay; "
-                 "docs/replay.md.");
+  add_engine(command, options.engine);
+  command.footer("The exit status is 0 when all answers agree, 1 when they differ, 2 when there is nothing to replay, "
+                 "3 when the RTL's referee objects; docs/replay.md.");
   return command;
 }
 
@@ -166,6 +182,7 @@ CLI::App& add_bench(CLI::App& app, bench::BenchOptions& options) {
   command.add_option("--seed", options.seed, "of everything random, in place of the workload's");
   command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
   add_following(command, options.follow);
+  add_engine(command, options.engine);
   return command;
 }
 
@@ -196,9 +213,10 @@ int simulate(CommandLine& line, bool serve) {
   if (!line.json.empty()) options.json = line.json;
   if (line.follow.any() && options.time == TimeMode::real)
     throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
+  options.engine.add_to(options.sets);
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults);
   if (!serve) resolve_commands(line.arguments, config.topology, options);
-  System system("system", config, options.seed);
+  System system("system", config, options.seed, options.engine.fst);
   if (options.pcap) system.capture(*options.pcap);
   std::optional<Recording> recording;
   if (!line.record.empty()) recording.emplace(system, options, line.record);
@@ -210,6 +228,7 @@ int simulate(CommandLine& line, bool serve) {
   system.finish_capture();
   follower.finish();
   if (recording) recording->finish();
+  system.engines().check();
   if (audit && !passes(*audit)) return std::max(status, 1);
   return status;
 }
@@ -279,6 +298,9 @@ int sc_main(int argc, char** argv) {
   } catch (const ConfigError& error) {
     fmt::print(stderr, "rnicsim: {}\n", error.what());
     return kUsageError;
+  } catch (const EngineMismatch& error) {
+    fmt::print(stderr, "rnicsim: {}\n", error.what());
+    return kMismatch;
   } catch (const std::exception& error) {
     fmt::print(stderr, "rnicsim: {}\n", error.what());
     return 1;

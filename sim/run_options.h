@@ -11,6 +11,7 @@
 
 #include "model/base/units.h"
 #include "sim/config/topology.h"
+#include "sim/engine_choice.h"
 
 namespace rnicsim::sim {
 
@@ -28,6 +29,7 @@ struct RunOptions {
   std::string topology = "back-to-back";
   std::vector<std::string> sets;    // "key=value"
   std::vector<std::string> faults;  // "drop=1e-3,host=h0"
+  EngineOptions engine;
   std::optional<std::filesystem::path> pcap;
   std::optional<std::filesystem::path> json;
   std::uint64_t seed = 1;

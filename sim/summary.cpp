@@ -36,7 +36,9 @@ int RunOutcome::worst_status() const {
 }
 
 std::string summary_text(const System& system, const RunOutcome& outcome) {
-  std::string text = fmt::format("--- {} simulated\n", to_string(outcome.end));
+  const auto& engine = system.config().engine;
+  std::string text = fmt::format("--- {} simulated{}\n", to_string(outcome.end),
+                                 engine.is_model() ? "" : ", engine " + engine.kind);
   for (const auto& warning : outcome.warnings) text += fmt::format("    {}\n", warning);
   for (const auto& program : outcome.programs)
     if (program.exit_status != 0)

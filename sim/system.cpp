@@ -12,10 +12,12 @@
 
 namespace rnicsim::sim {
 
-System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed)
-    : sc_module(name), config_(config), faults_(config.topology.hosts.size()) {
+System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
+               const std::filesystem::path& waves)
+    : sc_module(name), config_(config), engines_(config.engine, waves), faults_(config.topology.hosts.size()) {
   for (std::uint32_t i = 0; i < config_.topology.hosts.size(); ++i)
-    hosts_.push_back(std::make_unique<Host>(fmt::format("host{}", i).c_str(), config_, i));
+    hosts_.push_back(std::make_unique<Host>(fmt::format("host{}", i).c_str(), config_, i,
+                                            engines_.factory(config_.topology.hosts[i].name)));
   make_switches();
   connect_cables(seed);
 }

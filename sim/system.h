@@ -17,8 +17,9 @@ namespace rnicsim::sim {
 
 class System : public sc_core::sc_module {
  public:
-  // `seed` is that of the cables' faults.
-  System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1);
+  // `seed` is that of the cables' faults, `waves` as for Engines.
+  System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
+         const std::filesystem::path& waves = {});
 
   const Config& config() const { return config_; }
   std::size_t size() const { return hosts_.size(); }  // hosts
@@ -28,6 +29,8 @@ class System : public sc_core::sc_module {
   HostCounters counters(std::size_t index) const;
   // What strikes the frames that a host sends; nullptr: nothing.
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
+
+  Engines& engines() { return engines_; }
 
   std::size_t switches() const { return switches_.size(); }
   const fabric::SwitchCounters& switch_counters(std::size_t index) const { return switches_[index]->counters(); }
@@ -47,6 +50,7 @@ class System : public sc_core::sc_module {
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t host) const;
 
   const Config config_;
+  Engines engines_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<fabric::Switch>> switches_;
   std::vector<std::unique_ptr<fabric::Link>> links_;

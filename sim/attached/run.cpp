@@ -94,7 +94,7 @@ class Run {
     }
     if (serving_) keeper_.at(start, [] {});
     do run_on();
-    while (!stopped_ && keeper_.outlast_silence());
+    while (!stopped_ && !mismatched() && keeper_.outlast_silence());
     finish();
     return outcome_.worst_status();
   }
@@ -179,6 +179,8 @@ class Run {
                                               options_.commands[command].argv.front(), WTERMSIG(status),
                                               ::strsignal(WTERMSIG(status))));
   }
+
+  bool mismatched() const { return !system_.engines().mismatch().empty(); }
 
   std::string host_name(std::size_t command) const {
     return system_.config().topology.hosts[options_.commands[command].host].name;
@@ -268,7 +270,7 @@ class Run {
 
   void finish() {
     output_.drain();
-    if (!ending_ && outcome_.programs.size() < options_.commands.size()) end_all(1);
+    if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);
     for (const auto& process : keeper_.processes())
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);

@@ -27,10 +27,12 @@ template <class Then>
 void run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
   allow_many_descriptors();
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  System system("system", prepared.config, prepared.workload.seed);
+  System system("system", prepared.config, prepared.workload.seed, options.engine.fst);
   Follower follower(system, options.follow);
   Runner runner(system, prepared.workload, prepared.plan);
-  if (const auto failure = runner.execute(); !failure.empty()) throw std::runtime_error(failure);
+  const auto failure = runner.execute();
+  system.engines().check();
+  if (!failure.empty()) throw std::runtime_error(failure);
   then(BenchResult{prepared.workload, runner, system, follower.shown()});
   follower.finish();
 }
@@ -47,6 +49,7 @@ Prepared prepare(const BenchOptions& options) {
   if (options.seed) workload.seed = *options.seed;
   auto sets = workload.sets;
   sets.insert(sets.end(), parameters.begin(), parameters.end());
+  options.engine.add_to(sets);
   try {
     prepared.config = load_config(workload.nic, topology_of(workload), sets);
   } catch (const ConfigError& error) {

@@ -12,6 +12,7 @@
 #include "sim/bench/plan.h"
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
+#include "sim/engine_choice.h"
 #include "sim/waterfall/follower.h"
 
 namespace rnicsim::sim::bench {
@@ -20,6 +21,7 @@ struct BenchOptions {
   std::string workload;           // a file, or the name of one in sim/workloads
   std::vector<std::string> sets;  // parameters, and the workload's own keys
   std::optional<std::string> nic;
+  EngineOptions engine;
   std::optional<std::uint64_t> seed;
   std::string json;  // empty: none
   FollowOptions follow;
@@ -36,7 +38,7 @@ struct Prepared {
 Prepared prepare(const BenchOptions& options);
 // Runs it: what `--json` writes.
 nlohmann::ordered_json bench_json(const BenchOptions& options);
-// The command: 0, or an exception.
+// The command: 0, or an exception (EngineMismatch is one).
 int run_bench(const BenchOptions& options);
 
 }  // namespace rnicsim::sim::bench

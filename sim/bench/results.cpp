@@ -232,8 +232,10 @@ std::vector<CounterResult> counter_results(const CounterList& before, const Coun
 
 std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
-  std::string text = fmt::format("{}: {}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file,
-                                 result.workload.nic, result.workload.topology, result.workload.seed,
+  const auto& engine = result.system.config().engine;
+  std::string text = fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file,
+                                 result.workload.nic, engine.is_model() ? "" : ", engine " + engine.kind,
+                                 result.workload.topology, result.workload.seed,
                                  shown(result.runner.interval()), shown(result.runner.before().at));
   text += flows_table(result) + '\n' + counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)

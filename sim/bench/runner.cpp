@@ -181,6 +181,7 @@ std::string Runner::name_of(const PlannedAgent& agent) const {
 void Runner::run_until(Duration at) {
   while (now() < at && control_.failure().empty()) {
     rnicsim::run_until(at);
+    look_at_engines();
     if (now() < at && control_.failure().empty()) return;  // something was reported
   }
 }
@@ -194,6 +195,7 @@ std::string Runner::execute() {
       control_.note("the agents' set-up does not end");
     else
       sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+    look_at_engines();
   }
   check_every_ = Duration{INT64_MAX};
   for (std::size_t i = 0; i < flows_.size(); ++i) check_every_ = std::min(check_every_, Duration{patience(i).ps / 4});
@@ -217,6 +219,10 @@ void Runner::run_measurement() {
   }
   after_ = snapshot();
   see_to_it_that_all_moved();
+}
+
+void Runner::look_at_engines() {
+  if (!system_.engines().mismatch().empty()) control_.note(system_.engines().mismatch());
 }
 
 void Runner::check_progress() {

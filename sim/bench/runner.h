@@ -80,6 +80,7 @@ class Runner {
   std::string name_of(const PlannedAgent& agent) const;
   void run_until(Duration at);
   void run_measurement();
+  void look_at_engines();
   void check_progress();
   bool still_waits(const FlowState& flow) const;
   void see_to_it_that_all_moved();

@@ -43,6 +43,7 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
     loader.load(DataKind::topology, find_data(DataKind::topology, topology));
   for (const auto& set : sets) loader.set(set);
   for (const auto& fault : faults) loader.fault(fault);
+  config.engine.limit(config.nic.capabilities);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
   if (config.topology.hosts.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
   for (const auto& record : loader.faults())

@@ -14,6 +14,7 @@
 #include "sim/attached/network_params.h"
 #include "sim/config/fault_record.h"
 #include "sim/config/topology.h"
+#include "sim/engine_choice.h"
 
 namespace rnicsim::sim {
 
@@ -23,6 +24,7 @@ struct Config {
   fabric::LinkParams link;
   fabric::SwitchParams switches;
   NetworkParams network;
+  EngineParams engine;
   Topology topology;
   std::vector<FaultSetting> faults;  // of all files, then of the command line
 
@@ -32,12 +34,14 @@ struct Config {
     visit.group("link", link);
     visit.group("switch", switches);
     visit.group("network", network);
+    visit.group("engine", engine);
     visit.refuse(nic.capabilities.max_eq < host.event_queues(), "nic.capabilities.max_eq",
                  "is not one more, for other events, than", "host.completion_vectors");
   }
 };
 
 // The NIC's profile, then the topology, then each "key=value" of `sets`; a later one wins. Fault rules add up.
+// An engine that can do less than the NIC takes the rest from its capabilities.
 // "star:12" is a topology too: h0 to h11 around a switch.
 // ConfigError says what is wrong, with the key's path and where it stands; of values that cannot stand together, the
 // path of one and what it contradicts.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/abi/command.h"
+#include "model/base/kernel.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -72,8 +73,8 @@ AccessResult refused(std::uint8_t syndrome) {
 
 }  // namespace
 
-Driver::Driver(nic::QpEngine& engine, const Environment& environment)
-    : engine_(engine), environment_(environment), memory_(environment.regions) {
+Driver::Driver(nic::QpEngine& engine, const Environment& environment, const Engines* made_by)
+    : engine_(engine), environment_(environment), made_by_(made_by), memory_(environment.regions) {
   for (const auto& qp : environment.qps) sides_[qp.qpn.value] = {.qp = &qp, .context = context_of(qp)};
   bind();
 }
@@ -112,6 +113,7 @@ void Driver::bind() {
 }
 
 std::vector<std::vector<Answer>> Driver::run() {
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates
   engine_.credit(kCredits);
   settle();
   std::map<std::uint32_t, std::pair<Side*, const Request*>> order;  // by frame
@@ -164,10 +166,15 @@ void Driver::feed(Side& side, const Request& request) {
 }
 
 void Driver::settle() {
-  while (!pending_.empty()) {
-    const auto answer = std::move(pending_.front());
-    pending_.pop_front();
-    answer();
+  for (;;) {
+    while (!pending_.empty()) {
+      const auto answer = std::move(pending_.front());
+      pending_.pop_front();
+      answer();
+    }
+    if (made_by_ != nullptr) made_by_->check();
+    if (!sc_core::sc_pending_activity()) return;
+    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
   }
 }
 

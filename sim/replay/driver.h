@@ -1,5 +1,5 @@
 // Drives an engine through its seam with the requests of a capture. Every transaction is answered at once, from the
-// implied environment: no time passes.
+// implied environment; the next request comes when the engine is at rest. Time passes only for an engine that takes some.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/nic/qp_engine.h"
+#include "sim/engine_choice.h"
 #include "sim/replay/comparer.h"
 #include "sim/replay/environment.h"
 #include "sim/replay/memory.h"
@@ -25,12 +26,12 @@ struct MemoryUse {
 
 class Driver {
  public:
-  // Binds the engine's outputs: one driver an engine.
-  Driver(nic::QpEngine& engine, const Environment& environment);
+  // Binds the engine's outputs: one driver an engine. `made_by`: whose mismatch ends the run.
+  Driver(nic::QpEngine& engine, const Environment& environment, const Engines* made_by = nullptr);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Creates the QPs and feeds every request, in capture order. Answers by QP, as in Environment::qps.
+  // Creates the QPs and feeds every request, in capture order. Answers by QP, as in Environment::qps. EngineMismatch.
   std::vector<std::vector<Answer>> run();
 
   const MemoryUse& memory_use() const { return memory_use_; }
@@ -62,6 +63,7 @@ class Driver {
 
   nic::QpEngine& engine_;
   const Environment& environment_;
+  const Engines* const made_by_;
   Memory memory_;
   MemoryUse memory_use_;
   std::map<std::uint32_t, Side> sides_;  // by QPN

@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <utility>
 
-#include "model/nic/model_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/report.h"
 
 namespace rnicsim::sim::replay {
 namespace {
-
-// The one place that knows which engine it is.
-std::unique_ptr<nic::QpEngine> make_engine() { return std::make_unique<nic::ModelEngine>(nic::QpLimits{}); }
 
 Answer answer_of(const WirePacket& packet) { return {packet.frame, packet.headers, packet.payload}; }
 
@@ -59,12 +54,13 @@ EquivalenceCounts Replay::equivalences() const {
   return counts;
 }
 
-Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine) {
+Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
+                     const Engines* made_by) {
   Replay replay{.capture = parse_capture(frames)};
   replay.environment = implied_environment(replay.capture, address);
   check_reads(replay);
   const auto& qps = replay.environment.qps;
-  Driver driver(engine, replay.environment);
+  Driver driver(engine, replay.environment, made_by);
   const auto ours = driver.run();
   replay.memory_use = driver.memory_use();
   for (std::size_t i = 0; i < qps.size(); ++i) {
@@ -80,14 +76,20 @@ int replay_wire(const ReplayOptions& options) {
   const auto address = parse_address(options.as);
   if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
   const auto frames = read_capture(options.wire);
-  const auto engine = make_engine();
+  EngineParams params;
+  if (!options.engine.kind.empty()) params.kind = options.engine.kind;
+  nic::CapabilityParams capabilities;
+  params.limit(capabilities);
+  Engines engines(params, options.engine.fst);
+  const auto engine = engines.factory()({.invalidate = capabilities.invalidate});
   Replay replay = [&] {
     try {
-      return replay_frames(frames, *address, *engine);
+      return replay_frames(frames, *address, *engine, &engines);
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: {}", shown(options.wire.string()), error.what()));
     }
   }();
+  replay.engine = params.kind;
   fmt::print("{}", report_text(replay));
   if (options.json) write_report(*options.json, replay);
   return replay.differences() == 0 ? 0 : 1;

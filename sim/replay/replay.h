@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/nic/qp_engine.h"
+#include "sim/engine_choice.h"
 #include "sim/replay/capture_file.h"
 #include "sim/replay/comparer.h"
 #include "sim/replay/driver.h"
@@ -21,9 +22,11 @@ struct ReplayOptions {
   std::filesystem::path wire;
   std::string as;  // the address whose NIC we are
   std::optional<std::filesystem::path> json;
+  EngineOptions engine;
 };
 
 struct Replay {
+  std::string engine = EngineParams{}.kind;
   WireCapture capture;
   Environment environment;              // points into the capture
   std::vector<Comparison> comparisons;  // of each QP
@@ -35,10 +38,12 @@ struct Replay {
   EquivalenceCounts equivalences() const;
 };
 
-// The engine is new, and its outputs are not bound. ConfigError: nothing to replay.
-Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine);
+// The engine is new, and its outputs are not bound; a mismatch of those who made it ends the replay (EngineMismatch).
+// ConfigError: nothing to replay.
+Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
+                     const Engines* made_by = nullptr);
 
-// Prints the report; 0: no difference, 1: differences. ConfigError.
+// Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
 int replay_wire(const ReplayOptions& options);
 
 }  // namespace rnicsim::sim::replay

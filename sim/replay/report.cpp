@@ -110,7 +110,8 @@ std::string frames_text(const Replay& replay) {
               row("  parsed", capture.packets.size()) + row("  ICRC right", capture.icrc_right());
   for (const auto& packet : capture.unparsed)
     text += fmt::format("  frame {} not parsed: {}\n", packet.frame, roce::text(packet.error));
-  text += fmt::format("as {}\n", address_text(replay.environment.address));
+  text += fmt::format("as {}{}\n", address_text(replay.environment.address),
+                      replay.engine == EngineParams{}.kind ? "" : ", engine " + replay.engine);
   for (const auto& [role, name, meaning] : kRoles)
     if (const auto count = replay.environment.count(role)) text += row(fmt::format("  {}", meaning), count);
   return text;
@@ -156,6 +157,7 @@ void write_report(const std::filesystem::path& path, const Replay& replay) {
   const auto& qps = replay.environment.qps;
   nlohmann::ordered_json json;
   json["as"] = address_text(replay.environment.address);
+  json["engine"] = replay.engine;
   json["frames"] = replay.capture.frames;
   json["roce"] = replay.capture.roce_frames();
   json["parsed"] = replay.capture.packets.size();

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "model/nic/jittered_engine.h"
 #include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
@@ -238,6 +240,15 @@ TEST(Documentation, ListsEachEquivalence) {
   std::vector<std::string> known;
   for (const auto& row : kEquivalences) known.emplace_back(row.name);
   EXPECT_EQ(listed, known);
+}
+
+// One with a clock, or whose every transaction comes late, is waited for.
+TEST_F(WireReplay, AnEngineMayTakeItsTime) {
+  nic::JitteredEngine engine({.delay = Duration{300'000}}, nic::make_model_engine({}));
+  const auto replay = replay_frames(frames, *parse_address("10.0.0.1"), engine);
+  EXPECT_GT(now(), Duration{});
+  EXPECT_EQ(replay.differences(), 0u);
+  EXPECT_EQ(replay.memory_use.checked, 8u + 5000u + 8u + 8u);
 }
 
 TEST_F(WireReplay, IsDeterministic) {

@@ -9,6 +9,7 @@ namespace rnicsim::testing {
 
 std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets) {
   std::vector<std::string> all;
+  if (const char* engine = std::getenv("RNICSIM_TEST_ENGINE")) sim::EngineOptions{engine, {}}.add_to(all);
   const char* given = std::getenv("RNICSIM_TEST_SETS");
   std::istringstream list(given != nullptr ? given : "");
   for (std::string set; std::getline(list, set, ',');)
@@ -34,6 +35,9 @@ TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::
 }
 
 TwoHosts::~TwoHosts() {
+  const auto& mismatch = system_->engines().mismatch();
+  EXPECT_EQ(mismatch, "");
+  if (!mismatch.empty()) return;
   for (const auto& line : audit_->disagreements()) ADD_FAILURE() << "counters' audit: " << line;
 }
 
@@ -46,9 +50,10 @@ void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Dur
   }
   system_->start();
   const auto running = [&] { return !processes_[0]->finished() || !processes_[1]->finished(); };
-  while (running() && now() < most && sc_core::sc_pending_activity())
+  const auto agreed = [&] { return system_->engines().mismatch().empty(); };
+  while (running() && agreed() && now() < most && sc_core::sc_pending_activity())
     sc_core::sc_start(sc_core::sc_time_to_pending_activity());
-  for (std::size_t i = 0; i < 2; ++i)
+  for (std::size_t i = 0; i < 2 && agreed(); ++i)
     EXPECT_TRUE(processes_[i]->finished()) << "the thread on h" << i << " still waits at " << to_string(now());
 }
 

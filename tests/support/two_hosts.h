@@ -17,8 +17,8 @@
 
 namespace rnicsim::testing {
 
-// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." in the environment the same tests run on another device. What
-// a test sets itself comes last.
+// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." in the environment the same tests run on another device, and
+// with RNICSIM_TEST_ENGINE=rtl or lockstep on another engine. What a test sets itself comes last.
 std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets = {});
 
 struct WireFrame {
@@ -49,7 +49,7 @@ class TwoHosts : public ::testing::Test {
   // Parameters and fault rules, as --set and --fault take them.
   explicit TwoHosts(const std::vector<std::string>& sets = {}, const std::vector<std::string>& faults = {},
                     std::uint64_t seed = 1);
-  ~TwoHosts() override;  // fails the test when a counter is wrong
+  ~TwoHosts() override;  // fails the test when a counter is wrong, or an engine by its referee
 
   // Once a test. Fails the test when a body has not ended by the simulated time `most`.
   void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});

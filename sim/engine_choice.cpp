@@ -1,0 +1,87 @@
+#include "sim/engine_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "model/base/kernel.h"
+#include "sim/config/config_error.h"
+#ifdef RNICSIM_RTL
+#include "rtl/cosim/rtl_engine.h"
+#endif
+
+namespace rnicsim::sim {
+namespace {
+
+#ifndef RNICSIM_RTL
+[[noreturn]] void refuse_rtl(const std::string& kind) {
+  throw ConfigError(
+      fmt::format("engine.kind: {}: this rnicsim was built without Verilator, and so without rtl/", kind));
+}
+#endif
+
+[[maybe_unused]] std::filesystem::path with_name(const std::filesystem::path& path, const std::string& name) {
+  if (name.empty()) return path;
+  auto named = path;
+  return named.replace_filename(fmt::format("{}-{}{}", path.stem().string(), name, path.extension().string()));
+}
+
+}  // namespace
+
+void EngineParams::describe(ParamVisitor& visit) {
+  visit.param("kind", kind,
+              "model; rtl, the one in SystemVerilog; or lockstep, that one with its referee (docs/rtl.md)");
+  visit.param("clock", clock, "clock period of the one in SystemVerilog", {100, 1e9});
+}
+
+void EngineParams::limit([[maybe_unused]] nic::CapabilityParams& capabilities) const {
+  if (std::ranges::find(kEngineKinds, kind) == std::end(kEngineKinds))
+    throw ConfigError(fmt::format("engine.kind: '{}' is none of {}", shown(kind), fmt::join(kEngineKinds, ", ")));
+  if (is_model()) return;
+#ifdef RNICSIM_RTL
+  rtl::limit_to_rtl(capabilities);
+#else
+  refuse_rtl(kind);
+#endif
+}
+
+void EngineOptions::add_to(std::vector<std::string>& sets) const {
+  if (!kind.empty()) sets.push_back("engine.kind=" + kind);
+}
+
+Engines::Engines(const EngineParams& params, std::filesystem::path waves)
+    : params_(params), waves_(std::move(waves)) {
+  if (!waves_.empty() && params_.is_model())
+    throw ConfigError("--fst: the model has no signals to show: it goes with --engine rtl or --engine lockstep");
+}
+
+nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host) {
+  if (params_.is_model()) return nic::make_model_engine;
+#ifdef RNICSIM_RTL
+  rtl::RtlOptions options{.lockstep = params_.kind == "lockstep", .waves = {}, .clock = params_.clock, .mismatch = {}};
+  if (!waves_.empty()) {
+    options.waves = with_name(waves_, host).string();
+    if (!std::ofstream(options.waves)) throw ConfigError(fmt::format("{}: cannot be written", options.waves));
+  }
+  options.mismatch = [this, host](const std::string& histories) { mismatched(host, histories); };
+  return [options](const nic::QpLimits& limits) { return rtl::make_rtl_engine(limits, options); };
+#else
+  refuse_rtl(params_.kind);
+#endif
+}
+
+void Engines::mismatched(const std::string& host, const std::string& histories) {
+  if (!mismatch_.empty()) return;  // what the others do means nothing any more
+  mismatch_ = fmt::format("{}{}the RTL and its referee disagree\n{}", host, host.empty() ? "" : ": ", histories);
+  fmt::print(stderr, "rnicsim: {}\n", mismatch_);
+  pause_run();
+}
+
+void Engines::check() const {
+  if (!mismatch_.empty()) throw EngineMismatch("ended: the RTL and its referee disagree");
+}
+
+}  // namespace rnicsim::sim
