@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
+constexpr std::uint32_t kFirstQpn = 64;  // that a kernel gives out
 
 std::uint64_t ticks_of(Duration at) { return static_cast<std::uint64_t>(at.ps / kTickPs); }
 
@@ -23,8 +24,9 @@ std::unique_ptr<nic::QpEngine> make_rtl_engine(const nic::QpLimits& limits, cons
 }
 
 void limit_to_rtl(nic::CapabilityParams& capabilities) {
-  capabilities.max_qp = std::min(capabilities.max_qp, kSlots);
+  capabilities.max_qp = std::min(capabilities.max_qp, kFirstQpn + kSlots);
   capabilities.max_rd_atomic = std::min(capabilities.max_rd_atomic, kMaxRdAtomic);
+  capabilities.invalidate = false;
 }
 
 RtlEngine::RtlEngine(const nic::QpLimits& limits, const RtlOptions& options)
@@ -185,6 +187,7 @@ void RtlEngine::arm_clock() {
 void RtlEngine::cycle() {
   queues_.offer(rtl_);
   const auto time = ticks_of(now());
+  rtl_.set_time(static_cast<std::uint64_t>(now().ps));
   const auto& outputs = rtl_.begin_cycle(time);
   if (referee_ && !referee_->failed()) {
     if (outputs.send) referee_->send(*outputs.send, rtl_, time);

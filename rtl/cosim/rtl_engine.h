@@ -14,7 +14,7 @@
 #include "model/base/agenda.h"
 #include "model/base/fifo.h"
 #include "model/base/index_table.h"
-#include "model/nic/command_unit.h"
+#include "model/nic/capability_params.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/tickets.h"
 #include "model/nic/transmit_units.h"

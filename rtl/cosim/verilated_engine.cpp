@@ -1,102 +1,30 @@
-// The only file that sees the Verilated model's header: that and <systemc> do not compile in one translation unit.
 #include "rtl/cosim/verilated_engine.h"
 
-#include <Vqp_engine.h>
-#include <verilated.h>
-#if VM_TRACE
-#include <verilated_fst_c.h>
-#endif
+#include "rtl/cosim/verilated_top.h"
 
 namespace rnicsim::rtl {
-namespace {
 
-// A port of a packed struct: up to 32 bits, up to 64, or words.
-template <class Port>
-std::uint32_t* words_of(Port& port) {
-  return reinterpret_cast<std::uint32_t*>(&port);
-}
-
-}  // namespace
-
-struct VerilatedEngine::Impl {
-  // A stream in: its ports, and whether something is offered.
-  struct Ports {
-    CData* valid;
-    CData* ready;
-    std::uint32_t* words;
-  };
-
-  VerilatedContext context;
-  std::unique_ptr<Vqp_engine> top = std::make_unique<Vqp_engine>(&context);
-  std::uint64_t time = 0;
-#if VM_TRACE
-  std::unique_ptr<VerilatedFstC> waves;
-#endif
-
-  Ports ports(const SendControl*) {
-    return {&top->send_control_valid_i, &top->send_control_ready_o, words_of(top->send_control_i)};
-  }
-  Ports ports(const Post*) { return {&top->post_valid_i, &top->post_ready_o, words_of(top->post_i)}; }
-  Ports ports(const Response*) { return {&top->response_valid_i, &top->response_ready_o, words_of(top->response_i)}; }
-  Ports ports(const SendEvent*) {
-    return {&top->send_event_valid_i, &top->send_event_ready_o, words_of(top->send_event_i)};
-  }
-  Ports ports(const AnswerControl*) {
-    return {&top->answer_control_valid_i, &top->answer_control_ready_o, words_of(top->answer_control_i)};
-  }
-  Ports ports(const Request*) { return {&top->request_valid_i, &top->request_ready_o, words_of(top->request_i)}; }
-  Ports ports(const AnswerEvent*) {
-    return {&top->answer_event_valid_i, &top->answer_event_ready_o, words_of(top->answer_event_i)};
-  }
-
-  void dump() {
-#if VM_TRACE
-    if (waves) waves->dump(time);
-#endif
-  }
-  void clock_edge() {
-    top->clk_i = 1;
-    top->eval();
-    dump();
-    ++time;
-    top->clk_i = 0;
-  }
-};
-
-VerilatedEngine::VerilatedEngine(const std::string& waves) : impl_(std::make_unique<Impl>()) {
-  impl_->context.fatalOnError(false);
-#if VM_TRACE
-  if (!waves.empty()) {
-    impl_->context.traceEverOn(true);
-    impl_->waves = std::make_unique<VerilatedFstC>();
-    impl_->top->trace(impl_->waves.get(), 99);
-    impl_->waves->open(waves.c_str());
-  }
-#else
-  (void)waves;
-#endif
+VerilatedEngine::VerilatedEngine(const std::string& waves)
+    : top_(waves.empty() ? make_top() : make_top_with_waves(waves)) {
+  top_->context.fatalOnError(false);
   reset();
 }
 
-VerilatedEngine::~VerilatedEngine() {
-  // A model's end looks for its scopes in the thread's context, which is another engine's by now.
-  Verilated::threadContextp(&impl_->context);
-  impl_->top->final();
-}
+VerilatedEngine::~VerilatedEngine() = default;
 
 void VerilatedEngine::reset() {
-  auto& top = *impl_->top;
   const auto withdraw = [this]<class Input>(Stream<Input>& stream) {
     stream = {};
-    *impl_->ports(static_cast<const Input*>(nullptr)).valid = 0;
+    *top_->of(static_cast<const Input*>(nullptr)).valid = 0;
   };
   std::apply([&](auto&... streams) { (withdraw(streams), ...); }, streams_);
-  top.rst_ni = 0;
-  top.clk_i = 0;
-  top.eval();
-  impl_->clock_edge();
-  top.rst_ni = 1;
-  top.eval();
+  outputs_ = {};
+  *top_->rst_n = 0;
+  *top_->clk = 0;
+  top_->eval();
+  clock_edge();
+  *top_->rst_n = 1;
+  top_->eval();
 }
 
 template <class Input>
@@ -104,7 +32,7 @@ void VerilatedEngine::offer(const Input& input) {
   auto& stream = std::get<Stream<Input>>(streams_);
   stream.taken.push_back(Input{input});
   stream.offered = true;
-  const auto ports = impl_->ports(&input);
+  const auto& ports = top_->of(&input);
   *ports.valid = 1;
   pack(input, ports.words);
 }
@@ -117,16 +45,13 @@ template void VerilatedEngine::offer(const Request&);
 template void VerilatedEngine::offer(const AnswerEvent&);
 
 const VerilatedEngine::Outputs& VerilatedEngine::begin_cycle(std::uint64_t now, bool take_sends, bool take_answers) {
-  auto& top = *impl_->top;
-  top.now_i = now;
-  top.send_record_ready_i = take_sends;
-  top.answer_record_ready_i = take_answers;
-  top.eval();
-  impl_->dump();
-  ++impl_->time;
+  *top_->now = now;
+  *top_->send_record.ready = take_sends;
+  *top_->answer_record.ready = take_answers;
+  top_->eval();
   outputs_ = {};
-  if (top.send_record_valid_o && take_sends) unpack(words_of(top.send_record_o), outputs_.send.emplace());
-  if (top.answer_record_valid_o && take_answers) unpack(words_of(top.answer_record_o), outputs_.answer.emplace());
+  if (*top_->send_record.valid && take_sends) unpack(top_->send_record.words, outputs_.send.emplace());
+  if (*top_->answer_record.valid && take_answers) unpack(top_->answer_record.words, outputs_.answer.emplace());
   return outputs_;
 }
 
@@ -135,13 +60,13 @@ void VerilatedEngine::end_cycle() {
   CData* taken[std::tuple_size_v<decltype(streams_)>];
   auto* next = taken;
   const auto take = [&]<class Input>(Stream<Input>& stream) {
-    const auto ports = impl_->ports(static_cast<const Input*>(nullptr));
+    const auto& ports = top_->of(static_cast<const Input*>(nullptr));
     if (!stream.offered || !*ports.ready) return;
     stream.offered = false;
     *next++ = ports.valid;
   };
   std::apply([&](auto&... streams) { (take(streams), ...); }, streams_);
-  impl_->clock_edge();
+  clock_edge();
   while (next != taken) **--next = 0;
   ++cycles_;
   if (outputs_.send) forget_input(*outputs_.send);
@@ -169,13 +94,21 @@ void VerilatedEngine::forget_input(const AnswerRecord& record) {
   if (record.op == AnswerOp::event || record.in_place) forget<AnswerEvent>();
 }
 
-bool VerilatedEngine::busy() const { return impl_->top->busy_o != 0; }
-
-std::optional<std::uint64_t> VerilatedEngine::wake() const {
-  if (!impl_->top->armed_o) return std::nullopt;
-  return impl_->top->wake_o;
+void VerilatedEngine::clock_edge() {
+  *top_->clk = 1;
+  top_->eval();
+  top_->dump(time_ps_);
+  *top_->clk = 0;
+  top_->dump(++time_ps_);
 }
 
-int VerilatedEngine::failures() const { return impl_->context.errorCount(); }
+bool VerilatedEngine::busy() const { return *top_->busy != 0; }
+
+std::optional<std::uint64_t> VerilatedEngine::wake() const {
+  if (!*top_->armed) return std::nullopt;
+  return *top_->wake;
+}
+
+int VerilatedEngine::failures() const { return top_->context.errorCount(); }
 
 }  // namespace rnicsim::rtl

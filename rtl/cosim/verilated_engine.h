@@ -13,6 +13,8 @@
 
 namespace rnicsim::rtl {
 
+class VerilatedTop;
+
 class VerilatedEngine {
  public:
   // `waves`: where its signals are written (FST); empty: nowhere.
@@ -39,6 +41,8 @@ class VerilatedEngine {
     std::optional<SendRecord> send;
     std::optional<AnswerRecord> answer;
   };
+  // For the waves: the clock rises at the end of a cycle, and falls a picosecond later.
+  void set_time(std::uint64_t ps) { time_ps_ = ps; }
   // A cycle at that time, in ticks (kTickPs): what is put out in it, if records are taken; and its end, with which the
   // inputs that were taken are offered no more.
   const Outputs& begin_cycle(std::uint64_t now, bool take_sends = true, bool take_answers = true);
@@ -53,7 +57,6 @@ class VerilatedEngine {
   std::uint64_t cycles() const { return cycles_; }
 
  private:
-  struct Impl;
   template <class Input>
   struct Stream {
     Fifo<Input> taken;                   // whose records have not come; then what is offered
@@ -65,12 +68,15 @@ class VerilatedEngine {
   void forget_input(const SendRecord& record);
   void forget_input(const AnswerRecord& record);
 
-  const std::unique_ptr<Impl> impl_;
+  void clock_edge();
+
+  const std::unique_ptr<VerilatedTop> top_;
   std::tuple<Stream<SendControl>, Stream<Post>, Stream<Response>, Stream<SendEvent>, Stream<AnswerControl>,
              Stream<Request>, Stream<AnswerEvent>>
       streams_;
   Outputs outputs_;
   std::uint64_t cycles_ = 0;
+  std::uint64_t time_ps_ = 0;
 };
 
 }  // namespace rnicsim::rtl
