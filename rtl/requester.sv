@@ -83,6 +83,8 @@ module requester (
     logic        rnr_waiting;
     logic        gap_known;   // a lost answer was asked for again: what is in flight behind it is old
     logic        ack_armed;
+    logic        failing;     // a message will fail: neither it nor what is behind it is sent
+    logic [MW-1:0] fail_at;   // the oldest such
   } context_t;
 
   typedef struct packed {
@@ -278,7 +280,9 @@ module requester (
   logic lost, go_back, fail, answered, advance;
   logic [3:0] fail_status;
   logic blocked;  // the packet whose turn it was may not be sent yet
+  logic passes;   // `una` has no packet, and something behind it was sent: it is answered for with that
   logic finish, emit;
+  logic [MW-1:0] cursor_place, fail_place, progress_place;  // in the window, from its head
   timer_e ack_timer;
   logic ack_wanted;
   qp_pkg::send_record_t r;
@@ -307,6 +311,10 @@ module requester (
     index = c_q.sent_psn - m.first;
     needed = m.operation == qp_pkg::MessageRead ? message_end - c_q.sent_psn : 24'd1;
     in_flight = c_q.sent_psn - c_q.una_psn;
+    cursor_place = c_q.cursor[MW-1:0] - c_q.head[MW-1:0];
+    fail_place = c_q.fail_at - c_q.head[MW-1:0];
+    passes = c_q.una != c_q.tail && m.packets == '0 && precedes(c_q.una_psn, c_q.unsent_psn) &&
+        ((state_q == StExecute && op_q == qp_pkg::SendOpAckTimeout) || state_q == StWalk || state_q == StAct);
     psns_allow = in_flight == '0 || {1'b0, in_flight} + {1'b0, needed} < {1'b0, qp_pkg::MaxPsns};
     begins = index == '0;
     ends = index + 24'd1 == m.packets;
@@ -512,10 +520,9 @@ module requester (
           end
 
           qp_pkg::SendOpAckTimeout: begin
-            if (c_q.una != c_q.tail && m.packets == '0) begin
-              c_d.una = c_q.una + 1'b1;
+            if (passes) begin
               message_read = 1'b1;
-              message_index = c_d.una[MW-1:0];
+              message_index = c_q.una[MW-1:0] + 1'b1;
             end else begin
               emit = 1'b1;
               if (c_q.life == Active && precedes(c_q.una_psn, c_q.sent_psn)) begin
@@ -578,7 +585,7 @@ module requester (
 
           default: begin  // a packet, if there may be one
             if (c_q.life != Active || c_q.rnr_waiting || c_q.cursor == c_q.tail || c_q.ahead >= qp_pkg::MaxAhead ||
-                p.status != qp_pkg::StatusSuccess) begin
+                (c_q.failing && cursor_place >= fail_place)) begin
               blocked = 1'b1;
               state_d = StIdle;
             end else if (m.packets == '0) begin
@@ -640,8 +647,8 @@ module requester (
       end
 
       StWalk: begin
-        if (c_q.una != c_q.tail && m.packets == '0) begin
-          c_d.una = c_q.una + 1'b1;
+        if (passes) begin
+          state_d = StWalk;
         end else if (c_q.una != c_q.tail && !is_rd_atomic(m.operation) && precedes(c_q.una_psn, upto_q)) begin
           moved_d = 1'b1;
           answered = !precedes(upto_q, message_end);
@@ -653,15 +660,13 @@ module requester (
           state_d = StAct;
         end
         message_read = 1'b1;
-        message_index = c_d.una[MW-1:0];
-        if (answered) message_index = c_q.una[MW-1:0] + 1'b1;
+        if (passes || answered) message_index = c_q.una[MW-1:0] + 1'b1;
       end
 
       StAct: begin
         message_read = 1'b1;
-        if (c_q.una != c_q.tail && m.packets == '0) begin
-          c_d.una = c_q.una + 1'b1;
-          message_index = c_d.una[MW-1:0];
+        if (passes) begin
+          message_index = c_q.una[MW-1:0] + 1'b1;
         end else if (!misfit && !is_ack && !walked_q && !is_rd_atomic(m.operation) && class_of == qp_pkg::ClassAck) begin
           // A response answers for what precedes its READ or atomic.
           walked_d = 1'b1;
@@ -834,6 +839,10 @@ module requester (
     endcase
 
     // --- What was answered for moves the window.
+    if (passes) begin
+      c_d.una = c_q.una + 1'b1;
+      if (c_q.cursor == c_q.una) c_d.cursor = c_d.una;
+    end
     if (advance) begin
       c_d.partial = !answered;
       if (answered) begin
@@ -859,6 +868,12 @@ module requester (
       r.outcome = qp_pkg::OutcomeFailed;
       progress_write = c_q.una != c_q.tail;
       progress_new.status = fail_status;
+    end
+    progress_place = progress_index - c_q.head[MW-1:0];
+    if (progress_write && progress_new.status != qp_pkg::StatusSuccess &&
+        {1'b0, progress_place} < c_d.tail - c_q.head && (!c_q.failing || progress_place < fail_place)) begin
+      c_d.failing = 1'b1;
+      c_d.fail_at = progress_index;
     end
     if (op_q == qp_pkg::SendOpResponse && r.op == qp_pkg::SendOpResponse) begin
       r.psn = response_i.psn;
