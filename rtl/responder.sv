@@ -313,15 +313,17 @@ module responder (
     r.slot = slot_q;
     r.op = op_q;
     r.verdict = qp_pkg::VerdictDrop;
-    r.opcode = request_i.opcode;
     r.destination = c_q.remote_qpn;
-    r.psn = request_i.psn;
     r.msn = c_q.msn;
     r.owed = c_q.tail[OW-1:0];
     r.saved = c_q.saved_next;
-    r.address = request_i.address;
-    r.rkey = request_i.rkey;
-    r.length = is_atomic ? 32'd8 : request_i.length;
+    if (op_q == qp_pkg::AnswerOpRequest) begin
+      r.opcode = request_i.opcode;
+      r.psn = request_i.psn;
+      r.address = request_i.address;
+      r.rkey = request_i.rkey;
+      r.length = is_atomic ? 32'd8 : request_i.length;
+    end
     emit = 1'b0;
 
     state_d = state_q;
