@@ -63,6 +63,12 @@ void Lockstep::compare(History<Record>& history, const Record& rtl, const Record
   }
 }
 
+const roce::OpcodeInfo& Lockstep::row_of(std::uint8_t opcode) {
+  const auto* row = roce::find_opcode(opcode);
+  const bool is_ours = row != nullptr && row->transport == roce::Transport::rc && !row->has(roce::header::kInvalidate);
+  return is_ours ? *row : roce::info(roce::Opcode::uc_send_only);
+}
+
 void Lockstep::illegal(const char* why) {
   if (illegal_ == nullptr) illegal_ = why;
 }

@@ -107,6 +107,8 @@ class Lockstep {
   AnswerRecord failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event);
   AnswerRecord complete(AnswerSide& side, AnswerRecord core);
   AnswerRecord failed(AnswerSide& side, AnswerRecord core);
+  // What the opcode says; one that is not of the engine counts as one of another transport.
+  static const roce::OpcodeInfo& row_of(std::uint8_t opcode);
   // A choice that was not the RTL's to make.
   void illegal(const char* why);
   template <class Record>

@@ -37,6 +37,10 @@ roce::Headers headers_of(const Request& request, const roce::OpcodeInfo& row) {
 }
 
 bool is_data(const auto& owed) { return owed.kind == decltype(owed.kind)::read || owed.kind == decltype(owed.kind)::atomic; }
+bool is_done(const auto& owed) {
+  const bool acknowledges = owed.kind == decltype(owed.kind)::silent || owed.kind == decltype(owed.kind)::acknowledge;
+  return acknowledges && owed.placed && owed.result == Result::ok && !owed.has_cqe;
+}
 
 }  // namespace
 
@@ -111,12 +115,8 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
     if (side.owed.empty()) illegal("there is nothing that the request could wait for");
     return core;
   }
-  const auto* row = roce::find_opcode(request.opcode);
-  if (row == nullptr) {
-    illegal("a request of no opcode was judged");
-    return core;
-  }
-  const auto headers = headers_of(request, *row);
+  const auto& row = row_of(request.opcode);
+  const auto headers = headers_of(request, row);
   roce::Offer offer{.receive_bytes = request.receive_bytes, .access_granted = {},
                     .rd_atomic_pending = side.rd_atomic_pending()};
   if (request.receive_known)
@@ -126,7 +126,7 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
   core.duplicate = verdict.duplicate;
   // To answer a READ or an atomic once more is a favour, which the requester may have to ask for again.
   const bool spared = verdict.duplicate && rtl == Verdict::drop &&
-                      (row->operation == roce::Operation::read || row->operation == roce::Operation::atomic);
+                      (row.operation == roce::Operation::read || row.operation == roce::Operation::atomic);
   core.verdict = spared ? Verdict::drop : verdict_of(verdict.kind);
   if (core.verdict == Verdict::want_access) {
     core.address = verdict.range.address;
@@ -197,6 +197,9 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
   core.owed = owed.index;
   side.next_owed = (side.next_owed + 1) % kOwed;
   side.owed.push_back(owed);
+  // Those at the front that are done with stand for an acknowledgement only, which takes no room.
+  const auto held = std::ranges::find_if(side.owed, [](const Owed& one) { return !is_done(one); });
+  if (std::distance(held, side.owed.end()) > std::ptrdiff_t{kOwed}) illegal("more answers owed than there is room for");
   return core;
 }
 
@@ -253,7 +256,9 @@ AnswerRecord Lockstep::failed(AnswerSide& side, AnswerRecord core) {
 AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   core.destination = side.remote_qpn;
   if (core.duplicate) {
-    for (auto owed = side.again.begin(); owed != side.again.end(); ++owed) {
+    // The last that asked for it: of those before it, the RTL may have let go.
+    for (auto owed = side.again.end(); owed != side.again.begin();) {
+      --owed;
       if (owed->psn + owed->next_packet != roce::Psn(core.psn)) continue;
       core = data_packet(core, side, *owed, true);
       const auto packets = owed->kind == Owed::Kind::read ? roce::packets_for(owed->range.length, side.mtu) : 1;

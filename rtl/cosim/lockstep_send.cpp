@@ -164,16 +164,16 @@ SendRecord Lockstep::packet(SendSide& side, SendRecord core) {
 }
 
 SendRecord Lockstep::response(SendSide& side, SendRecord core, const Response& response, std::uint64_t now) {
-  const auto* row = roce::find_opcode(response.opcode);
-  if (row == nullptr || !side.alive || side.failing) {
+  const auto& row = row_of(response.opcode);
+  if (!side.alive || side.failing) {
     core.outcome = Outcome::dropped;
     return core;
   }
   roce::Headers headers;
-  headers.bth.opcode = row->opcode;
+  headers.bth.opcode = row.opcode;
   headers.bth.psn = roce::Psn(response.psn);
-  if (row->has(roce::header::kAeth)) headers.aeth = roce::Aeth{response.syndrome, 0};
-  if (row->has(roce::header::kAtomicAck)) headers.atomic_ack = 0;
+  if (row.has(roce::header::kAeth)) headers.aeth = roce::Aeth{response.syndrome, 0};
+  if (row.has(roce::header::kAtomicAck)) headers.atomic_ack = 0;
   const auto outcome = side.completer.receive(headers, response.bytes);
   core.outcome = static_cast<Outcome>(outcome.kind);
   core.rewound = outcome.rewound;
