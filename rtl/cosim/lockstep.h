@@ -28,6 +28,8 @@ class Lockstep {
   void answer(const AnswerRecord& record, const VerilatedEngine& engine, std::uint64_t now);
   // Everything is forgotten.
   void reset();
+  // Somebody else has found a fault.
+  void complain(const std::string& text) { mismatch_ = "lockstep: " + text + "\n"; }
 
   bool failed() const { return !mismatch_.empty(); }
   const std::string& mismatch() const { return mismatch_; }

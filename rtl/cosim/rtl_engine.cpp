@@ -192,6 +192,7 @@ void RtlEngine::cycle() {
   if (referee_ && !referee_->failed()) {
     if (outputs.send) referee_->send(*outputs.send, rtl_, time);
     if (outputs.answer) referee_->answer(*outputs.answer, rtl_, time);
+    if (rtl_.failures() != 0) referee_->complain("an assertion of the RTL failed: it is on stderr");
     if (referee_->failed() && options_.mismatch) options_.mismatch(referee_->mismatch());
   }
   if (outputs.send || outputs.answer) {

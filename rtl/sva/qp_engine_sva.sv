@@ -59,5 +59,5 @@ bind qp_engine qp_engine_sva sva (
     .*,
     .now_i(now_q),
     .expired_slot(expired_number[qp_pkg::SlotWidth:1]),
-    .send_slot(send_record_o.slot)
+    .send_slot(send_record.slot)
 );

@@ -55,8 +55,7 @@ class Bench {
   }
 
   bool sleeps() const {
-    const bool offers = std::apply([](const auto&... inputs) { return (inputs.has_value() || ...); }, offered());
-    return queues.empty() && !offers && !engine.busy() && !(engine.wake() && *engine.wake() <= now);
+    return queues.empty() && !engine.offering() && !engine.busy() && !(engine.wake() && *engine.wake() <= now);
   }
   void cycle() {
     queues.offer(engine);
@@ -114,16 +113,6 @@ class Bench {
   bool takes_sends = true, takes_answers = true;
   std::vector<SendRecord> sends;
   std::vector<AnswerRecord> answers;
-
- private:
-  std::tuple<const std::optional<SendControl>&, const std::optional<Post>&, const std::optional<Response>&,
-             const std::optional<SendEvent>&, const std::optional<AnswerControl>&, const std::optional<Request>&,
-             const std::optional<AnswerEvent>&>
-  offered() const {
-    return {engine.offered<SendControl>(), engine.offered<Post>(),          engine.offered<Response>(),
-            engine.offered<SendEvent>(),   engine.offered<AnswerControl>(), engine.offered<Request>(),
-            engine.offered<AnswerEvent>()};
-  }
 };
 
 // Those of one kind.
