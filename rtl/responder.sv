@@ -265,7 +265,7 @@ module responder (
   logic granted, misfit, full, wrong_sequence, over_long;
   logic [31:0] before_bytes, named_length;
   logic [32:0] total;
-  logic [23:0] behind, further, packets_left, read_index, replay_further;
+  logic [23:0] ahead_by, behind, further, packets_left, read_index, replay_further;
   logic accept, push, invalid, replay_ends, read_ends, repeated;
   logic [1:0] head_result;
   logic emit;
@@ -296,7 +296,8 @@ module responder (
     total = {1'b0, before_bytes} + {17'd0, request_i.bytes};
     named_length = has_reth ? request_i.length : c_q.length;
     over_long = total > {1'b0, c_q.max_message};
-    behind = c_q.expected_psn - request_i.psn;  // of a duplicate: how far
+    ahead_by = request_i.psn - c_q.expected_psn;  // beyond half of all PSNs it is a duplicate
+    behind = c_q.expected_psn - request_i.psn;
     further = further_packets(request_i.length, c_q.mtu_shift);
     full = c_q.head[OW-1:0] == c_q.tail[OW-1:0] && c_q.head[OW] != c_q.tail[OW];
 
@@ -417,6 +418,8 @@ module responder (
                 c_d.allow_read = control_i.allow_read;
                 c_d.allow_atomic = control_i.allow_atomic;
                 c_d.max_dest_rd_atomic = control_i.max_dest_rd_atomic;
+                // Results beyond those agreed on until now were let go of.
+                if (c_q.saved_count > c_q.max_dest_rd_atomic) c_d.saved_count = c_q.max_dest_rd_atomic;
                 c_d.min_rnr_timer = control_i.min_rnr_timer;
                 c_d.max_message = control_i.max_message;
                 if (control_i.kind == qp_pkg::ControlStart) begin
@@ -481,7 +484,7 @@ module responder (
             state_d = StIdle;
             if (!c_q.alive || c_q.deaf) begin
               // Nobody listens any more.
-            end else if (request_i.psn != c_q.expected_psn && !behind[23]) begin
+            end else if (ahead_by[23]) begin
               // --- A duplicate.
               r.duplicate = 1'b1;
               if (!known || response) begin
@@ -490,7 +493,8 @@ module responder (
                 r.verdict = qp_pkg::VerdictBusy;
               end else if (is_read) begin
                 // As far as its PSNs were accepted before, and unless it will be answered anyhow.
-                if (behind > further && further < 24'h7fffff && c_q.allow_read && precedes(request_i.psn, c_q.answered_psn)) begin
+                if (behind > further && !behind[23] && further < 24'h7fffff && c_q.allow_read &&
+                    precedes(request_i.psn, c_q.answered_psn)) begin
                   if (request_i.length != '0 && !request_i.access_known) r.verdict = qp_pkg::VerdictWantAccess;
                   else if (request_i.length == '0 || request_i.access_granted) repeated = 1'b1;
                 end
@@ -505,7 +509,7 @@ module responder (
                 owed_new.kind = OwedAcknowledge;
                 owed_new.psn = c_q.expected_psn - 24'd1;
               end
-            end else if (request_i.psn != c_q.expected_psn) begin
+            end else if (ahead_by != '0) begin
               // --- Ahead: something is lost.
               if (!c_q.nak_sent) begin
                 if (full) begin
@@ -793,6 +797,14 @@ module responder (
       replay_write = 1'b1;
       c_d.replay_tail = c_q.replay_tail + 1'b1;
       c_d.replay_end = request_i.psn + (is_atomic ? '0 : further) + 24'd1;
+    end
+    // Behind a fatal NAK nothing is answered: an acknowledgement would answer for what it refused.
+    if (emit && r.op == qp_pkg::AnswerOpPacket && r.fatal) begin
+      c_d.head = c_q.tail;
+      c_d.head_ready = 1'b0;
+      c_d.next_packet = '0;
+      c_d.ack_waits = 1'b0;
+      c_d.replay_head = c_q.replay_tail;
     end
     // An operation's step counts when its record is taken.
     if (emit && !record_ready_i) begin

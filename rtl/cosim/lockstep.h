@@ -90,6 +90,7 @@ class Lockstep {
     History<AnswerRecord> history;
 
     std::uint32_t rd_atomic_pending() const;
+    void fall_silent();                  // nothing is answered any more
   };
 
   // The record as it should be.

@@ -48,6 +48,11 @@ std::uint32_t Lockstep::AnswerSide::rd_atomic_pending() const {
   return static_cast<std::uint32_t>(std::ranges::count_if(owed, [](const Owed& one) { return is_data(one); }));
 }
 
+void Lockstep::AnswerSide::fall_silent() {
+  owed.clear();
+  again.clear();
+}
+
 AnswerRecord Lockstep::answer_core(AnswerSide& side, const AnswerRecord& rtl, const VerilatedEngine& engine) {
   AnswerRecord core = rtl;
   // Nothing will be said of these.
@@ -95,8 +100,7 @@ AnswerRecord Lockstep::control(AnswerSide& side, AnswerRecord core, const Answer
       side.mtu = attributes.mtu;
       break;
     case Control::error:
-      side.owed.clear();
-      side.again.clear();
+      side.fall_silent();
       side.next_owed = 0;
       side.alive = false;
       break;
@@ -286,6 +290,7 @@ AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
     // A NAK is told itself; an acknowledgement may be left to a later one.
     if (!this_one && is_nak) break;
     side.owed.pop_front();
+    if (this_one && core.fatal) side.fall_silent();
     if (this_one) return core;
   }
   illegal("this answer is not owed, or not yet");
@@ -310,9 +315,10 @@ AnswerRecord Lockstep::data_packet(AnswerRecord core, const AnswerSide& side, co
   return core;
 }
 
-// Data of a READ could not be had: a NAK in place of its packet.
+// Data of a READ could not be had: a NAK in place of its packet, and nothing behind it.
 AnswerRecord Lockstep::failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
   side.deaf = true;
+  side.fall_silent();
   core.opcode = static_cast<std::uint8_t>(roce::Opcode::acknowledge);
   core.psn = event.psn;
   core.syndrome = event.result == Result::operation ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError;
