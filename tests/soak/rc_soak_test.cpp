@@ -238,7 +238,7 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
   while (!processes[0]->finished() || !processes[1]->finished()) {
     ASSERT_TRUE(sc_core::sc_pending_activity()) << "nothing is to come";
     ASSERT_FALSE(HasFailure());
-    ASSERT_EQ(system.engines().mismatch(), "");
+    ASSERT_TRUE(system.engines().mismatch().empty()) << system.engines().mismatch();
     sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
     if (warm == 0 && frames() > each / 5) warm = resident_bytes();
   }
