@@ -30,7 +30,7 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
 }
 
 RtlEngine::RtlEngine(const nic::QpLimits& limits, const RtlOptions& options)
-    : limits_(limits), options_(options), rtl_(options.waves), units_(limits.transmit_units) {
+    : limits_(limits), options_(options), rtl_({.checked = options.lockstep, .waves = options.waves}), units_(limits.transmit_units) {
   if (options.lockstep) referee_ = std::make_unique<Lockstep>();
 }
 

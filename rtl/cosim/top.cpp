@@ -1,4 +1,4 @@
-// What Verilator makes and <systemc> do not compile in one translation unit: this and top_with_waves.cpp are the only ones
+// What Verilator makes and <systemc> do not compile in one translation unit: this and checked_top.cpp are the only ones
 // that see it.
 #include <Vqp_engine.h>
 

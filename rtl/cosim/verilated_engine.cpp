@@ -4,8 +4,8 @@
 
 namespace rnicsim::rtl {
 
-VerilatedEngine::VerilatedEngine(const std::string& waves)
-    : top_(waves.empty() ? make_top() : make_top_with_waves(waves)) {
+VerilatedEngine::VerilatedEngine(const Options& options)
+    : top_(options.checked || !options.waves.empty() ? make_checked_top(options.waves) : make_top()) {
   top_->context.fatalOnError(false);
   reset();
 }

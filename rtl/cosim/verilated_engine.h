@@ -17,8 +17,12 @@ class VerilatedTop;
 
 class VerilatedEngine {
  public:
-  // `waves`: where its signals are written (FST); empty: nowhere.
-  explicit VerilatedEngine(const std::string& waves = {});
+  struct Options {
+    bool checked = true;                 // its assertions are looked at, which costs a tenth of the speed
+    std::string waves;                   // where its signals are written (FST); empty: nowhere
+  };
+  explicit VerilatedEngine(const Options& options);
+  VerilatedEngine() : VerilatedEngine(Options{}) {}
   ~VerilatedEngine();
 
   // What each stream offers, from the next cycle to the one that takes it.

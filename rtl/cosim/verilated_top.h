@@ -1,4 +1,5 @@
-// A Verilated QP engine, whichever way it was Verilated: with signals that can be written as waves, or without and faster.
+// A Verilated QP engine, whichever way it was Verilated: with its assertions, and signals that can be written as waves; or
+// without and faster.
 #pragma once
 
 #include <verilated.h>
@@ -43,7 +44,7 @@ class VerilatedTop {
 };
 
 std::unique_ptr<VerilatedTop> make_top();
-std::unique_ptr<VerilatedTop> make_top_with_waves(const std::string& file);
+std::unique_ptr<VerilatedTop> make_checked_top(const std::string& waves);
 
 // `Module`: the class that Verilator made.
 template <class Module>

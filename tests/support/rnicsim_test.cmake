@@ -52,11 +52,11 @@ endfunction()
 # The tests of such a program once more, `<rung>.<name>.<variant>...`, with more in their environment.
 #
 #   rnicsim_test_again(NAME rc RUNG verbs VARIANT tiny_caches [LABELS quick] [TIMEOUT 60] [FILTER -Suite.*]
-#                      ENVIRONMENT NAME=value ...)
+#                      ENVIRONMENT NAME=value ... [NO_SKIPS])
 #
-# FILTER, GoogleTest's: without tests that are about what the variant changes.
+# FILTER, GoogleTest's: without tests that are about what the variant changes. NO_SKIPS: one that skips itself fails.
 function(rnicsim_test_again)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;RUNG;VARIANT;TIMEOUT;FILTER" "LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "NO_SKIPS" "NAME;RUNG;VARIANT;TIMEOUT;FILTER" "LABELS;ENVIRONMENT")
   rnicsim_check_arguments()
   set(target ${arg_RUNG}_${arg_NAME})
   set(list ${target}_${arg_VARIANT}_TESTS)
@@ -64,6 +64,9 @@ function(rnicsim_test_again)
                        TEST_FILTER "${arg_FILTER}" DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(properties "LABELS \"${arg_RUNG};${arg_LABELS};in-process\" TIMEOUT ${arg_TIMEOUT}")
   string(APPEND properties " ENVIRONMENT \"${RNICSIM_TEST_ENVIRONMENT};${arg_ENVIRONMENT}\"")
+  if(arg_NO_SKIPS)
+    string(APPEND properties " SKIP_REGULAR_EXPRESSION \"\" FAIL_REGULAR_EXPRESSION \"\\\\[  SKIPPED\"")
+  endif()
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_${arg_VARIANT}_properties.cmake)
   file(WRITE ${file} "if(${list})\n  set_tests_properties(\${${list}} PROPERTIES ${properties})\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
@@ -80,6 +83,8 @@ set(RNICSIM_NO_CACHES "RNICSIM_TEST_SETS=${sets}")
 
 # A QP engine whose every transaction comes late, and in another order (docs/architecture.md).
 set(RNICSIM_JITTER "RNICSIM_TEST_SETS=nic.jitter.delay=300ns")
+# The one in SystemVerilog, with its referee.
+set(RNICSIM_LOCKSTEP "RNICSIM_TEST_ENGINE=lockstep")
 
 # Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
 # tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.

@@ -1,0 +1,34 @@
+#include <Vqp_engine_checked.h>
+#include <verilated_fst_c.h>
+
+#include "rtl/cosim/verilated_top.h"
+
+namespace rnicsim::rtl {
+namespace {
+
+constexpr int kAllLevels = 99;
+
+class CheckedTop : public VerilatedTopOf<Vqp_engine_checked> {
+ public:
+  explicit CheckedTop(const std::string& waves) {
+    if (waves.empty()) return;
+    context.traceEverOn(true);
+    module().trace(&waves_, kAllLevels);
+    waves_.open(waves.c_str());
+  }
+  ~CheckedTop() override { waves_.close(); }
+  void dump(std::uint64_t time) override {
+    if (waves_.isOpen()) waves_.dump(time);
+  }
+
+ private:
+  VerilatedFstC waves_;
+};
+
+}  // namespace
+
+std::unique_ptr<VerilatedTop> make_checked_top(const std::string& waves) {
+  return std::make_unique<CheckedTop>(waves);
+}
+
+}  // namespace rnicsim::rtl
