@@ -189,8 +189,8 @@ void Node::pump(std::uint8_t slot) {
   request.address = packet.address;
   request.rkey = packet.rkey;
   request.length = packet.length;
-  const auto& row = *roce::find_opcode(packet.opcode);
-  if (row.operation == roce::Operation::send && !row.begins()) request.receive_bytes = kMaxMessage;
+  const auto* row = roce::find_opcode(packet.opcode);
+  if (row != nullptr && row->operation == roce::Operation::send && !row->begins()) request.receive_bytes = kMaxMessage;
   // A receive may be held already.
   if (!request.receive_known && chance(500)) {
     request.receive_known = request.receive_available = true;
@@ -293,7 +293,34 @@ void Network::restart(std::uint8_t slot) {
   b_.start(slot, other, psn);
 }
 
+Packet Network::spoil(Packet packet) {
+  const std::uint32_t mtu = roce::mtu_bytes(weather_.mtu);
+  const std::uint32_t sizes[] = {0, 1, mtu - 1, mtu, mtu + 1, 0xffff, 0xffffffff, 1u << 31,
+                                 static_cast<std::uint32_t>(random_())};
+  const auto size = sizes[random_() % std::size(sizes)];
+  switch (random_() % 8) {
+    case 0: packet.opcode = static_cast<std::uint8_t>(random_()); break;
+    case 1: packet.opcode = static_cast<std::uint8_t>(random_() % 0x18); break;
+    case 2: packet.psn += random_() % 9 - 4; break;
+    case 3: packet.psn = static_cast<std::uint32_t>(random_()); break;
+    case 4: packet.psn ^= 0x800000; break;
+    case 5: packet.bytes = static_cast<std::uint16_t>(size); break;
+    case 6: packet.length = size; break;
+    default: packet.syndrome = static_cast<std::uint8_t>(random_());
+  }
+  if ((packet.syndrome & 0x60) == 0x20) packet.syndrome = 0x21;  // RNR, but not for longer than a test's patience
+  packet.psn &= 0xffffff;
+  packet.address += random_() % 2;
+  packet.is_request ^= random_() % 16 == 0;
+  // Without an AETH there is no syndrome.
+  const auto* row = roce::find_opcode(packet.opcode);
+  if (row != nullptr && !row->has(roce::header::kAeth)) packet.syndrome = 0x1f;
+  return packet;
+}
+
 void Network::carry(Node& to, const Packet& packet) {
+  if (random_() % 1000 < weather_.spoiled)
+    flying_.emplace(cycle_ + 1 + random_() % (2 * kFlight), std::pair(&to, spoil(packet)));
   if (random_() % 1000 < weather_.lost) return;
   const unsigned copies = random_() % 1000 < weather_.doubled ? 2 : 1;
   for (unsigned i = 0; i < copies; ++i) {

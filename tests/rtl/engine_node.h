@@ -37,6 +37,7 @@ struct Weather {
   unsigned lost = 0;
   unsigned doubled = 0;
   unsigned reordered = 0;
+  unsigned spoiled = 0;                  // a copy comes beside it of which something is random
   unsigned no_receive = 0;               // RNR
   unsigned stalled = 0;                  // a record is not taken in a cycle
   unsigned idle = 0;                     // nothing is offered anew in a cycle
@@ -129,6 +130,7 @@ class Network {
 
  private:
   void carry(Node& to, const Packet& packet);
+  Packet spoil(Packet packet);
   void broke(std::uint8_t slot);
   void restart(std::uint8_t slot);
 
