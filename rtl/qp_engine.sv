@@ -156,7 +156,8 @@ module qp_engine (
   logic send_record_valid, send_record_ready;
   qp_pkg::send_record_t send_record;
   stream_register #(
-      .Width($bits(send_record))
+      .Width($bits(send_record)),
+      .TakesAsItGives(1'b0)
   ) send_record_register (
       .clk_i,
       .rst_ni,
@@ -170,7 +171,8 @@ module qp_engine (
   logic answer_record_valid, answer_record_ready;
   qp_pkg::answer_record_t answer_record;
   stream_register #(
-      .Width($bits(answer_record))
+      .Width($bits(answer_record)),
+      .TakesAsItGives(1'b0)
   ) answer_record_register (
       .clk_i,
       .rst_ni,

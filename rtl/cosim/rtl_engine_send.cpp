@@ -35,14 +35,11 @@ MessageKind kind_of(roce::SendOperation operation) {
 }
 
 Post post_of(const RtlQp& qp, const roce::SendRequest& request) {
-  Post post{.slot = qp.slot, .operation = kind_of(request.operation), .length = request.length,
-            .remote_address = request.remote_address, .rkey = request.rkey.value, .swap_add = request.swap_add,
-            .compare = request.compare, .has_immediate = request.immediate.has_value(),
-            .immediate = request.immediate.value_or(0), .solicited = request.solicited, .fence = request.fence,
-            .refused = static_cast<std::uint8_t>(request.refused.value_or(roce::Status::success))};
-  // The RTL has no invalidation.
-  if (request.invalidate) post.refused = static_cast<std::uint8_t>(roce::Status::local_qp_operation_error);
-  return post;
+  return {.slot = qp.slot, .operation = kind_of(request.operation), .length = request.length,
+          .remote_address = request.remote_address, .rkey = request.rkey.value, .swap_add = request.swap_add,
+          .compare = request.compare, .has_immediate = request.immediate.has_value(),
+          .immediate = request.immediate.value_or(0), .solicited = request.solicited, .fence = request.fence,
+          .refused = static_cast<std::uint8_t>(request.refused.value_or(roce::Status::success))};
 }
 
 }  // namespace
@@ -81,7 +78,7 @@ void RtlEngine::sends_fetched(RtlQp& qp, const nic::WqeBytes& wqe) {
 
 void RtlEngine::parse_sends(RtlQp& qp) {
   while (qp.send_ring.has_next()) {
-    auto& send = qp.parsed.push_back(qp.send_ring.take_next(qp.qpn, limits_.max_message));
+    auto& send = qp.parsed.push_back(qp.send_ring.take_next(qp.qpn, limits_.max_message, false));
     out_.wqe_held({qp.qpn, send.wqe.index, send.wqe.blocks});
   }
   post_parsed(qp);

@@ -678,12 +678,9 @@ TEST(QpEngineAnswers, LateOnesTakeTheCursorAcrossANop) {
   bench.start(send_start(kSlot, 0));
   carry(bench, post(MessageKind::read, kMtu), post(MessageKind::write), post(MessageKind::nop), post(MessageKind::write));
   bench.send(answer(Opcode::read_response_only, 0, kMtu));  // on its way to memory: nothing completes
-  bench.takes_sends = false;
   bench.now = 200;
-  bench.cycles(30);
+  while (bench.sends.empty()) bench.cycle();
   bench.push(ack(2));  // before any is sent again
-  bench.cycles(3);
-  bench.takes_sends = true;
   bench.settle();
   const auto records = bench.take_sends();
   EXPECT_TRUE(records.at(0).rewound);

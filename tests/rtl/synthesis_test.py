@@ -11,10 +11,23 @@ import sys
 
 SKIP = 77
 # Each module, what it is made of, and the bits of memory to be inferred.
+# Of 256 queue pairs: contexts; 32 messages, with their progress and operands.
+REQUESTER = 256 * 255 + 8192 * (214 + 16 + 128)
+# Contexts; 32 answers owed, and what became of them; 16 replays, and 16 atomics' PSNs and results.
+RESPONDER = 256 * 510 + 8192 * (190 + 67) + 4096 * (153 + 24 + 65)
+# Deadlines, rows, and what is in a row.
+WHEEL = 512 * 37 + 512 * 64 + 64 * 8
+PARTS = ["roce_pkg.sv", "qp_pkg.sv", "opcode_decoder.sv", "round_robin.sv", "ram_1r1w.sv"]
 MODULES = {
     "opcode_decoder": (["roce_pkg.sv", "opcode_decoder.sv"], 0),
     "round_robin": (["round_robin.sv"], 0),
-    "timer_wheel": (["timer_wheel.sv"], 512 * 37 + 512 * 64 + 64 * 8),
+    "ram_1r1w": (["ram_1r1w.sv"], 256 * 32),
+    "stream_register": (["stream_register.sv"], 0),
+    "requester": ([*PARTS, "requester.sv"], REQUESTER),
+    "responder": ([*PARTS, "responder.sv"], RESPONDER),
+    "qp_engine": ([*PARTS, "stream_register.sv", "timer_wheel.sv", "requester.sv", "responder.sv", "qp_engine.sv"],
+                  REQUESTER + RESPONDER + WHEEL),
+    "timer_wheel": (["timer_wheel.sv"], WHEEL),
 }
 
 
