@@ -299,6 +299,7 @@ TEST_P(AtomicResult, IsEightBytes) {
 INSTANTIATE_TEST_SUITE_P(OfBytes, AtomicResult, ::testing::Values(0u, 4u, 16u));
 
 TEST_F(Statuses, LocalInvalidateOfABadKey) {
+  if (!invalidates()) GTEST_SKIP() << "nic.capabilities.invalidate";
   const auto outcome = run_mistake([](Endpoint& end) {
     ibv_send_wr wr{};
     wr.opcode = IBV_WR_LOCAL_INV;
@@ -311,6 +312,7 @@ TEST_F(Statuses, LocalInvalidateOfABadKey) {
 }
 
 TEST_F(Statuses, LocalInvalidateOfARegionsKey) {
+  if (!invalidates()) GTEST_SKIP() << "nic.capabilities.invalidate";
   const auto outcome = run_mistake([](Endpoint& end) {
     ibv_send_wr wr{};
     wr.opcode = IBV_WR_LOCAL_INV;
@@ -322,6 +324,7 @@ TEST_F(Statuses, LocalInvalidateOfARegionsKey) {
 
 // The responder's own error: its receive tells of it, no NAK goes out, and the requester gets no answer.
 TEST_F(Statuses, SendWithInvalidateOfABadKey) {
+  if (!invalidates()) GTEST_SKIP() << "nic.capabilities.invalidate";
   options_.timeout = 8;
   options_.retry_count = 1;
   const auto outcome = run_mistake(

@@ -83,8 +83,25 @@ set(RNICSIM_NO_CACHES "RNICSIM_TEST_SETS=${sets}")
 
 # A QP engine whose every transaction comes late, and in another order (docs/architecture.md).
 set(RNICSIM_JITTER "RNICSIM_TEST_SETS=nic.jitter.delay=300ns")
-# The one in SystemVerilog, with its referee.
-set(RNICSIM_LOCKSTEP "RNICSIM_TEST_ENGINE=lockstep")
+
+# Tests once more on the engine of rtl/ with its referee, as the variant `lockstep`; but for those of tests/rtl/skipped.txt.
+#
+#   rnicsim_test_in_lockstep(NAME rc RUNG verbs [LABELS quick] [TIMEOUT 60] [ENVIRONMENT NAME=value ...])
+function(rnicsim_test_in_lockstep)
+  cmake_parse_arguments(PARSE_ARGV 0 lockstep "" "NAME;RUNG" "ENVIRONMENT")
+  if(NOT TARGET cosim)
+    return()
+  endif()
+  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/rtl/skipped.txt lines REGEX "^${lockstep_RUNG}_${lockstep_NAME} ")
+  set(filter)
+  foreach(line ${lines})
+    string(REGEX REPLACE "^[^ ]+ ([^ ]+) .*" "\\1" skipped "${line}")
+    string(APPEND filter ":${skipped}")
+  endforeach()
+  string(REGEX REPLACE "^:" "-" filter "${filter}")
+  rnicsim_test_again(NAME ${lockstep_NAME} RUNG ${lockstep_RUNG} VARIANT lockstep FILTER "${filter}" NO_SKIPS
+    ENVIRONMENT RNICSIM_TEST_ENGINE=lockstep ${lockstep_ENVIRONMENT} ${lockstep_UNPARSED_ARGUMENTS})
+endfunction()
 
 # Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
 # tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.

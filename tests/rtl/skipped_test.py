@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Does each test of skipped.txt skip itself on the RTL, for the reason given, and pass without it?
+
+usage: skipped_test.py path/to/skipped.txt folder/of/test/programs
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+
+def output_of(program, test, engine):
+    environment = {**os.environ, "RNICSIM_TEST_ENGINE": engine, "SYSTEMC_DISABLE_COPYRIGHT_MESSAGE": "1"}
+    run = subprocess.run([program, f"--gtest_filter={test}"], env=environment, capture_output=True, text=True,
+                         timeout=60, check=False)
+    return run.stdout + run.stderr
+
+
+def main():
+    wrong = 0
+    for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        name, test, reason = line.split()
+        program = os.path.join(sys.argv[2], name)
+        text = output_of(program, test, "rtl")
+        if "[  SKIPPED ] 1 test" not in text or reason not in text:
+            print(f"{name} {test} does not skip itself on the RTL for {reason}:\n{text}")
+            wrong = 1
+        text = output_of(program, test, "model")
+        if "[  PASSED  ] 1 test" not in text:
+            print(f"{name} {test} does not pass on the model:\n{text}")
+            wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
