@@ -52,11 +52,19 @@ void on_segv(int signal, siginfo_t* info, void* context) {
   errno = saved;
 }
 
+// A virtual machine may lose the bit of its debug register that says so; the kernel then says TRAP_BRKPT, which it does not
+// say of a breakpoint instruction (SI_KERNEL).
+bool is_step(const siginfo_t& info, void* context) {
+  constexpr greg_t kTrapFlag = 1 << 8;
+  const auto flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
+  return info.si_code == TRAP_TRACE || (info.si_code == TRAP_BRKPT && (flags & kTrapFlag) != 0);
+}
+
 void on_trap(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
   // context that the handler returns to.
-  if (info->si_code == TRAP_TRACE) {
+  if (is_step(*info, context)) {
     continue_look(context);
   } else {
     pass_on(signal, info, context);
