@@ -22,13 +22,22 @@ const char* name_of(AnswerOp op) {
   return kNames[static_cast<int>(op)];
 }
 
-template <class Record>
-std::string text(const Record& record) {
-  std::string text = name_of(record.op);
-  for_each_field(record, [&](std::string_view name, std::uint64_t value) {
-    if (value != 0 && name != "slot" && name != "op") text += fmt::format(" {}={:#x}", name, value);
+// The fields that say something.
+template <class Transaction>
+std::string fields(const Transaction& transaction) {
+  std::vector<std::uint64_t> usual;
+  for_each_field(Transaction{}, [&](const char*, std::uint64_t value) { usual.push_back(value); });
+  std::string text;
+  std::size_t at = 0;
+  for_each_field(transaction, [&](std::string_view name, std::uint64_t value) {
+    if (value != usual[at++] && name != "slot" && name != "op") text += fmt::format(" {}={:#x}", name, value);
   });
   return text;
+}
+
+template <class Record>
+std::string text(const Record& record) {
+  return name_of(record.op) + fields(record);
 }
 
 template <class Record>
@@ -44,24 +53,34 @@ std::string differences(const Record& rtl, const Record& core) {
   return text;
 }
 
+double us(std::uint64_t ticks) { return static_cast<double>(ticks) * kTickPs / 1e6; }
+
 }  // namespace
 
-template <class Record>
-void Lockstep::compare(History<Record>& history, const Record& rtl, const Record& core, std::uint64_t now) {
+template <class One>
+void Lockstep::compare(std::deque<One>& history, One&& last) {
   ++compared_;
-  if (history.size() == kHistory) history.pop_front();
-  history.push_back({now, rtl, core});
   const auto* why = std::exchange(illegal_, nullptr);
-  if (why == nullptr && same(rtl, core)) return;
-  mismatch_ = fmt::format("lockstep: slot {}, {} at {:.3f} us: {}\n", rtl.slot, name_of(rtl.op),
-                          static_cast<double>(now) * kTickPs / 1e6,
+  const bool agree = why == nullptr && same(last.rtl, last.core);
+  if (history.size() == kHistory) history.pop_front();
+  history.push_back(std::move(last));
+  if (agree) return;
+  const auto& [now, input, rtl, core] = history.back();
+  mismatch_ = fmt::format("lockstep: slot {}, {} at {:.3f} us: {}\n", rtl.slot, name_of(rtl.op), us(now),
                           why != nullptr ? std::string(why) : differences(rtl, core));
   for (const auto& step : history) {
-    const auto time = static_cast<double>(step.now) * kTickPs / 1e6;
-    mismatch_ += fmt::format("  {:12.3f} us  RTL   {}\n", time, text(step.rtl));
-    if (!same(step.rtl, step.core)) mismatch_ += fmt::format("                   core  {}\n", text(step.core));
+    const auto in = std::visit(
+        []<class Input>(const Input& one) {
+          if constexpr (std::is_same_v<Input, std::monostate>) return std::string();
+          else return fields(one);
+        },
+        step.input);
+    if (!in.empty()) mismatch_ += fmt::format("  {:14} in   {}\n", "", in);
+    mismatch_ += fmt::format("  {:11.3f} us RTL  {}\n", us(step.now), text(step.rtl));
+    if (!same(step.rtl, step.core)) mismatch_ += fmt::format("  {:14} core {}\n", "", text(step.core));
   }
 }
+
 
 const roce::OpcodeInfo& Lockstep::row_of(std::uint8_t opcode) {
   const auto* row = roce::find_opcode(opcode);
@@ -77,16 +96,25 @@ void Lockstep::send(const SendRecord& record, const VerilatedEngine& engine, std
   if (failed()) return;
   auto& side = sends_[record.slot];
   if (!side) side = std::make_unique<SendSide>();
+  SendStep::Input input;
+  if (record.op == SendOp::control) input = engine.input<SendControl>();
+  if (record.op == SendOp::post) input = engine.input<Post>();
+  if (record.op == SendOp::response) input = engine.input<Response>();
+  if (record.op == SendOp::event) input = engine.input<SendEvent>();
   const auto core = send_core(*side, record, engine, now);
-  compare(side->history, record, core, now);
+  compare(side->history, SendStep{now, std::move(input), record, core});
 }
 
 void Lockstep::answer(const AnswerRecord& record, const VerilatedEngine& engine, std::uint64_t now) {
   if (failed()) return;
   auto& side = answers_[record.slot];
   if (!side) side = std::make_unique<AnswerSide>();
+  AnswerStep::Input input;
+  if (record.op == AnswerOp::control) input = engine.input<AnswerControl>();
+  if (record.op == AnswerOp::request) input = engine.input<Request>();
+  if (record.op == AnswerOp::event || record.in_place) input = engine.input<AnswerEvent>();
   const auto core = answer_core(*side, record, engine);
-  compare(side->history, record, core, now);
+  compare(side->history, AnswerStep{now, std::move(input), record, core});
 }
 
 void Lockstep::reset() {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "model/roce/completer.h"
 #include "model/roce/requester.h"
@@ -38,14 +39,17 @@ class Lockstep {
 
  private:
   static constexpr std::size_t kHistory = 24;
-  template <class Record>
+  // What an operation was about, its record, and the record as it should be.
+  template <class Record, class... Inputs>
   struct Step {
+    using Input = std::variant<std::monostate, Inputs...>;
     std::uint64_t now;
+    Input input;
     Record rtl;
     Record core;
   };
-  template <class Record>
-  using History = std::deque<Step<Record>>;
+  using SendStep = Step<SendRecord, SendControl, Post, Response, SendEvent>;
+  using AnswerStep = Step<AnswerRecord, AnswerControl, Request, AnswerEvent>;
 
   struct SendSide {
     roce::SendWindow window;
@@ -60,7 +64,7 @@ class Lockstep {
     std::uint8_t timeout = 0;
     std::uint64_t since = 0;             // when something last was answered for, or sent again
     std::uint64_t rnr_until = 0;
-    History<SendRecord> history;
+    std::deque<SendStep> history;
   };
   struct Owed {
     enum class Kind : std::uint8_t { silent, acknowledge, nak, read, atomic };
@@ -87,7 +91,7 @@ class Lockstep {
     std::uint8_t next_owed = 0;
     std::list<Owed> owed;
     std::list<Owed> again;               // to be answered again, in any order
-    History<AnswerRecord> history;
+    std::deque<AnswerStep> history;
 
     std::uint32_t rd_atomic_pending() const;
     void fall_silent();                  // nothing is answered any more
@@ -114,8 +118,8 @@ class Lockstep {
   static const roce::OpcodeInfo& row_of(std::uint8_t opcode);
   // A choice that was not the RTL's to make.
   void illegal(const char* why);
-  template <class Record>
-  void compare(History<Record>& history, const Record& rtl, const Record& core, std::uint64_t now);
+  template <class One>
+  void compare(std::deque<One>& history, One&& last);
 
   std::array<std::unique_ptr<SendSide>, kSlots> sends_;
   std::array<std::unique_ptr<AnswerSide>, kSlots> answers_;
