@@ -525,13 +525,11 @@ module requester (
               message_index = c_q.una[MW-1:0] + 1'b1;
             end else begin
               emit = 1'b1;
-              if (c_q.life == Active && precedes(c_q.una_psn, c_q.sent_psn)) begin
-                if (c_q.retries == '0) begin
-                  fail = 1'b1;
-                  fail_status = qp_pkg::StatusTransportRetryExceeded;
-                end else begin
-                  go_back = 1'b1;
-                end
+              if (c_q.retries == '0) begin
+                fail = 1'b1;
+                fail_status = qp_pkg::StatusTransportRetryExceeded;
+              end else begin
+                go_back = 1'b1;
               end
               if (record_ready_i) begin
                 c_d.ack_armed = 1'b0;
@@ -685,8 +683,7 @@ module requester (
             case (class_of)
               qp_pkg::ClassAck: begin
                 // Beyond a READ or atomic that is not answered: its response was lost.
-                if (!precedes(response_i.psn, c_q.una_psn)) lost = 1'b1;
-                else if (!moved_q) r.outcome = qp_pkg::OutcomeDuplicate;
+                lost = !precedes(response_i.psn, c_q.una_psn);
               end
               qp_pkg::ClassRnrNak: begin
                 r.outcome = qp_pkg::OutcomeRnr;
@@ -728,8 +725,7 @@ module requester (
           end else if (class_of != qp_pkg::ClassAck || !is_rd_atomic(m.operation)) begin
             fail = 1'b1;
           end else if (response_i.psn != c_q.una_psn) begin
-            if (precedes(c_q.una_psn, response_i.psn)) lost = 1'b1;
-            else r.outcome = qp_pkg::OutcomeDuplicate;
+            lost = 1'b1;
           end else if ((m.operation == qp_pkg::MessageRead) != (row_operation == roce_pkg::OperationReadResponse)) begin
             fail = 1'b1;
           end else if (m.operation == qp_pkg::MessageRead &&

@@ -41,7 +41,9 @@ module requester_sva (
     input logic [5:0]           cursor,
     input logic [5:0]           tail,
     input logic [23:0]          una_psn,
+    input logic [23:0]          was_una_psn,
     input logic [23:0]          sent_psn,
+    input logic [23:0]          was_sent_psn,
     input logic [23:0]          unsent_psn,
     input logic [23:0]          next_psn,
     input logic [5:0]           ahead,
@@ -59,6 +61,10 @@ module requester_sva (
   assign emits_packet = taken && record_o.op == qp_pkg::SendOpPacket;
   assign rewinds = taken && record_o.rewound;
   assign takes_event = executes && taken && record_o.op == qp_pkg::SendOpEvent;
+
+  // What was not answered when the operation began.
+  logic [23:0] psn_q;
+  always_ff @(posedge clk_i) if (executes) psn_q <= was_una_psn;
 
   // Where the next packet of a queue pair begins, as long as nothing is answered for, or sent again.
   logic [255:0] follows_q;
@@ -131,7 +137,8 @@ module requester_sva (
                    ends |-> una - head <= cursor - head && cursor - head <= tail - head && tail - head <= 6'd32);
   psns_are_in_order :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   ends && active |-> sent_psn - una_psn <= qp_pkg::MaxPsns && unsent_psn - sent_psn <= qp_pkg::MaxPsns);
+                   ends && active |->
+                   sent_psn - una_psn <= qp_pkg::MaxPsns && unsent_psn - sent_psn <= qp_pkg::MaxPsns);
   all_is_sent_at_the_tail :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    ends && active && cursor == tail |-> sent_psn == next_psn && unsent_psn == next_psn);
@@ -144,7 +151,17 @@ module requester_sva (
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    ends && outstanding > was_outstanding |-> outstanding <= max_rd_atomic);
   failed_is_flushed :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) ends && !active |-> head == tail || op_q == qp_pkg::SendOpPost);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   ends && !active |-> head == tail || op_q == qp_pkg::SendOpPost);
+
+  // Its timer runs no longer than something is not answered, and an answer is no duplicate behind the first step.
+  times_out_while_it_waits :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   executes && op_q == qp_pkg::SendOpAckTimeout |-> was_active && was_una_psn != was_sent_psn);
+  answers_what_was_not :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   taken && record_o.op == qp_pkg::SendOpResponse && !executes &&
+                   record_o.outcome == qp_pkg::OutcomeProgress |-> una_psn != psn_q);
 
   // --- Packets.
   sends_while_it_may :
@@ -193,7 +210,9 @@ bind requester requester_sva sva (
     .cursor(c_d.cursor),
     .tail(c_d.tail),
     .una_psn(c_d.una_psn),
+    .was_una_psn(c_q.una_psn),
     .sent_psn(c_d.sent_psn),
+    .was_sent_psn(c_q.sent_psn),
     .unsent_psn(c_d.unsent_psn),
     .next_psn(c_d.next_psn),
     .ahead(c_d.ahead),

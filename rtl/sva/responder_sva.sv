@@ -69,7 +69,8 @@ module responder_sva (
                    event_valid_i && !event_ready_o |=> event_valid_i && $stable(event_i));
   as_many_rd_atomics_as_are_kept :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   control_valid_i && control_i.kind <= qp_pkg::ControlUpdate |-> control_i.max_dest_rd_atomic <= 5'd16);
+                   control_valid_i && control_i.kind <= qp_pkg::ControlUpdate |->
+                   control_i.max_dest_rd_atomic <= 5'd16);
   none_leaves_twice :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    takes_event && event_i.kind == qp_pkg::AnswerLeft |-> event_i.count <= was_ahead);
@@ -122,7 +123,8 @@ module responder_sva (
   assert property (@(posedge clk_i) disable iff (!rst_ni) accepts |-> request_i.psn == was_expected_psn);
   expects_no_other_unless_it_accepts :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   executes && taken && op_q != qp_pkg::AnswerOpControl && !accepts |-> expected_psn == was_expected_psn);
+                   executes && taken && op_q != qp_pkg::AnswerOpControl && !accepts |->
+                   expected_psn == was_expected_psn);
   answers_what_it_took :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    ends && alive |-> expected_psn - answered_psn <= qp_pkg::MaxPsns);
