@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "rtl/cosim/coverage.h"
 #include "rtl/cosim/transactions.h"
 
 namespace rnicsim::rtl {
@@ -72,6 +73,7 @@ class VerilatedTopOf : public VerilatedTop {
     // A module's end looks for its scopes in the thread's context, which is another engine's by now.
     Verilated::threadContextp(&context);
     module_->final();
+    write_coverage(context);
     module_.reset();
   }
   void eval() override { module_->eval(); }

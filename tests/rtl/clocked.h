@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "rtl/cosim/coverage.h"
+
 namespace rnicsim::rtl::test {
 
 // The module is in reset until the first tick is over. An assertion of the module that fails, fails the test.
@@ -27,6 +29,7 @@ class Clocked {
   ~Clocked() {
     EXPECT_EQ(context_->errorCount(), 0) << "an assertion of the module failed";
     module_->final();
+    write_coverage(*context_);
   }
   Clocked(const Clocked&) = delete;
   Clocked& operator=(const Clocked&) = delete;

@@ -1,72 +1,92 @@
 #!/usr/bin/env python3
-"""Would the tests of rtl/ notice? Puts single-line faults into the modules, one at a time, and runs each module's test.
+"""Would the tests of rtl/ notice? Puts single-line faults into the modules, one at a time, and runs the tests of the
+module, or of the engine that it is a part of.
 
-usage: mutation_test.py path/to/project     (needs verilator, g++ and GoogleTest)
+usage: mutation_test.py path/to/project     (needs verilator, g++, GoogleTest, and what the simulator is built with)
 
-A mutant is killed when lint, an assertion or the test fails. Exit status 0: at least nine of ten were, as was no module
+A mutant is killed when lint, an assertion or a test fails. Exit status 0: at least nine of ten were, as was no module
 without a fault.
 """
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
-SKIP = 77
-SOURCES = {
-    "opcode_decoder": ["roce_pkg.sv", "opcode_decoder.sv"],
-    "round_robin": ["round_robin.sv", "sva/round_robin_sva.sv"],
-    "timer_wheel": ["timer_wheel.sv", "sva/timer_wheel_sva.sv"],
-}
-# Module, file, what stands there (once), and the fault.
+import verilated_modules
+
+# Module that is tested, file, what stands there (once), and the fault.
 MUTANTS = [
     ("opcode_decoder", "roce_pkg.sv", "OpWriteLast = 8'h08", "OpWriteLast = 8'h18"),
-    ("opcode_decoder", "roce_pkg.sv", "HeaderAtomic = 5'b01000", "HeaderAtomic = 5'b01010"),
-    ("opcode_decoder", "roce_pkg.sv", "    OperationRead,\n    OperationReadResponse,",
-     "    OperationReadResponse,\n    OperationRead,"),
     ("opcode_decoder", "opcode_decoder.sv", "known_o = 1'b0", "known_o = 1'b1"),
-    ("opcode_decoder", "opcode_decoder.sv", "roce_pkg::HeaderAeth | roce_pkg::HeaderAtomicAck", "roce_pkg::HeaderAtomicAck"),
-    ("opcode_decoder", "opcode_decoder.sv", "payload_o = roce_pkg::PayloadLastPart", "payload_o = roce_pkg::PayloadWhole"),
-    ("opcode_decoder", "opcode_decoder.sv", "position_o = roce_pkg::PositionMiddle", "position_o = roce_pkg::PositionFirst"),
-    ("round_robin", "round_robin.sv", "16'hfffe << grant_q[3:0]", "16'hffff << grant_q[3:0]"),
+    ("opcode_decoder", "opcode_decoder.sv", "payload_o = roce_pkg::PayloadLastPart",
+     "payload_o = roce_pkg::PayloadWhole"),
     ("round_robin", "round_robin.sv", "16'hfffe << grant_q[7:4]", "16'hffff << grant_q[7:4]"),
-    ("round_robin", "round_robin.sv", "(!valid_q || grant_ready_i)", "!valid_q"),
-    ("round_robin", "round_robin.sv", "|| (valid_q && !grant_ready_i)", "|| valid_q"),
     ("round_robin", "round_robin.sv", "wanting_d[picked] = 1'b0", "wanting_d[grant_q] = 1'b0"),
-    ("round_robin", "round_robin.sv", "first = i[3:0] - 4'd1", "first = i[3:0]"),
     ("round_robin", "round_robin.sv", "busy_o = valid_q || |group_wants", "busy_o = valid_q"),
     ("timer_wheel", "timer_wheel.sv", "deadline = now_i + set_after_i + 1'b1", "deadline = now_i + set_after_i"),
     ("timer_wheel", "timer_wheel.sv", "|| deadline_q[5:0] != row_q", "|| deadline_q[5:0] == row_q"),
-    ("timer_wheel", "timer_wheel.sv", "if (set_timer_i == expired_q) valid_d = 1'b0", "if (set_timer_i == timer_q) valid_d = 1'b0"),
     ("timer_wheel", "timer_wheel.sv", "hand_d = now_i - TickWidth'(64)", "hand_d = now_i - TickWidth'(63)"),
-    ("timer_wheel", "timer_wheel.sv", "if (!groups_data[timer_q[8:6]]) words_data = '0", "if (groups_data[timer_q[8:6]]) words_data = '0"),
+    # The requester: PSNs, counters, timers, the window.
+    ("qp_engine", "requester.sv", "precedes = !ahead[23] && ahead != '0;", "precedes = !ahead[23];"),
+    ("qp_engine", "requester.sv", "ghost = !precedes(response_i.psn, c_q.unsent_psn)", "ghost = 1'b0"),
+    ("qp_engine", "requester.sv", "if (c_q.rnr_retry != 3'd7) c_d.rnr_retries", "if (1'b1) c_d.rnr_retries"),
+    ("qp_engine", "requester.sv", "restart_d = r.outcome == qp_pkg::OutcomeProgress || r.rewound",
+     "restart_d = r.rewound"),
+    ("qp_engine", "requester.sv", "c_d.left_psn = c_q.una_psn", "c_d.left_psn = c_q.left_psn"),
+    ("qp_engine", "requester.sv", "c_q.outstanding != '0 || c_q.placing != '0)", "c_q.outstanding != '0)"),
+    ("qp_engine", "requester.sv", "c_q.outstanding >= c_q.max_rd_atomic)", "c_q.outstanding > c_q.max_rd_atomic)"),
+    ("qp_engine", "requester.sv", "if (record_ready_i) c_d.drain_told = 1'b1;",
+     "if (record_ready_i) c_d.drain_told = 1'b0;"),
+    ("qp_engine", "requester.sv", "if (c_q.life == Failed) state_d = StFlush;",
+     "if (c_q.life == Failed) state_d = StIdle;"),
+    ("qp_engine", "requester.sv", "c_d.asked_psn = c_d.una_psn;", "c_d.asked_psn = c_q.una_psn;"),
+    ("qp_engine", "requester.sv", "c_d.sent_psn = c_d.una_psn;", "c_d.sent_psn = c_q.sent_psn;"),
+    ("qp_engine", "requester.sv", "c_d.una = c_q.una + 1'b1;\n      if (c_q.cursor == c_q.una)",
+     "c_d.una = c_q.una + 1'b1;\n      if (1'b0)"),
+    ("qp_engine", "requester.sv", "cursor_place >= fail_place", "cursor_place > fail_place"),
+    ("qp_engine", "requester.sv", "index[7:0] == 8'hff", "index[7:0] == 8'hfe"),
+    ("qp_engine", "requester.sv", "c_d.gap_known = 1'b1;", "c_d.gap_known = 1'b0;"),
+    # The responder: PSNs, NAKs, results kept, what is owed and in which order.
+    ("qp_engine", "responder.sv", "end else if (ahead_by[23]) begin", "end else if (ahead_by[22]) begin"),
+    ("qp_engine", "responder.sv", "r.psn = c_q.expected_psn;\n                  c_d.nak_sent = 1'b1;",
+     "r.psn = c_q.expected_psn;\n                  c_d.nak_sent = 1'b0;"),
+    ("qp_engine", "responder.sv", "c_d.nak_sent = 1'b1;  // what follows", "c_d.nak_sent = 1'b0;  // what follows"),
+    ("qp_engine", "responder.sv", "c_q.saved_next - 1'b1 - searched_d[SW-1:0]", "c_q.saved_next - searched_d[SW-1:0]"),
+    ("qp_engine", "responder.sv", "|| searched_q >= c_q.max_dest_rd_atomic) begin", ") begin"),
+    ("qp_engine", "responder.sv", "result_new.done = 1'b1", "result_new.done = 1'b0"),
+    ("qp_engine", "responder.sv", "|| precedes(request_i.psn, c_q.replay_psn)) begin", ") begin"),
+    ("qp_engine", "responder.sv", "done_new.placed = request_i.bytes == '0", "done_new.placed = 1'b1"),
+    ("qp_engine", "responder.sv", "is_atomic ? c_q.writes != '0 :", "is_atomic ? 1'b0 :"),
+    ("qp_engine", "responder.sv", "c_d.head = c_q.tail;", "c_d.head = c_q.head;"),
+    ("qp_engine", "responder.sv", "c_d.ack_psn = owed.psn;", "c_d.ack_psn = c_q.expected_psn - 24'd1;"),
+    ("qp_engine", "responder.sv", "c_q.rd_pending >= c_q.max_dest_rd_atomic) begin",
+     "c_q.rd_pending > c_q.max_dest_rd_atomic) begin"),
+    ("qp_engine", "responder.sv", "forward_d = event_i.owed == c_q.head[OW-1:0]", "forward_d = 1'b1"),
+    ("qp_engine", "qp_engine.sv", "|| timers_busy ||", "||"),
 ]
 
 
-def failure(project, rtl, module, folder):
-    """Builds the module's test with the sources in `rtl`, and runs it: None, or what failed, and its output."""
-    sources = [str(rtl / "lint.vlt")] + [str(rtl / source) for source in SOURCES[module]]
-    extra = [str(project / "model/roce/opcode.cpp")] if module == "opcode_decoder" else []
-    build = subprocess.run(
-        ["verilator", "--cc", "--exe", "--build", "--assert", "-Wall", "--top", module, "--Mdir", str(folder), "-CFLAGS",
-         f"-std=c++20 -O1 -I{project}", "-LDFLAGS", "-lgtest -lgtest_main -lpthread", "-o", "test", *sources,
-         str(project / f"tests/rtl/{module}_test.cpp"), *extra],
-        capture_output=True, text=True, check=False)
-    if build.returncode != 0:
-        return "lint", build.stdout + build.stderr
-    run = subprocess.run([str(folder / "test")], capture_output=True, text=True, timeout=120, check=False)
-    return "test" if run.returncode != 0 else None, run.stdout + run.stderr
+def killer(bench, rtl, name):
+    """What kills the sources in `rtl`, or None; and what was said."""
+    try:
+        program = bench.build(rtl, name)
+    except verilated_modules.BuildError as error:
+        return "lint", str(error)
+    passed, text = verilated_modules.passes(program, "--gtest_fail_fast", timeout=120)
+    return None if passed else "test", text
 
 
 def main():
     if shutil.which("verilator") is None:
         print("verilator is not installed")
-        return SKIP
+        return verilated_modules.SKIP
     project = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as top:
         folder = pathlib.Path(top)
-        for module in SOURCES:
-            failed, text = failure(project, project / "rtl", module, folder / module)
+        benches = {module: verilated_modules.Bench(project, module, folder / module)
+                   for module in verilated_modules.MODULES}
+        for module, bench in benches.items():
+            failed, text = killer(bench, project / "rtl", "sound")
             if failed:
                 print(f"{module} fails without a fault:\n{text}")
                 return 1
@@ -79,7 +99,7 @@ def main():
                 print(f"{file}: {old!r} is there {text.count(old)} times")
                 return 1
             (rtl / file).write_text(text.replace(old, new))
-            failed, _ = failure(project, rtl, module, folder / f"build{number}")
+            failed, _ = killer(benches[module], rtl, f"build{number}")
             killed += failed is not None
             print(f"{'killed by ' + failed if failed else 'SURVIVED':<16}{file}: {old!r} -> {new!r}", flush=True)
     print(f"{killed} of {len(MUTANTS)} killed")

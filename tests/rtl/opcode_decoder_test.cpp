@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/roce/opcode.h"
+#include "rtl/cosim/coverage.h"
 
 namespace rnicsim::rtl::test {
 namespace {
@@ -29,6 +30,7 @@ TEST(OpcodeDecoder, SaysWhatTheTableSays) {
     EXPECT_EQ(decoder.headers_o, row->headers);
   }
   EXPECT_EQ(known, 21);
+  write_coverage(*decoder.contextp());
 }
 
 }  // namespace

@@ -137,8 +137,9 @@ TEST(QpEngineDuplicates, OfEachKindAreAnsweredAgain) {
     EXPECT_THAT(packets(bench.answer(write)), ElementsAre(ack(5)));
     EXPECT_THAT(packets(bench.answer(send)), ElementsAre(ack(5)));
     const auto again = bench.answer(read);
-    EXPECT_THAT(packets(again), ElementsAre(Brief{Opcode::read_response_first, 2}, Brief{Opcode::read_response_middle, 3},
-                                            Brief{Opcode::read_response_last, 4}));
+    EXPECT_THAT(packets(again),
+                ElementsAre(Brief{Opcode::read_response_first, 2}, Brief{Opcode::read_response_middle, 3},
+                            Brief{Opcode::read_response_last, 4}));
     EXPECT_EQ(again.back().address, 0x20000u + 2 * kMtu);
     // The saved result, and no second execution.
     const auto replayed = bench.answer(atomic);
@@ -372,13 +373,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"none_agreed_on", request(Opcode::fetch_add, 0), 0x61, false, true},
         Refusal{"short_of_the_mtu", request(Opcode::send_first, 0, kMtu - 1), 0x61, false, true},
         Refusal{"beyond_the_mtu", request(Opcode::send_only, 0, kMtu + 1), 0x61, false, true},
-        Refusal{"beyond_the_receive", with(request(Opcode::send_only, 0, 9), [](auto& r) { r.receive_bytes = 8; }), 0x61,
-                false, false, 1},
+        Refusal{"beyond_the_receive", with(request(Opcode::send_only, 0, 9), [](auto& r) { r.receive_bytes = 8; }),
+                0x61, false, false, 1},
         Refusal{"longer_than_any", request(Opcode::write_first, 0, kMtu, 1001), 0x61, false, true},
         Refusal{"not_what_was_named", request(Opcode::write_only, 0, 9, 10), 0x61, false, true},
         Refusal{"first_that_ends", request(Opcode::write_first, 0, kMtu, kMtu), 0x61, false, true},
-        Refusal{"no_key", with(request(Opcode::write_only, 0, 8), [](auto& r) { r.access_granted = false; }), 0x62, true,
-                false},
+        Refusal{"no_key", with(request(Opcode::write_only, 0, 8), [](auto& r) { r.access_granted = false; }), 0x62,
+                true, false},
         Refusal{"no_key_with_immediate",
                 with(request(Opcode::write_only_imm, 0, 8), [](auto& r) { r.access_granted = false; }), 0x62, false,
                 false, 8}),

@@ -104,8 +104,9 @@ class Answering {
     turn_ = (turn_ + 1) % slots_;
     const auto packets = roce::packets_for(length_, kMtu);
     auto& index = indices_[slot];
-    Request request{.slot = static_cast<std::uint8_t>(slot), .psn = psns_[slot], .length = length_, .receive_known = true,
-                    .receive_available = true, .receive_bytes = kMaxMessage, .access_known = true, .access_granted = true};
+    Request request{.slot = static_cast<std::uint8_t>(slot), .psn = psns_[slot], .length = length_,
+                    .receive_known = true, .receive_available = true, .receive_bytes = kMaxMessage,
+                    .access_known = true, .access_granted = true};
     if (operation_ == roce::Operation::read) {
       request.opcode = code(Opcode::read_request);
       request.ack_request = true;
@@ -122,7 +123,7 @@ class Answering {
   }
   void take(const AnswerRecord& record) {
     if (record.op == AnswerOp::request) {
-      ASSERT_TRUE(record.verdict == Verdict::place || record.verdict == Verdict::read) << static_cast<int>(record.verdict);
+      ASSERT_TRUE(record.verdict == Verdict::place || record.verdict == Verdict::read);
       packets_ += record.verdict == Verdict::place;
       if (record.verdict == Verdict::place && record.length != 0)
         bench_.push(AnswerEvent{.slot = record.slot, .kind = AnswerEvent::Kind::placed, .owed = record.owed});
@@ -169,8 +170,8 @@ TEST_P(QpEngineSendRate, InCyclesAPacket) {
   const auto& rate = GetParam();
   EXPECT_NEAR(Sending(rate.slots, rate.kind, rate.length, rate.batch).cycles_a_packet(), rate.cycles, kTolerance);
 }
-// A packet takes 3 cycles, news that it left 4, a post 3; an acknowledgement 8 and 1 for each message that it completes; a
-// response 7, and 6 when it is in memory.
+// A packet takes 3 cycles, news that it left 4, a post 3; an acknowledgement 8 and 1 for each message that it completes;
+// a response 7, and 6 when it is in memory.
 INSTANTIATE_TEST_SUITE_P(Of, QpEngineSendRate,
                          ::testing::Values(Rate{"long_writes", 1, 7, MessageKind::write, 1 << 20},
                                            Rate{"long_writes", 16, 7, MessageKind::write, 1 << 20},

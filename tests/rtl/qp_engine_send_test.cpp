@@ -29,7 +29,8 @@ Response answer(Opcode opcode, std::uint32_t psn, std::uint16_t bytes = 0, std::
 Response ack(std::uint32_t psn) { return answer(Opcode::acknowledge, psn); }
 Response nak(std::uint32_t psn, std::uint8_t syndrome) { return answer(Opcode::acknowledge, psn, 0, syndrome); }
 SendEvent placed(std::uint8_t message, Status status = Status::success) {
-  return {.slot = kSlot, .kind = SendEvent::Kind::placed, .message = message, .status = static_cast<std::uint8_t>(status)};
+  return {.slot = kSlot, .kind = SendEvent::Kind::placed, .message = message,
+          .status = static_cast<std::uint8_t>(status)};
 }
 
 // Packets leave the port as they come.
@@ -130,6 +131,34 @@ TEST(QpEngineTimers, AckTimerRunsFromWhenAPacketLeft) {
   EXPECT_THAT(only(bench.take_sends(), SendOp::ack_timeout), SizeIs(1));
 }
 
+TEST(QpEngineTimers, AckTimerRunsFromWhenAPacketLeftAgain) {
+  Bench bench;
+  bench.start(send_start(kSlot, 0));
+  carry(bench, post(MessageKind::write));
+  bench.sleep_until(50);
+  const auto again = bench.send(nak(0, roce::Aeth::kSequenceError));
+  EXPECT_THAT(psns(again), ElementsAre(0));
+  bench.sleep_until(1000);
+  EXPECT_THAT(bench.take_sends(), IsEmpty());
+  follow(bench, again);
+  bench.sleep_until(1064);
+  EXPECT_THAT(bench.take_sends(), IsEmpty());
+  bench.sleep_until(1065);
+  EXPECT_THAT(only(bench.take_sends(), SendOp::ack_timeout), SizeIs(1));
+}
+
+// The oldest not answered is behind a NOP, which is not done with before what precedes it.
+TEST(QpEngineTimers, AckTimerFiresBehindANop) {
+  Bench bench;
+  bench.start(send_start(kSlot, 0));
+  carry(bench, post(MessageKind::read), post(MessageKind::nop), post(MessageKind::write));
+  bench.send(answer(Opcode::read_response_only, 0, 8));
+  bench.sleep_until(65);
+  EXPECT_THAT(psns(follow(bench, bench.take_sends())), ElementsAre(1));
+  bench.send(placed(0));
+  EXPECT_THAT(statuses(bench.send(ack(1))), ElementsAre(0));
+}
+
 TEST(QpEngineTimers, AckTimerBeginsAnewWithEachProgress) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
@@ -154,6 +183,16 @@ TEST(QpEngineTimers, AckTimerEndsWithTheLastAnswerAndWithTheQueuePair) {
     bench.sleep_until(10'000);
     EXPECT_THAT(bench.take_sends(), IsEmpty());
   }
+}
+
+TEST(QpEngineTimers, RnrTimerEndsWithTheQueuePair) {
+  Bench bench;
+  bench.start(send_start(kSlot, 0));
+  carry(bench, post(MessageKind::send));
+  bench.send(nak(0, roce::Aeth::kRnrNak | 1));
+  bench.send(SendControl{.slot = kSlot, .kind = Control::error});
+  bench.sleep_until(1000);
+  EXPECT_THAT(bench.take_sends(), IsEmpty());
 }
 
 TEST(QpEngineTimers, TimeoutZeroNeverFires) {
@@ -239,6 +278,15 @@ TEST(QpEngineRetries, SequenceErrorsExhaustThemAndProgressReplenishes) {
   EXPECT_THAT(statuses(last), ElementsAre(status(Status::transport_retry_exceeded)));
 }
 
+TEST(QpEngineRetries, LostResponsesExhaustThem) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  control.retry_count = 0;
+  bench.start(control);
+  carry(bench, post(MessageKind::read), post(MessageKind::write));
+  EXPECT_THAT(statuses(bench.send(ack(1))), ElementsAre(status(Status::transport_retry_exceeded), 5));
+}
+
 TEST(QpEngineRetries, RnrExhaustsThem) {
   Bench bench;
   auto control = send_start(kSlot, 0);
@@ -306,6 +354,20 @@ TEST(QpEngineDrain, FinishesWhatWasStartedAndTellsOnce) {
   bench.send(ack(41));
   control.draining = true;
   EXPECT_THAT(only(bench.send(control), SendOp::drained), SizeIs(1)) << "once more, and at once";
+}
+
+TEST(QpEngineDrain, TellsOnceThoughItsRecordWaits) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  control.kind = Control::update;
+  control.draining = true;
+  bench.push(control);
+  for (int i = 0; i < 60; ++i) {
+    bench.takes_sends = i % 7 == 6;
+    bench.cycle();
+  }
+  EXPECT_THAT(only(bench.take_sends(), SendOp::drained), SizeIs(1));
 }
 
 TEST(QpEngineDrain, WaitsForDataOnItsWayToMemory) {
@@ -669,14 +731,15 @@ TEST(QpEngineAnswers, PayloadThatCannotBeWrittenFailsItsMessage) {
   carry(bench, post(MessageKind::read, 2 * kMtu), post(MessageKind::write));
   bench.send(answer(Opcode::read_response_first, 0, kMtu), answer(Opcode::read_response_last, 1, kMtu), ack(2));
   EXPECT_THAT(statuses(bench.send(placed(0, Status::local_protection_error))), IsEmpty());
-  EXPECT_THAT(statuses(bench.send(placed(0, Status::local_access_error))), ElementsAre(4, 5)) << "the first error counts";
+  EXPECT_THAT(statuses(bench.send(placed(0, Status::local_access_error))), ElementsAre(4, 5)) << "the first counts";
 }
 
 // --- Found by the assertions: a NOP behind what is answered late, after all was to be sent again.
 TEST(QpEngineAnswers, LateOnesTakeTheCursorAcrossANop) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
-  carry(bench, post(MessageKind::read, kMtu), post(MessageKind::write), post(MessageKind::nop), post(MessageKind::write));
+  carry(bench, post(MessageKind::read, kMtu), post(MessageKind::write), post(MessageKind::nop),
+        post(MessageKind::write));
   bench.send(answer(Opcode::read_response_only, 0, kMtu));  // on its way to memory: nothing completes
   bench.now = 200;
   while (bench.sends.empty()) bench.cycle();
