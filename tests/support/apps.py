@@ -87,8 +87,10 @@ def shell_status(returncode):
 
 
 def start(*arguments, **options):
-    """rnicsim as a process of its own, its output in pipes."""
+    """rnicsim as a process of its own, its output in pipes. RNICSIM_TEST_ENGINE in the environment is its runs' engine."""
     command = [rnicsim(), *map(str, arguments)]
+    if arguments[0] == "run" and "RNICSIM_TEST_ENGINE" in os.environ:
+        command[2:2] = ["--engine", os.environ["RNICSIM_TEST_ENGINE"]]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, errors="replace", **options)
 
@@ -352,7 +354,7 @@ class TestCase(unittest.TestCase):
 
     def assert_succeeded(self, result):
         self.assertEqual(result.status, 0, result)
-        self.assertRegex(result.summary(), r"^--- [\d.]+ \S+ simulated\n", result)
+        self.assertRegex(result.summary(), r"^--- [\d.]+ \S+ simulated(, engine \S+)?\n", result)
         self.assertNotIn("not reproducible", result.out + result.err, result)
         self.assertNotIn("stood still", result.out + result.err, result)
         self.assert_labelled(result)
