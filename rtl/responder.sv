@@ -641,7 +641,9 @@ module responder (
             state_d = StIdle;
             r.syndrome = qp_pkg::SyndromeAck;
             r.opcode = roce_pkg::OpAcknowledge;
-            if (c_q.replay_head != c_q.replay_tail) begin
+            if (c_q.ahead >= qp_pkg::MaxAhead) begin
+              // It will be asked again when some have left.
+            end else if (c_q.replay_head != c_q.replay_tail) begin
               emit = 1'b1;
               r.duplicate = 1'b1;
               r.psn = replay.psn + c_q.replay_packet;
