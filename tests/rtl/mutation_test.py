@@ -62,6 +62,7 @@ MUTANTS = [
     ("qp_engine", "responder.sv", "c_q.rd_pending >= c_q.max_dest_rd_atomic) begin",
      "c_q.rd_pending > c_q.max_dest_rd_atomic) begin"),
     ("qp_engine", "responder.sv", "forward_d = event_i.owed == c_q.head[OW-1:0]", "forward_d = 1'b1"),
+    ("qp_engine", "responder.sv", "if (c_q.ahead >= qp_pkg::MaxAhead) begin", "if (1'b0) begin"),
     ("qp_engine", "qp_engine.sv", "|| timers_busy ||", "||"),
 ]
 

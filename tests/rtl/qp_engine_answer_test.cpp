@@ -320,6 +320,23 @@ TEST(QpEngineOrder, NothingIsTakenWhenAsMuchIsOwedAsFits) {
   EXPECT_THAT(verdicts(bench.answer(request(Opcode::write_only, 32, 8))), ElementsAre(Verdict::place));
 }
 
+// A queue pair that asked for a turn, and once more when it had it, finds that it may not send.
+TEST(QpEngineOrder, NoMoreThan32AreAheadThoughTurnsAreLeft) {
+  Bench bench;
+  bench.start(answer_start(kSlot, 0));
+  bench.push(request(Opcode::read_request, 0, 0, 64 * kMtu));
+  std::size_t sent = 0;
+  for (int i = 0; i < 2000; ++i) {
+    bench.cycle();
+    for (const auto& one : packets(bench.take_answers())) {
+      EXPECT_EQ(one.psn, sent++);
+      bench.push(left(0));
+    }
+  }
+  EXPECT_EQ(sent, 32u);
+  EXPECT_THAT(packets(bench.answer(left(32))), SizeIs(32));
+}
+
 TEST(QpEngineOrder, ReadsAreAnsweredInTheirTurn) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));

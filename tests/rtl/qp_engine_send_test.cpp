@@ -138,6 +138,7 @@ TEST(QpEngineTimers, AckTimerRunsFromWhenAPacketLeftAgain) {
   bench.sleep_until(50);
   const auto again = bench.send(nak(0, roce::Aeth::kSequenceError));
   EXPECT_THAT(psns(again), ElementsAre(0));
+  bench.send(SendControl{.slot = kSlot, .kind = Control::query});
   bench.sleep_until(1000);
   EXPECT_THAT(bench.take_sends(), IsEmpty());
   follow(bench, again);
