@@ -1,7 +1,7 @@
 // An RC queue pair engine for 256 queue pairs: a requester and a responder, each with its own contexts, and timers.
 //
-// Streams are valid/ready, each through a register; what is offered stays until it is taken. The clock may stand still while busy_o is low, no
-// stream offers anything, and now_i has not come to wake_o.
+// Streams are valid/ready, each through a register; what is offered stays until it is taken. The clock may stand still
+// while busy_o is low, no stream offers anything, and now_i has not come to wake_o.
 module qp_engine (
     input logic clk_i,
     input logic rst_ni,

@@ -59,7 +59,6 @@ double us(std::uint64_t ticks) { return static_cast<double>(ticks) * kTickPs / 1
 
 template <class One>
 void Lockstep::compare(std::deque<One>& history, One&& last) {
-  ++compared_;
   const auto* why = std::exchange(illegal_, nullptr);
   const bool agree = why == nullptr && same(last.rtl, last.core);
   if (history.size() == kHistory) history.pop_front();

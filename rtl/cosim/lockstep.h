@@ -34,8 +34,6 @@ class Lockstep {
 
   bool failed() const { return !mismatch_.empty(); }
   const std::string& mismatch() const { return mismatch_; }
-  // Operations that were compared.
-  std::uint64_t compared() const { return compared_; }
 
  private:
   static constexpr std::size_t kHistory = 24;
@@ -125,7 +123,6 @@ class Lockstep {
   std::array<std::unique_ptr<AnswerSide>, kSlots> answers_;
   const char* illegal_ = nullptr;
   std::string mismatch_;
-  std::uint64_t compared_ = 0;
 };
 
 }  // namespace rnicsim::rtl

@@ -36,7 +36,9 @@ roce::Headers headers_of(const Request& request, const roce::OpcodeInfo& row) {
   return headers;
 }
 
-bool is_data(const auto& owed) { return owed.kind == decltype(owed.kind)::read || owed.kind == decltype(owed.kind)::atomic; }
+bool is_data(const auto& owed) {
+  return owed.kind == decltype(owed.kind)::read || owed.kind == decltype(owed.kind)::atomic;
+}
 bool is_done(const auto& owed) {
   const bool acknowledges = owed.kind == decltype(owed.kind)::silent || owed.kind == decltype(owed.kind)::acknowledge;
   return acknowledges && owed.placed && owed.result == Result::ok && !owed.has_cqe;

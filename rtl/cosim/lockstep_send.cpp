@@ -35,7 +35,8 @@ roce::SendOperation operation_of(MessageKind kind) {
 SendRecord Lockstep::send_core(SendSide& side, const SendRecord& rtl, const VerilatedEngine& engine,
                                std::uint64_t now) {
   const bool begins = rtl.op != SendOp::complete && rtl.op != SendOp::drained;
-  if (begins && side.alive && !side.failing && completes(side.window)) illegal("the oldest message was done, and not completed");
+  if (begins && side.alive && !side.failing && completes(side.window))
+    illegal("the oldest message was done, and not completed");
   if (begins && side.failing && !side.window.messages.empty()) illegal("messages were left in the error state");
   if (begins && side.alive && !side.failing && side.draining && !side.drain_told && side.requester.drained())
     illegal("the send queue was drained, and nobody told");

@@ -30,7 +30,10 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
 }
 
 RtlEngine::RtlEngine(const nic::QpLimits& limits, const RtlOptions& options)
-    : limits_(limits), options_(options), rtl_({.checked = options.lockstep, .waves = options.waves}), units_(limits.transmit_units) {
+    : limits_(limits),
+      options_(options),
+      rtl_({.checked = options.lockstep, .waves = options.waves}),
+      units_(limits.transmit_units) {
   if (options.lockstep) referee_ = std::make_unique<Lockstep>();
 }
 
@@ -102,7 +105,8 @@ void RtlEngine::scattered(nic::DmaDone done) {
     if (qp == nullptr) return;
     if (purpose == Purpose::read_scatter) {
       trace_.answer_placed({qp->qpn, argument});
-      const auto status = done.result == nic::AccessResult::ok ? roce::Status::success : roce::Status::local_protection_error;
+      const bool ok = done.result == nic::AccessResult::ok;
+      const auto status = ok ? roce::Status::success : roce::Status::local_protection_error;
       feed(SendEvent{.slot = qp->slot, .kind = SendEvent::Kind::placed,
                      .message = static_cast<std::uint8_t>(argument % kMessages),
                      .status = static_cast<std::uint8_t>(status)});
@@ -280,7 +284,8 @@ void RtlEngine::take_credit(std::uint32_t packets) {
     auto* qp = find(packet.qpn);
     if (qp == nullptr || qp->epoch != packet.epoch) continue;
     if (packet.is_request)
-      feed(SendEvent{.slot = qp->slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true, .psn = packet.end.value()});
+      feed(SendEvent{.slot = qp->slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true,
+                     .psn = packet.end.value()});
     else
       feed(AnswerEvent{.slot = qp->slot, .kind = AnswerEvent::Kind::left, .count = 1});
   }

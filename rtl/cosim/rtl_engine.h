@@ -59,7 +59,6 @@ class RtlEngine : public nic::QpEngine {
   void credit(std::uint32_t packets) override;
   void reset() override;
 
-  std::uint64_t cycles() const { return rtl_.cycles(); }
 
  private:
   enum class Purpose : std::uint8_t {

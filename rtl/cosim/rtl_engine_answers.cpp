@@ -25,7 +25,8 @@ void RtlEngine::take_packet(nic::PacketIn& packet) {
   auto* qp = find(packet.headers.bth.destination);
   if (qp == nullptr) return void(++counters_.unknown_qp);
   const auto& row = roce::info(packet.headers.bth.opcode);
-  const bool welcome = row.transport == nic::transport_of(qp->context) && (row.response() ? qp->sends() : qp->responds());
+  const bool welcome =
+      row.transport == nic::transport_of(qp->context) && (row.response() ? qp->sends() : qp->responds());
   if (!welcome) return void(++counters_.wrong_state);
   if (row.response()) {
     Response response{.slot = qp->slot, .opcode = static_cast<std::uint8_t>(row.opcode),
@@ -283,8 +284,8 @@ void RtlEngine::answer_gathered(RtlQp& qp, std::uint64_t sequence, nic::DmaDone&
   qp.answers_void = qp.deaf = true;
   qp.fatal_event = bus ? abi::EventType::qp_fatal : abi::EventType::qp_access_error;
   feed(AnswerEvent{.slot = qp.slot, .kind = AnswerEvent::Kind::left, .count = count});
-  feed(AnswerEvent{.slot = qp.slot, .kind = AnswerEvent::Kind::failed, .result = bus ? Result::operation : Result::access,
-                   .psn = psn.value()});
+  feed(AnswerEvent{.slot = qp.slot, .kind = AnswerEvent::Kind::failed,
+                   .result = bus ? Result::operation : Result::access, .psn = psn.value()});
 }
 
 }  // namespace rnicsim::rtl
