@@ -222,59 +222,14 @@ module requester (
       .headers_o()
   );
 
-  // a is before b, modulo 2^24 (IBTA vol 1, 9.7.1).
-  function automatic logic precedes(input logic [23:0] a, input logic [23:0] b);
-    logic [23:0] ahead;
-    ahead = b - a;
-    precedes = !ahead[23] && ahead != '0;
-  endfunction
-
   function automatic logic is_rd_atomic(input logic [2:0] message);
     is_rd_atomic = message == qp_pkg::MessageRead || message == qp_pkg::MessageFetchAdd ||
         message == qp_pkg::MessageCompareSwap;
   endfunction
 
-  // The RNR timer codes of IBTA vol 1, table 45, in ticks, rounded up.
-  function automatic logic [qp_pkg::TickWidth-1:0] rnr_ticks(input logic [4:0] code);
-    case (code)
-      5'd0: rnr_ticks = 36'd640000;
-      5'd1: rnr_ticks = 36'd10;
-      5'd2: rnr_ticks = 36'd20;
-      5'd3: rnr_ticks = 36'd30;
-      5'd4: rnr_ticks = 36'd40;
-      5'd5: rnr_ticks = 36'd59;
-      5'd6: rnr_ticks = 36'd79;
-      5'd7: rnr_ticks = 36'd118;
-      5'd8: rnr_ticks = 36'd157;
-      5'd9: rnr_ticks = 36'd235;
-      5'd10: rnr_ticks = 36'd313;
-      5'd11: rnr_ticks = 36'd469;
-      5'd12: rnr_ticks = 36'd625;
-      5'd13: rnr_ticks = 36'd938;
-      5'd14: rnr_ticks = 36'd1250;
-      5'd15: rnr_ticks = 36'd1875;
-      5'd16: rnr_ticks = 36'd2500;
-      5'd17: rnr_ticks = 36'd3750;
-      5'd18: rnr_ticks = 36'd5000;
-      5'd19: rnr_ticks = 36'd7500;
-      5'd20: rnr_ticks = 36'd10000;
-      5'd21: rnr_ticks = 36'd15000;
-      5'd22: rnr_ticks = 36'd20000;
-      5'd23: rnr_ticks = 36'd30000;
-      5'd24: rnr_ticks = 36'd40000;
-      5'd25: rnr_ticks = 36'd60000;
-      5'd26: rnr_ticks = 36'd80000;
-      5'd27: rnr_ticks = 36'd120000;
-      5'd28: rnr_ticks = 36'd160000;
-      5'd29: rnr_ticks = 36'd240000;
-      5'd30: rnr_ticks = 36'd320000;
-      default: rnr_ticks = 36'd480000;
-    endcase
-  endfunction
-
   logic [12:0] mtu;
   logic [31:0] left, post_packets;
-  logic misfit, ghost, is_ack, ends, begins, row_begins, row_ends, may_start, psns_allow, silent;
+  logic misfit, ghost, is_ack, ends, begins, row_begins, row_ends, may_start, psns_allow, silent, drained;
   logic [23:0] index, needed, in_flight, message_end;
   logic [1:0] class_of;
   logic lost, go_back, fail, answered, advance;
@@ -290,7 +245,7 @@ module requester (
   // --- What becomes of the timers at the end of an operation: first that of RNR, then that of acknowledgements.
   always_comb begin
     ack_wanted = c_q.life == Active && !c_q.rnr_waiting && c_q.timeout != '0 &&
-        precedes(c_q.una_psn, c_q.sent_psn) && precedes(c_q.una_psn, c_q.left_psn);
+        qp_pkg::precedes(c_q.una_psn, c_q.sent_psn) && qp_pkg::precedes(c_q.una_psn, c_q.left_psn);
     ack_timer = TimerKeep;
     if (ack_wanted && (!c_q.ack_armed || restart_q)) ack_timer = TimerSet;
     if (!ack_wanted && c_q.ack_armed) ack_timer = TimerCancel;
@@ -300,7 +255,7 @@ module requester (
     timer_set_after_o = 36'd4 << c_q.timeout;
     if (rnr_set_q || rnr_cancel_q) begin
       timer_set_cancel_o = rnr_cancel_q;
-      timer_set_after_o = rnr_ticks(response_i.syndrome[4:0]);
+      timer_set_after_o = qp_pkg::rnr_ticks(response_i.syndrome[4:0]);
     end
   end
 
@@ -313,12 +268,13 @@ module requester (
     in_flight = c_q.sent_psn - c_q.una_psn;
     cursor_place = c_q.cursor[MW-1:0] - c_q.head[MW-1:0];
     fail_place = c_q.fail_at - c_q.head[MW-1:0];
-    passes = c_q.una != c_q.tail && m.packets == '0 && precedes(c_q.una_psn, c_q.unsent_psn) &&
+    passes = c_q.una != c_q.tail && m.packets == '0 && qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn) &&
         ((state_q == StExecute && op_q == qp_pkg::SendOpAckTimeout) || state_q == StWalk || state_q == StAct);
     psns_allow = in_flight == '0 || {1'b0, in_flight} + {1'b0, needed} < {1'b0, qp_pkg::MaxPsns};
     begins = index == '0;
     ends = index + 24'd1 == m.packets;
-    may_start = !(c_q.draining && !precedes(m.first, c_q.unsent_psn)) &&
+    drained = !(qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn) || c_q.partial) && c_q.placing == '0;
+    may_start = !(c_q.draining && !qp_pkg::precedes(m.first, c_q.unsent_psn)) &&
         !(m.fence && (c_q.outstanding != '0 || c_q.placing != '0)) &&
         !(is_rd_atomic(m.operation) && c_q.outstanding >= c_q.max_rd_atomic);
 
@@ -327,14 +283,8 @@ module requester (
     row_ends = row_position == roce_pkg::PositionLast || row_position == roce_pkg::PositionOnly;
     class_of = response_i.syndrome[6:5];
     is_ack = row_operation == roce_pkg::OperationAcknowledge;
-    ghost = !precedes(response_i.psn, c_q.unsent_psn);
-    case (row_payload)
-      roce_pkg::PayloadNone: misfit = response_i.bytes != '0;
-      roce_pkg::PayloadFullMtu: misfit = response_i.bytes != {3'd0, mtu};
-      roce_pkg::PayloadLastPart: misfit = response_i.bytes == '0 || response_i.bytes > {3'd0, mtu};
-      default: misfit = response_i.bytes > {3'd0, mtu};
-    endcase
-    misfit = misfit || !known || !(is_ack || row_operation == roce_pkg::OperationReadResponse ||
+    ghost = !qp_pkg::precedes(response_i.psn, c_q.unsent_psn);
+    misfit = !roce_pkg::payload_fits(row_payload, response_i.bytes, {3'd0, mtu}) || !known || !(is_ack || row_operation == roce_pkg::OperationReadResponse ||
         row_operation == roce_pkg::OperationAtomicAcknowledge);
     // Of a READ `una`, from the packet expected.
     left = m.length - ({8'd0, c_q.una_psn - m.first} << c_q.mtu_shift);
@@ -442,7 +392,7 @@ module requester (
             r.end_psn = c_q.unsent_psn;
             r.retries = c_q.retries;
             r.rnr_retries = c_q.rnr_retries;
-            r.drained = !(precedes(c_q.una_psn, c_q.unsent_psn) || c_q.partial) && c_q.placing == '0;
+            r.drained = drained;
             if (record_ready_i) begin
               state_d = StTimer;
               case (control_i.kind)
@@ -545,7 +495,7 @@ module requester (
               emit = 1'b1;
               r.outcome = qp_pkg::OutcomeDropped;
               if (record_ready_i) state_d = StIdle;
-            end else if (precedes(response_i.psn, c_q.una_psn)) begin
+            end else if (qp_pkg::precedes(response_i.psn, c_q.una_psn)) begin
               emit = 1'b1;
               r.outcome = qp_pkg::OutcomeDuplicate;
               if (record_ready_i) state_d = StIdle;
@@ -635,7 +585,7 @@ module requester (
                 c_d.outstanding = c_q.outstanding + 5'd1;
                 if (c_q.cursor == c_q.una) c_d.asked_psn = c_q.sent_psn;
               end
-              if (precedes(c_q.unsent_psn, c_d.sent_psn)) c_d.unsent_psn = c_d.sent_psn;
+              if (qp_pkg::precedes(c_q.unsent_psn, c_d.sent_psn)) c_d.unsent_psn = c_d.sent_psn;
               c_d.ahead = c_q.ahead + 6'd1;
               if (record_ready_i) state_d = StIdle;
               else c_d = c_q;
@@ -647,9 +597,9 @@ module requester (
       StWalk: begin
         if (passes) begin
           state_d = StWalk;
-        end else if (c_q.una != c_q.tail && !is_rd_atomic(m.operation) && precedes(c_q.una_psn, upto_q)) begin
+        end else if (c_q.una != c_q.tail && !is_rd_atomic(m.operation) && qp_pkg::precedes(c_q.una_psn, upto_q)) begin
           moved_d = 1'b1;
-          answered = !precedes(upto_q, message_end);
+          answered = !qp_pkg::precedes(upto_q, message_end);
           advance = 1'b1;
           c_d.una_psn = answered ? message_end : upto_q;
           // Whatever is behind the message that is answered in part, or last, is not.
@@ -683,7 +633,7 @@ module requester (
             case (class_of)
               qp_pkg::ClassAck: begin
                 // Beyond a READ or atomic that is not answered: its response was lost.
-                lost = !precedes(response_i.psn, c_q.una_psn);
+                lost = !qp_pkg::precedes(response_i.psn, c_q.una_psn);
               end
               qp_pkg::ClassRnrNak: begin
                 r.outcome = qp_pkg::OutcomeRnr;
@@ -822,7 +772,7 @@ module requester (
 
       StDrained: begin
         state_d = StTimer;
-        if (!(precedes(c_q.una_psn, c_q.unsent_psn) || c_q.partial) && c_q.placing == '0) begin
+        if (drained) begin
           emit = 1'b1;
           r.op = qp_pkg::SendOpDrained;
           if (record_ready_i) c_d.drain_told = 1'b1;
@@ -848,7 +798,7 @@ module requester (
         else if (is_rd_atomic(m.operation)) c_d.outstanding = c_q.outstanding - 5'd1;
       end
       // What was to be sent again need not be: its answer was only late.
-      if (precedes(c_q.sent_psn, c_d.una_psn)) c_d.sent_psn = c_d.una_psn;
+      if (qp_pkg::precedes(c_q.sent_psn, c_d.una_psn)) c_d.sent_psn = c_d.una_psn;
     end
     if (go_back) begin
       c_d.retries = c_d.retries - 3'd1;

@@ -246,13 +246,6 @@ module responder (
       .headers_o(headers)
   );
 
-  // a is before b, modulo 2^24 (IBTA vol 1, 9.7.1).
-  function automatic logic precedes(input logic [23:0] a, input logic [23:0] b);
-    logic [23:0] ahead;
-    ahead = b - a;
-    precedes = !ahead[23] && ahead != '0;
-  endfunction
-
   // The packets of a READ's response, less one.
   function automatic logic [23:0] further_packets(input logic [31:0] length, input logic [3:0] mtu_shift);
     logic [31:0] further;
@@ -265,7 +258,7 @@ module responder (
   logic granted, misfit, full, wrong_sequence, over_long;
   logic [31:0] before_bytes, named_length;
   logic [32:0] total;
-  logic [23:0] ahead_by, behind, further, packets_left, read_index, replay_further;
+  logic [23:0] ahead_by, behind, further, replay_further;
   logic accept, push, invalid, replay_ends, read_ends, repeated;
   logic [1:0] head_result;
   logic emit;
@@ -286,12 +279,7 @@ module responder (
     takes_receive = is_send ? begins : is_write && has_immediate;
     granted = is_write ? c_q.allow_write : is_read ? c_q.allow_read : !is_atomic || c_q.allow_atomic;
     wrong_sequence = begins ? c_q.in_message : !c_q.in_message || c_q.is_send != is_send;
-    case (payload)
-      roce_pkg::PayloadNone: misfit = request_i.bytes != '0;
-      roce_pkg::PayloadFullMtu: misfit = request_i.bytes != {3'd0, mtu};
-      roce_pkg::PayloadLastPart: misfit = request_i.bytes == '0 || request_i.bytes > {3'd0, mtu};
-      default: misfit = request_i.bytes > {3'd0, mtu};
-    endcase
+    misfit = !roce_pkg::payload_fits(payload, request_i.bytes, {3'd0, mtu});
     before_bytes = begins ? '0 : c_q.received;
     total = {1'b0, before_bytes} + {17'd0, request_i.bytes};
     named_length = has_reth ? request_i.length : c_q.length;
@@ -302,9 +290,7 @@ module responder (
     full = c_q.head[OW-1:0] == c_q.tail[OW-1:0] && c_q.head[OW] != c_q.tail[OW];
 
     // --- Of the answer whose turn it is.
-    read_index = c_q.next_packet;
-    packets_left = further_packets(owed.length, c_q.mtu_shift) - c_q.next_packet;
-    read_ends = packets_left == '0;
+    read_ends = c_q.next_packet == further_packets(owed.length, c_q.mtu_shift);
     head_result = forward_q ? event_i.result : done.result;
     replay_further = further_packets(replay.length, c_q.mtu_shift);
     replay_ends = replay.is_atomic || c_q.replay_packet == replay_further;
@@ -494,7 +480,7 @@ module responder (
               end else if (is_read) begin
                 // As far as its PSNs were accepted before, and unless it will be answered anyhow.
                 if (behind > further && !behind[23] && further < 24'h7fffff && c_q.allow_read &&
-                    precedes(request_i.psn, c_q.answered_psn)) begin
+                    qp_pkg::precedes(request_i.psn, c_q.answered_psn)) begin
                   if (request_i.length != '0 && !request_i.access_known) r.verdict = qp_pkg::VerdictWantAccess;
                   else if (request_i.length == '0 || request_i.access_granted) repeated = 1'b1;
                 end
@@ -652,10 +638,7 @@ module responder (
               r.rkey = replay.rkey;
               r.length = replay_ends ? replay.length - ({8'd0, c_q.replay_packet} << c_q.mtu_shift) : {19'd0, mtu};
               if (replay.is_atomic) r.opcode = roce_pkg::OpAtomicAcknowledge;
-              else if (replay_further == '0) r.opcode = roce_pkg::OpReadResponseOnly;
-              else if (c_q.replay_packet == '0) r.opcode = roce_pkg::OpReadResponseFirst;
-              else if (replay_ends) r.opcode = roce_pkg::OpReadResponseLast;
-              else r.opcode = roce_pkg::OpReadResponseMiddle;
+              else r.opcode = roce_pkg::read_response(c_q.replay_packet == '0, replay_ends);
               c_d.replay_packet = replay_ends ? '0 : c_q.replay_packet + 24'd1;
               if (replay_ends) c_d.replay_head = c_q.replay_head + 1'b1;
               c_d.replay_psn = r.psn + 24'd1;
@@ -667,23 +650,20 @@ module responder (
               c_d.answered_psn = r.psn + 24'd1;
             end else if (c_q.head_ready) begin
               emit = 1'b1;
-              r.psn = owed.psn + read_index;
+              r.psn = owed.psn + c_q.next_packet;
               r.msn = owed.msn;
               r.syndrome = owed.syndrome;
               r.fatal = owed.fatal;
               r.original = done.original;
-              r.address = owed.address + ({40'd0, read_index} << c_q.mtu_shift);
+              r.address = owed.address + ({40'd0, c_q.next_packet} << c_q.mtu_shift);
               r.rkey = owed.rkey;
-              r.length = read_ends ? owed.length - ({8'd0, read_index} << c_q.mtu_shift) : {19'd0, mtu};
+              r.length = read_ends ? owed.length - ({8'd0, c_q.next_packet} << c_q.mtu_shift) : {19'd0, mtu};
               c_d.answered_psn = r.psn + 24'd1;
               if (owed.kind == OwedNak) c_d.answered_psn = owed.psn;
-              if (owed.kind == OwedRead) begin
-                if (read_ends) r.opcode = read_index == '0 ? roce_pkg::OpReadResponseOnly : roce_pkg::OpReadResponseLast;
-                else r.opcode = read_index == '0 ? roce_pkg::OpReadResponseFirst : roce_pkg::OpReadResponseMiddle;
-              end
+              if (owed.kind == OwedRead) r.opcode = roce_pkg::read_response(c_q.next_packet == '0, read_ends);
               if (owed.kind == OwedAtomic) r.opcode = roce_pkg::OpAtomicAcknowledge;
               if (owed.kind == OwedRead && !read_ends) begin
-                c_d.next_packet = read_index + 24'd1;
+                c_d.next_packet = c_q.next_packet + 24'd1;
               end else begin
                 c_d.next_packet = '0;
                 c_d.head = c_q.head + 1'b1;
@@ -710,7 +690,7 @@ module responder (
         end else if (saved_psn == request_i.psn) begin
           emit = 1'b1;
           state_d = StIdle;
-          if (result.done && precedes(request_i.psn, c_q.answered_psn)) begin
+          if (result.done && qp_pkg::precedes(request_i.psn, c_q.answered_psn)) begin
             repeated = 1'b1;
             r.verdict = qp_pkg::VerdictReplay;
           end
@@ -783,11 +763,11 @@ module responder (
     // To be answered again, before all that was not answered yet. One before those that wait says that the requester
     // went back once more: it will ask again for what it still wants of them.
     if (repeated) begin
-      if (c_q.replay_head == c_q.replay_tail || precedes(request_i.psn, c_q.replay_psn)) begin
+      if (c_q.replay_head == c_q.replay_tail || qp_pkg::precedes(request_i.psn, c_q.replay_psn)) begin
         c_d.replay_head = c_q.replay_tail;
         c_d.replay_psn = request_i.psn;
         c_d.replay_packet = '0;
-      end else if (precedes(request_i.psn, c_q.replay_end) ||
+      end else if (qp_pkg::precedes(request_i.psn, c_q.replay_end) ||
                    c_q.replay_tail - c_q.replay_head >= c_q.max_dest_rd_atomic) begin
         repeated = 1'b0;  // it will be answered with them, or is more than was agreed on
         r.verdict = qp_pkg::VerdictDrop;

@@ -58,4 +58,23 @@ package roce_pkg;
   localparam logic [HeaderWidth-1:0] HeaderAtomic = 5'b01000;
   localparam logic [HeaderWidth-1:0] HeaderAtomicAck = 5'b10000;
 
+  // (yosys finds a package's names in its own functions only so.)
+  // mtu: the path MTU in bytes.
+  function automatic logic payload_fits(input payload_e rule, input logic [15:0] bytes, input logic [15:0] mtu);
+    case (rule)
+      roce_pkg::PayloadNone: payload_fits = bytes == '0;
+      roce_pkg::PayloadFullMtu: payload_fits = bytes == mtu;
+      roce_pkg::PayloadLastPart: payload_fits = bytes != '0 && bytes <= mtu;
+      default: payload_fits = bytes <= mtu;
+    endcase
+  endfunction
+
+  // Of a packet of a READ's response.
+  function automatic logic [7:0] read_response(input logic begins, input logic ends);
+    read_response = roce_pkg::OpReadResponseMiddle;
+    if (begins) read_response = roce_pkg::OpReadResponseFirst;
+    if (ends) read_response = roce_pkg::OpReadResponseLast;
+    if (begins && ends) read_response = roce_pkg::OpReadResponseOnly;
+  endfunction
+
 endpackage
