@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 4;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 5;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -178,6 +178,7 @@ enum class Call : std::uint32_t {
   port_info,        // out: HostEntry of this host; value = ports
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
   lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT
+  resolve_path,     // in: AddressVector; out: the same with its remote_mac, of a host or a group; EHOSTUNREACH, EINVAL
   mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
   // the simulated out-of-band network (verbs/clock)
   net_socket,       // a descriptor is sent: the far end of a stream, or ENOTSOCK. value = its number
@@ -210,7 +211,7 @@ struct GidEntry {
 // What the kernel writes into an event channel.
 struct EventRecord {
   std::uint32_t type = 0;      // EventType of queue.h
-  std::uint32_t number = 0;    // cqn, qpn or port
+  std::uint32_t number = 0;    // cqn, qpn, srqn or port
 };
 static_assert(sizeof(EventRecord) == 8);
 

@@ -58,13 +58,21 @@ enum class CommandOpcode : std::uint16_t {
   destroy_cq = 0x0211,     // resource_busy while a QP uses it
   query_cq = 0x0212,       // out QueryCq
   modify_cq = 0x0213,      // in ModifyCq
+  resize_cq = 0x0214,      // in ResizeCq, out ResizedCq
   create_mpt = 0x0220,     // in CreateMpt; object = index
-  destroy_mpt = 0x0221,
+  destroy_mpt = 0x0221,    // resource_busy while a window is bound to it
   query_mpt = 0x0222,      // out QueryMpt
+  modify_mpt = 0x0223,     // in CreateMpt: a region without windows is this one from now on
   create_qp = 0x0230,      // in CreateQp; object = qpn
   destroy_qp = 0x0231,
   modify_qp = 0x0232,      // in ModifyQp
   query_qp = 0x0233,       // out QueryQp
+  create_srq = 0x0240,     // in CreateSrq; object = srqn
+  destroy_srq = 0x0241,    // resource_busy while a QP uses it
+  query_srq = 0x0242,      // out QuerySrq
+  modify_srq = 0x0243,     // in ModifySrq
+  attach_multicast = 0x0250,  // object = qpn, in MulticastGroup: a UD QP gets what is sent to the group
+  detach_multicast = 0x0251,  // object = qpn, in MulticastGroup
 };
 
 // First in every input mailbox.
@@ -115,6 +123,21 @@ struct ModifyCq {
   Be32 reserved[3];
 };
 static_assert(sizeof(ModifyCq) == 32);
+// The device goes on in another ring. The entries that it has written and the driver has not consumed are the driver's to
+// carry over.
+struct ResizeCq {
+  CommandHeader header;    // object = cqn
+  Be64 ring;
+  std::uint8_t log_entries = 0;
+  std::uint8_t reserved[7] = {};
+};
+static_assert(sizeof(ResizeCq) == 32);
+struct ResizedCq {
+  CommandResult result;
+  Be32 producer;           // position of the first entry in the new ring
+  Be32 reserved[3];
+};
+static_assert(sizeof(ResizedCq) == 32);
 struct CreateMpt {
   CommandHeader header;
   Mpt context;
@@ -131,6 +154,32 @@ struct QueryQp {
   CommandResult result;
   Qpc context;
 };
+
+struct CreateSrq {
+  CommandHeader header;
+  Srqc context;
+};
+struct QuerySrq {
+  CommandResult result;
+  Srqc context;
+};
+struct ModifySrq {
+  CommandHeader header;    // object = srqn
+  Be32 attributes;         // kLimit, kRing
+  Be32 limit;
+  Be64 ring;               // a larger one, whose first entries are those of the old one
+  std::uint8_t log_entries = 0;
+  std::uint8_t reserved[7] = {};
+
+  static constexpr std::uint32_t kLimit = 1u << 0;
+  static constexpr std::uint32_t kRing = 1u << 1;
+};
+static_assert(sizeof(ModifySrq) == 40);
+struct MulticastGroup {
+  CommandHeader header;    // object = qpn
+  std::uint8_t gid[16] = {};
+};
+static_assert(sizeof(MulticastGroup) == 32);
 
 // The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
 namespace qp_attr {
@@ -206,10 +255,14 @@ struct DeviceCapabilities {
   Be32 max_inline_receive; // bytes of a message that its CQE may hold
   Be16 max_cq_moderation_count;
   Be16 max_cq_moderation_period;  // microseconds
-  Be32 reserved[3];
+  Be32 max_srq_wr;
+  Be32 max_srq_sge;
+  Be32 max_multicast_groups;
+  Be32 max_group_qps;      // QPs attached to one group
+  Be32 max_attached_qps;   // to all of them together
+  Be32 reserved[2];
 };
-static_assert(sizeof(DeviceCapabilities) == 136);
-
+static_assert(sizeof(DeviceCapabilities) == 152);
 
 struct PortAttributes {
   CommandResult result;
@@ -223,7 +276,9 @@ struct PortAttributes {
   Be32 max_message;
   Be16 pkey_table_length;
   std::uint8_t mac[6] = {};
-  Be32 reserved[3];
+  Be16 pkey_violations;    // packets with a P_Key that is not in the table
+  Be16 qkey_violations;    // datagrams with another Q_Key than the QP's
+  Be32 reserved[2];
 };
 static_assert(sizeof(PortAttributes) == 48);
 

@@ -43,13 +43,13 @@ struct Qpc {
   std::uint8_t log_send_blocks = 0;    // log2 of the send ring's 64-byte blocks
   std::uint8_t log_receive_wqes = 0;
   std::uint8_t log_receive_stride = 0; // log2 of a receive WQE's bytes, 4..9
-  std::uint8_t flags = 0;              // kHasSend, kHasReceive
+  std::uint8_t flags = 0;              // kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast
   Be16 uar_page;
   Be32 pd;
   Be32 pasid;
   Be32 send_cqn;
   Be32 receive_cqn;
-  Be32 srqn;
+  Be32 srqn;                           // with kHasSrq
   std::uint8_t inline_receive = 0;     // a SEND of one packet up to so many bytes comes in its CQE; 0: none does
   std::uint8_t reserved0[3] = {};
   Be64 send_ring;                      // bus addresses, in the PASID's space, 64-byte aligned
@@ -93,6 +93,8 @@ struct Qpc {
 
   static constexpr std::uint8_t kHasSend = 1u << 0;
   static constexpr std::uint8_t kHasReceive = 1u << 1;
+  static constexpr std::uint8_t kHasSrq = 1u << 2;             // instead of a receive ring: RC and UD
+  static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // its own multicasts do not come to this device
 };
 static_assert(sizeof(Qpc) == 256);
 static_assert(offsetof(Qpc, inline_receive) == 28 && offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
@@ -119,6 +121,26 @@ struct Cqc {
 };
 static_assert(sizeof(Cqc) == 64);
 
+// Shared receive queue context.
+struct Srqc {
+  std::uint8_t log_entries = 0;
+  std::uint8_t log_stride = 0;         // log2 of an entry's bytes, its SrqNextSegment included, 5..10
+  std::uint8_t flags = 0;              // kInError
+  std::uint8_t reserved0 = 0;
+  Be32 pasid;
+  Be32 pd;                             // that of its entries' keys; a QP's may be another
+  Be32 limit;                          // entries posted and not taken: fewer raise srq_limit, once; 0: none
+  Be64 ring;                           // bus addresses, 64-byte aligned; 8
+  Be64 doorbell_record;                // QpDoorbellRecord::receive_producer
+  // the device's
+  Be32 head;                           // index of the next entry
+  Be32 taken;                          // entries ever, modulo 2^16
+  Be32 reserved1[6];
+
+  static constexpr std::uint8_t kInError = 1u << 0;
+};
+static_assert(sizeof(Srqc) == 64);
+
 struct Eqc {
   std::uint8_t log_entries = 0;
   std::uint8_t reserved0 = 0;
@@ -131,7 +153,14 @@ struct Eqc {
 };
 static_assert(sizeof(Eqc) == 64);
 
-// Memory protection table entry. A region is one range of bus addresses, or pages of one size whose bus addresses stand in
+enum class MptKind : std::uint8_t {
+  region = 0,
+  window1 = 1,                         // type 1: any QP of the PD binds and uses it
+  window2 = 2,                         // type 2B: bound to a QP, too, which alone uses it
+  null = 3,                            // reads zeros, discards writes
+};
+
+// Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size whose bus addresses stand in
 // the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
 struct Mpt {
   Be32 key;
@@ -141,11 +170,14 @@ struct Mpt {
   Be64 start;                          // first address a work request may name (IOVA)
   Be64 length;
   Be64 bus_address;                    // where `start` lies, without pages
-  Be32 valid;                          // 1, or 0 free
+  Be32 valid;                          // 1; 0: free, or a window that is not bound
   std::uint8_t log_page = 0;           // log2 of the page size, 12..30; 0: no pages
-  std::uint8_t reserved0[3] = {};
+  MptKind kind = MptKind::region;
+  std::uint8_t reserved0[2] = {};
   Be32 first_page;                     // index in the MTT
-  Be32 reserved[3];
+  Be32 region;                         // window: index of the region that it is bound to
+  Be32 qpn;                            // window2: the QP that it is bound to
+  Be32 windows;                        // region: windows bound to it; the device's
 };
 static_assert(sizeof(Mpt) == 64);
 
@@ -157,7 +189,7 @@ struct Mtt {
 static_assert(sizeof(Mtt) == 8);
 
 // ICM tables: the driver lends memory by map_icm before it creates an object of that index range.
-enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3, mtt = 4 };
-inline constexpr std::uint32_t kIcmEntryBytes[] = {256, 64, 64, 64, 8};
+enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3, mtt = 4, srqc = 5 };
+inline constexpr std::uint32_t kIcmEntryBytes[] = {256, 64, 64, 64, 8, 64};
 
 }  // namespace rnicsim::abi

@@ -68,6 +68,11 @@ namespace feature {
 inline constexpr std::uint64_t kBlueFlame = 1ull << 0;
 inline constexpr std::uint64_t kRc = 1ull << 1;
 inline constexpr std::uint64_t kInvalidate = 1ull << 2;  // send_with_inv and local_inv, and their packets
+inline constexpr std::uint64_t kUc = 1ull << 3;
+inline constexpr std::uint64_t kUd = 1ull << 4;
+inline constexpr std::uint64_t kSrq = 1ull << 5;
+inline constexpr std::uint64_t kMulticast = 1ull << 6;
+inline constexpr std::uint64_t kWindows = 1ull << 7;     // memory windows of types 1 and 2B
 }  // namespace feature
 
 // --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.

@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include "model/abi/big_endian.h"
+#include "model/abi/context.h"
 
 namespace rnicsim::abi {
 
 // --- Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs
-// (remote address, data or inline), and takes whole blocks. The producer counts blocks.
+// (datagram, remote address, bind, data or inline), and takes whole blocks. The producer counts blocks.
 inline constexpr std::uint32_t kSendBlock = 64;
 inline constexpr std::uint32_t kMaxWqeBlocks = 16;
 
@@ -24,6 +25,7 @@ enum class SendOpcode : std::uint8_t {
   read = 0x10,
   compare_swap = 0x11,
   fetch_add = 0x12,
+  bind_window = 0x18,
   local_inv = 0x1b,
 };
 
@@ -50,6 +52,28 @@ struct RemoteAddressSegment {
 };
 static_assert(sizeof(RemoteAddressSegment) == 16);
 
+// Of a UD QP's WQE, first: where the message goes.
+struct DatagramSegment {
+  AddressVector path;
+  Be32 remote_qpn;              // kMulticastQpn: every QP of the group that `path` names
+  Be32 qkey;                    // with its top bit set: the QP's own
+  Be32 reserved[2];
+};
+static_assert(sizeof(DatagramSegment) == 48);
+inline constexpr std::uint32_t kMulticastQpn = 0xffffff;
+inline constexpr std::uint32_t kOwnQkey = 0x80000000u;
+
+// Of bind_window.
+struct BindSegment {
+  Be32 window;                  // its rkey so far
+  Be32 rkey;                    // from now on: same index, another tag
+  Be32 region;                  // the lkey of the region it opens
+  Be32 access_flags;            // access::kRemote*, kZeroBased
+  Be64 address;
+  Be64 length;                  // 0: type 1, closes it
+};
+static_assert(sizeof(BindSegment) == 32);
+
 struct AtomicSegment {
   Be64 swap_add;
   Be64 compare;
@@ -73,9 +97,18 @@ static_assert(sizeof(InlineHeader) == 4);
 // --- Receive queue: entries of 2^log_stride bytes, each a list of DataSegments ended by the stride or by kInvalidLkey.
 inline constexpr std::uint32_t kInvalidLkey = 0x00000100;
 
+// --- Shared receive queue: entries of 2^log_stride bytes in a linked list, because they come free in any order. Every entry
+// names the one that will be posted after it, so the driver keeps one entry unposted. The first to be posted is entry 0.
+struct SrqNextSegment {
+  Be16 next;  // index of the entry that follows this one
+  Be16 reserved0;
+  Be32 reserved1[3];
+};
+static_assert(sizeof(SrqNextSegment) == 16);  // then DataSegments, ended by the stride or by kInvalidLkey
+
 // --- Doorbell record: in host memory, at Qpc::doorbell_record; the driver stores it before it rings.
 struct QpDoorbellRecord {
-  Be32 receive_producer;  // WQEs ever posted, modulo 2^16
+  Be32 receive_producer;  // WQEs ever posted, modulo 2^16; of an SRQ: its entries
   Be32 send_producer;     // blocks ever posted, modulo 2^16
 };
 static_assert(sizeof(QpDoorbellRecord) == 8);
@@ -145,17 +178,18 @@ struct Cqe {
   Be32 byte_count;
   Be64 timestamp;           // device clock
   Be32 qpn;                 // the local QP
-  Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE
+  Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
   SendOpcode send_opcode = SendOpcode::nop;  // requester: of the WQE completed
-  std::uint8_t flags = 0;     // kInlineData
+  std::uint8_t flags = 0;     // kInlineData, kGrh
   CqeSyndrome syndrome = CqeSyndrome::success;
   std::uint8_t vendor_error = 0;
   std::uint8_t reserved0[2] = {};
   std::uint8_t inline_data[32] = {};  // with kInlineData: the message, byte_count bytes of it
-  std::uint8_t reserved1[3] = {};
+  std::uint8_t source_qpn[3] = {};  // UD: of the sender, 24 bits big-endian
   std::uint8_t opcode_owner = 0;  // CqeOpcode << 4 | owner bit
 
   static constexpr std::uint8_t kInlineData = 1u << 0;
+  static constexpr std::uint8_t kGrh = 1u << 1;  // UD: 40 bytes of GRH precede the payload; byte_count has them
   static constexpr std::uint8_t kInitialOwner = 0xf1;
 };
 static_assert(sizeof(Cqe) == 64);
@@ -168,12 +202,13 @@ enum class EventType : std::uint8_t {
   communication_established = 0x01,
   send_queue_drained = 0x02,
   last_wqe_reached = 0x03,
-  srq_limit = 0x04,
+  srq_limit = 0x04,         // number = srqn
   path_migrated = 0x05,
   cq_error = 0x10,          // number = cqn
   qp_fatal = 0x11,
   qp_request_error = 0x12,
   qp_access_error = 0x13,
+  srq_error = 0x14,         // number = srqn
   port_active = 0x20,       // number = port
   port_error = 0x21,
   device_fatal = 0x22,
@@ -182,7 +217,7 @@ enum class EventType : std::uint8_t {
 struct Eqe {
   EventType type = EventType::completion;
   std::uint8_t reserved0[3] = {};
-  Be32 number;              // what the event is about: cqn, qpn or port
+  Be32 number;              // what the event is about: cqn, qpn, srqn or port
   Be32 reserved1[5];
   std::uint8_t reserved2[3] = {};
   std::uint8_t owner = 0;

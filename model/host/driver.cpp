@@ -49,6 +49,8 @@ std::uint32_t table_size(const abi::DeviceCapabilities& device, abi::IcmTable ta
       return device.max_mr;
     case abi::IcmTable::mtt:
       return device.max_mtt;
+    case abi::IcmTable::srqc:
+      return device.max_srq;
   }
   return 0;
 }

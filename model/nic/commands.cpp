@@ -143,6 +143,7 @@ bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t
     case abi::IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
     case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
     case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
+    case abi::IcmTable::srqc: return false;
     case abi::IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
       const auto& pages = region.second;
       return pages.count != 0 && first < std::uint64_t{pages.first} + pages.count &&
