@@ -21,6 +21,13 @@ bool cut_as(const Frame& frame, const roce::ParsedFrame& parsed) {
          frame.trailer_bytes == parsed.headers.bth.pad + roce::kIcrcBytes;
 }
 
+Payload grh_of(const roce::ParsedFrame& parsed, std::span<const std::byte> front) {
+  if (roce::info(parsed.headers.bth.opcode).transport != roce::Transport::ud) return {};
+  Payload grh(roce::kGrhBytes);
+  roce::global_route_header(front, std::span<std::byte, roce::kGrhBytes>(grh.writable().data(), roce::kGrhBytes));
+  return grh;
+}
+
 }  // namespace
 
 PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids, bool timing_only)
@@ -50,7 +57,7 @@ bool PacketRx::parse(const Frame& frame, PacketIn& out) {
   auto parsed = roce::parse_frame(frame.header_span(), frame.size());
   if (parsed.error == roce::ParseError::none && cut_as(frame, parsed)) {
     if (!accept(parsed)) return false;
-    out = {parsed.headers, frame.payload};
+    out = {.headers = parsed.headers, .payload = frame.payload, .grh = grh_of(parsed, frame.header_span())};
     const auto covered = timing_only_ ? std::span<const std::byte>() : frame.payload.bytes();
     if (icrc_right(frame.header_span(), covered, frame.trailer_span(), parsed.headers.bth.pad)) return true;
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
@@ -64,7 +71,7 @@ bool PacketRx::parse(const Frame& frame, PacketIn& out) {
   const auto trailer = whole.subspan(parsed.payload_offset + parsed.payload_bytes);
   if (!icrc_right(whole.first(parsed.payload_offset), payload, trailer, parsed.headers.bth.pad))
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
-  out = {parsed.headers, Payload::copy_of(payload)};
+  out = {.headers = parsed.headers, .payload = Payload::copy_of(payload), .grh = grh_of(parsed, whole)};
   return true;
 }
 

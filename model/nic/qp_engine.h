@@ -61,6 +61,7 @@ struct PacketIn {
   roce::Headers headers;
   Payload payload;
   std::uint64_t frame = 0;               // Frame::id, for trace points
+  Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
 };
 
 // A command on a QP, in the order the command unit issued them.

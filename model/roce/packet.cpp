@@ -163,6 +163,14 @@ ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_byte
   return frame;
 }
 
+void global_route_header(std::span<const std::byte> frame, std::span<std::byte, kGrhBytes> out) {
+  const auto ip = frame.subspan(kEthernetBytes);
+  const bool ipv6 = std::to_integer<unsigned>(ip.front()) >> 4 == 6;
+  const std::size_t at = ipv6 ? 0 : kGrhBytes - kIpv4Bytes;
+  std::ranges::fill(out.first(at), std::byte{0});
+  std::ranges::copy(ip.first(kGrhBytes - at), out.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
 std::string_view text(ParseError error) {
   switch (error) {
     case ParseError::none: return "none";

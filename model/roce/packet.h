@@ -16,6 +16,7 @@ inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kIpv6Bytes = 40;
 inline constexpr std::size_t kUdpBytes = 8;
 inline constexpr std::size_t kMaxFrameHeader = kEthernetBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
+inline constexpr std::size_t kGrhBytes = 40;
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 inline constexpr std::uint16_t kLeastSourcePort = 0xc000;
 
@@ -69,5 +70,9 @@ struct ParsedFrame {
 // Parses the first bytes of a frame of `frame_bytes` bytes: `front` is the whole frame, or at least all headers of it.
 // Ethernet padding after the IP packet is allowed. The ICRC is not checked here.
 ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_bytes);
+
+// What a datagram's receiver finds before the payload: the frame's IPv6 header, or its IPv4 header behind 20 zeros. Of a
+// frame that parses.
+void global_route_header(std::span<const std::byte> frame, std::span<std::byte, kGrhBytes> out);
 
 }  // namespace rnicsim::roce

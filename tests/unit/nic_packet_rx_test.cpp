@@ -1,0 +1,116 @@
+// The receive pipeline alone: which frames become packets, and what comes with them.
+#include <gtest/gtest.h>
+
+#include <systemc>
+#include <vector>
+
+#include "model/nic/packet_rx.h"
+#include "tests/support/wire_frames.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr roce::MacAddress kMac{2, 0, 0, 0, 0, 1};
+const std::vector<std::byte> kBytes{std::byte{1}, std::byte{2}, std::byte{3}};
+
+roce::Gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last}; }
+roce::Gid ipv6(std::uint8_t last) { return {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}; }
+
+roce::FrameAddresses between(const roce::Gid& from, const roce::Gid& to) {
+  roce::FrameAddresses addresses;
+  addresses.source = from;
+  addresses.destination = to;
+  addresses.source_mac = {2, 0, 0, 0, 0, 2};
+  addresses.destination_mac = kMac;
+  addresses.traffic_class = 0x5c;
+  addresses.flow_label = 0x12345;
+  addresses.hop_limit = 9;
+  return addresses;
+}
+
+roce::Headers headers(roce::Opcode opcode, std::uint32_t qpn = 0x11) {
+  roce::Headers headers;
+  headers.bth.opcode = opcode;
+  headers.bth.destination = {qpn};
+  if (roce::info(opcode).transport == roce::Transport::ud) headers.deth = roce::Deth{0x1ee7, {0x22}};
+  return headers;
+}
+
+class PacketRxTest : public ::testing::Test {
+ protected:
+  PacketRxTest() {
+    sc_core::sc_get_curr_simcontext()->reset();
+    gids_.set(0, {ipv6(1), kMac, true});
+    gids_.set(1, {ipv4(1), kMac, true});
+    rx_ = std::make_unique<PacketRx>("rx", PacketRxParams{}, gids_, false);
+    rx_->packet.bind([this](PacketIn&& packet) { packets_.push_back(std::move(packet)); });
+  }
+
+  // As another's NIC would send it: in one piece, or cut where ours cut theirs.
+  void receive(const std::vector<std::byte>& bytes, bool cut) {
+    Frame frame;
+    frame.header = Payload::copy_of(bytes);
+    if (cut) {
+      const auto parsed = roce::parse_frame(bytes, bytes.size());
+      const std::span all(bytes);
+      frame.header = Payload::copy_of(all.first(parsed.payload_offset));
+      frame.payload = Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes));
+      const auto trailer = all.subspan(parsed.payload_offset + parsed.payload_bytes);
+      std::ranges::copy(trailer, frame.trailer.begin());
+      frame.trailer_bytes = static_cast<std::uint8_t>(trailer.size());
+    }
+    rx_->receive(std::move(frame), {});
+    sc_core::sc_start(1, sc_core::SC_US);
+  }
+
+  GidTable gids_{4};
+  std::unique_ptr<PacketRx> rx_;
+  std::vector<PacketIn> packets_;
+};
+
+std::vector<std::byte> bytes_of(const Payload& payload) { return {payload.bytes().begin(), payload.bytes().end()}; }
+
+TEST_F(PacketRxTest, DatagramOverIpv6BringsItsIpHeader) {
+  const auto frame = sim::replay::test::frame_of(between(ipv6(2), ipv6(1)), headers(roce::Opcode::ud_send_only), kBytes);
+  const std::vector<std::byte> header(frame.begin() + roce::kEthernetBytes,
+                                      frame.begin() + roce::kEthernetBytes + roce::kIpv6Bytes);
+  for (const bool cut : {true, false}) {
+    receive(frame, cut);
+    ASSERT_EQ(packets_.size(), 1u);
+    EXPECT_EQ(bytes_of(packets_[0].grh), header);
+    EXPECT_EQ(bytes_of(packets_[0].payload), kBytes);
+    packets_.clear();
+  }
+}
+
+TEST_F(PacketRxTest, DatagramOverIpv4BringsItsIpHeaderBehindZeros) {
+  const auto frame =
+      sim::replay::test::frame_of(between(ipv4(2), ipv4(1)), headers(roce::Opcode::ud_send_only_imm), kBytes);
+  std::vector<std::byte> header(roce::kGrhBytes - roce::kIpv4Bytes);
+  header.insert(header.end(), frame.begin() + roce::kEthernetBytes,
+                frame.begin() + roce::kEthernetBytes + roce::kIpv4Bytes);
+  for (const bool cut : {true, false}) {
+    receive(frame, cut);
+    ASSERT_EQ(packets_.size(), 1u);
+    EXPECT_EQ(bytes_of(packets_[0].grh), header);
+    packets_.clear();
+  }
+}
+
+TEST_F(PacketRxTest, OtherTransportsBringNone) {
+  for (const auto opcode : {roce::Opcode::send_only, roce::Opcode::uc_send_only}) {
+    receive(sim::replay::test::frame_of(between(ipv4(2), ipv4(1)), headers(opcode), kBytes), true);
+    ASSERT_EQ(packets_.size(), 1u);
+    EXPECT_TRUE(packets_[0].grh.empty());
+    packets_.clear();
+  }
+}
+
+TEST_F(PacketRxTest, WhatIsForAnotherIsDropped) {
+  receive(sim::replay::test::frame_of(between(ipv4(2), ipv4(3)), headers(roce::Opcode::ud_send_only), kBytes), true);
+  EXPECT_TRUE(packets_.empty());
+  EXPECT_EQ(rx_->counters().not_ours, 1u);
+}
+
+}  // namespace
+}  // namespace rnicsim::nic
