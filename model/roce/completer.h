@@ -34,6 +34,8 @@ class Completer {
   explicit Completer(SendWindow& window) : window_(window) {}
 
   ResponseOutcome receive(const Headers& headers, std::uint32_t payload);
+  // UC and UD have no answers: what is on the wire, before `upto`, is done.
+  void left(Psn upto) { window_.acknowledge_before(upto); }
   // Payload of a response reached memory, or could not.
   void placed(std::uint64_t message, Status status);
   // The next message that is done, in order; after one with an error the queue pair is in error and the rest flushes.

@@ -68,13 +68,15 @@ constexpr std::size_t index_of(Operation operation, Position position, Extra ext
 constexpr Extra extra_of(const OpcodeInfo& row) {
   return row.has(kImmediate) ? Extra::immediate : row.has(kInvalidate) ? Extra::invalidate : Extra::none;
 }
-constexpr auto kRcOpcodes = [] {
-  std::array<Opcode, index_of(O::atomic, P::only, Extra::invalidate) + 1> opcodes{};
+using OfTransport = std::array<Opcode, index_of(O::atomic, P::only, Extra::invalidate) + 1>;
+constexpr OfTransport opcodes_of(T transport) {
+  OfTransport opcodes{};
   opcodes.fill(acknowledge);
   for (const auto& row : kTable)
-    if (row.transport == T::rc) opcodes[index_of(row.operation, row.position, extra_of(row))] = row.opcode;
+    if (row.transport == transport) opcodes[index_of(row.operation, row.position, extra_of(row))] = row.opcode;
   return opcodes;
-}();
+}
+constexpr OfTransport kOpcodes[] = {opcodes_of(T::rc), opcodes_of(T::uc), opcodes_of(T::ud)};
 
 }  // namespace
 
@@ -94,9 +96,10 @@ const OpcodeInfo* find_opcode(std::uint8_t code) {
 
 const OpcodeInfo& info(Opcode opcode) { return *find_opcode(static_cast<std::uint8_t>(opcode)); }
 
-Opcode rc_opcode(Operation operation, Position position, Extra extra) {
+Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra) {
   const bool ends = position == Position::last || position == Position::only;
-  return kRcOpcodes[index_of(operation, position, ends ? extra : Extra::none)];
+  const auto& opcodes = kOpcodes[static_cast<std::size_t>(transport) - static_cast<std::size_t>(Transport::rc)];
+  return opcodes[index_of(operation, position, ends ? extra : Extra::none)];
 }
 
 }  // namespace rnicsim::roce

@@ -88,8 +88,12 @@ const OpcodeInfo& info(Opcode opcode);             // of an opcode that is in th
 // What the last packet of a message brings beside its payload.
 enum class Extra : std::uint8_t { none, immediate, invalidate };
 
-// The RC opcode of one packet; not for atomics, whose operation has two. `extra` counts on the last packet only.
-Opcode rc_opcode(Operation operation, Position position, Extra extra = Extra::none);
+// The opcode of one packet, of those that the transport has; not for atomics, whose operation has two. `extra` counts on
+// the last packet only.
+Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra = Extra::none);
+inline Opcode rc_opcode(Operation operation, Position position, Extra extra = Extra::none) {
+  return opcode_of(Transport::rc, operation, position, extra);
+}
 constexpr Position position_of(std::uint32_t index, std::uint32_t packets) {
   if (packets == 1) return Position::only;
   if (index == 0) return Position::first;

@@ -16,7 +16,6 @@ inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kIpv6Bytes = 40;
 inline constexpr std::size_t kUdpBytes = 8;
 inline constexpr std::size_t kMaxFrameHeader = kEthernetBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
-inline constexpr std::size_t kGrhBytes = 40;
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 inline constexpr std::uint16_t kLeastSourcePort = 0xc000;
 

@@ -61,7 +61,9 @@ std::optional<RequestPacket> Requester::next_packet() {
   message.started = true;
   auto packet = message.is_rd_atomic() ? response_request(message) : data_packet(message);
   packet.message = message.request.id;
-  packet.headers.bth.destination = window_.attributes.remote;
+  const bool datagram = window_.attributes.transport == Transport::ud;
+  packet.headers.bth.destination = datagram ? message.request.remote : window_.attributes.remote;
+  if (datagram) packet.headers.deth = Deth{message.request.qkey, window_.attributes.local};
   packet.end = message.first + message.sent;
   if (before(window_.unsent_psn, packet.end)) window_.unsent_psn = packet.end;
   return packet;
@@ -94,13 +96,15 @@ RequestPacket Requester::data_packet(Message& message) const {
   const auto mtu = window_.attributes.mtu;
   const bool send = request.operation == SendOperation::send;
   const auto position = position_of(message.sent, message.packets);
-  const auto& row = info(rc_opcode(send ? Operation::send : Operation::write, position, extra_of(request)));
+  const auto transport = window_.attributes.transport;
+  const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_of(request)));
   RequestPacket packet{.offset = message.sent * mtu};
   packet.payload = std::min(mtu, request.length - packet.offset);
   auto& headers = packet.headers;
   headers.bth.opcode = row.opcode;
   headers.bth.psn = message.first + message.sent;
-  headers.bth.ack_request = row.ends() || (message.sent + 1) % kPacketsAnAcknowledgement == 0;
+  const bool asks = row.ends() || (message.sent + 1) % kPacketsAnAcknowledgement == 0;
+  headers.bth.ack_request = transport == Transport::rc && asks;
   headers.bth.solicited = row.ends() && request.solicited && (send || request.immediate);
   headers.bth.pad = static_cast<std::uint8_t>(-packet.payload & 3);
   if (row.has(header::kReth)) headers.reth = Reth{request.remote_address, request.rkey, request.length};

@@ -152,7 +152,7 @@ Verdict Responder::execute_atomic(const Packet& packet) {
   verdict.is_swap = packet.row.opcode == Opcode::compare_swap;
   verdict.psn = packet.headers.bth.psn;
   saved_.push_back({verdict.psn, {}});
-  while (saved_.size() > attributes_.max_dest_rd_atomic) saved_.pop_front();
+  while (saved_.size() > attributes_.max_dest_rd_atomic) saved_.erase(saved_.begin());
   expected_ = expected_ + 1;
   msn_ = (msn_ + 1) & Psn::kMask;
   verdict.msn = msn_;

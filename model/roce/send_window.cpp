@@ -11,6 +11,12 @@ void SendWindow::start(const SendAttributes& given, Psn initial) {
   update(given);
 }
 
+void SendWindow::restart() {
+  next_psn = unsent_psn;
+  cursor = 0;
+  replenish();
+}
+
 void SendWindow::update(const SendAttributes& given) {
   attributes = given;
   replenish();

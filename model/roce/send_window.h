@@ -21,6 +21,8 @@ struct SendRequest {
   std::uint64_t swap_add = 0;            // atomics
   std::uint64_t compare = 0;
   std::optional<std::uint32_t> immediate;
+  Qpn remote;                            // UD
+  std::uint32_t qkey = 0;                // UD
   std::optional<Rkey> invalidate;        // at the responder with the message; local_invalidate: here
   bool signaled = false;
   bool solicited = false;
@@ -52,7 +54,9 @@ struct Message {
 };
 
 struct SendAttributes {
-  Qpn remote;
+  Transport transport = Transport::rc;
+  Qpn local;
+  Qpn remote;                            // of a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint8_t max_rd_atomic = 0;
   std::uint8_t retry_count = 0;
@@ -78,6 +82,8 @@ struct SendWindow {
   void start(const SendAttributes& given, Psn initial);
   void update(const SendAttributes& given);
   void post(const SendRequest& request);
+  // All messages were flushed: PSNs go on behind the last that was sent.
+  void restart();
   // The oldest message, ever sent, that the responder has not answered for whole.
   Message* oldest_unanswered();
   Message* find(std::uint64_t id);

@@ -62,6 +62,7 @@ enum class Status : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kAtomicBytes = 8;
+inline constexpr std::uint32_t kGrhBytes = 40;  // before the payload of a received datagram
 
 // enum ibv_mtu (1..5) in bytes.
 constexpr std::uint32_t mtu_bytes(std::uint8_t code) { return 128u << code; }

@@ -1,0 +1,95 @@
+// What a responder says to a request packet, and what it has to know first. A responder is a resumable chain of checks: it
+// changes nothing before it decides, and asks for what it lacks (a receive WQE, a key check); the caller then judges the
+// same packet again, with the answer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/roce/headers.h"
+
+namespace rnicsim::roce {
+
+namespace remote_access {  // = enum ibv_access_flags
+inline constexpr std::uint32_t kWrite = 1u << 1;
+inline constexpr std::uint32_t kRead = 1u << 2;
+inline constexpr std::uint32_t kAtomic = 1u << 3;
+}  // namespace remote_access
+
+struct ResponderAttributes {
+  std::uint32_t mtu = 1024;
+  std::uint32_t qkey = 0;                // UD
+  std::uint32_t access = 0;              // remote_access bits the queue pair grants
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint8_t min_rnr_timer = 0;
+  std::uint32_t max_message = 1u << 31;
+  bool invalidate = true;                // SEND with invalidate is an opcode of its
+};
+
+// What the caller knows of the packet's resources.
+struct Offer {
+  enum class Receive : std::uint8_t { unknown, none, available };
+  Receive receive = Receive::unknown;
+  std::uint64_t receive_bytes = 0;       // room of the WQE at the head of the receive queue
+  std::optional<bool> access_granted;    // answer to wants_access
+  std::uint32_t rd_atomic_pending = 0;   // READs and atomics accepted and not answered whole
+  std::uint32_t duplicates_pending = 0;  // those to be answered once more: they take no resource from new ones
+};
+
+struct RemoteRange {
+  std::uint64_t address = 0;
+  Rkey rkey;
+  std::uint32_t length = 0;
+};
+
+// Why a packet comes to nothing, without a word to the requester.
+enum class DropCause : std::uint8_t {
+  out_of_sequence,
+  no_receive,           // UC, UD: nothing is posted
+  bad_qkey,             // UD
+  unfit,                // UC, UD: too long for its receive or the path, or access that was not granted
+};
+
+struct Verdict {
+  enum class Kind : std::uint8_t {
+    drop,
+    wants_receive,      // fill Offer::receive
+    wants_access,       // check `range` for `access`, fill Offer::access_granted
+    acknowledge,        // a duplicate: answer again
+    reject,             // NAK; `fatal` puts the queue pair in error
+    place,              // put the payload at `offset` of the receive WQE or at `range`
+    read,               // answer with the bytes of `range`
+    atomic,             // carry out `atomic` at `range`, answer with the original value and tell atomic_done()
+    replay,             // a duplicate atomic: answer with `original`, carry out nothing
+  };
+  Kind kind = Kind::drop;
+  DropCause cause = DropCause::out_of_sequence;  // drop
+  // place
+  bool to_receive_wqe = false;
+  std::uint32_t offset = 0;
+  RemoteRange range;                     // place: of this packet; wants_access and read: whole
+  std::uint32_t access = 0;
+  bool begins_receive = false;           // takes the WQE at the head of the receive queue
+  bool completes = false;                // the message is whole
+  bool completes_receive = false;        // and a receive WQE with it
+  bool acknowledge = false;
+  bool duplicate = false;
+  std::uint32_t message_bytes = 0;
+  std::optional<std::uint32_t> immediate;
+  std::optional<Rkey> invalidate;        // once the payload is in memory, before the receive completes
+  bool is_send = false;
+  // atomic, replay
+  std::optional<AtomicEth> atomic;
+  bool is_swap = false;                  // else fetch and add
+  std::uint64_t original = 0;
+  // reject
+  std::uint8_t syndrome = 0;
+  bool fatal = false;
+  std::optional<Status> receive_status;  // of the receive WQE that the message has or would have taken
+  bool access_event = false;             // an access violation that no receive WQE tells of
+  bool request_event = false;            // an invalid request that no receive WQE tells of
+  Psn psn;                               // of the answer
+  std::uint32_t msn = 0;
+};
+
+}  // namespace rnicsim::roce
