@@ -35,6 +35,8 @@ struct CapabilityParams {
   std::uint32_t active_width = 2;
   std::uint64_t max_mr_size = 1ull << 40;
   bool invalidate = true;
+  bool uc = true;
+  bool ud = true;
   std::uint64_t mac = 0x0200'0000'0001;
 
   std::uint64_t features() const;        // abi::feature bits

@@ -77,7 +77,10 @@ void ModelEngine::atomic_carried_out(Qp& qp, std::uint64_t sequence, const Atomi
 // Completes, in order, what has reached memory. Packets to send stay at the head until they get their turn.
 void ModelEngine::settle_responses(Qp& qp) {
   while (!qp.responses.empty() && !qp.responses.front().placing) {
-    if (qp.responses.front().result != AccessResult::ok) fail_placement(qp);
+    if (qp.responses.front().result != AccessResult::ok) {
+      if (!qp.reliable()) return fail_silently(qp);
+      fail_placement(qp);
+    }
     auto& head = qp.responses.front();
     if (const auto key = std::exchange(head.invalidate, std::nullopt)) {
       head.placing = true;
@@ -130,6 +133,22 @@ void ModelEngine::fail_placement(Qp& qp) {
   } else {
     head.event = protection ? abi::EventType::qp_access_error : abi::EventType::qp_fatal;
   }
+}
+
+// The same of UC and UD, whose requesters hear nothing: a receive completes with the error, and else nothing happened.
+void ModelEngine::fail_silently(Qp& qp) {
+  const auto head = std::move(qp.responses.front());
+  qp.responses.pop_front();
+  if (!head.to_receive && !head.cqe) {
+    ++counters_.silently_dropped;
+    return settle_responses(qp);
+  }
+  const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
+  ++counters_.resp_cqe_error;
+  out_.cqe(receive_error(qp, head.receive_index, status));
+  const auto& filling = qp.receive_ring.filling();
+  if (filling && filling->index == head.receive_index) qp.receive_ring.filled();
+  fail(qp);
 }
 
 bool ModelEngine::answer_waits(const Qp& qp) const {

@@ -34,8 +34,10 @@ void ModelEngine::finish(const QpCommand& command, abi::CommandStatus status, Qp
 QpSyndrome ModelEngine::create(const QpCommand& command) {
   const auto syndrome = check_fixed(command.context, limits_);
   if (syndrome != QpSyndrome::none) return syndrome;
-  auto qp = std::make_unique<Qp>(command.qpn, ++births_);
+  auto qp = std::make_unique<Qp>(command.qpn, transport_of(command.context), ++births_);
   qp->context = command.context;
+  // A datagram is as long as the port allows.
+  if (qp->transport == roce::Transport::ud) qp->context.path_mtu = limits_.max_mtu;
   qp->context.state = abi::QpState::reset;
   out_.context_write_back({command.qpn, qp->context});
   qps_.put(command.qpn.value, std::move(qp));
@@ -62,10 +64,11 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
     return set_state(qp, to);
   }
   if (from == QpState::rtr) {
-    qp.window.start(send_attributes(qp.context), roce::Psn(qp.context.send_psn));
+    qp.window.start(send_attributes(qp.qpn, qp.context), roce::Psn(qp.context.send_psn));
     qp.left_psn = qp.window.next_psn;
   }
-  qp.window.attributes = send_attributes(qp.context);
+  if (from == QpState::sqe) qp.window.restart();
+  qp.window.attributes = send_attributes(qp.qpn, qp.context);
   qp.responder.update(responder);
   qp.requester.stop_starting(to == QpState::sqd);
   set_state(qp, to);
@@ -82,7 +85,7 @@ void ModelEngine::rebirth(Qp& qp) {
   out_.timer({qp.qpn, Timer::ack, {}, true});
   out_.timer({qp.qpn, Timer::rnr, {}, true});
   set_state(qp, QpState::reset);
-  auto next = std::make_unique<Qp>(qp.qpn, ++births_);
+  auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_);
   next->context = qp.context;
   next->ack_timeout = qp.ack_timeout;
   const auto number = qp.qpn.value;

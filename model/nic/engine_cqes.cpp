@@ -32,6 +32,11 @@ CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, abi::SendOpcode opcode,
 CqeWrite receive_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, const roce::Headers& last, std::uint32_t length) {
   auto write = cqe(qpn, cqn, index, receive_opcode(last), last.bth.solicited);
   write.cqe.byte_count = length;
+  if (last.deth) {
+    write.cqe.flags |= abi::Cqe::kGrh;
+    const auto source = last.deth->source.value;
+    for (int i = 0; i < 3; ++i) write.cqe.source_qpn[i] = static_cast<std::uint8_t>(source >> (8 * (2 - i)));
+  }
   if (last.immediate) write.cqe.immediate = *last.immediate;
   if (last.invalidate) write.cqe.immediate = last.invalidate->value;
   return write;

@@ -16,10 +16,19 @@ bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t byte
          bytes <= qp.context.inline_receive;
 }
 
+// A datagram with its GRH, as it is to lie in memory.
+Payload behind(const Payload& grh, const Payload& payload) {
+  Payload both(grh.size() + payload.size());
+  std::ranges::copy(grh.bytes(), both.writable().begin());
+  std::ranges::copy(payload.bytes(), both.writable().begin() + grh.size());
+  return both;
+}
+
 }  // namespace
 
 void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
-  if (!std::exchange(qp.established, true) && qp.state == roce::QpState::rtr)
+  const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
+  if (!std::exchange(qp.established, true) && connects)
     out_.event({abi::EventType::communication_established, qp.qpn.value});
   trace_.request_taken({qp.qpn, packet.headers.bth.psn, packet.frame});
   qp.inbound.push_back(std::move(packet));
@@ -45,6 +54,10 @@ void ModelEngine::fill_offer(Qp& qp, const roce::OpcodeInfo& row) {
   const auto& filling = qp.receive_ring.filling();
   if (row.operation == roce::Operation::send && !row.begins()) {
     qp.offer.receive_bytes = filling ? filling->bytes : 0;
+  } else if (filling && qp.transport == roce::Transport::uc) {
+    // Its message was lost.
+    qp.offer.receive = roce::Offer::Receive::available;
+    qp.offer.receive_bytes = filling->bytes;
   } else if (qp.receive_ring.held() != 0) {
     qp.offer.receive = roce::Offer::Receive::available;
     qp.offer.receive_bytes = qp.receive_ring[0].bytes;
@@ -55,7 +68,7 @@ void ModelEngine::fill_offer(Qp& qp, const roce::OpcodeInfo& row) {
 bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   switch (verdict.kind) {
     case Kind::drop:
-      ++(verdict.duplicate ? counters_.duplicate_request : counters_.out_of_sequence);
+      count_drop(verdict);
       break;
     case Kind::wants_receive:
       qp.inbound_waits = true;
@@ -96,11 +109,22 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   return true;
 }
 
+void ModelEngine::count_drop(const roce::Verdict& verdict) {
+  if (verdict.duplicate) return void(++counters_.duplicate_request);
+  switch (verdict.cause) {
+    case roce::DropCause::out_of_sequence: return void(++counters_.out_of_sequence);
+    case roce::DropCause::no_receive: return void(++counters_.out_of_buffer);
+    case roce::DropCause::bad_qkey: return void(++counters_.bad_qkey);
+    case roce::DropCause::unfit: return void(++counters_.silently_dropped);
+  }
+}
+
 void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   if (verdict.begins_receive) qp.receive_ring.fill_next();
   Response response{.sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
                     .to_receive = verdict.to_receive_wqe};
   if (verdict.acknowledge) response.kind = Response::Kind::acknowledge;
+  if (qp.transport == roce::Transport::ud) packet.payload = behind(packet.grh, packet.payload);
   const auto bytes = packet.payload.size();
   const auto& filling = qp.receive_ring.filling();
   if (filling) response.receive_index = filling->index;

@@ -45,7 +45,7 @@ void ModelEngine::take_doorbell(const SendDoorbell& doorbell) {
 }
 
 void ModelEngine::fetch_sends(Qp& qp) {
-  const bool wanted = qp.state == roce::QpState::error || qp.sends();
+  const bool wanted = qp.flushes_sends() || qp.sends();
   if (wanted && qp.send_ring.wants_read() && has_room(qp))
     read_ring(qp, QueueKind::send, qp.send_ring.begin_read(qp.context));
 }
@@ -63,7 +63,7 @@ void ModelEngine::sends_fetched(Qp& qp, const WqeBytes& wqe) {
 
 void ModelEngine::parse_sends(Qp& qp) {
   while (qp.send_ring.has_next())
-    post(qp, qp.send_ring.take_next(qp.qpn, limits_.max_message, limits_.invalidate));
+    post(qp, qp.send_ring.take_next(qp.qpn, send_rules(qp.context, limits_)));
   retire(qp, false);
 }
 
@@ -76,7 +76,7 @@ void ModelEngine::post(Qp& qp, ParsedSend&& send) {
   trace_.wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, request.length, request.signaled, request.id,
                     message.first, message.packets});
   qp.send_wqes.push_back(std::move(wqe));
-  if (qp.state == roce::QpState::error) flush_sends(qp);
+  if (qp.flushes_sends()) flush_sends(qp);
 }
 
 bool ModelEngine::request_waits(const Qp& qp) const {
@@ -176,7 +176,7 @@ void ModelEngine::retire(Qp& qp, bool behind_payload) {
   while (const auto completion = qp.completer.take_completion()) {
     complete_send(qp, *completion, behind_payload);
     behind_payload = false;
-    if (completion->status != roce::Status::success) return fail(qp);
+    if (completion->status != roce::Status::success) return qp.reliable() ? fail(qp) : fail_sends(qp);
   }
   start_local_work(qp);
   announce_drained(qp);
@@ -219,7 +219,12 @@ void ModelEngine::packet_left() {
   auto* qp = packet.request_end ? find(packet.qpn) : nullptr;
   if (qp == nullptr || qp->epoch != packet.epoch) return;
   qp->left_psn = *packet.request_end;
-  keep_ack_timer(*qp, false);
+  if (qp->reliable()) return keep_ack_timer(*qp, false);
+  --qp->leaving;
+  if (qp->evicted) to_give_up_.push_back(packet.qpn);
+  qp->completer.left(qp->left_psn);
+  retire(*qp, false);
+  schedule(*qp);
 }
 
 void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
@@ -233,6 +238,14 @@ void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
   if (qp.ack_timer && !restart) return;
   qp.ack_timer = true;
   out_.timer({qp.qpn, Timer::ack, ack_timeout(qp.ack_timeout)});
+}
+
+// The receive queue goes on (IBTA vol 1, 10.3.1: Send Queue Error).
+void ModelEngine::fail_sends(Qp& qp) {
+  set_state(qp, roce::QpState::sqe);
+  drop_requests(qp);
+  flush_sends(qp);
+  fetch_sends(qp);
 }
 
 void ModelEngine::announce_drained(Qp& qp) {

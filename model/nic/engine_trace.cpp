@@ -9,6 +9,9 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("implied_nak_seq_err", implied_nak_seq_err, "gaps", "answers to READs or atomics found missing");
   visit.counter("rnr_nak_retry_err", rnr_nak_retry_err, "NAKs", "RNR NAKs received");
   visit.counter("out_of_buffer", out_of_buffer, "packets", "requests that found no receive WQE");
+  visit.counter("bad_qkey", bad_qkey, "packets", "datagrams dropped: another Q_Key than the QP's");
+  visit.counter("silently_dropped", silently_dropped, "packets",
+                "of UC and UD, dropped: too long for their receive or path, or access that was not granted");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
   visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
   visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");

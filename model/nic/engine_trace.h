@@ -24,6 +24,8 @@ struct EngineCounters {
   Counter implied_nak_seq_err = 0;
   Counter rnr_nak_retry_err = 0;
   Counter out_of_buffer = 0;
+  Counter bad_qkey = 0;
+  Counter silently_dropped = 0;
   Counter local_ack_timeout_err = 0;
   Counter req_cqe_error = 0;
   Counter resp_cqe_error = 0;

@@ -176,7 +176,7 @@ void ModelEngine::take_packet(PacketIn& packet) {
   auto* qp = find(packet.headers.bth.destination);
   if (qp == nullptr) return void(++counters_.unknown_qp);
   const auto& row = roce::info(packet.headers.bth.opcode);
-  if (row.transport != transport_of(qp->context)) return void(++counters_.wrong_state);
+  if (row.transport != qp->transport) return void(++counters_.wrong_state);
   if (row.response()) {
     qp->sends() ? take_response(*qp, packet) : void(++counters_.wrong_state);
   } else {
@@ -285,9 +285,15 @@ bool ModelEngine::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
 void ModelEngine::emit_ready(Qp& qp, PacketLane& lane) {
   lane.emit_ready([&](PacketLane::Entry& entry) {
     Leaving leaving{qp.qpn, qp.epoch, {}};
-    if (&lane == &qp.requests) leaving.request_end = entry.end;
+    const SendWqe* wqe = nullptr;
+    if (&lane == &qp.requests) {
+      leaving.request_end = entry.end;
+      wqe = qp.wqe_of(entry.message);
+    }
+    if (!qp.reliable()) ++qp.leaving;
     leaving_.push_back(std::move(leaving));
-    out_.packet({qp.qpn, entry.headers, qp.context.path, std::move(entry.payload)});
+    const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
+    out_.packet({qp.qpn, entry.headers, path, std::move(entry.payload)});
   });
 }
 

@@ -116,6 +116,7 @@ class ModelEngine : public QpEngine {
   void complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload);
   void drop_requests(Qp& qp);
   void packet_left();
+  void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
   void keep_ack_timer(Qp& qp, bool restart);
   void announce_drained(Qp& qp);
 
@@ -125,6 +126,7 @@ class ModelEngine : public QpEngine {
   bool act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void fill_offer(Qp& qp, const roce::OpcodeInfo& row);
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
+  void count_drop(const roce::Verdict& verdict);
   void tell_placed(Qpn qpn, const Response& response) const;
   void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const roce::Headers& last);
   void reject(Qp& qp, const roce::Verdict& verdict);
@@ -139,6 +141,7 @@ class ModelEngine : public QpEngine {
   void settle_responses(Qp& qp);
   void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
   void fail_placement(Qp& qp);
+  void fail_silently(Qp& qp);
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp);
   TransmitWork send_read_packet(Qp& qp);

@@ -10,7 +10,7 @@ QpLimits limits_of(const NicParams& params) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
-          .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate,
+          .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate, .uc = caps.uc, .ud = caps.ud,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }

@@ -9,11 +9,11 @@
 #include "model/nic/packet_lane.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/qp_engine.h"
+#include "model/nic/qp_responder.h"
 #include "model/nic/receive_ring.h"
 #include "model/nic/send_ring.h"
 #include "model/roce/completer.h"
 #include "model/roce/requester.h"
-#include "model/roce/responder.h"
 
 namespace rnicsim::nic {
 
@@ -43,9 +43,11 @@ struct Response {
 };
 
 struct Qp {
-  Qp(Qpn number, std::uint64_t birth) : qpn(number), epoch(birth) {}
+  Qp(Qpn number, roce::Transport type, std::uint64_t birth)
+      : qpn(number), transport(type), epoch(birth), responder(type) {}
 
   Qpn qpn;
+  const roce::Transport transport;
   std::uint64_t epoch;                   // tells this life of the number from earlier ones
   abi::Qpc context;
   roce::QpState state = roce::QpState::reset;
@@ -58,7 +60,7 @@ struct Qp {
   roce::SendWindow window;
   roce::Requester requester{window};
   roce::Completer completer{window};
-  roce::Responder responder;
+  QpResponder responder;
 
   SendRing send_ring;
   std::uint16_t send_retired = 0;        // blocks of it, modulo 2^16
@@ -69,6 +71,7 @@ struct Qp {
   bool ack_timer = false;
   roce::Psn left_psn;                    // one past the last request that has left the port, since all was sent again
   bool drain_announced = false;
+  std::uint32_t leaving = 0;             // UC, UD: packets whose leaving the port completes their messages
 
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
@@ -85,15 +88,17 @@ struct Qp {
   bool answer_turn = false;
 
   // Something that is under way needs the context.
-  bool in_use() const { return tickets != 0 || request_turn || answer_turn; }
+  bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn; }
+  bool reliable() const { return transport == roce::Transport::rc; }
   bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
   bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
   std::uint32_t mtu() const { return roce::mtu_bytes(context.path_mtu); }
   bool responds() const {
     using enum roce::QpState;
-    return !deaf && (state == rtr || state == rts || state == sqd);
+    return !deaf && (state == rtr || state == rts || state == sqd || state == sqe);
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
+  bool flushes_sends() const { return state == roce::QpState::error || state == roce::QpState::sqe; }
   bool draining() const { return state == roce::QpState::sqd && !requester.drained(); }
   std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending : rd_atomic_pending; }
   Response* response(std::uint64_t sequence) {

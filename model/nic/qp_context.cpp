@@ -45,13 +45,21 @@ void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
 roce::QpState state_of(const abi::Qpc& context) { return static_cast<roce::QpState>(context.state); }
 roce::Transport transport_of(const abi::Qpc& context) { return static_cast<roce::Transport>(context.transport); }
 
-roce::SendAttributes send_attributes(const abi::Qpc& context) {
-  return {.remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu),
+roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context) {
+  return {.transport = transport_of(context), .local = qpn, .remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu),
           .max_rd_atomic = context.max_rd_atomic, .retry_count = context.retry_count, .rnr_retry = context.rnr_retry};
 }
 
+SendRules send_rules(const abi::Qpc& context, const QpLimits& limits) {
+  const auto transport = transport_of(context);
+  const bool datagram = transport == roce::Transport::ud;
+  return {.transport = transport,
+          .max_message = datagram ? roce::mtu_bytes(context.path_mtu) : limits.max_message,
+          .qkey = context.qkey, .invalidate = limits.invalidate};
+}
+
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {
-  return {.mtu = roce::mtu_bytes(context.path_mtu), .access = context.access_flags,
+  return {.mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey, .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = limits.max_message, .invalidate = limits.invalidate};
 }
@@ -66,7 +74,12 @@ abi::CommandStatus status_of(QpSyndrome syndrome) {
 }
 
 QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
-  if (context.transport != abi::Transport::rc) return QpSyndrome::transport;
+  switch (context.transport) {
+    case abi::Transport::rc: break;
+    case abi::Transport::uc: if (!limits.uc) return QpSyndrome::transport; break;
+    case abi::Transport::ud: if (!limits.ud) return QpSyndrome::transport; break;
+    default: return QpSyndrome::transport;
+  }
   if (context.inline_receive > limits.max_inline_receive) return QpSyndrome::inline_receive;
   const bool send = (context.flags & abi::Qpc::kHasSend) != 0;
   const bool receive = (context.flags & abi::Qpc::kHasReceive) != 0;

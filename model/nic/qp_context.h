@@ -8,6 +8,7 @@
 #include "model/abi/queue.h"
 #include "model/base/units.h"
 #include "model/nic/qp_engine.h"
+#include "model/nic/wqe.h"
 #include "model/roce/qp_state.h"
 #include "model/roce/responder.h"
 #include "model/roce/send_window.h"
@@ -20,6 +21,8 @@ struct QpLimits {
   std::uint32_t max_message = 1u << 30;
   std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
   bool invalidate = true;                // SEND with invalidate, and local invalidate
+  bool uc = true;
+  bool ud = true;
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
 };
@@ -46,7 +49,8 @@ enum class QpSyndrome : std::uint32_t {
 
 roce::QpState state_of(const abi::Qpc& context);
 roce::Transport transport_of(const abi::Qpc& context);
-roce::SendAttributes send_attributes(const abi::Qpc& context);
+roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context);
+SendRules send_rules(const abi::Qpc& context, const QpLimits& limits);
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
 
 abi::CommandStatus status_of(QpSyndrome syndrome);

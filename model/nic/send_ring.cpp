@@ -57,9 +57,9 @@ bool SendRing::has_next() {
   return false;
 }
 
-ParsedSend SendRing::take_next(Qpn qpn, std::uint32_t max_message, bool may_invalidate) {
+ParsedSend SendRing::take_next(Qpn qpn, const SendRules& rules) {
   const auto bytes = rest().first(std::min(std::size_t{next_blocks_} * abi::kSendBlock, rest().size()));
-  auto send = parse_send_wqe(bytes, qpn, parsed_, max_message, may_invalidate);
+  auto send = parse_send_wqe(bytes, qpn, parsed_, rules);
   send.wqe.blocks = next_blocks_;
   if (!wqe_blocks(bytes)) send.request.refused = roce::Status::local_qp_operation_error;
   parsed_ = static_cast<std::uint16_t>(parsed_ + next_blocks_);

@@ -30,7 +30,7 @@ class SendRing {
   bool end_read(const WqeBytes& wqe);
   // After next_wqe, or a read: as long as it has a whole WQE, take_next() gives it.
   bool has_next();
-  ParsedSend take_next(Qpn qpn, std::uint32_t max_message, bool may_invalidate = true);
+  ParsedSend take_next(Qpn qpn, const SendRules& rules);
 
   // The first block that was not parsed.
   std::uint16_t parsed() const { return parsed_; }

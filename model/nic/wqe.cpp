@@ -33,6 +33,13 @@ struct OpcodeRow {
   bool takes_data() const {
     return operation != roce::SendOperation::nop && operation != roce::SendOperation::local_invalidate;
   }
+  // IBTA vol 1, table 38, and ibv_post_send(3). UC has no packet that invalidates.
+  bool is_of(roce::Transport transport) const {
+    using enum roce::SendOperation;
+    if (operation == nop || transport == roce::Transport::rc) return true;
+    if (operation == send) return extra != roce::Extra::invalidate;
+    return transport == roce::Transport::uc && (operation == write || operation == local_invalidate);
+  }
   bool takes_inline() const { return operation == roce::SendOperation::send || operation == roce::SendOperation::write; }
 };
 constexpr OpcodeRow kOpcodes[] = {
@@ -87,12 +94,24 @@ std::optional<roce::Status> parse_data(std::span<const std::byte> rest, const Op
   return std::nullopt;
 }
 
+bool take_datagram(std::span<const std::byte>& rest, const SendRules& rules, ParsedSend& send) {
+  if (rest.size() < sizeof(abi::DatagramSegment)) return false;
+  const auto datagram = load<abi::DatagramSegment>(rest);
+  send.wqe.path = datagram.path;
+  send.request.remote = {datagram.remote_qpn & 0xffffff};
+  send.request.qkey = (datagram.qkey & abi::kOwnQkey) != 0 ? rules.qkey : std::uint32_t(datagram.qkey);
+  rest = rest.subspan(sizeof(datagram));
+  return true;
+}
+
 std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, const OpcodeRow& row, ParsedSend& send,
-                                       std::uint32_t max_message) {
+                                       const SendRules& rules) {
   auto rest = wqe_bytes.subspan(sizeof(abi::ControlSegment));
   auto& request = send.request;
   request.operation = row.operation;
   if (!row.takes_data()) return std::nullopt;
+  const bool datagram = rules.transport == roce::Transport::ud;
+  if (datagram && !take_datagram(rest, rules, send)) return roce::Status::local_qp_operation_error;
   if (row.takes_remote_address()) {
     if (rest.size() < sizeof(abi::RemoteAddressSegment)) return roce::Status::local_qp_operation_error;
     const auto remote = load<abi::RemoteAddressSegment>(rest);
@@ -109,7 +128,7 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, con
   }
   std::uint64_t total = 0;
   if (const auto refused = parse_data(rest, row, send.wqe, total)) return refused;
-  if (total > max_message || (row.is_atomic() && total != roce::kAtomicBytes)) return roce::Status::local_length_error;
+  if (total > rules.max_message || (row.is_atomic() && total != roce::kAtomicBytes)) return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;
 }
@@ -122,8 +141,7 @@ std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block) 
   return static_cast<std::uint16_t>((segments * kSegment + abi::kSendBlock - 1) / abi::kSendBlock);
 }
 
-ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message,
-                          bool may_invalidate) {
+ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules) {
   const auto control = load<abi::ControlSegment>(bytes);
   ParsedSend send;
   auto& [wqe, request] = send;
@@ -137,14 +155,15 @@ ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16
   const auto length = control.segments * kSegment;
   const bool sound = control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment &&
                      length <= bytes.size();
-  const bool known = row != nullptr && (may_invalidate || row->extra != roce::Extra::invalidate);
+  const bool known = row != nullptr && row->is_of(rules.transport) &&
+                     (rules.invalidate || row->extra != roce::Extra::invalidate);
   if (!known || !sound) {
     request.refused = roce::Status::local_qp_operation_error;
     return send;
   }
   if (row->extra == roce::Extra::immediate) request.immediate = control.immediate;
   if (row->extra == roce::Extra::invalidate) request.invalidate = roce::Rkey{control.immediate};
-  request.refused = parse_body(bytes.first(length), *row, send, max_message);
+  request.refused = parse_body(bytes.first(length), *row, send, rules);
   return send;
 }
 

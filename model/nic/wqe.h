@@ -28,6 +28,7 @@ struct SendWqe {
   enum class Presence : std::uint8_t { unknown, asked, at_hand } presence = Presence::unknown;
   Regions regions;
   std::optional<Payload> inline_data;
+  std::optional<abi::AddressVector> path;  // UD; else the QP's
   std::uint64_t message = 0;             // its request's id
 };
 
@@ -45,9 +46,15 @@ struct ReceiveWqe {
 // Blocks that a WQE says it takes; nullopt: nonsense.
 std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block);
 
-// `may_invalidate`: the device has send_with_inv and local_inv.
-ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, std::uint32_t max_message,
-                          bool may_invalidate = true);
+// What the send WQEs of a QP may be.
+struct SendRules {
+  roce::Transport transport = roce::Transport::rc;
+  std::uint32_t max_message = 1u << 30;  // UD: the MTU
+  std::uint32_t qkey = 0;                // UD: where a WQE asks for the QP's own
+  bool invalidate = true;                // the device has send_with_inv and local_inv
+};
+
+ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules);
 ReceiveWqe parse_receive_wqe(std::span<const std::byte> bytes, std::uint16_t index);
 
 // The part [offset, offset + length) of a scatter/gather list.

@@ -26,7 +26,7 @@ std::unique_ptr<nic::QpEngine> make_rtl_engine(const nic::QpLimits& limits, cons
 void limit_to_rtl(nic::CapabilityParams& capabilities) {
   capabilities.max_qp = std::min(capabilities.max_qp, kFirstQpn + kSlots);
   capabilities.max_rd_atomic = std::min(capabilities.max_rd_atomic, kMaxRdAtomic);
-  capabilities.invalidate = false;
+  capabilities.invalidate = capabilities.uc = capabilities.ud = false;
 }
 
 RtlEngine::RtlEngine(const nic::QpLimits& limits, const RtlOptions& options)

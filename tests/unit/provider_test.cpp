@@ -207,9 +207,11 @@ TEST(WqeBuilder, InlineDataIsCountedAndPadded) {
   wqe.end_inline();
   EXPECT_TRUE(wqe.fits());
   EXPECT_EQ(wqe.size(), 32u);  // 16 + 4 + 10, padded
-  EXPECT_EQ(wqe_bytes_with_inline(220), 256u);
-  EXPECT_EQ(wqe_bytes_with_inline(0), 0u);
-  EXPECT_EQ(inline_capacity(4), 220u);
+  EXPECT_EQ(wqe_bytes_with_inline(abi::Transport::rc, 220), 256u);
+  EXPECT_EQ(wqe_bytes_with_inline(abi::Transport::rc, 0), 0u);
+  EXPECT_EQ(inline_capacity(abi::Transport::rc, 4), 220u);
+  EXPECT_EQ(inline_capacity(abi::Transport::ud, 4), 188u);
+  EXPECT_EQ(inline_capacity(abi::Transport::ud, 1), 0u);
 }
 
 TEST(WqeBuilder, RefusesWhatDoesNotFit) {

@@ -20,7 +20,8 @@ void check_parsed(std::span<const std::uint8_t> raw) {
   abi::ControlSegment control;
   std::memcpy(static_cast<void*>(&control), bytes.data(), sizeof control);
   const auto part = bytes.first(std::min<std::size_t>(bytes.size(), abi::kMaxWqeBlocks * abi::kSendBlock));
-  const auto [wqe, request] = nic::parse_send_wqe(part, {control.qpn_flags >> 8}, control.wqe_index, kMostMessage);
+  const auto [wqe, request] = nic::parse_send_wqe(part, {control.qpn_flags >> 8}, control.wqe_index,
+                                                 {.max_message = kMostMessage});
   if (!request.refused) {
     require(request.length <= kMostMessage, "a message is too long");
     std::uint64_t total = wqe.inline_data ? wqe.inline_data->size() : 0;
