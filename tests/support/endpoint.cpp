@@ -19,6 +19,17 @@ void must(int error, const char* what) {
   if (error != 0) throw std::runtime_error(std::string(what) + ": " + std::strerror(error));
 }
 
+int rtr_mask(ibv_qp_type type) {
+  constexpr int kConnected = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  if (type == IBV_QPT_UD) return IBV_QP_STATE;
+  return type == IBV_QPT_UC ? kConnected : kConnected | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+}
+
+int rts_mask(ibv_qp_type type) {
+  constexpr int kReliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_RC ? kReliable : 0);
+}
+
 }  // namespace
 
 Endpoint::Endpoint(const EndpointOptions& wanted) : options(wanted), buffer(wanted.buffer_bytes) {
@@ -33,7 +44,7 @@ Endpoint::Endpoint(const EndpointOptions& wanted) : options(wanted), buffer(want
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = cq;
   attributes.cap = {options.max_wr, options.max_wr, options.max_sge, options.max_sge, options.max_inline};
-  attributes.qp_type = IBV_QPT_RC;
+  attributes.qp_type = options.type;
   attributes.sq_sig_all = options.signal_all;
   qp = made(ibv_create_qp(pd, &attributes), "ibv_create_qp");
 }
@@ -44,6 +55,7 @@ Endpoint::~Endpoint() {
     EXPECT_EQ(destroy(object), 0) << what;
   };
   gone(qp, ibv_destroy_qp, "ibv_destroy_qp");
+  gone(ah, ibv_destroy_ah, "ibv_destroy_ah");
   gone(cq, ibv_destroy_cq, "ibv_destroy_cq");
   gone(channel, ibv_destroy_comp_channel, "ibv_destroy_comp_channel");
   gone(mr, ibv_dereg_mr, "ibv_dereg_mr");
@@ -66,7 +78,9 @@ void Endpoint::to_init() {
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = 1;
   attributes.qp_access_flags = options.qp_access;
-  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "to INIT");
+  attributes.qkey = options.qkey;
+  const int own = options.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | own), "to INIT");
 }
 
 void Endpoint::to_rtr(const EndpointAddress& remote) {
@@ -83,10 +97,8 @@ void Endpoint::to_rtr(const EndpointAddress& remote) {
   attributes.ah_attr.grh.dgid = remote.gid;
   attributes.ah_attr.grh.sgid_index = options.gid_index;
   attributes.ah_attr.grh.hop_limit = 64;
-  must(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-       "to RTR");
+  if (options.type == IBV_QPT_UD) ah = made(ibv_create_ah(pd, &attributes.ah_attr), "ibv_create_ah");
+  must(ibv_modify_qp(qp, &attributes, rtr_mask(options.type)), "to RTR");
 }
 
 void Endpoint::to_rts() {
@@ -97,10 +109,7 @@ void Endpoint::to_rts() {
   attributes.rnr_retry = options.rnr_retry;
   attributes.sq_psn = options.psn;
   attributes.max_rd_atomic = options.max_rd_atomic;
-  must(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                         IBV_QP_MAX_QP_RD_ATOMIC),
-       "to RTS");
+  must(ibv_modify_qp(qp, &attributes, rts_mask(options.type)), "to RTS");
 }
 
 void Endpoint::connect(const EndpointAddress& remote) {
@@ -123,7 +132,10 @@ ibv_send_wr Endpoint::request(ibv_wr_opcode opcode, std::uint32_t offset, std::u
   wr.sg_list = &sge_;
   wr.num_sge = 1;
   wr.opcode = opcode;
-  wr.wr.rdma = {remote_.buffer + remote_offset, remote_.rkey};
+  if (options.type == IBV_QPT_UD)
+    wr.wr.ud = {ah, remote_.qpn, options.qkey};
+  else
+    wr.wr.rdma = {remote_.buffer + remote_offset, remote_.rkey};
   return wr;
 }
 

@@ -1,4 +1,4 @@
-// An RC queue pair with what it needs, as a program would make it: device, PD, CQ, MR, buffer. Everything goes with it.
+// A queue pair with what it needs, as a program would make it: device, PD, CQ, MR, buffer. Everything goes with it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,6 +9,7 @@
 namespace rnicsim::testing {
 
 struct EndpointOptions {
+  ibv_qp_type type = IBV_QPT_RC;
   std::size_t buffer_bytes = 1 << 16;
   int cq_entries = 64;
   std::uint32_t max_wr = 32;
@@ -25,6 +26,7 @@ struct EndpointOptions {
   std::uint8_t min_rnr_timer = 1;
   std::uint8_t max_rd_atomic = 16;
   std::uint8_t gid_index = 1;
+  std::uint32_t qkey = 0x1234567;    // UD
   bool signal_all = true;
   bool channel = false;
 };
@@ -49,7 +51,7 @@ class Endpoint {
   void to_init();
   void to_rtr(const EndpointAddress& remote);
   void to_rts();
-  void connect(const EndpointAddress& remote);  // all three
+  void connect(const EndpointAddress& remote);  // all three; UD: `remote` is whom requests go to
   ibv_qp_state state();
 
   // Work requests on the buffer: [offset, offset + length) of it, and of the remote one.
@@ -71,6 +73,7 @@ class Endpoint {
   ibv_cq* cq = nullptr;
   ibv_qp* qp = nullptr;
   ibv_mr* mr = nullptr;
+  ibv_ah* ah = nullptr;  // UD: of whom it is connected to
   std::vector<std::uint8_t> buffer;
 
  private:

@@ -59,8 +59,9 @@ class TwoHosts : public ::testing::Test {
   // The process that runs on a host: its PASID, its port.
   host::SoftwareProcess& process(std::size_t index) { return *processes_[index]; }
   const std::vector<WireFrame>& wire() const { return wire_; }
-  // Invalidation is more than some devices do.
-  bool invalidates() const { return system_->config().nic.capabilities.invalidate; }
+  // Some devices do less than others.
+  const nic::CapabilityParams& capabilities() const { return system_->config().nic.capabilities; }
+  bool invalidates() const { return capabilities().invalidate; }
   // Both threads wait until the other is here.
   void meet(std::size_t me);
 

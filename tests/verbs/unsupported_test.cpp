@@ -41,8 +41,6 @@ class Unsupported : public RcPair {
 
 TEST_F(Unsupported, EachSaysSo) {
   const Call calls[] = {
-      {"UC", [](Endpoint& end) { return no_qp(end, IBV_QPT_UC); }},
-      {"UD", [](Endpoint& end) { return no_qp(end, IBV_QPT_UD); }},
       {"raw packet", [](Endpoint& end) { return no_qp(end, IBV_QPT_RAW_PACKET); }},
       {"XRC send", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_SEND); }},
       {"XRC receive", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_RECV); }},
@@ -206,6 +204,21 @@ TEST_F(Unsupported, OperationsOfOtherDevices) {
       ibv_send_wr* bad = nullptr;
       EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL) << opcode;
       EXPECT_EQ(bad, &wr);
+    }
+  });
+}
+
+class WithRcAlone : public Unsupported {
+ protected:
+  WithRcAlone() : Unsupported({"nic.capabilities.uc=false", "nic.capabilities.ud=false"}) {}
+};
+
+TEST_F(WithRcAlone, OtherTransportsSaySo) {
+  run_alone([](Endpoint& end) {
+    for (const auto type : {IBV_QPT_UC, IBV_QPT_UD}) {
+      errno = 0;
+      EXPECT_TRUE(no_qp(end, type));
+      EXPECT_EQ(errno, EOPNOTSUPP);
     }
   });
 }

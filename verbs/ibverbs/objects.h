@@ -24,6 +24,12 @@ struct Pd : ibv_pd {
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 };
 
+struct Ah : ibv_ah {
+  abi::AddressVector path;
+
+  static Ah& of(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
+};
+
 struct Mr : ibv_mr {
   bool pinned = false;
   std::uint64_t start = 0;  // the first address that a work request may name
@@ -68,6 +74,7 @@ struct Batch {
   bool building = false;
   bool takes_inline = false;  // the WQE that is being built
   bool has_data = false;      // its one setter was called
+  bool has_address = false;   // UD: wr_set_ud_addr was
   std::uint64_t wr_id = 0;
 };
 
@@ -131,6 +138,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
 bool may_be_inline(abi::SendOpcode opcode);
+abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey);
 // The builder's WQE into the ring, and its cost; under send_lock.
 void put_send(Qp& qp, std::uint64_t wr_id);
 // Announces what was posted and charges for it; under send_lock.

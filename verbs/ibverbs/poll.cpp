@@ -26,6 +26,10 @@ std::uint32_t immediate_or_rkey(const abi::Cqe& cqe) {
   return carries_invalidation(cqe) ? value : __builtin_bswap32(value);
 }
 
+std::uint32_t source_qp(const abi::Cqe& cqe) {
+  return std::uint32_t(cqe.source_qpn[0]) << 16 | std::uint32_t(cqe.source_qpn[1]) << 8 | cqe.source_qpn[2];
+}
+
 void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.wr_id = wr_id;
   wc.status = ibv_wc_status(cqe.syndrome);
@@ -36,7 +40,7 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.wc_flags = work_completion_flags(cqe);
   wc.byte_len = cqe.byte_count;
   wc.imm_data = immediate_or_rkey(cqe);
-  wc.src_qp = 0;
+  wc.src_qp = source_qp(cqe);
   wc.pkey_index = 0;
   wc.slid = 0;
   wc.sl = 0;
@@ -185,7 +189,8 @@ ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
 
 unsigned work_completion_flags(const abi::Cqe& cqe) {
   return (carries_immediate(cqe) ? unsigned(IBV_WC_WITH_IMM) : 0u) |
-         (carries_invalidation(cqe) ? unsigned(IBV_WC_WITH_INV) : 0u);
+         (carries_invalidation(cqe) ? unsigned(IBV_WC_WITH_INV) : 0u) |
+         (cqe.flags & abi::Cqe::kGrh ? unsigned(IBV_WC_GRH) : 0u);
 }
 
 int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
@@ -214,7 +219,7 @@ void fill_extended_poll(Cq& cq) {
   cq.read_byte_len = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.byte_count); };
   cq.read_imm_data = [](ibv_cq_ex* at) { return __be32(immediate_or_rkey(Cq::of(at).current)); };
   cq.read_qp_num = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.qpn); };
-  cq.read_src_qp = [](ibv_cq_ex*) { return 0u; };
+  cq.read_src_qp = [](ibv_cq_ex* at) { return source_qp(Cq::of(at).current); };
   cq.read_wc_flags = [](ibv_cq_ex* at) { return work_completion_flags(Cq::of(at).current); };
   cq.read_slid = [](ibv_cq_ex*) { return 0u; };
   cq.read_sl = [](ibv_cq_ex*) { return std::uint8_t(0); };

@@ -25,6 +25,18 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
   }
 }
 
+// ibv_post_send(3), the table of operations and transports; UC has no packet that invalidates at the peer.
+bool is_of(ibv_qp_type type, abi::SendOpcode opcode) {
+  using enum abi::SendOpcode;
+  switch (type) {
+    case IBV_QPT_UD: return opcode == send || opcode == send_with_imm;
+    case IBV_QPT_UC:
+      return opcode == send || opcode == send_with_imm || opcode == write || opcode == write_with_imm ||
+             opcode == local_inv;
+    default: return true;
+  }
+}
+
 // The control segment's immediate, in CPU order.
 std::uint32_t immediate_of(const ibv_send_wr& wr) {
   switch (wr.opcode) {
@@ -89,9 +101,15 @@ bool lacks(const Context& context, abi::SendOpcode opcode) {
 
 int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto opcode = device_opcode(wr.opcode);
-  if (!opcode || lacks(qp.owner(), *opcode)) return EINVAL;
+  const ibv_qp_type type = qp.qp_base.qp_type;
+  if (!opcode || !is_of(type, *opcode) || lacks(qp.owner(), *opcode)) return EINVAL;
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
   wqe.begin(*opcode, control_flags(qp, wr.send_flags), immediate_of(wr));
+  if (type == IBV_QPT_UD) {
+    const auto& [ah, remote_qpn, qkey] = wr.wr.ud;
+    if (ah == nullptr || ah->context != qp.qp_base.context) return EINVAL;
+    wqe.datagram(datagram_of(*ah, remote_qpn, qkey));
+  }
   add_remote(wr, wqe);
   if (*opcode == abi::SendOpcode::local_inv) return 0;
   const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, *opcode, wqe) : add_segments(wr, wqe);
@@ -157,6 +175,10 @@ int refuse(WorkRequest* list, WorkRequest** bad, int error) {
 bool may_be_inline(abi::SendOpcode opcode) {
   using enum abi::SendOpcode;
   return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv;
+}
+
+abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey) {
+  return {.path = Ah::of(&ah).path, .remote_qpn = remote_qpn & 0xffffff, .qkey = qkey};
 }
 
 bool may_post_send(ibv_qp_state state) {

@@ -14,11 +14,11 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kSendOperations =
-    IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
-    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-constexpr std::uint64_t kInvalidations = IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+// ibv_post_send(3), the table of operations and transports.
+constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 constexpr std::uint32_t kKnownMask =
     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
     IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -37,11 +37,11 @@ struct Sizes {
   std::uint8_t log_receive_stride = 0;
 };
 
-int check_type(ibv_qp_type type) {
+int check_type(const Context& context, ibv_qp_type type) {
   switch (type) {
     case IBV_QPT_RC: return 0;
-    case IBV_QPT_UC:
-    case IBV_QPT_UD:
+    case IBV_QPT_UC: return context.has_feature(abi::feature::kUc) ? 0 : EOPNOTSUPP;
+    case IBV_QPT_UD: return context.has_feature(abi::feature::kUd) ? 0 : EOPNOTSUPP;
     case IBV_QPT_RAW_PACKET:
     case IBV_QPT_XRC_SEND:
     case IBV_QPT_XRC_RECV:
@@ -50,8 +50,15 @@ int check_type(ibv_qp_type type) {
   return EINVAL;
 }
 
-std::uint64_t send_operations(const Context& context) {
-  return kSendOperations | (context.has_feature(abi::feature::kInvalidate) ? kInvalidations : 0);
+// UC has no packet that invalidates at the peer.
+std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
+  const bool invalidates = context.has_feature(abi::feature::kInvalidate);
+  switch (type) {
+    case IBV_QPT_UD: return kUdOperations;
+    case IBV_QPT_UC: return kUcOperations | (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0);
+    default:
+      return kRcOperations | (invalidates ? IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV : 0);
+  }
 }
 
 int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -63,7 +70,7 @@ int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
     return attributes.create_flags & ~kKnownCreateFlags ? EINVAL : EOPNOTSUPP;
   }
   const bool wants_operations = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  return wants_operations && (attributes.send_ops_flags & ~send_operations(context)) ? EOPNOTSUPP : 0;
+  return wants_operations && (attributes.send_ops_flags & ~send_operations(context, attributes.qp_type)) ? EOPNOTSUPP : 0;
 }
 
 int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -83,10 +90,11 @@ int check_capabilities(const abi::DeviceCapabilities& limits, const ibv_qp_cap& 
   return within ? 0 : EINVAL;
 }
 
-int size_send_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& asked, Sizes& sizes) {
+int size_send_ring(const abi::DeviceCapabilities& limits, ibv_qp_type type, const ibv_qp_cap& asked, Sizes& sizes) {
+  const auto transport = abi::Transport(type);
   if (asked.max_send_wr == 0) return 0;
-  const std::size_t bytes = std::max(provider::wqe_bytes_with_sges(asked.max_send_sge),
-                                     provider::wqe_bytes_with_inline(asked.max_inline_data));
+  const std::size_t bytes = std::max(provider::wqe_bytes_with_sges(transport, asked.max_send_sge),
+                                     provider::wqe_bytes_with_inline(transport, asked.max_inline_data));
   const auto wqe_blocks = std::uint32_t((bytes + abi::kSendBlock - 1) / abi::kSendBlock);
   if (wqe_blocks > abi::kMaxWqeBlocks) return EINVAL;
   sizes.log_send_blocks = provider::log_send_blocks(asked.max_send_wr, wqe_blocks);
@@ -94,7 +102,8 @@ int size_send_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& aske
   if (blocks > std::min<std::uint32_t>(std::bit_ceil(std::uint32_t(limits.max_qp_wr)), kMaxRingEntries)) return EINVAL;
   sizes.granted.max_send_wr = std::min<std::uint32_t>(blocks / wqe_blocks, limits.max_qp_wr);
   sizes.granted.max_send_sge = asked.max_send_sge;
-  sizes.granted.max_inline_data = std::min<std::uint32_t>(provider::inline_capacity(wqe_blocks), limits.max_inline);
+  const std::uint32_t room = provider::inline_capacity(transport, wqe_blocks);
+  sizes.granted.max_inline_data = std::min<std::uint32_t>(room, limits.max_inline);
   return 0;
 }
 
@@ -177,12 +186,12 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
 }
 
 int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
-  if (const int error = check_type(attributes.qp_type)) return error;
+  if (const int error = check_type(context, attributes.qp_type)) return error;
   if (const int error = check_mask(context, attributes)) return error;
   if (const int error = check_objects(context, attributes)) return error;
   if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
   Sizes sizes;
-  if (const int error = size_send_ring(context.capabilities, attributes.cap, sizes)) return error;
+  if (const int error = size_send_ring(context.capabilities, attributes.qp_type, attributes.cap, sizes)) return error;
   if (const int error = size_receive_ring(context.capabilities, attributes.cap, sizes)) return error;
 
   auto qp = std::make_unique<Qp>();

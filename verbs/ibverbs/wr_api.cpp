@@ -19,6 +19,7 @@ void latch(Qp& qp, int error) {
 void finish_wqe(Qp& qp) {
   if (!qp.batch.building) return;
   qp.batch.building = false;
+  if (qp.qp_base.qp_type == IBV_QPT_UD && !qp.batch.has_address) latch(qp, EINVAL);
   if (!qp.builder.fits()) latch(qp, EINVAL);
   if (qp.batch.error != 0) return;
   put_send(qp, qp.batch.wr_id);
@@ -38,9 +39,10 @@ bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   if (qp.batch.error != 0) return false;
   qp.batch.building = true;
   qp.batch.takes_inline = may_be_inline(opcode);
-  qp.batch.has_data = false;
+  qp.batch.has_data = qp.batch.has_address = false;
   qp.batch.wr_id = qp.wr_id;
   qp.builder.begin(opcode, control_flags(qp), immediate);
+  if (qp.qp_base.qp_type == IBV_QPT_UD) qp.builder.datagram();
   return true;
 }
 
@@ -87,6 +89,13 @@ void set_inline(ibv_qp_ex* handle, std::span<const ibv_data_buf> list) {
   wqe->begin_inline();
   for (const ibv_data_buf& piece : list) wqe->inline_bytes({static_cast<const std::byte*>(piece.addr), piece.length});
   wqe->end_inline();
+}
+
+void set_address(ibv_qp_ex* handle, ibv_ah* ah, std::uint32_t remote_qpn, std::uint32_t qkey) {
+  Qp& qp = Qp::of(handle);
+  const bool fits = qp.batch.building && ah != nullptr && ah->context == qp.qp_base.context;
+  if (!fits || std::exchange(qp.batch.has_address, true)) latch(qp, EINVAL);
+  if (qp.batch.error == 0) qp.builder.set_datagram(datagram_of(*ah, remote_qpn, qkey));
 }
 
 void start(ibv_qp_ex* handle) {
@@ -161,6 +170,7 @@ void fill_setters(Qp& qp) {
   qp.wr_set_inline_data_list = [](ibv_qp_ex* at, std::size_t count, const ibv_data_buf* list) {
     set_inline(at, {list, count});
   };
+  qp.wr_set_ud_addr = set_address;
 }
 
 // Refused at creation; a program that calls them all the same gets an error and no crash.
@@ -168,10 +178,20 @@ void fill_refusals(Qp& qp) {
   qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
   qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse(at); };
   qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
-  qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
-  if (qp.owner().has_feature(abi::feature::kInvalidate)) return;
-  qp.wr_send_inv = qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  const ibv_qp_type type = qp.qp_base.qp_type;
+  if (type != IBV_QPT_UD)
+    qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
+  const bool invalidates = qp.owner().has_feature(abi::feature::kInvalidate);
+  if (!invalidates || type != IBV_QPT_RC) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (!invalidates || type == IBV_QPT_UD) qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (type == IBV_QPT_RC) return;
+  qp.wr_rdma_read = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
+  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) { refuse(at); };
+  qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t) { refuse(at); };
+  if (type == IBV_QPT_UC) return;
+  qp.wr_rdma_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
+  qp.wr_rdma_write_imm = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, __be32) { refuse(at); };
 }
 
 }  // namespace

@@ -8,10 +8,14 @@ namespace rnicsim::provider {
 namespace {
 
 constexpr std::size_t kSegment = 16;
-constexpr std::size_t kInlineOverhead =
-    sizeof(abi::ControlSegment) + sizeof(abi::RemoteAddressSegment) + sizeof(abi::InlineHeader);
 
 constexpr std::size_t whole_segments(std::size_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }
+
+constexpr std::size_t before_inline(abi::Transport transport) {
+  const bool datagram = transport == abi::Transport::ud;
+  return sizeof(abi::ControlSegment) + (datagram ? sizeof(abi::DatagramSegment) : sizeof(abi::RemoteAddressSegment)) +
+         sizeof(abi::InlineHeader);
+}
 
 }  // namespace
 
@@ -23,6 +27,12 @@ void WqeBuilder::begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_
   segment.opcode = opcode;
   segment.immediate = immediate;
   append(segment);
+}
+
+void WqeBuilder::datagram(const abi::DatagramSegment& segment) { append(segment); }
+
+void WqeBuilder::set_datagram(const abi::DatagramSegment& segment) {
+  std::memcpy(bytes_.data() + sizeof(abi::ControlSegment), &segment, sizeof segment);
 }
 
 void WqeBuilder::remote_address(std::uint64_t address, std::uint32_t rkey) {
@@ -71,17 +81,23 @@ void WqeBuilder::append(const Segment& segment) {
   if (std::byte* at = take(sizeof segment)) std::memcpy(at, &segment, sizeof segment);
 }
 
-std::size_t wqe_bytes_with_sges(std::uint32_t sges) {
-  return sizeof(abi::ControlSegment) + sizeof(abi::RemoteAddressSegment) + sizeof(abi::AtomicSegment) +
-         sges * sizeof(abi::DataSegment);
+std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges) {
+  std::size_t before = sizeof(abi::ControlSegment);
+  switch (transport) {
+    case abi::Transport::rc: before += sizeof(abi::RemoteAddressSegment) + sizeof(abi::AtomicSegment); break;
+    case abi::Transport::uc: before += sizeof(abi::RemoteAddressSegment); break;
+    case abi::Transport::ud: before += sizeof(abi::DatagramSegment); break;
+  }
+  return before + sges * sizeof(abi::DataSegment);
 }
 
-std::size_t wqe_bytes_with_inline(std::uint32_t inline_bytes) {
-  return inline_bytes == 0 ? 0 : whole_segments(kInlineOverhead + std::size_t(inline_bytes));
+std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes) {
+  return inline_bytes == 0 ? 0 : whole_segments(before_inline(transport) + std::size_t(inline_bytes));
 }
 
-std::uint32_t inline_capacity(std::uint32_t blocks) {
-  return std::uint32_t(std::size_t(blocks) * abi::kSendBlock - kInlineOverhead);
+std::uint32_t inline_capacity(abi::Transport transport, std::uint32_t blocks) {
+  const std::size_t bytes = std::size_t(blocks) * abi::kSendBlock;
+  return std::uint32_t(bytes - std::min(bytes, before_inline(transport)));
 }
 
 }  // namespace rnicsim::provider

@@ -15,6 +15,9 @@ class WqeBuilder {
  public:
   // `flags` are abi::ControlSegment's; `immediate` in CPU order.
   void begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_t immediate = 0);
+  // UD: what a WQE begins with; it may be known later than what follows.
+  void datagram(const abi::DatagramSegment& segment = {});
+  void set_datagram(const abi::DatagramSegment& segment);
   void remote_address(std::uint64_t address, std::uint32_t rkey);
   void atomic(std::uint64_t swap_add, std::uint64_t compare);
   void data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
@@ -45,11 +48,11 @@ class WqeBuilder {
   bool fits_ = true;
 };
 
-// Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the longest opcode that may
-// carry them (atomics for segments, RDMA WRITE for inline).
-std::size_t wqe_bytes_with_sges(std::uint32_t sges);
-std::size_t wqe_bytes_with_inline(std::uint32_t inline_bytes);
+// Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the transport's longest opcode that
+// may carry them (RC: atomics for segments, RDMA WRITE for inline).
+std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges);
+std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes);
 // Inline bytes that a WQE of `blocks` can hold.
-std::uint32_t inline_capacity(std::uint32_t blocks);
+std::uint32_t inline_capacity(abi::Transport transport, std::uint32_t blocks);
 
 }  // namespace rnicsim::provider
