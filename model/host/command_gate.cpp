@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "model/base/group_mac.h"
 #include "verbs/provider/commands.h"
 
 namespace rnicsim::host {
@@ -126,16 +127,23 @@ int CommandGate::admit_modify_qp(Pasid process, std::span<std::byte> input) {
   if (!Objects::find(objects_.qps, process, mailbox.header.object)) return ENOENT;
   mailbox.context.pasid = process;
   if (mailbox.attributes & abi::qp_attr::kPath)
-    if (const int error = resolve(mailbox.context.path)) return error;
+    if (const int error = resolve_host(mailbox.context.path)) return error;
   if (mailbox.attributes & abi::qp_attr::kAlternatePath)
-    if (const int error = resolve(mailbox.context.alternate_path)) return error;
+    if (const int error = resolve_host(mailbox.context.alternate_path)) return error;
   replace(input, mailbox);
   return 0;
 }
 
+// A connection is to one QP.
+int CommandGate::resolve_host(abi::AddressVector& path) const {
+  return is_group(std::to_array(path.remote_gid)) ? EINVAL : resolve(path);
+}
+
 int CommandGate::resolve(abi::AddressVector& path) const {
   if (path.sgid_index >= gids_.size()) return EINVAL;
-  const auto mac = neighbours_.resolve(std::to_array(path.remote_gid));
+  const Gid remote = std::to_array(path.remote_gid);
+  const auto group = mac_of_group(remote);
+  const auto mac = group ? group : neighbours_.resolve(remote);
   if (!mac) return EHOSTUNREACH;
   std::ranges::copy(*mac, path.remote_mac);
   return 0;

@@ -52,6 +52,8 @@ class CommandGate {
   };
   std::optional<Pages> pages_of(std::span<const std::byte> input) const;
   const Neighbours& neighbours() const { return neighbours_; }
+  // Fills the MAC address, of a host or of a group: 0 or errno.
+  int resolve(abi::AddressVector& path) const;
   // The device answered an admitted mailbox.
   void settle(std::span<const std::byte> input, abi::CommandStatus status);
 
@@ -60,7 +62,7 @@ class CommandGate {
   int admit_create_mpt(Pasid process, std::span<std::byte> input);
   int admit_create_qp(Pasid process, std::span<std::byte> input);
   int admit_modify_qp(Pasid process, std::span<std::byte> input);
-  int resolve(abi::AddressVector& path) const;
+  int resolve_host(abi::AddressVector& path) const;
   ByteCount page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const;
 
   struct Backing {

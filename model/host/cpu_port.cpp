@@ -209,6 +209,10 @@ int CpuPort::lid_route(std::uint16_t lid, abi::GidEntry& route) {
   system_call();
   return kernel_.lid_route(lid, route);
 }
+int CpuPort::resolve_path(abi::AddressVector& path) {
+  system_call();
+  return kernel_.resolve_path(path);
+}
 std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
 
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {

@@ -59,6 +59,7 @@ class CpuPort : public DevicePort {
   int port_info(abi::HostEntry& host) override;
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) override;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) override;
+  int resolve_path(abi::AddressVector& path) override;
   std::uint32_t completion_vectors() const override;
   void charge(abi::CpuCost cost, std::uint32_t times) override;
   void wait_visible() override;

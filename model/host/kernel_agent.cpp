@@ -279,6 +279,8 @@ int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
   return 0;
 }
 
+int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->gate().resolve(path); }
+
 const abi::HostEntry& KernelAgent::host_entry() const { return impl_->identity(); }
 std::uint32_t KernelAgent::completion_vectors() const { return impl_->completion_vectors(); }
 

@@ -94,6 +94,7 @@ class KernelAgent : public sc_core::sc_module {
   int free_uar(Pasid process, std::uint32_t page);
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
+  int resolve_path(abi::AddressVector& path) const;
   const abi::HostEntry& host_entry() const;
   std::uint32_t completion_vectors() const;
 

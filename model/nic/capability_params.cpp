@@ -29,6 +29,8 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_mtt", max_mtt, "pages of memory regions", {1, 1 << 28});
   visit.param("max_mr", max_mr, "memory regions", {1, 1 << 24});
   visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});
+  visit.param("max_ah", max_ah, "address handles of a program: the driver's, the device holds none; as mlx5's",
+              {1, 0x7fffffff});
   visit.param("max_eq", max_eq, "event queues", {1, 64});
   visit.param("max_inline", max_inline, "inline bytes; spec/timing.md: 256-byte BlueFlame less 36", {0, 960});
   visit.param("max_inline_receive", max_inline_receive, "bytes of a message that its completion may hold; as mlx5's",

@@ -24,6 +24,7 @@ struct CapabilityParams {
   std::uint32_t max_mr = 1u << 20;
   std::uint32_t max_mtt = 1u << 24;
   std::uint32_t max_pd = 65536;
+  std::uint32_t max_ah = 0x7fffffff;
   std::uint32_t max_eq = 64;
   std::uint32_t max_inline = 220;
   std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);

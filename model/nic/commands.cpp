@@ -89,6 +89,7 @@ void CommandUnit::query_device() {
   caps.max_mr = params_.max_mr;
   caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
+  caps.max_ah = params_.max_ah;
   caps.max_inline = params_.max_inline;
   caps.max_inline_receive = params_.max_inline_receive;
   caps.max_rd_atomic = params_.max_rd_atomic;

@@ -321,6 +321,13 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       put_output(slot, route);
       return answer(slot, error);
     }
+    case Call::resolve_path: {
+      abi::AddressVector path;
+      std::memcpy(static_cast<void*>(&path), slot.input, sizeof path);
+      const int error = kernel.resolve_path(path);
+      put_output(slot, path);
+      return answer(slot, error);
+    }
     default:
       return mmio_read(thread, slot);
   }

@@ -29,14 +29,6 @@ class Unsupported : public RcPair {
     change(wanted);
     return ibv_create_qp_ex(end.context, &wanted) == nullptr;
   }
-  static bool no_path(Endpoint& end, auto make) {
-    ibv_ah_attr path{};
-    path.is_global = 1;
-    path.port_num = 1;
-    path.grh.dgid = end.address().gid;
-    path.grh.sgid_index = end.options.gid_index;
-    return make(path);
-  }
 };
 
 TEST_F(Unsupported, EachSaysSo) {
@@ -61,16 +53,6 @@ TEST_F(Unsupported, EachSaysSo) {
       {"TSO",
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
-       }},
-      {"address handle",
-       [](Endpoint& end) {
-         return no_path(end, [&](ibv_ah_attr& path) { return ibv_create_ah(end.pd, &path) == nullptr; });
-       }},
-      {"address handle from a completion",
-       [](Endpoint& end) {
-         ibv_wc wc{};
-         ibv_grh grh{};
-         return ibv_create_ah_from_wc(end.pd, &wc, &grh, 1) == nullptr;
        }},
       {"multicast, joining",
        [](Endpoint& end) {

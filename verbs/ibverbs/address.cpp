@@ -1,4 +1,4 @@
-// Helpers around addresses that need no address handle.
+// Addresses of peers: from what came from them, and their MAC address.
 #include <infiniband/verbs.h>
 
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
-#include "verbs/ibverbs/gid.h"
+#include "verbs/ibverbs/path.h"
 
 namespace rnicsim::verbs {
 
@@ -80,6 +80,13 @@ int attributes_of(Context& context, std::uint8_t port, const ibv_wc& wc, const i
   return 0;
 }
 
+int resolve(Context& context, const ibv_ah_attr& attributes, std::uint8_t* mac) {
+  abi::AddressVector vector = encode_path(context, attributes);
+  if (const int error = context.port.resolve_path(vector)) return error;
+  std::memcpy(mac, vector.remote_mac, sizeof vector.remote_mac);
+  return 0;
+}
+
 }  // namespace
 
 }  // namespace rnicsim::verbs
@@ -92,13 +99,11 @@ int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv
   return guarded_minus_one([&] { return attributes_of(Context::of(context), port, *wc, *grh, *attributes); });
 }
 
-int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr* attributes, std::uint8_t mac[ETHERNET_LL_SIZE],
+int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attributes, std::uint8_t mac[ETHERNET_LL_SIZE],
                                 std::uint16_t* vlan) {
   return guarded([&] {
-    const auto found = mac_of_link_local(attributes->grh.dgid);
-    if (!found) return EOPNOTSUPP;  // the others are the kernel's to resolve
-    std::memcpy(mac, found->data(), found->size());
-    *vlan = kNoVlan;
+    if (const int error = resolve(Context::of(context), *attributes, mac)) return error;
+    if (vlan != nullptr) *vlan = kNoVlan;
     return 0;
   });
 }

@@ -42,6 +42,7 @@ void destroy_leftovers(Context& context) {
   while (auto qp = context.qps.take_any()) release_qp(*qp);
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);
+  while (context.ahs.take_any()) {}
   while (auto pd = context.pds.take_any()) context.port.dealloc_pd(pd->handle);
   while (context.channels.take_any()) {}
 }

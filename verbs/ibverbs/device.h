@@ -20,6 +20,7 @@ namespace rnicsim::verbs {
 
 struct Pd;
 struct Mr;
+struct Ah;
 struct Channel;
 struct Cq;
 struct Qp;
@@ -64,6 +65,9 @@ struct Context : verbs_context {
   abi::DeviceCapabilities capabilities;
   Registry<Pd> pds;
   Registry<Mr> mrs;
+  Registry<Ah> ahs;
+  std::atomic<std::uint32_t> next_ah{1};  // handle
+  std::atomic<std::uint32_t> address_handles{0};
   Registry<Channel> channels;
   Registry<Cq> cqs;
   Registry<Qp> qps;

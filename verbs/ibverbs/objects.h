@@ -21,6 +21,8 @@
 namespace rnicsim::verbs {
 
 struct Pd : ibv_pd {
+  std::atomic<std::uint32_t> address_handles{0};  // of which the kernel knows nothing
+
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 };
 
@@ -35,6 +37,14 @@ struct Mr : ibv_mr {
   std::uint64_t start = 0;  // the first address that a work request may name
 
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
+};
+
+// Knows the whole way: a datagram's WQE takes the vector as it is.
+struct Ah : ibv_ah {
+  abi::AddressVector path;
+
+  static Ah& of(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
+  static const Ah& of(const ibv_ah* ah) { return *static_cast<const Ah*>(ah); }
 };
 
 struct Channel : ibv_comp_channel {

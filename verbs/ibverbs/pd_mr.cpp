@@ -112,6 +112,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
   return guarded([&] {
     Context& context = Context::of(pd->context);
     if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
+    if (Pd::of(pd).address_handles != 0) return EBUSY;
     if (const int error = context.port.dealloc_pd(pd->handle)) return error;
     context.pds.take(pd->handle);
     return 0;

@@ -1,63 +1,18 @@
 #include "verbs/ibverbs/qp_attributes.h"
 
 #include <cerrno>
-#include <cstring>
+
+#include "verbs/ibverbs/path.h"
 
 namespace rnicsim::verbs {
 
 namespace {
 
 constexpr int kKnownMask = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
-constexpr std::uint32_t kFlowLabelMask = 0xfffff;
-constexpr std::uint8_t kLocalHopLimit = 64;
 
 // The states in which a program may be behind the device.
 bool may_be_current(ibv_qp_state state) {
   return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
-}
-
-// `port` is the port the QP uses: an address vector names one of its own, and the device never sees it.
-int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port) {
-  if (path.port_num != port || !context.has_port(path.port_num)) return EINVAL;
-  abi::GidEntry entry;
-  // The port says IBV_QPF_GRH_REQUIRED; programs older than RoCE name a LID all the same.
-  if (!path.is_global) return context.port.lid_route(path.dlid, entry) == 0 ? 0 : EINVAL;
-  return query_gid_entry(context, path.port_num, path.grh.sgid_index, entry) == 0 ? 0 : EINVAL;
-}
-
-// The kernel finds the MAC address.
-abi::AddressVector encode_path(Context& context, const ibv_ah_attr& path) {
-  abi::AddressVector vector;
-  abi::GidEntry route;
-  if (!path.is_global && context.port.lid_route(path.dlid, route) == 0) {
-    std::memcpy(vector.remote_gid, route.gid, sizeof vector.remote_gid);
-    vector.sgid_index = std::uint16_t(route.index);
-    vector.hop_limit = kLocalHopLimit;
-    vector.service_level = path.sl;
-    return vector;
-  }
-  std::memcpy(vector.remote_gid, path.grh.dgid.raw, sizeof vector.remote_gid);
-  vector.sgid_index = path.grh.sgid_index;
-  vector.flow_label = path.grh.flow_label & kFlowLabelMask;
-  vector.traffic_class = path.grh.traffic_class;
-  vector.hop_limit = path.grh.hop_limit;
-  vector.service_level = path.sl;
-  vector.static_rate = path.static_rate;
-  return vector;
-}
-
-void decode_path(const abi::AddressVector& vector, std::uint8_t port, ibv_ah_attr& path) {
-  path = {};
-  if (port == 0) return;  // never set
-  std::memcpy(path.grh.dgid.raw, vector.remote_gid, sizeof vector.remote_gid);
-  path.grh.sgid_index = std::uint8_t(vector.sgid_index);
-  path.grh.flow_label = vector.flow_label;
-  path.grh.traffic_class = vector.traffic_class;
-  path.grh.hop_limit = vector.hop_limit;
-  path.sl = vector.service_level;
-  path.static_rate = vector.static_rate;
-  path.is_global = 1;
-  path.port_num = port;
 }
 
 }  // namespace

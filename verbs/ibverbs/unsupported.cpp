@@ -42,10 +42,7 @@ void fill_unsupported(verbs_context& operations) {
 
 extern "C" {
 
-// --- Address handles and multicast: UD.
-ibv_ah* ibv_create_ah(ibv_pd*, ibv_ah_attr*) { return refuse_object(); }
-ibv_ah* ibv_create_ah_from_wc(ibv_pd*, ibv_wc*, ibv_grh*, std::uint8_t) { return refuse_object(); }
-int ibv_destroy_ah(ibv_ah*) { return refuse(); }
+// --- Multicast.
 int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return refuse(); }
 int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return refuse(); }
 

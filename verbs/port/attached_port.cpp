@@ -116,6 +116,15 @@ class AttachedPort : public DevicePort {
     if (error == 0) memcpy(&route, slot->output, sizeof route);
     return error;
   }
+  int resolve_path(abi::AddressVector& path) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    clock::charge(*slot, abi::CpuCost::system_call);
+    memcpy(slot->input, &path, sizeof path);
+    const int error = call(*slot, Call::resolve_path, {});
+    if (error == 0) memcpy(static_cast<void*>(&path), slot->output, sizeof path);
+    return error;
+  }
   std::uint32_t completion_vectors() const override {
     ThreadSlot* slot = usable_slot();
     return slot != nullptr && call(*slot, Call::port_info, {}) == 0 ? std::uint32_t(slot->value) : 1;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "model/abi/attach.h"
+#include "model/abi/context.h"
 
 namespace rnicsim {
 
@@ -61,6 +62,8 @@ class DevicePort {
   virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
   // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.
   virtual int lid_route(std::uint16_t lid, abi::GidEntry& route) = 0;
+  // Fills the MAC address of a path, to a host or to a group. EHOSTUNREACH; EINVAL: no such source GID.
+  virtual int resolve_path(abi::AddressVector& path) = 0;
   virtual std::uint32_t completion_vectors() const = 0;
 
   // --- The CPU's time.

@@ -1,0 +1,240 @@
+// Address handles: what they are made of, what is refused, and what they lead to.
+#include <cstring>
+
+#include "tests/verbs/rc_pair.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::testing {
+namespace {
+
+using Mac = std::array<std::uint8_t, 6>;
+
+ibv_gid ipv4_gid(std::array<std::uint8_t, 4> address) {
+  ibv_gid gid{};
+  gid.raw[10] = gid.raw[11] = 0xff;
+  std::ranges::copy(address, gid.raw + 12);
+  return gid;
+}
+
+ibv_ah_attr path_to(const ibv_gid& gid, std::uint8_t index = 1) {
+  ibv_ah_attr path{};
+  path.is_global = 1;
+  path.port_num = 1;
+  path.grh.dgid = gid;
+  path.grh.sgid_index = index;
+  return path;
+}
+
+const ibv_gid kH1 = ipv4_gid({10, 0, 1, 1});
+constexpr Mac kMacOfH1{2, 0, 0, 0, 1, 1};
+
+class AddressHandle : public RcPair {
+ protected:
+  using RcPair::RcPair;
+
+  static void refuse(Endpoint& end, ibv_ah_attr path, int error) {
+    errno = 0;
+    EXPECT_EQ(ibv_create_ah(end.pd, &path), nullptr);
+    EXPECT_EQ(errno, error);
+  }
+  static Mac mac_of(const ibv_ah* ah) { return std::to_array(verbs::Ah::of(ah).path.remote_mac); }
+};
+
+TEST_F(AddressHandle, KnowsTheWholeWay) {
+  run_alone([](Endpoint& end) {
+    auto path = path_to(kH1);
+    path.sl = 3;
+    path.static_rate = IBV_RATE_100_GBPS;
+    path.grh.flow_label = 0x54321;
+    path.grh.traffic_class = 0x68;
+    path.grh.hop_limit = 7;
+    ibv_ah* ah = ibv_create_ah(end.pd, &path);
+    ASSERT_NE(ah, nullptr);
+    EXPECT_EQ(ah->pd, end.pd);
+    EXPECT_EQ(ah->context, end.context);
+    const auto& way = verbs::Ah::of(ah).path;
+    EXPECT_EQ(std::memcmp(way.remote_gid, kH1.raw, 16), 0);
+    EXPECT_EQ(mac_of(ah), kMacOfH1);
+    EXPECT_EQ(way.sgid_index, 1);
+    EXPECT_EQ(way.service_level, 3);
+    EXPECT_EQ(way.static_rate, IBV_RATE_100_GBPS);
+    EXPECT_EQ(way.flow_label, 0x54321u);
+    EXPECT_EQ(way.traffic_class, 0x68);
+    EXPECT_EQ(way.hop_limit, 7);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+  });
+}
+
+TEST_F(AddressHandle, LeadsToThisHostAndToGroups) {
+  run_alone([](Endpoint& end) {
+    ibv_gid ipv6{};
+    ipv6.raw[0] = 0xff, ipv6.raw[1] = 0x0e, ipv6.raw[12] = 1, ipv6.raw[15] = 4;
+    const std::pair<ibv_gid, Mac> ways[] = {{end.address().gid, {2, 0, 0, 0, 0, 1}},
+                                            {ipv4_gid({239, 129, 2, 3}), {1, 0, 0x5e, 1, 2, 3}},
+                                            {ipv6, {0x33, 0x33, 1, 0, 0, 4}}};
+    for (const auto& [gid, mac] : ways) {
+      auto path = path_to(gid);
+      ibv_ah* ah = ibv_create_ah(end.pd, &path);
+      ASSERT_NE(ah, nullptr);
+      EXPECT_EQ(mac_of(ah), mac);
+      EXPECT_EQ(ibv_destroy_ah(ah), 0);
+    }
+  });
+}
+
+TEST_F(AddressHandle, RefusesWhatLeadsNowhere) {
+  run_alone([](Endpoint& end) {
+    for (const std::uint8_t port : {0, 2}) {
+      auto path = path_to(kH1);
+      path.port_num = port;
+      refuse(end, path, EINVAL);
+    }
+    auto local = path_to(kH1);
+    local.is_global = 0;  // no LID either
+    refuse(end, local, EINVAL);
+    refuse(end, path_to(kH1, 3), EINVAL);    // an empty slot
+    refuse(end, path_to(kH1, 200), EINVAL);  // none at all
+    auto rate = path_to(kH1);
+    rate.static_rate = 200;
+    refuse(end, rate, EINVAL);
+    refuse(end, path_to(ipv4_gid({10, 0, 77, 1})), EHOSTUNREACH);
+  });
+}
+
+TEST_F(AddressHandle, KeepsItsDomainBusy) {
+  run_alone([](Endpoint& end) {
+    ibv_pd* pd = ibv_alloc_pd(end.context);
+    auto path = path_to(kH1);
+    ibv_ah* first = ibv_create_ah(pd, &path);
+    ibv_ah* second = ibv_create_ah(pd, &path);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    EXPECT_EQ(ibv_destroy_ah(first), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    EXPECT_EQ(ibv_destroy_ah(second), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+  });
+}
+
+TEST_F(AddressHandle, IsFoundByItsHandle) {
+  run_alone([](Endpoint& end) {
+    auto path = path_to(kH1);
+    ibv_ah* ah = ibv_create_ah(end.pd, &path);
+    ah->handle += 100;
+    EXPECT_EQ(ibv_destroy_ah(ah), ENOENT);
+    ah->handle -= 100;
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+
+    ibv_pd* pd = ibv_alloc_pd(end.context);
+    pd->handle += 100;
+    errno = 0;
+    EXPECT_EQ(ibv_create_ah(pd, &path), nullptr);
+    EXPECT_EQ(errno, ENOENT);
+    pd->handle -= 100;
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+  });
+}
+
+TEST_F(AddressHandle, WhatIsLeftGoesWithTheContext) {
+  run_alone([](Endpoint& end) {
+    ibv_context* context = ibv_open_device(end.context->device);
+    ibv_pd* pd = ibv_alloc_pd(context);
+    auto path = path_to(kH1);
+    EXPECT_NE(ibv_create_ah(pd, &path), nullptr);
+    EXPECT_EQ(ibv_close_device(context), 0);
+  });
+}
+
+// What a datagram's receiver finds before the payload.
+ibv_grh grh_of_ipv4(std::array<std::uint8_t, 4> from, std::array<std::uint8_t, 4> to, std::uint8_t traffic_class) {
+  std::array<std::uint8_t, 40> bytes{};
+  bytes[20] = 0x45;
+  bytes[21] = traffic_class;
+  std::ranges::copy(from, bytes.begin() + 32);
+  std::ranges::copy(to, bytes.begin() + 36);
+  ibv_grh grh;
+  std::memcpy(&grh, bytes.data(), sizeof grh);
+  return grh;
+}
+
+TEST_F(AddressHandle, FromACompletionLeadsBack) {
+  run_alone([](Endpoint& end) {
+    ibv_wc wc{};
+    wc.wc_flags = IBV_WC_GRH;
+    auto grh = grh_of_ipv4({10, 0, 1, 1}, {10, 0, 0, 1}, 0x20);
+    ibv_ah* ah = ibv_create_ah_from_wc(end.pd, &wc, &grh, 1);
+    ASSERT_NE(ah, nullptr);
+    const auto& way = verbs::Ah::of(ah).path;
+    EXPECT_EQ(std::memcmp(way.remote_gid, kH1.raw, 16), 0);
+    EXPECT_EQ(mac_of(ah), kMacOfH1);
+    EXPECT_EQ(way.sgid_index, 1);
+    EXPECT_EQ(way.traffic_class, 0x20);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+  });
+}
+
+TEST_F(AddressHandle, FromACompletionThatTellsNoWay) {
+  run_alone([](Endpoint& end) {
+    ibv_wc wc{};
+    auto grh = grh_of_ipv4({10, 0, 1, 1}, {10, 0, 0, 1}, 0);
+    errno = 0;
+    EXPECT_EQ(ibv_create_ah_from_wc(end.pd, &wc, &grh, 1), nullptr);  // without IBV_WC_GRH
+    EXPECT_EQ(errno, EINVAL);
+    wc.wc_flags = IBV_WC_GRH;
+    auto strange = grh_of_ipv4({10, 0, 1, 1}, {10, 0, 9, 9}, 0);  // not to us
+    errno = 0;
+    EXPECT_EQ(ibv_create_ah_from_wc(end.pd, &wc, &strange, 1), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  });
+}
+
+TEST_F(AddressHandle, EthernetAddressOfAPath) {
+  run_alone([](Endpoint& end) {
+    auto path = path_to(kH1);
+    Mac mac{};
+    std::uint16_t vlan = 0;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(end.context, &path, mac.data(), &vlan), 0);
+    EXPECT_EQ(mac, kMacOfH1);
+    EXPECT_EQ(vlan, 0xffff);
+    path = path_to(ipv4_gid({10, 0, 77, 1}));
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(end.context, &path, mac.data(), &vlan), EHOSTUNREACH);
+  });
+}
+
+// A connection is to one QP.
+TEST_F(AddressHandle, NoConnectionToAGroup) {
+  run_alone([](Endpoint& end) {
+    end.to_init();
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_RTR;
+    attributes.ah_attr = path_to(ipv4_gid({239, 1, 1, 1}));
+    attributes.path_mtu = IBV_MTU_1024;
+    const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    EXPECT_EQ(ibv_modify_qp(end.qp, &attributes, mask), EINVAL);
+  });
+}
+
+class FewAddressHandles : public AddressHandle {
+ protected:
+  FewAddressHandles() : AddressHandle({"nic.capabilities.max_ah=2"}) {}
+};
+
+TEST_F(FewAddressHandles, NoMoreThanTheDeviceSays) {
+  run_alone([](Endpoint& end) {
+    ibv_device_attr device;
+    ASSERT_EQ(ibv_query_device(end.context, &device), 0);
+    EXPECT_EQ(device.max_ah, 2);
+    auto path = path_to(kH1);
+    ibv_ah* first = ibv_create_ah(end.pd, &path);
+    ibv_ah* second = ibv_create_ah(end.pd, &path);
+    refuse(end, path, ENOMEM);
+    EXPECT_EQ(ibv_destroy_ah(first), 0);
+    first = ibv_create_ah(end.pd, &path);
+    EXPECT_NE(first, nullptr);
+    EXPECT_EQ(ibv_destroy_ah(first), 0);
+    EXPECT_EQ(ibv_destroy_ah(second), 0);
+  });
+}
+
+}  // namespace
+}  // namespace rnicsim::testing
