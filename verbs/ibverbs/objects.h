@@ -26,12 +26,6 @@ struct Pd : ibv_pd {
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 };
 
-struct Ah : ibv_ah {
-  abi::AddressVector path;
-
-  static Ah& of(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
-};
-
 struct Mr : ibv_mr {
   bool pinned = false;
   std::uint64_t start = 0;  // the first address that a work request may name
