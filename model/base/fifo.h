@@ -34,10 +34,31 @@ class Fifo {
     head_ = --count_ == 0 ? 0 : (head_ + 1) & (ring_.size() - 1);
   }
   void pop_back() { --count_; }
+  // Gives back the memory of a queue that is empty.
+  void trim() {
+    if (count_ == 0) ring_ = {};
+  }
   void clear() {
     ring_.clear();
     head_ = count_ = 0;
   }
+
+  // In order, for a loop that neither adds nor removes.
+  template <class Queue>
+  struct Place {
+    Queue* queue;
+    std::size_t index;
+    auto& operator*() const { return (*queue)[index]; }
+    Place& operator++() {
+      ++index;
+      return *this;
+    }
+    bool operator==(const Place&) const = default;
+  };
+  Place<Fifo> begin() { return {this, 0}; }
+  Place<Fifo> end() { return {this, count_}; }
+  Place<const Fifo> begin() const { return {this, 0}; }
+  Place<const Fifo> end() const { return {this, count_}; }
 
  private:
   static constexpr std::size_t kLeast = 4;

@@ -3,12 +3,12 @@
 // is not at hand holds those behind it.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "model/base/event_queue.h"
+#include "model/base/fifo.h"
 #include "model/base/index_table.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -62,7 +62,7 @@ class GatherScatter {
   // The scatters of a QP. They are translated as they come, and written in order.
   struct Order {
     Duration until{};                        // the last of those that wait for the cache's second level
-    std::deque<JobPtr> jobs{};               // and all behind the first of these
+    Fifo<JobPtr> jobs{};               // and all behind the first of these
     std::uint64_t epoch = 0;
   };
 

@@ -112,6 +112,7 @@ void ModelEngine::give_up_contexts() {
     out_.context_write_back({qpn, snapshot(*qp)});
     std::memset(static_cast<void*>(&qp->context), kPoison, sizeof qp->context);
     qp->resident = false;
+    qp->trim();
   }
   to_give_up_.clear();
 }

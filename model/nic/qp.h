@@ -101,6 +101,12 @@ struct Qp {
   bool flushes_sends() const { return state == roce::QpState::error || state == roce::QpState::sqe; }
   bool draining() const { return state == roce::QpState::sqd && !requester.drained(); }
   std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending : rd_atomic_pending; }
+  // Evicted, it keeps no more than what it is about.
+  void trim() {
+    window.messages.trim();
+    send_wqes.trim();
+    receive_ring.trim();
+  }
   Response* response(std::uint64_t sequence) {
     const auto found = std::ranges::find(responses, sequence, &Response::sequence);
     return found == responses.end() ? nullptr : &*found;

@@ -34,6 +34,7 @@ class ReceiveRing {
 
   std::size_t held() const { return held_.size(); }
   const ReceiveWqe& operator[](std::size_t index) const { return held_[index]; }
+  void trim() { held_.trim(); }
   bool low() const { return held_.size() < kLow; }
   // The first one held, or to be held.
   std::uint16_t consumer() const { return static_cast<std::uint16_t>(fetched_ - held_.size()); }

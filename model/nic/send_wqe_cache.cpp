@@ -25,9 +25,9 @@ void SendWqeCache::retire(WqeRetired&& wqe) {
   if (waits && line.back().cqe) line.back().cqe->behind_payload = false;
 }
 
-Fifo<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
+PooledList<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
   auto* line = waiting_.find(qpn.value);
-  return line != nullptr ? *line : waiting_.put(qpn.value, std::make_unique<Fifo<Waiting>>());
+  return line != nullptr ? *line : waiting_.put(qpn.value, std::make_unique<PooledList<Waiting>>());
 }
 
 void SendWqeCache::in_turn(const Lookup& lookup) {
@@ -82,8 +82,8 @@ void SendWqeCache::fetched(const Lookup& lookup) {
 
 void SendWqeCache::complete(Qpn qpn, std::uint64_t ticket) {
   auto& line = this->line(qpn);
-  for (std::size_t i = 0; i < line.size(); ++i)
-    if (line[i].ticket == ticket) line[i].here = true;
+  for (auto& waiting : line)
+    if (waiting.ticket == ticket) waiting.here = true;
   while (!line.empty() && line.front().here) {
     auto done = std::move(line.front().cqe);
     line.pop_front();

@@ -8,9 +8,9 @@
 #include <deque>
 #include <optional>
 
-#include "model/base/fifo.h"
 #include "model/base/index_table.h"
 #include "model/base/params.h"
+#include "model/base/pooled_list.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/cache.h"
@@ -82,7 +82,7 @@ class SendWqeCache {
   };
 
   static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
-  Fifo<Waiting>& line(Qpn qpn);
+  PooledList<Waiting>& line(Qpn qpn);
   void in_turn(const Lookup& lookup);
   bool can_look_up(const Lookup& lookup) const;
   void look_up(const Lookup& lookup);
@@ -93,7 +93,7 @@ class SendWqeCache {
 
   CacheTags tags_;
   Dma& dma_;
-  IndexTable<Fifo<Waiting>> waiting_;  // by QP, from the first that is not here
+  IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first that is not here
   MissSlots slots_;
   std::deque<Lookup> stalled_;         // behind a miss that found no slot
   std::uint64_t tickets_ = 0;

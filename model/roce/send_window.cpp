@@ -39,7 +39,7 @@ void SendWindow::post(const SendRequest& request) {
       message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;
   message.packets = silent ? 0 : packets_for(request.length, attributes.mtu);
   next_psn = next_psn + message.packets;
-  messages.push_back(message);
+  messages.push_back(std::move(message));
 }
 
 Message* SendWindow::find(std::uint64_t id) {

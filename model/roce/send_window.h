@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 
+#include "model/base/fifo.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::roce {
@@ -69,7 +69,7 @@ struct SendWindow {
   static constexpr std::uint32_t kMostPsns = 1u << 23;
 
   SendAttributes attributes;
-  std::deque<Message> messages;
+  Fifo<Message> messages;
   std::size_t cursor = 0;                // of the message to send from next
   Psn next_psn;                          // of the next message posted
   Psn unsent_psn;                        // one past the last that was ever sent
