@@ -43,6 +43,8 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return !cq ? ENOENT : cq->users != 0 ? EBUSY : 0;
     }
     case CommandOpcode::modify_cq:
+    case CommandOpcode::resize_cq:
+      static_assert(sizeof(abi::ModifyCq) == sizeof(abi::ResizeCq));
       if (input.size() < sizeof(abi::ModifyCq)) return EINVAL;
       [[fallthrough]];
     case CommandOpcode::query_cq:

@@ -27,6 +27,8 @@ std::size_t output_bytes_of(std::span<const std::byte> input) {
       return sizeof(abi::PortAttributes);
     case CommandOpcode::query_cq:
       return sizeof(abi::QueryCq);
+    case CommandOpcode::resize_cq:
+      return sizeof(abi::ResizedCq);
     case CommandOpcode::query_mpt:
       return sizeof(abi::QueryMpt);
     case CommandOpcode::query_qp:

@@ -87,4 +87,16 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
   if (ok && opcode == abi::CommandOpcode::create_qp) qp_created(Qpn{number});
 }
 
+void CommandUnit::cq_resized(std::uint32_t producer) {
+  if (!current_) return;
+  abi::ResizedCq resized;
+  resized.producer = producer;
+  output(resized);
+  complete(abi::CommandStatus::ok);
+}
+
+void CommandUnit::cq_not_resized(CommandSyndrome why, abi::CommandStatus status) {
+  if (current_) refuse(why, status);
+}
+
 }  // namespace rnicsim::nic

@@ -56,6 +56,7 @@ enum class CommandSyndrome : std::uint32_t {
   bad_table = 0x0f,
   bad_pages = 0x10,
   bad_moderation = 0x11,
+  dead_cq = 0x18,
 };
 
 struct CommandExecuted {
@@ -76,11 +77,14 @@ class CommandUnit {
   Output<Qpn> qp_silenced;                // nothing of it must be written any more
   Output<std::uint32_t> cq_destroyed;
   Output<std::uint32_t> cq_moderated;
+  Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
   Output<> teardown;
   trace::Point<CommandExecuted> executed;
 
   void doorbell(std::uint32_t entries);
   void qp_done(const QpCommandDone& done);
+  void cq_resized(std::uint32_t producer);
+  void cq_not_resized(CommandSyndrome why, abi::CommandStatus status);
   void reset();
 
   const CommandCounters& counters() const { return counters_; }
@@ -131,6 +135,7 @@ class CommandUnit {
   void destroy_cq();
   void query_cq();
   void modify_cq();
+  void resize_cq();
   bool may_moderate(std::uint16_t count, std::uint16_t period) const;
   void create_mpt();
   bool pages_mapped(const MemoryRegion& region) const;

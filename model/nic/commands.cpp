@@ -43,6 +43,7 @@ const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
       {abi::CommandOpcode::destroy_cq, h, r, true, &U::destroy_cq},
       {abi::CommandOpcode::query_cq, h, sizeof(abi::QueryCq), true, &U::query_cq},
       {abi::CommandOpcode::modify_cq, sizeof(abi::ModifyCq), r, true, &U::modify_cq},
+      {abi::CommandOpcode::resize_cq, sizeof(abi::ResizeCq), sizeof(abi::ResizedCq), true, &U::resize_cq},
       {abi::CommandOpcode::create_mpt, sizeof(abi::CreateMpt), r, true, &U::create_mpt},
       {abi::CommandOpcode::destroy_mpt, h, r, true, &U::destroy_mpt},
       {abi::CommandOpcode::query_mpt, h, sizeof(abi::QueryMpt), true, &U::query_mpt},
@@ -255,6 +256,15 @@ void CommandUnit::modify_cq() {
     cq_moderated(std::uint32_t{current_->object});
     complete(CommandStatus::ok);
   });
+}
+
+void CommandUnit::resize_cq() {
+  const auto in = input<abi::ResizeCq>();
+  const auto cqn = current_->object;
+  if (!contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+  if (in.log_entries > kMaxLogQueue) return refuse(CommandSyndrome::bad_size);
+  if (in.ring % kRingAlignment != 0) return refuse(CommandSyndrome::bad_alignment);
+  cq_resize({cqn, in.ring, in.log_entries});
 }
 
 void CommandUnit::create_mpt() {

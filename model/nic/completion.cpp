@@ -172,6 +172,31 @@ void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload
   });
 }
 
+// The driver holds its consumer still, so what is found here is what it has to carry over.
+void Completion::resize(const CqResize& request) {
+  contexts_.cqs.lookup(request.cqn, [this, request](CompletionQueue* queue) {
+    if (queue == nullptr || queue->dead) return resized({Resize::dead, 0});
+    dma_.read(queue->pasid, queue->doorbell_record, sizeof(abi::CqDoorbellRecord),
+              [this, request](AccessResult result, const Payload& record) {
+                std::optional<std::uint32_t> consumer;
+                if (result == AccessResult::ok) consumer = consumer_in(record);
+                resize_at(consumer, request);
+              });
+  });
+}
+
+void Completion::resize_at(std::optional<std::uint32_t> consumer, const CqResize& request) {
+  contexts_.cqs.lookup(request.cqn, [this, consumer, request](CompletionQueue* queue) {
+    if (queue == nullptr || queue->dead) return resized({Resize::dead, 0});
+    if (consumer) take_consumer(*queue, *consumer);
+    if (occupied(*queue) > 1u << std::min(queue->log_entries, request.log_entries))
+      return resized({Resize::too_small, 0});
+    queue->ring = request.ring;
+    queue->log_entries = request.log_entries;
+    resized({Resize::done, queue->producer});
+  });
+}
+
 void Completion::die(std::uint32_t cqn, CompletionQueue& queue) {
   queue.dead = true;
   waiting_.erase(cqn);

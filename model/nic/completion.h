@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -49,6 +50,13 @@ class Completion : public sc_core::sc_module {
   Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events, PcieEndpoint& pcie);
 
   Output<Cqn> overrun;
+  // Of a resize: the first position in the new ring, or why there is none.
+  enum class Resize { done, dead, too_small };
+  struct Resized {
+    Resize result;
+    std::uint32_t producer;
+  };
+  Output<Resized> resized;
   trace::Point<CqeWritten> written;       // when the entry is on its way to memory
   trace::Point<CqeLanded> landed;         // when it is there
 
@@ -56,6 +64,8 @@ class Completion : public sc_core::sc_module {
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
   // Its moderation has changed.
   void moderated(std::uint32_t cqn);
+  // Goes on in another ring, unless what the driver has not consumed does not fit into it.
+  void resize(const CqResize& request);
   // No entry of this QP is written from now on.
   void forget_qp(Qpn qpn);
   void forget_cq(std::uint32_t cqn) {
@@ -91,6 +101,7 @@ class Completion : public sc_core::sc_module {
   void take_consumer(CompletionQueue& queue, std::uint32_t consumer);
   void refresh(std::uint32_t cqn, const CompletionQueue& queue);
   void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
+  void resize_at(std::optional<std::uint32_t> consumer, const CqResize& request);
   void die(std::uint32_t cqn, CompletionQueue& queue);
 
   ContextCache& contexts_;

@@ -34,6 +34,13 @@ struct CompletionQueue {
   bool event_due() const { return !moderated() || withheld >= moderation_count; }
 };
 
+// A CQ is to go on in another ring.
+struct CqResize {
+  std::uint32_t cqn;
+  std::uint64_t ring;
+  std::uint8_t log_entries;
+};
+
 struct EventQueueContext {
   std::uint8_t log_entries = 0;
   std::uint16_t vector = 0;

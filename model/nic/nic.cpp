@@ -96,6 +96,16 @@ void Nic::wire_host() {
   });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
   command_unit.cq_moderated.bind([this](std::uint32_t cqn) { completion.moderated(cqn); });
+  command_unit.cq_resize.bind([this](const CqResize& resize) { completion.resize(resize); });
+  completion.resized.bind([this](Completion::Resized resized) {
+    switch (resized.result) {
+      case Completion::Resize::done: return command_unit.cq_resized(resized.producer);
+      case Completion::Resize::dead:
+        return command_unit.cq_not_resized(CommandSyndrome::dead_cq, abi::CommandStatus::bad_state);
+      case Completion::Resize::too_small:
+        return command_unit.cq_not_resized(CommandSyndrome::bad_size, abi::CommandStatus::bad_parameter);
+    }
+  });
   command_unit.teardown.bind([this] { forget_objects(); });
 }
 

@@ -30,6 +30,8 @@ const char* name_of(abi::CommandOpcode opcode) {
     case create_cq: return "create_cq";
     case destroy_cq: return "destroy_cq";
     case query_cq: return "query_cq";
+    case modify_cq: return "modify_cq";
+    case resize_cq: return "resize_cq";
     case create_mpt: return "create_mpt";
     case destroy_mpt: return "destroy_mpt";
     case query_mpt: return "query_mpt";

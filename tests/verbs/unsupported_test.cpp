@@ -110,7 +110,6 @@ TEST_F(Unsupported, EachSaysSo) {
          return ibv_rereg_mr(end.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE) ==
                 IBV_REREG_MR_ERR_INPUT;
        }},
-      {"CQ resized", [](Endpoint& end) { return ibv_resize_cq(end.cq, 128) == EOPNOTSUPP; }},
       {"parent domain",
        [](Endpoint& end) {
          ibv_parent_domain_init_attr wanted{};

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <memory>
+#include <utility>
 
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
@@ -54,6 +55,34 @@ int create_on_device(Context& context, Cq& cq, const ibv_cq_init_attr_ex& attrib
   const int unbound = context.port.bind_completions(cq.handle, Channel::of(cq.channel).pipe.number());
   if (unbound != 0) release_cq(cq);
   return unbound;
+}
+
+// CQEs that the device wrote into the old ring may still be on their way when the command has come back.
+void wait_for_entries(const Cq& cq, std::uint32_t producer) {
+  constexpr int kLooks = 1000;  // a device that died writes no more
+  for (int look = 0; look < kLooks && !cq.ring.sees_all_before(producer); ++look) give_way(cq.owner().port);
+}
+
+int resize_cq(Cq& cq, int wanted) {
+  Context& context = cq.owner();
+  if (!context.cqs.holds(cq.handle, &cq)) return ENOENT;
+  if (wanted <= 0 || unsigned(wanted) > context.capabilities.max_cqe) return EINVAL;
+  const std::uint32_t entries = std::bit_ceil(unsigned(wanted));
+  const auto log_entries = std::uint8_t(std::bit_width(entries) - 1);
+  QueueGuard guard(cq.lock, context.port);
+  if (cq.ring.unconsumed() > unsigned(wanted)) return EINVAL;
+  if (entries == cq.ring.entries()) return 0;
+  DmaMemory memory(context.port, entries * sizeof(abi::Cqe), 4096);
+  if (!memory) return ENOMEM;
+  provider::CompletionRing::hand_over(log_entries, memory.buffer());
+  abi::ResizedCq resized;
+  const auto command = provider::resize_cq(cq.handle, memory.bus_address(), log_entries);
+  if (const int error = context.execute(command, resized)) return error;
+  wait_for_entries(cq, resized.producer);
+  cq.ring.move_to(log_entries, memory.buffer(), resized.producer);
+  std::swap(cq.memory, memory);
+  cq.cqe = int(entries);
+  return 0;
 }
 
 void count_channel_user(Cq& cq, int change) {
@@ -159,6 +188,10 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
     if (error == 0) made = cq->handle_of();
     return error;
   });
+}
+
+int ibv_resize_cq(ibv_cq* cq, int entries) {
+  return guarded([&] { return resize_cq(Cq::of(cq), entries); });
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {

@@ -53,7 +53,6 @@ int ibv_query_srq(ibv_srq*, ibv_srq_attr*) { return refuse(); }
 int ibv_destroy_srq(ibv_srq*) { return refuse(); }
 
 // --- Changing what exists.
-int ibv_resize_cq(ibv_cq*, int) { return refuse(); }
 int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, std::size_t, int) {
   refuse();
   return IBV_REREG_MR_ERR_INPUT;  // the old region is as it was

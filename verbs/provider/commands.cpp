@@ -68,6 +68,10 @@ abi::ModifyCq modify_cq(std::uint32_t cqn, std::uint16_t moderation_count, std::
           .moderation_period = moderation_period};
 }
 
+abi::ResizeCq resize_cq(std::uint32_t cqn, std::uint64_t ring, std::uint8_t log_entries) {
+  return {.header = header(abi::CommandOpcode::resize_cq, cqn), .ring = ring, .log_entries = log_entries};
+}
+
 abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context) {
   return {header(abi::CommandOpcode::create_mpt, index), context};
 }

@@ -25,6 +25,7 @@ abi::SetGid clear_gid(std::uint32_t port, std::uint16_t index);
 abi::CreateEq create_eq(std::uint32_t eqn, const abi::Eqc& context);
 abi::CreateCq create_cq(std::uint32_t cqn, const abi::Cqc& context);
 abi::ModifyCq modify_cq(std::uint32_t cqn, std::uint16_t moderation_count, std::uint16_t moderation_period);
+abi::ResizeCq resize_cq(std::uint32_t cqn, std::uint64_t ring, std::uint8_t log_entries);
 abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context);
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context);
 abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context);

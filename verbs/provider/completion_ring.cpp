@@ -8,8 +8,30 @@ constexpr std::uint32_t kRecordMask = 0xffffff;
 
 CompletionRing::CompletionRing(std::uint8_t log_entries, DmaBuffer ring, abi::CqDoorbellRecord* record)
     : ring_(ring), record_(record), log_entries_(log_entries), mask_((1u << log_entries) - 1) {
-  for (std::uint64_t i = 0; i <= mask_; ++i) publish(at(i).opcode_owner, abi::Cqe::kInitialOwner);
+  hand_over(log_entries, ring);
   publish_be(record_->consumer, 0u);
+}
+
+void CompletionRing::hand_over(std::uint8_t log_entries, DmaBuffer ring) {
+  auto* entries = reinterpret_cast<abi::Cqe*>(ring.memory);
+  for (std::uint32_t i = 0; i < 1u << log_entries; ++i) publish(entries[i].opcode_owner, abi::Cqe::kInitialOwner);
+}
+
+void CompletionRing::move_to(std::uint8_t log_entries, DmaBuffer ring, std::uint32_t producer) {
+  const std::uint32_t mask = (1u << log_entries) - 1;
+  for (std::uint64_t position = consumer_, left = ahead(producer); left > 0; ++position, --left) {
+    abi::Cqe& target = reinterpret_cast<abi::Cqe*>(ring.memory)[position & mask];
+    target = at(position);
+    target.opcode_owner = std::uint8_t((target.opcode_owner & ~1) | (position >> log_entries & 1));
+  }
+  ring_ = ring;
+  log_entries_ = log_entries;
+  mask_ = mask;
+}
+
+// CQEs from the consumer to there.
+std::uint32_t CompletionRing::ahead(std::uint32_t producer) const {
+  return std::uint32_t(producer - consumer_) & kRecordMask;
 }
 
 std::optional<abi::Cqe> CompletionRing::take() {

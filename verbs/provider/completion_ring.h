@@ -31,6 +31,15 @@ class CompletionRing {
   CompletionRing(std::uint8_t log_entries, DmaBuffer ring, abi::CqDoorbellRecord* record);
 
   std::uint32_t entries() const { return mask_ + 1; }
+  // CQEs that can be taken.
+  std::uint32_t unconsumed() const { return std::uint32_t(visible_end() - consumer_); }
+
+  // Gives every entry of a ring to the device, before it hears of the ring.
+  static void hand_over(std::uint8_t log_entries, DmaBuffer ring);
+  // The device went on in another ring from `producer` on; the caller has waited until all before it can be seen. What
+  // is not consumed comes along, each CQE at its position.
+  bool sees_all_before(std::uint32_t producer) const { return unconsumed() >= ahead(producer); }
+  void move_to(std::uint8_t log_entries, DmaBuffer ring, std::uint32_t producer);
 
   // The next CQE, consumed for the driver but not yet given back to the device.
   std::optional<abi::Cqe> take();
@@ -44,6 +53,7 @@ class CompletionRing {
   void remove_if(const std::function<bool(const abi::Cqe&)>& drop);
 
  private:
+  std::uint32_t ahead(std::uint32_t producer) const;
   abi::Cqe& at(std::uint64_t position) const;
   bool ready(std::uint64_t position) const;
   std::uint64_t visible_end() const;
