@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -66,6 +67,12 @@ struct CommandExecuted {
   std::uint32_t syndrome;
 };
 
+// What the port's counters of Verbs say, since the device came up.
+struct PortViolations {
+  std::uint64_t pkey = 0;
+  std::uint64_t qkey = 0;
+};
+
 class CommandUnit {
  public:
   CommandUnit(const CapabilityParams& params, ContextCache& contexts, GidTable& gids, Dma& dma, EventWriter& events,
@@ -79,6 +86,7 @@ class CommandUnit {
   Output<std::uint32_t> cq_moderated;
   Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
   Output<> teardown;
+  std::function<PortViolations()> violations;
   trace::Point<CommandExecuted> executed;
 
   void doorbell(std::uint32_t entries);

@@ -15,6 +15,9 @@ constexpr std::uint8_t kMaxLogQueue = 22;
 constexpr std::uint64_t kRingAlignment = 64;
 constexpr std::uint64_t kFirmware = 1ull << 32;
 
+// A counter of 16 bits stays at its end.
+std::uint16_t saturated(std::uint64_t count) { return static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xffff)); }
+
 }  // namespace
 
 struct CommandUnit::Handler {
@@ -166,6 +169,9 @@ void CommandUnit::query_port() {
   port.gid_table_length = static_cast<std::uint16_t>(gids_.size());
   port.max_message = params_.max_message;
   port.pkey_table_length = 1;
+  const auto counted = violations ? violations() : PortViolations{};
+  port.pkey_violations = saturated(counted.pkey);
+  port.qkey_violations = saturated(counted.qkey);
   for (std::size_t i = 0; i < std::size(port.mac); ++i)
     port.mac[i] = static_cast<std::uint8_t>(params_.mac >> (8 * (std::size(port.mac) - 1 - i)));
   output(port);

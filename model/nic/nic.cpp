@@ -106,6 +106,7 @@ void Nic::wire_host() {
         return command_unit.cq_not_resized(CommandSyndrome::bad_size, abi::CommandStatus::bad_parameter);
     }
   });
+  command_unit.violations = [this] { return PortViolations{.pkey = rx.counters().bad_pkey}; };
   command_unit.teardown.bind([this] { forget_objects(); });
 }
 

@@ -28,6 +28,12 @@ Payload grh_of(const roce::ParsedFrame& parsed, std::span<const std::byte> front
   return grh;
 }
 
+// The table has one entry, and that is a full member: a limited one matches it too (IBTA vol 1, 10.9.3).
+bool in_partition(std::uint16_t pkey) {
+  constexpr std::uint16_t kNumber = 0x7fff;  // the top bit says full member
+  return (pkey & kNumber) == (roce::Bth::kDefaultPkey & kNumber);
+}
+
 }  // namespace
 
 PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids, bool timing_only)
@@ -44,6 +50,10 @@ void PacketRx::deliver_due() {
   while (pipeline_.pop_due(frame)) {
     PacketIn in;
     if (!parse(frame, in)) continue;
+    if (!in_partition(in.headers.bth.pkey)) {
+      drop(counters_.bad_pkey, DropCause::bad_pkey);
+      continue;
+    }
     ++counters_.packets;
     counters_.payload_bytes += in.payload.size();
     in.frame = frame.id;

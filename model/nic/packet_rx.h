@@ -30,6 +30,7 @@ struct PacketRxCounters {
   Counter malformed = 0;
   Counter not_roce = 0;
   Counter not_ours = 0;
+  Counter bad_pkey = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("packets", packets, "packets", "good packets received");
@@ -38,6 +39,7 @@ struct PacketRxCounters {
     visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
     visit.counter("not_roce", not_roce, "frames", "dropped: another protocol");
     visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address");
+    visit.counter("bad_pkey", bad_pkey, "packets", "dropped: a P_Key that is not in the table");
   }
 };
 

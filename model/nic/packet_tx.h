@@ -45,7 +45,7 @@ struct PacketTrace {
   Duration arrived{};                    // received: its last bit
 };
 
-enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours };
+enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours, bad_pkey };
 struct PacketDropped {
   DropCause cause;
 };

@@ -144,11 +144,11 @@ const char* packet_name(std::uint64_t opcode) {
 // Enumerations without gaps, in the order of their values.
 constexpr const char* kQpStates[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
-constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours"};
+constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours", "bad_pkey"};
 constexpr const char* kDoorbellKinds[] = {"send", "blueflame", "cq_arm", "unknown"};
 constexpr const char* kDoorbellReasons[] = {"wrong_page", "malformed"};
 constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped"};
-static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::not_ours) + 1);
+static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::bad_pkey) + 1);
 static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);
 constexpr const char* kFaultActions[] = {"drop", "corrupt", "duplicate", "delay", "reorder"};
 static_assert(std::size(kFaultActions) == std::size_t(fabric::FaultAction::reorder) + 1);
