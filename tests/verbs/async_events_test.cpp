@@ -198,6 +198,64 @@ TEST_F(Overrun, KillsTheQueueAndItsQueuePairs) {
   });
 }
 
+// Every queue pair of the CQ, whatever it has of its own: there its work is flushed.
+TEST_F(Overrun, KillsTheQueuePairsOfBothSides) {
+  run_alone([](Endpoint& end) {
+    never_wait(end.context->async_fd);
+    ibv_cq* small = ibv_create_cq(end.context, 4, nullptr, nullptr, 0);
+    ASSERT_NE(small, nullptr);
+    const auto queue_pair = [&](ibv_cq* send, ibv_cq* receive) {
+      ibv_qp_init_attr attributes{};
+      attributes.send_cq = send;
+      attributes.recv_cq = receive;
+      attributes.cap = {1, 16, 1, 1, 0};
+      attributes.qp_type = IBV_QPT_RC;
+      return ibv_create_qp(end.pd, &attributes);
+    };
+    ibv_qp* flooding = queue_pair(end.cq, small);
+    ibv_qp* sending = queue_pair(small, end.cq);
+    ibv_qp* apart = end.qp;
+    for (ibv_qp* qp : {flooding, sending, apart}) {
+      end.qp = qp;
+      ASSERT_NE(qp, nullptr);
+      end.to_init();
+      for (std::uint64_t i = 0; i < 6; ++i) ASSERT_EQ(end.receive(0, 64, i), 0);
+    }
+    end.qp = apart;
+    ASSERT_EQ(move(flooding, IBV_QPS_ERR), 0);
+    EXPECT_EQ(completion_soon(end.cq)->status, IBV_WC_WR_FLUSH_ERR);
+    expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 5);  // of `sending`, in its own CQ
+    EXPECT_FALSE(completion_soon(end.cq, 10));
+    ibv_async_event event;
+    std::vector<std::pair<ibv_event_type, void*>> events;
+    while (ibv_get_async_event(end.context, &event) == 0) {
+      events.emplace_back(event.event_type, event.element.qp);
+      ibv_ack_async_event(&event);
+    }
+    EXPECT_THAT(events, ::testing::Contains(std::pair<ibv_event_type, void*>(IBV_EVENT_CQ_ERR, small)));
+    EXPECT_THAT(events, ::testing::Contains(std::pair<ibv_event_type, void*>(IBV_EVENT_QP_FATAL, sending)));
+    EXPECT_EQ(query(sending).qp_state, IBV_QPS_ERR);
+    EXPECT_EQ(end.state(), IBV_QPS_INIT);
+    // All of it goes, and a CQ in its place lives.
+    EXPECT_EQ(ibv_destroy_cq(small), EBUSY);
+    EXPECT_EQ(ibv_destroy_qp(flooding), 0);
+    EXPECT_EQ(ibv_destroy_qp(sending), 0);
+    EXPECT_EQ(ibv_destroy_cq(small), 0);
+    small = ibv_create_cq(end.context, 4, nullptr, nullptr, 0);
+    ASSERT_NE(small, nullptr);
+    ibv_qp* after = queue_pair(small, small);
+    ASSERT_NE(after, nullptr);
+    end.qp = after;
+    end.to_init();
+    for (std::uint64_t i = 0; i < 4; ++i) ASSERT_EQ(end.receive(0, 64, i), 0);
+    ASSERT_EQ(move(after, IBV_QPS_ERR), 0);
+    expect_completions(small, IBV_WC_WR_FLUSH_ERR, 0, 4);
+    end.qp = apart;
+    EXPECT_EQ(ibv_destroy_qp(after), 0);
+    EXPECT_EQ(ibv_destroy_cq(small), 0);
+  });
+}
+
 TEST_F(Overrun, PollingInTimePreventsIt) {
   EndpointOptions options;
   options.cq_entries = 4;

@@ -1,6 +1,9 @@
 // Completion queues, their channels, and which object may go while which other stands.
 #include <poll.h>
 
+#include <memory>
+
+#include "model/abi/device.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -214,6 +217,80 @@ TEST_F(CqEvents, TheDescriptorCanBePolled) {
     EXPECT_EQ(take_cq_events(end.channel), 1);
     EXPECT_EQ(poll(&entry, 1, 0), 0);
   });
+}
+
+// Each completion vector has an interrupt of its own: vector 0 is the commands', 1 the asynchronous events'.
+TEST_F(CqEvents, AVectorForEachInterrupt) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [&](Endpoint& end) {
+        never_wait(end.channel->fd);
+        const auto interrupts = std::make_shared<std::vector<std::uint64_t>>();
+        host(0).nic().dma_unit.issued.subscribe([interrupts](const nic::DmaIssued& access) {
+          const auto vector = (access.address - abi::kMsiWindow) / 16;
+          const bool is_interrupt = access.write && access.pasid == kKernelPasid && vector < abi::kMsixVectors;
+          if (is_interrupt && vector != 0) interrupts->push_back(vector);
+        });
+        ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+        ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
+        std::vector<std::uint64_t> expected;
+        for (int vector = 0; vector < end.context->num_comp_vectors; ++vector) {
+          end.cq = ibv_create_cq(end.context, 8, nullptr, end.channel, vector);
+          ASSERT_NE(end.cq, nullptr);
+          ibv_qp_init_attr attributes{};
+          attributes.send_cq = attributes.recv_cq = end.cq;
+          attributes.cap = {1, 4, 1, 1, 0};
+          attributes.qp_type = IBV_QPT_RC;
+          end.qp = ibv_create_qp(end.pd, &attributes);
+          ASSERT_NE(end.qp, nullptr);
+          ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+          end.to_init();
+          flush_receives(end, 1);
+          pass(0, Duration{20'000'000});
+          expected.push_back(2 + std::uint64_t(vector));
+          EXPECT_EQ(*interrupts, expected);
+          EXPECT_EQ(take_cq_events(end.channel), 1);
+          ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+          ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
+        }
+        end.qp = nullptr;
+        end.cq = nullptr;
+      },
+      options);
+}
+
+// Without O_NONBLOCK a look at the channel waits for the event.
+TEST_F(CqEvents, ALookWaits) {
+  Duration asked{}, flushed{};
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [&](Endpoint& end) {
+        end.to_init();
+        ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+        bool seen = false;
+        run_threads(2, [&](std::size_t me) {
+          if (me == 1) {
+            process(0).port().settle();
+            sleep_until(now() + Duration{100'000'000});
+            flushed = now();
+            return flush_receives(end, 1);
+          }
+          asked = now();
+          ibv_cq* cq = nullptr;
+          void* owner = nullptr;
+          ASSERT_EQ(ibv_get_cq_event(end.channel, &cq, &owner), 0);
+          process(0).port().settle();
+          EXPECT_GT(now(), flushed);
+          EXPECT_EQ(cq, end.cq);
+          ibv_ack_cq_events(cq, 1);
+          seen = true;
+        });
+        EXPECT_TRUE(seen);
+        EXPECT_GT(flushed, asked);
+      },
+      options);
 }
 
 TEST_F(CqEvents, WithoutAChannelArmingIsNothing) {

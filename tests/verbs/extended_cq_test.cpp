@@ -25,14 +25,18 @@ class ExtendedCq : public RcPair {
     ibv_cq_ex* cq = ibv_create_cq_ex(end.context, &wanted);
     EXPECT_NE(cq, nullptr);
     end.cq = ibv_cq_ex_to_cq(cq);
+    end.qp = queue_pair(end);
+    return cq;
+  }
+  static ibv_qp* queue_pair(Endpoint& end) {
     ibv_qp_init_attr initial{};
     initial.send_cq = initial.recv_cq = end.cq;
     initial.cap = {16, 16, 4, 4, 64};
     initial.qp_type = IBV_QPT_RC;
     initial.sq_sig_all = 1;
-    end.qp = ibv_create_qp(end.pd, &initial);
-    EXPECT_NE(end.qp, nullptr);
-    return cq;
+    ibv_qp* qp = ibv_create_qp(end.pd, &initial);
+    EXPECT_NE(qp, nullptr);
+    return qp;
   }
   static int start_soon(ibv_cq_ex* cq) {
     ibv_poll_cq_attr poll{};
@@ -168,6 +172,77 @@ TEST_F(ExtendedCq, TheTimestampIsTheDevicesClock) {
   });
 }
 
+// The same in nanoseconds since 1970: an in-process host's clock begins there.
+TEST_F(ExtendedCq, TheWallClock) {
+  run_alone([&](Endpoint& end) {
+    auto wanted = attributes(std::uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK});
+    ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
+    ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
+    ibv_cq_ex* cq = ibv_create_cq_ex(end.context, &wanted);
+    ASSERT_NE(cq, nullptr);
+    end.cq = ibv_cq_ex_to_cq(cq);
+    end.qp = queue_pair(end);
+    end.to_init();
+    ASSERT_EQ(end.receive(0, 64), 0);
+    pass(0, Duration{3'000'000'000});
+    const auto before = std::uint64_t(now().ps) / 1000;
+    ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
+    ASSERT_EQ(start_soon(cq), 0);
+    const auto stamp = ibv_wc_read_completion_wallclock_ns(cq);
+    ibv_end_poll(cq);
+    process(0).port().settle();
+    EXPECT_GE(stamp, before);
+    EXPECT_LE(stamp, std::uint64_t(now().ps) / 1000);
+  });
+}
+
+// Of what was not asked for there is no call.
+TEST_F(ExtendedCq, OnlyWhatWasAskedForCanBeRead) {
+  run_alone([](Endpoint& end) {
+    for (std::uint64_t bit = 1; bit <= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK; bit <<= 1) {
+      auto wanted = attributes(bit);
+      errno = 0;
+      ibv_cq_ex* cq = ibv_create_cq_ex(end.context, &wanted);
+      if (bit == IBV_WC_EX_WITH_CVLAN || bit == IBV_WC_EX_WITH_FLOW_TAG || bit == IBV_WC_EX_WITH_TM_INFO) {
+        EXPECT_EQ(cq, nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        continue;
+      }
+      ASSERT_NE(cq, nullptr) << bit;
+      EXPECT_NE(cq->read_opcode, nullptr);
+      EXPECT_NE(cq->read_vendor_err, nullptr);
+      EXPECT_NE(cq->read_wc_flags, nullptr);
+      const std::pair<std::uint64_t, bool> there[] = {
+          {IBV_WC_EX_WITH_BYTE_LEN, cq->read_byte_len != nullptr},
+          {IBV_WC_EX_WITH_IMM, cq->read_imm_data != nullptr},
+          {IBV_WC_EX_WITH_QP_NUM, cq->read_qp_num != nullptr},
+          {IBV_WC_EX_WITH_SRC_QP, cq->read_src_qp != nullptr},
+          {IBV_WC_EX_WITH_SLID, cq->read_slid != nullptr},
+          {IBV_WC_EX_WITH_SL, cq->read_sl != nullptr},
+          {IBV_WC_EX_WITH_DLID_PATH_BITS, cq->read_dlid_path_bits != nullptr},
+          {IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, cq->read_completion_ts != nullptr},
+          {IBV_WC_EX_WITH_CVLAN, cq->read_cvlan != nullptr},
+          {IBV_WC_EX_WITH_FLOW_TAG, cq->read_flow_tag != nullptr},
+          {IBV_WC_EX_WITH_TM_INFO, cq->read_tm_info != nullptr},
+          {IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, cq->read_completion_wallclock_ns != nullptr}};
+      for (const auto& [field, readable] : there) EXPECT_EQ(readable, field == bit) << bit << ", " << field;
+      EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+    }
+  });
+}
+
+// An RC peer has no number and no path in a completion.
+TEST_F(ExtendedCq, WhatAConnectedPeerDoesNotSay) {
+  run_extended(1, [](Endpoint&, ibv_cq_ex* cq, std::uint32_t) {
+    ASSERT_EQ(start_soon(cq), 0);
+    EXPECT_EQ(ibv_wc_read_src_qp(cq), 0u);
+    EXPECT_EQ(ibv_wc_read_slid(cq), 0u);
+    EXPECT_EQ(ibv_wc_read_sl(cq), 0u);
+    EXPECT_EQ(ibv_wc_read_dlid_path_bits(cq), 0u);
+    ibv_end_poll(cq);
+  });
+}
+
 TEST_F(ExtendedCq, AttributesThatAreNotUnderstood) {
   run_alone([](Endpoint& end) {
     const auto refused = [&](int error, const std::function<void(ibv_cq_init_attr_ex&)>& spoil) {
@@ -223,6 +298,9 @@ TEST_F(ExtendedCq, OverrunIgnored) {
     ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
     EXPECT_TRUE(take_async_events(end.context).empty());
     EXPECT_EQ(end.state(), IBV_QPS_ERR);
+    // The latest overwrote the first: eight and nine stand where none and one stood.
+    expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 8, 2);
+    EXPECT_EQ(ibv_resize_cq(end.cq, 64), EINVAL);  // what is lost can't be carried over
   });
 }
 

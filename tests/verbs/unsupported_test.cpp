@@ -110,17 +110,6 @@ TEST_F(Unsupported, EachSaysSo) {
          return ibv_rereg_mr(end.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE) ==
                 IBV_REREG_MR_ERR_INPUT;
        }},
-      {"parent domain",
-       [](Endpoint& end) {
-         ibv_parent_domain_init_attr wanted{};
-         wanted.pd = end.pd;
-         return ibv_alloc_parent_domain(end.context, &wanted) == nullptr;
-       }},
-      {"thread domain",
-       [](Endpoint& end) {
-         ibv_td_init_attr wanted{};
-         return ibv_alloc_td(end.context, &wanted) == nullptr;
-       }},
       {"work queue",
        [](Endpoint& end) {
          ibv_wq_init_attr wanted{};
@@ -146,11 +135,6 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          ibv_qp_rate_limit_attr wanted{};
          return ibv_modify_qp_rate_limit(end.qp, &wanted) == EOPNOTSUPP;
-       }},
-      {"the device's clock",
-       [](Endpoint& end) {
-         ibv_values_ex values{};
-         return ibv_query_rt_values_ex(end.context, &values) == EOPNOTSUPP;
        }},
       {"imported device", [](Endpoint&) { return ibv_import_device(0) == nullptr; }},
       {"imported PD", [](Endpoint& end) { return ibv_import_pd(end.context, 1) == nullptr; }},

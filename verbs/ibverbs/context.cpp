@@ -43,6 +43,10 @@ void destroy_leftovers(Context& context) {
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);
   while (context.ahs.take_any()) {}
+  while (context.pds.parents.take_any()) {}
+  while (auto td = context.thread_domains.take_any()) {
+    if (td->page != nullptr) context.pages.give_back(*td->page);
+  }
   while (auto pd = context.pds.take_any()) context.port.dealloc_pd(pd->handle);
   while (context.channels.take_any()) {}
 }

@@ -12,21 +12,30 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+// Not VLAN tags, flow tags and tag matching: the device knows none of them.
+constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                          IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+
+// A PD alone says nothing about a CQ.
+int check_domain(const Context& context, ibv_pd* domain) {
+  if (domain == nullptr || domain->context != &context.context) return EINVAL;
+  if (!context.pds.holds(domain->handle, &Pd::of(domain))) return ENOENT;
+  return Pd::of(domain).parent ? 0 : EINVAL;
+}
 
 int check(const Context& context, const ibv_cq_init_attr_ex& attributes) {
   if (attributes.cqe == 0 || attributes.cqe > context.capabilities.max_cqe) return EINVAL;
   if (attributes.comp_vector >= unsigned(context.context.num_comp_vectors)) return EINVAL;
   if (attributes.comp_mask & ~std::uint32_t(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) return EINVAL;
-  if (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) return EOPNOTSUPP;
   if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & ~kKnownFlags)) return EINVAL;
-  return attributes.wc_flags & ~kReadableFields ? EOPNOTSUPP : 0;
+  if (attributes.wc_flags & ~kReadableFields) return EOPNOTSUPP;
+  return attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? check_domain(context, attributes.parent_domain) : 0;
 }
 
 bool allocate(Context& context, Cq& cq, std::uint32_t entries) {
-  cq.memory = DmaMemory(context.port, entries * sizeof(abi::Cqe), 4096);
-  cq.record = DmaMemory(context.port, 64, 64);
+  cq.memory = allocate_for(context, cq.parent_domain, MemoryUse::completion_ring, entries * sizeof(abi::Cqe), 4096);
+  cq.record = allocate_for(context, cq.parent_domain, MemoryUse::doorbell_record, 64, 64);
   if (!cq.memory || !cq.record) return false;
   const auto log_entries = std::uint8_t(std::bit_width(entries) - 1);
   cq.ring = provider::CompletionRing(log_entries, cq.memory.buffer(), cq.record.as<abi::CqDoorbellRecord>());
@@ -72,7 +81,8 @@ int resize_cq(Cq& cq, int wanted) {
   QueueGuard guard(cq.lock, context.port);
   if (cq.ring.unconsumed() > unsigned(wanted)) return EINVAL;
   if (entries == cq.ring.entries()) return 0;
-  DmaMemory memory(context.port, entries * sizeof(abi::Cqe), 4096);
+  DmaMemory memory =
+      allocate_for(context, cq.parent_domain, MemoryUse::completion_ring, entries * sizeof(abi::Cqe), 4096);
   if (!memory) return ENOMEM;
   provider::CompletionRing::hand_over(log_entries, memory.buffer());
   abi::ResizedCq resized;
@@ -124,11 +134,13 @@ int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& crea
   cq->context = &context.context;
   cq->channel = attributes.channel;
   cq->cq_context = attributes.cq_context;
-  cq->single_threaded = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-                        (attributes.flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+  if (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) cq->parent_domain = attributes.parent_domain;
+  const bool asked = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+                     (attributes.flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+  cq->single_threaded = asked || is_of_one_thread(cq->parent_domain);
   pthread_mutex_init(&cq->mutex, nullptr);
   pthread_cond_init(&cq->cond, nullptr);
-  fill_extended_poll(*cq);
+  fill_extended_poll(*cq, attributes.wc_flags);
   if (!allocate(context, *cq, std::bit_ceil(attributes.cqe))) return ENOMEM;
   if (const int error = create_on_device(context, *cq, attributes)) return error;
   count_channel_user(*cq, 1);

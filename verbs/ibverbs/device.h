@@ -19,6 +19,7 @@
 namespace rnicsim::verbs {
 
 struct Pd;
+struct Td;
 struct Mr;
 struct Ah;
 struct Channel;
@@ -42,6 +43,14 @@ struct Device : VerbsDevice {
   static Device& of(ibv_device* device) { return *static_cast<Device*>(reinterpret_cast<VerbsDevice*>(device)); }
 };
 
+// PDs by their handle. A parent domain has its PD's, and counts as it wherever a PD may stand.
+class Pds : public Registry<Pd> {
+ public:
+  bool holds(std::uint32_t handle, const Pd* pd) const;
+
+  Registry<Pd> parents;  // by a number of their own
+};
+
 struct Context : verbs_context {
   Context(DevicePort& carrier, std::uint32_t uar_page);
   ~Context();
@@ -63,7 +72,9 @@ struct Context : verbs_context {
   DoorbellPages pages;
   EventPipe events;
   abi::DeviceCapabilities capabilities;
-  Registry<Pd> pds;
+  Pds pds;
+  Registry<Td> thread_domains;
+  std::atomic<std::uint32_t> next_domain{1};  // of parents and thread domains: the kernel does not know them
   Registry<Mr> mrs;
   Registry<Ah> ahs;
   std::atomic<std::uint32_t> next_ah{1};  // handle
@@ -98,6 +109,7 @@ int query_capabilities(Context& context);
 std::string firmware_text(std::uint64_t version);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
                     std::size_t size);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size);
 int query_gid_entry(Context& context, std::uint32_t port, std::uint32_t index, abi::GidEntry& entry);
 

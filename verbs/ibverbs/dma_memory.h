@@ -1,5 +1,8 @@
-// Rings and doorbell records: zeroed memory from the port, given back when the object goes.
+// Rings and doorbell records: zeroed memory from the port, or from a program's allocator, given back when the object
+// goes.
 #pragma once
+
+#include <infiniband/verbs.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,20 +13,41 @@
 
 namespace rnicsim::verbs {
 
+// What memory is for, as a parent domain's allocator is told: below the driver's id, which is 0.
+enum class MemoryUse : std::uint64_t {
+  send_ring = 1,
+  receive_ring = 2,
+  completion_ring = 3,
+  doorbell_record = 4,
+  shared_receive_ring = 5,
+};
+
+// A program's, of a parent domain.
+struct Allocator {
+  ibv_pd* pd = nullptr;
+  void* context = nullptr;
+  void* (*alloc)(ibv_pd*, void*, std::size_t, std::size_t, std::uint64_t) = nullptr;
+  void (*free)(ibv_pd*, void*, void*, std::uint64_t) = nullptr;
+};
+
 class DmaMemory {
  public:
   DmaMemory() = default;
   DmaMemory(DevicePort& port, std::size_t bytes, std::size_t alignment)
       : port_(&port), memory_(port.allocate(bytes, alignment)), bytes_(bytes) {}
+  // From `allocator`, if there is one and it does not leave that to the port.
+  DmaMemory(DevicePort& port, const Allocator* allocator, MemoryUse use, std::size_t bytes, std::size_t alignment);
   DmaMemory(DmaMemory&& other) noexcept { *this = std::move(other); }
   DmaMemory& operator=(DmaMemory&& other) noexcept {
     std::swap(port_, other.port_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
+    std::swap(allocator_, other.allocator_);
+    std::swap(use_, other.use_);
     return *this;
   }
   ~DmaMemory() {
-    if (memory_ != nullptr) port_->release(memory_, bytes_);
+    if (memory_ != nullptr) give_back();
   }
 
   explicit operator bool() const { return memory_ != nullptr; }
@@ -33,9 +57,13 @@ class DmaMemory {
   provider::DmaBuffer buffer() const { return {memory_, bus_address()}; }
 
  private:
+  void give_back();
+
   DevicePort* port_ = nullptr;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
+  const Allocator* allocator_ = nullptr;  // whose memory it is, and pinned
+  MemoryUse use_{};
 };
 
 }  // namespace rnicsim::verbs

@@ -55,14 +55,30 @@ DoorbellPage& DoorbellPages::take() {
   return *page;
 }
 
+DoorbellPage* DoorbellPages::take_for_thread() {
+  QueueGuard guard(lock_, port_);
+  DoorbellPage* page = add(false);
+  if (page == nullptr) return nullptr;
+  page->of_thread = true;
+  page->users = 1;
+  return page;
+}
+
+void DoorbellPages::share(DoorbellPage& page) {
+  QueueGuard guard(lock_, port_);
+  ++page.users;
+}
+
 void DoorbellPages::give_back(DoorbellPage& page) {
   QueueGuard guard(lock_, port_);
-  --page.users;
+  if (--page.users != 0 || !page.of_thread) return;
+  port_.free_uar(page.uar.page());
+  std::erase_if(pages_, [&](const auto& each) { return each.get() == &page; });
 }
 
 DoorbellPage* DoorbellPages::unused(bool shared) const {
   const auto found = std::ranges::find_if(
-      pages_, [&](const auto& page) { return page->shared == shared && page->users == 0; });
+      pages_, [&](const auto& page) { return page->shared == shared && !page->of_thread && page->users == 0; });
   return found != pages_.end() ? found->get() : nullptr;
 }
 
@@ -76,7 +92,10 @@ DoorbellPage* DoorbellPages::add(bool shared) {
 
 // Of the shared pages; when the kernel gave none, the last page becomes one.
 DoorbellPage& DoorbellPages::least_used() const {
-  if (count(true) == 0) pages_.back()->shared = true;
+  if (count(true) == 0) {
+    const auto own = [](const auto& page) { return !page->of_thread; };
+    (*std::ranges::find_if(pages_.rbegin(), pages_.rend(), own))->shared = true;
+  }
   DoorbellPage* least = nullptr;
   for (const auto& page : pages_)
     if (page->shared && (least == nullptr || page->users < least->users)) least = page.get();
@@ -84,7 +103,8 @@ DoorbellPage& DoorbellPages::least_used() const {
 }
 
 std::uint32_t DoorbellPages::count(bool shared) const {
-  return std::uint32_t(std::ranges::count_if(pages_, [&](const auto& page) { return page->shared == shared; }));
+  return std::uint32_t(std::ranges::count_if(
+      pages_, [&](const auto& page) { return page->shared == shared && !page->of_thread; }));
 }
 
 }  // namespace rnicsim::verbs

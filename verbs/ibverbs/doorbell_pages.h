@@ -25,6 +25,7 @@ struct DoorbellPage {
   provider::Uar uar;
   std::uint32_t users = 0;
   bool shared = false;  // for more queue pairs than one: behind the lock
+  bool of_thread = false;  // a thread domain's: it goes with it, and its queue pairs need no lock
   TimedLock lock;
 };
 
@@ -45,6 +46,10 @@ class DoorbellPages {
   DoorbellPage& first() const { return *pages_.front(); }
   // For one more queue pair. When the kernel has no more pages, those that there are are shared.
   DoorbellPage& take();
+  // For a thread domain; nullptr when the kernel has no more.
+  DoorbellPage* take_for_thread();
+  // One more queue pair of its thread domain.
+  void share(DoorbellPage& page);
   void give_back(DoorbellPage& page);
 
  private:

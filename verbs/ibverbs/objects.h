@@ -20,8 +20,24 @@
 
 namespace rnicsim::verbs {
 
+// The objects of one thread: queue pairs with a doorbell page of their own, CQs without a lock.
+struct Td : ibv_td {
+  std::uint32_t number = 0;
+  DoorbellPage* page = nullptr;  // none when the kernel had no more
+
+  static Td& of(ibv_td* td) { return *static_cast<Td*>(td); }
+};
+
 struct Pd : ibv_pd {
   std::atomic<std::uint32_t> address_handles{0};  // of which the kernel knows nothing
+  // Of a parent domain.
+  struct Parent {
+    std::uint32_t number = 0;
+    Pd* protection = nullptr;
+    Td* thread = nullptr;
+    Allocator allocator;
+  };
+  std::optional<Parent> parent;
 
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 };
@@ -60,6 +76,7 @@ struct Cq : ibv_cq_ex {
   Qp* last_user = nullptr;
   abi::Cqe current;                            // of the extended poll
   bool single_threaded = false;
+  ibv_pd* parent_domain = nullptr;
   std::uint32_t completions_delivered = 0;     // under the registry's mutex, until the CQ is taken from it
   std::uint32_t events_delivered = 0;
 
@@ -113,6 +130,16 @@ struct Qp : ibv_qp_ex {
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
 };
 
+// --- Parent and thread domains. For an object of this PD, which may be nullptr or no parent domain.
+DmaMemory allocate_for(Context& context, ibv_pd* pd, MemoryUse use, std::size_t bytes, std::size_t alignment);
+DoorbellPage& doorbell_page_for(Context& context, ibv_pd* pd);
+bool is_of_one_thread(ibv_pd* pd);
+int dealloc_parent_domain(Context& context, Pd& pd);
+bool has_parent_domains(const Context& context, const Pd& pd);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
+int dealloc_td(ibv_td* td);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
+
 // --- The device's and the kernel's part of an object's end; 0 or errno.
 int release_mr(Mr& mr);
 int release_cq(Cq& cq);
@@ -124,7 +151,8 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions);
 int request_notification(ibv_cq* cq, int solicited_only);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
-void fill_extended_poll(Cq& cq);
+// Of the fields, those that were asked for (ibv_create_cq_wc_flags) can be read.
+void fill_extended_poll(Cq& cq, std::uint64_t fields);
 // The user of the CQ that a CQE belongs to; under the CQ's lock.
 Qp* find_user(Cq& cq, const abi::Cqe& cqe);
 // Its work request is done: gives the wr_id, frees the entry.

@@ -23,6 +23,10 @@ void fill_extended_operations(verbs_context& operations) {
   operations.create_cq_ex = create_cq_ex;
   operations.modify_cq = modify_cq;
   operations.create_qp_ex = create_qp_ex;
+  operations.query_rt_values = query_rt_values;
+  operations.alloc_td = alloc_td;
+  operations.dealloc_td = dealloc_td;
+  operations.alloc_parent_domain = alloc_parent_domain;
 }
 
 }  // namespace rnicsim::verbs

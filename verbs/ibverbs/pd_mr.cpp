@@ -113,6 +113,8 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     Context& context = Context::of(pd->context);
     if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
     if (Pd::of(pd).address_handles != 0) return EBUSY;
+    if (Pd::of(pd).parent) return dealloc_parent_domain(context, Pd::of(pd));
+    if (has_parent_domains(context, Pd::of(pd))) return EBUSY;
     if (const int error = context.port.dealloc_pd(pd->handle)) return error;
     context.pds.take(pd->handle);
     return 0;

@@ -26,8 +26,17 @@ std::uint32_t immediate_or_rkey(const abi::Cqe& cqe) {
   return carries_invalidation(cqe) ? value : __builtin_bswap32(value);
 }
 
-std::uint32_t source_qp(const abi::Cqe& cqe) {
+// Of a datagram's sender; 0 elsewhere.
+std::uint32_t source_qpn(const abi::Cqe& cqe) {
   return std::uint32_t(cqe.source_qpn[0]) << 16 | std::uint32_t(cqe.source_qpn[1]) << 8 | cqe.source_qpn[2];
+}
+
+// Nanoseconds since 1970 by the host's real-time clock, which counts with the device's.
+std::uint64_t wall_clock(const Context& context, std::uint64_t ticks) {
+  constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
+  const std::uint64_t khz = context.capabilities.core_clock_khz;
+  const std::uint64_t seconds = ticks / (khz * 1000), rest = ticks % (khz * 1000);
+  return (context.port.epoch() + seconds) * kNanosecondsPerSecond + rest * 1'000'000 / khz;
 }
 
 void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
@@ -40,7 +49,7 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.wc_flags = work_completion_flags(cqe);
   wc.byte_len = cqe.byte_count;
   wc.imm_data = immediate_or_rkey(cqe);
-  wc.src_qp = source_qp(cqe);
+  wc.src_qp = source_qpn(cqe);
   wc.pkey_index = 0;
   wc.slid = 0;
   wc.sl = 0;
@@ -210,21 +219,30 @@ int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
   return count;
 }
 
-void fill_extended_poll(Cq& cq) {
+void fill_extended_poll(Cq& cq, std::uint64_t fields) {
   cq.start_poll = start_poll;
   cq.next_poll = next_poll;
   cq.end_poll = end_poll;
   cq.read_opcode = [](ibv_cq_ex* at) { return work_completion_opcode(Cq::of(at).current); };
   cq.read_vendor_err = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.vendor_error); };
-  cq.read_byte_len = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.byte_count); };
-  cq.read_imm_data = [](ibv_cq_ex* at) { return __be32(immediate_or_rkey(Cq::of(at).current)); };
-  cq.read_qp_num = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.qpn); };
-  cq.read_src_qp = [](ibv_cq_ex* at) { return source_qp(Cq::of(at).current); };
   cq.read_wc_flags = [](ibv_cq_ex* at) { return work_completion_flags(Cq::of(at).current); };
-  cq.read_slid = [](ibv_cq_ex*) { return 0u; };
-  cq.read_sl = [](ibv_cq_ex*) { return std::uint8_t(0); };
-  cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };
-  cq.read_completion_ts = [](ibv_cq_ex* at) { return std::uint64_t(Cq::of(at).current.timestamp); };
+  if (fields & IBV_WC_EX_WITH_BYTE_LEN)
+    cq.read_byte_len = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.byte_count); };
+  if (fields & IBV_WC_EX_WITH_IMM)
+    cq.read_imm_data = [](ibv_cq_ex* at) { return __be32(immediate_or_rkey(Cq::of(at).current)); };
+  if (fields & IBV_WC_EX_WITH_QP_NUM)
+    cq.read_qp_num = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.qpn); };
+  if (fields & IBV_WC_EX_WITH_SRC_QP)
+    cq.read_src_qp = [](ibv_cq_ex* at) { return source_qpn(Cq::of(at).current); };
+  if (fields & IBV_WC_EX_WITH_SLID) cq.read_slid = [](ibv_cq_ex*) { return 0u; };
+  if (fields & IBV_WC_EX_WITH_SL) cq.read_sl = [](ibv_cq_ex*) { return std::uint8_t(0); };
+  if (fields & IBV_WC_EX_WITH_DLID_PATH_BITS) cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };
+  if (fields & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+    cq.read_completion_ts = [](ibv_cq_ex* at) { return std::uint64_t(Cq::of(at).current.timestamp); };
+  if (fields & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+    cq.read_completion_wallclock_ns = [](ibv_cq_ex* at) {
+      return wall_clock(Cq::of(at).owner(), Cq::of(at).current.timestamp);
+    };
 }
 
 void attach_user(Cq& cq, Qp& qp) {

@@ -30,6 +30,8 @@ int port_attributes(Context& context, std::uint32_t port, ibv_port_attr& to) {
   to.gid_tbl_len = from.gid_table_length;
   to.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   to.max_msg_sz = from.max_message;
+  to.bad_pkey_cntr = from.pkey_violations;
+  to.qkey_viol_cntr = from.qkey_violations;
   to.pkey_tbl_len = from.pkey_table_length;
   to.max_vl_num = 1;
   to.active_width = from.active_width;

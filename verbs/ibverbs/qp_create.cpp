@@ -120,15 +120,17 @@ int size_receive_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& a
 }
 
 bool allocate(Context& context, Qp& qp, const Sizes& sizes) {
-  qp.record = DmaMemory(context.port, 64, 64);
+  ibv_pd* pd = qp.qp_base.pd;
+  qp.record = allocate_for(context, pd, MemoryUse::doorbell_record, 64, 64);
   bool complete = bool(qp.record);
   if (sizes.granted.max_send_wr > 0) {
-    qp.send_memory = DmaMemory(context.port, std::size_t(abi::kSendBlock) << sizes.log_send_blocks, 4096);
+    const std::size_t bytes = std::size_t(abi::kSendBlock) << sizes.log_send_blocks;
+    qp.send_memory = allocate_for(context, pd, MemoryUse::send_ring, bytes, 4096);
     complete = complete && qp.send_memory;
   }
   if (sizes.granted.max_recv_wr > 0) {
     const int log_bytes = sizes.log_receive_wqes + sizes.log_receive_stride;
-    qp.receive_memory = DmaMemory(context.port, std::size_t(1) << log_bytes, 4096);
+    qp.receive_memory = allocate_for(context, pd, MemoryUse::receive_ring, std::size_t(1) << log_bytes, 4096);
     complete = complete && qp.receive_memory;
   }
   return complete;
@@ -197,7 +199,7 @@ int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
   auto qp = std::make_unique<Qp>();
   fill_object(context, attributes, sizes, *qp);
   if (!allocate(context, *qp, sizes)) return ENOMEM;
-  qp->page = &context.pages.take();
+  qp->page = &doorbell_page_for(context, attributes.pd);
   abi::CommandResult result;
   if (const int error = context.execute(provider::create_qp(0, context_of(*qp, sizes)), result)) return error;
   qp->qp_base.handle = qp->qp_base.qp_num = result.object;

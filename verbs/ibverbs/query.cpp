@@ -30,6 +30,11 @@ void fill_limits(const abi::DeviceCapabilities& from, ibv_device_attr& to) {
   to.max_res_rd_atom = int(from.max_rd_atomic * from.max_qp);
   to.max_ah = int(from.max_ah);
   to.max_srq = int(from.max_srq);
+  to.max_srq_wr = int(from.max_srq_wr);
+  to.max_srq_sge = int(from.max_srq_sge);
+  to.max_mcast_grp = int(from.max_multicast_groups);
+  to.max_mcast_qp_attach = int(from.max_group_qps);
+  to.max_total_mcast_qp_attach = int(from.max_attached_qps);
   to.max_pkeys = 1;
 }
 
@@ -44,7 +49,8 @@ void fill_attributes(const Context& context, ibv_device_attr& to) {
   to.vendor_part_id = from.vendor_part_id;
   to.hw_ver = abi::kPciRevision;
   to.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                        IBV_DEVICE_RC_RNR_NAK_GEN;
+                        IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_BAD_PKEY_CNTR;
+  if (context.has_feature(abi::feature::kUd)) to.device_cap_flags |= IBV_DEVICE_BAD_QKEY_CNTR;
   to.atomic_cap = ibv_atomic_cap(std::uint32_t(from.atomic));
   to.local_ca_ack_delay = std::uint8_t(from.local_ca_ack_delay);
   to.phys_port_cnt = std::uint8_t(from.ports);
@@ -77,6 +83,19 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
     all.phys_port_cnt_ex = context.capabilities.ports;
     std::memset(attributes, 0, size);
     std::memcpy(static_cast<void*>(attributes), &all, std::min(size, sizeof all));
+    return 0;
+  });
+}
+
+// The clock in its own ticks, as completion timestamps have it.
+int query_rt_values(ibv_context* handle, ibv_values_ex* values) {
+  return guarded([&] {
+    const bool wanted = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
+    values->comp_mask = 0;  // what is filled in
+    if (!wanted) return 0;
+    const std::uint64_t ticks = Context::of(handle).port.mmio_read(abi::reg::kClock, sizeof(std::uint64_t));
+    values->raw_clock = {.tv_sec = 0, .tv_nsec = long(ticks)};
+    values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
     return 0;
   });
 }

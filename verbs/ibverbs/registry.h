@@ -35,6 +35,14 @@ class Registry {
     return true;
   }
 
+  template <class Predicate>
+  bool any_of(Predicate&& predicate) const {
+    std::lock_guard guard(mutex_);
+    for (const auto& entry : objects_)
+      if (predicate(*entry.second)) return true;
+    return false;
+  }
+
   std::unique_ptr<T> take(std::uint32_t handle) {
     std::lock_guard guard(mutex_);
     auto node = objects_.extract(handle);

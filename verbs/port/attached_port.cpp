@@ -130,6 +130,7 @@ class AttachedPort : public DevicePort {
     return slot != nullptr && call(*slot, Call::port_info, {}) == 0 ? std::uint32_t(slot->value) : 1;
   }
 
+  std::uint64_t epoch() const override { return clock::session()->header().epoch; }
   void charge(abi::CpuCost cost, std::uint32_t times) override {
     if (ThreadSlot* slot = usable_slot()) clock::charge(*slot, cost, times);
   }

@@ -79,6 +79,9 @@ class DevicePort {
   // Until `fd` is readable; false when a signal came first.
   virtual bool wait_readable(int fd) = 0;
 
+  // Seconds since 1970, by the host's real-time clock, when its device's clock was at 0.
+  virtual std::uint64_t epoch() const { return 0; }
+
   // --- Whether somebody follows work requests, and is to be told of them. That costs no time.
   bool followed() const { return followed_; }
   virtual std::uint64_t time() { return 0; }  // the caller's clock, in picoseconds

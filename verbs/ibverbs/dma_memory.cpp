@@ -1,0 +1,35 @@
+#include "verbs/ibverbs/dma_memory.h"
+
+#include <cstring>
+
+namespace rnicsim::verbs {
+
+DmaMemory::DmaMemory(DevicePort& port, const Allocator* allocator, MemoryUse use, std::size_t bytes,
+                     std::size_t alignment) {
+  void* given = IBV_ALLOCATOR_USE_DEFAULT;
+  if (allocator != nullptr && allocator->alloc != nullptr)
+    given = allocator->alloc(allocator->pd, allocator->context, bytes, alignment, std::uint64_t(use));
+  if (given == IBV_ALLOCATOR_USE_DEFAULT) {
+    *this = DmaMemory(port, bytes, alignment);
+    return;
+  }
+  if (given == nullptr) return;
+  if (reinterpret_cast<std::uintptr_t>(given) % alignment != 0 || port.pin(given, bytes) != 0) {
+    allocator->free(allocator->pd, allocator->context, given, std::uint64_t(use));
+    return;
+  }
+  std::memset(given, 0, bytes);
+  port_ = &port;
+  memory_ = static_cast<std::byte*>(given);
+  bytes_ = bytes;
+  allocator_ = allocator;
+  use_ = use;
+}
+
+void DmaMemory::give_back() {
+  if (allocator_ == nullptr) return port_->release(memory_, bytes_);
+  port_->unpin(memory_, bytes_);
+  allocator_->free(allocator_->pd, allocator_->context, memory_, std::uint64_t(use_));
+}
+
+}  // namespace rnicsim::verbs
