@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "model/host/command_gate.h"
 #include "verbs/provider/commands.h"
@@ -200,6 +201,17 @@ TEST_F(CommandGateTest, AQpUsesOnlyItsOwnersObjects) {
   EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_cq, mine), 0);
   EXPECT_EQ(objects_.free_uar(kMine, uar_[kMine]), 0);
   EXPECT_EQ(objects_.free_uar(kMine, uar_[kOther]), ENOENT);
+}
+
+TEST_F(CommandGateTest, ACqIsResizedByItsOwner) {
+  const auto cqn = make_cq(kMine);
+  auto mailbox = provider::resize_cq(cqn, 4096, 5);
+  EXPECT_EQ(run(kMine, mailbox), 0);
+  EXPECT_EQ(mailbox.header.object, cqn);
+  EXPECT_EQ(run(kOther, mailbox), ENOENT);
+  std::vector<std::byte> cut(sizeof mailbox - 1);
+  std::memcpy(cut.data(), &mailbox, cut.size());
+  EXPECT_EQ(gate_.admit(kMine, cut), EINVAL);
 }
 
 TEST_F(CommandGateTest, WhatTheDeviceRefusesIsNobodys) {
