@@ -33,6 +33,8 @@ void System::make_switches() {
         fmt::format("switch{}", i).c_str(), config_.switches, timing, routes.ports(node)));
     for (std::uint32_t host = 0; host < topology.hosts.size(); ++host)
       if (const auto way = routes.port(node, host)) box.learn(topology.hosts[host].mac, *way);
+    for (std::size_t way = 0; way < routes.ports(node); ++way)
+      if (routes.in_tree(node, way)) box.flood(way);
   }
 }
 
@@ -63,7 +65,7 @@ void System::connect_cables(std::uint64_t seed) {
 
 void System::connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end) {
   box.out(port).bind([&link, end](Frame&& frame) { link.send(end, std::move(frame)); });
-  link.out(end).bind([&box](Frame&& frame, Duration delay) { box.receive(std::move(frame), delay); });
+  link.out(end).bind([&box, port](Frame&& frame, Duration delay) { box.receive(port, std::move(frame), delay); });
 }
 
 void System::connect_host(std::uint32_t host, fabric::Link& link, std::size_t end) {

@@ -8,6 +8,7 @@ namespace rnicsim::fabric {
 namespace {
 
 constexpr std::size_t kMacBytes = 6;
+constexpr std::byte kGroupBit{1};  // of a MAC address's first byte
 
 template <class Byte>
 std::uint64_t mac_number(std::span<Byte, kMacBytes> mac) {
@@ -42,8 +43,11 @@ void Switch::learn(const std::uint8_t (&mac)[kMacBytes], std::size_t port) {
   port_of_[mac_number(std::span<const std::uint8_t, kMacBytes>(mac))] = port;
 }
 
-void Switch::receive(Frame&& frame, Duration delay) {
+void Switch::receive(std::size_t from, Frame&& frame, Duration delay) {
   const auto header = frame.header_span();
+  const Duration ready = now() + delay + params_.latency;
+  if (header.size() >= kMacBytes && (header[0] & kGroupBit) != std::byte{0})
+    return receive_for_group(from, frame, ready);
   const auto port = header.size() < kMacBytes ? port_of_.end() : port_of_.find(mac_number(header.first<kMacBytes>()));
   if (port == port_of_.end()) {
     ++counters_.unknown;
@@ -51,7 +55,18 @@ void Switch::receive(Frame&& frame, Duration delay) {
   }
   ++counters_.frames;
   counters_.bytes += frame.size();
-  const std::size_t waiting = ports_[port->second]->send(std::move(frame), now() + delay + params_.latency);
+  send(port->second, std::move(frame), ready);
+}
+
+void Switch::receive_for_group(std::size_t from, const Frame& frame, Duration ready) {
+  ++counters_.frames;
+  counters_.bytes += frame.size();
+  for (const std::size_t port : flooded_)
+    if (port != from) send(port, Frame(frame), ready);
+}
+
+void Switch::send(std::size_t port, Frame&& frame, Duration ready) {
+  const std::size_t waiting = ports_[port]->send(std::move(frame), ready);
   counters_.most_waiting = std::max<Counter>(counters_.most_waiting, waiting);
 }
 

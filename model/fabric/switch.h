@@ -1,5 +1,6 @@
 // An Ethernet switch without blocking: a frame leaves by the port behind which its destination is, after a latency and
-// after the frames that wait there already. It knows MAC addresses from the topology, and drops what is for no one.
+// after the frames that wait there already. It knows MAC addresses from the topology, and drops what is for no one. What is
+// for a group leaves by every port of the topology's tree but that by which it came: nobody tells it who listens.
 #pragma once
 
 #include <cstdint>
@@ -72,15 +73,22 @@ class Switch : public sc_core::sc_module {
   // Frames for this MAC address leave by that port.
   void learn(const std::uint8_t (&mac)[6], std::size_t port);
 
-  // From the cable: its last bit arrives in so long. Cables of one latency keep the order of arrival.
-  void receive(Frame&& frame, Duration delay);
+  // Frames for groups leave by that port, too: without a loop through all switches.
+  void flood(std::size_t port) { flooded_.push_back(port); }
+
+  // From the cable of that port: its last bit arrives in so long. Cables of one latency keep the order of arrival.
+  void receive(std::size_t from, Frame&& frame, Duration delay);
 
   const SwitchCounters& counters() const { return counters_; }
 
  private:
+  void receive_for_group(std::size_t from, const Frame& frame, Duration ready);
+  void send(std::size_t port, Frame&& frame, Duration ready);
+
   const SwitchParams params_;
   std::vector<std::unique_ptr<SwitchPort>> ports_;
   std::unordered_map<std::uint64_t, std::size_t> port_of_;  // by MAC address
+  std::vector<std::size_t> flooded_;
   SwitchCounters counters_;
 };
 
