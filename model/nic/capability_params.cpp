@@ -11,7 +11,8 @@ constexpr double kWidths[] = {1, 2, 4, 8, 16};
 
 std::uint64_t CapabilityParams::features() const {
   using namespace abi::feature;
-  return kBlueFlame | kRc | (invalidate ? kInvalidate : 0) | (uc ? kUc : 0) | (ud ? kUd : 0);
+  return kBlueFlame | kRc | (invalidate ? kInvalidate : 0) | (uc ? kUc : 0) | (ud ? kUd : 0) |
+         (max_multicast_groups != 0 ? kMulticast : 0);
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -45,6 +46,10 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("invalidate", invalidate, "SEND with invalidate and local invalidate");
   visit.param("uc", uc, "queue pairs of the transport UC");
   visit.param("ud", ud, "queue pairs of the transport UD");
+  visit.param("max_multicast_groups", max_multicast_groups, "multicast groups with QPs attached; 0: no multicast",
+              {0, 1 << 24});
+  visit.param("max_group_qps", max_group_qps, "queue pairs attached to one group; as mlx5's", {1, 1 << 24});
+  visit.param("max_attached_qps", max_attached_qps, "attachments to all groups together", {1, 1 << 24});
   visit.param("mac", mac, "the port's permanent MAC address, as a number");
 }
 

@@ -7,6 +7,7 @@
 #include "model/abi/queue.h"
 #include "model/base/params.h"
 #include "model/base/units.h"
+#include "model/nic/multicast_table.h"
 
 namespace rnicsim::nic {
 
@@ -38,9 +39,13 @@ struct CapabilityParams {
   bool invalidate = true;
   bool uc = true;
   bool ud = true;
+  std::uint32_t max_multicast_groups = 8192;
+  std::uint32_t max_group_qps = 240;
+  std::uint32_t max_attached_qps = 65536;
   std::uint64_t mac = 0x0200'0000'0001;
 
   std::uint64_t features() const;        // abi::feature bits
+  MulticastLimits multicast_limits() const { return {max_multicast_groups, max_group_qps, max_attached_qps}; }
   void describe(ParamVisitor& visit);
 };
 

@@ -78,6 +78,8 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
   const auto status = static_cast<abi::CommandStatus>(done.status);
   const auto number = current_->object;
   const bool ok = status == abi::CommandStatus::ok;
+  if ((opcode == abi::CommandOpcode::create_qp && !ok) || (opcode == abi::CommandOpcode::destroy_qp && ok))
+    groups_.forget({number});
   if (opcode == abi::CommandOpcode::create_qp && !ok) contexts_.qps.erase(number);
   if (ok && (opcode == abi::CommandOpcode::destroy_qp || done.context.state == abi::QpState::reset))
     qp_silenced(Qpn{number});

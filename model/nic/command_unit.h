@@ -20,6 +20,7 @@
 #include "model/nic/dma.h"
 #include "model/nic/event_writer.h"
 #include "model/nic/gid_table.h"
+#include "model/nic/multicast_table.h"
 #include "model/nic/pcie_endpoint.h"
 #include "model/nic/qp_engine.h"
 
@@ -58,6 +59,10 @@ enum class CommandSyndrome : std::uint32_t {
   bad_pages = 0x10,
   bad_moderation = 0x11,
   dead_cq = 0x18,
+  not_datagrams = 0x30,
+  bad_group = 0x31,
+  not_attached = 0x32,
+  no_room = 0x33,
 };
 
 struct CommandExecuted {
@@ -75,9 +80,9 @@ struct PortViolations {
 
 class CommandUnit {
  public:
-  CommandUnit(const CapabilityParams& params, ContextCache& contexts, GidTable& gids, Dma& dma, EventWriter& events,
-              PcieEndpoint& pcie)
-      : params_(params), contexts_(contexts), gids_(gids), dma_(dma), events_(events), pcie_(pcie) {}
+  CommandUnit(const CapabilityParams& params, ContextCache& contexts, GidTable& gids, MulticastTable& groups, Dma& dma,
+              EventWriter& events, PcieEndpoint& pcie)
+      : params_(params), contexts_(contexts), gids_(gids), groups_(groups), dma_(dma), events_(events), pcie_(pcie) {}
 
   Output<QpCommand> qp_command;
   Output<Qpn> qp_created;                 // its context is with the engine
@@ -153,11 +158,14 @@ class CommandUnit {
   void destroy_qp();
   void modify_qp();
   void query_qp();
+  void attach_multicast();
+  void detach_multicast();
   bool in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const;
 
   const CapabilityParams params_;
   ContextCache& contexts_;
   GidTable& gids_;
+  MulticastTable& groups_;
   Dma& dma_;
   EventWriter& events_;
   PcieEndpoint& pcie_;

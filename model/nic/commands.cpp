@@ -1,4 +1,5 @@
 // The commands, one function each; the table says what each needs.
+#include "model/base/group_mac.h"
 #include "model/nic/command_unit.h"
 
 namespace rnicsim::nic {
@@ -54,6 +55,8 @@ const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
       {abi::CommandOpcode::destroy_qp, h, r, true, &U::destroy_qp},
       {abi::CommandOpcode::modify_qp, sizeof(abi::ModifyQp), r, true, &U::modify_qp},
       {abi::CommandOpcode::query_qp, h, sizeof(abi::QueryQp), true, &U::query_qp},
+      {abi::CommandOpcode::attach_multicast, sizeof(abi::MulticastGroup), r, true, &U::attach_multicast},
+      {abi::CommandOpcode::detach_multicast, sizeof(abi::MulticastGroup), r, true, &U::detach_multicast},
   };
   for (const auto& handler : kHandlers)
     if (static_cast<std::uint16_t>(handler.opcode) == opcode) return &handler;
@@ -94,6 +97,9 @@ void CommandUnit::query_device() {
   caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
   caps.max_ah = params_.max_ah;
+  caps.max_multicast_groups = params_.max_multicast_groups;
+  caps.max_group_qps = params_.max_group_qps;
+  caps.max_attached_qps = params_.max_attached_qps;
   caps.max_inline = params_.max_inline;
   caps.max_inline_receive = params_.max_inline_receive;
   caps.max_rd_atomic = params_.max_rd_atomic;
@@ -326,15 +332,19 @@ void CommandUnit::create_qp() {
   if (context.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
     return refuse(CommandSyndrome::no_cq);
-  contexts_.qps.put(qpn, std::make_unique<QpEntry>(
-                             QpEntry{context.uar_page, context.send_cqn, context.receive_cqn}));
+  contexts_.qps.put(qpn, std::make_unique<QpEntry>(QpEntry{context.uar_page, context.send_cqn, context.receive_cqn,
+                                                           context.transport == abi::Transport::ud}));
+  if ((context.flags & abi::Qpc::kBlockSelfMulticast) != 0) groups_.block_self({qpn});
   // Only the fixed part of the mailbox counts: attributes come with the transitions.
   abi::Qpc fixed;
   std::memcpy(static_cast<void*>(&fixed), &context, offsetof(abi::Qpc, port));
   qp_command({0, QpCommand::Kind::create, {qpn}, fixed, 0, std::nullopt});
 }
 
-void CommandUnit::destroy_qp() { qp_command({0, QpCommand::Kind::destroy, {current_->object}, {}, 0, std::nullopt}); }
+void CommandUnit::destroy_qp() {
+  if (groups_.is_attached({current_->object})) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  qp_command({0, QpCommand::Kind::destroy, {current_->object}, {}, 0, std::nullopt});
+}
 void CommandUnit::query_qp() { qp_command({0, QpCommand::Kind::query, {current_->object}, {}, 0, std::nullopt}); }
 
 void CommandUnit::modify_qp() {
@@ -342,6 +352,22 @@ void CommandUnit::modify_qp() {
   std::optional<abi::QpState> current;
   if ((in.attributes & abi::qp_attr::kCurrentState) != 0) current = static_cast<abi::QpState>(in.current_state);
   qp_command({0, QpCommand::Kind::modify, {current_->object}, in.context, in.attributes, current});
+}
+
+void CommandUnit::attach_multicast() {
+  const auto group = std::to_array(input<abi::MulticastGroup>().gid);
+  const auto* qp = contexts_.qps.find(current_->object);
+  if (params_.max_multicast_groups == 0) return complete(CommandStatus::not_supported);
+  if (qp == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+  if (!qp->datagrams) return refuse(CommandSyndrome::not_datagrams);
+  if (!is_group(group)) return refuse(CommandSyndrome::bad_group);
+  groups_.attach(group, {current_->object}) ? complete(CommandStatus::ok)
+                                            : refuse(CommandSyndrome::no_room, CommandStatus::exceeds_limit);
+}
+
+void CommandUnit::detach_multicast() {
+  const auto group = std::to_array(input<abi::MulticastGroup>().gid);
+  groups_.detach(group, {current_->object}) ? complete(CommandStatus::ok) : refuse(CommandSyndrome::not_attached);
 }
 
 }  // namespace rnicsim::nic

@@ -232,6 +232,7 @@ struct QpEntry {
   std::uint16_t uar_page = 0;
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
+  bool datagrams = false;                  // UD: it may be attached to groups
 };
 
 // A region's pages in the MTT.

@@ -28,7 +28,7 @@ class GidTable {
   }
   bool accepts(const roce::Gid& gid, const roce::MacAddress& mac) const {
     for (const auto& entry : entries_)
-      if (entry.valid && entry.gid == gid && entry.mac == mac) return true;
+      if (entry.valid && entry.mac == mac && entry.gid == gid) return true;
     return false;
   }
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }

@@ -40,12 +40,14 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("tx", tx);
   visit.group("rx", rx);
   visit.group("port", port);
+  visit.group("loopback", loopback);
 }
 
 Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine)
     : sc_module(name),
       params_(params),
       gids_(params.capabilities.gids),
+      groups_(params.capabilities.multicast_limits()),
       pcie("pcie", params.pcie, params.capabilities.features()),
       dma_unit("dma", params.dma),
       contexts(dma_unit, params.contexts),
@@ -57,14 +59,15 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       events(contexts, dma_unit, pcie),
       completion("completion", contexts, dma_unit, events, pcie),
       doorbell(contexts),
-      command_unit(params.capabilities, contexts, gids_, dma_unit, events, pcie),
+      command_unit(params.capabilities, contexts, gids_, groups_, dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
       engine_(engine_of(params, make_engine)),
-      tx(params.tx, gids_, params.timing_only),
-      rx("rx", params.rx, gids_, params.timing_only),
-      port("port", params.port) {
+      tx(params.tx, gids_, groups_, params.timing_only),
+      rx("rx", params.rx, gids_, groups_, params.timing_only),
+      port("port", params.port),
+      loopback("loopback", params.loopback) {
   wire_host();
   wire_engine();
   wire_network();
@@ -154,8 +157,13 @@ void Nic::wire_engine() {
 
 void Nic::wire_network() {
   tx.frame.bind([this](Frame&& frame, Duration ready) { port.send(std::move(frame), ready); });
+  tx.looped.bind([this](Frame&& frame, Duration ready, Credit credit) {
+    loopback.send(std::move(frame), ready, credit);
+  });
   tx.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
   port.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
+  loopback.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
+  loopback.frame_out.bind([this](Frame&& frame, Duration delay) { rx.receive_own(std::move(frame), delay); });
   port.frame_in.bind([this](Frame&& frame, Duration delay) { rx.receive(std::move(frame), delay); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
 }
@@ -183,7 +191,7 @@ NicCounters Nic::counters() const {
   return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
           wqe_fetch.counters(), translation.counters(), dma_unit.counters(),     atomic_unit.counters(),
           units.counters(),     send_wqes.counters(), engine_->counters(),    completion.counters(),  events.counters(),       tx.counters(),
-          rx.counters(),        port.counters()};
+          rx.counters(),        port.counters(),        loopback.counters()};
 }
 
 void Nic::forget_objects() {
@@ -196,10 +204,12 @@ void Nic::forget_objects() {
   translation.reset();
   rx.reset();
   port.reset();
+  loopback.reset();
   completion.reset();
   contexts.clear();
   qp_contexts.reset();
   gids_.clear();
+  groups_.clear();
   engine_->credit(params_.tx.queue_packets);
 }
 

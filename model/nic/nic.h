@@ -15,6 +15,8 @@
 #include "model/nic/gather_scatter.h"
 #include "model/nic/gid_table.h"
 #include "model/nic/jittered_engine.h"
+#include "model/nic/loopback.h"
+#include "model/nic/multicast_table.h"
 #include "model/nic/packet_rx.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/pcie_endpoint.h"
@@ -40,6 +42,7 @@ struct NicParams {
   PacketTxParams tx;
   PacketRxParams rx;
   PortParams port;
+  LoopbackParams loopback;
   JitterParams jitter;
   bool timing_only = false;
 
@@ -54,6 +57,7 @@ struct NicParams {
     visit.group("tx", tx);
     visit.group("rx", rx);
     visit.group("port", port);
+    visit.group("loopback", loopback);
     visit.group("jitter", jitter);
     visit.param("timing_only", timing_only, "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
   }
@@ -76,6 +80,7 @@ struct NicCounters {
   PacketTxCounters tx;
   PacketRxCounters rx;
   PortCounters port;
+  LoopbackCounters loopback;
 
   void describe(CounterVisitor& visit) const;
 };
@@ -100,9 +105,10 @@ class Nic : public sc_core::sc_module {
  private:
   const NicParams params_;
   GidTable gids_;
+  MulticastTable groups_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, rx.received, port.sent,
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, rx.received, port.sent, loopback.sent,
   // completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
   PcieEndpoint pcie;
   Dma dma_unit;
@@ -127,6 +133,7 @@ class Nic : public sc_core::sc_module {
   PacketTx tx;
   PacketRx rx;
   Port port;
+  Loopback loopback;
 
  private:
   void wire_host();

@@ -1,7 +1,9 @@
 #include "model/nic/packet_rx.h"
 
+#include <tuple>
 #include <vector>
 
+#include "model/base/group_mac.h"
 #include "model/roce/icrc.h"
 
 namespace rnicsim::nic {
@@ -36,20 +38,29 @@ bool in_partition(std::uint16_t pkey) {
 
 }  // namespace
 
-PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids, bool timing_only)
-    : sc_module(name), params_(params), gids_(gids), timing_only_(timing_only) {}
+PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
+                   const MulticastTable& groups, bool timing_only)
+    : sc_module(name), params_(params), gids_(gids), groups_(groups), timing_only_(timing_only) {}
 
 void PacketRx::receive(Frame&& frame, Duration delay) {
   pipeline_.push(now() + delay + params_.latency, std::move(frame));
 }
 
-void PacketRx::reset() { pipeline_.clear(); }
+void PacketRx::receive_own(Frame&& frame, Duration delay) {
+  own_.push(now() + delay + params_.latency, std::move(frame));
+}
 
-void PacketRx::deliver_due() {
+void PacketRx::reset() {
+  pipeline_.clear();
+  own_.clear();
+}
+
+void PacketRx::deliver_due(DelayLine<Frame>& pipeline) {
   Frame frame;
-  while (pipeline_.pop_due(frame)) {
+  while (pipeline.pop_due(frame)) {
     PacketIn in;
-    if (!parse(frame, in)) continue;
+    roce::Gid to;
+    if (!parse(frame, in, to)) continue;
     if (!in_partition(in.headers.bth.pkey)) {
       drop(counters_.bad_pkey, DropCause::bad_pkey);
       continue;
@@ -59,14 +70,24 @@ void PacketRx::deliver_due() {
     in.frame = frame.id;
     if (received)
       received({in.headers.bth.destination, in.headers, in.payload, frame.id, nullptr, now() - params_.latency});
-    packet(std::move(in));
+    deliver(std::move(in), to);
   }
 }
 
-bool PacketRx::parse(const Frame& frame, PacketIn& out) {
+void PacketRx::deliver(PacketIn&& in, const roce::Gid& to) {
+  if (in.headers.bth.destination.value != abi::kMulticastQpn) return packet(std::move(in));
+  for (const Qpn member : *groups_.members(to)) {
+    PacketIn copy = in;
+    copy.headers.bth.destination = member;
+    packet(std::move(copy));
+  }
+}
+
+bool PacketRx::parse(const Frame& frame, PacketIn& out, roce::Gid& to) {
   auto parsed = roce::parse_frame(frame.header_span(), frame.size());
   if (parsed.error == roce::ParseError::none && cut_as(frame, parsed)) {
     if (!accept(parsed)) return false;
+    to = parsed.addresses.destination;
     out = {.headers = parsed.headers, .payload = frame.payload, .grh = grh_of(parsed, frame.header_span())};
     const auto covered = timing_only_ ? std::span<const std::byte>() : frame.payload.bytes();
     if (icrc_right(frame.header_span(), covered, frame.trailer_span(), parsed.headers.bth.pad)) return true;
@@ -81,6 +102,7 @@ bool PacketRx::parse(const Frame& frame, PacketIn& out) {
   const auto trailer = whole.subspan(parsed.payload_offset + parsed.payload_bytes);
   if (!icrc_right(whole.first(parsed.payload_offset), payload, trailer, parsed.headers.bth.pad))
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
+  to = parsed.addresses.destination;
   out = {.headers = parsed.headers, .payload = Payload::copy_of(payload), .grh = grh_of(parsed, whole)};
   return true;
 }
@@ -90,9 +112,14 @@ bool PacketRx::accept(const roce::ParsedFrame& parsed) {
   if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce)
     return drop(counters_.not_roce, DropCause::not_roce);
   if (parsed.error != ParseError::none) return drop(counters_.malformed, DropCause::malformed);
-  if (!gids_.accepts(parsed.addresses.destination, parsed.addresses.destination_mac))
-    return drop(counters_.not_ours, DropCause::not_ours);
-  return true;
+  return is_ours(parsed) || drop(counters_.not_ours, DropCause::not_ours);
+}
+
+bool PacketRx::is_ours(const roce::ParsedFrame& parsed) const {
+  const auto& [destination, mac] = std::tie(parsed.addresses.destination, parsed.addresses.destination_mac);
+  if (parsed.headers.bth.destination.value != abi::kMulticastQpn) return gids_.accepts(destination, mac);
+  return roce::info(parsed.headers.bth.opcode).transport == roce::Transport::ud &&
+         groups_.members(destination) != nullptr && mac_of_group(destination) == mac;
 }
 
 bool PacketRx::drop(Counter& counter, DropCause cause) {

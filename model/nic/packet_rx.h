@@ -1,5 +1,5 @@
 // The receive pipeline: validates a frame, then gives its packet to the engine after a fixed latency. What is not for us
-// or not right is dropped and counted by cause.
+// or not right is dropped and counted by cause. What is for a group becomes a packet for each QP attached to it.
 #pragma once
 
 #include "model/base/delay_line.h"
@@ -9,6 +9,7 @@
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/gid_table.h"
+#include "model/nic/multicast_table.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/qp_engine.h"
 #include "model/roce/packet.h"
@@ -38,7 +39,7 @@ struct PacketRxCounters {
     visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
     visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
     visit.counter("not_roce", not_roce, "frames", "dropped: another protocol");
-    visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address");
+    visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address, or a group of no QP");
     visit.counter("bad_pkey", bad_pkey, "packets", "dropped: a P_Key that is not in the table");
   }
 };
@@ -46,27 +47,34 @@ struct PacketRxCounters {
 class PacketRx : public sc_core::sc_module {
  public:
   // With `timing_only` the ICRC of frames as PacketTx makes them is of the headers alone.
-  PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids, bool timing_only);
+  PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
+           const MulticastTable& groups, bool timing_only);
 
   Output<PacketIn> packet;
   trace::Point<PacketTrace> received;
   trace::Point<PacketDropped> dropped;
 
-  void receive(Frame&& frame, Duration delay);  // its last bit arrives in so long
+  void receive(Frame&& frame, Duration delay);  // from the port: its last bit arrives in so long
+  void receive_own(Frame&& frame, Duration delay);  // the same, of this device's own
   void reset();
 
   const PacketRxCounters& counters() const { return counters_; }
 
  private:
-  void deliver_due();
-  bool parse(const Frame& frame, PacketIn& out);
+  void deliver_due(DelayLine<Frame>& pipeline);
+  void deliver(PacketIn&& in, const roce::Gid& to);
+  bool parse(const Frame& frame, PacketIn& out, roce::Gid& to);
   bool accept(const roce::ParsedFrame& parsed);
+  bool is_ours(const roce::ParsedFrame& parsed) const;
   bool drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;
   const GidTable& gids_;
+  const MulticastTable& groups_;
   const bool timing_only_;
-  DelayLine<Frame> pipeline_{[this] { deliver_due(); }};
+  // Each keeps its order; their delays differ.
+  DelayLine<Frame> pipeline_{[this] { deliver_due(pipeline_); }};
+  DelayLine<Frame> own_{[this] { deliver_due(own_); }};
   PacketRxCounters counters_;
 };
 

@@ -37,13 +37,23 @@ void PacketTx::send(PacketOut&& packet) {
   counters_.payload_bytes += packet.payload.size();
   ++frames_;
   if (sent) sent({packet.source, packet.headers, packet.payload, frames_, &packet.path});
+  const auto to = addresses(packet, *source);
+  const bool own = gids_.accepts(to.destination, to.destination_mac);
+  const bool copied = groups_.members(to.destination) != nullptr && !groups_.blocks_self(packet.source);
+  Frame out = frame_of(std::move(packet), to);
+  if (own) return looped(std::move(out), params_.latency, Credit::one);
+  if (copied) looped(Frame(out), params_.latency, Credit::none);
+  frame(std::move(out), params_.latency);
+}
+
+Frame PacketTx::frame_of(PacketOut&& packet, const roce::FrameAddresses& addresses) const {
   const auto pad = static_cast<std::uint8_t>(-packet.payload.size() & 3);
   packet.headers.bth.pad = pad;
   Frame out;
   out.id = frames_;
   out.header = Payload(roce::kMaxFrameHeader);
   const std::span<std::byte, roce::kMaxFrameHeader> room(out.header.writable().data(), roce::kMaxFrameHeader);
-  const auto used = roce::frame_header(addresses(packet, *source), packet.headers, packet.payload.size(), room);
+  const auto used = roce::frame_header(addresses, packet.headers, packet.payload.size(), room);
   out.header.shorten(static_cast<std::uint32_t>(used));
   out.payload = std::move(packet.payload);
   std::fill_n(out.trailer.begin(), pad, std::byte{0});
@@ -52,7 +62,7 @@ void PacketTx::send(PacketOut&& packet) {
                               std::span(out.trailer).first(pad));
   for (std::size_t i = 0; i < roce::kIcrcBytes; ++i) out.trailer[pad + i] = std::byte(crc >> (8 * i));
   out.trailer_bytes = static_cast<std::uint8_t>(pad + roce::kIcrcBytes);
-  frame(std::move(out), params_.latency);
+  return out;
 }
 
 }  // namespace rnicsim::nic

@@ -1,5 +1,5 @@
 // The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC), which is at the port after a fixed latency.
-// It needs no event: only this pipeline feeds the port, in order, so the port can be reserved ahead.
+// It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
 #pragma once
 
 #include "model/base/frame.h"
@@ -8,7 +8,10 @@
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/gid_table.h"
+#include "model/nic/loopback.h"
+#include "model/nic/multicast_table.h"
 #include "model/nic/qp_engine.h"
+#include "model/roce/packet.h"
 
 namespace rnicsim::nic {
 
@@ -53,10 +56,11 @@ struct PacketDropped {
 class PacketTx {
  public:
   // With `timing_only` the ICRC is of the headers alone.
-  PacketTx(const PacketTxParams& params, const GidTable& gids, bool timing_only)
-      : params_(params), gids_(gids), timing_only_(timing_only) {}
+  PacketTx(const PacketTxParams& params, const GidTable& gids, const MulticastTable& groups, bool timing_only)
+      : params_(params), gids_(gids), groups_(groups), timing_only_(timing_only) {}
 
-  Output<Frame, Duration> frame;           // and in how long it is ready to leave
+  Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
+  Output<Frame, Duration, Credit> looped;  // the same, to this device
   Output<std::uint32_t> credit;            // of packets that became no frame
   trace::Point<PacketTrace> sent;          // into the pipeline
   trace::Point<PacketDropped> dropped;
@@ -66,8 +70,11 @@ class PacketTx {
   const PacketTxCounters& counters() const { return counters_; }
 
  private:
+  Frame frame_of(PacketOut&& packet, const roce::FrameAddresses& addresses) const;
+
   const PacketTxParams params_;
   const GidTable& gids_;
+  const MulticastTable& groups_;
   const bool timing_only_;
   std::uint64_t frames_ = 0;
   PacketTxCounters counters_;

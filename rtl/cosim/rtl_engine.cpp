@@ -27,6 +27,7 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
   capabilities.max_qp = std::min(capabilities.max_qp, kFirstQpn + kSlots);
   capabilities.max_rd_atomic = std::min(capabilities.max_rd_atomic, kMaxRdAtomic);
   capabilities.invalidate = capabilities.uc = capabilities.ud = false;
+  capabilities.max_multicast_groups = 0;
 }
 
 RtlEngine::RtlEngine(const nic::QpLimits& limits, const RtlOptions& options)

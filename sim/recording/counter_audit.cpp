@@ -40,6 +40,11 @@ void CounterAudit::recount_network(Counters& counters, nic::Nic& nic) {
         ++count;
         bytes += frame.size();
       });
+  nic.loopback.sent.subscribe(
+      [&count = counters["nic.loopback.frames"], &bytes = counters["nic.loopback.bytes"]](const Frame& frame) {
+        ++count;
+        bytes += frame.size();
+      });
   nic.port.received.subscribe([&count = counters["nic.port.rx_frames"],
                                &bytes = counters["nic.port.rx_bytes"]](const nic::FrameReceived& frame) {
     ++count;

@@ -74,8 +74,8 @@ void Waterfall::watch_packets(std::uint32_t index, nic::Nic& nic) {
     if (const auto found = hosts_.find(mac); found != hosts_.end()) to = found->second;
     assembler_.packet_sent(index, now(), packet, to);
   });
-  nic.port.scheduled.subscribe(
-      [this, index](const nic::FrameScheduled& frame) { assembler_.frame_scheduled(index, frame); });
+  for (auto* scheduled : {&nic.port.scheduled, &nic.loopback.scheduled})
+    scheduled->subscribe([this, index](const nic::FrameScheduled& frame) { assembler_.frame_scheduled(index, frame); });
   nic.rx.received.subscribe(
       [this, index](const nic::PacketTrace& packet) { assembler_.packet_received(index, packet); });
   nic.engine().trace().request_taken.subscribe(

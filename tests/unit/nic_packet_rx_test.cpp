@@ -42,7 +42,7 @@ class PacketRxTest : public ::testing::Test {
     sc_core::sc_get_curr_simcontext()->reset();
     gids_.set(0, {ipv6(1), kMac, true});
     gids_.set(1, {ipv4(1), kMac, true});
-    rx_ = std::make_unique<PacketRx>("rx", PacketRxParams{}, gids_, false);
+    rx_ = std::make_unique<PacketRx>("rx", PacketRxParams{}, gids_, groups_, false);
     rx_->packet.bind([this](PacketIn&& packet) { packets_.push_back(std::move(packet)); });
   }
 
@@ -64,6 +64,7 @@ class PacketRxTest : public ::testing::Test {
   }
 
   GidTable gids_{4};
+  MulticastTable groups_{{.groups = 4, .of_a_group = 4, .attached = 8}};
   std::unique_ptr<PacketRx> rx_;
   std::vector<PacketIn> packets_;
 };
@@ -110,6 +111,60 @@ TEST_F(PacketRxTest, WhatIsForAnotherIsDropped) {
   receive(sim::replay::test::frame_of(between(ipv4(2), ipv4(3)), headers(roce::Opcode::ud_send_only), kBytes), true);
   EXPECT_TRUE(packets_.empty());
   EXPECT_EQ(rx_->counters().not_ours, 1u);
+}
+
+// --- Groups.
+
+const roce::Gid kGroup{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 129, 2, 3};
+
+std::vector<std::byte> to_group(const roce::Gid& group, const roce::MacAddress& mac, roce::Opcode opcode,
+                                std::uint32_t qpn = abi::kMulticastQpn) {
+  auto addresses = between(ipv4(2), group);
+  addresses.destination_mac = mac;
+  return sim::replay::test::frame_of(addresses, headers(opcode, qpn), kBytes);
+}
+
+constexpr roce::MacAddress kGroupMac{1, 0, 0x5e, 1, 2, 3};
+
+TEST_F(PacketRxTest, EachMemberGetsItsCopyInTheOrderOfAttachment) {
+  for (const std::uint32_t qpn : {0x40, 0x12, 0x33}) ASSERT_TRUE(groups_.attach(kGroup, {qpn}));
+  receive(to_group(kGroup, kGroupMac, roce::Opcode::ud_send_only), true);
+  ASSERT_EQ(packets_.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(packets_[i].headers.bth.destination.value, (std::array{0x40u, 0x12u, 0x33u})[i]);
+    EXPECT_EQ(bytes_of(packets_[i].payload), kBytes);
+    EXPECT_EQ(packets_[i].payload.bytes().data(), packets_[0].payload.bytes().data()) << "payload is shared";
+    EXPECT_EQ(packets_[i].grh.size(), roce::kGrhBytes);
+    EXPECT_EQ(packets_[i].headers.deth->qkey, 0x1ee7u);
+  }
+  EXPECT_EQ(rx_->counters().packets, 1u);
+}
+
+TEST_F(PacketRxTest, OverIpv6) {
+  const roce::Gid group{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x81, 2, 3, 4};
+  groups_.attach(group, {0x40});
+  auto addresses = between(ipv6(2), group);
+  addresses.destination_mac = {0x33, 0x33, 0x81, 2, 3, 4};
+  const auto all = headers(roce::Opcode::ud_send_only, abi::kMulticastQpn);
+  receive(sim::replay::test::frame_of(addresses, all, kBytes), true);
+  EXPECT_EQ(packets_.size(), 1u);
+}
+
+TEST_F(PacketRxTest, WhatIsForNoGroupOfOursIsDropped) {
+  groups_.attach(kGroup, {0x40});
+  auto other = kGroup;
+  other[15] = 4;
+  const auto ud = roce::Opcode::ud_send_only;
+  receive(to_group(other, {1, 0, 0x5e, 1, 2, 4}, ud), true);               // another group
+  receive(to_group(kGroup, {1, 0, 0x5e, 1, 2, 4}, ud), true);              // another group's MAC
+  receive(to_group(kGroup, kMac, ud), true);                               // a host's MAC
+  receive(to_group(kGroup, kGroupMac, ud, 0x40), true);                    // one QP of the group
+  receive(to_group(kGroup, kGroupMac, roce::Opcode::send_only), true);     // no datagram
+  receive(to_group(ipv4(1), kMac, ud), true);                              // all QPs of this host
+  groups_.detach(kGroup, {0x40});
+  receive(to_group(kGroup, kGroupMac, ud), true);
+  EXPECT_TRUE(packets_.empty());
+  EXPECT_EQ(rx_->counters().not_ours, 7u);
 }
 
 }  // namespace

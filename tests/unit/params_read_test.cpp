@@ -119,6 +119,7 @@ class ParamsRead : public ManyPairs {
       c.timeout = 14;
       c.path_mtu = 1;  // the least that a device may allow
     });
+    a().connect(a(), 1, [](abi::Qpc& c) { c.timeout = 14; });  // by the loopback
     for (std::uint32_t i = 0; i < kPaged; ++i) paged_region(i);
     for (std::uint32_t i = 0; i < kIdleCqs; ++i) idle_cq(i);
     for (int round = 0; round < 2; ++round) {
@@ -133,6 +134,7 @@ class ParamsRead : public ManyPairs {
         qa->post(i, {.opcode = SendOpcode::fetch_add, .length = 8, .remote = at_b(16 * i), .immediate = 3});
       }
       qa->post(0, {.opcode = SendOpcode::write, .length = 20'000, .remote = at_b(400'000)});
+      a().post_send({.opcode = SendOpcode::write, .length = 2000, .remote = Remote{a().buffer + 500'000, kKey}});
       for (std::uint32_t i = 0; i < 3 * kIdleCqs; ++i) command_on_cq(abi::CommandOpcode::query_cq, i * 5 % kIdleCqs);
       run(400);
       while (const auto cqe = a().poll(kSendCqn)) seen << cqe->wqe_counter << cqe->timestamp << ' ';

@@ -1,0 +1,32 @@
+#include "model/nic/loopback.h"
+
+#include <algorithm>
+
+namespace rnicsim::nic {
+
+Loopback::Loopback(sc_core::sc_module_name name, const LoopbackParams& params) : sc_module(name), params_(params) {}
+
+void Loopback::send(Frame&& frame, Duration ready, Credit credit) {
+  const auto begins = std::max(now() + ready, free_);
+  if (credit == Credit::one) scheduled({frame.id, begins});  // a copy is told of by the port
+  free_ = begins + params_.rate.time_for({frame.size()});
+  leaving_.push(free_, {std::move(frame), credit});
+}
+
+void Loopback::reset() {
+  leaving_.clear();
+  free_ = now();
+}
+
+void Loopback::leave_due() {
+  Leaving leaving;
+  while (leaving_.pop_due(leaving)) {
+    ++counters_.frames;
+    counters_.bytes += leaving.frame.size();
+    sent(leaving.frame);
+    frame_out(std::move(leaving.frame), params_.latency);
+    if (leaving.credit == Credit::one) credit(1u);
+  }
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,47 @@
+// Which QPs get what is sent to which group, in the order in which they were attached; and whose own datagrams to groups
+// do not come back to this device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "model/roce/types.h"
+
+namespace rnicsim::nic {
+
+using roce::Qpn;
+
+struct MulticastLimits {
+  std::uint32_t groups = 0;
+  std::uint32_t of_a_group = 0;            // QPs attached to one
+  std::uint32_t attached = 0;              // to all of them together
+};
+
+class MulticastTable {
+ public:
+  explicit MulticastTable(const MulticastLimits& limits) : limits_(limits) {}
+
+  // False: no room. A QP that is attached already stays so, once.
+  bool attach(const roce::Gid& group, Qpn qpn);
+  // False: it is not attached.
+  bool detach(const roce::Gid& group, Qpn qpn);
+  bool is_attached(Qpn qpn) const;         // to any group
+  // nullptr: nobody is attached.
+  const std::vector<Qpn>* members(const roce::Gid& group) const;
+
+  void block_self(Qpn qpn) { blocking_.insert(qpn.value); }
+  bool blocks_self(Qpn qpn) const { return blocking_.contains(qpn.value); }
+  // The QP, which is attached to nothing, is gone.
+  void forget(Qpn qpn) { blocking_.erase(qpn.value); }
+  void clear();
+
+ private:
+  const MulticastLimits limits_;
+  std::map<roce::Gid, std::vector<Qpn>> groups_;
+  std::uint32_t attached_ = 0;
+  std::set<std::uint32_t> blocking_;
+};
+
+}  // namespace rnicsim::nic
