@@ -16,6 +16,10 @@ CommandOpcode opcode_of(std::span<const std::byte> input) {
   return CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
 }
 
+Gid group_of(std::span<const std::byte> input) {
+  return std::to_array(provider::decode<abi::MulticastGroup>(input).gid);
+}
+
 template <class Mailbox>
 void replace(std::span<std::byte> input, const Mailbox& mailbox) {
   std::memcpy(input.data(), &mailbox, sizeof mailbox);
@@ -55,6 +59,11 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
     case CommandOpcode::destroy_qp:
     case CommandOpcode::query_qp:
       return Objects::find(objects_.qps, process, object) ? 0 : ENOENT;
+    case CommandOpcode::attach_multicast:
+    case CommandOpcode::detach_multicast:
+      if (input.size() < sizeof(abi::MulticastGroup)) return EINVAL;
+      if (!Objects::find(objects_.qps, process, object)) return ENOENT;
+      return is_group(group_of(input)) ? 0 : EINVAL;
     default:
       return EPERM;
   }
@@ -207,6 +216,12 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
       break;
     case CommandOpcode::destroy_qp:
       if (ok) objects_.remove_qp(object);
+      break;
+    case CommandOpcode::attach_multicast:
+      if (ok) objects_.qps.at(object).groups.insert(group_of(input));
+      break;
+    case CommandOpcode::detach_multicast:
+      if (ok) objects_.qps.at(object).groups.erase(group_of(input));
       break;
     default:
       break;

@@ -179,10 +179,21 @@ class KernelAgent::Impl : public sc_core::sc_module {
   }
 
   void destroy_objects_of(Pasid process) {
+    detach_groups(process);
     destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
     destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
     destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);
     objects_.remove_software_objects(process);
+  }
+
+  // The device keeps a QP that is attached.
+  void detach_groups(Pasid process) {
+    std::vector<abi::MulticastGroup> mailboxes;
+    for (const auto& [qpn, qp] : objects_.qps)
+      if (qp.owner == process)
+        for (const Gid& group : qp.groups) mailboxes.push_back(provider::detach_multicast(qpn, group));
+    for (const auto& mailbox : mailboxes)
+      gate_.settle(provider::encode(mailbox), driver_.execute(provider::encode(mailbox)).status);
   }
 
   template <class Object>

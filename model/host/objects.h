@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "model/abi/command.h"
 #include "model/base/pcie.h"
+#include "model/host/gids.h"
 #include "model/host/number_pool.h"
 #include "model/host/range_pool.h"
 
@@ -38,6 +40,7 @@ struct QueuePair {
   std::uint32_t uar;
   std::uint32_t send_cqn;
   std::uint32_t receive_cqn;
+  std::set<Gid> groups{};                  // to which it is attached
 };
 
 class Objects {

@@ -249,6 +249,52 @@ TEST_F(KernelAgentTest, DeathCleansUpInOrder) {
   EXPECT_EQ(machine_.device.commands.back().object, survivor_cq);
 }
 
+TEST_F(KernelAgentTest, GroupsAreForOnesOwnQps) {
+  const Gid group{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  std::uint32_t qpn = 0;
+  run({[&] {
+         std::uint32_t pd, uar;
+         EXPECT_EQ(port().alloc_pd(pd), 0);
+         EXPECT_EQ(port().alloc_uar(uar), 0);
+         qpn = make_qp(pd, uar, make_cq(uar));
+         EXPECT_EQ(command(provider::attach_multicast(qpn, group)), 0);
+         EXPECT_EQ(command(provider::attach_multicast(qpn, gids_of(identity())[1])), EINVAL);  // a host's
+         EXPECT_EQ(command(provider::attach_multicast(qpn + 1, group)), ENOENT);
+         EXPECT_EQ(command(provider::detach_multicast(qpn, group)), 0);
+         EXPECT_EQ(command(provider::attach_multicast(qpn, group)), 0);
+         sleep_until(now() + 500_us);
+       },
+       [&] {
+         sleep_until(now() + 200_us);
+         EXPECT_EQ(command(provider::attach_multicast(qpn, group)), ENOENT);  // another's
+         EXPECT_EQ(command(provider::detach_multicast(qpn, group)), ENOENT);
+       }});
+  // The device would keep a QP that is attached.
+  auto opcodes = machine_.device.opcodes();
+  const auto last = [&](CommandOpcode opcode) {
+    return std::ranges::find(opcodes.rbegin(), opcodes.rend(), opcode) - opcodes.rbegin();
+  };
+  EXPECT_GT(last(CommandOpcode::detach_multicast), last(CommandOpcode::destroy_qp));
+  EXPECT_EQ(std::ranges::count(opcodes, CommandOpcode::detach_multicast), 2);
+}
+
+TEST_F(KernelAgentTest, ResolvesPathsToHostsAndGroups) {
+  run({[] {
+    abi::AddressVector path;
+    const auto to = [&](const Gid& gid, std::uint16_t index = 1) {
+      std::ranges::copy(gid, path.remote_gid);
+      path.sgid_index = index;
+      return port().resolve_path(path);
+    };
+    EXPECT_EQ(to(gids_of(identity())[1]), 0);
+    EXPECT_EQ(std::to_array(path.remote_mac), mac_of(identity()));
+    EXPECT_EQ(to({0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6}), 0);
+    EXPECT_EQ(std::to_array(path.remote_mac), (Mac{0x33, 0x33, 9, 8, 7, 6}));
+    EXPECT_EQ(to({0xfd, 9}), EHOSTUNREACH);
+    EXPECT_EQ(to(gids_of(identity())[1], 3), EINVAL);
+  }});
+}
+
 TEST_F(KernelAgentTest, PagesStandInTheMttBeforeTheRegion) {
   constexpr std::uint64_t kStart = 0x7000'0000'1234, kPages = 8195;  // a chunk of entries, and three
   machine_.device.max_mtt = 10'000;

@@ -54,16 +54,6 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
        }},
-      {"multicast, joining",
-       [](Endpoint& end) {
-         const auto gid = end.address().gid;
-         return ibv_attach_mcast(end.qp, &gid, 0) == EOPNOTSUPP;
-       }},
-      {"multicast, leaving",
-       [](Endpoint& end) {
-         const auto gid = end.address().gid;
-         return ibv_detach_mcast(end.qp, &gid, 0) == EOPNOTSUPP;
-       }},
       {"shared receive queue",
        [](Endpoint& end) {
          ibv_srq_init_attr wanted{};
@@ -185,6 +175,23 @@ TEST_F(WithRcAlone, OtherTransportsSaySo) {
       EXPECT_TRUE(no_qp(end, type));
       EXPECT_EQ(errno, EOPNOTSUPP);
     }
+  });
+}
+
+class WithoutMulticast : public Unsupported {
+ protected:
+  WithoutMulticast() : Unsupported({"nic.capabilities.max_multicast_groups=0"}) {}
+};
+
+TEST_F(WithoutMulticast, NoGroup) {
+  run_alone([](Endpoint& end) {
+    ibv_gid group{};
+    group.raw[0] = 0xff;
+    EXPECT_EQ(ibv_attach_mcast(end.qp, &group, 0), EOPNOTSUPP);
+    EXPECT_EQ(ibv_detach_mcast(end.qp, &group, 0), EOPNOTSUPP);
+    ibv_device_attr device;
+    ASSERT_EQ(ibv_query_device(end.context, &device), 0);
+    EXPECT_EQ(device.max_mcast_grp, 0);
   });
 }
 

@@ -39,7 +39,10 @@ int open_context(ibv_device* device, ibv_context*& opened) {
 
 // What a program leaves behind goes in the order of its dependencies, as its kernel would do it.
 void destroy_leftovers(Context& context) {
-  while (auto qp = context.qps.take_any()) release_qp(*qp);
+  while (auto qp = context.qps.take_any()) {
+    leave_groups(*qp);
+    release_qp(*qp);
+  }
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);
   while (context.ahs.take_any()) {}

@@ -3,10 +3,13 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "verbs/ibverbs/device.h"
@@ -123,6 +126,8 @@ struct Qp : ibv_qp_ex {
   provider::WqeBuilder builder;  // under send_lock
   Batch batch;                   // under send_lock
   abi::Milestone posting;        // under send_lock: what the next doorbell announces, when that is followed
+  std::mutex groups_mutex;
+  std::set<std::array<std::uint8_t, 16>> groups;  // multicast, to which it is attached
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(qp_base.context); }
@@ -144,6 +149,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 int release_mr(Mr& mr);
 int release_cq(Cq& cq);
 int release_qp(Qp& qp);
+void leave_groups(Qp& qp);
 
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);

@@ -29,6 +29,9 @@ void fill_limits(const abi::DeviceCapabilities& from, ibv_device_attr& to) {
   to.max_qp_init_rd_atom = int(from.max_rd_atomic);
   to.max_res_rd_atom = int(from.max_rd_atomic * from.max_qp);
   to.max_ah = int(from.max_ah);
+  to.max_mcast_grp = int(from.max_multicast_groups);
+  to.max_mcast_qp_attach = int(from.max_group_qps);
+  to.max_total_mcast_qp_attach = int(from.max_attached_qps);
   to.max_srq = int(from.max_srq);
   to.max_srq_wr = int(from.max_srq_wr);
   to.max_srq_sge = int(from.max_srq_sge);

@@ -41,10 +41,6 @@ void fill_unsupported(verbs_context& operations) {
 
 extern "C" {
 
-// --- Multicast.
-int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return refuse(); }
-int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) { return refuse(); }
-
 // --- Shared receive queues.
 ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) { return refuse_object(); }
 int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) { return refuse(); }

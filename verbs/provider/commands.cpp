@@ -84,4 +84,16 @@ abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::
   return {.header = header(abi::CommandOpcode::modify_qp, qpn), .attributes = attributes, .context = context};
 }
 
+abi::MulticastGroup attach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group) {
+  abi::MulticastGroup mailbox{.header = header(abi::CommandOpcode::attach_multicast, qpn)};
+  std::ranges::copy(group, mailbox.gid);
+  return mailbox;
+}
+
+abi::MulticastGroup detach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group) {
+  abi::MulticastGroup mailbox = attach_multicast(qpn, group);
+  mailbox.header = header(abi::CommandOpcode::detach_multicast, qpn);
+  return mailbox;
+}
+
 }  // namespace rnicsim::provider

@@ -29,6 +29,8 @@ abi::ResizeCq resize_cq(std::uint32_t cqn, std::uint64_t ring, std::uint8_t log_
 abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context);
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context);
 abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context);
+abi::MulticastGroup attach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);
+abi::MulticastGroup detach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);
 
 // --- Both ways: any mailbox as bytes, and back. `decode` zero-fills what the bytes do not reach.
 template <class Mailbox>
