@@ -113,6 +113,7 @@ struct Qp : ibv_qp_ex {
   ibv_qp_cap capabilities{};
   bool signal_all = false;
   bool extended = false;        // ibv_wr_* may be used
+  bool blocks_self_multicast = false;
   std::uint8_t port_number = 0; // since INIT
   std::atomic<bool> failed{false};  // an error CQE or an event told that the device moved it to ERR
   DmaMemory send_memory;

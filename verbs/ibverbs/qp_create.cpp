@@ -61,13 +61,22 @@ std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
   }
 }
 
+int check_create_flags(const Context& context, const ibv_qp_init_attr_ex& attributes) {
+  const std::uint32_t flags = attributes.create_flags;
+  if (flags & ~kKnownCreateFlags) return EINVAL;
+  if (flags & ~std::uint32_t{IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}) return EOPNOTSUPP;
+  if (flags == 0) return 0;
+  if (!context.has_feature(abi::feature::kMulticast)) return EOPNOTSUPP;
+  return attributes.qp_type == IBV_QPT_UD ? 0 : EINVAL;
+}
+
 int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   const std::uint32_t mask = attributes.comp_mask;
   if (mask & ~kKnownMask) return EINVAL;
   if (mask & ~kSupportedMask) return EOPNOTSUPP;
   if (!(mask & IBV_QP_INIT_ATTR_PD) || attributes.pd == nullptr) return EINVAL;
-  if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attributes.create_flags != 0) {
-    return attributes.create_flags & ~kKnownCreateFlags ? EINVAL : EOPNOTSUPP;
+  if (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) {
+    if (const int error = check_create_flags(context, attributes)) return error;
   }
   const bool wants_operations = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   return wants_operations && (attributes.send_ops_flags & ~send_operations(context, attributes.qp_type)) ? EOPNOTSUPP : 0;
@@ -143,7 +152,8 @@ abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   qpc.log_send_blocks = sizes.log_send_blocks;
   qpc.log_receive_wqes = sizes.log_receive_wqes;
   qpc.log_receive_stride = sizes.log_receive_stride;
-  qpc.flags = std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0));
+  qpc.flags = std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0) |
+                           (qp.blocks_self_multicast ? abi::Qpc::kBlockSelfMulticast : 0));
   qpc.uar_page = std::uint16_t(qp.page->uar.page());
   qpc.pd = qp.qp_base.pd->handle;
   qpc.send_cqn = qp.qp_base.send_cq->handle;
@@ -184,6 +194,8 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   qp.capabilities = sizes.granted;
   qp.signal_all = attributes.sq_sig_all != 0;
   qp.extended = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  qp.blocks_self_multicast = (attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+                             (attributes.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
   fill_work_request_api(qp);
 }
 
