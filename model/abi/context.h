@@ -169,7 +169,7 @@ struct Mpt {
   Be32 access_flags;
   Be64 start;                          // first address a work request may name (IOVA)
   Be64 length;
-  Be64 bus_address;                    // where `start` lies, without pages
+  Be64 bus_address;                    // where `start` lies, without pages; window: that address in its region
   Be32 valid;                          // 1; 0: free, or a window that is not bound
   std::uint8_t log_page = 0;           // log2 of the page size, 12..30; 0: no pages
   MptKind kind = MptKind::region;

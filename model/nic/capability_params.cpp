@@ -12,7 +12,7 @@ constexpr double kWidths[] = {1, 2, 4, 8, 16};
 std::uint64_t CapabilityParams::features() const {
   using namespace abi::feature;
   return kBlueFlame | kRc | (invalidate ? kInvalidate : 0) | (uc ? kUc : 0) | (ud ? kUd : 0) |
-         (max_multicast_groups != 0 ? kMulticast : 0);
+         (max_multicast_groups != 0 ? kMulticast : 0) | (windows ? kWindows : 0);
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -44,6 +44,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16, kWidths});
   visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
   visit.param("invalidate", invalidate, "SEND with invalidate and local invalidate");
+  visit.param("windows", windows, "memory windows of types 1 and 2B");
   visit.param("uc", uc, "queue pairs of the transport UC");
   visit.param("ud", ud, "queue pairs of the transport UD");
   visit.param("max_multicast_groups", max_multicast_groups, "multicast groups with QPs attached; 0: no multicast",

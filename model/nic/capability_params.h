@@ -37,6 +37,7 @@ struct CapabilityParams {
   std::uint32_t active_width = 2;
   std::uint64_t max_mr_size = 1ull << 40;
   bool invalidate = true;
+  bool windows = true;
   bool uc = true;
   bool ud = true;
   std::uint32_t max_multicast_groups = 8192;

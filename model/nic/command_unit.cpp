@@ -81,10 +81,14 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
   if ((opcode == abi::CommandOpcode::create_qp && !ok) || (opcode == abi::CommandOpcode::destroy_qp && ok))
     groups_.forget({number});
   if (opcode == abi::CommandOpcode::create_qp && !ok) contexts_.qps.erase(number);
-  if (ok && (opcode == abi::CommandOpcode::destroy_qp || done.context.state == abi::QpState::reset))
-    qp_silenced(Qpn{number});
+  const bool ends = ok && (opcode == abi::CommandOpcode::destroy_qp || done.context.state == abi::QpState::reset);
+  if (ends) qp_silenced(Qpn{number});
   if (ok && opcode == abi::CommandOpcode::destroy_qp) contexts_.qps.erase(number);
   if (ok && opcode == abi::CommandOpcode::query_qp) output(abi::QueryQp{{}, done.context});
+  if (ends && opcode != abi::CommandOpcode::create_qp)
+    return windows_.close_all_of(Qpn{number}, [this, epoch = epoch_, status, syndrome = done.syndrome] {
+      if (epoch == epoch_) complete(status, syndrome);
+    });
   complete(status, done.syndrome);
   if (ok && opcode == abi::CommandOpcode::create_qp) qp_created(Qpn{number});
 }

@@ -23,6 +23,7 @@
 #include "model/nic/multicast_table.h"
 #include "model/nic/pcie_endpoint.h"
 #include "model/nic/qp_engine.h"
+#include "model/nic/window_unit.h"
 
 namespace rnicsim::nic {
 
@@ -58,6 +59,7 @@ enum class CommandSyndrome : std::uint32_t {
   bad_table = 0x0f,
   bad_pages = 0x10,
   bad_moderation = 0x11,
+  bad_kind = 0x12,
   dead_cq = 0x18,
   not_datagrams = 0x30,
   bad_group = 0x31,
@@ -80,9 +82,16 @@ struct PortViolations {
 
 class CommandUnit {
  public:
-  CommandUnit(const CapabilityParams& params, ContextCache& contexts, GidTable& gids, MulticastTable& groups, Dma& dma,
-              EventWriter& events, PcieEndpoint& pcie)
-      : params_(params), contexts_(contexts), gids_(gids), groups_(groups), dma_(dma), events_(events), pcie_(pcie) {}
+  CommandUnit(const CapabilityParams& params, ContextCache& contexts, WindowUnit& windows, GidTable& gids,
+              MulticastTable& groups, Dma& dma, EventWriter& events, PcieEndpoint& pcie)
+      : params_(params),
+        contexts_(contexts),
+        windows_(windows),
+        gids_(gids),
+        groups_(groups),
+        dma_(dma),
+        events_(events),
+        pcie_(pcie) {}
 
   Output<QpCommand> qp_command;
   Output<Qpn> qp_created;                 // its context is with the engine
@@ -151,9 +160,13 @@ class CommandUnit {
   void resize_cq();
   bool may_moderate(std::uint16_t count, std::uint16_t period) const;
   void create_mpt();
+  CommandSyndrome check_entry(std::uint32_t index, const MemoryRegion& entry) const;
+  void put_entry(std::uint32_t index, const MemoryRegion& entry);
+  void drop_entry(std::uint32_t index);
   bool pages_mapped(const MemoryRegion& region) const;
   void destroy_mpt();
   void query_mpt();
+  void modify_mpt();
   void create_qp();
   void destroy_qp();
   void modify_qp();
@@ -164,6 +177,7 @@ class CommandUnit {
 
   const CapabilityParams params_;
   ContextCache& contexts_;
+  WindowUnit& windows_;
   GidTable& gids_;
   MulticastTable& groups_;
   Dma& dma_;

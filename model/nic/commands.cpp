@@ -19,6 +19,16 @@ constexpr std::uint64_t kFirmware = 1ull << 32;
 // A counter of 16 bits stays at its end.
 std::uint16_t saturated(std::uint64_t count) { return static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xffff)); }
 
+// What the driver says of an entry; what the device keeps in it begins anew.
+MemoryRegion entry_of(const abi::Mpt& context) {
+  const auto given = decode(context);
+  if (given.is_window()) return {.kind = given.kind, .key = given.key, .pd = given.pd};
+  auto entry = given;
+  entry.valid = true;
+  entry.region = entry.qpn = entry.windows = 0;
+  return entry;
+}
+
 }  // namespace
 
 struct CommandUnit::Handler {
@@ -51,6 +61,7 @@ const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
       {abi::CommandOpcode::create_mpt, sizeof(abi::CreateMpt), r, true, &U::create_mpt},
       {abi::CommandOpcode::destroy_mpt, h, r, true, &U::destroy_mpt},
       {abi::CommandOpcode::query_mpt, h, sizeof(abi::QueryMpt), true, &U::query_mpt},
+      {abi::CommandOpcode::modify_mpt, sizeof(abi::CreateMpt), r, true, &U::modify_mpt},
       {abi::CommandOpcode::create_qp, sizeof(abi::CreateQp), r, true, &U::create_qp},
       {abi::CommandOpcode::destroy_qp, h, r, true, &U::destroy_qp},
       {abi::CommandOpcode::modify_qp, sizeof(abi::ModifyQp), r, true, &U::modify_qp},
@@ -281,19 +292,35 @@ void CommandUnit::resize_cq() {
 
 void CommandUnit::create_mpt() {
   const auto index = current_->object;
-  auto region = decode(input<abi::CreateMpt>().context);
-  region.valid = true;
+  const auto entry = entry_of(input<abi::CreateMpt>().context);
   if (index >= params_.max_mr) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.regions.exists(index)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.regions.mapped(index)) return refuse(CommandSyndrome::no_icm);
-  if (region.key >> 8 != index) return refuse(CommandSyndrome::bad_key);
-  const auto room = [&](std::uint64_t base) { return region.length == 0 || base <= ~0ull - (region.length - 1); };
-  if (region.length > params_.max_mr_size || !room(region.start) || !room(region.bus_address))
-    return refuse(CommandSyndrome::bad_range);
-  if (!pages_mapped(region)) return refuse(CommandSyndrome::bad_pages);
-  contexts_.regions.create(index, region);
-  contexts_.page_ranges[index] = {region.first_page, region.pages()};
+  if (entry.is_window() && !params_.windows) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
+  if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
+  put_entry(index, entry);
   complete(CommandStatus::ok);
+}
+
+CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion& entry) const {
+  if (entry.kind > abi::MptKind::null) return CommandSyndrome::bad_kind;
+  if (entry.key >> 8 != index) return CommandSyndrome::bad_key;
+  const auto room = [&](std::uint64_t base) { return entry.length == 0 || base <= ~0ull - (entry.length - 1); };
+  if (entry.length > params_.max_mr_size || !room(entry.start) || !room(entry.bus_address))
+    return CommandSyndrome::bad_range;
+  return pages_mapped(entry) ? CommandSyndrome::none : CommandSyndrome::bad_pages;
+}
+
+void CommandUnit::put_entry(std::uint32_t index, const MemoryRegion& entry) {
+  contexts_.regions.create(index, entry);
+  contexts_.page_ranges[index] = {entry.first_page, entry.pages()};
+}
+
+void CommandUnit::drop_entry(std::uint32_t index) {
+  contexts_.regions.destroy(index);
+  const auto pages = contexts_.page_ranges[index];
+  contexts_.pages.flush(pages.first, pages.count);
+  contexts_.page_ranges.erase(index);
 }
 
 // Page sizes are those of CPUs; every page must have its entry.
@@ -308,17 +335,37 @@ bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
 void CommandUnit::destroy_mpt() {
   const auto index = current_->object;
   if (!contexts_.regions.exists(index)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-  contexts_.regions.destroy(index);
-  const auto pages = contexts_.page_ranges[index];
-  contexts_.pages.flush(pages.first, pages.count);
-  contexts_.page_ranges.erase(index);
-  complete(CommandStatus::ok);
+  contexts_.regions.lookup(index, [this, index](const MemoryRegion* entry) {
+    if (entry != nullptr && entry->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+    const auto drop = [this, index, epoch = epoch_] {
+      if (epoch != epoch_) return;
+      drop_entry(index);
+      complete(CommandStatus::ok);
+    };
+    entry != nullptr && entry->is_window() ? windows_.close(index, drop) : drop();
+  });
 }
 
 void CommandUnit::query_mpt() {
   contexts_.regions.lookup(current_->object, [this](MemoryRegion* region) {
     if (region == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
     output(abi::QueryMpt{{}, encode(*region)});
+    complete(CommandStatus::ok);
+  });
+}
+
+// The region is another one from now on; what is under way through its old pages is not.
+void CommandUnit::modify_mpt() {
+  const auto index = current_->object;
+  const auto entry = entry_of(input<abi::CreateMpt>().context);
+  contexts_.regions.lookup(index, [this, index, entry](const MemoryRegion* old) {
+    if (old == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
+    if (old->kind != abi::MptKind::region || entry.kind != abi::MptKind::region)
+      return refuse(CommandSyndrome::bad_kind);
+    if (old->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+    if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
+    drop_entry(index);
+    put_entry(index, entry);
     complete(CommandStatus::ok);
   });
 }

@@ -143,15 +143,20 @@ class ContextTable {
     if (slot == nullptr) slot = &slots_.put(index, std::make_unique<Slot>());
     slot->object = object;
     slot->serial = ++created_;
+    slot->changed = false;
     icm_.write(table, index, encode(object));
     residency_.adopt(0, index);
+  }
+  // What the device seldom changes is written back only when it has.
+  void changed(std::uint32_t index) {
+    if (auto* slot = slots_.find(index)) slot->changed = true;
   }
   // Writes it back and forgets it, as when another takes its place.
   void evict(std::uint32_t index) {
     auto* slot = slots_.find(index);
     if (slot == nullptr || !slot->object) return;
     residency_.forget(index);
-    if (table != abi::IcmTable::mpt) icm_.write(table, index, encode(*slot->object));  // which the device never changes
+    if (std::exchange(slot->changed, false) || table != abi::IcmTable::mpt) icm_.write(table, index, encode(*slot->object));
     slot->object.reset();
   }
   void destroy(std::uint32_t index) {
@@ -180,6 +185,7 @@ class ContextTable {
   struct Slot {
     std::optional<Object> object;
     std::uint64_t serial = 0;
+    bool changed = false;
   };
 
   void fill(std::uint32_t index) {

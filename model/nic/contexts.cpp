@@ -34,9 +34,10 @@ EventQueueContext decode(const abi::Eqc& context) {
 }
 
 MemoryRegion decode(const abi::Mpt& context) {
-  return {.valid = context.valid == 1u, .key = context.key, .pd = context.pd, .pasid = context.pasid,
+  return {.kind = context.kind, .valid = context.valid == 1u, .key = context.key, .pd = context.pd, .pasid = context.pasid,
           .access = context.access_flags, .start = context.start, .length = context.length,
-          .bus_address = context.bus_address, .log_page = context.log_page, .first_page = context.first_page};
+          .bus_address = context.bus_address, .log_page = context.log_page, .first_page = context.first_page,
+          .region = context.region, .qpn = context.qpn, .windows = context.windows};
 }
 
 abi::Cqc encode(const CompletionQueue& queue) {
@@ -82,6 +83,10 @@ abi::Mpt encode(const MemoryRegion& region) {
   context.log_page = region.log_page;
   context.first_page = region.first_page;
   context.valid = region.valid ? 1u : 0u;
+  context.kind = region.kind;
+  context.region = region.region;
+  context.qpn = region.qpn;
+  context.windows = region.windows;
   return context;
 }
 

@@ -51,7 +51,9 @@ struct EventQueueContext {
   bool armed = true;
 };
 
+// A memory region, or a window on one.
 struct MemoryRegion {
+  abi::MptKind kind = abi::MptKind::region;
   bool valid = false;
   std::uint32_t key = 0;
   std::uint32_t pd = 0;
@@ -62,7 +64,11 @@ struct MemoryRegion {
   std::uint64_t bus_address = 0;
   std::uint8_t log_page = 0;
   std::uint32_t first_page = 0;
+  std::uint32_t region = 0;              // window: the index of that which it is bound to
+  std::uint32_t qpn = 0;                 // window of type 2: the queue pair that may use it
+  std::uint32_t windows = 0;             // region: windows bound to it
 
+  bool is_window() const { return kind == abi::MptKind::window1 || kind == abi::MptKind::window2; }
   std::uint32_t pages() const {
     return log_page == 0 || length == 0 ? 0 : static_cast<std::uint32_t>((length - 1) >> log_page) + 1;
   }

@@ -167,8 +167,12 @@ void ModelEngine::read_placed(Qp& qp, std::uint64_t message, AccessResult result
 }
 
 void ModelEngine::start_local_work(Qp& qp) {
-  if (const auto work = qp.requester.take_local_work())
-    out_.invalidate({issue(qp, Purpose::local_invalidate, work->id), qp.qpn, work->invalidate->value});
+  const auto work = qp.requester.take_local_work();
+  if (!work) return;
+  const auto tag = issue(qp, Purpose::local_work, work->id);
+  if (work->operation == roce::SendOperation::local_invalidate)
+    return out_.invalidate({tag, qp.qpn, work->invalidate->value});
+  out_.bind_window({tag, qp.qpn, qp.context.pd, *qp.wqe_of(work->id)->binding});
 }
 
 void ModelEngine::retire(Qp& qp, bool behind_payload) {

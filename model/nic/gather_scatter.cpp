@@ -24,7 +24,8 @@ struct GatherScatter::Job {
 std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) const {
   if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
   auto place = translation_.translate_now(access, regions[0]);
-  if (place && place->ranges.size() > 1) return std::nullopt;
+  // Of no place, it lies in the null region.
+  if (place && place->result == AccessResult::ok && place->ranges.size() != 1) return std::nullopt;
   return place;
 }
 
@@ -34,7 +35,7 @@ GatherScatter::Order& GatherScatter::order(Qpn qpn) {
 }
 
 void GatherScatter::gather(Gather request) {
-  const AccessRequest access{request.pd, request.access};
+  const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   if (const auto found = only_place(request.regions, access)) {
     Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .result = found->result,
                .place = found->only_place(), .length = request.regions[0].length};
@@ -45,7 +46,7 @@ void GatherScatter::gather(Gather request) {
 }
 
 void GatherScatter::scatter(Scatter request) {
-  const AccessRequest access{request.pd, request.access};
+  const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   auto& order = this->order(request.qpn);
   if (order.jobs.empty()) {
     if (const auto found = only_place(request.regions, access)) {
@@ -124,7 +125,7 @@ void GatherScatter::reset() {
 }
 
 void GatherScatter::check(AccessCheck request) {
-  translation_.check({request.pd, request.access}, request.region,
+  translation_.check({request.pd, request.access, request.qpn, request.remote}, request.region,
                      [this, tag = request.tag](AccessResult result) { checked({tag, result, {}}); });
 }
 
@@ -151,41 +152,55 @@ void GatherScatter::translate(const JobPtr& job) {
 
 void GatherScatter::read(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
-  std::uint32_t total = 0, parts = 0;
-  for (const auto& region : job->regions) total += region.length;
-  for (const auto& place : job->places) parts += static_cast<std::uint32_t>(place.ranges.size());
-  job->awaited = parts;
-  if (parts > 1) job->payload = Payload(total);
+  std::uint32_t total = 0;
+  bool null = false;
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    total += job->regions[i].length;
+    job->awaited += job->places[i].ranges.size();
+    null |= job->places[i].ranges.empty();
+  }
+  if (null || job->awaited > 1) job->payload = Payload(total);
+  // The null region's bytes are zeros.
+  if (null && !timing_only_) std::ranges::fill(job->payload.writable(), std::byte{});
+  if (job->awaited == 0) return gathered({job->tag, AccessResult::ok, std::move(job->payload)});
   std::uint32_t offset = 0;
-  for (const auto& place : job->places) {
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    auto at = offset;
+    const auto& place = job->places[i];
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
       dma_.read(
           place.place(range), place.ranges[range].length,
-          [this, job, offset](AccessResult result, Payload bytes) {
+          [this, job, at](AccessResult result, Payload bytes) {
             if (job->payload.empty())
               job->payload = std::move(bytes);
             else if (!timing_only_ && !bytes.empty())
-              std::memcpy(job->payload.writable().data() + offset, bytes.bytes().data(), bytes.size());
+              std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
             part_done(job, result);
           },
           timing_only_);
-      offset += place.ranges[range].length;
+      at += place.ranges[range].length;
     }
+    offset += job->regions[i].length;
   }
 }
 
 void GatherScatter::write(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return scattered({job->tag, job->result, {}});
   for (const auto& place : job->places) job->awaited += place.ranges.size();
+  // The null region keeps nothing.
+  if (job->awaited == 0) return scattered({job->tag, AccessResult::ok, {}});
   std::uint32_t offset = 0;
-  for (const auto& place : job->places) {
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    auto at = offset;
+    const auto& place = job->places[i];
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
       const auto length = place.ranges[range].length;
-      dma_.write(place.place(range), job->payload.slice(offset, length),
+      dma_.write(place.place(range), job->payload.slice(at, length),
                  [this, job](AccessResult result, Payload) { part_done(job, result); },
                  {.more = job->more, .discard = timing_only_});
-      offset += length;
+      at += length;
     }
+    offset += job->regions[i].length;
   }
 }
 

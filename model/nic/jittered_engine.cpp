@@ -95,8 +95,8 @@ void JitteredEngine::checked(DmaDone done) {
 void JitteredEngine::atomic_done(AtomicDone done) {
   later([this, done] { engine_->atomic_done(done); });
 }
-void JitteredEngine::invalidated(DmaDone done) {
-  later([this, done] { engine_->invalidated(done); });
+void JitteredEngine::key_changed(DmaDone done) {
+  later([this, done] { engine_->key_changed(done); });
 }
 
 // Those beyond what the NIC has taken are room.
@@ -142,7 +142,8 @@ void JitteredEngine::bind_outputs() {
   relay(from.wqe_fetch, out_.wqe_fetch);
   relay(from.gather, out_.gather);
   relay(from.access_check, out_.access_check);
-  relay(from.invalidate, out_.invalidate);
+  relay(from.invalidate, out_.invalidate, Stream::key_out, qp);
+  relay(from.bind_window, out_.bind_window, Stream::key_out, qp);
   relay(from.scatter, out_.scatter, Stream::scatter_out, qp);
   relay(from.atomic, out_.atomic, Stream::atomic_out, qp);
   relay(from.transmit, out_.transmit, Stream::unit_out, [](const TransmitWork& work) { return work.unit; });

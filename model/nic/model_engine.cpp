@@ -51,7 +51,7 @@ void ModelEngine::gathered(DmaDone done) { step<&ModelEngine::take_gathered>(don
 void ModelEngine::scattered(DmaDone done) { step<&ModelEngine::take_scattered>(done); }
 void ModelEngine::checked(DmaDone done) { step<&ModelEngine::take_checked>(done); }
 void ModelEngine::atomic_done(AtomicDone done) { step<&ModelEngine::take_atomic>(done); }
-void ModelEngine::invalidated(DmaDone done) { step<&ModelEngine::take_invalidated>(done); }
+void ModelEngine::key_changed(DmaDone done) { step<&ModelEngine::take_key_changed>(done); }
 void ModelEngine::packet(PacketIn packet) { step<&ModelEngine::take_packet>(packet); }
 void ModelEngine::command(QpCommand command) { step<&ModelEngine::take_command>(command); }
 void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
@@ -160,7 +160,7 @@ void ModelEngine::take_atomic(const AtomicDone& done) {
   schedule(*qp);
 }
 
-void ModelEngine::take_invalidated(const DmaDone& done) {
+void ModelEngine::take_key_changed(const DmaDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
   if (purpose == Purpose::remote_invalidate) {

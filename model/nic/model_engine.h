@@ -33,7 +33,7 @@ class ModelEngine : public QpEngine {
   void scattered(DmaDone done) override;
   void checked(DmaDone done) override;
   void atomic_done(AtomicDone done) override;
-  void invalidated(DmaDone done) override;
+  void key_changed(DmaDone done) override;
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
@@ -49,7 +49,7 @@ class ModelEngine : public QpEngine {
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
     send_ring, send_wqe, receive_ring, request_gather, answer_gather, read_scatter, receive_scatter, access_check, atomic,
-    remote_invalidate, local_invalidate
+    remote_invalidate, local_work
   };
   struct Expired {
     Qpn qpn;
@@ -74,7 +74,7 @@ class ModelEngine : public QpEngine {
   void take_scattered(const DmaDone& done);
   void take_checked(const DmaDone& done);
   void take_atomic(const AtomicDone& done);
-  void take_invalidated(const DmaDone& done);
+  void take_key_changed(const DmaDone& done);
   void take_packet(PacketIn& packet);
   void take_command(const QpCommand& command);
   void take_timer(const Expired& timer);

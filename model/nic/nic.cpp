@@ -10,7 +10,8 @@ QpLimits limits_of(const NicParams& params) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
-          .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate, .uc = caps.uc, .ud = caps.ud,
+          .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate, .windows = caps.windows,
+          .uc = caps.uc, .ud = caps.ud,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }
@@ -30,6 +31,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("contexts", contexts);
   visit.group("wqe_fetch", wqe_fetch);
   visit.group("translation", translation);
+  visit.group("windows", windows);
   visit.group("dma", dma);
   visit.group("atomics", atomics);
   visit.group("units", units);
@@ -53,13 +55,14 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       contexts(dma_unit, params.contexts),
       qp_contexts(contexts),
       translation("translation", contexts),
+      windows(contexts),
       gather_scatter(translation, dma_unit, params.timing_only),
       atomic_unit("atomics", params.atomics, translation, dma_unit),
       wqe_fetch(dma_unit),
       events(contexts, dma_unit, pcie),
       completion("completion", contexts, dma_unit, events, pcie),
       doorbell(contexts),
-      command_unit(params.capabilities, contexts, gids_, groups_, dma_unit, events, pcie),
+      command_unit(params.capabilities, contexts, windows, gids_, groups_, dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
@@ -129,9 +132,9 @@ void Nic::wire_engine() {
   out.scatter.bind([this](Scatter&& scatter) { gather_scatter.scatter(std::move(scatter)); });
   out.access_check.bind([this](AccessCheck&& check) { gather_scatter.check(check); });
   out.atomic.bind([this](Atomic&& atomic) { atomic_unit.execute(atomic); });
-  out.invalidate.bind([this](Invalidate invalidate) {
-    engine_->invalidated({invalidate.tag, translation.invalidate(invalidate.key), {}});
-  });
+  out.invalidate.bind([this](Invalidate invalidate) { windows.invalidate(invalidate); });
+  out.bind_window.bind([this](BindWindow bind) { windows.bind(bind); });
+  windows.done.bind([this](DmaDone&& done) { engine_->key_changed(std::move(done)); });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
   out.wqe_needed.bind([this](WqeNeeded wqe) { send_wqes.need(wqe); });
@@ -189,7 +192,7 @@ void Nic::fail_qps_of(Cqn cqn) {
 
 NicCounters Nic::counters() const {
   return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
-          wqe_fetch.counters(), translation.counters(), dma_unit.counters(),     atomic_unit.counters(),
+          wqe_fetch.counters(), translation.counters(), windows.counters(), dma_unit.counters(),     atomic_unit.counters(),
           units.counters(),     send_wqes.counters(), engine_->counters(),    completion.counters(),  events.counters(),       tx.counters(),
           rx.counters(),        port.counters(),        loopback.counters()};
 }
@@ -202,6 +205,7 @@ void Nic::forget_objects() {
   atomic_unit.reset();
   gather_scatter.reset();
   translation.reset();
+  windows.reset();
   rx.reset();
   port.reset();
   loopback.reset();

@@ -27,6 +27,7 @@
 #include "model/nic/send_wqe_cache.h"
 #include "model/nic/timer_unit.h"
 #include "model/nic/translation.h"
+#include "model/nic/window_unit.h"
 #include "model/nic/wqe_fetch.h"
 
 namespace rnicsim::nic {
@@ -70,6 +71,7 @@ struct NicCounters {
   ContextCounters contexts;
   WqeFetchCounters wqe_fetch;
   TranslationCounters translation;
+  WindowCounters windows;
   DmaCounters dma;
   AtomicCounters atomics;
   ProcessingUnitsCounters units;
@@ -115,6 +117,7 @@ class Nic : public sc_core::sc_module {
   ContextCache contexts;
   QpContexts qp_contexts;
   Translation translation;
+  WindowUnit windows;
   GatherScatter gather_scatter;
   AtomicUnit atomic_unit;
   WqeFetcher wqe_fetch;

@@ -55,7 +55,7 @@ SendRules send_rules(const abi::Qpc& context, const QpLimits& limits) {
   const bool datagram = transport == roce::Transport::ud;
   return {.transport = transport,
           .max_message = datagram ? roce::mtu_bytes(context.path_mtu) : limits.max_message,
-          .qkey = context.qkey, .invalidate = limits.invalidate};
+          .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows};
 }
 
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {

@@ -21,6 +21,7 @@ struct QpLimits {
   std::uint32_t max_message = 1u << 30;
   std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
   bool invalidate = true;                // SEND with invalidate, and local invalidate
+  bool windows = true;
   bool uc = true;
   bool ud = true;
   std::uint32_t transmit_units = 1;

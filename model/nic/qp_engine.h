@@ -136,10 +136,27 @@ struct Atomic {                          // on 8 aligned bytes of host memory, i
   roce::AtomicEth operation;
 };
 
-struct Invalidate {                      // takes a key out of use
+struct Invalidate {                      // takes a window's key out of use
   Tag tag;
   Qpn qpn;
   std::uint32_t key;
+};
+
+// What a bind_window asks for; no length: to be closed.
+struct WindowBinding {
+  std::uint32_t window;                  // its key so far
+  std::uint32_t key;                     // from now on
+  std::uint32_t region;
+  std::uint32_t access;
+  std::uint64_t address;
+  std::uint64_t length;
+};
+
+struct BindWindow {
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  WindowBinding binding;
 };
 
 struct PacketOut {
@@ -223,6 +240,7 @@ struct EngineOutputs {
   Output<AccessCheck> access_check;
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
+  Output<BindWindow> bind_window;
   Output<TransmitWork> transmit;
   Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
   Output<PacketOut> packet;
@@ -256,7 +274,7 @@ class QpEngine {
   virtual void scattered(DmaDone done) = 0;
   virtual void checked(DmaDone done) = 0;
   virtual void atomic_done(AtomicDone done) = 0;
-  virtual void invalidated(DmaDone done) = 0;
+  virtual void key_changed(DmaDone done) = 0;  // of an invalidate or a bind_window
   virtual void packet(PacketIn packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;

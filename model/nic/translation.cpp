@@ -27,6 +27,19 @@ PagePart first_page(const MemoryRegion& memory, std::uint64_t offset, std::uint3
           static_cast<std::uint32_t>(std::min<std::uint64_t>(length, size - in_page))};
 }
 
+// Where in its region lies what a window grants.
+Region behind(const MemoryRegion& window, const Region& region) {
+  return {window.region << 8, window.bus_address + (region.address - window.start), region.length};
+}
+
+// What a region's entry alone tells: all, when it has no pages.
+void begin(Translated& translated, const MemoryRegion& memory, const Region& place) {
+  translated.pasid = memory.pasid;
+  const auto offset = place.address - memory.start;
+  if (memory.log_page == 0 && memory.kind == abi::MptKind::region)
+    extend(translated, memory.bus_address + offset, place.length, offset);
+}
+
 }  // namespace
 
 // A translation on its way through the tables. It keeps what it has found: that may have left the cache since.
@@ -35,7 +48,8 @@ struct Translation::Walk {
   Region region;
   Done done;
   MemoryRegion memory{};
-  std::uint64_t serial = 0;              // of the region
+  std::uint32_t index = 0;               // of the region that has the memory
+  std::uint64_t serial = 0;
   std::uint64_t offset = 0;
   std::uint32_t left = 0;
   Duration wait{};
@@ -45,6 +59,11 @@ struct Translation::Walk {
 AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
   if (memory == nullptr || !memory->valid || memory->key != region.key) return AccessResult::bad_key;
   if (memory->pd != request.pd) return AccessResult::bad_pd;
+  // A window is for peers, and the null region for no peer.
+  const bool other_side = request.remote ? memory->kind == abi::MptKind::null : memory->is_window();
+  if (other_side) return AccessResult::bad_key;
+  if (memory->kind == abi::MptKind::null) return AccessResult::ok;
+  if (memory->kind == abi::MptKind::window2 && memory->qpn != request.qpn.value) return AccessResult::bad_key;
   const auto offset = region.address - memory->start;
   const bool inside = region.address >= memory->start && offset <= memory->length &&
                       region.length <= memory->length - offset;
@@ -54,36 +73,41 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
 
 Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) : sc_module(name), contexts_(contexts) {}
 
-AccessResult Translation::judge(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
+AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
   ++counters_.lookups;
-  const auto result = check_access(memory, request, region);
+  const auto result = check_access(entry, request, region);
   if (result != AccessResult::ok) ++counters_.refused;
   return result;
-}
-
-// What the region's entry alone tells: refusals, and all of a region without pages.
-AccessResult Translation::protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
-                                  Translated& translated) {
-  translated.result = judge(memory, request, region);
-  if (translated.result != AccessResult::ok) return translated.result;
-  translated.pasid = memory->pasid;
-  const auto offset = region.address - memory->start;
-  if (memory->log_page == 0) extend(translated, memory->bus_address + offset, region.length, offset);
-  return AccessResult::ok;
 }
 
 std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
   if (region.length == 0) return Translated{};
   // When something is to be filled nothing is touched: translate() is to find all as it is.
-  const auto* known = contexts_.regions.resident(region.key >> 8);
-  if (known == nullptr || !pages_resident(*known, request, region)) return std::nullopt;
+  const auto* entry = contexts_.regions.resident(region.key >> 8);
+  if (entry == nullptr) return std::nullopt;
+  auto place = region;
+  const auto* memory = entry;
+  if (check_access(entry, request, region) == AccessResult::ok) {
+    if (entry->is_window()) {
+      place = behind(*entry, region);
+      memory = contexts_.regions.resident(place.key >> 8);
+    }
+    if (memory == nullptr || !pages_resident(*memory, place)) return std::nullopt;
+  }
   std::optional<Translated> translated(std::in_place);
-  const auto* memory = contexts_.regions.touch(region.key >> 8, translated->wait);
-  if (protect(memory, request, region, *translated) != AccessResult::ok || memory->log_page == 0) return translated;
-  auto offset = region.address - memory->start;
-  for (auto left = region.length; left != 0;) {
+  entry = contexts_.regions.touch(region.key >> 8, translated->wait);
+  translated->result = judge(entry, request, region);
+  if (translated->result != AccessResult::ok) return translated;
+  Duration wait;
+  if (entry->is_window()) {
+    memory = contexts_.regions.touch(place.key >> 8, wait);
+    translated->wait += wait;
+  }
+  begin(*translated, *memory, place);
+  if (memory->log_page == 0) return translated;
+  auto offset = place.address - memory->start;
+  for (auto left = place.length; left != 0;) {
     const auto part = first_page(*memory, offset, left);
-    Duration wait;
     extend(*translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
     translated->wait += wait;
     offset += part.length;
@@ -92,10 +116,10 @@ std::optional<Translated> Translation::translate_now(const AccessRequest& reques
   return translated;
 }
 
-bool Translation::pages_resident(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const {
-  if (memory.log_page == 0 || check_access(&memory, request, region) != AccessResult::ok) return true;
-  auto offset = region.address - memory.start;
-  for (auto left = region.length; left != 0;) {
+bool Translation::pages_resident(const MemoryRegion& memory, const Region& place) const {
+  if (memory.log_page == 0) return true;
+  auto offset = place.address - memory.start;
+  for (auto left = place.length; left != 0;) {
     const auto part = first_page(memory, offset, left);
     if (!contexts_.pages.resident(part.index)) return false;
     offset += part.length;
@@ -104,28 +128,46 @@ bool Translation::pages_resident(const MemoryRegion& memory, const AccessRequest
   return true;
 }
 
-AccessResult Translation::invalidate(std::uint32_t key) {
-  ++counters_.refused;
-  Duration wait;
-  const auto* memory = contexts_.regions.touch(key >> 8, wait);
-  return memory != nullptr && memory->key == key ? AccessResult::denied : AccessResult::bad_key;
-}
-
 void Translation::translate(const AccessRequest& request, const Region& region, Done done) {
   if (region.length == 0) return done(Translated{});
   const auto state = std::make_shared<Walk>(request, region, std::move(done));
-  const auto found = [this, state](const MemoryRegion* memory) {
-    const auto result = protect(memory, state->request, state->region, state->result);
-    if (result != AccessResult::ok || memory->log_page == 0) return finish(state);
-    state->memory = *memory;
-    state->serial = contexts_.regions.serial(state->region.key >> 8);
-    state->offset = state->region.address - memory->start;
-    state->left = state->region.length;
-    walk(state);
-  };
-  const auto index = region.key >> 8;
-  if (const auto* memory = contexts_.regions.touch(index, state->wait)) return found(memory);
-  contexts_.regions.await(index, found);
+  find(state, region.key >> 8, [this, state](const MemoryRegion* entry) {
+    state->result.result = judge(entry, state->request, state->region);
+    if (state->result.result != AccessResult::ok) return finish(state);
+    entry->is_window() ? look_behind(state, *entry) : enter(state, *entry, state->region);
+  });
+}
+
+void Translation::find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found) {
+  Duration wait;
+  if (const auto* entry = contexts_.regions.touch(index, wait)) {
+    walk->wait += wait;
+    return found(entry);
+  }
+  contexts_.regions.await(index, std::move(found));
+}
+
+void Translation::look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window) {
+  const auto place = behind(window, walk->region);
+  walk->index = place.key >> 8;
+  walk->serial = contexts_.regions.serial(walk->index);
+  find(walk, walk->index, [this, walk, place](const MemoryRegion* memory) {
+    if (memory != nullptr && !gone(*walk)) return enter(walk, *memory, place);
+    walk->result = {AccessResult::bad_key};
+    finish(walk);
+  });
+}
+
+// `place` lies in the region, and may be accessed.
+void Translation::enter(const std::shared_ptr<Walk>& state, const MemoryRegion& memory, const Region& place) {
+  begin(state->result, memory, place);
+  if (memory.log_page == 0) return finish(state);
+  state->memory = memory;
+  state->index = place.key >> 8;
+  state->serial = contexts_.regions.serial(state->index);
+  state->offset = place.address - memory.start;
+  state->left = place.length;
+  walk(state);
 }
 
 void Translation::walk(const std::shared_ptr<Walk>& walk) {
@@ -156,7 +198,7 @@ void Translation::walk(const std::shared_ptr<Walk>& walk) {
 
 // The region went in the meantime; another may have its index and its pages' entries.
 bool Translation::gone(const Walk& walk) const {
-  return contexts_.regions.serial(walk.region.key >> 8) != walk.serial;
+  return contexts_.regions.serial(walk.index) != walk.serial;
 }
 
 void Translation::finish(const std::shared_ptr<Walk>& walk) {

@@ -1,4 +1,5 @@
-// Translation and protection: what a key allows (MPT), and where its memory lies on the bus (MTT).
+// Translation and protection: what a key allows (MPT), and where its memory lies on the bus (MTT). A window's key is
+// judged by the window's entry; its memory is that of the region it is bound to.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -35,7 +36,7 @@ struct Translated {
   AccessResult result = AccessResult::ok;
   Pasid pasid = 0;
   Duration wait{};                                       // from now on, until it is at hand
-  boost::container::small_vector<BusRange, 1> ranges{};  // in order; none for a range of no bytes
+  boost::container::small_vector<BusRange, 1> ranges{};  // in order; none of no bytes, and of the null region
 
   Dma::Place place(std::size_t range) const { return {pasid, ranges[range].address, ranges[range].offset}; }
   Dma::Place only_place() const { return ranges.empty() ? Dma::Place{} : place(0); }
@@ -44,6 +45,8 @@ struct Translated {
 struct AccessRequest {
   std::uint32_t pd;
   std::uint32_t access;
+  Qpn qpn{};                               // who asks
+  bool remote = false;                     // the key is a peer's rkey
 };
 
 class Translation : public sc_core::sc_module {
@@ -59,9 +62,6 @@ class Translation : public sc_core::sc_module {
   // The answer when no context has to be filled for it; nullopt: translate() must be asked.
   std::optional<Translated> translate_now(const AccessRequest& request, const Region& region);
 
-  // Takes a memory window's key out of use, for the queue pair it is bound to. Memory regions are not windows and this
-  // device has none yet: every key is refused.
-  AccessResult invalidate(std::uint32_t key);
   void reset() { delayed_.clear(); }
 
   const TranslationCounters& counters() const { return counters_; }
@@ -69,10 +69,13 @@ class Translation : public sc_core::sc_module {
  private:
   struct Walk;
 
-  AccessResult judge(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
-  AccessResult protect(const MemoryRegion* memory, const AccessRequest& request, const Region& region,
-                       Translated& translated);
-  bool pages_resident(const MemoryRegion& memory, const AccessRequest& request, const Region& region) const;
+  using Found = std::function<void(const MemoryRegion*)>;
+
+  AccessResult judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
+  bool pages_resident(const MemoryRegion& memory, const Region& place) const;
+  void find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found);
+  void look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window);
+  void enter(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place);
   void walk(const std::shared_ptr<Walk>& walk);
   bool gone(const Walk& walk) const;
   void finish(const std::shared_ptr<Walk>& walk);

@@ -31,14 +31,18 @@ struct OpcodeRow {
     return operation == roce::SendOperation::fetch_add || operation == roce::SendOperation::compare_swap;
   }
   bool takes_data() const {
-    return operation != roce::SendOperation::nop && operation != roce::SendOperation::local_invalidate;
+    using enum roce::SendOperation;
+    return operation != nop && operation != local_invalidate && operation != bind_window;
   }
   // IBTA vol 1, table 38, and ibv_post_send(3). UC has no packet that invalidates.
-  bool is_of(roce::Transport transport) const {
+  bool is_of(const SendRules& rules) const {
     using enum roce::SendOperation;
-    if (operation == nop || transport == roce::Transport::rc) return true;
+    if (operation == bind_window && !rules.windows) return false;
+    if (extra == roce::Extra::invalidate && !rules.invalidate) return false;
+    if (operation == nop || rules.transport == roce::Transport::rc) return true;
     if (operation == send) return extra != roce::Extra::invalidate;
-    return transport == roce::Transport::uc && (operation == write || operation == local_invalidate);
+    const bool writes_or_keys = operation == write || operation == local_invalidate || operation == bind_window;
+    return rules.transport == roce::Transport::uc && writes_or_keys;
   }
   bool takes_inline() const { return operation == roce::SendOperation::send || operation == roce::SendOperation::write; }
 };
@@ -52,6 +56,7 @@ constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::read, roce::SendOperation::read},
     {abi::SendOpcode::compare_swap, roce::SendOperation::compare_swap},
     {abi::SendOpcode::fetch_add, roce::SendOperation::fetch_add},
+    {abi::SendOpcode::bind_window, roce::SendOperation::bind_window},
     {abi::SendOpcode::local_inv, roce::SendOperation::local_invalidate, roce::Extra::invalidate},
 };
 
@@ -104,11 +109,19 @@ bool take_datagram(std::span<const std::byte>& rest, const SendRules& rules, Par
   return true;
 }
 
+std::optional<roce::Status> parse_binding(std::span<const std::byte> rest, SendWqe& wqe) {
+  if (rest.size() < sizeof(abi::BindSegment)) return roce::Status::local_qp_operation_error;
+  const auto bind = load<abi::BindSegment>(rest);
+  wqe.binding = {bind.window, bind.rkey, bind.region, bind.access_flags, bind.address, bind.length};
+  return std::nullopt;
+}
+
 std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, const OpcodeRow& row, ParsedSend& send,
                                        const SendRules& rules) {
   auto rest = wqe_bytes.subspan(sizeof(abi::ControlSegment));
   auto& request = send.request;
   request.operation = row.operation;
+  if (row.operation == roce::SendOperation::bind_window) return parse_binding(rest, send.wqe);
   if (!row.takes_data()) return std::nullopt;
   const bool datagram = rules.transport == roce::Transport::ud;
   if (datagram && !take_datagram(rest, rules, send)) return roce::Status::local_qp_operation_error;
@@ -155,8 +168,7 @@ ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16
   const auto length = control.segments * kSegment;
   const bool sound = control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment &&
                      length <= bytes.size();
-  const bool known = row != nullptr && row->is_of(rules.transport) &&
-                     (rules.invalidate || row->extra != roce::Extra::invalidate);
+  const bool known = row != nullptr && row->is_of(rules);
   if (!known || !sound) {
     request.refused = roce::Status::local_qp_operation_error;
     return send;

@@ -29,6 +29,7 @@ struct SendWqe {
   Regions regions;
   std::optional<Payload> inline_data;
   std::optional<abi::AddressVector> path;  // UD; else the QP's
+  std::optional<WindowBinding> binding;  // of bind_window
   std::uint64_t message = 0;             // its request's id
 };
 
@@ -51,7 +52,8 @@ struct SendRules {
   roce::Transport transport = roce::Transport::rc;
   std::uint32_t max_message = 1u << 30;  // UD: the MTU
   std::uint32_t qkey = 0;                // UD: where a WQE asks for the QP's own
-  bool invalidate = true;                // the device has send_with_inv and local_inv
+  bool invalidate = true;                // the device has send_with_inv and local_inv,
+  bool windows = true;                   // and bind_window
 };
 
 ParsedSend parse_send_wqe(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules);

@@ -34,7 +34,7 @@ void SendWindow::post(const SendRequest& request) {
   // Without a responder resource to use it would wait for ever.
   if (message.is_rd_atomic() && attributes.max_rd_atomic == 0 && !message.error)
     message.error = Status::local_qp_operation_error;
-  if (request.operation == SendOperation::local_invalidate) message.local = Message::Local::waiting;
+  if (message.is_local() && !message.error) message.local = Message::Local::waiting;
   const bool silent =
       message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;
   message.packets = silent ? 0 : packets_for(request.length, attributes.mtu);

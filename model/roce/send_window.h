@@ -10,7 +10,7 @@
 
 namespace rnicsim::roce {
 
-enum class SendOperation : std::uint8_t { nop, send, write, read, fetch_add, compare_swap, local_invalidate };
+enum class SendOperation : std::uint8_t { nop, send, write, read, fetch_add, compare_swap, local_invalidate, bind_window };
 
 struct SendRequest {
   std::uint64_t id = 0;                  // the caller's; counts up by one a request
@@ -43,6 +43,10 @@ struct Message {
   enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work of the device's own
   std::optional<Status> error;
 
+  // No packet comes of it.
+  bool is_local() const {
+    return request.operation == SendOperation::local_invalidate || request.operation == SendOperation::bind_window;
+  }
   bool is_read() const { return request.operation == SendOperation::read; }
   bool is_atomic() const {
     return request.operation == SendOperation::fetch_add || request.operation == SendOperation::compare_swap;

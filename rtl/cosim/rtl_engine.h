@@ -51,7 +51,7 @@ class RtlEngine : public nic::QpEngine {
   void scattered(nic::DmaDone done) override;
   void checked(nic::DmaDone done) override;
   void atomic_done(nic::AtomicDone done) override;
-  void invalidated(nic::DmaDone done) override;
+  void key_changed(nic::DmaDone done) override;
   void packet(nic::PacketIn packet) override;
   void command(nic::QpCommand command) override;
   void timer_expired(nic::Qpn qpn, std::uint32_t kind) override;

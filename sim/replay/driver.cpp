@@ -96,7 +96,10 @@ void Driver::bind() {
   });
   out.atomic.bind([this](nic::Atomic request) { later([this, request] { engine_.atomic_done(atomic(request)); }); });
   out.invalidate.bind([this](nic::Invalidate request) {
-    later([this, tag = request.tag] { engine_.invalidated({tag, AccessResult::ok, {}}); });
+    later([this, tag = request.tag] { engine_.key_changed({tag, AccessResult::ok, {}}); });
+  });
+  out.bind_window.bind([this](nic::BindWindow request) {
+    later([this, tag = request.tag] { engine_.key_changed({tag, AccessResult::ok, {}}); });
   });
   out.packet.bind([this](const nic::PacketOut& packet) {
     side_of(packet.source).answers.push_back({current_ ? current_->packet->frame : 0, packet.headers, packet.payload});

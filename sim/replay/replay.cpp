@@ -81,7 +81,7 @@ int replay_wire(const ReplayOptions& options) {
   nic::CapabilityParams capabilities;
   params.limit(capabilities);
   Engines engines(params, options.engine.fst);
-  const auto engine = engines.factory()({.invalidate = capabilities.invalidate});
+  const auto engine = engines.factory()({.invalidate = capabilities.invalidate, .windows = capabilities.windows});
   Replay replay = [&] {
     try {
       return replay_frames(frames, *address, *engine, &engines);

@@ -40,6 +40,7 @@ const char* to_string(abi::SendOpcode opcode) {
     case read: return "READ";
     case compare_swap: return "COMPARE_SWAP";
     case fetch_add: return "FETCH_ADD";
+    case bind_window: return "BIND_WINDOW";
     case local_inv: return "LOCAL_INV";
   }
   return "?";

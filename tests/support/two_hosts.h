@@ -62,6 +62,7 @@ class TwoHosts : public ::testing::Test {
   // Some devices do less than others.
   const nic::CapabilityParams& capabilities() const { return system_->config().nic.capabilities; }
   bool invalidates() const { return capabilities().invalidate; }
+  bool windows() const { return capabilities().windows; }
   // Both threads wait until the other is here.
   void meet(std::size_t me);
 

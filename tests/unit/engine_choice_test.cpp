@@ -57,6 +57,7 @@ TEST_F(EngineChoice, TheModelsUnlessToldOtherwise) {
   const auto config = with({});
   EXPECT_TRUE(config.engine.is_model());
   EXPECT_TRUE(config.nic.capabilities.invalidate);
+  EXPECT_TRUE(config.nic.capabilities.windows);
   EXPECT_GT(config.nic.capabilities.max_qp, 256u);
   std::vector<std::string> sets{"link.latency=70ns"};
   EngineOptions{}.add_to(sets);
@@ -78,6 +79,7 @@ TEST_F(RtlChoice, TakesWhatTheRtlLacks) {
     const auto config = with(sets);
     EXPECT_EQ(config.engine.kind, kind);
     EXPECT_FALSE(config.nic.capabilities.invalidate);
+    EXPECT_FALSE(config.nic.capabilities.windows);
     EXPECT_LT(config.nic.capabilities.max_qp, with({}).nic.capabilities.max_qp);
     EXPECT_EQ(config.nic.capabilities.max_rd_atomic, 4u);
   }

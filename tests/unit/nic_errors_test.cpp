@@ -195,11 +195,11 @@ TEST_F(Errors, MalformedWqes) {
 
 TEST_F(Errors, OpcodesThatTheDeviceLacks) {
   NicParams params;
-  params.capabilities.invalidate = false;
-  for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv}) {
+  params.capabilities.invalidate = params.capabilities.windows = false;
+  for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv, SendOpcode::bind_window}) {
     build(params);
     connect();
-    expect_error({.opcode = opcode, .length = opcode == SendOpcode::local_inv ? 0u : 8u, .immediate = kKey},
+    expect_error({.opcode = opcode, .length = opcode == SendOpcode::send_with_inv ? 8u : 0u, .immediate = kKey},
                  CqeSyndrome::local_qp_operation_error);
     EXPECT_EQ(state(b()), abi::QpState::rts);
   }
