@@ -38,6 +38,8 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return input.size() < sizeof(abi::CreateCq) ? EINVAL : admit_create_cq(process, input);
     case CommandOpcode::create_mpt:
       return input.size() < sizeof(abi::CreateMpt) ? EINVAL : admit_create_mpt(process, input);
+    case CommandOpcode::modify_mpt:
+      return input.size() < sizeof(abi::CreateMpt) ? EINVAL : admit_modify_mpt(process, input);
     case CommandOpcode::create_qp:
       return input.size() < sizeof(abi::CreateQp) ? EINVAL : admit_create_qp(process, input);
     case CommandOpcode::modify_qp:
@@ -55,7 +57,7 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return Objects::find(objects_.cqs, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_mpt:
     case CommandOpcode::query_mpt:
-      return Objects::find(objects_.mrs, process, object) ? 0 : ENOENT;
+      return Objects::find(objects_.mrs, process, object) || Objects::find(objects_.mws, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_qp:
     case CommandOpcode::query_qp:
       return Objects::find(objects_.qps, process, object) ? 0 : ENOENT;
@@ -87,29 +89,75 @@ int CommandGate::admit_create_cq(Pasid process, std::span<std::byte> input) {
 int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateMpt>(input);
   if (!Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
-  const std::uint64_t length = mailbox.context.length;
-  if (length > objects_.max_mr_size) return EINVAL;
-  // The region's start begins its first page: where a program's memory lies differs from run to run.
-  const ByteCount page = page_size(process, mailbox.context.bus_address, length);
-  const std::uint64_t wanted = length == 0 ? 0 : (length - 1) / page.bytes + 1;
-  if (wanted > ~std::uint32_t{0}) return ENOMEM;
-  const auto count = static_cast<std::uint32_t>(wanted);
-  const auto first_page = objects_.pages.take(count);
-  if (!first_page) return ENOMEM;
   const auto index = objects_.mr_numbers.take();
-  if (!index) {
-    objects_.pages.give_back(*first_page, count);
-    return ENOMEM;
-  }
+  if (!index) return ENOMEM;
   mailbox.header.object = *index;
   mailbox.context.pasid = process;
-  mailbox.context.log_page = static_cast<std::uint8_t>(std::countr_zero(page.bytes));
-  mailbox.context.first_page = *first_page;
   // The tag, the key's last byte, is the process's choice.
   mailbox.context.key = *index << 8 | (mailbox.context.key & 0xff);
+  int error = 0;
+  switch (mailbox.context.kind) {
+    case abi::MptKind::region:
+    case abi::MptKind::null:
+      error = admit_create_region(process, mailbox);
+      break;
+    case abi::MptKind::window1:
+    case abi::MptKind::window2:
+      objects_.add_mw(*index, {.owner = process, .pd = mailbox.context.pd});
+      break;
+    default:
+      error = EINVAL;
+  }
+  if (error != 0) objects_.mr_numbers.give_back(*index);
   replace(input, mailbox);
-  objects_.add_mr(*index,
-                  {.owner = process, .pd = mailbox.context.pd, .first_page = *first_page, .pages = count});
+  return error;
+}
+
+int CommandGate::admit_create_region(Pasid process, abi::CreateMpt& mailbox) {
+  RegionPlace place{.pd = mailbox.context.pd};
+  if (mailbox.context.kind == abi::MptKind::null) {
+    mailbox.context.length = 0;
+  } else if (const int error = place_region(process, mailbox.context, place)) {
+    return error;
+  }
+  mailbox.context.log_page = place.log_page;
+  mailbox.context.first_page = place.first_page;
+  objects_.add_mr(mailbox.header.object, {.owner = process, .place = place, .next = {}});
+  return 0;
+}
+
+int CommandGate::place_region(Pasid process, const abi::Mpt& context, RegionPlace& place) {
+  place.bus_address = context.bus_address;
+  place.length = context.length;
+  if (place.length > objects_.max_mr_size) return EINVAL;
+  // The region's start begins its first page: where a program's memory lies differs from run to run.
+  const ByteCount page = page_size(process, place.bus_address, place.length);
+  place.log_page = static_cast<std::uint8_t>(std::countr_zero(page.bytes));
+  const std::uint64_t wanted = place.length == 0 ? 0 : (place.length - 1) / page.bytes + 1;
+  if (wanted > ~std::uint32_t{0}) return ENOMEM;
+  place.pages = static_cast<std::uint32_t>(wanted);
+  const auto first_page = objects_.pages.take(place.pages);
+  if (!first_page) return ENOMEM;
+  place.first_page = *first_page;
+  return 0;
+}
+
+int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateMpt>(input);
+  auto* mr = Objects::find(objects_.mrs, process, mailbox.header.object);
+  if (!mr || !Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  if (mailbox.context.kind != abi::MptKind::region) return EINVAL;
+  auto next = mr->place;
+  next.pd = mailbox.context.pd;
+  const bool stays = next.bus_address == mailbox.context.bus_address && next.length == mailbox.context.length;
+  if (!stays)
+    if (const int error = place_region(process, mailbox.context, next)) return error;
+  mailbox.context.pasid = process;
+  mailbox.context.key = mailbox.header.object << 8 | (mailbox.context.key & 0xff);
+  mailbox.context.log_page = next.log_page;
+  mailbox.context.first_page = next.first_page;
+  replace(input, mailbox);
+  objects_.begin_move(*mr, next);
   return 0;
 }
 
@@ -175,11 +223,14 @@ std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std:
 }
 
 std::optional<CommandGate::Pages> CommandGate::pages_of(std::span<const std::byte> input) const {
-  if (opcode_of(input) != CommandOpcode::create_mpt) return std::nullopt;
-  const auto mailbox = provider::decode<abi::CreateMpt>(input);
-  const auto& region = objects_.mrs.at(mailbox.header.object);
-  const ByteCount page{std::uint64_t{1} << mailbox.context.log_page};
-  return Pages{region.first_page, region.pages, mailbox.context.bus_address, page};
+  const auto opcode = opcode_of(input);
+  if (opcode != CommandOpcode::create_mpt && opcode != CommandOpcode::modify_mpt) return std::nullopt;
+  const auto mr = objects_.mrs.find(provider::decode<abi::CommandHeader>(input).object);
+  if (mr == objects_.mrs.end()) return std::nullopt;
+  const auto& [owner, place, next] = mr->second;
+  if (next && next->has_pages_of(place)) return std::nullopt;
+  const auto& pages = next ? *next : place;
+  return Pages{pages.first_page, pages.pages, pages.bus_address, ByteCount{std::uint64_t{1} << pages.log_page}};
 }
 
 void CommandGate::back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page) {
@@ -203,7 +254,7 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
       if (!ok) objects_.remove_cq(object);
       break;
     case CommandOpcode::create_mpt:
-      if (!ok) objects_.remove_mr(object);
+      if (!ok) objects_.remove_mpt(object);
       break;
     case CommandOpcode::create_qp:
       if (!ok) objects_.remove_qp(object);
@@ -212,7 +263,10 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
       if (ok) objects_.remove_cq(object);
       break;
     case CommandOpcode::destroy_mpt:
-      if (ok) objects_.remove_mr(object);
+      if (ok) objects_.remove_mpt(object);
+      break;
+    case CommandOpcode::modify_mpt:
+      objects_.end_move(objects_.mrs.at(object), ok);
       break;
     case CommandOpcode::destroy_qp:
       if (ok) objects_.remove_qp(object);

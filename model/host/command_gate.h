@@ -43,7 +43,7 @@ class CommandGate {
   // Regions of that memory of a process are registered in such pages, if they are larger than the host's.
   void back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page);
   void forget(Pasid process) { backings_.erase(process); }
-  // The pages that an admitted mailbox registers; the device must find their entries in the MTT.
+  // The pages that an admitted mailbox registers, if there are any; the device must find their entries in the MTT.
   struct Pages {
     std::uint32_t first;
     std::uint32_t count;
@@ -60,6 +60,9 @@ class CommandGate {
  private:
   int admit_create_cq(Pasid process, std::span<std::byte> input);
   int admit_create_mpt(Pasid process, std::span<std::byte> input);
+  int admit_create_region(Pasid process, abi::CreateMpt& mailbox);
+  int admit_modify_mpt(Pasid process, std::span<std::byte> input);
+  int place_region(Pasid process, const abi::Mpt& context, RegionPlace& place);
   int admit_create_qp(Pasid process, std::span<std::byte> input);
   int admit_modify_qp(Pasid process, std::span<std::byte> input);
   int resolve_host(abi::AddressVector& path) const;

@@ -156,7 +156,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   int prepare(Pasid process, std::vector<std::byte>& input) {
     if (const int error = gate_.admit(process, input)) return error;
     const auto context = CommandGate::context_of(input);
-    if (!context || (driver_.lend(context->table, context->index) && register_pages(input))) return 0;
+    if ((!context || driver_.lend(context->table, context->index)) && register_pages(input)) return 0;
     gate_.settle(input, abi::CommandStatus::exceeds_limit);
     return ENOMEM;
   }
@@ -182,6 +182,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     detach_groups(process);
     destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
     destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
+    destroy_all(process, objects_.mws, abi::CommandOpcode::destroy_mpt);
     destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);
     objects_.remove_software_objects(process);
   }

@@ -1,6 +1,7 @@
 #include "model/host/objects.h"
 
 #include <cerrno>
+#include <utility>
 
 #include "model/abi/device.h"
 
@@ -53,8 +54,25 @@ void Objects::add_cq(std::uint32_t cqn, const CompletionQueue& cq) {
 }
 
 void Objects::add_mr(std::uint32_t index, const MemoryRegion& mr) {
-  ++pds.at(mr.pd).users;
+  ++pds.at(mr.place.pd).users;
   mrs.emplace(index, mr);
+}
+
+void Objects::begin_move(MemoryRegion& mr, const RegionPlace& next) {
+  ++pds.at(next.pd).users;
+  mr.next = next;
+}
+
+void Objects::end_move(MemoryRegion& mr, bool moved) {
+  if (moved) std::swap(mr.place, *mr.next);
+  --pds.at(mr.next->pd).users;
+  if (!mr.next->has_pages_of(mr.place)) pages.give_back(mr.next->first_page, mr.next->pages);
+  mr.next.reset();
+}
+
+void Objects::add_mw(std::uint32_t index, const MemoryWindow& mw) {
+  ++pds.at(mw.pd).users;
+  mws.emplace(index, mw);
 }
 
 void Objects::add_qp(std::uint32_t qpn, const QueuePair& qp) {
@@ -72,11 +90,16 @@ void Objects::remove_cq(std::uint32_t cqn) {
   cq_numbers.give_back(cqn);
 }
 
-void Objects::remove_mr(std::uint32_t index) {
-  const auto mr = mrs.find(index);
-  --pds.at(mr->second.pd).users;
-  pages.give_back(mr->second.first_page, mr->second.pages);
-  mrs.erase(mr);
+void Objects::remove_mpt(std::uint32_t index) {
+  if (const auto mw = mws.find(index); mw != mws.end()) {
+    --pds.at(mw->second.pd).users;
+    mws.erase(mw);
+  } else {
+    const auto mr = mrs.find(index);
+    --pds.at(mr->second.place.pd).users;
+    pages.give_back(mr->second.place.first_page, mr->second.place.pages);
+    mrs.erase(mr);
+  }
   mr_numbers.give_back(index);
 }
 

@@ -28,11 +28,27 @@ struct CompletionQueue {
   std::uint32_t users = 0;
   std::optional<std::uint32_t> channel;
 };
-struct MemoryRegion {
-  Pasid owner;
+// Where a memory region lies.
+struct RegionPlace {
   std::uint32_t pd;
   std::uint32_t first_page = 0;            // in the MTT
   std::uint32_t pages = 0;
+  std::uint8_t log_page = 0;
+  std::uint64_t bus_address = 0;
+  std::uint64_t length = 0;
+
+  bool has_pages_of(const RegionPlace& other) const {
+    return first_page == other.first_page && pages == other.pages;
+  }
+};
+struct MemoryRegion {
+  Pasid owner;
+  RegionPlace place;
+  std::optional<RegionPlace> next;         // it is being registered anew
+};
+struct MemoryWindow {
+  Pasid owner;
+  std::uint32_t pd;
 };
 struct QueuePair {
   Pasid owner;
@@ -62,9 +78,13 @@ class Objects {
 
   void add_cq(std::uint32_t cqn, const CompletionQueue& cq);
   void add_mr(std::uint32_t index, const MemoryRegion& mr);
+  // Takes what a region's next place needs besides its pages; then the next one or the old one is given back.
+  void begin_move(MemoryRegion& mr, const RegionPlace& next);
+  void end_move(MemoryRegion& mr, bool moved);
+  void add_mw(std::uint32_t index, const MemoryWindow& mw);
   void add_qp(std::uint32_t qpn, const QueuePair& qp);
   void remove_cq(std::uint32_t cqn);
-  void remove_mr(std::uint32_t index);
+  void remove_mpt(std::uint32_t index);    // a region or a window
   void remove_qp(std::uint32_t qpn);
   // What needs no device any more: a dead process's PDs and pages.
   void remove_software_objects(Pasid owner);
@@ -73,10 +93,11 @@ class Objects {
   std::map<std::uint32_t, UarPage> uars;
   std::map<std::uint32_t, CompletionQueue> cqs;
   std::map<std::uint32_t, MemoryRegion> mrs;
+  std::map<std::uint32_t, MemoryWindow> mws;
   std::map<std::uint32_t, QueuePair> qps;
 
   NumberPool cq_numbers;
-  NumberPool mr_numbers;
+  NumberPool mr_numbers;                   // of regions and windows
   NumberPool qp_numbers;
   RangePool pages;                         // of the MTT
   std::uint64_t max_mr_size = 0;

@@ -134,6 +134,79 @@ TEST_F(CommandGateTest, KeysKeepTheProcesssTag) {
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
 }
 
+TEST_F(CommandGateTest, WindowsAreObjectsOfTheirOwn) {
+  const auto make = [&](abi::MptKind kind) {
+    abi::Mpt context;
+    context.pd = pd_[kMine];
+    context.kind = kind;
+    context.length = 64;
+    auto mailbox = provider::create_mpt(0, context);
+    EXPECT_EQ(run(kMine, mailbox), 0);
+    EXPECT_EQ(mailbox.context.pasid, kMine);
+    EXPECT_EQ(gate_.pages_of(provider::encode(mailbox)).has_value(), kind == abi::MptKind::null);
+    return mailbox.header.object;
+  };
+  for (const auto kind : {abi::MptKind::window1, abi::MptKind::window2, abi::MptKind::null}) {
+    const auto number = make(kind);
+    EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), EBUSY);
+    for (const auto opcode : {abi::CommandOpcode::query_mpt, abi::CommandOpcode::destroy_mpt})
+      EXPECT_EQ(destroy(kOther, opcode, number), ENOENT);
+    EXPECT_EQ(destroy(kMine, abi::CommandOpcode::query_mpt, number), 0);
+    EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, number), 0);
+  }
+  // Nothing of a kind that does not exist is left behind.
+  for (int i = 0; i < 20; ++i) {
+    abi::Mpt context;
+    context.pd = pd_[kMine];
+    context.kind = abi::MptKind(9);
+    auto mailbox = provider::create_mpt(0, context);
+    EXPECT_EQ(run(kMine, mailbox), EINVAL);
+  }
+  make(abi::MptKind::window1);
+}
+
+TEST_F(CommandGateTest, RegionsMove) {
+  std::uint32_t other = 0;
+  ASSERT_EQ(objects_.alloc_pd(kMine, other), 0);
+  const auto region = [&](std::uint32_t pd, std::uint64_t address, std::uint64_t bytes) {
+    abi::Mpt context;
+    context.pd = pd;
+    context.key = 0x12;
+    context.bus_address = address;
+    context.length = bytes;
+    return context;
+  };
+  auto made = provider::create_mpt(0, region(pd_[kMine], 0x10000, 8 * 4096));
+  ASSERT_EQ(run(kMine, made), 0);
+  const std::uint32_t number = made.header.object;
+  const auto modify = [&](const abi::Mpt& context, Pasid process = kMine, CommandStatus status = CommandStatus::ok) {
+    auto mailbox = provider::modify_mpt(number, context);
+    const int error = admit(process, mailbox);
+    if (error != 0) return std::pair(error, ~0u);
+    EXPECT_EQ(mailbox.context.key, number << 8 | 0x12);
+    const auto pages = gate_.pages_of(provider::encode(mailbox));
+    gate_.settle(provider::encode(mailbox), status);
+    return std::pair(0, pages ? pages->count : 0);
+  };
+  EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 8 * 4096)), (std::pair{ENOENT, ~0u}));
+  EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 8 * 4096), kOther), (std::pair{ENOENT, ~0u}));
+  EXPECT_EQ(modify(region(pd_[kMine], 0x10000, 1 << 21)), (std::pair{EINVAL, ~0u}));
+  EXPECT_EQ(modify(region(pd_[kMine], 0x10000, 30 * 4096)), (std::pair{ENOMEM, ~0u}));
+  // In its place it needs no pages.
+  EXPECT_EQ(modify(region(other, 0x10000, 8 * 4096)), (std::pair{0, 0u}));
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, other), EBUSY);
+  // Of 32 pages there is room for two places of 16, however often it moves and is refused.
+  for (int i = 0; i < 10; ++i) {
+    const auto next = region(other, 0x100000 + std::uint64_t(i) * 0x100000, 16 * 4096);
+    EXPECT_EQ(modify(next, kMine, CommandStatus::resource_busy), (std::pair{0, 16u}));
+    EXPECT_EQ(modify(next), (std::pair{0, 16u}));
+  }
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, number), 0);
+  EXPECT_EQ(objects_.pages.take(32), 0u);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, other), 0);
+}
+
 TEST_F(CommandGateTest, PagesAreTheKernels) {
   const auto region = [&](std::uint64_t bytes) {
     abi::Mpt context;

@@ -76,6 +76,10 @@ abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context) {
   return {header(abi::CommandOpcode::create_mpt, index), context};
 }
 
+abi::CreateMpt modify_mpt(std::uint32_t index, const abi::Mpt& context) {
+  return {header(abi::CommandOpcode::modify_mpt, index), context};
+}
+
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context) {
   return {header(abi::CommandOpcode::create_qp, qpn), context};
 }
