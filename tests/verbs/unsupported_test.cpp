@@ -76,15 +76,12 @@ TEST_F(Unsupported, EachSaysSo) {
          ibv_qp_open_attr wanted{};
          return ibv_open_qp(end.context, &wanted) == nullptr;
        }},
-      {"memory window", [](Endpoint& end) { return ibv_alloc_mw(end.pd, IBV_MW_TYPE_1) == nullptr; }},
-      {"memory window of type 2", [](Endpoint& end) { return ibv_alloc_mw(end.pd, IBV_MW_TYPE_2) == nullptr; }},
       {"device memory",
        [](Endpoint& end) {
          ibv_alloc_dm_attr wanted{};
          wanted.length = 64;
          return ibv_alloc_dm(end.context, &wanted) == nullptr;
        }},
-      {"null region", [](Endpoint& end) { return ibv_alloc_null_mr(end.pd) == nullptr; }},
       {"on-demand paging",
        [](Endpoint& end) {
          return ibv_reg_mr(end.pd, end.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND) == nullptr;
@@ -94,11 +91,6 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 64, end.mr->lkey};
          return ibv_advise_mr(end.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1) == EOPNOTSUPP;
-       }},
-      {"region registered anew",
-       [](Endpoint& end) {
-         return ibv_rereg_mr(end.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE) ==
-                IBV_REREG_MR_ERR_INPUT;
        }},
       {"work queue",
        [](Endpoint& end) {
@@ -154,7 +146,7 @@ TEST_F(Unsupported, EachSaysSo) {
 TEST_F(Unsupported, OperationsOfOtherDevices) {
   run_alone([](Endpoint& end) {
     end.connect(end.address());
-    for (const auto opcode : {IBV_WR_BIND_MW, IBV_WR_TSO, IBV_WR_DRIVER1}) {
+    for (const auto opcode : {IBV_WR_TSO, IBV_WR_DRIVER1}) {
       auto wr = end.request(opcode, 0, 8);
       ibv_send_wr* bad = nullptr;
       EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL) << opcode;

@@ -44,6 +44,7 @@ void destroy_leftovers(Context& context) {
     release_qp(*qp);
   }
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
+  while (auto mw = context.mws.take_any()) release_mw(*mw);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);
   while (context.ahs.take_any()) {}
   while (context.pds.parents.take_any()) {}

@@ -22,6 +22,7 @@ struct Pd;
 struct Td;
 struct Mr;
 struct Ah;
+struct Mw;
 struct Channel;
 struct Cq;
 struct Qp;
@@ -79,6 +80,7 @@ struct Context : verbs_context {
   Registry<Ah> ahs;
   std::atomic<std::uint32_t> next_ah{1};  // handle
   std::atomic<std::uint32_t> address_handles{0};
+  Registry<Mw> mws;
   Registry<Channel> channels;
   Registry<Cq> cqs;
   Registry<Qp> qps;

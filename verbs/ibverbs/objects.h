@@ -46,7 +46,9 @@ struct Pd : ibv_pd {
 };
 
 struct Mr : ibv_mr {
+  bool null = false;        // no memory of the program's
   bool pinned = false;
+  unsigned access = 0;
   std::uint64_t start = 0;  // the first address that a work request may name
 
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
@@ -58,6 +60,10 @@ struct Ah : ibv_ah {
 
   static Ah& of(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
   static const Ah& of(const ibv_ah* ah) { return *static_cast<const Ah*>(ah); }
+};
+
+struct Mw : ibv_mw {
+  static Mw& of(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
 };
 
 struct Channel : ibv_comp_channel {
@@ -148,9 +154,18 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 
 // --- The device's and the kernel's part of an object's end; 0 or errno.
 int release_mr(Mr& mr);
+int release_mw(Mw& mw);
 int release_cq(Cq& cq);
 int release_qp(Qp& qp);
 void leave_groups(Qp& qp);
+
+// --- Memory regions and windows.
+ibv_mr* alloc_null_mr(ibv_pd* pd);
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int dealloc_mw(ibv_mw* mw);
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
+// Of a bind of type 2, into the WQE that is being built: 0 or errno.
+int add_binding(const Qp& qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe);
 
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);
@@ -178,6 +193,8 @@ int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
 bool may_be_inline(abi::SendOpcode opcode);
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey);
+// The control segment's, of those of a work request.
+std::uint32_t control_flags(const Qp& qp, unsigned flags);
 // The builder's WQE into the ring, and its cost; under send_lock.
 void put_send(Qp& qp, std::uint64_t wr_id);
 // Announces what was posted and charges for it; under send_lock.

@@ -9,6 +9,9 @@ namespace rnicsim::verbs {
 
 void fill_context_operations(ibv_context_ops& operations) {
   fill_unsupported(operations);
+  operations.alloc_mw = alloc_mw;
+  operations.bind_mw = bind_mw;
+  operations.dealloc_mw = dealloc_mw;
   operations.poll_cq = poll_cq;
   operations.req_notify_cq = request_notification;
   operations.post_send = post_send;
@@ -20,6 +23,7 @@ void fill_extended_operations(verbs_context& operations) {
   fill_unsupported(operations);
   operations.query_port = query_port;
   operations.query_device_ex = query_device_ex;
+  operations.alloc_null_mr = alloc_null_mr;
   operations.create_cq_ex = create_cq_ex;
   operations.modify_cq = modify_cq;
   operations.create_qp_ex = create_qp_ex;

@@ -3,7 +3,9 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
@@ -36,21 +38,30 @@ int unpin(Context& context, Mr& mr) {
   return context.port.unpin(mr.addr, mr.length);
 }
 
-// The kernel answers the index, the device keeps index << 8 | tag: a key of an earlier region at that index is stale.
-int create_key(Context& context, Mr& mr, unsigned access) {
-  const std::uint32_t tag = Device::of(context.context.device).take_tag();
+std::uint32_t take_tag(const Context& context) { return Device::of(context.context.device).take_tag(); }
+
+abi::Mpt entry_of(const Mr& mr, std::uint32_t tag) {
   abi::Mpt mpt;
   mpt.key = tag;
   mpt.pd = mr.pd->handle;
-  mpt.access_flags = access & kDeviceAccess;
+  mpt.kind = mr.null ? abi::MptKind::null : abi::MptKind::region;
+  mpt.valid = 1u;
+  if (mr.null) return mpt;
+  mpt.access_flags = mr.access & kDeviceAccess;
   mpt.start = mr.start;
   mpt.length = mr.length;
   mpt.bus_address = reinterpret_cast<std::uintptr_t>(mr.addr);
-  mpt.valid = 1u;
+  return mpt;
+}
+
+// The kernel answers the index, the device keeps index << 8 | tag: a key of an earlier region at that index is stale.
+int create_key(Context& context, Mr& mr) {
+  const std::uint32_t tag = take_tag(context);
   abi::CommandResult result;
-  if (const int error = context.execute(provider::create_mpt(0, mpt), result)) return error;
+  if (const int error = context.execute(provider::create_mpt(0, entry_of(mr, tag)), result)) return error;
   mr.handle = result.object;
-  mr.lkey = mr.rkey = mr.handle << 8 | tag;
+  mr.lkey = mr.handle << 8 | tag;
+  if (!mr.null) mr.rkey = mr.lkey;
   return 0;
 }
 
@@ -65,9 +76,10 @@ int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t
   mr->pd = pd;
   mr->addr = address;
   mr->length = length;
+  mr->access = access;
   mr->start = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
   if (const int error = pin(context, *mr)) return error;
-  if (const int error = create_key(context, *mr, access)) {
+  if (const int error = create_key(context, *mr)) {
     unpin(context, *mr);
     return error;
   }
@@ -76,8 +88,87 @@ int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t
   return 0;
 }
 
+int register_null(ibv_pd* pd, ibv_mr*& registered) {
+  Context& context = Context::of(pd->context);
+  if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
+  auto mr = std::make_unique<Mr>();
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->length = SIZE_MAX;
+  mr->null = true;
+  if (const int error = create_key(context, *mr)) return error;
+  registered = mr.get();
+  context.mrs.add(mr->handle, std::move(mr));
+  return 0;
+}
+
 ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
   return guarded_object<ibv_mr>([&](ibv_mr*& mr) { return register_region(pd, address, length, iova, access, mr); });
+}
+
+// --- Registering anew.
+struct Reregistration {
+  unsigned flags;
+  ibv_pd* pd;
+  void* address;
+  std::size_t length;
+  unsigned access;
+
+  bool moves() const { return flags & IBV_REREG_MR_CHANGE_TRANSLATION; }
+  bool changes_pd() const { return flags & IBV_REREG_MR_CHANGE_PD; }
+  bool changes_access() const { return flags & IBV_REREG_MR_CHANGE_ACCESS; }
+};
+
+int check(const Context& context, Mr& mr, const Reregistration& wanted) {
+  if (!context.mrs.holds(mr.handle, &mr)) return ENOENT;
+  if (mr.null || wanted.flags == 0 || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
+  if (wanted.moves() && (wanted.address == nullptr || wanted.length == 0)) return EINVAL;
+  if (wanted.moves() && wanted.length > context.capabilities.max_mr_size) return EINVAL;
+  if (wanted.access != 0 && !wanted.changes_access()) return EINVAL;
+  if (wanted.changes_pd() && wanted.pd == nullptr) return EINVAL;
+  if (wanted.changes_pd() && !context.pds.holds(wanted.pd->handle, &Pd::of(wanted.pd))) return ENOENT;
+  return check_access(wanted.access);
+}
+
+// What the region is to be.
+Mr changed(const Mr& mr, const Reregistration& wanted) {
+  Mr next = mr;
+  if (wanted.changes_pd()) next.pd = wanted.pd;
+  if (wanted.changes_access()) next.access = wanted.access;
+  if (wanted.moves()) {
+    next.addr = wanted.address;
+    next.length = wanted.length;
+    next.pinned = false;
+  }
+  const bool was_zero_based = mr.access & IBV_ACCESS_ZERO_BASED;
+  if (next.access & IBV_ACCESS_ZERO_BASED)
+    next.start = 0;
+  else if (wanted.moves() || was_zero_based)
+    next.start = reinterpret_cast<std::uintptr_t>(next.addr);
+  return next;
+}
+
+// New memory or another PD makes the old keys stale; other rights alone do not.
+std::uint32_t tag_after(const Context& context, const Mr& mr, const Reregistration& wanted) {
+  return wanted.moves() || wanted.changes_pd() ? take_tag(context) : mr.lkey & 0xff;
+}
+
+// enum ibv_rereg_mr_err_code, with errno.
+int register_anew(Mr& mr, const Reregistration& wanted) {
+  Context& context = Context::of(mr.context);
+  if ((errno = check(context, mr, wanted))) return IBV_REREG_MR_ERR_INPUT;
+  Mr next = changed(mr, wanted);
+  if (wanted.moves() && (errno = pin(context, next))) return IBV_REREG_MR_ERR_DONT_FORK_NEW;
+  const std::uint32_t tag = tag_after(context, mr, wanted);
+  if (const int error = context.execute(provider::modify_mpt(mr.handle, entry_of(next, tag)))) {
+    if (wanted.moves()) unpin(context, next);
+    errno = error;
+    return IBV_REREG_MR_ERR_CMD;
+  }
+  next.lkey = next.rkey = mr.handle << 8 | tag;
+  std::swap(mr, next);
+  if (wanted.moves() && (errno = unpin(context, next))) return IBV_REREG_MR_ERR_DO_FORK_OLD;
+  return 0;
 }
 
 int alloc_pd(Context& context, ibv_pd*& allocated) {
@@ -96,6 +187,10 @@ int release_mr(Mr& mr) {
   Context& context = Context::of(mr.context);
   if (const int error = context.execute(provider::header(abi::CommandOpcode::destroy_mpt, mr.handle))) return error;
   return unpin(context, mr);
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+  return guarded_object<ibv_mr>([&](ibv_mr*& mr) { return register_null(pd, mr); });
 }
 
 }  // namespace rnicsim::verbs
@@ -131,6 +226,10 @@ ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
   return reg_mr(pd, address, length, iova, access);
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+  return register_anew(Mr::of(mr), {unsigned(flags), pd, address, length, unsigned(access)});
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {

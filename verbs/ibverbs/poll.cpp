@@ -56,16 +56,22 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.dlid_path_bits = 0;
 }
 
-// Where the bytes that a segment names lie; nullptr when no region of ours has them.
-void* locate(Context& context, const abi::DataSegment& segment, std::uint32_t bytes) {
-  const std::uint32_t lkey = segment.lkey;
+// Where the bytes that a segment names lie, or that the null region discards them; nothing when no region of ours has
+// them.
+struct Location {
+  bool found = false;
   void* place = nullptr;
+};
+Location locate(Context& context, const abi::DataSegment& segment, std::uint32_t bytes) {
+  const std::uint32_t lkey = segment.lkey;
+  Location location;
   context.mrs.with(lkey >> 8, [&](const Mr& mr) {
     const std::uint64_t offset = segment.address - mr.start;
     const bool within = offset <= mr.length && bytes <= mr.length - offset;
-    if (mr.lkey == lkey && within) place = static_cast<std::byte*>(mr.addr) + offset;
+    if (mr.lkey != lkey || (!mr.null && !within)) return;
+    location = {true, mr.null ? nullptr : static_cast<std::byte*>(mr.addr) + offset};
   });
-  return place;
+  return location;
 }
 
 // The payload that a CQE brought, to where its receive says. The device found the list long enough and did not look at
@@ -78,9 +84,9 @@ bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
   for (const abi::DataSegment& segment : qp.receive->segments(cqe.wqe_counter)) {
     const auto bytes = std::min<std::uint32_t>(left, segment.byte_count);
     if (bytes == 0) continue;
-    void* to = locate(context, segment, bytes);
-    if (to == nullptr) return false;
-    std::memcpy(to, from, bytes);
+    const auto [found, to] = locate(context, segment, bytes);
+    if (!found) return false;
+    if (to != nullptr) std::memcpy(to, from, bytes);
     from += bytes;
     left -= bytes;
   }
@@ -188,6 +194,7 @@ ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
     case abi::SendOpcode::compare_swap: return IBV_WC_COMP_SWAP;
     case abi::SendOpcode::fetch_add: return IBV_WC_FETCH_ADD;
     case abi::SendOpcode::local_inv: return IBV_WC_LOCAL_INV;
+    case abi::SendOpcode::bind_window: return IBV_WC_BIND_MW;
     case abi::SendOpcode::nop:
     case abi::SendOpcode::send:
     case abi::SendOpcode::send_with_imm:

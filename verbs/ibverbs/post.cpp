@@ -21,6 +21,7 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
     case IBV_WR_ATOMIC_CMP_AND_SWP: return abi::SendOpcode::compare_swap;
     case IBV_WR_ATOMIC_FETCH_AND_ADD: return abi::SendOpcode::fetch_add;
     case IBV_WR_LOCAL_INV: return abi::SendOpcode::local_inv;
+    case IBV_WR_BIND_MW: return abi::SendOpcode::bind_window;
     default: return std::nullopt;  // not of this device, or no opcode at all
   }
 }
@@ -32,7 +33,7 @@ bool is_of(ibv_qp_type type, abi::SendOpcode opcode) {
     case IBV_QPT_UD: return opcode == send || opcode == send_with_imm;
     case IBV_QPT_UC:
       return opcode == send || opcode == send_with_imm || opcode == write || opcode == write_with_imm ||
-             opcode == local_inv;
+             opcode == local_inv || opcode == bind_window;
     default: return true;
   }
 }
@@ -63,13 +64,6 @@ void add_remote(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   }
 }
 
-std::uint32_t control_flags(const Qp& qp, unsigned flags) {
-  const bool signaled = qp.signal_all || (flags & IBV_SEND_SIGNALED);
-  return (signaled ? abi::ControlSegment::kSignaled : 0) |
-         (flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
-         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
-}
-
 int add_inline(const Qp& qp, const ibv_send_wr& wr, abi::SendOpcode opcode, provider::WqeBuilder& wqe) {
   if (!may_be_inline(opcode)) return EINVAL;
   std::uint64_t total = 0;
@@ -96,6 +90,7 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
 
 bool lacks(const Context& context, abi::SendOpcode opcode) {
   const bool invalidates = opcode == abi::SendOpcode::send_with_inv || opcode == abi::SendOpcode::local_inv;
+  if (opcode == abi::SendOpcode::bind_window) return !context.has_feature(abi::feature::kWindows);
   return invalidates && !context.has_feature(abi::feature::kInvalidate);
 }
 
@@ -112,6 +107,8 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   }
   add_remote(wr, wqe);
   if (*opcode == abi::SendOpcode::local_inv) return 0;
+  if (*opcode == abi::SendOpcode::bind_window)
+    return add_binding(qp, wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info, wqe);
   const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, *opcode, wqe) : add_segments(wr, wqe);
   if (error != 0) return error;
   return wqe.fits() ? 0 : EINVAL;
@@ -174,7 +171,15 @@ int refuse(WorkRequest* list, WorkRequest** bad, int error) {
 
 bool may_be_inline(abi::SendOpcode opcode) {
   using enum abi::SendOpcode;
-  return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv;
+  return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv &&
+         opcode != bind_window;
+}
+
+std::uint32_t control_flags(const Qp& qp, unsigned flags) {
+  const bool signaled = qp.signal_all || (flags & IBV_SEND_SIGNALED);
+  return (signaled ? abi::ControlSegment::kSignaled : 0) |
+         (flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
+         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
 }
 
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey) {

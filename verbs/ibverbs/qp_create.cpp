@@ -53,11 +53,12 @@ int check_type(const Context& context, ibv_qp_type type) {
 // UC has no packet that invalidates at the peer.
 std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
   const bool invalidates = context.has_feature(abi::feature::kInvalidate);
+  const std::uint64_t local = (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0) |
+                              (context.has_feature(abi::feature::kWindows) ? IBV_QP_EX_WITH_BIND_MW : 0);
   switch (type) {
     case IBV_QPT_UD: return kUdOperations;
-    case IBV_QPT_UC: return kUcOperations | (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0);
-    default:
-      return kRcOperations | (invalidates ? IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV : 0);
+    case IBV_QPT_UC: return kUcOperations | local;
+    default: return kRcOperations | local | (invalidates ? IBV_QP_EX_WITH_SEND_WITH_INV : 0);
   }
 }
 

@@ -54,6 +54,10 @@ void fill_attributes(const Context& context, ibv_device_attr& to) {
   to.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
                         IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_BAD_PKEY_CNTR;
   if (context.has_feature(abi::feature::kUd)) to.device_cap_flags |= IBV_DEVICE_BAD_QKEY_CNTR;
+  if (context.has_feature(abi::feature::kWindows)) {
+    to.device_cap_flags |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    to.max_mw = int(from.max_mr);
+  }
   to.atomic_cap = ibv_atomic_cap(std::uint32_t(from.atomic));
   to.local_ca_ack_delay = std::uint8_t(from.local_ca_ack_delay);
   to.phys_port_cnt = std::uint8_t(from.ports);

@@ -24,9 +24,6 @@ int post_srq_receive(ibv_srq*, ibv_recv_wr* list, ibv_recv_wr** bad) {
 namespace rnicsim::verbs {
 
 void fill_unsupported(ibv_context_ops& operations) {
-  operations.alloc_mw = [](ibv_pd*, ibv_mw_type) -> ibv_mw* { return refuse_object(); };
-  operations.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) { return refuse(); };
-  operations.dealloc_mw = [](ibv_mw*) { return refuse(); };
   operations.post_srq_recv = post_srq_receive;
 }
 
@@ -46,12 +43,6 @@ ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) { return refuse_object(); }
 int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) { return refuse(); }
 int ibv_query_srq(ibv_srq*, ibv_srq_attr*) { return refuse(); }
 int ibv_destroy_srq(ibv_srq*) { return refuse(); }
-
-// --- Changing what exists.
-int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, std::size_t, int) {
-  refuse();
-  return IBV_REREG_MR_ERR_INPUT;  // the old region is as it was
-}
 
 // --- Objects of another process, or of another device.
 ibv_context* ibv_import_device(int) { return refuse_object(); }

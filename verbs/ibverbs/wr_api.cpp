@@ -25,13 +25,6 @@ void finish_wqe(Qp& qp) {
   put_send(qp, qp.batch.wr_id);
 }
 
-std::uint32_t control_flags(const Qp& qp) {
-  const bool signaled = qp.signal_all || (qp.wr_flags & IBV_SEND_SIGNALED);
-  return (signaled ? abi::ControlSegment::kSignaled : 0) |
-         (qp.wr_flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
-         (qp.wr_flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
-}
-
 // Begins a WQE; `immediate` in CPU order. False when the batch has failed.
 bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   finish_wqe(qp);
@@ -41,7 +34,7 @@ bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   qp.batch.takes_inline = may_be_inline(opcode);
   qp.batch.has_data = qp.batch.has_address = false;
   qp.batch.wr_id = qp.wr_id;
-  qp.builder.begin(opcode, control_flags(qp), immediate);
+  qp.builder.begin(opcode, control_flags(qp, qp.wr_flags), immediate);
   if (qp.qp_base.qp_type == IBV_QPT_UD) qp.builder.datagram();
   return true;
 }
@@ -155,6 +148,12 @@ void fill_builders(Qp& qp) {
     Qp& own = Qp::of(at);
     if (begin_wqe(own, abi::SendOpcode::local_inv, rkey)) own.batch.has_data = true;
   };
+  qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) {
+    Qp& own = Qp::of(at);
+    if (!begin_wqe(own, abi::SendOpcode::bind_window)) return;
+    own.batch.has_data = true;
+    if (const int error = add_binding(own, mw, rkey, *info, own.builder)) latch(own, error);
+  };
 }
 
 void fill_setters(Qp& qp) {
@@ -176,7 +175,6 @@ void fill_setters(Qp& qp) {
 // Refused at creation; a program that calls them all the same gets an error and no crash.
 void fill_refusals(Qp& qp) {
   qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
-  qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse(at); };
   qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   const ibv_qp_type type = qp.qp_base.qp_type;
@@ -185,6 +183,8 @@ void fill_refusals(Qp& qp) {
   const bool invalidates = qp.owner().has_feature(abi::feature::kInvalidate);
   if (!invalidates || type != IBV_QPT_RC) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (!invalidates || type == IBV_QPT_UD) qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (!qp.owner().has_feature(abi::feature::kWindows) || type == IBV_QPT_UD)
+    qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse(at); };
   if (type == IBV_QPT_RC) return;
   qp.wr_rdma_read = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
   qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) { refuse(at); };

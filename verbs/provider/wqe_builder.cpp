@@ -43,6 +43,8 @@ void WqeBuilder::atomic(std::uint64_t swap_add, std::uint64_t compare) {
   append(abi::AtomicSegment{.swap_add = swap_add, .compare = compare});
 }
 
+void WqeBuilder::bind(const abi::BindSegment& segment) { append(segment); }
+
 void WqeBuilder::data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey) {
   append(abi::DataSegment{.byte_count = bytes, .lkey = lkey, .address = address});
 }

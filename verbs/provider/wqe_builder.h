@@ -20,6 +20,7 @@ class WqeBuilder {
   void set_datagram(const abi::DatagramSegment& segment);
   void remote_address(std::uint64_t address, std::uint32_t rkey);
   void atomic(std::uint64_t swap_add, std::uint64_t compare);
+  void bind(const abi::BindSegment& segment);
   void data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
   // One inline segment may follow the others: begin_inline, any number of pieces, end_inline.
   void begin_inline();

@@ -1,0 +1,398 @@
+// Memory regions: what they cover and grant, the null region, regions registered anew, and what each mistake ends in.
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+#include "tests/verbs/rc_pair.h"
+
+namespace rnicsim::testing {
+namespace {
+
+class MemoryRegions : public RcPair {
+ protected:
+  using RcPair::RcPair;
+
+  // `near` works on the memory of `far`; the first thread has both in its hands.
+  void run_both(const std::function<void()>& action) {
+    const auto body = [&](std::size_t me) {
+      return [this, me, &action](Endpoint& end) {
+        (me == 0 ? near_ : far_) = &end;
+        meet(me);
+        if (me == 0) action();
+        meet(me);
+      };
+    };
+    EndpointOptions options;
+    options.timeout = 8;
+    options.retry_count = 1;
+    run_connected(body(0), body(1), options, options, {100'000'000'000'000});
+  }
+  Endpoint& near() { return *near_; }
+  Endpoint& far() { return *far_; }
+  void reconnect() {
+    const std::pair<Endpoint*, EndpointAddress> ends[] = {{near_, far().address()}, {far_, near().address()}};
+    for (const auto& [end, remote] : ends) ASSERT_EQ(move(end->qp, IBV_QPS_RESET), 0);
+    for (const auto& [end, remote] : ends) {
+      ibv_wc wc;
+      while (ibv_poll_cq(end->cq, 1, &wc) > 0) {}
+      end->connect(remote);
+    }
+  }
+
+  static ibv_wc_status status_of(ibv_cq* cq) {
+    const auto wc = completion_soon(cq, 10'000);
+    EXPECT_TRUE(wc);
+    return wc ? wc->status : IBV_WC_GENERAL_ERR;
+  }
+  ibv_wc_status access(ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, std::uint32_t length = 8) {
+    auto wr = near().request(opcode, 0, length);
+    wr.wr.rdma = {address, rkey};
+    EXPECT_EQ(near().post(wr), 0);
+    return status_of(near().cq);
+  }
+  void expect_refused(std::uint32_t rkey, std::uint64_t address, std::uint32_t length = 8) {
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, rkey, address, length), IBV_WC_REM_ACCESS_ERR);
+    reconnect();
+  }
+  // From this many bytes of an lkey at h0, with the rest of the list its buffer's.
+  ibv_wc_status send_list(ibv_wr_opcode opcode, std::vector<ibv_sge> list) {
+    auto wr = near().request(opcode, 0, 0);
+    wr.sg_list = list.data();
+    wr.num_sge = int(list.size());
+    EXPECT_EQ(near().post(wr), 0);
+    return status_of(near().cq);
+  }
+
+ private:
+  Endpoint* near_ = nullptr;
+  Endpoint* far_ = nullptr;
+};
+
+constexpr int kAll =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+std::uint64_t at(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+TEST_F(MemoryRegions, RightsThatMayBeAskedFor) {
+  run_alone([](Endpoint& end) {
+    const std::pair<int, int> cases[] = {
+        {0, 0},
+        {IBV_ACCESS_REMOTE_READ, 0},
+        {IBV_ACCESS_REMOTE_WRITE, EINVAL},
+        {IBV_ACCESS_REMOTE_ATOMIC, EINVAL},
+        {kAll | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED, 0},
+        {kAll | IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING, 0},
+        {IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE, 0},
+        {IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP},
+        {1 << 8, EINVAL},
+        {1 << 19, EINVAL},
+        {1 << 30, EINVAL},
+    };
+    for (const auto& [access, error] : cases) {
+      SCOPED_TRACE(access);
+      errno = 0;
+      ibv_mr* mr = ibv_reg_mr_iova2(end.pd, end.buffer.data(), 64, at(end.buffer.data()), unsigned(access));
+      EXPECT_EQ(mr == nullptr, error != 0);
+      EXPECT_EQ(errno, error);
+      if (mr != nullptr) {
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+      }
+    }
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(end.pd, end.buffer.data(), SIZE_MAX, kAll), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  });
+}
+
+TEST_F(MemoryRegions, CoverTheirBytesAndNoOther) {
+  run_both([&] {
+    ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data() + 5001, 77, kAll);
+    ASSERT_NE(mr, nullptr);
+    const auto begin = at(mr->addr);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, begin, 77), IBV_WC_SUCCESS);
+    EXPECT_EQ(access(IBV_WR_RDMA_READ, mr->rkey, begin + 76, 1), IBV_WC_SUCCESS);
+    for (const auto& [address, length] : {std::pair{begin - 1, 1u}, {begin - 1, 78u}, {begin, 78u}, {begin + 77, 1u}})
+      expect_refused(mr->rkey, address, length);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    expect_refused(mr->rkey, begin);
+  });
+}
+
+TEST_F(MemoryRegions, OfNoBytes) {
+  run_both([&] {
+    ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data(), 0, kAll);
+    ASSERT_NE(mr, nullptr);
+    // No bytes may go anywhere.
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, at(mr->addr), 0), IBV_WC_SUCCESS);
+    EXPECT_EQ(access(IBV_WR_RDMA_READ, 0x77777777, 1, 0), IBV_WC_SUCCESS);
+    expect_refused(mr->rkey, at(mr->addr), 1);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  });
+}
+
+TEST_F(MemoryRegions, AtAddressesOfTheCallersChoice) {
+  run_both([&] {
+    const auto memory = far().buffer.data() + 300;
+    struct Case {
+      ibv_mr* mr;
+      std::uint64_t base;
+    };
+    const Case cases[] = {
+        {ibv_reg_mr_iova(far().pd, memory, 100, 0x1234567890, kAll), 0x1234567890},
+        {ibv_reg_mr_iova2(far().pd, memory, 100, 0, unsigned(kAll)), 0},
+        {ibv_reg_mr_iova2(far().pd, memory, 100, ~0ull - 99, unsigned(kAll)), ~0ull - 99},
+        {ibv_reg_mr(far().pd, memory, 100, kAll | IBV_ACCESS_ZERO_BASED), 0},
+        {ibv_reg_mr_iova(far().pd, memory, 100, 555, kAll | IBV_ACCESS_ZERO_BASED), 0},
+    };
+    std::uint8_t value = 0;
+    for (const auto& [mr, base] : cases) {
+      SCOPED_TRACE(base);
+      ASSERT_NE(mr, nullptr);
+      near().buffer[0] = ++value;
+      EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, base + 99, 1), IBV_WC_SUCCESS);
+      EXPECT_EQ(memory[99], value);
+      expect_refused(mr->rkey, base + 100, 1);
+      expect_refused(mr->rkey, at(memory), 1);
+      EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    }
+  });
+}
+
+TEST_F(MemoryRegions, TheNullRegionReadsZerosAndKeepsNothing) {
+  run_both([&] {
+    ibv_mr* null = ibv_alloc_null_mr(near().pd);
+    ASSERT_NE(null, nullptr);
+    const auto bytes = at(near().buffer.data());
+    const auto lkey = near().mr->lkey;
+    const auto fill = [](Endpoint& end, std::uint8_t value) { std::ranges::fill(end.buffer, value); };
+    fill(near(), 1);
+    fill(far(), 2);
+    ASSERT_EQ(send_list(IBV_WR_RDMA_WRITE, {{bytes, 10, lkey}, {0xdeadbeef, 3000, null->lkey}, {bytes, 5, lkey}}),
+              IBV_WC_SUCCESS);
+    for (std::size_t i = 0; i < 3100; ++i)
+      ASSERT_EQ(far().buffer[i], i < 10 ? 1 : i < 3010 ? 0 : i < 3015 ? 1 : 2) << i;
+    ASSERT_EQ(send_list(IBV_WR_RDMA_WRITE, {{~0ull, 2000, null->lkey}}), IBV_WC_SUCCESS);
+    EXPECT_EQ(far().buffer[0], 0);
+
+    for (std::size_t i = 0; i < far().buffer.size(); ++i) far().buffer[i] = std::uint8_t(i * 3 + (i >> 8));
+    ASSERT_EQ(send_list(IBV_WR_RDMA_READ, {{bytes, 10, lkey}, {0, 2500, null->lkey}, {bytes + 10, 500, lkey}}),
+              IBV_WC_SUCCESS);
+    for (std::size_t i = 0; i < 600; ++i)
+      ASSERT_EQ(near().buffer[i], i < 10 ? far().buffer[i] : i < 510 ? far().buffer[i + 2500] : 1) << i;
+    ASSERT_EQ(send_list(IBV_WR_RDMA_READ, {{0, 4000, null->lkey}}), IBV_WC_SUCCESS);
+
+    // It is no peer's, and nobody's of another PD.
+    auto wr = far().request(IBV_WR_RDMA_WRITE, 0, 8);
+    wr.wr.rdma = {0, null->lkey};
+    ASSERT_EQ(far().post(wr), 0);
+    EXPECT_EQ(status_of(far().cq), IBV_WC_REM_ACCESS_ERR);
+    reconnect();
+    ibv_pd* pd = ibv_alloc_pd(near().context);
+    ibv_mr* other = ibv_alloc_null_mr(pd);
+    ASSERT_NE(other, nullptr);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    EXPECT_EQ(send_list(IBV_WR_RDMA_WRITE, {{0, 8, other->lkey}}), IBV_WC_LOC_PROT_ERR);
+    reconnect();
+    EXPECT_EQ(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(errno, EINVAL);
+    for (ibv_mr* mr : {other, null}) EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    EXPECT_EQ(send_list(IBV_WR_RDMA_WRITE, {{0, 8, null->lkey}}), IBV_WC_LOC_PROT_ERR);
+  });
+}
+
+TEST_F(MemoryRegions, ReceivesIntoTheNullRegion) {
+  run_both([&] {
+    ibv_mr* null = ibv_alloc_null_mr(far().pd);
+    ASSERT_NE(null, nullptr);
+    ibv_sge list[] = {{0, 4, null->lkey}, {at(far().buffer.data()), 60, far().mr->lkey}};
+    ibv_recv_wr wr{};
+    wr.sg_list = list;
+    wr.num_sge = 2;
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(far().qp, &wr, &bad), 0);
+    near().buffer = std::vector<std::uint8_t>(near().buffer.size());
+    EXPECT_EQ(ibv_rereg_mr(near().mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, near().buffer.data(),
+                           near().buffer.size(), 0),
+              0);
+    for (std::uint8_t i = 0; i < 32; ++i) near().buffer[i] = i;
+    ASSERT_EQ(near().post(near().request(IBV_WR_SEND, 0, 32)), 0);
+    EXPECT_EQ(far().completion().byte_len, 32u);
+    EXPECT_EQ(far().buffer[0], 4);
+    EXPECT_EQ(far().buffer[27], 31);
+    EXPECT_EQ(ibv_dereg_mr(null), 0);
+  });
+}
+
+TEST_F(MemoryRegions, RegisteredAnewWithOtherRights) {
+  run_both([&] {
+    ibv_mr* mr = ibv_reg_mr_iova(far().pd, far().buffer.data(), 4096, 0x5000, kAll);
+    const auto key = mr->rkey;
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, 0x5000), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+              0);
+    EXPECT_EQ(mr->rkey, key);
+    expect_refused(key, 0x5000);
+    EXPECT_EQ(access(IBV_WR_RDMA_READ, key, 0x5000), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll | IBV_ACCESS_ZERO_BASED), 0);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, 4088), IBV_WC_SUCCESS);
+    expect_refused(key, 0x5000);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), 0);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, at(mr->addr)), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  });
+}
+
+TEST_F(MemoryRegions, RegisteredAnewElsewhere) {
+  run_both([&] {
+    std::vector<std::uint8_t> memory(20'000);
+    ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data(), 4096, kAll);
+    const auto old = mr->rkey;
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, old, at(mr->addr)), IBV_WC_SUCCESS);
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data(), memory.size(), 0), 0);
+    EXPECT_EQ(mr->addr, memory.data());
+    EXPECT_EQ(mr->length, memory.size());
+    EXPECT_EQ(mr->rkey >> 8, old >> 8);
+    EXPECT_NE(mr->rkey, old);
+    near().buffer[0] = 6;
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, at(memory.data()) + 19'999, 1), IBV_WC_SUCCESS);
+    EXPECT_EQ(memory[19'999], 6);
+    expect_refused(old, at(far().buffer.data()));
+    expect_refused(mr->rkey, at(far().buffer.data()));
+    // What it leaves is pinned no more, and what it has is.
+    EXPECT_EQ(process(1).port().unpin(memory.data(), memory.size()), 0);
+    EXPECT_EQ(process(1).port().pin(memory.data(), memory.size()), 0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    EXPECT_EQ(process(1).port().unpin(memory.data(), memory.size()), EINVAL);
+  });
+}
+
+TEST_F(MemoryRegions, RegisteredAnewInAnotherDomain) {
+  run_both([&] {
+    ibv_pd* pd = ibv_alloc_pd(far().context);
+    ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data(), 4096, kAll);
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, nullptr, 0, 0), 0);
+    EXPECT_EQ(mr->pd, pd);
+    expect_refused(mr->rkey, at(mr->addr));
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    std::vector<std::uint8_t> memory(100);
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_FLAGS_SUPPORTED, far().pd, memory.data(), memory.size(), kAll), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, at(memory.data())), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  });
+}
+
+TEST_F(MemoryRegions, MistakesInRegisteringAnew) {
+  run_both([&] {
+    ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data(), 4096, kAll);
+    const auto key = mr->rkey;
+    struct Mistake {
+      int flags;
+      ibv_pd* pd;
+      void* address;
+      std::size_t length;
+      int access;
+      int error;
+    };
+    const Mistake mistakes[] = {
+        {0, nullptr, nullptr, 0, 0, EINVAL},
+        {IBV_REREG_MR_FLAGS_SUPPORTED + 1, nullptr, nullptr, 0, 0, EINVAL},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nullptr, 64, 0, EINVAL},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), 0, 0, EINVAL},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), SIZE_MAX, 0, EINVAL},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), 64, kAll, EINVAL},
+        {IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0, EINVAL},
+        {IBV_REREG_MR_CHANGE_PD, near().pd, nullptr, 0, 0, ENOENT},
+        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE, EINVAL},
+        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP},
+    };
+    for (const auto& mistake : mistakes) {
+      SCOPED_TRACE(&mistake - mistakes);
+      errno = 0;
+      EXPECT_EQ(ibv_rereg_mr(mr, mistake.flags, mistake.pd, mistake.address, mistake.length, mistake.access),
+                IBV_REREG_MR_ERR_INPUT);
+      EXPECT_EQ(errno, mistake.error);
+    }
+    std::swap(mr->handle, far().mr->handle);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(errno, ENOENT);
+    std::swap(mr->handle, far().mr->handle);
+    EXPECT_EQ(mr->rkey, key);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, at(mr->addr)), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  });
+}
+
+TEST_F(MemoryRegions, DomainsInUse) {
+  run_alone([](Endpoint& end) {
+    EXPECT_EQ(ibv_dealloc_pd(end.pd), EBUSY);
+    ibv_pd* pd = ibv_alloc_pd(end.context);
+    ibv_mr* mr = ibv_reg_mr(pd, end.buffer.data(), 64, kAll);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+
+    const auto handle = pd->handle;
+    pd->handle ^= 0x1000;
+    EXPECT_EQ(ibv_dealloc_pd(pd), ENOENT);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(pd, end.buffer.data(), 64, kAll), nullptr);
+    EXPECT_EQ(errno, ENOENT);
+    EXPECT_EQ(ibv_alloc_null_mr(pd), nullptr);
+    EXPECT_EQ(errno, ENOENT);
+    pd->handle = handle;
+
+    // Of another context of the same device.
+    Endpoint other;
+    std::swap(pd->context, other.pd->context);
+    for (ibv_pd* swapped : {pd, other.pd}) {
+      EXPECT_EQ(ibv_dealloc_pd(swapped), ENOENT);
+      errno = 0;
+      EXPECT_EQ(ibv_reg_mr(swapped, end.buffer.data(), 64, kAll), nullptr);
+      EXPECT_EQ(errno, ENOENT);
+    }
+    std::swap(pd->context, other.pd->context);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+
+    const auto right = end.mr->handle;
+    end.mr->handle ^= 0x1000;
+    EXPECT_EQ(ibv_dereg_mr(end.mr), ENOENT);
+    end.mr->handle = right;
+  });
+}
+
+TEST_F(MemoryRegions, ForkNeedsNothing) {
+  run_alone([](Endpoint&) {
+    EXPECT_EQ(ibv_fork_init(), 0);
+    EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
+  });
+}
+
+class FewPages : public MemoryRegions {
+ protected:
+  FewPages() : MemoryRegions({"nic.capabilities.max_mtt=40"}) {}
+};
+// There is room for one of the two places only: the region stays what it was.
+TEST_F(FewPages, RegisteringAnewThatFailsChangesNothing) {
+  run_both([&] {
+    std::vector<std::uint8_t> memory(20 * 4096);
+    ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data(), 20 * 4096 - 30'000, kAll);
+    ASSERT_NE(mr, nullptr);
+    const auto key = mr->rkey;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data(), memory.size(), 0),
+                IBV_REREG_MR_ERR_CMD);
+      EXPECT_EQ(errno, ENOMEM);
+    }
+    EXPECT_EQ(mr->rkey, key);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, at(far().buffer.data())), IBV_WC_SUCCESS);
+    for (int i = 0; i < 9; ++i)
+      EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data() + i * 4096, 4096, 0), 0);
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, at(memory.data() + 8 * 4096)), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  });
+}
+
+}  // namespace
+}  // namespace rnicsim::testing
