@@ -176,7 +176,7 @@ TEST_F(CommandGateTest, RegionsMove) {
     context.length = bytes;
     return context;
   };
-  auto made = provider::create_mpt(0, region(pd_[kMine], 0x10000, 8 * 4096));
+  auto made = provider::create_mpt(0, region(pd_[kMine], 0x10000, 16 * 4096));
   ASSERT_EQ(run(kMine, made), 0);
   const std::uint32_t number = made.header.object;
   const auto modify = [&](const abi::Mpt& context, Pasid process = kMine, CommandStatus status = CommandStatus::ok) {
@@ -188,12 +188,12 @@ TEST_F(CommandGateTest, RegionsMove) {
     gate_.settle(provider::encode(mailbox), status);
     return std::pair(0, pages ? pages->count : 0);
   };
-  EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 8 * 4096)), (std::pair{ENOENT, ~0u}));
-  EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 8 * 4096), kOther), (std::pair{ENOENT, ~0u}));
+  EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 16 * 4096)), (std::pair{ENOENT, ~0u}));
+  EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 16 * 4096), kOther), (std::pair{ENOENT, ~0u}));
   EXPECT_EQ(modify(region(pd_[kMine], 0x10000, 1 << 21)), (std::pair{EINVAL, ~0u}));
   EXPECT_EQ(modify(region(pd_[kMine], 0x10000, 30 * 4096)), (std::pair{ENOMEM, ~0u}));
   // In its place it needs no pages.
-  EXPECT_EQ(modify(region(other, 0x10000, 8 * 4096)), (std::pair{0, 0u}));
+  EXPECT_EQ(modify(region(other, 0x10000, 16 * 4096)), (std::pair{0, 0u}));
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
   EXPECT_EQ(objects_.dealloc_pd(kMine, other), EBUSY);
   // Of 32 pages there is room for two places of 16, however often it moves and is refused.

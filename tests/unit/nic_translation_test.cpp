@@ -32,6 +32,34 @@ TEST(CheckAccess, KeyPdRangeAndRights) {
   EXPECT_EQ(check_access(nullptr, {3, 0}, {0x1234, 0x1000, 1}), AccessResult::bad_key);
 }
 
+TEST(CheckAccess, WindowsAreForPeersAndType2ForOneQueuePair) {
+  auto window = kMemory;
+  window.access = abi::access::kRemoteRead;
+  const auto through = [&](Qpn qpn, bool remote) {
+    return check_access(&window, {3, abi::access::kRemoteRead, qpn, remote}, {0x1234, 0x1000, 8});
+  };
+  window.kind = abi::MptKind::window1;
+  EXPECT_EQ(through({5}, true), AccessResult::ok);
+  EXPECT_EQ(through({6}, true), AccessResult::ok);
+  EXPECT_EQ(through({5}, false), AccessResult::bad_key);
+  window.kind = abi::MptKind::window2;
+  window.qpn = 5;
+  EXPECT_EQ(through({5}, true), AccessResult::ok);
+  EXPECT_EQ(through({6}, true), AccessResult::bad_key);
+  EXPECT_EQ(through({5}, false), AccessResult::bad_key);
+  window.valid = false;
+  EXPECT_EQ(through({5}, true), AccessResult::bad_key);
+}
+
+TEST(CheckAccess, TheNullRegionIsLocalAndEverywhere) {
+  constexpr MemoryRegion kNull{.kind = abi::MptKind::null, .valid = true, .key = 0x1234, .pd = 3};
+  for (const std::uint64_t address : {0ull, 0x123456789abcull, ~0ull}) {
+    EXPECT_EQ(check_access(&kNull, {3, abi::access::kLocalWrite}, {0x1234, address, 0xffffffff}), AccessResult::ok);
+    EXPECT_EQ(check_access(&kNull, {3, 0, {}, true}, {0x1234, address, 8}), AccessResult::bad_key);
+  }
+  EXPECT_EQ(check_access(&kNull, {4, 0}, {0x1234, 0, 8}), AccessResult::bad_pd);
+}
+
 TEST(IcmMap, RangesDoNotOverlap) {
   IcmMap map;
   EXPECT_TRUE(map.map(abi::IcmTable::cqc, 10, 10, 0x1000));

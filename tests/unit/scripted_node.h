@@ -43,6 +43,7 @@ struct SendArguments {
   std::uint32_t flags = abi::ControlSegment::kSignaled;
   bool blueflame = true;
   std::uint16_t index_error = 0;
+  std::optional<abi::BindSegment> bind = {};
 };
 
 // A host, its NIC, and one QP brought up by hand.
@@ -221,6 +222,10 @@ class Node {
       remote.rkey = arguments.remote->rkey;
       std::memcpy(wqe.data() + at, &remote, 16);
       at += 16;
+    }
+    if (arguments.bind) {
+      std::memcpy(wqe.data() + at, &*arguments.bind, sizeof *arguments.bind);
+      at += sizeof *arguments.bind;
     }
     if (arguments.length != 0) {
       abi::DataSegment data;
