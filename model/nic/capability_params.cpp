@@ -12,7 +12,7 @@ constexpr double kWidths[] = {1, 2, 4, 8, 16};
 std::uint64_t CapabilityParams::features() const {
   using namespace abi::feature;
   return kBlueFlame | kRc | (invalidate ? kInvalidate : 0) | (uc ? kUc : 0) | (ud ? kUd : 0) |
-         (max_multicast_groups != 0 ? kMulticast : 0) | (windows ? kWindows : 0);
+         (max_multicast_groups != 0 ? kMulticast : 0) | (windows ? kWindows : 0) | (srq ? kSrq : 0);
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -27,6 +27,8 @@ void CapabilityParams::describe(ParamVisitor& visit) {
               "completions that an event may wait for (ibv_modify_cq); as mlx5's", {0, 65535});
   visit.param("max_cq_moderation_period", max_cq_moderation_period,
               "how long it may wait, in whole microseconds; as mlx5's", {0, 65535e6});
+  visit.param("max_srq", max_srq, "shared receive queues", {1, 1 << 24});
+  visit.param("max_srq_wr", max_srq_wr, "receive WQEs of a shared receive queue; as mlx5's", {1, 32767});
   visit.param("max_mtt", max_mtt, "pages of memory regions", {1, 1 << 28});
   visit.param("max_mr", max_mr, "memory regions", {1, 1 << 24});
   visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});
@@ -51,6 +53,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
               {0, 1 << 24});
   visit.param("max_group_qps", max_group_qps, "queue pairs attached to one group; as mlx5's", {1, 1 << 24});
   visit.param("max_attached_qps", max_attached_qps, "attachments to all groups together", {1, 1 << 24});
+  visit.param("srq", srq, "shared receive queues");
   visit.param("mac", mac, "the port's permanent MAC address, as a number");
 }
 

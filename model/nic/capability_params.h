@@ -22,6 +22,8 @@ struct CapabilityParams {
   std::uint32_t max_cqe = 4194303;
   std::uint32_t max_cq_moderation_count = 65535;
   Duration max_cq_moderation_period = 4095_us;
+  std::uint32_t max_srq = 65536;
+  std::uint32_t max_srq_wr = 32767;
   std::uint32_t max_mr = 1u << 20;
   std::uint32_t max_mtt = 1u << 24;
   std::uint32_t max_pd = 65536;
@@ -43,6 +45,7 @@ struct CapabilityParams {
   std::uint32_t max_multicast_groups = 8192;
   std::uint32_t max_group_qps = 240;
   std::uint32_t max_attached_qps = 65536;
+  bool srq = true;
   std::uint64_t mac = 0x0200'0000'0001;
 
   std::uint64_t features() const;        // abi::feature bits

@@ -61,6 +61,7 @@ enum class CommandSyndrome : std::uint32_t {
   bad_moderation = 0x11,
   bad_kind = 0x12,
   dead_cq = 0x18,
+  no_srq = 0x19,
   not_datagrams = 0x30,
   bad_group = 0x31,
   not_attached = 0x32,
@@ -99,6 +100,8 @@ class CommandUnit {
   Output<std::uint32_t> cq_destroyed;
   Output<std::uint32_t> cq_moderated;
   Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
+  Output<std::uint32_t, std::uint32_t> srq_modified;  // abi::ModifySrq bits
+  Output<std::uint32_t> srq_destroyed;                // it is about to be
   Output<> teardown;
   std::function<PortViolations()> violations;
   trace::Point<CommandExecuted> executed;
@@ -167,6 +170,10 @@ class CommandUnit {
   void destroy_mpt();
   void query_mpt();
   void modify_mpt();
+  void create_srq();
+  void destroy_srq();
+  void query_srq();
+  void modify_srq();
   void create_qp();
   void destroy_qp();
   void modify_qp();

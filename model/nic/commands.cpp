@@ -62,6 +62,10 @@ const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
       {abi::CommandOpcode::destroy_mpt, h, r, true, &U::destroy_mpt},
       {abi::CommandOpcode::query_mpt, h, sizeof(abi::QueryMpt), true, &U::query_mpt},
       {abi::CommandOpcode::modify_mpt, sizeof(abi::CreateMpt), r, true, &U::modify_mpt},
+      {abi::CommandOpcode::create_srq, sizeof(abi::CreateSrq), r, true, &U::create_srq},
+      {abi::CommandOpcode::destroy_srq, h, r, true, &U::destroy_srq},
+      {abi::CommandOpcode::query_srq, h, sizeof(abi::QuerySrq), true, &U::query_srq},
+      {abi::CommandOpcode::modify_srq, sizeof(abi::ModifySrq), r, true, &U::modify_srq},
       {abi::CommandOpcode::create_qp, sizeof(abi::CreateQp), r, true, &U::create_qp},
       {abi::CommandOpcode::destroy_qp, h, r, true, &U::destroy_qp},
       {abi::CommandOpcode::modify_qp, sizeof(abi::ModifyQp), r, true, &U::modify_qp},
@@ -104,6 +108,11 @@ void CommandUnit::query_device() {
   caps.max_cqe = params_.max_cqe;
   caps.max_cq_moderation_count = static_cast<std::uint16_t>(params_.max_cq_moderation_count);
   caps.max_cq_moderation_period = static_cast<std::uint16_t>(params_.max_cq_moderation_period.ps / (1_us).ps);
+  if (params_.srq) {
+    caps.max_srq = params_.max_srq;
+    caps.max_srq_wr = params_.max_srq_wr;
+    caps.max_srq_sge = params_.max_sge;
+  }
   caps.max_mr = params_.max_mr;
   caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
@@ -165,7 +174,7 @@ bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t
     case abi::IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
     case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
     case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
-    case abi::IcmTable::srqc: return false;
+    case abi::IcmTable::srqc: return std::ranges::any_of(contexts_.srqs.indices(), hit);
     case abi::IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
       const auto& pages = region.second;
       return pages.count != 0 && first < std::uint64_t{pages.first} + pages.count &&
@@ -379,8 +388,12 @@ void CommandUnit::create_qp() {
   if (context.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
     return refuse(CommandSyndrome::no_cq);
-  contexts_.qps.put(qpn, std::make_unique<QpEntry>(QpEntry{context.uar_page, context.send_cqn, context.receive_cqn,
-                                                           context.transport == abi::Transport::ud}));
+  std::optional<std::uint32_t> srqn;
+  if ((context.flags & abi::Qpc::kHasSrq) != 0) srqn = context.srqn;
+  if (srqn && !contexts_.srqs.exists(*srqn)) return refuse(CommandSyndrome::no_srq);
+  const bool datagrams = context.transport == abi::Transport::ud;
+  contexts_.qps.put(qpn, std::make_unique<QpEntry>(
+                             QpEntry{context.uar_page, context.send_cqn, context.receive_cqn, srqn, datagrams}));
   if ((context.flags & abi::Qpc::kBlockSelfMulticast) != 0) groups_.block_self({qpn});
   // Only the fixed part of the mailbox counts: attributes come with the transitions.
   abi::Qpc fixed;

@@ -1,6 +1,7 @@
 #include "model/nic/completion.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "model/abi/big_endian.h"
@@ -52,17 +53,25 @@ void Completion::drain_due() {
 void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {
   const auto found = waiting_.find(cqn);
   if (found == waiting_.end() || found->second.refreshing) return;
-  if (queue == nullptr || queue->dead) {
-    waiting_.erase(found);
-    return;
-  }
+  if (queue == nullptr || queue->dead) return stop_waiting(cqn);
   auto& entries = found->second.entries;
   while (!entries.empty()) {
     if (full(*queue)) return refresh(cqn, *queue);
     write_entry(*queue, entries.front());
     entries.pop_front();
   }
-  waiting_.erase(cqn);
+  stop_waiting(cqn);
+}
+
+void Completion::stop_waiting(std::uint32_t cqn) {
+  const auto node = waiting_.extract(cqn);
+  if (node.empty()) return;
+  for (const auto& event : node.mapped().events) events_.write(EventWriter::kAsynchronousEqn, event.type, event.number);
+}
+
+void Completion::announce_behind(Cqn cqn, const EventOut& event) {
+  if (const auto found = waiting_.find(cqn.value); found != waiting_.end()) return found->second.events.push_back(event);
+  events_.write(EventWriter::kAsynchronousEqn, event.type, event.number);
 }
 
 void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
@@ -199,7 +208,7 @@ void Completion::resize_at(std::optional<std::uint32_t> consumer, const CqResize
 
 void Completion::die(std::uint32_t cqn, CompletionQueue& queue) {
   queue.dead = true;
-  waiting_.erase(cqn);
+  stop_waiting(cqn);
   ++counters_.cq_overruns;
   events_.write(EventWriter::kAsynchronousEqn, abi::EventType::cq_error, cqn);
   overrun(Cqn{cqn});
@@ -222,8 +231,14 @@ void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consu
 }
 
 void Completion::forget_qp(Qpn qpn) {
-  for (auto& [cqn, waiting] : waiting_)
-    std::erase_if(waiting.entries, [qpn](const CqeWrite& entry) { return entry.cqe.qpn == qpn.value; });
+  const auto its = [qpn](const CqeWrite& entry) { return entry.cqe.qpn == qpn.value; };
+  std::vector<CqeWrite> gone;
+  for (auto& [cqn, waiting] : waiting_) {
+    std::ranges::copy_if(waiting.entries, std::back_inserter(gone), its);
+    std::erase_if(waiting.entries, its);
+    std::erase_if(waiting.events, [qpn](const EventOut& event) { return event.number == qpn.value; });
+  }
+  for (auto& entry : gone) forgotten(std::move(entry));
 }
 
 }  // namespace rnicsim::nic

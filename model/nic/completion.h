@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "model/base/event_queue.h"
 #include "model/base/lazy_timers.h"
@@ -57,10 +58,13 @@ class Completion : public sc_core::sc_module {
     std::uint32_t producer;
   };
   Output<Resized> resized;
+  Output<CqeWrite> forgotten;             // its QP is gone before it was written
   trace::Point<CqeWritten> written;       // when the entry is on its way to memory
   trace::Point<CqeLanded> landed;         // when it is there
 
   void write(CqeWrite request);
+  // Raises an event behind what is to be written to a CQ.
+  void announce_behind(Cqn cqn, const EventOut& event);
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
   // Its moderation has changed.
   void moderated(std::uint32_t cqn);
@@ -87,6 +91,7 @@ class Completion : public sc_core::sc_module {
   struct Waiting {
     std::deque<CqeWrite> entries;         // in order, behind the context or a look at the consumer
     bool refreshing = false;
+    std::vector<EventOut> events{};       // behind the entries
   };
 
   void await(std::uint32_t cqn);
@@ -102,6 +107,7 @@ class Completion : public sc_core::sc_module {
   void refresh(std::uint32_t cqn, const CompletionQueue& queue);
   void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
   void resize_at(std::optional<std::uint32_t> consumer, const CqResize& request);
+  void stop_waiting(std::uint32_t cqn);
   void die(std::uint32_t cqn, CompletionQueue& queue);
 
   ContextCache& contexts_;

@@ -65,6 +65,7 @@ ContextCounters ContextCache::counters() const {
   auto counters = counters_;
   counters.qpc = qpc.counters();
   counters.cqc = cqs.counters();
+  counters.srqc = srqs.counters();
   counters.mpt = regions.counters();
   counters.mtt = pages.counters();
   return counters;
@@ -74,6 +75,7 @@ void ContextCache::clear() {
   qpc.clear();
   cqs.clear();
   eqs.clear();
+  srqs.clear();
   regions.clear();
   pages.clear();
   qps.clear();

@@ -23,12 +23,14 @@ namespace rnicsim::nic {
 struct ContextParams {
   CacheParams qpc{.l0_entries = 256, .l1_entries = 2048, .fill_lines = 4};
   CacheParams cqc{.l0_entries = 256, .l1_entries = 512};
+  CacheParams srqc{.l0_entries = 64, .l1_entries = 256};
   CacheParams mpt{.l0_entries = 64, .l1_entries = 2048, .miss_slots = 2};
   CacheParams mtt{.l0_entries = 128, .l1_entries = 4096, .miss_slots = 2};
 
   void describe(ParamVisitor& visit) {
     visit.group("qpc", qpc);
     visit.group("cqc", cqc);
+    visit.group("srqc", srqc);
     visit.group("mpt", mpt);
     visit.group("mtt", mtt);
   }
@@ -39,6 +41,7 @@ struct ContextCounters {
   Counter write_backs = 0;
   CacheCounters qpc;
   CacheCounters cqc;
+  CacheCounters srqc;
   CacheCounters mpt;
   CacheCounters mtt;
 
@@ -47,6 +50,7 @@ struct ContextCounters {
     visit.counter("write_backs", write_backs, "contexts", "contexts written to ICM");
     visit.group("qpc", qpc);
     visit.group("cqc", cqc);
+    visit.group("srqc", srqc);
     visit.group("mpt", mpt);
     visit.group("mtt", mtt);
   }
@@ -238,6 +242,7 @@ struct QpEntry {
   std::uint16_t uar_page = 0;
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
+  std::optional<std::uint32_t> srqn{};
   bool datagrams = false;                  // UD: it may be attached to groups
 };
 
@@ -251,7 +256,7 @@ class ContextCache {
  public:
   ContextCache(Dma& dma, const ContextParams& params)
       : icm_(map_, dma, counters_), qpc(params.qpc, kQpcClients), cqs(icm_, params.cqc), eqs(icm_, kEqc),
-        regions(icm_, params.mpt), pages(icm_, params.mtt) {}
+        srqs(icm_, params.srqc),        regions(icm_, params.mpt), pages(icm_, params.mtt) {}
 
   IcmMap& map() { return map_; }
   IcmAccess& icm() { return icm_; }
@@ -270,6 +275,7 @@ class ContextCache {
   Residency qpc;                                             // of the engine's contexts; qp_contexts.h
   ContextTable<abi::Cqc, CompletionQueue, abi::IcmTable::cqc> cqs;
   ContextTable<abi::Eqc, EventQueueContext, abi::IcmTable::eqc> eqs;
+  ContextTable<abi::Srqc, SharedReceiveQueue, abi::IcmTable::srqc> srqs;
   ContextTable<abi::Mpt, MemoryRegion, abi::IcmTable::mpt> regions;
   PageTable pages;
   IndexTable<QpEntry> qps;

@@ -33,6 +33,21 @@ EventQueueContext decode(const abi::Eqc& context) {
   return queue;
 }
 
+SharedReceiveQueue decode(const abi::Srqc& context) {
+  SharedReceiveQueue queue;
+  queue.log_entries = context.log_entries;
+  queue.log_stride = context.log_stride;
+  queue.pasid = context.pasid;
+  queue.pd = context.pd;
+  queue.limit = context.limit;
+  queue.ring = context.ring;
+  queue.doorbell_record = context.doorbell_record;
+  queue.head = static_cast<std::uint16_t>(std::uint32_t(context.head));
+  queue.taken = static_cast<std::uint16_t>(std::uint32_t(context.taken));
+  queue.dead = (context.flags & abi::Srqc::kInError) != 0;
+  return queue;
+}
+
 MemoryRegion decode(const abi::Mpt& context) {
   return {.kind = context.kind, .valid = context.valid == 1u, .key = context.key, .pd = context.pd, .pasid = context.pasid,
           .access = context.access_flags, .start = context.start, .length = context.length,
@@ -68,6 +83,21 @@ abi::Eqc encode(const EventQueueContext& queue) {
   context.ring = queue.ring;
   context.producer = queue.producer;
   context.consumer = queue.consumer;
+  return context;
+}
+
+abi::Srqc encode(const SharedReceiveQueue& queue) {
+  abi::Srqc context;
+  context.log_entries = queue.log_entries;
+  context.log_stride = queue.log_stride;
+  context.flags = queue.dead ? abi::Srqc::kInError : 0;
+  context.pasid = queue.pasid;
+  context.pd = queue.pd;
+  context.limit = queue.limit;
+  context.ring = queue.ring;
+  context.doorbell_record = queue.doorbell_record;
+  context.head = queue.head;
+  context.taken = queue.taken;
   return context;
 }
 

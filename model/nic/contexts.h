@@ -1,5 +1,5 @@
-// Resident contexts, decoded: completion and event queues and memory regions. The one place where their ICM layout is
-// read and written.
+// Resident contexts, decoded: completion, event and shared receive queues and memory regions. The one place where their
+// ICM layout is read and written.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,19 @@ struct EventQueueContext {
   bool armed = true;
 };
 
+struct SharedReceiveQueue {
+  std::uint8_t log_entries = 0;
+  std::uint8_t log_stride = 0;
+  Pasid pasid = 0;
+  std::uint32_t pd = 0;
+  std::uint32_t limit = 0;               // 0: not armed
+  std::uint64_t ring = 0;
+  std::uint64_t doorbell_record = 0;
+  std::uint16_t taken = 0;               // modulo 2^16
+  std::uint16_t head = 0;                // index of the next entry
+  bool dead = false;
+};
+
 // A memory region, or a window on one.
 struct MemoryRegion {
   abi::MptKind kind = abi::MptKind::region;
@@ -76,9 +89,11 @@ struct MemoryRegion {
 
 CompletionQueue decode(const abi::Cqc& context);
 EventQueueContext decode(const abi::Eqc& context);
+SharedReceiveQueue decode(const abi::Srqc& context);
 MemoryRegion decode(const abi::Mpt& context);
 abi::Cqc encode(const CompletionQueue& queue);
 abi::Eqc encode(const EventQueueContext& queue);
+abi::Srqc encode(const SharedReceiveQueue& queue);
 abi::Mpt encode(const MemoryRegion& region);
 
 }  // namespace rnicsim::nic

@@ -128,6 +128,9 @@ void ModelEngine::fail_placement(Qp& qp) {
   if (head.to_receive || had_cqe) {
     const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
     head.cqe = receive_error(qp, head.receive_index, status);
+    // Its message's last packet may be here already: the receive completes once.
+    for (auto& later : qp.responses)
+      if (&later != &head && later.to_receive && later.receive_index == head.receive_index) later.cqe.reset();
     const auto& filling = qp.receive_ring.filling();
     if (filling && filling->index == head.receive_index) qp.receive_ring.filled();
   } else {

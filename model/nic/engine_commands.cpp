@@ -81,6 +81,7 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
 
 // Everything on its way for this QP is void: answers to its tags find another epoch.
 void ModelEngine::rebirth(Qp& qp) {
+  if (qp.has_srq()) give_back_all(qp);
   credits_ += qp.requests.drop_from(0) + qp.answers.drop_from(0);
   out_.timer({qp.qpn, Timer::ack, {}, true});
   out_.timer({qp.qpn, Timer::rnr, {}, true});
@@ -97,7 +98,7 @@ abi::Qpc ModelEngine::snapshot(const Qp& qp) const {
   context.state = static_cast<abi::QpState>(qp.state);
   context.send_consumer = qp.send_retired;
   context.send_next = qp.send_ring.parsed();
-  context.receive_consumer = qp.receive_ring.consumer();
+  context.receive_consumer = qp.has_receive() ? qp.receive_ring.consumer() : 0;
   context.next_send_psn = qp.window.unsent_psn.value();
   context.oldest_unacked_psn = qp.window.oldest_psn().value();
   context.expected_psn = qp.responder.expected_psn().value();

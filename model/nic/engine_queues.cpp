@@ -4,6 +4,7 @@
 namespace rnicsim::nic {
 
 void ModelEngine::look_for_receives(Qp& qp) {
+  if (qp.has_srq()) return ask_for_shared(qp);
   const auto read = qp.has_receive() ? qp.receive_ring.begin_read(qp.context) : std::nullopt;
   read ? read_ring(qp, QueueKind::receive, *read) : receives_settled(qp);
 }
@@ -47,6 +48,7 @@ void ModelEngine::fail(Qp& qp) {
     if (qp.responses.front().cqe) flush_receive(qp, qp.responses.front().receive_index);
   flush_sends(qp);
   if (qp.has_send()) fetch_sends(qp);
+  if (qp.has_srq()) return flush_shared(qp);
   if (!qp.has_receive()) return;
   qp.receive_ring.begin_flush();
   flush_receives(qp);

@@ -45,6 +45,7 @@ void ModelEngine::pump_inbound(Qp& qp) {
     if (!act(qp, packet, verdict)) return;
     qp.inbound.pop_front();
     qp.offer = {};
+    if (qp.has_srq()) give_back_held(qp);
   }
 }
 
@@ -105,7 +106,7 @@ bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   }
   settle_responses(qp);
   // Behind the payload on the way to memory.
-  if (verdict.begins_receive && qp.receive_ring.low()) look_for_receives(qp);
+  if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low()) look_for_receives(qp);
   return true;
 }
 
@@ -131,8 +132,8 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
   if (bytes != 0 && !in_cqe) {
     response.placing = true;
-    Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, response.sequence), .qpn = qp.qpn, .pd = qp.context.pd,
-                    .access = abi::access::kLocalWrite, .remote = !verdict.to_receive_wqe, .regions = {},
+    Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, response.sequence), .qpn = qp.qpn,
+                    .pd = verdict.to_receive_wqe ? qp.receive_pd() : std::uint32_t(qp.context.pd), .access = abi::access::kLocalWrite, .remote = !verdict.to_receive_wqe, .regions = {},
                     .payload = std::move(packet.payload), .more = !verdict.completes};
     if (verdict.to_receive_wqe) {
       scatter.regions = slice(filling->regions, verdict.offset, bytes);

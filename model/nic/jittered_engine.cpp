@@ -98,6 +98,9 @@ void JitteredEngine::atomic_done(AtomicDone done) {
 void JitteredEngine::key_changed(DmaDone done) {
   later([this, done] { engine_->key_changed(done); });
 }
+void JitteredEngine::srq_taken(SrqTaken taken) {
+  later([this, taken] { engine_->srq_taken(taken); });
+}
 
 // Those beyond what the NIC has taken are room.
 void JitteredEngine::credit(std::uint32_t packets) {
@@ -146,13 +149,20 @@ void JitteredEngine::bind_outputs() {
   relay(from.bind_window, out_.bind_window, Stream::key_out, qp);
   relay(from.scatter, out_.scatter, Stream::scatter_out, qp);
   relay(from.atomic, out_.atomic, Stream::atomic_out, qp);
+  relay(from.srq_take, out_.srq_take, Stream::srq_out, qp);
+  relay(from.srq_give_back, out_.srq_give_back, Stream::srq_out, qp);
   relay(from.transmit, out_.transmit, Stream::unit_out, [](const TransmitWork& work) { return work.unit; });
   relay(from.transmit_wanted, out_.transmit_wanted, Stream::unit_out, [](std::uint32_t unit) { return unit; });
   relay(from.wqe_held, out_.wqe_held, Stream::wqe_out, qp);
   relay(from.wqe_needed, out_.wqe_needed, Stream::wqe_out, qp);
   relay(from.wqe_retired, out_.wqe_retired, Stream::wqe_out, qp);
   relay(from.cqe, out_.cqe, Stream::cqe_out, [](const CqeWrite& write) { return std::uint32_t{write.cqe.qpn}; });
-  relay(from.event, out_.event, Stream::event_out, [](const EventOut& event) { return event.number; });
+  // The last receive's event is behind its completion.
+  from.event.bind([this](const EventOut& event) {
+    const bool last = event.type == abi::EventType::last_wqe_reached;
+    in_order(event.number, last ? Streams{Stream::event_out, Stream::cqe_out} : Streams{Stream::event_out},
+             [this, event] { out_.event(event); });
+  });
   from.packet.bind([this](const PacketOut& packet) {
     const auto number = next_packet_++;
     packets_.try_emplace(number);

@@ -43,6 +43,7 @@ class JitteredEngine : public QpEngine {
   void checked(DmaDone done) override;
   void atomic_done(AtomicDone done) override;
   void key_changed(DmaDone done) override;
+  void srq_taken(SrqTaken taken) override;
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
@@ -54,8 +55,7 @@ class JitteredEngine : public QpEngine {
   // Transactions of one stream (and one QP, or unit) keep their order.
   enum class Stream : std::uint8_t {
     doorbell_in, packet_in, timer_in, overrun_in,
-    scatter_out, atomic_out, packet_out, wqe_out, cqe_out, event_out, timer_out, unit_out,
-    key_out
+    scatter_out, atomic_out, srq_out, packet_out, wqe_out, cqe_out, event_out, timer_out, unit_out, key_out
   };
   struct Key {
     std::uint32_t number;
@@ -64,8 +64,8 @@ class JitteredEngine : public QpEngine {
   };
   using Streams = std::initializer_list<Stream>;
   static constexpr Streams kIn = {Stream::doorbell_in, Stream::packet_in, Stream::timer_in, Stream::overrun_in};
-  static constexpr Streams kOut = {Stream::scatter_out, Stream::atomic_out, Stream::packet_out, Stream::wqe_out,
-                                   Stream::cqe_out,     Stream::event_out,  Stream::timer_out,  Stream::key_out};
+  static constexpr Streams kOut = {Stream::scatter_out, Stream::atomic_out, Stream::srq_out,   Stream::packet_out, Stream::wqe_out,
+                                   Stream::cqe_out,     Stream::event_out,  Stream::timer_out, Stream::key_out};
 
   void bind_outputs();
   template <class Item>

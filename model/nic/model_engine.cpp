@@ -52,6 +52,7 @@ void ModelEngine::scattered(DmaDone done) { step<&ModelEngine::take_scattered>(d
 void ModelEngine::checked(DmaDone done) { step<&ModelEngine::take_checked>(done); }
 void ModelEngine::atomic_done(AtomicDone done) { step<&ModelEngine::take_atomic>(done); }
 void ModelEngine::key_changed(DmaDone done) { step<&ModelEngine::take_key_changed>(done); }
+void ModelEngine::srq_taken(SrqTaken taken) { step<&ModelEngine::take_shared>(taken); }
 void ModelEngine::packet(PacketIn packet) { step<&ModelEngine::take_packet>(packet); }
 void ModelEngine::command(QpCommand command) { step<&ModelEngine::take_command>(command); }
 void ModelEngine::timer_expired(Qpn qpn, std::uint32_t kind) {

@@ -34,6 +34,7 @@ class ModelEngine : public QpEngine {
   void checked(DmaDone done) override;
   void atomic_done(AtomicDone done) override;
   void key_changed(DmaDone done) override;
+  void srq_taken(SrqTaken taken) override;
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
@@ -49,7 +50,7 @@ class ModelEngine : public QpEngine {
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
     send_ring, send_wqe, receive_ring, request_gather, answer_gather, read_scatter, receive_scatter, access_check, atomic,
-    remote_invalidate, local_work
+    remote_invalidate, local_work, shared_receive
   };
   struct Expired {
     Qpn qpn;
@@ -75,6 +76,7 @@ class ModelEngine : public QpEngine {
   void take_checked(const DmaDone& done);
   void take_atomic(const AtomicDone& done);
   void take_key_changed(const DmaDone& done);
+  void take_shared(SrqTaken& taken);
   void take_packet(PacketIn& packet);
   void take_command(const QpCommand& command);
   void take_timer(const Expired& timer);
@@ -147,6 +149,13 @@ class ModelEngine : public QpEngine {
   TransmitWork send_read_packet(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   PacketLane::Entry& put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn);
+
+  // --- engine_shared.cpp: receives of a shared queue.
+  void ask_for_shared(Qp& qp);
+  void give_back(const Qp& qp, std::uint16_t index);
+  void give_back_held(Qp& qp);
+  void give_back_all(Qp& qp);
+  void flush_shared(Qp& qp);
 
   // --- engine_queues.cpp: the receive ring, and flushing.
   void look_for_receives(Qp& qp);

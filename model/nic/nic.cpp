@@ -11,7 +11,7 @@ QpLimits limits_of(const NicParams& params) {
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
           .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate, .windows = caps.windows,
-          .uc = caps.uc, .ud = caps.ud,
+          .uc = caps.uc, .ud = caps.ud, .srq = caps.srq,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
 }
@@ -30,6 +30,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("command", command);
   visit.group("contexts", contexts);
   visit.group("wqe_fetch", wqe_fetch);
+  visit.group("shared_receives", shared_receives);
   visit.group("translation", translation);
   visit.group("windows", windows);
   visit.group("dma", dma);
@@ -60,6 +61,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       atomic_unit("atomics", params.atomics, translation, dma_unit),
       wqe_fetch(dma_unit),
       events(contexts, dma_unit, pcie),
+      shared_receives(contexts, dma_unit, events),
       completion("completion", contexts, dma_unit, events, pcie),
       doorbell(contexts),
       command_unit(params.capabilities, contexts, windows, gids_, groups_, dma_unit, events, pcie),
@@ -92,6 +94,7 @@ void Nic::wire_host() {
   units.doorbell.bind([this](SendDoorbell&& ring) { engine_->doorbell(std::move(ring)); });
   doorbell.cq_armed.bind([this](CqArmed arm) { completion.arm(arm.cqn, arm.solicited_only, arm.consumer); });
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
+  completion.forgotten.bind([this](CqeWrite&& lost) { recover_receive(lost.cqe); });
   completion.overrun.bind([this](Cqn cqn) { fail_qps_of(cqn); });
   command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
   command_unit.qp_created.bind([this](Qpn qpn) { qp_contexts.created(qpn); });
@@ -113,6 +116,9 @@ void Nic::wire_host() {
     }
   });
   command_unit.violations = [this] { return PortViolations{.pkey = rx.counters().bad_pkey}; };
+  command_unit.srq_modified.bind(
+      [this](std::uint32_t srqn, std::uint32_t attributes) { shared_receives.modified(srqn, attributes); });
+  command_unit.srq_destroyed.bind([this](std::uint32_t srqn) { shared_receives.destroyed(srqn); });
   command_unit.teardown.bind([this] { forget_objects(); });
 }
 
@@ -135,6 +141,9 @@ void Nic::wire_engine() {
   out.invalidate.bind([this](Invalidate invalidate) { windows.invalidate(invalidate); });
   out.bind_window.bind([this](BindWindow bind) { windows.bind(bind); });
   windows.done.bind([this](DmaDone&& done) { engine_->key_changed(std::move(done)); });
+  out.srq_take.bind([this](SrqTake take) { shared_receives.take(take); });
+  out.srq_give_back.bind([this](SrqGiveBack back) { shared_receives.give_back(back); });
+  shared_receives.taken.bind([this](SrqTaken&& taken) { engine_->srq_taken(std::move(taken)); });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
   out.wqe_needed.bind([this](WqeNeeded wqe) { send_wqes.need(wqe); });
@@ -142,7 +151,12 @@ void Nic::wire_engine() {
   out.wqe_retired.bind([this](WqeRetired&& wqe) { send_wqes.retire(std::move(wqe)); });
   send_wqes.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
-  out.event.bind([this](EventOut event) { events.write(EventWriter::kAsynchronousEqn, event.type, event.number); });
+  out.event.bind([this](EventOut event) {
+    // The last of its receives is completed when the event says so.
+    const auto* qp = event.type == abi::EventType::last_wqe_reached ? contexts.qps.find(event.number) : nullptr;
+    if (qp != nullptr) return completion.announce_behind({qp->receive_cqn}, event);
+    events.write(EventWriter::kAsynchronousEqn, event.type, event.number);
+  });
   out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
   out.command_done.bind([this](QpCommandDone done) { command_unit.qp_done(done); });
   wqe_fetch.fetched.bind([this](WqeBytes&& bytes) { engine_->wqe(std::move(bytes)); });
@@ -182,6 +196,15 @@ void Nic::execute(QpCommand&& command) {
   });
 }
 
+// Of a receive that was taken from a shared queue, and whose completion its QP will never have.
+void Nic::recover_receive(const abi::Cqe& cqe) {
+  const auto opcode = static_cast<abi::CqeOpcode>(cqe.opcode_owner >> 4);
+  const auto* qp = contexts.qps.find(cqe.qpn);
+  if (opcode == abi::CqeOpcode::requester || opcode == abi::CqeOpcode::requester_error) return;
+  if (qp == nullptr || !qp->srqn) return;
+  shared_receives.give_back({{cqe.qpn}, *qp->srqn, contexts.srqs.serial(*qp->srqn), cqe.wqe_counter});
+}
+
 void Nic::fail_qps_of(Cqn cqn) {
   std::vector<Qpn> hit;
   contexts.qps.for_each([&](std::uint32_t qpn, const QpEntry& qp) {
@@ -192,7 +215,8 @@ void Nic::fail_qps_of(Cqn cqn) {
 
 NicCounters Nic::counters() const {
   return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
-          wqe_fetch.counters(), translation.counters(), windows.counters(), dma_unit.counters(),     atomic_unit.counters(),
+          wqe_fetch.counters(), shared_receives.counters(), translation.counters(), windows.counters(),
+          dma_unit.counters(),  atomic_unit.counters(),
           units.counters(),     send_wqes.counters(), engine_->counters(),    completion.counters(),  events.counters(),       tx.counters(),
           rx.counters(),        port.counters(),        loopback.counters()};
 }
@@ -210,6 +234,7 @@ void Nic::forget_objects() {
   port.reset();
   loopback.reset();
   completion.reset();
+  shared_receives.reset();
   contexts.clear();
   qp_contexts.reset();
   gids_.clear();

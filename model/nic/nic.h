@@ -25,6 +25,7 @@
 #include "model/nic/qp_contexts.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/send_wqe_cache.h"
+#include "model/nic/shared_receives.h"
 #include "model/nic/timer_unit.h"
 #include "model/nic/translation.h"
 #include "model/nic/window_unit.h"
@@ -70,6 +71,7 @@ struct NicCounters {
   CommandCounters command;
   ContextCounters contexts;
   WqeFetchCounters wqe_fetch;
+  SharedReceiveCounters shared_receives;
   TranslationCounters translation;
   WindowCounters windows;
   DmaCounters dma;
@@ -122,6 +124,7 @@ class Nic : public sc_core::sc_module {
   AtomicUnit atomic_unit;
   WqeFetcher wqe_fetch;
   EventWriter events;
+  SharedReceives shared_receives;
   Completion completion;
   Doorbell doorbell;
   CommandUnit command_unit;
@@ -143,6 +146,7 @@ class Nic : public sc_core::sc_module {
   void wire_engine();
   void wire_network();
   void execute(QpCommand&& command);
+  void recover_receive(const abi::Cqe& cqe);
   void fail_qps_of(Cqn cqn);
   void forget_objects();
   void function_reset();

@@ -75,6 +75,11 @@ struct Qp {
 
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
+  struct SharedReceive {
+    bool asked = false;                  // an entry is on its way
+    std::uint64_t life = 0;              // of the queue, as its entries told
+    std::uint32_t pd = 0;
+  } shared;
   bool inbound_waits = false;            // the head waits for a receive WQE or a key check
   bool deaf = false;                     // a fatal NAK is on its way
   bool established = false;
@@ -92,6 +97,8 @@ struct Qp {
   bool reliable() const { return transport == roce::Transport::rc; }
   bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
   bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
+  bool has_srq() const { return (context.flags & abi::Qpc::kHasSrq) != 0; }
+  std::uint32_t receive_pd() const { return has_srq() ? shared.pd : std::uint32_t(context.pd); }
   std::uint32_t mtu() const { return roce::mtu_bytes(context.path_mtu); }
   bool responds() const {
     using enum roce::QpState;

@@ -85,6 +85,10 @@ QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
   const bool receive = (context.flags & abi::Qpc::kHasReceive) != 0;
   if (send && (context.log_send_blocks > kMaxLogRing || context.send_ring % abi::kIcmEntryBytes[1] != 0))
     return QpSyndrome::ring;
+  if ((context.flags & abi::Qpc::kHasSrq) != 0) {
+    const bool has_one = context.transport == abi::Transport::rc || context.transport == abi::Transport::ud;
+    if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
+  }
   if (!receive) return QpSyndrome::none;
   const bool stride = context.log_receive_stride >= kLeastLogStride && context.log_receive_stride <= kMostLogStride;
   return context.log_receive_wqes <= kMaxLogRing && stride ? QpSyndrome::none : QpSyndrome::ring;

@@ -24,6 +24,7 @@ struct QpLimits {
   bool windows = true;
   bool uc = true;
   bool ud = true;
+  bool srq = true;                       // shared receive queues
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
 };
@@ -46,6 +47,7 @@ enum class QpSyndrome : std::uint32_t {
   migration = 0x10d,
   retry_count = 0x10e,
   inline_receive = 0x10f,
+  shared_receives = 0x118,
 };
 
 roce::QpState state_of(const abi::Qpc& context);

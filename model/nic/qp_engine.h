@@ -43,6 +43,21 @@ struct ContextFill {
   std::optional<abi::Qpc> context;       // nullopt: no such QP
 };
 
+// One contiguous range named by a key. The translation unit checks key, PD, range and access.
+struct Region {
+  std::uint32_t key;
+  std::uint64_t address;
+  std::uint32_t length;
+};
+
+using Regions = boost::container::small_vector<Region, 2>;
+
+struct ReceiveWqe {
+  std::uint16_t index = 0;
+  std::uint64_t bytes = 0;
+  Regions regions;
+};
+
 enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied, bus_error };
 
 struct DmaDone {
@@ -55,6 +70,17 @@ struct AtomicDone {
   Tag tag;
   AccessResult result;
   std::uint64_t original;                // what stood there before
+};
+
+// The answer to a take from a shared receive queue. It was in vain when none was posted, or the queue is in error.
+struct SrqTaken {
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t srqn;
+  std::uint64_t life = 0;                // of the queue: its number is used again
+  std::uint32_t pd = 0;                  // the queue's, whose keys the entry names
+  std::optional<ReceiveWqe> receive{};
+  bool failed = false;
 };
 
 struct PacketIn {
@@ -89,15 +115,6 @@ struct WqeFetch {
   std::uint64_t address;                 // of the first byte in the ring
   std::uint32_t bytes;                   // does not wrap
 };
-
-// One contiguous range named by a key. The translation unit checks key, PD, range and access.
-struct Region {
-  std::uint32_t key;
-  std::uint64_t address;
-  std::uint32_t length;
-};
-
-using Regions = boost::container::small_vector<Region, 2>;
 
 struct Gather {                          // memory -> payload of one packet
   Tag tag;
@@ -157,6 +174,19 @@ struct BindWindow {
   Qpn qpn;
   std::uint32_t pd;
   WindowBinding binding;
+};
+
+struct SrqTake {                         // a message wants an entry of a shared receive queue
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t srqn;
+};
+
+struct SrqGiveBack {                     // an entry that no message will complete: it is the queue's next one
+  Qpn qpn;
+  std::uint32_t srqn;
+  std::uint64_t life;                    // as SrqTaken says
+  std::uint16_t index;
 };
 
 struct PacketOut {
@@ -241,6 +271,8 @@ struct EngineOutputs {
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
   Output<BindWindow> bind_window;
+  Output<SrqTake> srq_take;
+  Output<SrqGiveBack> srq_give_back;
   Output<TransmitWork> transmit;
   Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
   Output<PacketOut> packet;
@@ -275,6 +307,7 @@ class QpEngine {
   virtual void checked(DmaDone done) = 0;
   virtual void atomic_done(AtomicDone done) = 0;
   virtual void key_changed(DmaDone done) = 0;  // of an invalidate or a bind_window
+  virtual void srq_taken(SrqTaken taken) = 0;
   virtual void packet(PacketIn packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;

@@ -47,6 +47,13 @@ ReceiveRing::Found ReceiveRing::end_read(const WqeBytes& read, const abi::Qpc& c
   return Found::receives;
 }
 
+std::optional<std::uint16_t> ReceiveRing::release() {
+  if (held_.empty()) return std::nullopt;
+  const auto index = held_.front().index;
+  held_.pop_front();
+  return index;
+}
+
 void ReceiveRing::fill_next() {
   filling_ = std::move(held_.front());
   held_.pop_front();

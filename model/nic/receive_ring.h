@@ -39,6 +39,10 @@ class ReceiveRing {
   // The first one held, or to be held.
   std::uint16_t consumer() const { return static_cast<std::uint16_t>(fetched_ - held_.size()); }
 
+  // From a shared queue, and back there: this one has no ring then.
+  void hold(ReceiveWqe&& receive) { held_.push_back(std::move(receive)); }
+  std::optional<std::uint16_t> release();
+
   // The one that a message fills.
   void fill_next();
   void filled() { filling_.reset(); }

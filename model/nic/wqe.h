@@ -38,12 +38,6 @@ struct ParsedSend {
   roce::SendRequest request;
 };
 
-struct ReceiveWqe {
-  std::uint16_t index = 0;
-  std::uint64_t bytes = 0;
-  Regions regions;
-};
-
 // Blocks that a WQE says it takes; nullopt: nonsense.
 std::optional<std::uint16_t> wqe_blocks(std::span<const std::byte> first_block);
 

@@ -26,7 +26,7 @@ std::unique_ptr<nic::QpEngine> make_rtl_engine(const nic::QpLimits& limits, cons
 void limit_to_rtl(nic::CapabilityParams& capabilities) {
   capabilities.max_qp = std::min(capabilities.max_qp, kFirstQpn + kSlots);
   capabilities.max_rd_atomic = std::min(capabilities.max_rd_atomic, kMaxRdAtomic);
-  capabilities.invalidate = capabilities.windows = capabilities.uc = capabilities.ud = false;
+  capabilities.invalidate = capabilities.windows = capabilities.uc = capabilities.ud = capabilities.srq = false;
   capabilities.max_multicast_groups = 0;
 }
 
@@ -147,6 +147,8 @@ void RtlEngine::atomic_done(nic::AtomicDone done) {
 }
 // No key is ever asked to be changed, and the timers are the RTL's own.
 void RtlEngine::key_changed(nic::DmaDone) {}
+// Nor is anything taken from a shared queue.
+void RtlEngine::srq_taken(nic::SrqTaken) {}
 void RtlEngine::timer_expired(nic::Qpn, std::uint32_t) {}
 void RtlEngine::packet(nic::PacketIn packet) {
   step([this, packet = std::move(packet)]() mutable { take_packet(packet); });

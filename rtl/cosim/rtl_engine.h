@@ -52,6 +52,7 @@ class RtlEngine : public nic::QpEngine {
   void checked(nic::DmaDone done) override;
   void atomic_done(nic::AtomicDone done) override;
   void key_changed(nic::DmaDone done) override;
+  void srq_taken(nic::SrqTaken taken) override;
   void packet(nic::PacketIn packet) override;
   void command(nic::QpCommand command) override;
   void timer_expired(nic::Qpn qpn, std::uint32_t kind) override;

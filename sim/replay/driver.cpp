@@ -101,6 +101,10 @@ void Driver::bind() {
   out.bind_window.bind([this](nic::BindWindow request) {
     later([this, tag = request.tag] { engine_.key_changed({tag, AccessResult::ok, {}}); });
   });
+  out.srq_take.bind([this](nic::SrqTake take) {
+    later([this, take] { engine_.srq_taken({.tag = take.tag, .qpn = take.qpn, .srqn = take.srqn}); });
+  });
+  out.srq_give_back.bind([](nic::SrqGiveBack) {});
   out.packet.bind([this](const nic::PacketOut& packet) {
     side_of(packet.source).answers.push_back({current_ ? current_->packet->frame : 0, packet.headers, packet.payload});
     later([this] { engine_.credit(1); });

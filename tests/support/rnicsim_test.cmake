@@ -74,7 +74,7 @@ endfunction()
 
 # A device that can keep hardly anything: contexts come and go all the time.
 set(sets)
-foreach(cache qpc cqc mpt mtt)
+foreach(cache qpc cqc srqc mpt mtt)
   string(APPEND sets "nic.contexts.${cache}.l0_entries=0,nic.contexts.${cache}.l1_entries=1,")
 endforeach()
 set(RNICSIM_TINY_CACHES "RNICSIM_TEST_SETS=${sets}")

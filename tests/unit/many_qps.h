@@ -1,10 +1,13 @@
 // Many QPs between the two nodes of a cable: number i of one is connected to number i of the other.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/nic_pair.h"
+#include "tests/unit/shared_ring.h"
 
 namespace rnicsim::nic::test {
 
@@ -13,8 +16,9 @@ constexpr std::uint32_t kAreaBytes = 8192;  // of a node's buffer, for each QP
 
 class QueuePairs {
  public:
-  QueuePairs(Node& node, std::uint32_t count, std::uint32_t first = kFirstQpn)
-      : node_(node), first_(first), rings_(count) {
+  using Change = std::function<void(std::uint32_t, abi::Qpc&)>;
+  QueuePairs(Node& node, std::uint32_t count, std::uint32_t first = kFirstQpn, Change change = [](std::uint32_t, abi::Qpc&) {})
+      : node_(node), first_(first), change_(std::move(change)), rings_(count) {
     for (std::uint32_t i = 0; i < count; ++i) create(i);
   }
   std::uint32_t count() const { return static_cast<std::uint32_t>(rings_.size()); }
@@ -30,6 +34,7 @@ class QueuePairs {
     qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
     qp.header.object = qpn(i);
     qp.context = Node::fixed_context(ring.send, ring.receive, ring.record);
+    change_(i, qp.context);
     EXPECT_EQ(node_.command(qp), abi::CommandStatus::ok);
   }
   abi::CommandStatus command(std::uint32_t i, abi::CommandOpcode opcode) {
@@ -147,6 +152,7 @@ class QueuePairs {
 
   Node& node_;
   const std::uint32_t first_;
+  const Change change_;
   std::vector<Ring> rings_;
 };
 

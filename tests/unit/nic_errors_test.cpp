@@ -195,7 +195,7 @@ TEST_F(Errors, MalformedWqes) {
 
 TEST_F(Errors, OpcodesThatTheDeviceLacks) {
   NicParams params;
-  params.capabilities.invalidate = params.capabilities.windows = false;
+  params.capabilities.invalidate = params.capabilities.windows = params.capabilities.srq = false;
   for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv, SendOpcode::bind_window}) {
     build(params);
     connect();

@@ -85,7 +85,8 @@ NicParams base(int number) {
   if (number == 3) params.jitter.delay = 20_ns;
   if (number == 0 || number == 3) return params;
   const bool least = number == 2;
-  for (auto* cache : {&params.contexts.qpc, &params.contexts.cqc, &params.contexts.mpt, &params.contexts.mtt}) {
+  for (auto* cache : {&params.contexts.qpc, &params.contexts.cqc, &params.contexts.srqc,
+                      &params.contexts.mpt, &params.contexts.mtt}) {
     cache->l0_entries = least ? 0 : 1;
     cache->l1_entries = least ? 1 : 2;
     cache->ways = 2;
@@ -108,6 +109,8 @@ NicParams base(int number) {
   return params;
 }
 
+constexpr std::uint32_t kShared = 4;   // QPs with a shared receive queue each
+constexpr std::uint32_t kFirstShared = kFirstQpn + 16;
 constexpr std::uint32_t kPaged = 3;    // regions of pages, by the MTT
 constexpr std::uint32_t kIdleCqs = 6;  // that are only queried
 
@@ -121,6 +124,7 @@ class ParamsRead : public ManyPairs {
     });
     a().connect(a(), 1, [](abi::Qpc& c) { c.timeout = 14; });  // by the loopback
     for (std::uint32_t i = 0; i < kPaged; ++i) paged_region(i);
+    share(params);
     for (std::uint32_t i = 0; i < kIdleCqs; ++i) idle_cq(i);
     for (int round = 0; round < 2; ++round) {
       for (std::uint32_t i = 0; i < qa->count(); ++i) {
@@ -132,6 +136,10 @@ class ParamsRead : public ManyPairs {
         qa->post(i, {.opcode = SendOpcode::read, .length = 2000, .remote = paged});
         qa->post(i, {.opcode = SendOpcode::fetch_add, .length = 8, .remote = at_b(2048 * i), .immediate = 3});
         qa->post(i, {.opcode = SendOpcode::fetch_add, .length = 8, .remote = at_b(16 * i), .immediate = 3});
+      }
+      for (std::uint32_t i = 0; i < 2 * shared_.size(); ++i) {
+        shared_[i % kShared]->post(b().buffer, 64);
+        sharers_a_->post(i % kShared, {.opcode = SendOpcode::send, .length = 8});
       }
       qa->post(0, {.opcode = SendOpcode::write, .length = 20'000, .remote = at_b(400'000)});
       a().post_send({.opcode = SendOpcode::write, .length = 2000, .remote = Remote{a().buffer + 500'000, kKey}});
@@ -157,6 +165,25 @@ class ParamsRead : public ManyPairs {
   }
 
  private:
+  void share(const NicParams& params) {
+    shared_.clear();
+    sharers_a_ = std::make_unique<QueuePairs>(a(), kShared, kFirstShared);
+    if (!params.capabilities.srq) return;
+    SharedRing::map_contexts(b());
+    for (std::uint32_t i = 0; i < kShared; ++i) {
+      shared_.push_back(std::make_unique<SharedRing>(b(), i));
+      ASSERT_EQ(shared_[i]->create(), abi::CommandStatus::ok);
+    }
+    QueuePairs sharers_b(b(), kShared, kFirstShared, [](std::uint32_t i, abi::Qpc& c) {
+      c.flags = abi::Qpc::kHasSend | abi::Qpc::kHasSrq;
+      c.srqn = i;
+    });
+    for (std::uint32_t i = 0; i < kShared; ++i) {
+      const auto small = [](abi::Qpc& c) { c.path_mtu = 1; };
+      sharers_a_->connect(i, 2, small);
+      sharers_b.connect(i, 1, small);
+    }
+  }
   void idle_cq(std::uint32_t i) {
     abi::CreateCq cq;
     cq.header.opcode = std::uint16_t(abi::CommandOpcode::create_cq);
@@ -202,6 +229,9 @@ class ParamsRead : public ManyPairs {
       ASSERT_EQ(node->command(mpt), abi::CommandStatus::ok);
     }
   }
+
+  std::vector<std::unique_ptr<SharedRing>> shared_;
+  std::unique_ptr<QueuePairs> sharers_a_;
 };
 
 TEST_F(ParamsRead, EachChangesSomething) {
