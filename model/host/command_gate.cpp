@@ -40,6 +40,8 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return input.size() < sizeof(abi::CreateMpt) ? EINVAL : admit_create_mpt(process, input);
     case CommandOpcode::modify_mpt:
       return input.size() < sizeof(abi::CreateMpt) ? EINVAL : admit_modify_mpt(process, input);
+    case CommandOpcode::create_srq:
+      return input.size() < sizeof(abi::CreateSrq) ? EINVAL : admit_create_srq(process, input);
     case CommandOpcode::create_qp:
       return input.size() < sizeof(abi::CreateQp) ? EINVAL : admit_create_qp(process, input);
     case CommandOpcode::modify_qp:
@@ -55,6 +57,15 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       [[fallthrough]];
     case CommandOpcode::query_cq:
       return Objects::find(objects_.cqs, process, object) ? 0 : ENOENT;
+    case CommandOpcode::destroy_srq: {
+      const auto* srq = Objects::find(objects_.srqs, process, object);
+      return !srq ? ENOENT : srq->users != 0 ? EBUSY : 0;
+    }
+    case CommandOpcode::modify_srq:
+      if (input.size() < sizeof(abi::ModifySrq)) return EINVAL;
+      [[fallthrough]];
+    case CommandOpcode::query_srq:
+      return Objects::find(objects_.srqs, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_mpt:
     case CommandOpcode::query_mpt:
       return Objects::find(objects_.mrs, process, object) || Objects::find(objects_.mws, process, object) ? 0 : ENOENT;
@@ -161,6 +172,18 @@ int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
   return 0;
 }
 
+int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateSrq>(input);
+  if (!Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  const auto srqn = objects_.srq_numbers.take();
+  if (!srqn) return ENOMEM;
+  mailbox.header.object = *srqn;
+  mailbox.context.pasid = process;
+  replace(input, mailbox);
+  objects_.add_srq(*srqn, {.owner = process, .pd = mailbox.context.pd});
+  return 0;
+}
+
 int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateQp>(input);
   const auto& context = mailbox.context;
@@ -168,6 +191,9 @@ int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   if (!Objects::find(objects_.cqs, process, context.send_cqn)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.receive_cqn)) return ENOENT;
   if (!Objects::find(objects_.uars, process, context.uar_page)) return EINVAL;
+  std::optional<std::uint32_t> srqn;
+  if (context.flags & abi::Qpc::kHasSrq) srqn = context.srqn;
+  if (srqn && !Objects::find(objects_.srqs, process, *srqn)) return ENOENT;
   const auto qpn = objects_.qp_numbers.take();
   if (!qpn) return ENOMEM;
   mailbox.header.object = *qpn;
@@ -177,7 +203,8 @@ int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
                          .pd = context.pd,
                          .uar = context.uar_page,
                          .send_cqn = context.send_cqn,
-                         .receive_cqn = context.receive_cqn});
+                         .receive_cqn = context.receive_cqn,
+                         .srqn = srqn});
   return 0;
 }
 
@@ -215,6 +242,8 @@ std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std:
       return Context{abi::IcmTable::cqc, object};
     case CommandOpcode::create_mpt:
       return Context{abi::IcmTable::mpt, object};
+    case CommandOpcode::create_srq:
+      return Context{abi::IcmTable::srqc, object};
     case CommandOpcode::create_qp:
       return Context{abi::IcmTable::qpc, object};
     default:
@@ -256,11 +285,17 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
     case CommandOpcode::create_mpt:
       if (!ok) objects_.remove_mpt(object);
       break;
+    case CommandOpcode::create_srq:
+      if (!ok) objects_.remove_srq(object);
+      break;
     case CommandOpcode::create_qp:
       if (!ok) objects_.remove_qp(object);
       break;
     case CommandOpcode::destroy_cq:
       if (ok) objects_.remove_cq(object);
+      break;
+    case CommandOpcode::destroy_srq:
+      if (ok) objects_.remove_srq(object);
       break;
     case CommandOpcode::destroy_mpt:
       if (ok) objects_.remove_mpt(object);

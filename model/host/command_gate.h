@@ -63,6 +63,7 @@ class CommandGate {
   int admit_create_region(Pasid process, abi::CreateMpt& mailbox);
   int admit_modify_mpt(Pasid process, std::span<std::byte> input);
   int place_region(Pasid process, const abi::Mpt& context, RegionPlace& place);
+  int admit_create_srq(Pasid process, std::span<std::byte> input);
   int admit_create_qp(Pasid process, std::span<std::byte> input);
   int admit_modify_qp(Pasid process, std::span<std::byte> input);
   int resolve_host(abi::AddressVector& path) const;

@@ -31,6 +31,8 @@ std::size_t output_bytes_of(std::span<const std::byte> input) {
       return sizeof(abi::ResizedCq);
     case CommandOpcode::query_mpt:
       return sizeof(abi::QueryMpt);
+    case CommandOpcode::query_srq:
+      return sizeof(abi::QuerySrq);
     case CommandOpcode::query_qp:
       return sizeof(abi::QueryQp);
     default:

@@ -57,6 +57,11 @@ void EventChannels::deliver(const abi::Eqe& eqe) {
       if (const auto cq = objects_.cqs.find(record.number); cq != objects_.cqs.end())
         deliver_asynchronous(cq->second.owner, record);
       break;
+    case EventType::srq_limit:
+    case EventType::srq_error:
+      if (const auto srq = objects_.srqs.find(record.number); srq != objects_.srqs.end())
+        deliver_asynchronous(srq->second.owner, record);
+      break;
     case EventType::port_active:
     case EventType::port_error:
     case EventType::device_fatal: {

@@ -181,6 +181,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   void destroy_objects_of(Pasid process) {
     detach_groups(process);
     destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
+    destroy_all(process, objects_.srqs, abi::CommandOpcode::destroy_srq);
     destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
     destroy_all(process, objects_.mws, abi::CommandOpcode::destroy_mpt);
     destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);

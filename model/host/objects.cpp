@@ -38,6 +38,7 @@ void Objects::set_limits(const abi::DeviceCapabilities& device) {
   uar_numbers_ = NumberPool(1, abi::kUarPages);  // page 0 is the kernel's
   cq_numbers = NumberPool(1, device.max_cq);
   mr_numbers = NumberPool(kFirstMptIndex, device.max_mr);
+  srq_numbers = NumberPool(0, device.max_srq);
   qp_numbers = NumberPool(kFirstQpn, device.max_qp);
   pages = RangePool(device.max_mtt);
   max_mr_size = device.max_mr_size;
@@ -75,11 +76,17 @@ void Objects::add_mw(std::uint32_t index, const MemoryWindow& mw) {
   mws.emplace(index, mw);
 }
 
+void Objects::add_srq(std::uint32_t srqn, const SharedReceiveQueue& srq) {
+  ++pds.at(srq.pd).users;
+  srqs.emplace(srqn, srq);
+}
+
 void Objects::add_qp(std::uint32_t qpn, const QueuePair& qp) {
   ++pds.at(qp.pd).users;
   ++uars.at(qp.uar).users;
   ++cqs.at(qp.send_cqn).users;
   ++cqs.at(qp.receive_cqn).users;
+  if (qp.srqn) ++srqs.at(*qp.srqn).users;
   qps.emplace(qpn, qp);
 }
 
@@ -103,12 +110,20 @@ void Objects::remove_mpt(std::uint32_t index) {
   mr_numbers.give_back(index);
 }
 
+void Objects::remove_srq(std::uint32_t srqn) {
+  const auto srq = srqs.find(srqn);
+  --pds.at(srq->second.pd).users;
+  srqs.erase(srq);
+  srq_numbers.give_back(srqn);
+}
+
 void Objects::remove_qp(std::uint32_t qpn) {
   const auto qp = qps.find(qpn);
   --pds.at(qp->second.pd).users;
   --uars.at(qp->second.uar).users;
   --cqs.at(qp->second.send_cqn).users;
   --cqs.at(qp->second.receive_cqn).users;
+  if (qp->second.srqn) --srqs.at(*qp->second.srqn).users;
   qps.erase(qp);
   qp_numbers.give_back(qpn);
 }

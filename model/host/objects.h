@@ -50,12 +50,18 @@ struct MemoryWindow {
   Pasid owner;
   std::uint32_t pd;
 };
+struct SharedReceiveQueue {
+  Pasid owner;
+  std::uint32_t pd;
+  std::uint32_t users = 0;
+};
 struct QueuePair {
   Pasid owner;
   std::uint32_t pd;
   std::uint32_t uar;
   std::uint32_t send_cqn;
   std::uint32_t receive_cqn;
+  std::optional<std::uint32_t> srqn{};
   std::set<Gid> groups{};                  // to which it is attached
 };
 
@@ -82,9 +88,11 @@ class Objects {
   void begin_move(MemoryRegion& mr, const RegionPlace& next);
   void end_move(MemoryRegion& mr, bool moved);
   void add_mw(std::uint32_t index, const MemoryWindow& mw);
+  void add_srq(std::uint32_t srqn, const SharedReceiveQueue& srq);
   void add_qp(std::uint32_t qpn, const QueuePair& qp);
   void remove_cq(std::uint32_t cqn);
   void remove_mpt(std::uint32_t index);    // a region or a window
+  void remove_srq(std::uint32_t srqn);
   void remove_qp(std::uint32_t qpn);
   // What needs no device any more: a dead process's PDs and pages.
   void remove_software_objects(Pasid owner);
@@ -94,10 +102,12 @@ class Objects {
   std::map<std::uint32_t, CompletionQueue> cqs;
   std::map<std::uint32_t, MemoryRegion> mrs;
   std::map<std::uint32_t, MemoryWindow> mws;
+  std::map<std::uint32_t, SharedReceiveQueue> srqs;
   std::map<std::uint32_t, QueuePair> qps;
 
   NumberPool cq_numbers;
   NumberPool mr_numbers;                   // of regions and windows
+  NumberPool srq_numbers;
   NumberPool qp_numbers;
   RangePool pages;                         // of the MTT
   std::uint64_t max_mr_size = 0;

@@ -54,6 +54,7 @@ class CommandGateTest : public testing::Test {
     device.max_mr_size = 1 << 20;
     device.max_mtt = 32;
     device.max_qp = 0x42;
+    device.max_srq = 4;
     objects_.set_limits(device);
     for (const Pasid pasid : {kMine, kOther}) {
       EXPECT_EQ(objects_.alloc_pd(pasid, pd_[pasid]), 0);
@@ -285,6 +286,45 @@ TEST_F(CommandGateTest, ACqIsResizedByItsOwner) {
   std::vector<std::byte> cut(sizeof mailbox - 1);
   std::memcpy(cut.data(), &mailbox, cut.size());
   EXPECT_EQ(gate_.admit(kMine, cut), EINVAL);
+}
+
+TEST_F(CommandGateTest, ASharedReceiveQueueIsItsOwners) {
+  abi::Srqc context;
+  context.pd = pd_[kOther];
+  auto others_pd = provider::create_srq(0, context);
+  EXPECT_EQ(run(kMine, others_pd), ENOENT);
+  context.pd = pd_[kMine];
+  context.pasid = 0x999;
+  auto refused = provider::create_srq(0, context);
+  EXPECT_EQ(run(kMine, refused, CommandStatus::bad_parameter), 0);
+  EXPECT_TRUE(objects_.srqs.empty());
+  auto mailbox = provider::create_srq(0, context);
+  ASSERT_EQ(run(kMine, mailbox), 0);
+  const std::uint32_t srqn = mailbox.header.object;
+  EXPECT_EQ(mailbox.context.pasid, kMine);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), EBUSY);
+  for (const auto opcode : {abi::CommandOpcode::query_srq, abi::CommandOpcode::destroy_srq})
+    EXPECT_EQ(destroy(kOther, opcode, srqn), ENOENT);
+  abi::ModifySrq modify{.header = provider::header(abi::CommandOpcode::modify_srq, srqn)};
+  EXPECT_EQ(run(kOther, modify), ENOENT);
+  EXPECT_EQ(run(kMine, modify), 0);
+  auto too_short = provider::header(abi::CommandOpcode::modify_srq, srqn);
+  EXPECT_EQ(run(kMine, too_short), EINVAL);
+
+  const auto uses = [&](Pasid process) {
+    auto qp = qp_mailbox(process, make_cq(process));
+    qp.context.flags = abi::Qpc::kHasSrq;
+    qp.context.srqn = srqn;
+    const int error = run(process, qp);
+    return std::pair(error, std::uint32_t(qp.header.object));
+  };
+  EXPECT_EQ(uses(kOther).first, ENOENT);
+  const auto [error, qpn] = uses(kMine);
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_srq, srqn), EBUSY);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_qp, qpn), 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_srq, srqn), 0);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
 }
 
 TEST_F(CommandGateTest, WhatTheDeviceRefusesIsNobodys) {
