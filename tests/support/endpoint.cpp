@@ -41,12 +41,22 @@ Endpoint::Endpoint(const EndpointOptions& wanted) : options(wanted), buffer(want
   if (options.channel) channel = made(ibv_create_comp_channel(context), "ibv_create_comp_channel");
   cq = made(ibv_create_cq(context, options.cq_entries, this, channel, 0), "ibv_create_cq");
   mr = made(ibv_reg_mr(pd, buffer.data(), buffer.size(), options.mr_access), "ibv_reg_mr");
+  if (options.shared_wr != 0) {
+    ibv_srq_init_attr shared{};
+    shared.attr = {options.shared_wr, options.max_sge, 0};
+    srq = made(ibv_create_srq(pd, &shared), "ibv_create_srq");
+  }
+  qp = create_qp();
+}
+
+ibv_qp* Endpoint::create_qp() {
   ibv_qp_init_attr attributes{};
+  attributes.srq = srq;
   attributes.send_cq = attributes.recv_cq = cq;
   attributes.cap = {options.max_wr, options.max_wr, options.max_sge, options.max_sge, options.max_inline};
   attributes.qp_type = options.type;
   attributes.sq_sig_all = options.signal_all;
-  qp = made(ibv_create_qp(pd, &attributes), "ibv_create_qp");
+  return made(ibv_create_qp(pd, &attributes), "ibv_create_qp");
 }
 
 Endpoint::~Endpoint() {
@@ -56,6 +66,7 @@ Endpoint::~Endpoint() {
   };
   gone(qp, ibv_destroy_qp, "ibv_destroy_qp");
   gone(ah, ibv_destroy_ah, "ibv_destroy_ah");
+  gone(srq, ibv_destroy_srq, "ibv_destroy_srq");
   gone(cq, ibv_destroy_cq, "ibv_destroy_cq");
   gone(channel, ibv_destroy_comp_channel, "ibv_destroy_comp_channel");
   gone(mr, ibv_dereg_mr, "ibv_dereg_mr");
@@ -164,7 +175,7 @@ int Endpoint::receive(std::uint32_t offset, std::uint32_t length, std::uint64_t 
   wr.sg_list = &sge;
   wr.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
-  return ibv_post_recv(qp, &wr, &bad);
+  return srq != nullptr ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad);
 }
 
 ibv_wc Endpoint::completion() {

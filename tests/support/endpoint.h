@@ -15,6 +15,7 @@ struct EndpointOptions {
   std::uint32_t max_wr = 32;
   std::uint32_t max_sge = 4;
   std::uint32_t max_inline = 64;
+  std::uint32_t shared_wr = 0;       // receives of a shared queue, which its QP uses then
   std::uint32_t inline_receive = 0;  // the longest SEND that comes in its completion
   int mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   unsigned qp_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -47,6 +48,8 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
+  // One like its own, on the same CQ, and shared queue.
+  ibv_qp* create_qp();
   EndpointAddress address() const;
   void to_init();
   void to_rtr(const EndpointAddress& remote);
@@ -62,6 +65,7 @@ class Endpoint {
   ibv_send_wr compare_swap(std::uint32_t offset, std::uint64_t compare, std::uint64_t swap,
                            std::uint32_t remote_offset = 0);
   int post(ibv_send_wr request);
+  // To the shared queue, if there is one.
   int receive(std::uint32_t offset, std::uint32_t length, std::uint64_t wr_id = 0);
   // Polls until there is one.
   ibv_wc completion();
@@ -71,6 +75,7 @@ class Endpoint {
   ibv_pd* pd = nullptr;
   ibv_comp_channel* channel = nullptr;
   ibv_cq* cq = nullptr;
+  ibv_srq* srq = nullptr;
   ibv_qp* qp = nullptr;
   ibv_mr* mr = nullptr;
   ibv_ah* ah = nullptr;  // UD: of whom it is connected to

@@ -63,6 +63,7 @@ class TwoHosts : public ::testing::Test {
   const nic::CapabilityParams& capabilities() const { return system_->config().nic.capabilities; }
   bool invalidates() const { return capabilities().invalidate; }
   bool windows() const { return capabilities().windows; }
+  bool shares_receives() const { return capabilities().srq; }
   // Both threads wait until the other is here.
   void meet(std::size_t me);
 

@@ -14,6 +14,7 @@
 #include "verbs/provider/event_ring.h"
 #include "verbs/provider/receive_ring.h"
 #include "verbs/provider/send_ring.h"
+#include "verbs/provider/shared_receive_ring.h"
 
 namespace rnicsim::provider {
 namespace {
@@ -267,6 +268,77 @@ TEST_F(ReceiveRingTest, KeepsWrIdsOverManyLapsOfTheIndex) {
     ASSERT_EQ(ring_.retire(std::uint16_t(i)), i);
     ASSERT_EQ(ring_.outstanding(), 0u);
   }
+}
+
+class SharedReceiveRingTest : public ::testing::Test {
+ protected:
+  static constexpr SharedReceiveRing::Layout kLayout{.log_entries = 2, .log_stride = 6};
+  Memory ring_memory_{4 << 6}, larger_{16 << 6}, record_memory_{64};
+  abi::QpDoorbellRecord* record_ = record_memory_.as<abi::QpDoorbellRecord>();
+  SharedReceiveRing ring_{kLayout, ring_memory_.buffer(), record_};
+
+  void post(std::uint64_t wr_id, std::uint32_t segments = 1) {
+    ring_.open(wr_id);
+    for (std::uint32_t i = 0; i < segments; ++i) ring_.segment(100 * wr_id, 10, 0x700);
+    ring_.close();
+    ring_.ring();
+  }
+  // As the device finds them: from entry 0 on, as many as were posted.
+  static std::uint16_t follow(Memory& memory, std::size_t entries) {
+    std::uint16_t index = 0;
+    for (std::size_t i = 0; i < entries; ++i)
+      index = memory.as<abi::SrqNextSegment>()[index * 4u].next;
+    return index;
+  }
+};
+
+TEST_F(SharedReceiveRingTest, OneEntryStaysUnposted) {
+  EXPECT_EQ(ring_.capacity(), 3u);
+  EXPECT_EQ(ring_.max_segments(), 3u);
+  for (std::uint64_t id = 0; id < 3; ++id) post(id);
+  EXPECT_EQ(ring_.outstanding(), 3u);
+  EXPECT_EQ(record_->receive_producer, 3u);
+  EXPECT_EQ(follow(ring_memory_, 3), 3u);
+}
+
+TEST_F(SharedReceiveRingTest, WhatComesFreeIsPostedAgainInThatOrder) {
+  for (std::uint64_t id = 10; id < 13; ++id) post(id);
+  EXPECT_EQ(ring_.retire(1), 11u);
+  EXPECT_EQ(ring_.retire(0), 10u);
+  EXPECT_EQ(ring_.retire(0), 0u) << "it is nobody's";
+  EXPECT_EQ(ring_.retire(99), 0u);
+  post(13);
+  post(14, 3);
+  EXPECT_EQ(ring_.outstanding(), 3u);
+  EXPECT_EQ(ring_.segments(3)[0].address, 1300u);
+  EXPECT_EQ(ring_.segments(1).size(), 3u);
+  EXPECT_TRUE(ring_.segments(0).empty());
+  EXPECT_EQ(ring_.retire(3), 13u);
+  EXPECT_EQ(ring_.retire(1), 14u);
+  EXPECT_EQ(ring_.retire(2), 12u);
+}
+
+TEST_F(SharedReceiveRingTest, GrowsWhereItStands) {
+  for (std::uint64_t id = 0; id < 3; ++id) post(id);
+  ring_.retire(1);
+  ring_.copy_to(larger_.buffer(), 4);
+  ring_.move_to(larger_.buffer(), 4);
+  EXPECT_EQ(ring_.capacity(), 15u);
+  for (std::uint64_t id = 3; id < 16; ++id) post(id);
+  EXPECT_EQ(ring_.outstanding(), 15u);
+  EXPECT_EQ(ring_.segments(2)[0].address, 200u) << "of before";
+  EXPECT_EQ(ring_.retire(3), 3u);
+  EXPECT_EQ(ring_.retire(1), 4u);
+  EXPECT_EQ(ring_.retire(4), 5u);
+}
+
+TEST_F(SharedReceiveRingTest, StridesHoldTheirSegments) {
+  EXPECT_EQ(log_shared_receive_stride(0), 5);
+  EXPECT_EQ(log_shared_receive_stride(1), 5);
+  EXPECT_EQ(log_shared_receive_stride(2), 6);
+  EXPECT_EQ(log_shared_receive_stride(3), 6);
+  EXPECT_EQ(log_shared_receive_stride(30), 9);
+  EXPECT_EQ(log_shared_receive_stride(60), 10);
 }
 
 class CompletionRingTest : public ::testing::Test {

@@ -54,16 +54,13 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
        }},
-      {"shared receive queue",
-       [](Endpoint& end) {
-         ibv_srq_init_attr wanted{};
-         wanted.attr = {16, 1, 0};
-         return ibv_create_srq(end.pd, &wanted) == nullptr;
-       }},
-      {"extended shared receive queue",
+      {"shared receive queue of an XRC domain",
        [](Endpoint& end) {
          ibv_srq_init_attr_ex wanted{};
          wanted.attr = {16, 1, 0};
+         wanted.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+         wanted.srq_type = IBV_SRQT_XRC;
+         wanted.pd = end.pd;
          return ibv_create_srq_ex(end.context, &wanted) == nullptr;
        }},
       {"XRC domain",

@@ -43,6 +43,7 @@ void destroy_leftovers(Context& context) {
     leave_groups(*qp);
     release_qp(*qp);
   }
+  while (auto srq = context.srqs.take_any()) release_srq(*srq);
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mw = context.mws.take_any()) release_mw(*mw);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);

@@ -25,6 +25,7 @@ struct Ah;
 struct Mw;
 struct Channel;
 struct Cq;
+struct Srq;
 struct Qp;
 
 // As rdma-core's private struct verbs_device begins. mlx5dv and efadv read `ops` to see whether the device is theirs.
@@ -83,6 +84,7 @@ struct Context : verbs_context {
   Registry<Mw> mws;
   Registry<Channel> channels;
   Registry<Cq> cqs;
+  Registry<Srq> srqs;
   Registry<Qp> qps;
 };
 

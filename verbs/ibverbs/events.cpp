@@ -55,13 +55,19 @@ bool concerns_srq(ibv_event_type type) { return type == IBV_EVENT_SRQ_LIMIT_REAC
 // False for an object that this context does not have (any more).
 bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& event) {
   const auto type = verbs_event(abi::EventType(record.type));
-  if (!type || concerns_srq(*type)) return false;
+  if (!type) return false;
   event.event_type = *type;
   if (concerns_qp(*type)) {
     return context.qps.with(record.number, [&](Qp& qp) {
       ++qp.events_delivered;
       if (ends_in_error(*type)) qp.failed = true;
       event.element.qp = &qp.qp_base;
+    });
+  }
+  if (concerns_srq(*type)) {
+    return context.srqs.with(record.number, [&](Srq& srq) {
+      ++srq.events_delivered;
+      event.element.srq = &srq;
     });
   }
   if (*type == IBV_EVENT_CQ_ERR) {
@@ -106,6 +112,9 @@ void ibv_ack_async_event(ibv_async_event* event) {
   if (concerns_qp(event->event_type)) {
     ibv_qp& qp = *event->element.qp;
     acknowledge(qp.mutex, qp.cond, qp.events_completed);
+  } else if (concerns_srq(event->event_type)) {
+    ibv_srq& srq = *event->element.srq;
+    acknowledge(srq.mutex, srq.cond, srq.events_completed);
   } else if (event->event_type == IBV_EVENT_CQ_ERR) {
     ibv_cq& cq = *event->element.cq;
     acknowledge(cq.mutex, cq.cond, cq.async_events_completed);

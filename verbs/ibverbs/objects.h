@@ -19,6 +19,7 @@
 #include "verbs/provider/completion_ring.h"
 #include "verbs/provider/receive_ring.h"
 #include "verbs/provider/send_ring.h"
+#include "verbs/provider/shared_receive_ring.h"
 #include "verbs/provider/wqe_builder.h"
 
 namespace rnicsim::verbs {
@@ -95,6 +96,21 @@ struct Cq : ibv_cq_ex {
   static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
 };
 
+struct Srq : ibv_srq {
+  Srq() : ibv_srq{} {}
+
+  DmaMemory memory;
+  DmaMemory record;
+  provider::SharedReceiveRing ring;            // under `lock`, as what a program may post of it
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  QueueLock lock;                              // taken behind that of a CQ
+  std::uint32_t events_delivered = 0;
+
+  Context& owner() const { return Context::of(context); }
+  static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
+};
+
 inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // of one data segment: the top bit says inline
 
 // A batch of the ibv_wr_* interface, between wr_start and wr_complete.
@@ -138,6 +154,7 @@ struct Qp : ibv_qp_ex {
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(qp_base.context); }
+  Srq* shared() const { return qp_base.srq != nullptr ? &Srq::of(qp_base.srq) : nullptr; }
   static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
 };
@@ -156,6 +173,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 int release_mr(Mr& mr);
 int release_mw(Mw& mw);
 int release_cq(Cq& cq);
+int release_srq(Srq& srq);
 int release_qp(Qp& qp);
 void leave_groups(Qp& qp);
 
@@ -184,6 +202,12 @@ unsigned work_completion_flags(const abi::Cqe& cqe);
 void attach_user(Cq& cq, Qp& qp);
 void forget_completions(Cq& cq, const Qp& qp);
 void detach_user(Cq& cq, const Qp& qp);
+
+// --- Shared receive queues.
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
+int post_srq_receive(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad);
+// The receive at `index` is done: gives its wr_id, frees the entry.
+std::uint64_t retire_shared(Srq& srq, std::uint16_t index);
 
 // --- Queue pairs.
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);

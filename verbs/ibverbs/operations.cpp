@@ -8,7 +8,6 @@
 namespace rnicsim::verbs {
 
 void fill_context_operations(ibv_context_ops& operations) {
-  fill_unsupported(operations);
   operations.alloc_mw = alloc_mw;
   operations.bind_mw = bind_mw;
   operations.dealloc_mw = dealloc_mw;
@@ -16,6 +15,7 @@ void fill_context_operations(ibv_context_ops& operations) {
   operations.req_notify_cq = request_notification;
   operations.post_send = post_send;
   operations.post_recv = post_receive;
+  operations.post_srq_recv = post_srq_receive;
 }
 
 // What stays NULL here, the header's inlines answer with EOPNOTSUPP.
@@ -31,6 +31,7 @@ void fill_extended_operations(verbs_context& operations) {
   operations.alloc_td = alloc_td;
   operations.dealloc_td = dealloc_td;
   operations.alloc_parent_domain = alloc_parent_domain;
+  operations.create_srq_ex = create_srq_ex;
 }
 
 }  // namespace rnicsim::verbs

@@ -81,7 +81,9 @@ bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
   context.port.charge(abi::CpuCost::inline_receive);
   const std::uint8_t* from = cqe.inline_data;
   std::uint32_t left = cqe.byte_count;
-  for (const abi::DataSegment& segment : qp.receive->segments(cqe.wqe_counter)) {
+  Srq* srq = qp.shared();
+  const auto segments = srq != nullptr ? srq->ring.segments(cqe.wqe_counter) : qp.receive->segments(cqe.wqe_counter);
+  for (const abi::DataSegment& segment : segments) {
     const auto bytes = std::min<std::uint32_t>(left, segment.byte_count);
     if (bytes == 0) continue;
     const auto [found, to] = locate(context, segment, bytes);
@@ -181,6 +183,7 @@ std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
   if (qp == nullptr) return 0;
   if (provider::is_error(cqe)) qp->failed = true;
   if (provider::is_requester(cqe)) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
+  if (Srq* srq = qp->shared()) return retire_shared(*srq, cqe.wqe_counter);
   return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
 }
 
@@ -259,7 +262,12 @@ void attach_user(Cq& cq, Qp& qp) {
 
 void forget_completions(Cq& cq, const Qp& qp) {
   QueueGuard guard(cq.lock, cq.owner().port);
-  cq.ring.remove_if([&](const abi::Cqe& cqe) { return cqe.qpn == qp.qp_base.qp_num; });
+  cq.ring.remove_if([&](const abi::Cqe& cqe) {
+    if (cqe.qpn != qp.qp_base.qp_num) return false;
+    // Its own rings begin anew; a shared queue goes on.
+    if (qp.shared() != nullptr && !provider::is_requester(cqe)) retire_shared(*qp.shared(), cqe.wqe_counter);
+    return true;
+  });
 }
 
 void detach_user(Cq& cq, const Qp& qp) {

@@ -223,7 +223,7 @@ int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
 
 int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Qp& qp = Qp::of(handle);
-  if (!may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
+  if (handle->srq != nullptr || !may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.receive) return refuse(list, bad, ENOMEM);
   QueueGuard guard(qp.receive_lock, qp.owner().port);
   const int error = post_list(qp, list, bad);

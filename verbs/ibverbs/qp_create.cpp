@@ -83,6 +83,13 @@ int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   return wants_operations && (attributes.send_ops_flags & ~send_operations(context, attributes.qp_type)) ? EOPNOTSUPP : 0;
 }
 
+int check_srq(Context& context, const ibv_qp_init_attr_ex& attributes) {
+  if (attributes.srq == nullptr) return 0;
+  if (attributes.qp_type != IBV_QPT_RC && attributes.qp_type != IBV_QPT_UD) return EINVAL;
+  if (attributes.srq->context != &context.context) return EINVAL;
+  return context.srqs.holds(attributes.srq->handle, &Srq::of(attributes.srq)) ? 0 : ENOENT;
+}
+
 int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
   if (attributes.pd->context != &context.context) return EINVAL;
   if (!context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd))) return ENOENT;
@@ -90,7 +97,7 @@ int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
     if (cq == nullptr) return EINVAL;
     if (!context.cqs.holds(cq->handle, &Cq::of(cq))) return ENOENT;
   }
-  return attributes.srq != nullptr ? EOPNOTSUPP : 0;
+  return check_srq(context, attributes);
 }
 
 int check_capabilities(const abi::DeviceCapabilities& limits, const ibv_qp_cap& asked) {
@@ -154,7 +161,9 @@ abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   qpc.log_receive_wqes = sizes.log_receive_wqes;
   qpc.log_receive_stride = sizes.log_receive_stride;
   qpc.flags = std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0) |
-                           (qp.blocks_self_multicast ? abi::Qpc::kBlockSelfMulticast : 0));
+                           (qp.blocks_self_multicast ? abi::Qpc::kBlockSelfMulticast : 0) |
+                           (qp.shared() != nullptr ? abi::Qpc::kHasSrq : 0));
+  if (qp.shared() != nullptr) qpc.srqn = qp.shared()->handle;
   qpc.uar_page = std::uint16_t(qp.page->uar.page());
   qpc.pd = qp.qp_base.pd->handle;
   qpc.send_cqn = qp.qp_base.send_cq->handle;
@@ -188,6 +197,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   base.pd = attributes.pd;
   base.send_cq = attributes.send_cq;
   base.recv_cq = attributes.recv_cq;
+  base.srq = attributes.srq;
   base.state = IBV_QPS_RESET;
   base.qp_type = attributes.qp_type;
   pthread_mutex_init(&base.mutex, nullptr);
@@ -204,6 +214,8 @@ int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
   if (const int error = check_type(context, attributes.qp_type)) return error;
   if (const int error = check_mask(context, attributes)) return error;
   if (const int error = check_objects(context, attributes)) return error;
+  // A QP with a shared receive queue has none of its own.
+  if (attributes.srq != nullptr) attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
   if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
   Sizes sizes;
   if (const int error = size_send_ring(context.capabilities, attributes.qp_type, attributes.cap, sizes)) return error;

@@ -58,6 +58,7 @@ void fill_attributes(const Context& context, ibv_device_attr& to) {
     to.device_cap_flags |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     to.max_mw = int(from.max_mr);
   }
+  if (context.has_feature(abi::feature::kSrq)) to.device_cap_flags |= IBV_DEVICE_SRQ_RESIZE;
   to.atomic_cap = ibv_atomic_cap(std::uint32_t(from.atomic));
   to.local_ca_ack_delay = std::uint8_t(from.local_ca_ack_delay);
   to.phys_port_cnt = std::uint8_t(from.ports);

@@ -14,18 +14,9 @@ std::nullptr_t refuse_object() {
   return nullptr;
 }
 
-int post_srq_receive(ibv_srq*, ibv_recv_wr* list, ibv_recv_wr** bad) {
-  *bad = list;
-  return refuse();
-}
-
 }  // namespace
 
 namespace rnicsim::verbs {
-
-void fill_unsupported(ibv_context_ops& operations) {
-  operations.post_srq_recv = post_srq_receive;
-}
 
 void fill_unsupported(verbs_context& operations) {
   operations.close_xrcd = [](ibv_xrcd*) { return refuse(); };
@@ -37,12 +28,6 @@ void fill_unsupported(verbs_context& operations) {
 }  // namespace rnicsim::verbs
 
 extern "C" {
-
-// --- Shared receive queues.
-ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) { return refuse_object(); }
-int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) { return refuse(); }
-int ibv_query_srq(ibv_srq*, ibv_srq_attr*) { return refuse(); }
-int ibv_destroy_srq(ibv_srq*) { return refuse(); }
 
 // --- Objects of another process, or of another device.
 ibv_context* ibv_import_device(int) { return refuse_object(); }

@@ -4,8 +4,7 @@
 
 namespace rnicsim::verbs {
 
-// The operations that inlines call without a look at NULL.
-void fill_unsupported(ibv_context_ops& operations);
+// Operations for which the header would answer otherwise.
 void fill_unsupported(verbs_context& operations);
 
 }  // namespace rnicsim::verbs

@@ -80,6 +80,10 @@ abi::CreateMpt modify_mpt(std::uint32_t index, const abi::Mpt& context) {
   return {header(abi::CommandOpcode::modify_mpt, index), context};
 }
 
+abi::CreateSrq create_srq(std::uint32_t srqn, const abi::Srqc& context) {
+  return {header(abi::CommandOpcode::create_srq, srqn), context};
+}
+
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context) {
   return {header(abi::CommandOpcode::create_qp, qpn), context};
 }

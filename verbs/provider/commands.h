@@ -28,6 +28,7 @@ abi::ModifyCq modify_cq(std::uint32_t cqn, std::uint16_t moderation_count, std::
 abi::ResizeCq resize_cq(std::uint32_t cqn, std::uint64_t ring, std::uint8_t log_entries);
 abi::CreateMpt create_mpt(std::uint32_t index, const abi::Mpt& context);
 abi::CreateMpt modify_mpt(std::uint32_t index, const abi::Mpt& context);
+abi::CreateSrq create_srq(std::uint32_t srqn, const abi::Srqc& context);
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context);
 abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context);
 abi::MulticastGroup attach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);

@@ -1,0 +1,243 @@
+// Shared receive queues.
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "model/abi/device.h"
+#include "verbs/ibverbs/boundary.h"
+#include "verbs/ibverbs/objects.h"
+
+namespace rnicsim::verbs {
+
+namespace {
+
+constexpr int kKnownAttributes = IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT;
+constexpr std::uint32_t kKnownMask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+                                     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+constexpr std::uint32_t kBasicMask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+
+bool resolves(const Srq& srq) { return srq.owner().srqs.holds(srq.handle, &srq); }
+
+// One entry of the ring is never posted.
+std::uint8_t log_entries_for(std::uint32_t max_wr) { return std::uint8_t(std::bit_width(max_wr)); }
+
+int check_mask(const ibv_srq_init_attr_ex& attributes) {
+  if (attributes.comp_mask & ~kKnownMask) return EINVAL;
+  const bool has_type = attributes.comp_mask & IBV_SRQ_INIT_ATTR_TYPE;
+  if (has_type && attributes.srq_type != IBV_SRQT_BASIC)
+    return attributes.srq_type == IBV_SRQT_XRC || attributes.srq_type == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL;
+  if (attributes.comp_mask & ~kBasicMask) return EINVAL;
+  return attributes.comp_mask & IBV_SRQ_INIT_ATTR_PD && attributes.pd != nullptr ? 0 : EINVAL;
+}
+
+int check(Context& context, const ibv_srq_init_attr_ex& attributes) {
+  if (const int error = check_mask(attributes)) return error;
+  if (!context.has_feature(abi::feature::kSrq)) return EOPNOTSUPP;
+  if (attributes.pd->context != &context.context) return EINVAL;
+  if (!context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd))) return ENOENT;
+  const auto& asked = attributes.attr;
+  const abi::DeviceCapabilities& limits = context.capabilities;
+  return asked.max_wr == 0 || asked.max_wr > limits.max_srq_wr || asked.max_sge > limits.max_srq_sge ? EINVAL : 0;
+}
+
+DmaMemory allocate_ring(Context& context, const Srq& srq, int log_bytes) {
+  return allocate_for(context, srq.pd, MemoryUse::shared_receive_ring, std::size_t(1) << log_bytes, 4096);
+}
+
+bool allocate(Context& context, Srq& srq, const provider::SharedReceiveRing::Layout& layout) {
+  srq.record = allocate_for(context, srq.pd, MemoryUse::doorbell_record, 64, 64);
+  srq.memory = allocate_ring(context, srq, layout.log_entries + layout.log_stride);
+  if (!srq.memory || !srq.record) return false;
+  srq.ring = provider::SharedReceiveRing(layout, srq.memory.buffer(), srq.record.as<abi::QpDoorbellRecord>());
+  return true;
+}
+
+void grant(const Context& context, Srq& srq) {
+  const abi::DeviceCapabilities& limits = context.capabilities;
+  srq.max_wr = std::min<std::uint32_t>(srq.ring.capacity(), limits.max_srq_wr);
+  srq.max_sge = std::min<std::uint32_t>(srq.ring.max_segments(), limits.max_srq_sge);
+}
+
+abi::Srqc context_of(const Srq& srq) {
+  abi::Srqc srqc;
+  srqc.log_entries = srq.ring.layout().log_entries;
+  srqc.log_stride = srq.ring.layout().log_stride;
+  srqc.pd = srq.pd->handle;
+  srqc.ring = srq.memory.bus_address();
+  srqc.doorbell_record = srq.record.bus_address();
+  return srqc;
+}
+
+int create_srq(Context& context, ibv_srq_init_attr_ex& attributes, ibv_srq*& created) {
+  if (const int error = check(context, attributes)) return error;
+  auto srq = std::make_unique<Srq>();
+  srq->context = &context.context;
+  srq->srq_context = attributes.srq_context;
+  srq->pd = attributes.pd;
+  pthread_mutex_init(&srq->mutex, nullptr);
+  pthread_cond_init(&srq->cond, nullptr);
+  const provider::SharedReceiveRing::Layout layout{
+      .log_entries = log_entries_for(attributes.attr.max_wr),
+      .log_stride = provider::log_shared_receive_stride(attributes.attr.max_sge)};
+  if (!allocate(context, *srq, layout)) return ENOMEM;
+  grant(context, *srq);
+  abi::CommandResult result;
+  if (const int error = context.execute(provider::create_srq(0, context_of(*srq)), result)) return error;
+  srq->handle = result.object;
+  attributes.attr.max_wr = srq->max_wr;
+  attributes.attr.max_sge = srq->max_sge;
+  created = srq.get();
+  context.srqs.add(result.object, std::move(srq));
+  return 0;
+}
+
+int query_limit(Srq& srq, std::uint32_t& limit) {
+  abi::QuerySrq answer;
+  const auto query = provider::header(abi::CommandOpcode::query_srq, srq.handle);
+  if (const int error = srq.owner().execute(query, answer)) return error;
+  limit = answer.context.limit;
+  return 0;
+}
+
+// What the queue holds once it is changed, or why it can't be: nothing changes before all of it is known to be good.
+int check_change(Srq& srq, const ibv_srq_attr& attributes, int mask) {
+  const bool resizes = mask & IBV_SRQ_MAX_WR;
+  const std::uint32_t max_wr = resizes ? attributes.max_wr : srq.max_wr;
+  std::uint32_t limit = attributes.srq_limit;
+  if (resizes && (max_wr == 0 || max_wr > srq.owner().capabilities.max_srq_wr)) return EINVAL;
+  if (resizes && max_wr < srq.ring.outstanding()) return EINVAL;
+  if (!(mask & IBV_SRQ_LIMIT))
+    if (const int error = query_limit(srq, limit)) return error;
+  return limit > max_wr ? EINVAL : 0;
+}
+
+int modify_srq(Srq& srq, const ibv_srq_attr& attributes, int mask) {
+  Context& context = srq.owner();
+  if (!resolves(srq)) return ENOENT;
+  if (mask & ~kKnownAttributes) return EINVAL;
+  if (mask == 0) return 0;
+  QueueGuard guard(srq.lock, context.port);
+  if (const int error = check_change(srq, attributes, mask)) return error;
+  const bool grows = (mask & IBV_SRQ_MAX_WR) && attributes.max_wr > srq.ring.capacity();
+  abi::ModifySrq command{.header = provider::header(abi::CommandOpcode::modify_srq, srq.handle)};
+  DmaMemory larger;
+  if (grows) {
+    command.attributes = abi::ModifySrq::kRing;
+    command.log_entries = log_entries_for(attributes.max_wr);
+    larger = allocate_ring(context, srq, command.log_entries + srq.ring.layout().log_stride);
+    if (!larger) return ENOMEM;
+    command.ring = larger.bus_address();
+    srq.ring.copy_to(larger.buffer(), command.log_entries);
+  }
+  if (mask & IBV_SRQ_LIMIT) {
+    command.attributes = command.attributes | abi::ModifySrq::kLimit;
+    command.limit = attributes.srq_limit;
+  }
+  if (command.attributes != 0u)
+    if (const int error = context.execute(command)) return error;
+  if (grows) {
+    srq.ring.move_to(larger.buffer(), command.log_entries);
+    std::swap(srq.memory, larger);
+  }
+  if (mask & IBV_SRQ_MAX_WR) srq.max_wr = grows ? std::min<std::uint32_t>(srq.ring.capacity(), context.capabilities.max_srq_wr) : attributes.max_wr;
+  return 0;
+}
+
+int query_srq(Srq& srq, ibv_srq_attr& attributes) {
+  if (!resolves(srq)) return ENOENT;
+  std::uint32_t limit = 0;
+  if (const int error = query_limit(srq, limit)) return error;
+  attributes = {.max_wr = srq.max_wr, .max_sge = srq.max_sge, .srq_limit = limit};
+  return 0;
+}
+
+int destroy_srq(Srq& srq) {
+  Context& context = srq.owner();
+  if (!resolves(srq)) return ENOENT;
+  if (const int error = release_srq(srq)) return error;
+  const std::unique_ptr<Srq> last = context.srqs.take(srq.handle);
+  context.events.purge([&](const abi::EventRecord& record) {
+    const auto type = abi::EventType(record.type);
+    const bool concerns_srq = type == abi::EventType::srq_limit || type == abi::EventType::srq_error;
+    return concerns_srq && record.number == last->handle;
+  });
+  wait_acknowledged(context.port, last->mutex, last->events_completed, last->events_delivered);
+  pthread_cond_destroy(&last->cond);
+  pthread_mutex_destroy(&last->mutex);
+  return 0;
+}
+
+int post_one(Srq& srq, const ibv_recv_wr& wr) {
+  if (srq.ring.outstanding() >= srq.max_wr) return ENOMEM;
+  if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > srq.max_sge) return EINVAL;
+  for (int i = 0; i < wr.num_sge; ++i) {
+    if (wr.sg_list[i].length > kMaxSegmentBytes) return EINVAL;
+  }
+  srq.ring.open(wr.wr_id);
+  for (int i = 0; i < wr.num_sge; ++i) {
+    const ibv_sge& sge = wr.sg_list[i];
+    srq.ring.segment(sge.addr, sge.length, sge.lkey);
+  }
+  srq.ring.close();
+  srq.owner().port.charge(abi::CpuCost::post_recv);
+  return 0;
+}
+
+}  // namespace
+
+int release_srq(Srq& srq) { return srq.owner().execute(provider::header(abi::CommandOpcode::destroy_srq, srq.handle)); }
+
+std::uint64_t retire_shared(Srq& srq, std::uint16_t index) {
+  QueueGuard guard(srq.lock, srq.owner().port);
+  return srq.ring.retire(index);
+}
+
+// A list linked to itself ends when the queue is full.
+int post_srq_receive(ibv_srq* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  Srq& srq = Srq::of(handle);
+  QueueGuard guard(srq.lock, srq.owner().port);
+  int error = 0;
+  for (ibv_recv_wr* wr = list; wr != nullptr && error == 0; wr = wr->next) {
+    error = post_one(srq, *wr);
+    if (error != 0) *bad = wr;
+  }
+  srq.ring.ring();
+  return error != 0 ? errno = error : 0;
+}
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
+  return guarded_object<ibv_srq>([&](ibv_srq*& made) { return create_srq(Context::of(context), *attributes, made); });
+}
+
+}  // namespace rnicsim::verbs
+
+using namespace rnicsim::verbs;
+
+extern "C" {
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
+  ibv_srq_init_attr_ex extended{};
+  extended.srq_context = attributes->srq_context;
+  extended.attr = attributes->attr;
+  extended.comp_mask = IBV_SRQ_INIT_ATTR_PD;
+  extended.pd = pd;
+  ibv_srq* srq = create_srq_ex(pd->context, &extended);
+  if (srq != nullptr) attributes->attr = extended.attr;
+  return srq;
+}
+
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
+  return guarded([&] { return modify_srq(Srq::of(srq), *attributes, mask); });
+}
+
+int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
+  return guarded([&] { return query_srq(Srq::of(srq), *attributes); });
+}
+
+int ibv_destroy_srq(ibv_srq* srq) {
+  return guarded([&] { return destroy_srq(Srq::of(srq)); });
+}
+
+}  // extern "C"
