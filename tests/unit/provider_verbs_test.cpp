@@ -302,6 +302,9 @@ TEST_F(VerbsTest, GidTableFollowsTheConventions) {
   EXPECT_EQ(ibv_query_gid_ex(context_, 1, 2, entries, 0), ENODATA);
   EXPECT_EQ(ibv_query_gid_ex(context_, 1, 9, entries, 0), EINVAL);
   EXPECT_EQ(ibv_query_gid_table(context_, entries, 8, 0), 2);
+  EXPECT_EQ(ibv_query_gid_table(context_, entries, 2, 0), 2);
+  EXPECT_EQ(ibv_query_gid_table(context_, entries, 1, 0), -EINVAL);
+  EXPECT_EQ(ibv_query_gid_table(context_, entries, 0, 0), -EINVAL);
   EXPECT_EQ(entries[1].gid_type, std::uint32_t(IBV_GID_TYPE_ROCE_V2));
 }
 

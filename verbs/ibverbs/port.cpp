@@ -134,13 +134,16 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::
   const int error = guarded([&] {
     if (flags != 0) return EOPNOTSUPP;
     auto* out = reinterpret_cast<std::byte*>(entries);
-    return for_each_gid(Context::of(context), [&](const ibv_gid_entry& entry) {
-      if (count == capacity) return false;
+    bool fits = true;
+    const int queried = for_each_gid(Context::of(context), [&](const ibv_gid_entry& entry) {
+      fits = count < capacity;
+      if (!fits) return false;
       std::memset(out + count * size, 0, size);
       std::memcpy(out + count * size, &entry, std::min(size, sizeof entry));
       ++count;
       return true;
     });
+    return fits ? queried : EINVAL;
   });
   return error == 0 ? ssize_t(count) : -error;
 }
