@@ -147,7 +147,37 @@ class PingPong(apps.TestCase):
         self.ping_pong("-m 1024")
 
 
-class Perftest(apps.TestCase):
+class DatagramPingPong(apps.TestCase):
+    """rdma-core's other ping-pongs: unreliable connection and datagram, and a shared receive queue."""
+
+    def ping_pong(self, command, bytes_moved, round_trips):
+        result = self.assert_succeeded(apps.run(f"{command} -d rnic0 -g 1"))
+        for host in ("h0", "h1"):
+            self.assertRegex(result.text(host), rf"(?m)^{bytes_moved} bytes in [\d.]+ seconds = ", result)
+            shown = re.search(r"(\d+) iters in .* = ([\d.]+) usec/iter", result.text(host))
+            self.assertEqual(int(shown.group(1)), round_trips, result)
+            self.assertTrue(0.2 < float(shown.group(2)) < 20, result)
+
+    def test_unreliable_connection(self):
+        self.ping_pong("ibv_uc_pingpong -n 100", 100 * 2 * 4096, 100)
+
+    def test_unreliable_connection_with_events(self):
+        self.ping_pong("ibv_uc_pingpong -n 100 -e", 100 * 2 * 4096, 100)
+
+    def test_unreliable_datagram(self):
+        self.ping_pong("ibv_ud_pingpong -n 100", 100 * 2 * 1024, 100)
+
+    def test_unreliable_datagram_with_events(self):
+        self.ping_pong("ibv_ud_pingpong -n 100 -e -s 2048", 100 * 2 * 2048, 100)
+
+    def test_shared_receive_queue(self):
+        self.ping_pong("ibv_srq_pingpong -n 320", 320 * 2 * 4096, 320)
+
+    def test_shared_receive_queue_with_events(self):
+        self.ping_pong("ibv_srq_pingpong -n 100 -q 4 -e", 100 * 2 * 4096, 100)
+
+
+class PerftestRuns(apps.TestCase):
     def row(self, command, host, kind):
         """The row that this host printed; the other printed one too where the test is two-sided."""
         result = self.assert_succeeded(apps.run(command))
@@ -169,6 +199,8 @@ class Perftest(apps.TestCase):
         self.assertLess(abs(row.message_rate * 65536 * 8 / 1000 - row.average), 0.01, row)
         return row
 
+
+class Perftest(PerftestRuns):
     def test_write_latency(self):
         self.latency("ib_write_lat")
 
@@ -219,7 +251,98 @@ class Perftest(apps.TestCase):
         self.bandwidth("ib_write_bw -q 4", 100)
 
 
-class Qperf(apps.TestCase):
+class DatagramPerftest(PerftestRuns):
+    """Unreliable connection and datagram, shared receive queues, multicast."""
+    DATAGRAM = 4096  # UD: what an MTU holds, and perftest's default size there
+
+    def datagram_bandwidth(self, command, iterations=500):
+        row = self.row(f"{command} --report_gbits -n {iterations}", "h1", apps.Bandwidth)
+        self.assertLessEqual(row.size, self.DATAGRAM)
+        self.assertTrue(40 < row.average <= MOST_BANDWIDTH, row)
+
+    def test_uc_send_latency(self):
+        self.latency("ib_send_lat -c UC")
+
+    def test_uc_write_latency(self):
+        self.latency("ib_write_lat -c UC")
+
+    def test_ud_send_latency(self):
+        self.latency("ib_send_lat -c UD")
+
+    def test_ud_send_latency_with_events(self):
+        result = self.assert_succeeded(apps.run("ib_send_lat -c UD -e -n 50"))
+        self.assertTrue(3 < apps.perftest_rows(result.lines("h1"))[0][4] < 20, result)
+
+    def test_uc_send_bandwidth(self):
+        self.bandwidth("ib_send_bw -c UC")
+
+    def test_uc_write_bandwidth(self):
+        self.bandwidth("ib_write_bw -c UC")
+
+    def test_ud_send_bandwidth(self):
+        self.datagram_bandwidth("ib_send_bw -c UD")
+
+    def test_ud_send_bandwidth_of_four_qps(self):
+        self.datagram_bandwidth("ib_send_bw -c UD -q 4")
+
+    def test_shared_receive_queue(self):
+        self.bandwidth("ib_send_bw --use-srq -q 4", 100)
+
+    def test_shared_receive_queue_latency(self):
+        self.latency("ib_send_lat --use-srq")
+
+    def test_shared_receive_queue_of_uc(self):
+        self.bandwidth("ib_send_bw --use-srq -q 2 -c UC", 100)
+
+    def test_group_latency(self):
+        self.latency("ib_send_lat -c UD -g")
+
+    def test_group_bandwidth(self):
+        self.datagram_bandwidth("ib_send_bw -c UD -g")
+
+
+def write_latency(server, client, port):
+    return [(server, f"ib_write_lat -n 50 -p {port}"), (client, f"ib_write_lat -n 50 -p {port} {server}")]
+
+
+class ManyHosts(apps.TestCase):
+    def assert_rows(self, result, **rows):
+        self.assert_succeeded(result)
+        for host, number in rows.items():
+            found = apps.perftest_rows(result.lines(host))
+            self.assertEqual(len(found), number, result)
+            for row in found:
+                self.assertTrue(LEAST_LATENCY <= row[4] <= MOST_LATENCY, result)
+
+    def test_pairs_around_a_switch(self):
+        self.assert_rows(apps.run_on([*write_latency("h0", "h1", 1000), *write_latency("h2", "h3", 1000)],
+                                     "--topology", "star:4"), h1=1, h3=1)
+
+    def test_one_server_of_three_clients(self):
+        pairs = [entry for number in (1, 2, 3) for entry in write_latency("h0", f"h{number}", 1000 + number)]
+        self.assert_rows(apps.run_on(pairs, "--topology", "star:4"), h1=1, h2=1, h3=1)
+
+
+class OneHost(apps.TestCase):
+    """Both programs on one host: what they send never leaves its NIC."""
+
+    def test_write_latency(self):
+        result = self.assert_succeeded(apps.run_on(write_latency("h0", "h0", 1000)))
+        self.assertEqual(len(apps.perftest_rows(result.lines("h0"))), 2, result)
+
+    def test_ping_pong(self):
+        command = "ibv_rc_pingpong -d rnic0 -g 1 -n 100"
+        result = self.assert_succeeded(apps.run_on([("h0", command), ("h0", f"{command} h0")]))
+        self.assertEqual(len(re.findall(r"(?m)^819200 bytes in ", result.text("h0"))), 2, result)
+
+    def test_both_hosts_at_once(self):
+        result = self.assert_succeeded(apps.run_on([*write_latency("h0", "h0", 1000),
+                                                    *write_latency("h1", "h1", 1000)]))
+        for host in ("h0", "h1"):
+            self.assertEqual(len(apps.perftest_rows(result.lines(host))), 2, result)
+
+
+class QperfRuns(apps.TestCase):
     """qperf ends a test by an alarm, after 2 s of simulated time unless told otherwise, and waits for events."""
 
     def qperf(self, server, arguments, timeout):
@@ -236,6 +359,8 @@ class Qperf(apps.TestCase):
         self.assertGreater(8 * float(shown.group(1)), LEAST_BANDWIDTH * (1 - tolerance), result)
         self.assertLess(8 * float(shown.group(1)), MOST_BANDWIDTH * (1 + tolerance), result)
 
+
+class Qperf(QperfRuns):
     def test_latency_by_name(self):
         self.assert_latency(self.qperf("h0", "-t 1 {} rc_lat", 400))
 
@@ -249,6 +374,24 @@ class Qperf(apps.TestCase):
         result = self.qperf("h0", "{} rc_lat rc_bw", 800)
         self.assert_latency(result)
         self.assert_bandwidth(result)
+
+
+class DatagramQperf(QperfRuns):
+    def test_latency_of_uc_and_ud(self):
+        for test in ("uc_lat", "ud_lat"):
+            with self.subTest(test):
+                self.assert_latency(self.qperf("h0", f"-t 1 {{}} {test}", 300))
+
+    def test_bandwidth_of_uc(self):
+        for test in ("uc_bw", "uc_rdma_write_bw"):
+            with self.subTest(test):
+                self.assert_bandwidth(self.qperf("h0", f"-n 20000 {{}} {test}", 300), 0.1)
+
+    def test_bandwidth_of_ud(self):
+        result = self.qperf("h0", "-n 200000 {} ud_bw", 300)
+        for way in ("send_bw", "recv_bw"):
+            shown = re.search(rf"{way}\s+=\s+([\d.]+) GB/sec", result.text("h1"))
+            self.assertTrue(shown and 2 < float(shown.group(1)) < 12.3, result)
 
 
 class Output(apps.TestCase):
