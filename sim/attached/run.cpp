@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "sim/attached/attach_server.h"
+#include "sim/attached/host_files.h"
 #include "sim/attached/native_programs.h"
 #include "sim/attached/network.h"
 #include "sim/attached/output.h"
@@ -60,6 +61,14 @@ TimeKeeperParams keeper_params(const System& system, const RunOptions& options) 
   return params;
 }
 
+HostFilesParams files_params(const System& system) {
+  const nic::CapabilityParams& nic = system.config().nic.capabilities;
+  return {.vendor_part_id = nic.vendor_part_id,
+          .gid_table_length = nic.gids,
+          .active_speed = nic.active_speed,
+          .active_width = nic.active_width};
+}
+
 std::string default_socket_name() {
   const char* name = ::getenv(abi::kSocketVariable);
   return name != nullptr ? name : fmt::format("rnicsim-serve-{}", ::geteuid());
@@ -74,6 +83,7 @@ class Run {
         waterfall_(waterfall),
         serving_(socket_name.has_value()),
         server_(socket_name),
+        files_(server_.name(), entries_of(system), files_params(system)),
         launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER}),
         keeper_("time_keeper", keeper_params(system, options), programs_, output_),
         network_("network", system.config().network, entries_of(system)),
@@ -286,6 +296,7 @@ class Run {
   const bool serving_;
   OutputRelay output_;
   AttachServer server_;
+  HostFiles files_;
   ProgramLauncher launcher_;
   NativePrograms programs_;
   TimeKeeper keeper_;

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 
+#include "verbs/clock/files.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/tsc.h"
@@ -153,6 +154,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   the_session.control = map(descriptors[0], welcome.control_bytes, 0);
   the_session.memory = map(descriptors[1], welcome.memory_bytes, abi::kMemoryAddress);
   attached = true;
+  find_host_files(socket_name, host);
 
   own_slot() = &the_session.slot(0);
   if (!simulated()) return;
