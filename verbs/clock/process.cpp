@@ -29,6 +29,7 @@
 
 RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);
+RNICSIM_NEXT(setpgid);
 RNICSIM_NEXT(fork);
 RNICSIM_NEXT(wait4);
 RNICSIM_NEXT(execve);
@@ -223,6 +224,11 @@ RNICSIM_EXPORT pid_t fork() noexcept {
 }
 // The child of a vfork shares its parent's memory, and so its slot: it gets memory of its own instead.
 RNICSIM_EXPORT pid_t vfork() noexcept { return ::fork(); }
+
+RNICSIM_EXPORT int setpgid(pid_t pid, pid_t group) noexcept {
+  if (!simulated()) return next_setpgid(pid, group);
+  return next_setpgid(real_pid_of(pid), real_pid_of(group));
+}
 
 // A handler may send a signal too, with or without its thread's turn: these make no call, and look nothing up at first
 // use.
