@@ -62,6 +62,39 @@ int main(void) {
 }
 """
 
+INTERFACES = r"""
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+int main(void) {
+  struct ifaddrs *list;
+  if (getifaddrs(&list) != 0) return 1;
+  for (struct ifaddrs *each = list; each != NULL; each = each->ifa_next) {
+    if (each->ifa_addr->sa_family != AF_INET) continue;
+    struct sockaddr_in *address = (struct sockaddr_in *)each->ifa_addr, *mask = (struct sockaddr_in *)each->ifa_netmask;
+    printf("%s %s", each->ifa_name, inet_ntoa(address->sin_addr));
+    printf(" %s %u\n", inet_ntoa(mask->sin_addr), if_nametoindex(each->ifa_name));
+  }
+  freeifaddrs(list);
+  struct ifreq entries[8];
+  struct ifconf all = {.ifc_len = sizeof entries, .ifc_req = entries};
+  int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  if (ioctl(fd, SIOCGIFCONF, &all) != 0) return 2;
+  for (int i = 0; i < all.ifc_len / (int)sizeof *entries; ++i) {
+    printf("%s %s", entries[i].ifr_name, inet_ntoa(((struct sockaddr_in *)&entries[i].ifr_addr)->sin_addr));
+    if (ioctl(fd, SIOCGIFNETMASK, &entries[i]) != 0) return 3;
+    printf(" %s", inet_ntoa(((struct sockaddr_in *)&entries[i].ifr_addr)->sin_addr));
+    if (ioctl(fd, SIOCGIFINDEX, &entries[i]) != 0) return 4;
+    printf(" %d\n", entries[i].ifr_ifindex);
+  }
+  return 0;
+}
+"""
+
 
 class HostFiles(apps.LeavesNothing):
     def setUp(self):
@@ -99,6 +132,11 @@ class HostFiles(apps.LeavesNothing):
         shown = self.text("ibv_devinfo -v")
         for line in self.text(f"sh -c 'grep . {DEVICE}/ports/1/gid_attrs/types/*'").splitlines():
             self.assertIn(f"GID[{line.rpartition('/')[2].partition(':')[0]:>3}]:", shown)
+
+    def test_interfaces(self):
+        """Both ways of asking give the same answers, and the machine's own devices are not among them."""
+        lines = ["lo 127.0.0.1 255.0.0.0 1", "eth0 10.0.1.1 255.255.0.0 2"]
+        self.assertEqual(self.text(str(apps.built("interfaces", INTERFACES))).splitlines(), lines + lines)
 
     def test_hosts_are_different_machines(self):
         boots = {self.text("cat /proc/sys/kernel/random/boot_id", host) for host in ("h0", "h1")}
