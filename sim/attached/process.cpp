@@ -65,13 +65,25 @@ void Process::release() {
 void Process::replace_image(Descriptor socket, std::string program) {
   pending_.clear();
   pending_bytes_.clear();
+  descriptors_.clear();
   socket_ = std::move(socket);
   identity_.program = std::move(program);
   threads.clear();
   share_memory();
 }
 
-std::vector<Descriptor> Process::receive_descriptors() {
+// They travel in the order in which threads made their calls, which need not be that in which the calls are executed.
+std::vector<Descriptor> Process::receive_descriptors(std::uint32_t slot) {
+  while (receive_message()) {
+  }
+  const auto found = descriptors_.find(slot);
+  if (found == descriptors_.end()) return {};
+  auto result = std::move(found->second);
+  descriptors_.erase(found);
+  return result;
+}
+
+bool Process::receive_message() {
   abi::DescriptorMessage announcement;
   iovec part{&announcement, sizeof announcement};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * abi::kMaxDescriptors)> ancillary;
@@ -80,19 +92,22 @@ std::vector<Descriptor> Process::receive_descriptors() {
   message.msg_iovlen = 1;
   message.msg_control = ancillary.data();
   message.msg_controllen = ancillary.size();
-  std::vector<Descriptor> result;
-  drain_kicks();
-  if (::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) return result;
+  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got <= 0) return false;
+  std::vector<Descriptor> descriptors;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-      result.emplace_back(fd);
+      descriptors.emplace_back(fd);
     }
   }
-  return result;
+  // A thread makes one call at a time; what an earlier one did not take is closed.
+  const bool valid = got == ssize_t(sizeof announcement) && announcement.slot < abi::kMaxThreads;
+  if (valid && !descriptors.empty()) descriptors_[announcement.slot] = std::move(descriptors);
+  return true;
 }
 
 bool Process::send_descriptor(int fd) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,7 +61,7 @@ class Process final : public host::AddressSpace {
   void replace_image(Descriptor socket, std::string program);
 
   // --- Descriptors beside a call.
-  std::vector<Descriptor> receive_descriptors();
+  std::vector<Descriptor> receive_descriptors(std::uint32_t slot);  // those that came with the call of this thread
   bool send_descriptor(int fd);
   void drain_kicks();               // real time: messages that only woke us
 
@@ -85,6 +86,7 @@ class Process final : public host::AddressSpace {
   Process* parent = nullptr;
 
  private:
+  bool receive_message();
   void share_memory();
   std::byte* shared(std::uint64_t address, std::uint64_t bytes) const;
 
@@ -102,6 +104,7 @@ class Process final : public host::AddressSpace {
   bool write_at_once_ = false;
   std::vector<PendingWrite> pending_;
   std::vector<std::byte> pending_bytes_;
+  std::map<std::uint32_t, std::vector<Descriptor>> descriptors_;  // arrived, by slot
 };
 
 inline abi::ThreadSlot& slot_of(const Thread& thread) { return thread.process->slot(thread.index); }

@@ -354,7 +354,7 @@ bool SystemCalls::command(Thread& thread, ThreadSlot& slot) {
 
 bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  auto descriptors = process.receive_descriptors();
+  auto descriptors = process.receive_descriptors(thread.index);
   if (descriptors.empty()) return answer(slot, EBADF);
   auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
   slot.value = host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
@@ -392,7 +392,7 @@ bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
   const std::uint32_t host = process.identity().host;
   if (slot.call == Call::net_flush) return true;  // collected with the turn
   if (slot.call == Call::net_socket) {
-    auto descriptors = process.receive_descriptors();
+    auto descriptors = process.receive_descriptors(thread.index);
     if (descriptors.empty()) return answer(slot, EBADF);
     // Of anything else (an eventfd) there might be no end to what can be read.
     struct stat kind {};

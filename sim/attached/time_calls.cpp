@@ -105,7 +105,7 @@ bool TimeKeeper::spin(Thread& thread) {
 bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
   thread.watched.clear();
   if (slot.argument[1] != 0) {
-    auto descriptors = thread.process->receive_descriptors();
+    auto descriptors = thread.process->receive_descriptors(thread.index);
     std::uint32_t events[abi::kMaxDescriptors];
     std::memcpy(events, slot.input, sizeof events);
     for (std::size_t i = 0; i < descriptors.size() && i < abi::kMaxDescriptors; ++i)

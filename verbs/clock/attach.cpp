@@ -177,6 +177,7 @@ void abandon() {
 bool send_descriptors(std::span<const int> descriptors) {
   abi::DescriptorMessage announcement;
   announcement.count = std::uint32_t(descriptors.size());
+  announcement.slot = std::uint32_t(own_slot() - &the_session.slot(0));
   iovec part{&announcement, sizeof announcement};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int) * abi::kMaxDescriptors)] = {};
   msghdr message{};
