@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Open MPI over UCX: a program on two hosts, and on four, which mpirun starts through a shell of the simulated network.
+
+usage: mpi_test.py path/to/rnicsim
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHELL = f"python3 {HERE / 'remote_shell.py'}"
+SECONDS = 280
+
+
+class Mpi(apps.TestCase):
+    def ring(self, hosts, ranks, transport):
+        with apps.folder() as folder:
+            program = folder / "mpi_ring"
+            subprocess.run(["mpicc", "-O1", "-o", program, HERE / "mpi_ring.c"], check=True)
+            mpirun = (f"mpirun --allow-run-as-root --mca plm_rsh_agent '{SHELL}' --host {','.join(hosts)} "
+                      f"-np {ranks} --oversubscribe --map-by node --mca pml ucx --mca btl ^openib "
+                      f"-x UCX_TLS={transport},self -x UCX_NET_DEVICES=rnic0:1 {program}")
+            result = apps.run_on([*((host, SHELL) for host in hosts[1:]), (hosts[0], mpirun)], "--topology",
+                                 f"star:{len(hosts)}", timeout=SECONDS)
+        self.assertEqual(result.status, 0, result)
+        expected = [f"rank {rank} of {ranks} on {hosts[rank % len(hosts)]}: right" for rank in range(ranks)]
+        self.assertEqual(sorted(line for line in result.lines(hosts[0]) if line.startswith("rank ")), expected, result)
+
+    def test_two_hosts(self):
+        self.ring(["h0", "h1"], 2, "rc_verbs")
+
+    def test_two_hosts_with_datagrams(self):
+        self.ring(["h0", "h1"], 2, "ud_verbs")
+
+    def test_four_hosts(self):
+        self.ring(["h0", "h1", "h2", "h3"], 4, "rc_verbs")
+
+
+if __name__ == "__main__":
+    apps.main()

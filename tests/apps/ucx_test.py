@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""UCX over the simulated NIC: all that ucx_perftest measures without a GPU, by RC and by UD.
+
+usage: ucx_test.py path/to/rnicsim
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+
+SECONDS = 200
+TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "stream_lat", "stream_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get",
+         "ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap", "ucp_am_lat", "ucp_am_bw", "am_lat", "am_bw", "put_lat", "put_bw")
+# Of the transport itself, and not of what UCP makes of it.
+LOW_LEVEL = ("am_lat", "am_bw", "put_lat", "put_bw")
+ONLY_RC = ("put_lat", "put_bw")
+
+
+class Ucx(apps.TestCase):
+    def measure(self, transport, test, *options):
+        environment = f"env UCX_TLS={transport} UCX_NET_DEVICES=rnic0:1"
+        low_level = f"-x {transport} -d rnic0:1" if test in LOW_LEVEL else ""
+        client = " ".join(("-t", test, low_level, "-n 200 -w 20", *options))
+        # In the low-level tests the server has to be told, too.
+        result = self.assert_succeeded(apps.run_on([("h0", f"{environment} ucx_perftest {client}"),
+                                                    ("h1", f"{environment} ucx_perftest h0 {client}")], timeout=SECONDS))
+        self.assertRegex(result.text("h1"), r"(?m)^Final:\s+200\s+[\d.]+", result)
+        self.assertNotIn("ERROR", result.out + result.err, result)
+
+    def run_all(self, transport):
+        for test in TESTS:
+            if transport == "ud_verbs" and test in ONLY_RC:
+                continue
+            with self.subTest(test):
+                self.measure(transport, test)
+
+    def test_rc(self):
+        self.run_all("rc_verbs")
+
+    def test_ud(self):
+        self.run_all("ud_verbs")
+
+    def test_large_messages(self):
+        for transport in ("rc_verbs", "ud_verbs"):
+            with self.subTest(transport):
+                self.measure(transport, "tag_bw", "-s 1000000")
+
+
+if __name__ == "__main__":
+    apps.main()
