@@ -36,7 +36,7 @@ class Fifo {
   void pop_back() { --count_; }
   // Gives back the memory of a queue that is empty.
   void trim() {
-    if (count_ == 0) ring_ = {};
+    if (count_ == 0) std::vector<Item>().swap(ring_);
   }
   void clear() {
     ring_.clear();

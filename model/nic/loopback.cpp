@@ -6,11 +6,11 @@ namespace rnicsim::nic {
 
 Loopback::Loopback(sc_core::sc_module_name name, const LoopbackParams& params) : sc_module(name), params_(params) {}
 
-void Loopback::send(Frame&& frame, Duration ready, Credit credit) {
+void Loopback::send(Frame&& frame, Duration ready, Looped how) {
   const auto begins = std::max(now() + ready, free_);
-  if (credit == Credit::one) scheduled({frame.id, begins});  // a copy is told of by the port
+  if (how == Looped::alone) scheduled({frame.id, begins});
   free_ = begins + params_.rate.time_for({frame.size()});
-  leaving_.push(free_, {std::move(frame), credit});
+  leaving_.push(free_, {std::move(frame), how});
 }
 
 void Loopback::reset() {
@@ -23,9 +23,10 @@ void Loopback::leave_due() {
   while (leaving_.pop_due(leaving)) {
     ++counters_.frames;
     counters_.bytes += leaving.frame.size();
+    const auto id = leaving.frame.id;
     sent(leaving.frame);
     frame_out(std::move(leaving.frame), params_.latency);
-    if (leaving.credit == Credit::one) credit(1u);
+    if (leaving.how == Looped::alone) left(std::uint64_t{id});
   }
 }
 

@@ -35,19 +35,19 @@ struct LoopbackCounters {
   }
 };
 
-// Whether a frame's place among the engine's credits is free when it has left here: a copy's is the port's to give back.
-enum class Credit : bool { none, one };
+// A copy's original goes to the port, which tells of it.
+enum class Looped : bool { copy, alone };
 
 class Loopback : public sc_core::sc_module {
  public:
   Loopback(sc_core::sc_module_name name, const LoopbackParams& params);
 
   Output<Frame, Duration> frame_out;       // to the receive pipeline; in how long its last bit arrives
-  Output<std::uint32_t> credit;
+  Output<std::uint64_t> left;              // Frame::id: it has left; not of copies
   trace::Point<FrameScheduled> scheduled;
   trace::Point<Frame> sent;                // its last bit left
 
-  void send(Frame&& frame, Duration ready, Credit credit);  // in so long it may begin to leave
+  void send(Frame&& frame, Duration ready, Looped how);  // in so long it may begin to leave
   void reset();
 
   const LoopbackCounters& counters() const { return counters_; }
@@ -55,7 +55,7 @@ class Loopback : public sc_core::sc_module {
  private:
   struct Leaving {
     Frame frame;
-    Credit credit = Credit::one;
+    Looped how = Looped::alone;
   };
   void leave_due();
 

@@ -174,12 +174,12 @@ void Nic::wire_engine() {
 
 void Nic::wire_network() {
   tx.frame.bind([this](Frame&& frame, Duration ready) { port.send(std::move(frame), ready); });
-  tx.looped.bind([this](Frame&& frame, Duration ready, Credit credit) {
-    loopback.send(std::move(frame), ready, credit);
+  tx.looped.bind([this](Frame&& frame, Duration ready, Looped how) {
+    loopback.send(std::move(frame), ready, how);
   });
   tx.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
-  port.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
-  loopback.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
+  port.left.bind([this](std::uint64_t frame) { tx.left(frame); });
+  loopback.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.frame_out.bind([this](Frame&& frame, Duration delay) { rx.receive_own(std::move(frame), delay); });
   port.frame_in.bind([this](Frame&& frame, Duration delay) { rx.receive(std::move(frame), delay); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
@@ -230,6 +230,7 @@ void Nic::forget_objects() {
   gather_scatter.reset();
   translation.reset();
   windows.reset();
+  tx.reset();
   rx.reset();
   port.reset();
   loopback.reset();

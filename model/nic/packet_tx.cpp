@@ -26,24 +26,31 @@ roce::FrameAddresses addresses(const PacketOut& packet, const GidEntry& source) 
 }  // namespace
 
 void PacketTx::send(PacketOut&& packet) {
+  ++frames_;
+  leaving_.push_back({});
   const auto* source = gids_.find(packet.path.sgid_index);
   if (source == nullptr) {
     ++counters_.no_source_gid;
     dropped({DropCause::no_source_gid});
-    credit(1u);
-    return;
+    return left(frames_);
   }
   ++counters_.packets;
   counters_.payload_bytes += packet.payload.size();
-  ++frames_;
   if (sent) sent({packet.source, packet.headers, packet.payload, frames_, &packet.path});
   const auto to = addresses(packet, *source);
   const bool own = gids_.accepts(to.destination, to.destination_mac);
   const bool copied = groups_.members(to.destination) != nullptr && !groups_.blocks_self(packet.source);
   Frame out = frame_of(std::move(packet), to);
-  if (own) return looped(std::move(out), params_.latency, Credit::one);
-  if (copied) looped(Frame(out), params_.latency, Credit::none);
+  if (own) return looped(std::move(out), params_.latency, Looped::alone);
+  if (copied) looped(Frame(out), params_.latency, Looped::copy);
   frame(std::move(out), params_.latency);
+}
+
+void PacketTx::left(std::uint64_t frame) {
+  leaving_[frame + leaving_.size() - 1 - frames_].left = true;
+  std::uint32_t credits = 0;
+  for (; !leaving_.empty() && leaving_.front().left; leaving_.pop_front()) ++credits;
+  if (credits != 0) credit(std::uint32_t{credits});
 }
 
 Frame PacketTx::frame_of(PacketOut&& packet, const roce::FrameAddresses& addresses) const {

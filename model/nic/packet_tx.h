@@ -2,6 +2,7 @@
 // It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
 #pragma once
 
+#include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -60,12 +61,15 @@ class PacketTx {
       : params_(params), gids_(gids), groups_(groups), timing_only_(timing_only) {}
 
   Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
-  Output<Frame, Duration, Credit> looped;  // the same, to this device
-  Output<std::uint32_t> credit;            // of packets that became no frame
+  Output<Frame, Duration, Looped> looped;  // the same, to this device
+  Output<std::uint32_t> credit;            // of packets, in the order in which they came
   trace::Point<PacketTrace> sent;          // into the pipeline
   trace::Point<PacketDropped> dropped;
 
   void send(PacketOut&& packet);
+  // A frame has left, by the cable or the loopback; one does not wait for the other, but the engine's credits do.
+  void left(std::uint64_t frame);
+  void reset() { leaving_.clear(); }
 
   const PacketTxCounters& counters() const { return counters_; }
 
@@ -76,7 +80,11 @@ class PacketTx {
   const GidTable& gids_;
   const MulticastTable& groups_;
   const bool timing_only_;
+  struct Leaving {
+    bool left = false;
+  };
   std::uint64_t frames_ = 0;
+  Fifo<Leaving> leaving_;                  // from the oldest that has not left to the last
   PacketTxCounters counters_;
 };
 

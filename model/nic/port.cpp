@@ -31,9 +31,10 @@ void Port::leave_due() {
   while (leaving_.pop_due(frame)) {
     ++counters_.tx_frames;
     counters_.tx_bytes += frame.size();
+    const auto id = frame.id;
     sent(frame);
     frame_out(std::move(frame));
-    credit(1u);
+    left(std::uint64_t{id});
   }
 }
 

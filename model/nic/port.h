@@ -56,7 +56,7 @@ class Port : public sc_core::sc_module {
 
   Output<Frame> frame_out;                 // to the cable
   Output<Frame, Duration> frame_in;        // to the receive pipeline; in how long its last bit arrives
-  Output<std::uint32_t> credit;            // a frame has left
+  Output<std::uint64_t> left;              // Frame::id: it has left
   trace::Point<FrameScheduled> scheduled;
   trace::Point<Frame> sent;                // its last bit left
   trace::Point<FrameReceived> received;

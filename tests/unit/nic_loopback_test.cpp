@@ -25,17 +25,17 @@ TEST(Loopback, FramesGoOneAfterAnotherAtItsRate) {
   };
   std::vector<Seen> seen;
   std::vector<Duration> begins;
-  std::uint32_t credits = 0;
+  std::vector<std::uint64_t> left;
   loopback.frame_out.bind([&](Frame&& frame, Duration delay) { seen.push_back({frame.id, now(), delay}); });
-  loopback.credit.bind([&](std::uint32_t packets) { credits += packets; });
+  loopback.left.bind([&](std::uint64_t frame) { left.push_back(frame); });
   loopback.scheduled.subscribe([&](const FrameScheduled& frame) { begins.push_back(frame.begins); });
-  loopback.send(frame_of(1000, 1), 170_ns, Credit::one);
-  loopback.send(frame_of(500, 2), 170_ns, Credit::none);
-  loopback.send(frame_of(100, 3), 1_us, Credit::one);
+  loopback.send(frame_of(1000, 1), 170_ns, Looped::alone);
+  loopback.send(frame_of(500, 2), 170_ns, Looped::copy);
+  loopback.send(frame_of(100, 3), 1_us, Looped::alone);
   sc_core::sc_start(2, sc_core::SC_US);
   EXPECT_EQ(seen, (std::vector<Seen>{{1, 270_ns, 50_ns}, {2, 320_ns, 50_ns}, {3, 1010_ns, 50_ns}}));
   EXPECT_EQ(begins, (std::vector<Duration>{170_ns, 1_us}));  // a copy is told of by the port
-  EXPECT_EQ(credits, 2u);
+  EXPECT_EQ(left, (std::vector<std::uint64_t>{1, 3}));
   EXPECT_EQ(loopback.counters().frames, 3u);
   EXPECT_EQ(loopback.counters().bytes, 1600u);
 }
@@ -45,12 +45,44 @@ TEST(Loopback, ResetForgetsWhatIsOnItsWay) {
   Loopback loopback("loopback", {});
   int out = 0;
   loopback.frame_out.bind([&](Frame&&, Duration) { ++out; });
-  loopback.credit.bind([](std::uint32_t) {});
-  loopback.send(frame_of(1000, 1), 170_ns, Credit::one);
+  loopback.left.bind([](std::uint64_t) {});
+  loopback.send(frame_of(1000, 1), 170_ns, Looped::alone);
   loopback.reset();
-  loopback.send(frame_of(1000, 2), 0_ns, Credit::one);
+  loopback.send(frame_of(1000, 2), 0_ns, Looped::alone);
   sc_core::sc_start(2, sc_core::SC_US);
   EXPECT_EQ(out, 1);
+}
+
+// A message of UC or UD is done when its packets have left: one that overtook others must not stand for them.
+TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
+  GidTable gids(2);
+  MulticastTable groups({});
+  gids.set(0, {.gid = {1}, .mac = {1}, .valid = true});
+  PacketTx tx({}, gids, groups, false);
+  std::vector<std::uint64_t> to_cable, to_self;
+  std::vector<std::uint32_t> credits;
+  tx.frame.bind([&](Frame&& frame, Duration) { to_cable.push_back(frame.id); });
+  tx.looped.bind([&](Frame&& frame, Duration, Looped) { to_self.push_back(frame.id); });
+  tx.credit.bind([&](std::uint32_t packets) { credits.push_back(packets); });
+  const auto send = [&](std::uint8_t remote, std::uint16_t sgid_index = 0) {
+    PacketOut packet{};
+    packet.headers.bth.opcode = roce::Opcode::uc_send_only;
+    packet.path.remote_gid[0] = packet.path.remote_mac[0] = remote;
+    packet.path.sgid_index = sgid_index;
+    tx.send(std::move(packet));
+  };
+  send(9);
+  send(1);
+  send(9, 1);  // from a GID that is not there: it becomes no frame
+  send(9);
+  EXPECT_EQ(to_cable, (std::vector<std::uint64_t>{1, 4}));
+  EXPECT_EQ(to_self, (std::vector<std::uint64_t>{2}));
+  tx.left(2);
+  EXPECT_TRUE(credits.empty());
+  tx.left(1);
+  EXPECT_EQ(credits, (std::vector<std::uint32_t>{3}));
+  tx.left(4);
+  EXPECT_EQ(credits, (std::vector<std::uint32_t>{3, 1}));
 }
 
 class ToItself : public Pair {
