@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 5;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 6;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -171,6 +171,10 @@ enum class Call : std::uint32_t {
   dealloc_pd,
   alloc_uar,        // value = page
   free_uar,
+  open_context,     // a descriptor is sent: whoever has it may import the context. value = its number; EINVAL, EEXIST
+  close_context,    // argument[0] = number
+  import_context,   // a context's descriptor is sent: its process's PDs and regions may be used. value = number; EINVAL
+  import_pd,        // argument[0] = number of a context, [1] = PD; ENOENT if it is none of that context's process
   command,          // in: a command mailbox (command.h), out: its output mailbox
   open_channel,     // a descriptor is sent: event records are written there. value = channel number
   close_channel,

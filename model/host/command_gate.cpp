@@ -68,7 +68,8 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return Objects::find(objects_.srqs, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_mpt:
     case CommandOpcode::query_mpt:
-      return Objects::find(objects_.mrs, process, object) || Objects::find(objects_.mws, process, object) ? 0 : ENOENT;
+      if (objects_.find_usable(objects_.mrs, process, object)) return 0;
+      return Objects::find(objects_.mws, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_qp:
     case CommandOpcode::query_qp:
       return Objects::find(objects_.qps, process, object) ? 0 : ENOENT;
@@ -99,7 +100,7 @@ int CommandGate::admit_create_cq(Pasid process, std::span<std::byte> input) {
 
 int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateMpt>(input);
-  if (!Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  if (!objects_.find_usable(objects_.pds, process, mailbox.context.pd)) return ENOENT;
   const auto index = objects_.mr_numbers.take();
   if (!index) return ENOMEM;
   mailbox.header.object = *index;
@@ -156,7 +157,7 @@ int CommandGate::place_region(Pasid process, const abi::Mpt& context, RegionPlac
 int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateMpt>(input);
   auto* mr = Objects::find(objects_.mrs, process, mailbox.header.object);
-  if (!mr || !Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  if (!mr || !objects_.find_usable(objects_.pds, process, mailbox.context.pd)) return ENOENT;
   if (mailbox.context.kind != abi::MptKind::region) return EINVAL;
   auto next = mr->place;
   next.pd = mailbox.context.pd;
@@ -174,7 +175,7 @@ int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
 
 int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateSrq>(input);
-  if (!Objects::find(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  if (!objects_.find_usable(objects_.pds, process, mailbox.context.pd)) return ENOENT;
   const auto srqn = objects_.srq_numbers.take();
   if (!srqn) return ENOMEM;
   mailbox.header.object = *srqn;
@@ -187,7 +188,7 @@ int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
 int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateQp>(input);
   const auto& context = mailbox.context;
-  if (!Objects::find(objects_.pds, process, context.pd)) return ENOENT;
+  if (!objects_.find_usable(objects_.pds, process, context.pd)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.send_cqn)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.receive_cqn)) return ENOENT;
   if (!Objects::find(objects_.uars, process, context.uar_page)) return EINVAL;

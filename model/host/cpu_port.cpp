@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,12 @@ constexpr Duration kMostOwedAlone{1'000'000};
 bool is_ready(int fd, short events) {
   pollfd entry{fd, events, 0};
   return poll(&entry, 1, 0) == 1;
+}
+
+std::optional<ContextFile> file_behind(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return std::nullopt;
+  return ContextFile{status.st_dev, status.st_ino};
 }
 
 }  // namespace
@@ -146,6 +153,21 @@ int CpuPort::alloc_uar(std::uint32_t& page) {
 int CpuPort::free_uar(std::uint32_t page) {
   system_call();
   return kernel_.free_uar(pasid_, page);
+}
+
+int CpuPort::open_context(int fd, std::uint32_t& number) {
+  const auto file = file_behind(fd);
+  return file ? kernel_.open_context(pasid_, *file, number) : EINVAL;
+}
+int CpuPort::import_context(int fd, std::uint32_t& number) {
+  system_call();
+  const auto file = file_behind(fd);
+  return file ? kernel_.import_context(pasid_, *file, number) : EINVAL;
+}
+int CpuPort::close_context(std::uint32_t number) { return kernel_.close_context(pasid_, number); }
+int CpuPort::import_pd(std::uint32_t context, std::uint32_t number) {
+  system_call();
+  return kernel_.import_pd(pasid_, context, number);
 }
 
 int CpuPort::command(std::span<const std::byte> input, std::span<std::byte> output) {

@@ -51,6 +51,10 @@ class CpuPort : public DevicePort {
   int dealloc_pd(std::uint32_t number) override;
   int alloc_uar(std::uint32_t& page) override;
   int free_uar(std::uint32_t page) override;
+  int open_context(int fd, std::uint32_t& number) override;
+  int import_context(int fd, std::uint32_t& number) override;
+  int close_context(std::uint32_t number) override;
+  int import_pd(std::uint32_t context, std::uint32_t number) override;
   int command(std::span<const std::byte> input, std::span<std::byte> output) override;
   int open_channel(int fd, std::uint32_t& channel) override;
   int close_channel(std::uint32_t channel) override;

@@ -66,6 +66,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   void detach(Pasid process, std::function<void()> done) {
     channels_.close_all(process);
     processes_.erase(process);
+    objects_.close_contexts(process);  // at once: nobody keeps their files open any more
     enqueue([this, process, done = std::move(done)] {
       destroy_objects_of(process);
       gate_.forget(process);
@@ -184,6 +185,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     destroy_all(process, objects_.srqs, abi::CommandOpcode::destroy_srq);
     destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
     destroy_all(process, objects_.mws, abi::CommandOpcode::destroy_mpt);
+    destroy_windows_on(process);
     destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);
     objects_.remove_software_objects(process);
   }
@@ -203,14 +205,27 @@ class KernelAgent::Impl : public sc_core::sc_module {
     std::vector<std::uint32_t> mine;
     for (const auto& [number, object] : objects)
       if (object.owner == process) mine.push_back(number);
-    for (const std::uint32_t number : mine) {
-      const auto mailbox = provider::header(opcode, number);
-      const auto answer = driver_.execute(provider::encode(mailbox));
-      gate_.settle(provider::encode(mailbox), answer.status);
-      if (answer.status != abi::CommandStatus::ok)
-        spdlog::error("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
-                      identity_.name, number, unsigned(opcode), unsigned(answer.status));
-    }
+    for (const std::uint32_t number : mine) destroy(number, opcode);
+  }
+
+  // The device keeps a region with windows, which may be those of a process that shares the PD.
+  void destroy_windows_on(Pasid process) {
+    std::set<std::uint32_t> pds;
+    for (const auto& [index, mr] : objects_.mrs)
+      if (mr.owner == process) pds.insert(mr.place.pd);
+    std::vector<std::uint32_t> windows;
+    for (const auto& [index, mw] : objects_.mws)
+      if (pds.contains(mw.pd)) windows.push_back(index);
+    for (const std::uint32_t index : windows) destroy(index, abi::CommandOpcode::destroy_mpt);
+  }
+
+  void destroy(std::uint32_t number, abi::CommandOpcode opcode) {
+    const auto mailbox = provider::header(opcode, number);
+    const auto answer = driver_.execute(provider::encode(mailbox));
+    gate_.settle(provider::encode(mailbox), answer.status);
+    if (answer.status != abi::CommandStatus::ok)
+      spdlog::error("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
+                    identity_.name, number, unsigned(opcode), unsigned(answer.status));
   }
 
   bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {
@@ -273,6 +288,18 @@ int KernelAgent::alloc_uar(Pasid process, std::uint32_t& page) {
 }
 int KernelAgent::free_uar(Pasid process, std::uint32_t page) {
   return impl_->ready() ? impl_->objects().free_uar(process, page) : EAGAIN;
+}
+int KernelAgent::open_context(Pasid process, const ContextFile& file, std::uint32_t& number) {
+  return impl_->objects().open_context(process, file, number);
+}
+int KernelAgent::import_context(Pasid process, const ContextFile& file, std::uint32_t& number) {
+  return impl_->objects().import_context(process, file, number);
+}
+int KernelAgent::close_context(Pasid process, std::uint32_t number) {
+  return impl_->objects().close_context(process, number);
+}
+int KernelAgent::import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const {
+  return impl_->objects().import_pd(process, context, number);
 }
 
 int KernelAgent::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const {

@@ -22,6 +22,7 @@
 #include "model/base/trace.h"
 #include "model/host/address_space.h"
 #include "model/host/host_params.h"
+#include "model/host/objects.h"
 
 namespace rnicsim::host {
 
@@ -92,6 +93,11 @@ class KernelAgent : public sc_core::sc_module {
   int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY while an object uses it; ENOENT
   int alloc_uar(Pasid process, std::uint32_t& page);
   int free_uar(Pasid process, std::uint32_t page);
+  // `file` is what the context's descriptor leads to, in whatever process: it must stay open as long as the context.
+  int open_context(Pasid process, const ContextFile& file, std::uint32_t& number);
+  int import_context(Pasid process, const ContextFile& file, std::uint32_t& number);
+  int close_context(Pasid process, std::uint32_t number);
+  int import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const;
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
   int resolve_path(abi::AddressVector& path) const;

@@ -1,5 +1,6 @@
 #include "model/host/objects.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -45,9 +46,54 @@ void Objects::set_limits(const abi::DeviceCapabilities& device) {
 }
 
 int Objects::alloc_pd(Pasid owner, std::uint32_t& number) { return add_owned(pds, pd_numbers_, owner, number); }
-int Objects::dealloc_pd(Pasid owner, std::uint32_t number) { return remove_unused(pds, pd_numbers_, owner, number); }
+int Objects::dealloc_pd(Pasid process, std::uint32_t number) {
+  const Pd* pd = find_usable(pds, process, number);
+  return pd ? remove_unused(pds, pd_numbers_, pd->owner, number) : ENOENT;
+}
 int Objects::alloc_uar(Pasid owner, std::uint32_t& page) { return add_owned(uars, uar_numbers_, owner, page); }
 int Objects::free_uar(Pasid owner, std::uint32_t page) { return remove_unused(uars, uar_numbers_, owner, page); }
+
+int Objects::open_context(Pasid owner, const ContextFile& file, std::uint32_t& number) {
+  const bool taken = std::ranges::any_of(contexts_, [&](const auto& entry) { return entry.second.file == file; });
+  if (taken) return EEXIST;
+  number = next_context_++;
+  contexts_.emplace(number, ContextRight{owner, owner, file});
+  return 0;
+}
+
+int Objects::import_context(Pasid holder, const ContextFile& file, std::uint32_t& number) {
+  const auto found = std::ranges::find_if(contexts_, [&](const auto& entry) { return entry.second.file == file; });
+  if (found == contexts_.end()) return EINVAL;
+  number = next_context_++;
+  contexts_.emplace(number, ContextRight{holder, found->second.owner, file});
+  return 0;
+}
+
+int Objects::close_context(Pasid holder, std::uint32_t number) {
+  const auto found = contexts_.find(number);
+  if (found == contexts_.end() || found->second.holder != holder) return ENOENT;
+  contexts_.erase(found);
+  remove_unwanted_pds();
+  return 0;
+}
+
+void Objects::close_contexts(Pasid holder) {
+  std::erase_if(contexts_, [&](const auto& entry) { return entry.second.holder == holder; });
+  remove_unwanted_pds();
+}
+
+int Objects::import_pd(Pasid holder, std::uint32_t context, std::uint32_t number) const {
+  const auto right = contexts_.find(context);
+  const auto pd = pds.find(number);
+  if (right == contexts_.end() || right->second.holder != holder || pd == pds.end()) return ENOENT;
+  return pd->second.owner == right->second.owner ? 0 : ENOENT;
+}
+
+bool Objects::may_use(Pasid process, Pasid owner) const {
+  return process == owner || std::ranges::any_of(contexts_, [&](const auto& entry) {
+    return entry.second.holder == process && entry.second.owner == owner;
+  });
+}
 
 void Objects::add_cq(std::uint32_t cqn, const CompletionQueue& cq) {
   ++uars.at(cq.uar).users;
@@ -66,7 +112,7 @@ void Objects::begin_move(MemoryRegion& mr, const RegionPlace& next) {
 
 void Objects::end_move(MemoryRegion& mr, bool moved) {
   if (moved) std::swap(mr.place, *mr.next);
-  --pds.at(mr.next->pd).users;
+  leave_pd(mr.next->pd);
   if (!mr.next->has_pages_of(mr.place)) pages.give_back(mr.next->first_page, mr.next->pages);
   mr.next.reset();
 }
@@ -99,11 +145,11 @@ void Objects::remove_cq(std::uint32_t cqn) {
 
 void Objects::remove_mpt(std::uint32_t index) {
   if (const auto mw = mws.find(index); mw != mws.end()) {
-    --pds.at(mw->second.pd).users;
+    leave_pd(mw->second.pd);
     mws.erase(mw);
   } else {
     const auto mr = mrs.find(index);
-    --pds.at(mr->second.place.pd).users;
+    leave_pd(mr->second.place.pd);
     pages.give_back(mr->second.place.first_page, mr->second.place.pages);
     mrs.erase(mr);
   }
@@ -112,14 +158,14 @@ void Objects::remove_mpt(std::uint32_t index) {
 
 void Objects::remove_srq(std::uint32_t srqn) {
   const auto srq = srqs.find(srqn);
-  --pds.at(srq->second.pd).users;
+  leave_pd(srq->second.pd);
   srqs.erase(srq);
   srq_numbers.give_back(srqn);
 }
 
 void Objects::remove_qp(std::uint32_t qpn) {
   const auto qp = qps.find(qpn);
-  --pds.at(qp->second.pd).users;
+  leave_pd(qp->second.pd);
   --uars.at(qp->second.uar).users;
   --cqs.at(qp->second.send_cqn).users;
   --cqs.at(qp->second.receive_cqn).users;
@@ -128,12 +174,32 @@ void Objects::remove_qp(std::uint32_t qpn) {
   qp_numbers.give_back(qpn);
 }
 
-void Objects::remove_software_objects(Pasid owner) {
+bool Objects::is_wanted(const Pd& pd) const {
+  if (!pd.orphan || pd.users != 0) return true;
+  return std::ranges::any_of(contexts_, [&](const auto& entry) { return entry.second.owner == pd.owner; });
+}
+
+void Objects::remove_unwanted_pds() {
   std::erase_if(pds, [&](const auto& entry) {
-    if (entry.second.owner != owner || entry.second.users != 0) return false;
+    if (is_wanted(entry.second)) return false;
     pd_numbers_.give_back(entry.first);
     return true;
   });
+}
+
+void Objects::leave_pd(std::uint32_t number) {
+  const auto pd = pds.find(number);
+  --pd->second.users;
+  if (is_wanted(pd->second)) return;
+  pds.erase(pd);
+  pd_numbers_.give_back(number);
+}
+
+void Objects::remove_software_objects(Pasid owner) {
+  close_contexts(owner);
+  for (auto& [number, pd] : pds)
+    if (pd.owner == owner) pd.orphan = true;
+  remove_unwanted_pds();
   std::erase_if(uars, [&](const auto& entry) {
     if (entry.second.owner != owner || entry.second.users != 0) return false;
     uar_numbers_.give_back(entry.first);

@@ -17,6 +17,19 @@ namespace rnicsim::host {
 struct Pd {
   Pasid owner;
   std::uint32_t users = 0;
+  bool orphan = false;                     // its owner has died
+};
+// The file behind a context's descriptor: who has one has the right to the PDs and regions of the context's owner.
+struct ContextFile {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  auto operator<=>(const ContextFile&) const = default;
+};
+// A context that a process opened, or imported.
+struct ContextRight {
+  Pasid holder;
+  Pasid owner;                             // of the objects
+  ContextFile file;
 };
 struct UarPage {
   Pasid owner;
@@ -75,11 +88,24 @@ class Objects {
   int dealloc_pd(Pasid owner, std::uint32_t number);
   int alloc_uar(Pasid owner, std::uint32_t& page);
   int free_uar(Pasid owner, std::uint32_t page);
+  int open_context(Pasid owner, const ContextFile& file, std::uint32_t& number);
+  int import_context(Pasid holder, const ContextFile& file, std::uint32_t& number);
+  int close_context(Pasid holder, std::uint32_t number);
+  void close_contexts(Pasid holder);
+  int import_pd(Pasid holder, std::uint32_t context, std::uint32_t number) const;
 
   template <class Object>
   static Object* find(std::map<std::uint32_t, Object>& objects, Pasid owner, std::uint32_t number) {
     const auto found = objects.find(number);
     return found != objects.end() && found->second.owner == owner ? &found->second : nullptr;
+  }
+
+  // What a process may use: its own, and that of the contexts that it imported.
+  bool may_use(Pasid process, Pasid owner) const;
+  template <class Object>
+  Object* find_usable(std::map<std::uint32_t, Object>& objects, Pasid process, std::uint32_t number) const {
+    const auto found = objects.find(number);
+    return found != objects.end() && may_use(process, found->second.owner) ? &found->second : nullptr;
   }
 
   void add_cq(std::uint32_t cqn, const CompletionQueue& cq);
@@ -94,7 +120,8 @@ class Objects {
   void remove_mpt(std::uint32_t index);    // a region or a window
   void remove_srq(std::uint32_t srqn);
   void remove_qp(std::uint32_t qpn);
-  // What needs no device any more: a dead process's PDs and pages.
+  // What needs no device any more: a dead process's contexts, pages and PDs. A PD that another process can use stays
+  // until it no longer can.
   void remove_software_objects(Pasid owner);
 
   std::map<std::uint32_t, Pd> pds;
@@ -113,6 +140,12 @@ class Objects {
   std::uint64_t max_mr_size = 0;
 
  private:
+  bool is_wanted(const Pd& pd) const;
+  void remove_unwanted_pds();
+  void leave_pd(std::uint32_t number);
+
+  std::map<std::uint32_t, ContextRight> contexts_;
+  std::uint32_t next_context_ = 1;
   NumberPool pd_numbers_;
   NumberPool uar_numbers_;
 };

@@ -56,6 +56,7 @@ std::optional<std::string> Process::disturbance() const {
 }
 
 void Process::release() {
+  contexts.clear();
   memory_.reset();
   control_->close_descriptor();
   pid_descriptor_.reset();
@@ -66,6 +67,7 @@ void Process::replace_image(Descriptor socket, std::string program) {
   pending_.clear();
   pending_bytes_.clear();
   descriptors_.clear();
+  contexts.clear();
   socket_ = std::move(socket);
   identity_.program = std::move(program);
   threads.clear();

@@ -117,6 +117,7 @@ bool SystemCalls::execute(Thread& thread) {
   if (call <= Call::none || call >= Call::count) return answer(slot, ENOSYS);
   if (call <= Call::wait_child) return process_call(thread, slot);
   if (call <= Call::free_uar) return memory_call(thread, slot);
+  if (call <= Call::import_pd) return context_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
   return network_call(thread, slot);
 }
@@ -276,6 +277,38 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
     default: error = kernel.free_uar(process.pasid, number); break;
   }
   slot.value = given;
+  return answer(slot, error);
+}
+
+// --- Contexts.
+
+bool SystemCalls::context_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = *host_of(process).kernel;
+  const auto number = std::uint32_t(slot.argument[0]);
+  switch (slot.call) {
+    case Call::close_context:
+      process.contexts.erase(number);
+      return answer(slot, kernel.close_context(process.pasid, number));
+    case Call::import_pd:
+      return answer(slot, kernel.import_pd(process.pasid, number, std::uint32_t(slot.argument[1])));
+    default:
+      return new_context(thread, slot);
+  }
+}
+
+bool SystemCalls::new_context(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = *host_of(process).kernel;
+  auto descriptors = process.receive_descriptors(thread.index);
+  struct stat status {};
+  if (descriptors.empty() || ::fstat(descriptors.front().get(), &status) != 0) return answer(slot, EINVAL);
+  const host::ContextFile file{status.st_dev, status.st_ino};
+  std::uint32_t number = 0;
+  const int error = slot.call == Call::open_context ? kernel.open_context(process.pasid, file, number)
+                                                    : kernel.import_context(process.pasid, file, number);
+  if (error == 0) process.contexts.emplace(number, std::move(descriptors.front()));
+  slot.value = number;
   return answer(slot, error);
 }
 

@@ -64,6 +64,8 @@ class SystemCalls : public CallHandler {
   bool wait_child(Thread& thread, abi::ThreadSlot& slot);
   bool answer_wait(Thread& thread, abi::ThreadSlot& slot);
   bool command(Thread& thread, abi::ThreadSlot& slot);
+  bool context_call(Thread& thread, abi::ThreadSlot& slot);
+  bool new_context(Thread& thread, abi::ThreadSlot& slot);
   bool open_channel(Thread& thread, abi::ThreadSlot& slot);
   bool mmio_read(Thread& thread, abi::ThreadSlot& slot);
   bool connect(Thread& thread, abi::ThreadSlot& slot, Network::Number number);

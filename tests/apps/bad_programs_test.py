@@ -382,7 +382,7 @@ class Several(LeavesNothing):
 
 HELLO = struct.Struct("<IHHIIII64s64s")
 WELCOME = struct.Struct("<IHHiIQQ232s")
-MAGIC, MAJOR, MINOR = 0x524e4f53, 5, 0
+MAGIC, MAJOR, MINOR = 0x524e4f53, 6, 0
 
 
 def hello(**changes):

@@ -208,6 +208,118 @@ TEST_F(CommandGateTest, RegionsMove) {
   EXPECT_EQ(objects_.dealloc_pd(kMine, other), 0);
 }
 
+// What a process may do with another's objects, with and without the right to its context.
+class ImportTest : public CommandGateTest {
+ protected:
+  static constexpr ContextFile kFile{1, 77};
+
+  ImportTest() {
+    EXPECT_EQ(objects_.open_context(kMine, kFile, opened_), 0);
+    region_ = make_region(kMine);
+  }
+  std::uint32_t make_region(Pasid owner) {
+    abi::Mpt context;
+    context.pd = pd_[kMine];
+    context.length = 4096;
+    auto mailbox = provider::create_mpt(0, context);
+    EXPECT_EQ(run(owner, mailbox), 0);
+    EXPECT_EQ(mailbox.context.pasid, owner);
+    return mailbox.header.object;
+  }
+  void import() { ASSERT_EQ(objects_.import_context(kOther, kFile, imported_), 0); }
+  // The errors that the other process gets for everything that names this one's PD or region.
+  std::vector<int> attempts() {
+    abi::Mpt entry;
+    entry.pd = pd_[kMine];
+    auto region = provider::create_mpt(0, entry);
+    abi::Srqc queue;
+    queue.pd = pd_[kMine];
+    auto srq = provider::create_srq(0, queue);
+    auto qp = qp_mailbox(kOther, make_cq(kOther));
+    qp.context.pd = pd_[kMine];
+    std::vector<int> errors{admit(kOther, region), admit(kOther, srq), admit(kOther, qp)};
+    if (errors[0] == 0) gate_.settle(provider::encode(region), CommandStatus::bad_resource);
+    if (errors[1] == 0) gate_.settle(provider::encode(srq), CommandStatus::bad_resource);
+    if (errors[2] == 0) gate_.settle(provider::encode(qp), CommandStatus::bad_resource);
+    errors.push_back(destroy(kOther, abi::CommandOpcode::query_mpt, region_));
+    return errors;
+  }
+
+  std::uint32_t opened_ = 0, imported_ = 0, region_ = 0;
+};
+
+TEST_F(ImportTest, NothingWithoutTheDescriptor) {
+  EXPECT_THAT(attempts(), testing::Each(ENOENT));
+  std::uint32_t number = 0;
+  for (const ContextFile& wrong : {ContextFile{1, 78}, ContextFile{2, 77}, ContextFile{}})
+    EXPECT_EQ(objects_.import_context(kOther, wrong, number), EINVAL);
+  EXPECT_EQ(objects_.import_pd(kOther, opened_, pd_[kMine]), ENOENT);
+  EXPECT_EQ(objects_.close_context(kOther, opened_), ENOENT);
+  EXPECT_EQ(objects_.open_context(kOther, kFile, number), EEXIST);
+  EXPECT_EQ(objects_.dealloc_pd(kOther, pd_[kMine]), ENOENT);
+}
+
+TEST_F(ImportTest, TheDescriptorGivesPdsAndRegions) {
+  import();
+  EXPECT_EQ(objects_.import_pd(kOther, imported_, pd_[kMine]), 0);
+  EXPECT_EQ(objects_.import_pd(kOther, imported_, pd_[kOther]), ENOENT);
+  EXPECT_EQ(objects_.import_pd(kOther, imported_, 99), ENOENT);
+  EXPECT_EQ(objects_.import_pd(kMine, imported_, pd_[kMine]), ENOENT);
+  EXPECT_THAT(attempts(), testing::Each(0));
+  // It gives nothing in the other direction, and no queues.
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kOther]), ENOENT);
+  const auto cqn = make_cq(kMine);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::query_cq, cqn), ENOENT);
+  auto moved = provider::modify_mpt(region_, {});
+  EXPECT_EQ(run(kOther, moved), ENOENT);
+  // Either destroys, once.
+  EXPECT_EQ(objects_.dealloc_pd(kOther, pd_[kMine]), EBUSY);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_mpt, region_), 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, region_), ENOENT);
+  EXPECT_EQ(objects_.dealloc_pd(kOther, pd_[kMine]), 0);
+  EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), ENOENT);
+}
+
+TEST_F(ImportTest, ARightEndsWithItsContext) {
+  import();
+  EXPECT_EQ(objects_.close_context(kMine, opened_), 0);
+  EXPECT_THAT(attempts(), testing::Each(0));  // the other has it still
+  EXPECT_EQ(objects_.close_context(kOther, imported_), 0);
+  EXPECT_THAT(attempts(), testing::Each(ENOENT));
+  std::uint32_t number = 0;
+  EXPECT_EQ(objects_.import_context(kOther, kFile, number), EINVAL);
+}
+
+TEST_F(ImportTest, APdOutlivesItsOwnerWhileItIsWanted) {
+  import();
+  const auto theirs = make_region(kOther);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, region_), 0);
+  objects_.remove_software_objects(kMine);
+  EXPECT_EQ(objects_.import_pd(kOther, imported_, pd_[kMine]), 0);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_mpt, theirs), 0);
+  EXPECT_TRUE(objects_.pds.contains(pd_[kMine]));
+  EXPECT_EQ(objects_.close_context(kOther, imported_), 0);
+  EXPECT_FALSE(objects_.pds.contains(pd_[kMine]));
+}
+
+TEST_F(ImportTest, AnObjectAloneKeepsAPd) {
+  import();
+  const auto theirs = make_region(kOther);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, region_), 0);
+  objects_.remove_software_objects(kMine);
+  EXPECT_EQ(objects_.close_context(kOther, imported_), 0);
+  EXPECT_TRUE(objects_.pds.contains(pd_[kMine]));
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_mpt, theirs), 0);
+  EXPECT_FALSE(objects_.pds.contains(pd_[kMine]));
+}
+
+TEST_F(ImportTest, TheDeadHaveNoRights) {
+  import();
+  objects_.remove_software_objects(kOther);
+  EXPECT_EQ(objects_.import_pd(kOther, imported_, pd_[kMine]), ENOENT);
+  EXPECT_TRUE(objects_.pds.contains(pd_[kMine]));
+}
+
 TEST_F(CommandGateTest, PagesAreTheKernels) {
   const auto region = [&](std::uint64_t bytes) {
     abi::Mpt context;

@@ -49,6 +49,10 @@ class FakePort : public DevicePort {
   int dealloc_pd(std::uint32_t) override { return 0; }
   int alloc_uar(std::uint32_t& page) override { return page = 5, 0; }
   int free_uar(std::uint32_t) override { return 0; }
+  int open_context(int, std::uint32_t& number) override { return number = next_++, 0; }
+  int import_context(int, std::uint32_t&) override { return EINVAL; }
+  int close_context(std::uint32_t) override { return 0; }
+  int import_pd(std::uint32_t, std::uint32_t) override { return ENOENT; }
   int command(std::span<const std::byte> input, std::span<std::byte> output) override;
 
   int open_channel(int fd, std::uint32_t& channel) override {

@@ -115,9 +115,6 @@ TEST_F(Unsupported, EachSaysSo) {
          ibv_qp_rate_limit_attr wanted{};
          return ibv_modify_qp_rate_limit(end.qp, &wanted) == EOPNOTSUPP;
        }},
-      {"imported device", [](Endpoint&) { return ibv_import_device(0) == nullptr; }},
-      {"imported PD", [](Endpoint& end) { return ibv_import_pd(end.context, 1) == nullptr; }},
-      {"imported region", [](Endpoint& end) { return ibv_import_mr(end.pd, 1) == nullptr; }},
       {"ECE, set",
        [](Endpoint& end) {
          ibv_ece ece{};

@@ -1,5 +1,7 @@
 // Opening and closing a device.
 #include <infiniband/verbs.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,7 +23,8 @@ bool is_on(const char* variable) {
   return value != nullptr && std::strcmp(value, "0") != 0;
 }
 
-int open_context(ibv_device* device, ibv_context*& opened) {
+// All but what cmd_fd stands for.
+int make_context(ibv_device* device, std::unique_ptr<Context>& made) {
   DevicePort* port = process_port();
   if (port == nullptr) return errno != 0 ? errno : ENODEV;
   std::uint32_t page = 0;
@@ -33,7 +36,30 @@ int open_context(ibv_device* device, ibv_context*& opened) {
   if (const int error = port->bind_events(context->events.number())) return error;
   context->context.device = device;
   context->context.async_fd = context->events.fd();
+  made = std::move(context);
+  return 0;
+}
+
+// The descriptor is nothing but the right to the context, which goes with it to whom it is passed.
+int open_context(ibv_device* device, ibv_context*& opened) {
+  std::unique_ptr<Context> context;
+  if (const int error = make_context(device, context)) return error;
+  int& fd = context->context.cmd_fd;
+  fd = ::memfd_create("rnicsim-context", MFD_CLOEXEC);
+  if (fd < 0) return errno;
+  if (const int error = context->port.open_context(fd, context->number)) return error;
   opened = &context.release()->context;
+  return 0;
+}
+
+int import_context(int fd, ibv_context*& imported) {
+  Device* device = find_device();
+  if (device == nullptr) return ENODEV;
+  std::unique_ptr<Context> context;
+  if (const int error = make_context(&device->device, context)) return error;
+  if (const int error = context->port.import_context(fd, context->number)) return error;
+  context->context.cmd_fd = fd;
+  imported = &context.release()->context;
   return 0;
 }
 
@@ -75,6 +101,8 @@ Context::Context(DevicePort& carrier, std::uint32_t uar_page)
 
 Context::~Context() {
   events.close();
+  if (number != 0) port.close_context(number);
+  if (context.cmd_fd >= 0) ::close(context.cmd_fd);
   pthread_mutex_destroy(&context.mutex);
 }
 
@@ -93,6 +121,10 @@ extern "C" {
 
 ibv_context* ibv_open_device(ibv_device* device) {
   return guarded_object<ibv_context>([&](ibv_context*& opened) { return open_context(device, opened); });
+}
+
+ibv_context* ibv_import_device(int cmd_fd) {
+  return guarded_object<ibv_context>([&](ibv_context*& imported) { return import_context(cmd_fd, imported); });
 }
 
 int ibv_close_device(ibv_context* context) {

@@ -45,8 +45,11 @@ struct Device : VerbsDevice {
   static Device& of(ibv_device* device) { return *static_cast<Device*>(reinterpret_cast<VerbsDevice*>(device)); }
 };
 
+// Of the calling process's host; nullptr without a simulator.
+Device* find_device();
+
 // PDs by their handle. A parent domain has its PD's, and counts as it wherever a PD may stand.
-class Pds : public Registry<Pd> {
+class Pds : public ImportableRegistry<Pd> {
  public:
   bool holds(std::uint32_t handle, const Pd* pd) const;
 
@@ -73,11 +76,12 @@ struct Context : verbs_context {
   std::uint32_t inline_receive = 0;  // bytes that their receives' completions may bring
   DoorbellPages pages;
   EventPipe events;
+  std::uint32_t number = 0;  // the kernel's, behind cmd_fd; 0: none yet
   abi::DeviceCapabilities capabilities;
   Pds pds;
   Registry<Td> thread_domains;
   std::atomic<std::uint32_t> next_domain{1};  // of parents and thread domains: the kernel does not know them
-  Registry<Mr> mrs;
+  ImportableRegistry<Mr> mrs;
   Registry<Ah> ahs;
   std::atomic<std::uint32_t> next_ah{1};  // handle
   std::atomic<std::uint32_t> address_handles{0};

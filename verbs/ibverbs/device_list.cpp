@@ -74,7 +74,8 @@ void complain_once() {
   });
 }
 
-// nullptr without a simulator.
+}  // namespace
+
 Device* find_device() {
   DevicePort* port = process_port();
   if (port == nullptr && std::getenv(abi::kSocketVariable) != nullptr) complain_once();
@@ -82,6 +83,8 @@ Device* find_device() {
   if (port == nullptr || port->port_info(host) != 0) return nullptr;
   return device_list().device(guid_of(host));
 }
+
+namespace {
 
 int list_devices(ibv_device**& list, int* count) {
   Device* device = find_device();

@@ -41,6 +41,13 @@ Allocator allocator_of(const ibv_parent_domain_init_attr& attributes, ibv_pd* pd
   return allocator;
 }
 
+}  // namespace
+
+bool is_imported(ibv_pd& pd) {
+  const Pd::Parent* parent = parent_of(&pd);
+  return (parent != nullptr ? *parent->protection : Pd::of(&pd)).import != 0;
+}
+
 // Every kind of object that keeps its PD.
 bool has_objects(const Context& context, const Pd& pd) {
   const auto of_pd = [&](const auto& object) { return object.pd == &pd; };
@@ -49,10 +56,8 @@ bool has_objects(const Context& context, const Pd& pd) {
          context.cqs.any_of([&](const Cq& cq) { return cq.parent_domain == &pd; });
 }
 
-}  // namespace
-
 bool Pds::holds(std::uint32_t handle, const Pd* pd) const {
-  if (Registry<Pd>::holds(handle, pd)) return true;
+  if (ImportableRegistry<Pd>::holds(handle, pd)) return true;
   return pd->parent && parents.holds(pd->parent->number, pd) && handle == pd->parent->protection->handle;
 }
 

@@ -42,6 +42,7 @@ struct Pd : ibv_pd {
     Allocator allocator;
   };
   std::optional<Parent> parent;
+  std::uint32_t import = 0;  // not 0: the kernel's PD is another's, too
 
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 };
@@ -49,6 +50,7 @@ struct Pd : ibv_pd {
 struct Mr : ibv_mr {
   bool null = false;        // no memory of the program's
   bool pinned = false;
+  std::uint32_t import = 0; // not 0: the kernel's region is another's, too
   unsigned access = 0;
   std::uint64_t start = 0;  // the first address that a work request may name
 
@@ -164,6 +166,8 @@ DmaMemory allocate_for(Context& context, ibv_pd* pd, MemoryUse use, std::size_t 
 DoorbellPage& doorbell_page_for(Context& context, ibv_pd* pd);
 bool is_of_one_thread(ibv_pd* pd);
 int dealloc_parent_domain(Context& context, Pd& pd);
+bool is_imported(ibv_pd& pd);
+bool has_objects(const Context& context, const Pd& pd);
 bool has_parent_domains(const Context& context, const Pd& pd);
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
 int dealloc_td(ibv_td* td);

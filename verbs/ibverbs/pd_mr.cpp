@@ -121,6 +121,7 @@ struct Reregistration {
 
 int check(const Context& context, Mr& mr, const Reregistration& wanted) {
   if (!context.mrs.holds(mr.handle, &mr)) return ENOENT;
+  if (mr.import != 0) return EOPNOTSUPP;  // its memory may be another process's
   if (mr.null || wanted.flags == 0 || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
   if (wanted.moves() && (wanted.address == nullptr || wanted.length == 0)) return EINVAL;
   if (wanted.moves() && wanted.length > context.capabilities.max_mr_size) return EINVAL;
@@ -211,7 +212,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     if (Pd::of(pd).parent) return dealloc_parent_domain(context, Pd::of(pd));
     if (has_parent_domains(context, Pd::of(pd))) return EBUSY;
     if (const int error = context.port.dealloc_pd(pd->handle)) return error;
-    context.pds.take(pd->handle);
+    context.pds.take(Pd::of(pd));
     return 0;
   });
 }
@@ -237,7 +238,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
     Context& context = Context::of(mr->context);
     if (!context.mrs.holds(mr->handle, &Mr::of(mr))) return ENOENT;
     if (const int error = release_mr(Mr::of(mr))) return error;
-    context.mrs.take(mr->handle);
+    context.mrs.take(Mr::of(mr));
     return 0;
   });
 }

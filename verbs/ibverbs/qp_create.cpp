@@ -155,7 +155,8 @@ bool allocate(Context& context, Qp& qp, const Sizes& sizes) {
 
 abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   abi::Qpc qpc;
-  qpc.inline_receive = std::uint8_t(qp.owner().inline_receive);
+  // A receive may name another process's memory, where the library can place nothing.
+  if (!is_imported(*qp.qp_base.pd)) qpc.inline_receive = std::uint8_t(qp.owner().inline_receive);
   qpc.transport = abi::Transport(qp.qp_base.qp_type);
   qpc.log_send_blocks = sizes.log_send_blocks;
   qpc.log_receive_wqes = sizes.log_receive_wqes;

@@ -2,6 +2,7 @@
 // to it. The mutex is never held across a call of the port.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,32 @@ class Registry {
  private:
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, std::unique_ptr<T>> objects_;
+};
+
+// Objects that one kernel object may have several of: the one that made it, by handle, and those that import it, by a
+// number of the library's own (T::import), as those whose kernel object another importer destroyed.
+template <class T>
+class ImportableRegistry : public Registry<T> {
+ public:
+  void add(std::uint32_t handle, std::unique_ptr<T>&& object) {
+    if (auto stale = this->take(handle)) add_import(std::move(stale));
+    Registry<T>::add(handle, std::move(object));
+  }
+  void add_import(std::unique_ptr<T>&& object) {
+    object->import = ++last_import_;
+    imports_.add(object->import, std::move(object));
+  }
+  bool holds(std::uint32_t handle, const T* object) const {
+    return Registry<T>::holds(handle, object) || (object->import != 0 && imports_.holds(object->import, object));
+  }
+  std::unique_ptr<T> take(T& object) {
+    return Registry<T>::holds(object.handle, &object) ? Registry<T>::take(object.handle) : imports_.take(object.import);
+  }
+  using Registry<T>::take;
+
+ private:
+  std::atomic<std::uint32_t> last_import_{0};
+  Registry<T> imports_;
 };
 
 }  // namespace rnicsim::verbs

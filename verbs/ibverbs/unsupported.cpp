@@ -29,12 +29,7 @@ void fill_unsupported(verbs_context& operations) {
 
 extern "C" {
 
-// --- Objects of another process, or of another device.
-ibv_context* ibv_import_device(int) { return refuse_object(); }
-ibv_pd* ibv_import_pd(ibv_context*, std::uint32_t) { return refuse_object(); }
-void ibv_unimport_pd(ibv_pd*) {}
-ibv_mr* ibv_import_mr(ibv_pd*, std::uint32_t) { return refuse_object(); }
-void ibv_unimport_mr(ibv_mr*) {}
+// --- Memory of another device.
 ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) { return refuse_object(); }
 void ibv_unimport_dm(ibv_dm*) {}
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) { return refuse_object(); }

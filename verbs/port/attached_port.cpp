@@ -2,6 +2,7 @@
 // simulator.
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,19 @@ class AttachedPort : public DevicePort {
   int alloc_uar(std::uint32_t& page) override { return call_slot(Call::alloc_uar, {}, &page); }
   int free_uar(std::uint32_t page) override { return call_slot(Call::free_uar, {page}); }
 
+  int open_context(int fd, std::uint32_t& number) override { return call_with(Call::open_context, fd, number); }
+  int import_context(int fd, std::uint32_t& number) override {
+    charge(abi::CpuCost::system_call, 1);
+    return call_with(Call::import_context, fd, number);
+  }
+  int close_context(std::uint32_t number) override {
+    ThreadSlot* slot = usable_slot();
+    return slot != nullptr ? call(*slot, Call::close_context, {number}) : ENODEV;
+  }
+  int import_pd(std::uint32_t context, std::uint32_t number) override {
+    return call_slot(Call::import_pd, {context, number});
+  }
+
   int command(std::span<const std::byte> input, std::span<std::byte> output) override {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
@@ -85,13 +99,7 @@ class AttachedPort : public DevicePort {
     return error;
   }
 
-  int open_channel(int fd, std::uint32_t& channel) override {
-    ThreadSlot* slot = usable_slot();
-    if (slot == nullptr || !clock::send_descriptors({&fd, 1})) return ENODEV;
-    const int error = call(*slot, Call::open_channel, {1});
-    channel = std::uint32_t(slot->value);
-    return error;
-  }
+  int open_channel(int fd, std::uint32_t& channel) override { return call_with(Call::open_channel, fd, channel); }
   int close_channel(std::uint32_t channel) override { return call_slot(Call::close_channel, {channel}); }
   int bind_completions(std::uint32_t cqn, std::uint32_t channel) override {
     return call_slot(Call::bind_channel, {0, cqn, channel});
@@ -180,6 +188,15 @@ class AttachedPort : public DevicePort {
     clock::charge(*slot, abi::CpuCost::system_call);
     const int error = clock::call(*slot, code, arguments);
     if (error == 0 && value != nullptr) *value = std::uint32_t(slot->value);
+    return error;
+  }
+  static int call_with(Call code, int fd, std::uint32_t& value) {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    if (::fcntl(fd, F_GETFD) < 0) return EINVAL;
+    if (!clock::send_descriptors({&fd, 1})) return ENODEV;
+    const int error = call(*slot, code, {1});
+    if (error == 0) value = std::uint32_t(slot->value);
     return error;
   }
 

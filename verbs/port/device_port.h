@@ -49,6 +49,12 @@ class DevicePort {
   virtual int dealloc_pd(std::uint32_t number) = 0;
   virtual int alloc_uar(std::uint32_t& page) = 0;
   virtual int free_uar(std::uint32_t page) = 0;
+  // Whoever has `fd`, or a duplicate of it, may import the context: use this process's PDs and regions. EINVAL: it is
+  // no context's. Opening and closing are part of what opening the device costs.
+  virtual int open_context(int fd, std::uint32_t& number) = 0;
+  virtual int import_context(int fd, std::uint32_t& number) = 0;
+  virtual int close_context(std::uint32_t number) = 0;
+  virtual int import_pd(std::uint32_t context, std::uint32_t number) = 0;  // ENOENT: none of that context's
   // Carries a command mailbox to the device. The kernel chooses CommandHeader::object of create_*, fills pasid, eqn
   // (from the completion vector that the process put there) and checks that other numbers are this process's own.
   // An errno here is the kernel's refusal; the device's status is in the output's CommandResult.
