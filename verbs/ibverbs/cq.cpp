@@ -2,6 +2,7 @@
 #include <infiniband/verbs.h>
 
 #include <bit>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -155,6 +156,7 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   Cq& cq = Cq::of(handle);
   if (cq.channel == nullptr) return 0;
   Context& context = cq.owner();
+  if (context.port.inherited()) return errno = ENODEV;
   QueueGuard guard(cq.lock, context.port);
   cq.ring.arm(context.pages.first().uar, cq.handle, solicited_only != 0);
   context.port.charge(abi::CpuCost::mmio_write);

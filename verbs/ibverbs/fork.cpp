@@ -1,5 +1,7 @@
 // fork: regions belong to the process that registered them and are reached through its own address space, so a child's
-// copy-on-write never parts them from the device.
+// copy-on-write never parts them from the device. In the child, its parent's objects are nobody's: posting to them,
+// polling them and commands are ENODEV, and closing the context only lets go of the copies. The child opens the device
+// anew, or imports its parent's context.
 #include <infiniband/verbs.h>
 
 #include <cstddef>

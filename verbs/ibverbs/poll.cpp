@@ -2,6 +2,7 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "verbs/ibverbs/boundary.h"
@@ -157,6 +158,7 @@ int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
   Cq& cq = Cq::of(handle);
   DevicePort& port = cq.owner().port;
+  if (port.inherited()) return ENODEV;
   port.charge(abi::CpuCost::poll_cq);
   if (try_start(cq)) return 0;
   port.wait_visible();
@@ -216,6 +218,10 @@ int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
   if (capacity <= 0) return 0;
   Cq& cq = Cq::of(handle);
   DevicePort& port = cq.owner().port;
+  if (port.inherited()) {
+    errno = ENODEV;
+    return -1;
+  }
   port.charge(abi::CpuCost::poll_cq);
   int count = take(cq, capacity, completions);
   if (count == 0) {

@@ -213,6 +213,7 @@ void ring_send(Qp& qp) {
 
 int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
   Qp& qp = Qp::of(handle);
+  if (qp.owner().port.inherited()) return refuse(list, bad, ENODEV);
   if (!may_post_send(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.send) return refuse(list, bad, ENOMEM);
   QueueGuard guard(qp.send_lock, qp.owner().port);
@@ -223,6 +224,7 @@ int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
 
 int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Qp& qp = Qp::of(handle);
+  if (qp.owner().port.inherited()) return refuse(list, bad, ENODEV);
   if (handle->srq != nullptr || !may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.receive) return refuse(list, bad, ENOMEM);
   QueueGuard guard(qp.receive_lock, qp.owner().port);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <memory>
 
 #include "model/abi/device.h"
@@ -197,6 +198,10 @@ std::uint64_t retire_shared(Srq& srq, std::uint16_t index) {
 // A list linked to itself ends when the queue is full.
 int post_srq_receive(ibv_srq* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Srq& srq = Srq::of(handle);
+  if (srq.owner().port.inherited()) {
+    *bad = list;
+    return errno = ENODEV;
+  }
   QueueGuard guard(srq.lock, srq.owner().port);
   int error = 0;
   for (ibv_recv_wr* wr = list; wr != nullptr && error == 0; wr = wr->next) {

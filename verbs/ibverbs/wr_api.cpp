@@ -95,6 +95,7 @@ void start(ibv_qp_ex* handle) {
   Qp& qp = Qp::of(handle);
   qp.send_lock.lock(qp.owner().port);
   qp.batch = {};
+  if (qp.owner().port.inherited()) latch(qp, ENODEV);
   if (!may_post_send(qp.qp_base.state)) latch(qp, EINVAL);
   if (qp.send) qp.batch.start = qp.send->mark();
 }

@@ -26,8 +26,13 @@ using abi::ThreadSlot;
 class AttachedPort : public DevicePort {
  public:
   AttachedPort()
-      : heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {
+      : virtual_pid_(clock::session()->header().virtual_pid),
+        heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {
     followed_ = (clock::session()->header().features & abi::attach_feature::kMilestones) != 0;
+  }
+
+  bool inherited() const override {
+    return clock::session() == nullptr || clock::session()->header().virtual_pid != virtual_pid_;
   }
 
   void mmio_write(std::uint32_t offset, std::span<const std::byte> data) override {
@@ -52,12 +57,14 @@ class AttachedPort : public DevicePort {
   }
 
   std::byte* allocate(std::size_t bytes, std::size_t alignment) override {
+    if (inherited()) return nullptr;
     const std::lock_guard lock(heap_lock_);
     void* memory = heap_.allocate_aligned(bytes, alignment, std::nothrow);
     if (memory != nullptr) memset(memory, 0, bytes);
     return static_cast<std::byte*>(memory);
   }
   void release(std::byte* memory, std::size_t) override {
+    if (inherited()) return;
     const std::lock_guard lock(heap_lock_);
     heap_.deallocate(memory);
   }
@@ -176,13 +183,16 @@ class AttachedPort : public DevicePort {
   }
 
  private:
-  // Null for a thread that the simulator does not know, and in a signal handler outside the thread's turn.
-  static ThreadSlot* usable_slot() { return clock::simulated() ? clock::simulated_slot() : clock::own_slot(); }
+  // Null for a thread that the simulator does not know, in a signal handler outside the thread's turn, and in a child.
+  ThreadSlot* usable_slot() const {
+    if (inherited()) return nullptr;
+    return clock::simulated() ? clock::simulated_slot() : clock::own_slot();
+  }
 
   static int call(ThreadSlot& slot, Call code, std::initializer_list<std::uint64_t> arguments) {
     return clock::call(slot, code, arguments);
   }
-  static int call_slot(Call code, std::initializer_list<std::uint64_t> arguments, std::uint32_t* value = nullptr) {
+  int call_slot(Call code, std::initializer_list<std::uint64_t> arguments, std::uint32_t* value = nullptr) {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
     clock::charge(*slot, abi::CpuCost::system_call);
@@ -190,7 +200,7 @@ class AttachedPort : public DevicePort {
     if (error == 0 && value != nullptr) *value = std::uint32_t(slot->value);
     return error;
   }
-  static int call_with(Call code, int fd, std::uint32_t& value) {
+  int call_with(Call code, int fd, std::uint32_t& value) {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
     if (::fcntl(fd, F_GETFD) < 0) return EINVAL;
@@ -200,6 +210,7 @@ class AttachedPort : public DevicePort {
     return error;
   }
 
+  const std::uint32_t virtual_pid_;
   boost::interprocess::managed_external_buffer heap_;
   std::mutex heap_lock_;
 };

@@ -31,6 +31,10 @@ class DevicePort {
  public:
   virtual ~DevicePort() = default;
 
+  // This process is a forked child, and the port its parent's: nothing goes through it, and the memory that it gave out
+  // is not here.
+  virtual bool inherited() const { return false; }
+
   // --- The device.
   // Posted; what the CPU pays is for the caller to charge. `data` is 4 or 8 bytes, or whole 64-byte lines up to a
   // BlueFlame buffer. Offsets are in BAR0.
