@@ -1,5 +1,6 @@
 #include "model/host/command_gate.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -263,16 +264,32 @@ std::optional<CommandGate::Pages> CommandGate::pages_of(std::span<const std::byt
   return Pages{pages.first_page, pages.pages, pages.bus_address, ByteCount{std::uint64_t{1} << pages.log_page}};
 }
 
+// What was known of that memory is past: it was mapped anew since.
 void CommandGate::back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page) {
-  if (page_size_ < page) backings_[process].push_back({begin, begin + bytes, page});
+  auto& backings = backings_[process];
+  const std::uint64_t end = begin + bytes;
+  std::vector<Backing> kept;
+  for (const Backing& old : backings) {
+    if (old.begin < begin) kept.push_back({old.begin, std::min(old.end, begin), old.page});
+    if (old.end > end) kept.push_back({std::max(old.begin, end), old.end, old.page});
+  }
+  if (page_size_ < page) kept.push_back({begin, end, page});
+  std::ranges::sort(kept, {}, &Backing::begin);
+  backings = std::move(kept);
 }
 
+// Of mappings that lie side by side: the smallest of their pages.
 ByteCount CommandGate::page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const {
   const auto found = backings_.find(process);
   if (found == backings_.end()) return page_size_;
-  for (const Backing& backing : found->second)
-    if (begin >= backing.begin && begin < backing.end && bytes <= backing.end - begin)
-      return backing.page;
+  std::optional<ByteCount> page;
+  std::uint64_t covered = begin;
+  for (const Backing& backing : found->second) {
+    if (covered < backing.begin || covered >= backing.end) continue;
+    page = std::min(page.value_or(backing.page), backing.page);
+    covered = backing.end;
+    if (covered - begin >= bytes) return *page;
+  }
   return page_size_;
 }
 

@@ -40,7 +40,8 @@ class CommandGate {
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
-  // Regions of that memory of a process are registered in such pages, if they are larger than the host's.
+  // Regions of that memory of a process are registered in such pages, if they are larger than the host's. Takes the
+  // place of what was said of it before.
   void back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page);
   void forget(Pasid process) { backings_.erase(process); }
   // The pages that an admitted mailbox registers, if there are any; the device must find their entries in the MTT.
@@ -80,7 +81,7 @@ class CommandGate {
   Neighbours neighbours_;
   Vectors vectors_;
   ByteCount page_size_;
-  std::map<Pasid, std::vector<Backing>> backings_;
+  std::map<Pasid, std::vector<Backing>> backings_;  // each process's in the order of their addresses, none over another
 };
 
 }  // namespace rnicsim::host

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "sim/attached/huge_pages.h"
+
 namespace rnicsim::sim {
 namespace {
 
@@ -262,6 +264,16 @@ bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
 
 // --- Memory, and numbers that the kernel gives out.
 
+// Memory that is registered is looked at once: what lies there then stays, for it is pinned.
+int SystemCalls::pin(Process& process, std::uint64_t address, std::uint64_t bytes) {
+  HostServices& host = host_of(process);
+  if (const int error = host.kernel->pin(process.pasid, address, bytes)) return error;
+  host.kernel->back(process.pasid, address, bytes, host.params->page_size);
+  for (const auto& [begin, end, page] : huge_mappings(process.identity().pid, address, bytes))
+    host.kernel->back(process.pasid, begin, end - begin, page);
+  return 0;
+}
+
 bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   host::KernelAgent& kernel = *host_of(process).kernel;
@@ -269,7 +281,7 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   std::uint32_t given = 0;
   int error = 0;
   switch (slot.call) {
-    case Call::pin: error = kernel.pin(process.pasid, slot.argument[0], slot.argument[1]); break;
+    case Call::pin: error = pin(process, slot.argument[0], slot.argument[1]); break;
     case Call::unpin: error = kernel.unpin(process.pasid, slot.argument[0], slot.argument[1]); break;
     case Call::alloc_pd: error = kernel.alloc_pd(process.pasid, given); break;
     case Call::dealloc_pd: error = kernel.dealloc_pd(process.pasid, number); break;

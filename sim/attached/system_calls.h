@@ -54,6 +54,7 @@ class SystemCalls : public CallHandler {
   };
 
   bool process_call(Thread& thread, abi::ThreadSlot& slot);
+  int pin(Process& process, std::uint64_t address, std::uint64_t bytes);
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);

@@ -320,6 +320,54 @@ TEST_F(ImportTest, TheDeadHaveNoRights) {
   EXPECT_TRUE(objects_.pds.contains(pd_[kMine]));
 }
 
+// How many pages a region of that memory takes.
+class BackingTest : public CommandGateTest {
+ protected:
+  std::uint32_t pages(std::uint64_t address, std::uint64_t bytes, Pasid process = kMine) {
+    abi::Mpt context;
+    context.pd = pd_[process];
+    context.bus_address = address;
+    context.length = bytes;
+    auto mailbox = provider::create_mpt(0, context);
+    EXPECT_EQ(run(process, mailbox), 0);
+    const auto pages = gate_.pages_of(provider::encode(mailbox));
+    EXPECT_EQ(destroy(process, abi::CommandOpcode::destroy_mpt, mailbox.header.object), 0);
+    return pages ? pages->count : 0;
+  }
+};
+
+TEST_F(BackingTest, HugePagesAreOneProcesss) {
+  gate_.back(kMine, 0x100000, 0x40000, 64_KiB);
+  EXPECT_EQ(pages(0x100000, 0x20000), 2u);
+  EXPECT_EQ(pages(0x100000, 0x20000, kOther), 32u);
+  EXPECT_EQ(pages(0x138000, 0x10000), 16u);  // not to the end
+  EXPECT_EQ(pages(0xff000, 0x10000), 16u);
+  gate_.forget(kMine);
+  EXPECT_EQ(pages(0x100000, 0x20000), 32u);
+}
+
+TEST_F(BackingTest, WhatIsSaidLaterCounts) {
+  gate_.back(kMine, 0x100000, 0x40000, 64_KiB);
+  gate_.back(kMine, 0x110000, 0x10000, 4_KiB);  // small pages were mapped there
+  EXPECT_EQ(pages(0x100000, 0x10000), 1u);
+  EXPECT_EQ(pages(0x110000, 0x10000), 16u);
+  EXPECT_EQ(pages(0x120000, 0x20000), 2u);
+  EXPECT_EQ(pages(0x100000, 0x20000), 32u);
+  gate_.back(kMine, 0x100000, 0x40000, 128_KiB);
+  EXPECT_EQ(pages(0x100000, 0x40000), 2u);
+  gate_.back(kMine, 0, 0x1000000, 4_KiB);
+  EXPECT_EQ(pages(0x100000, 0x20000), 32u);
+}
+
+TEST_F(BackingTest, NeighboursAreOne) {
+  gate_.back(kMine, 0x120000, 0x20000, 128_KiB);
+  gate_.back(kMine, 0x100000, 0x20000, 64_KiB);
+  EXPECT_EQ(pages(0x100000, 0x40000), 4u);
+  EXPECT_EQ(pages(0x120000, 0x20000), 1u);
+  gate_.back(kMine, 0x150000, 0x10000, 64_KiB);  // beyond a gap
+  EXPECT_EQ(pages(0x130000, 0x20000), 32u);
+}
+
 TEST_F(CommandGateTest, PagesAreTheKernels) {
   const auto region = [&](std::uint64_t bytes) {
     abi::Mpt context;

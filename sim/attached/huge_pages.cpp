@@ -1,0 +1,84 @@
+#include "sim/attached/huge_pages.h"
+
+#include <fmt/format.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::uint64_t kSmallestHugePage = 64 << 10;
+constexpr std::uint64_t kKibi = 1024;
+
+// Of a line like "Hugetlb:   2048 kB".
+std::optional<std::uint64_t> kibibytes(const std::string& line, std::string_view name) {
+  if (!line.starts_with(name)) return std::nullopt;
+  return std::strtoull(line.c_str() + name.size(), nullptr, 10);
+}
+
+// On most machines nobody has reserved any, and there is nothing to look for.
+bool machine_has_any() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (const auto value = kibibytes(line, "Hugetlb:")) return *value != 0;
+  return false;
+}
+
+struct Mapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t inode = 0;
+};
+
+// The first line of a mapping, in maps and in smaps.
+std::optional<Mapping> mapping_of(const std::string& line) {
+  Mapping mapping;
+  const int fields = std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %*4s %*x %*x:%*x %" SCNu64, &mapping.begin,
+                                 &mapping.end, &mapping.inode);
+  return fields == 3 ? std::optional(mapping) : std::nullopt;
+}
+
+bool overlaps(const Mapping& mapping, std::uint64_t begin, std::uint64_t bytes) {
+  return begin < mapping.end && (begin >= mapping.begin || mapping.begin - begin < bytes);
+}
+
+// Huge pages are a file's, and whole.
+bool may_be_huge(const Mapping& mapping) {
+  return mapping.inode != 0 && mapping.begin % kSmallestHugePage == 0 && mapping.end % kSmallestHugePage == 0;
+}
+
+// The kernel walks every page of the process to write smaps: not without need.
+bool is_worth_a_look(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(file, line);) {
+    const auto mapping = mapping_of(line);
+    if (mapping && overlaps(*mapping, begin, bytes) && may_be_huge(*mapping)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<HugeMapping> huge_mappings(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
+  std::vector<HugeMapping> found;
+  if (!machine_has_any() || !is_worth_a_look(pid, begin, bytes)) return found;
+  std::ifstream file(fmt::format("/proc/{}/smaps", pid));
+  std::optional<Mapping> current;
+  for (std::string line; std::getline(file, line);) {
+    if (const auto next = mapping_of(line)) {
+      current = next;
+    } else if (const auto size = kibibytes(line, "KernelPageSize:"); size && current) {
+      if (*size * kKibi >= kSmallestHugePage && may_be_huge(*current) && overlaps(*current, begin, bytes))
+        found.push_back({current->begin, current->end, ByteCount{*size * kKibi}});
+    }
+  }
+  return found;
+}
+
+}  // namespace rnicsim::sim
