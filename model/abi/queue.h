@@ -180,7 +180,7 @@ struct Cqe {
   Be32 qpn;                 // the local QP
   Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
   SendOpcode send_opcode = SendOpcode::nop;  // requester: of the WQE completed
-  std::uint8_t flags = 0;     // kInlineData, kGrh
+  std::uint8_t flags = 0;     // kInlineData, kGrh, kIpv4
   CqeSyndrome syndrome = CqeSyndrome::success;
   std::uint8_t vendor_error = 0;
   std::uint8_t reserved0[2] = {};
@@ -190,6 +190,7 @@ struct Cqe {
 
   static constexpr std::uint8_t kInlineData = 1u << 0;
   static constexpr std::uint8_t kGrh = 1u << 1;  // UD: 40 bytes of GRH precede the payload; byte_count has them
+  static constexpr std::uint8_t kIpv4 = 1u << 2;  // with kGrh: an IPv4 header lies in the GRH, else an IPv6 header
   static constexpr std::uint8_t kInitialOwner = 0xf1;
 };
 static_assert(sizeof(Cqe) == 64);

@@ -16,6 +16,11 @@ bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t byte
          bytes <= qp.context.inline_receive;
 }
 
+// A datagram; only an IPv6 header fills its GRH from the first byte on.
+bool came_by_ipv4(const PacketIn& packet) {
+  return packet.grh.size() != 0 && std::to_integer<unsigned>(packet.grh.bytes().front()) >> 4 != 6;
+}
+
 // A datagram with its GRH, as it is to lie in memory.
 Payload behind(const Payload& grh, const Payload& payload) {
   Payload both(grh.size() + payload.size());
@@ -141,11 +146,11 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
       scatter.access = verdict.access;
       scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, bytes});
     }
-    complete_receive(qp, response, verdict, packet.headers);
+    complete_receive(qp, response, verdict, packet);
     qp.responses.push_back(std::move(response));
     return out_.scatter(std::move(scatter));
   }
-  complete_receive(qp, response, verdict, packet.headers);
+  complete_receive(qp, response, verdict, packet);
   if (in_cqe) response.cqe->payload = std::move(packet.payload);
   if (trace_.request_placed) tell_placed(qp.qpn, response);
   qp.responses.push_back(std::move(response));
@@ -157,9 +162,11 @@ void ModelEngine::tell_placed(Qpn qpn, const Response& response) const {
   trace_.request_placed({qpn, response.psn, receive});
 }
 
-void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const roce::Headers& last) {
+void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const PacketIn& last) {
   if (!verdict.completes_receive) return;
-  response.cqe = receive_cqe(qp.qpn, {qp.context.receive_cqn}, response.receive_index, last, verdict.message_bytes);
+  response.cqe = receive_cqe(qp.qpn, {qp.context.receive_cqn}, response.receive_index, last.headers,
+                             verdict.message_bytes);
+  if (came_by_ipv4(last)) response.cqe->cqe.flags |= abi::Cqe::kIpv4;
   response.invalidate = verdict.invalidate;
   qp.receive_ring.filled();
 }

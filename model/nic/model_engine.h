@@ -130,7 +130,7 @@ class ModelEngine : public QpEngine {
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void count_drop(const roce::Verdict& verdict);
   void tell_placed(Qpn qpn, const Response& response) const;
-  void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const roce::Headers& last);
+  void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const PacketIn& last);
   void reject(Qp& qp, const roce::Verdict& verdict);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
 

@@ -69,6 +69,7 @@ TEST_F(Ud, ADatagramLiesBehindItsGrh) {
         EXPECT_EQ(wc.imm_data, 0x55667788u);
         EXPECT_TRUE(filled(end, kGrh, 100));
         EXPECT_EQ(end.buffer[20], 0x45);  // an IPv4 header
+        EXPECT_EQ(wc.sl, 2);              // and so says mlx5, too
       });
 }
 
@@ -82,7 +83,9 @@ TEST_F(Ud, OverIpv6TheGrhIsTheHeader) {
       [&](Endpoint& end) {
         ASSERT_EQ(end.receive(0, 200), 0);
         meet(1);
-        EXPECT_EQ(end.completion().byte_len, kGrh + 1);
+        const auto wc = end.completion();
+        EXPECT_EQ(wc.byte_len, kGrh + 1);
+        EXPECT_EQ(wc.sl, 1);
         EXPECT_EQ(end.buffer[0] >> 4, 6);
         EXPECT_EQ(std::memcmp(end.buffer.data() + 24, end.address().gid.raw, 16), 0);
       },

@@ -64,7 +64,6 @@ std::optional<std::uint8_t> find_gid(Context& context, std::uint8_t port, const 
 int attributes_of(Context& context, std::uint8_t port, const ibv_wc& wc, const ibv_grh& grh, ibv_ah_attr& to) {
   to = {};
   to.dlid = wc.slid;
-  to.sl = wc.sl;
   to.src_path_bits = wc.dlid_path_bits;
   to.port_num = port;
   if (!(wc.wc_flags & IBV_WC_GRH)) return 0;

@@ -32,6 +32,13 @@ std::uint32_t source_qpn(const abi::Cqe& cqe) {
   return std::uint32_t(cqe.source_qpn[0]) << 16 | std::uint32_t(cqe.source_qpn[1]) << 8 | cqe.source_qpn[2];
 }
 
+// RoCE has no service level. Of a datagram mlx5 says there what its GRH is, and UCX drops those that do not say so.
+std::uint8_t service_level(const abi::Cqe& cqe) {
+  constexpr std::uint8_t kIpv6Header = 1, kIpv4Header = 2;
+  if (!(cqe.flags & abi::Cqe::kGrh)) return 0;
+  return cqe.flags & abi::Cqe::kIpv4 ? kIpv4Header : kIpv6Header;
+}
+
 // Nanoseconds since 1970 by the host's real-time clock, which counts with the device's.
 std::uint64_t wall_clock(const Context& context, std::uint64_t ticks) {
   constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
@@ -53,7 +60,7 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.src_qp = source_qpn(cqe);
   wc.pkey_index = 0;
   wc.slid = 0;
-  wc.sl = 0;
+  wc.sl = service_level(cqe);
   wc.dlid_path_bits = 0;
 }
 
@@ -251,7 +258,7 @@ void fill_extended_poll(Cq& cq, std::uint64_t fields) {
   if (fields & IBV_WC_EX_WITH_SRC_QP)
     cq.read_src_qp = [](ibv_cq_ex* at) { return source_qpn(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_SLID) cq.read_slid = [](ibv_cq_ex*) { return 0u; };
-  if (fields & IBV_WC_EX_WITH_SL) cq.read_sl = [](ibv_cq_ex*) { return std::uint8_t(0); };
+  if (fields & IBV_WC_EX_WITH_SL) cq.read_sl = [](ibv_cq_ex* at) { return service_level(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_DLID_PATH_BITS) cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };
   if (fields & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
     cq.read_completion_ts = [](ibv_cq_ex* at) { return std::uint64_t(Cq::of(at).current.timestamp); };
