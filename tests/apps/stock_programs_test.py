@@ -291,14 +291,15 @@ class DatagramPerftest(PerftestRuns):
     def test_shared_receive_queue_latency(self):
         self.latency("ib_send_lat --use-srq")
 
-    def test_shared_receive_queue_of_uc(self):
-        self.bandwidth("ib_send_bw --use-srq -q 2 -c UC", 100)
+    def test_shared_receive_queue_of_ud(self):
+        self.datagram_bandwidth("ib_send_bw --use-srq -q 2 -c UD", 100)
 
     def test_group_latency(self):
         self.latency("ib_send_lat -c UD -g")
 
     def test_group_bandwidth(self):
-        self.datagram_bandwidth("ib_send_bw -c UD -g")
+        # It wants both ends' GIDs of one kind, and takes the group's for one of IPv6.
+        self.datagram_bandwidth("ib_send_bw -c UD -g -x 2")
 
 
 def write_latency(server, client, port):
