@@ -31,13 +31,13 @@ class Mpi(apps.TestCase):
         self.assertEqual(sorted(line for line in result.lines(hosts[0]) if line.startswith("rank ")), expected, result)
 
     def test_two_hosts(self):
-        self.ring(["h0", "h1"], 2, "rc_verbs")
+        self.ring(["h0", "h1"], 2, "rc_v")
 
     def test_two_hosts_with_datagrams(self):
         self.ring(["h0", "h1"], 2, "ud_verbs")
 
     def test_four_hosts(self):
-        self.ring(["h0", "h1", "h2", "h3"], 4, "rc_verbs")
+        self.ring(["h0", "h1", "h2", "h3"], 4, "rc_v")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ ONLY_RC = ("put_lat", "put_bw")
 
 class Ucx(apps.TestCase):
     def measure(self, transport, test, *options):
-        environment = f"env UCX_TLS={transport} UCX_NET_DEVICES=rnic0:1"
+        # UCX connects RC by UD datagrams; rc_v is its name for rc_verbs with them.
+        environment = f"env UCX_TLS={'rc_v' if transport == 'rc_verbs' else transport} UCX_NET_DEVICES=rnic0:1"
         low_level = f"-x {transport} -d rnic0:1" if test in LOW_LEVEL else ""
         client = " ".join(("-t", test, low_level, "-n 200 -w 20", *options))
         # In the low-level tests the server has to be told, too.
