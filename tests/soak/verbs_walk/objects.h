@@ -1,0 +1,186 @@
+// What a walker knows of the objects that it made: enough to say what each call must answer.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace rnicsim::testing {
+
+// The same numbers from the same seed on every machine.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::uint32_t below(std::uint64_t sides) { return sides == 0 ? 0 : std::uint32_t(engine_() % sides); }
+  std::uint32_t between(std::uint32_t least, std::uint32_t most) { return least + below(most - least + 1); }
+  bool once_in(std::uint32_t times) { return below(times) == 0; }
+  std::uint64_t bits() { return engine_(); }
+  template <class Container>
+  auto& one_of(Container& from) { return from[below(from.size())]; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// A process's memory, in cells: each work request has cells of its own while it is outstanding, and a cell that came
+// free is the last to be taken again, so that what is late harms nobody. Behind the cells is what nobody may change.
+class Arena {
+ public:
+  static constexpr std::uint32_t kCell = 2048, kCells = 1024, kGuard = 16384;
+  static constexpr std::uint32_t kBytes = kCell * kCells + kGuard;
+
+  explicit Arena(std::uint32_t owner);
+  std::optional<std::uint32_t> take();  // its offset
+  void give_back(std::uint32_t offset) { free_.push_back(offset); }
+  std::uint8_t* at(std::uint32_t offset) { return bytes_.data() + offset; }
+  std::uint64_t address(std::uint32_t offset) { return reinterpret_cast<std::uint64_t>(at(offset)); }
+  std::uint8_t guard(std::uint32_t offset) const { return std::uint8_t(offset * 7 + offset / 256 + owner_); }
+  bool guard_is_whole() const;
+
+ private:
+  std::uint32_t owner_;
+  std::vector<std::uint8_t> bytes_;
+  std::deque<std::uint32_t> free_;
+};
+
+// What a work request sends.
+void fill_pattern(std::uint8_t* to, std::uint32_t length, std::uint64_t id);
+bool has_pattern(const std::uint8_t* at, std::uint32_t length, std::uint64_t id);
+
+struct ThreadDomain {
+  ibv_td* td = nullptr;
+  std::uint32_t context = 0;
+  std::uint32_t users = 0;
+};
+
+struct Domain {
+  ibv_pd* pd = nullptr;
+  std::uint32_t context = 0;
+  std::uint32_t users = 0;
+  std::shared_ptr<Domain> protection;  // of a parent domain
+  std::shared_ptr<ThreadDomain> thread;
+
+  const Domain* root() const { return protection ? protection.get() : this; }
+};
+
+struct Region {
+  ibv_mr* mr = nullptr;
+  std::shared_ptr<Domain> domain;
+  std::uint32_t offset = 0;  // in the arena
+  std::uint32_t length = 0;
+  unsigned access = 0;
+  bool intact = true;        // as it was made
+  bool may_be_bound = false;
+
+  bool covers(std::uint32_t from, std::uint32_t bytes) const { return from >= offset && from + bytes <= offset + length; }
+  // What a work request writes for a place in the arena.
+  std::uint64_t address(Arena& arena, std::uint32_t at) const {
+    return access & IBV_ACCESS_ZERO_BASED ? at - offset : arena.address(at);
+  }
+};
+
+struct Window {
+  ibv_mw* mw = nullptr;
+  std::shared_ptr<Domain> domain;
+};
+
+struct Way {
+  ibv_ah* ah = nullptr;
+  std::shared_ptr<Domain> domain;
+};
+
+struct Channel {
+  ibv_comp_channel* channel = nullptr;
+  std::uint32_t context = 0;
+  std::uint32_t users = 0;
+};
+
+struct Queue {
+  ibv_cq* cq = nullptr;
+  ibv_cq_ex* extended = nullptr;
+  std::uint32_t context = 0;
+  std::uint32_t users = 0;
+  std::uint32_t arms = 0;
+  std::shared_ptr<Channel> channel;
+  std::shared_ptr<Domain> parent;
+  bool may_overrun = false;  // it had less room than work requests could need
+};
+
+struct Receive {
+  std::uint64_t id = 0;
+  std::uint32_t cell = 0;
+  std::uint32_t length = 0;
+  bool legal = true;         // its memory
+  std::shared_ptr<Region> region;
+};
+
+struct SharedQueue {
+  ibv_srq* srq = nullptr;
+  std::shared_ptr<Domain> domain;
+  std::uint32_t users = 0;
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  std::map<std::uint64_t, Receive> posted;
+  bool exact = true;         // no QP went that may have taken some along
+};
+
+struct Pair;
+
+// How a work request's remote memory is.
+enum class Remote : std::uint8_t { none, good, bad, unknown };
+
+struct Send {
+  std::uint64_t id = 0;
+  bool signalled = false;
+  ibv_wr_opcode opcode{};
+  std::uint32_t cell = 0;
+  std::uint32_t length = 0;
+  bool legal = true;         // its local memory
+  bool odd_atomic = false;   // not of 8 bytes
+  std::shared_ptr<Region> region;
+  Remote remote = Remote::none;
+  std::shared_ptr<Region> target;
+  std::optional<std::uint32_t> landing;  // in the peer's arena: of a WRITE its cell, of a READ its source
+  bool before_recovery = false;  // its queue was in SQE since
+  bool firm = false;         // the connection was good when it was posted
+  std::uint32_t changes = 0, peer_changes = 0;
+};
+
+// A queue pair.
+struct Pair {
+  ibv_qp* qp = nullptr;
+  std::uint32_t walker = 0;
+  std::uint32_t context = 0;
+  ibv_qp_type type{};
+  std::shared_ptr<Domain> domain;
+  std::shared_ptr<Queue> send_queue, receive_queue;
+  std::shared_ptr<SharedQueue> shared;
+  ibv_qp_cap cap{};
+  bool signals_all = false;
+  bool alive = true;
+  ibv_qp_state told = IBV_QPS_RESET;  // what the library was told last, by the program or by the device
+  unsigned access = 0;
+  std::uint8_t port = 0;
+  std::uint8_t timeout = 0, rnr_retry = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t number = 0;
+  std::uint32_t qkey = 0;
+  std::set<std::uint8_t> groups;
+  // The connection: with whom, and with which life of it.
+  std::shared_ptr<Pair> peer;
+  std::uint32_t life = 0, peer_life = 0;
+  std::uint32_t changes = 0;          // of what its peer's requests depend on
+  std::deque<Send> sends;
+  std::deque<Receive> receives;
+  bool failed = false;                // an error completion was seen
+};
+
+}  // namespace rnicsim::testing

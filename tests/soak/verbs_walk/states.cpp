@@ -1,0 +1,273 @@
+// ibv_modify_qp by the state table of ibv_modify_qp(3), and past it.
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "tests/soak/verbs_walk/walker.h"
+
+namespace rnicsim::testing {
+
+namespace {
+
+constexpr int kKnown = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
+// No migration here: what names it is refused, by one errno or the other.
+constexpr int kMigration = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_RATE_LIMIT;
+constexpr int kEither = IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_ALT_PATH;
+
+struct Masks {
+  bool legal = false;
+  int required = 0;
+  int optional = 0;
+};
+
+Masks masks_of(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
+  const bool ud = type == IBV_QPT_UD, rc = type == IBV_QPT_RC;
+  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return {true, 0, 0};
+  const int own = ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+  const int path = ud ? 0 : IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+  const int running = IBV_QP_CUR_STATE | own | path | (rc ? IBV_QP_MIN_RNR_TIMER : 0);
+  if (from == IBV_QPS_RESET && to == IBV_QPS_INIT) return {true, IBV_QP_PKEY_INDEX | IBV_QP_PORT | own, 0};
+  if (from == IBV_QPS_INIT && to == IBV_QPS_INIT) return {true, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | own};
+  if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) {
+    if (ud) return {true, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY};
+    const int connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+    return {true, connected | (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0), kEither};
+  }
+  if (from == IBV_QPS_RTR && to == IBV_QPS_RTS) {
+    const int reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    return {true, IBV_QP_SQ_PSN | (rc ? reliable : 0), running};
+  }
+  if (to == IBV_QPS_RTS && (from == IBV_QPS_RTS || from == IBV_QPS_SQD)) return {true, 0, running};
+  if (from == IBV_QPS_SQE && to == IBV_QPS_RTS && !rc) return {true, 0, IBV_QP_CUR_STATE | own | (ud ? 0 : path)};
+  if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) return {true, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY};
+  if (from == IBV_QPS_SQD && to == IBV_QPS_SQD) {
+    if (ud) return {true, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY};
+    const int either = kEither | IBV_QP_AV | IBV_QP_PATH_MIG_STATE;
+    return {true, 0, either | (rc ? IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
+                                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
+                                  : 0)};
+  }
+  return {};
+}
+
+bool has_bad_value(const ibv_qp_attr& attributes, int mask) {
+  return ((mask & IBV_QP_PORT) && attributes.port_num != 1) ||
+         ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) ||
+         ((mask & IBV_QP_PATH_MTU) && (attributes.path_mtu < IBV_MTU_256 || attributes.path_mtu > IBV_MTU_4096)) ||
+         ((mask & IBV_QP_TIMEOUT) && attributes.timeout > 31) ||
+         ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attributes.max_rd_atomic > 16) ||
+         ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attributes.max_dest_rd_atomic > 16) ||
+         ((mask & IBV_QP_AV) && attributes.ah_attr.grh.sgid_index >= 16) || (mask & IBV_QP_CAP);
+}
+
+// Where a QP that nothing hinders goes next.
+ibv_qp_state next_state(ibv_qp_state state) {
+  switch (state) {
+    case IBV_QPS_RESET: return IBV_QPS_INIT;
+    case IBV_QPS_INIT: return IBV_QPS_RTR;
+    case IBV_QPS_RTR:
+    case IBV_QPS_SQD:
+    case IBV_QPS_SQE: return IBV_QPS_RTS;
+    default: return IBV_QPS_RESET;
+  }
+}
+
+}  // namespace
+
+// What the device may have made of it since.
+std::set<ibv_qp_state> Walker::possible_states(const Pair& pair) const {
+  std::set<ibv_qp_state> states{pair.told};
+  if (pair.told != IBV_QPS_RESET) states.insert(IBV_QPS_ERR);
+  if (pair.type != IBV_QPT_RC && (pair.told == IBV_QPS_RTS || pair.told == IBV_QPS_SQD)) states.insert(IBV_QPS_SQE);
+  return states;
+}
+
+void Walker::outcomes(const Pair& pair, ibv_qp_state from, const Change& change, std::set<int>& allowed) const {
+  const auto& [attributes, mask] = change;
+  if (mask & ~kKnown) {
+    allowed.insert(EOPNOTSUPP);
+    return;
+  }
+  const auto to = mask & IBV_QP_STATE ? attributes.qp_state : from;
+  const auto masks = masks_of(pair.type, from, to);
+  const int given = mask & ~int(IBV_QP_STATE);
+  const bool complete = (given & masks.required) == masks.required;
+  const bool surplus = given & ~(masks.required | masks.optional);
+  const bool stale = (mask & IBV_QP_CUR_STATE) && attributes.cur_qp_state != from;
+  const auto port = mask & IBV_QP_PORT ? attributes.port_num : pair.port;
+  const bool astray = (mask & IBV_QP_AV) && attributes.ah_attr.port_num != port;
+  if (!masks.legal || !complete || surplus || stale || astray || has_bad_value(attributes, mask))
+    allowed.insert(EINVAL);
+  else
+    allowed.insert(0);
+  if (mask & kMigration) allowed.insert({EINVAL, EOPNOTSUPP});
+  if (from == IBV_QPS_SQD && to == IBV_QPS_RTS) allowed.insert(EINVAL);  // while it drains
+}
+
+Walker::Change Walker::change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state from, ibv_qp_state to) {
+  Change change;
+  const auto masks = masks_of(pair->type, from, to);
+  change.mask = IBV_QP_STATE | masks.required;
+  if (dice_.once_in(4)) change.mask |= masks.optional & int(dice_.bits()) & ~kMigration;
+  auto& at = change.attributes;
+  at.qp_state = to;
+  at.cur_qp_state = from;
+  at.port_num = 1;
+  at.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | (dice_.once_in(6) ? dice_.below(16) : 14u);
+  at.qkey = pair->qkey;
+  at.path_mtu = IBV_MTU_512;
+  at.max_rd_atomic = std::uint8_t(dice_.between(1, 16));
+  at.max_dest_rd_atomic = 16;
+  at.min_rnr_timer = std::uint8_t(dice_.between(1, 8));
+  at.timeout = std::uint8_t(dice_.between(3, 7));
+  at.retry_cnt = std::uint8_t(dice_.between(1, 7));
+  at.rnr_retry = std::uint8_t(dice_.below(8));
+  at.sq_psn = pair->psn;
+  at.en_sqd_async_notify = std::uint8_t(dice_.below(2));
+  if (pair->peer) {
+    at.dest_qp_num = pair->peer->number;
+    at.rq_psn = pair->peer->psn;
+    at.ah_attr.grh.dgid = town_.walkers[pair->peer->walker]->gid();
+  } else {
+    at.ah_attr.grh.dgid = gid_;
+  }
+  at.ah_attr.is_global = 1;
+  at.ah_attr.port_num = 1;
+  at.ah_attr.grh.sgid_index = 1;
+  at.ah_attr.grh.hop_limit = 64;
+  return change;
+}
+
+void Walker::spoil(Change& change) {
+  switch (dice_.below(11)) {
+    case 0: case 1: change.mask ^= 1 << dice_.below(21); break;
+    case 2: change.mask ^= 1 << dice_.between(22, 30); break;
+    case 3: change.attributes.qp_state = ibv_qp_state(dice_.below(7)); break;
+    case 4: change.attributes.port_num = std::uint8_t(dice_.between(2, 255)); break;
+    case 5: change.attributes.path_mtu = ibv_mtu(dice_.once_in(2) ? 0 : dice_.between(6, 200)); break;
+    case 6: change.attributes.timeout = std::uint8_t(dice_.between(32, 255)); break;
+    case 7: change.attributes.max_rd_atomic = std::uint8_t(dice_.between(17, 255)); break;
+    case 8: change.attributes.ah_attr.port_num = std::uint8_t(dice_.between(2, 255)); break;
+    case 9: change.attributes.ah_attr.grh.sgid_index = std::uint8_t(dice_.between(16, 255)); break;
+    default: change.mask = int(dice_.bits() & 0x1fffff); break;
+  }
+}
+
+// A QP that is on nobody's mind yet, best of all.
+void Walker::choose_peer(const std::shared_ptr<Pair>& pair) {
+  const auto waits = [&](const Pair& other) { return other.told == IBV_QPS_RESET || other.told == IBV_QPS_INIT; };
+  if (pair->peer && pair->peer->alive && pair->peer->peer == pair && waits(*pair->peer)) return;
+  std::vector<std::shared_ptr<Pair>> best, others;
+  for (Walker* walker : town_.walkers)
+    for (const auto& other : walker->pairs()) {
+      if (!other->alive || other->type != pair->type) continue;
+      const bool is_free = !other->peer || !other->peer->alive || other->peer->peer != other;
+      (is_free && waits(*other) && other != pair ? best : others).push_back(other);
+    }
+  pair->peer = best.empty() ? any(others) : any(best);
+  if (pair->peer && !best.empty()) pair->peer->peer = pair;
+}
+
+void Walker::move_something() {
+  const auto pair = any(pairs_);
+  if (!pair) return;
+  switch (dice_.below(10)) {
+    case 0: return query(pair);
+    case 1: return join_or_leave();
+    case 2: {
+      constexpr ibv_qp_state kSides[] = {IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPS_INIT};
+      const auto to = kSides[dice_.below(5)];
+      return modify(pair, change_to(pair, pair->told, to));
+    }
+    case 3: {
+      auto change = change_to(pair, pair->told, next_state(pair->told));
+      spoil(change);
+      return modify(pair, change);
+    }
+    default: return move_on(pair);
+  }
+}
+
+// Towards RTS, and there it stays unless its connection is no more.
+void Walker::move_on(const std::shared_ptr<Pair>& pair) {
+  const bool connected = pair->type != IBV_QPT_UD;
+  const bool stale = connected && pair->peer && (!pair->peer->alive || pair->peer->peer != pair);
+  if (pair->told == IBV_QPS_RTS && !pair->failed && !(stale && dice_.once_in(3))) return;
+  if (pair->failed) query(pair);
+  if (connected && pair->told == IBV_QPS_INIT) choose_peer(pair);
+  modify(pair, change_to(pair, pair->told, next_state(pair->told)));
+}
+
+void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
+  std::set<int> allowed;
+  for (const auto from : possible_states(*pair)) outcomes(*pair, from, change, allowed);
+  auto attributes = change.attributes;
+  const int mask = change.mask;
+  // What the peer's requests depend on changes somewhere within the call.
+  const auto before = pair->changes;
+  if (pair->told != IBV_QPS_RESET && pair->told != IBV_QPS_INIT) ++pair->changes;
+  const int answer = ibv_modify_qp(pair->qp, &attributes, mask);
+  if (!expect("ibv_modify_qp from " + std::to_string(pair->told) + " to " + std::to_string(attributes.qp_state) + " of type " +
+                  std::to_string(pair->type) + " with mask " + std::to_string(mask),
+              answer, allowed))
+    return;
+  if (answer != 0) {
+    pair->changes = before;
+    return;
+  }
+  if (mask & IBV_QP_PORT) pair->port = attributes.port_num;
+  if (mask & IBV_QP_ACCESS_FLAGS) pair->access = attributes.qp_access_flags;
+  if (mask & IBV_QP_TIMEOUT) pair->timeout = attributes.timeout;
+  if (mask & IBV_QP_RNR_RETRY) pair->rnr_retry = attributes.rnr_retry;
+  if (mask & IBV_QP_QKEY) pair->qkey = attributes.qkey;
+  if (!(mask & IBV_QP_STATE)) return;
+  const bool recovers = attributes.qp_state == IBV_QPS_RTS && possible_states(*pair).contains(IBV_QPS_SQE);
+  if (pair->told == IBV_QPS_RTR && attributes.qp_state == IBV_QPS_RTS) pair->changes = before;
+  pair->told = attributes.qp_state;
+  if (pair->told == IBV_QPS_RESET) return reset(*pair);
+  if (pair->told == IBV_QPS_RTR && pair->peer) pair->peer_life = pair->peer->life;
+  if (!recovers) return;
+  pair->failed = false;
+  for (auto& send : pair->sends) send.before_recovery = true;
+}
+
+// Device and library forget all of its work.
+void Walker::reset(Pair& pair) {
+  for (const auto& send : pair.sends) give_back(pair, send);
+  for (const auto& receive : pair.receives) give_back(receive);
+  pair.sends.clear();
+  pair.receives.clear();
+  if (pair.shared) pair.shared->exact = false;  // its completions took some along
+  pair.failed = false;
+  ++pair.life;
+  ++pair.changes;
+  pair.psn = std::uint32_t(dice_.bits()) & 0xffffff;
+}
+
+void Walker::query(const std::shared_ptr<Pair>& pair) {
+  const auto allowed = possible_states(*pair);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr initial{};
+  if (!expect("ibv_query_qp", ibv_query_qp(pair->qp, &attributes, IBV_QP_STATE, &initial), {0})) return;
+  if (!allowed.contains(attributes.qp_state))
+    fail("ibv_query_qp: state " + std::to_string(attributes.qp_state) + " after " + std::to_string(pair->told));
+  if (initial.cap.max_send_wr != pair->cap.max_send_wr || initial.qp_type != pair->type)
+    fail("ibv_query_qp tells of another QP");
+  pair->told = attributes.qp_state;
+}
+
+void Walker::join_or_leave() {
+  const auto pair = any(pairs_);
+  if (!pair || pair->type != IBV_QPT_UD) return;
+  const auto group = std::uint8_t(dice_.below(3));
+  ibv_gid gid{};
+  gid.raw[10] = gid.raw[11] = 0xff;
+  gid.raw[12] = 239, gid.raw[13] = gid.raw[14] = 1, gid.raw[15] = group;
+  if (pair->groups.contains(group)) {
+    if (expect("ibv_detach_mcast", ibv_detach_mcast(pair->qp, &gid, 0), {0})) pair->groups.erase(group);
+  } else {
+    if (expect("ibv_attach_mcast", ibv_attach_mcast(pair->qp, &gid, 0), {0})) pair->groups.insert(group);
+  }
+}
+
+}  // namespace rnicsim::testing

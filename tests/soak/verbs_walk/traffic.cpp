@@ -1,0 +1,358 @@
+// Work requests: of every opcode, legal and not, and lists that are wrong somewhere or never end.
+#include <cerrno>
+
+#include "tests/soak/verbs_walk/walker.h"
+
+namespace rnicsim::testing {
+
+// One send, with what is known of it.
+struct Walker::Request {
+  ibv_send_wr wr{};
+  std::array<ibv_sge, 4> sges{};
+  Send send;
+  int error = 0;  // why it is refused at once
+  bool inlined = false;
+};
+
+namespace {
+
+bool may_post(ibv_qp_state state) {
+  return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
+}
+
+bool is_atomic(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
+
+bool is_of(ibv_qp_type type, ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM: return true;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW: return type != IBV_QPT_UD;
+    case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+    case IBV_WR_SEND_WITH_INV: return type == IBV_QPT_RC;
+    default: return false;
+  }
+}
+
+ibv_wr_opcode draw_opcode(Dice& dice, ibv_qp_type type) {
+  constexpr ibv_wr_opcode kAll[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+                                    IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                    IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW};
+  if (dice.once_in(60)) return ibv_wr_opcode(dice.between(11, 255));
+  for (int tries = 0;; ++tries) {
+    const auto opcode = kAll[dice.below(std::size(kAll))];
+    const bool rare = opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV || opcode == IBV_WR_BIND_MW;
+    if (rare && !dice.once_in(6)) continue;
+    if (is_of(type, opcode) || dice.once_in(40)) return opcode;
+  }
+}
+
+// Of one length, cut in two now and then.
+int cut(Dice& dice, ibv_sge* sges, std::uint64_t address, std::uint32_t length, std::uint32_t key, std::uint32_t most) {
+  if (most == 0 || (length == 0 && dice.once_in(2))) return 0;
+  if (most == 1 || length < 2 || dice.once_in(2)) {
+    sges[0] = {address, length, key};
+    return 1;
+  }
+  const auto first = dice.between(1, length - 1);
+  sges[0] = {address, first, key};
+  sges[1] = {address + first, length - first, key};
+  return 2;
+}
+
+}  // namespace
+
+void Walker::post_something() {
+  const auto pair = any(pairs_);
+  const auto shared = any(shared_);
+  switch (dice_.below(20)) {
+    case 0: return pair ? post_looped_sends(pair) : void();
+    case 1: case 2: case 3: case 4: return shared ? post_shared(shared) : void();
+    case 5: case 6: case 7: case 8: case 9: case 10: return pair ? post_receives(pair) : void();
+    default: return pair ? post_sends(pair) : void();
+  }
+}
+
+bool Walker::is_firm(const Pair& pair) const {
+  const auto& peer = pair.peer;
+  return pair.type != IBV_QPT_UD && peer && peer->alive && peer->peer.get() == &pair && peer->life == pair.peer_life &&
+         peer->peer_life == pair.life && peer->type == pair.type;
+}
+
+// One of the domain's, and now and then another's.
+std::shared_ptr<Region> Walker::draw_region(const Domain& domain) {
+  std::vector<std::shared_ptr<Region>> own;
+  for (const auto& region : regions_)
+    if (region->domain->root() == domain.root()) own.push_back(region);
+  return own.empty() || dice_.once_in(25) ? any(regions_) : any(own);
+}
+
+// Where it goes in the peer's memory: by a key of the peer's domain, or by one that opens nothing.
+void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
+  auto& [wr, sges, send, error, inlined] = request;
+  Walker& town = *town_.walkers[pair.peer ? pair.peer->walker : index_];
+  std::vector<std::shared_ptr<Region>> fit;
+  const bool write = right == IBV_ACCESS_REMOTE_WRITE;
+  const auto source = Arena::kCells * Arena::kCell + dice_.below(Arena::kGuard - Arena::kCell) / 8 * 8;
+  const auto at = write ? town.arena().take() : std::optional(source);
+  if (!at) {
+    send.remote = Remote::unknown;
+    return;
+  }
+  send.landing = at;
+  for (const auto& region : town.regions())
+    if (pair.peer && region->domain->root() == pair.peer->domain->root() && (region->access & right) &&
+        region->covers(*at, Arena::kCell))
+      fit.push_back(region);
+  send.target = any(fit);
+  std::uint64_t address = town.arena().address(source);
+  std::uint32_t key = 0;
+  if (send.target && !dice_.once_in(12)) {
+    address = send.target->address(town.arena(), *at);
+    key = send.target->mr->rkey;
+    const bool granted = pair.peer->access & right;
+    // An atomic's place lies among what may not change: none of them may be granted.
+    send.remote = granted ? Remote::good : Remote::bad;
+  } else {
+    send.remote = Remote::bad;
+    if (!town.regions().empty()) {
+      auto regions = town.regions();
+      send.target = any(regions);
+      key = send.target->mr->rkey ^ (1u << dice_.below(8));
+    } else {
+      send.target.reset();
+      key = std::uint32_t(dice_.bits()) & 0xff;
+    }
+  }
+  if (is_atomic(wr.opcode)) {
+    wr.wr.atomic = {address, dice_.bits(), dice_.bits(), key};
+  } else {
+    wr.wr.rdma = {address, key};
+  }
+}
+
+bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
+  auto& [wr, sges, send, error, inlined] = request;
+  const auto cell = arena_.take();
+  const auto region = draw_region(*pair->domain);
+  if (!cell || !region) {
+    if (cell) arena_.give_back(*cell);
+    return false;
+  }
+  wr.opcode = draw_opcode(dice_, pair->type);
+  send.id = wr.wr_id = ++next_id_ | kSendMark;
+  send.opcode = wr.opcode;
+  send.cell = *cell;
+  send.region = region;
+  send.length = is_atomic(wr.opcode) ? 8 : dice_.once_in(8) ? 0 : dice_.once_in(2) ? dice_.between(1, 64) : dice_.between(1, Arena::kCell - 40);
+  if (is_atomic(wr.opcode) && dice_.once_in(20)) send.length = 4, send.odd_atomic = true;
+  send.firm = is_firm(*pair);
+  send.changes = pair->changes;
+  send.peer_changes = pair->peer ? pair->peer->changes : 0;
+  const bool takes = wr.opcode == IBV_WR_RDMA_READ || is_atomic(wr.opcode);
+  const bool special = wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_BIND_MW;
+  if (dice_.once_in(2)) wr.send_flags |= IBV_SEND_SIGNALED;
+  if (dice_.once_in(6)) wr.send_flags |= IBV_SEND_FENCE;
+  if (dice_.once_in(6)) wr.send_flags |= IBV_SEND_SOLICITED;
+  send.signalled = pair->signals_all || (wr.send_flags & IBV_SEND_SIGNALED);
+  inlined = !special && dice_.once_in(takes ? 60 : 5);
+  if (inlined) wr.send_flags |= IBV_SEND_INLINE;
+  if (!takes) fill_pattern(arena_.at(*cell), send.length, send.id);
+
+  if (!is_of(pair->type, wr.opcode)) error = EINVAL;
+  wr.sg_list = sges.data();
+  const bool covered = region->covers(*cell, Arena::kCell);
+  const auto address = inlined ? arena_.address(*cell) : covered ? region->address(arena_, *cell) : arena_.address(*cell);
+  if (!special) wr.num_sge = cut(dice_, sges.data(), address, send.length, region->mr->lkey, pair->cap.max_send_sge);
+  if (wr.num_sge == 0 && !special) send.length = 0;
+  if (is_atomic(wr.opcode) && send.length != 8) send.odd_atomic = true;
+  send.legal = inlined || send.length == 0 || special ||
+               (covered && region->domain->root() == pair->domain->root() && (!takes || (region->access & IBV_ACCESS_LOCAL_WRITE)));
+  if (inlined && (takes || send.length > pair->cap.max_inline_data)) error = EINVAL;
+  if (dice_.once_in(50)) wr.num_sge = dice_.once_in(2) ? -1 : int(pair->cap.max_send_sge) + 1, error = special ? error : EINVAL;
+  if (special && wr.num_sge != 0) error = EINVAL;
+
+  if (wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) wr.imm_data = __builtin_bswap32(std::uint32_t(send.id));
+  const auto window = any(windows_);
+  if (wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV) {
+    wr.invalidate_rkey = window && !dice_.once_in(3) ? window->mw->rkey : region->mr->rkey;
+  } else if (wr.opcode == IBV_WR_BIND_MW) {
+    if (!window) {
+      error = EINVAL;  // none at all
+    } else {
+      wr.bind_mw.mw = window->mw;
+      wr.bind_mw.rkey = std::uint32_t(dice_.bits());
+      wr.bind_mw.bind_info = {region->mr, region->access & IBV_ACCESS_ZERO_BASED ? 0 : arena_.address(region->offset),
+                              dice_.between(0, region->length), unsigned(dice_.below(8) << 1)};
+      if (window->mw->type != IBV_MW_TYPE_2) error = EINVAL;
+      if (error == 0) region->may_be_bound = true;
+    }
+  } else if (pair->type == IBV_QPT_UD) {
+    const auto way = any(ways_);
+    const bool usable = way && way->domain->context == pair->context;
+    const auto& others = dice_.one_of(town_.walkers)->pairs();
+    const auto to = others.empty() ? pair : others[dice_.below(others.size())];
+    wr.wr.ud = {way ? way->ah : nullptr, dice_.once_in(3) ? 0xffffff : to->number, to->qkey};
+    if (!usable) error = EINVAL;
+  } else if (takes || is_write(wr.opcode)) {
+    draw_remote(*pair, request, is_write(wr.opcode) ? unsigned(IBV_ACCESS_REMOTE_WRITE)
+                                : wr.opcode == IBV_WR_RDMA_READ ? unsigned(IBV_ACCESS_REMOTE_READ)
+                                                                : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
+    // Atomics change what they find: they have a cell of their own.
+    if (is_atomic(wr.opcode) && send.remote == Remote::good) {
+      Walker& town = *town_.walkers[pair->peer->walker];
+      const auto place = town.arena().take();
+      const bool fits = place && send.target->covers(*place, 8);
+      if (place) town.arena().give_back(*place);
+      if (fits) wr.wr.atomic.remote_addr = send.target->address(town.arena(), *place);
+      if (!fits) wr.wr.atomic.rkey ^= 1, send.remote = Remote::bad;
+      send.landing.reset();
+    }
+  }
+  return true;
+}
+
+void Walker::give_back(const Pair& pair, const Send& send) {
+  arena_.give_back(send.cell);
+  if (is_write(send.opcode) && send.landing) town_.walkers[pair.peer ? pair.peer->walker : index_]->arena().give_back(*send.landing);
+}
+
+// A list of some; which of them is refused, and why, is known.
+void Walker::post_sends(const std::shared_ptr<Pair>& pair) {
+  std::array<Request, 4> requests;
+  std::size_t count = 0;
+  const std::size_t wanted = dice_.once_in(3) ? dice_.between(2, 4) : 1;
+  while (count < wanted && draw_send(pair, requests[count])) ++count;
+  if (count == 0) return;
+  for (std::size_t i = 0; i + 1 < count; ++i) requests[i].wr.next = &requests[i + 1].wr;
+  std::size_t posted = 0;
+  int error = !may_post(pair->told) ? EINVAL : pair->cap.max_send_wr == 0 ? ENOMEM : 0;
+  while (error == 0 && posted < count) {
+    if (pair->sends.size() >= pair->cap.max_send_wr) {
+      error = ENOMEM;
+    } else if (requests[posted].error != 0) {
+      error = requests[posted].error;
+    } else {
+      pair->sends.push_back(requests[posted++].send);
+    }
+  }
+  for (std::size_t i = posted; i < count; ++i) give_back(*pair, requests[i].send);
+  note_room();
+  ibv_send_wr* bad = nullptr;
+  const int answer = ibv_post_send(pair->qp, &requests[0].wr, &bad);
+  if (!expect("ibv_post_send of opcode " + std::to_string(requests[0].wr.opcode) + " in state " + std::to_string(pair->told), answer, {error}))
+    return;
+  if (error != 0 && bad != &requests[posted].wr) fail("ibv_post_send: another bad_wr than the first that was not posted");
+}
+
+// A list without an end stops at the queue's.
+void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
+  Request request;
+  if (!draw_send(pair, request)) return;
+  request.wr.next = &request.wr;
+  int error = !may_post(pair->told) ? EINVAL : 0;
+  const auto room = pair->cap.max_send_wr - pair->sends.size();
+  if (error == 0) error = room != 0 && request.error != 0 ? request.error : ENOMEM;
+  const auto count = error == ENOMEM ? room : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto send = request.send;
+    if (i + 1 != count) {  // all name the same memory, which goes with the last
+      const auto cell = arena_.take();
+      send.cell = cell.value_or(0);
+      send.landing.reset();
+    }
+    send.firm = false;
+    pair->sends.push_back(send);
+  }
+  if (count == 0) give_back(*pair, request.send);
+  note_room();
+  ibv_send_wr* bad = nullptr;
+  expect("ibv_post_send of a looped list", ibv_post_send(pair->qp, &request.wr, &bad), {error});
+  if (bad != &request.wr) fail("ibv_post_send of a looped list: bad_wr");
+}
+
+bool Walker::draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
+                          Receive& receive, int& error) {
+  const auto cell = arena_.take();
+  const auto region = draw_region(domain);
+  if (!cell || !region) {
+    if (cell) arena_.give_back(*cell);
+    return false;
+  }
+  receive = {.id = ++next_id_, .cell = *cell, .length = dice_.once_in(10) ? dice_.between(0, 100) : Arena::kCell};
+  receive.region = region;
+  const bool covered = region->covers(*cell, Arena::kCell);
+  const auto address = covered ? region->address(arena_, *cell) : arena_.address(*cell);
+  wr.wr_id = receive.id;
+  wr.sg_list = sges.data();
+  wr.num_sge = cut(dice_, sges.data(), address, receive.length, region->mr->lkey, max_sge);
+  if (wr.num_sge == 0) receive.length = 0;
+  receive.legal = receive.length == 0 || (covered && region->domain->root() == domain.root() && (region->access & IBV_ACCESS_LOCAL_WRITE));
+  error = 0;
+  if (dice_.once_in(40)) wr.num_sge = dice_.once_in(2) ? -1 : int(max_sge) + 1, error = EINVAL;
+  return true;
+}
+
+void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
+  std::array<ibv_recv_wr, 3> wrs{};
+  std::array<std::array<ibv_sge, 2>, 3> sges;
+  std::array<Receive, 3> receives;
+  std::array<int, 3> errors{};
+  const std::size_t wanted = dice_.between(1, 3);
+  std::size_t count = 0;
+  while (count < wanted && draw_receive(*pair->domain, pair->cap.max_recv_sge, wrs[count], sges[count], receives[count], errors[count]))
+    ++count;
+  if (count == 0) return;
+  for (std::size_t i = 0; i + 1 < count; ++i) wrs[i].next = &wrs[i + 1];
+  const bool looped = dice_.once_in(15);
+  if (looped) wrs[0].next = &wrs[0];
+  std::size_t posted = 0;
+  int error = pair->shared || pair->told == IBV_QPS_RESET ? EINVAL : pair->cap.max_recv_wr == 0 ? ENOMEM : 0;
+  while (error == 0 && (looped || posted < count)) {
+    const auto next = looped ? 0 : posted;
+    if (pair->receives.size() >= pair->cap.max_recv_wr) error = ENOMEM;
+    else if (errors[next] != 0) error = errors[next];
+    else {
+      pair->receives.push_back(receives[next]);
+      if (looped && posted != 0) pair->receives.back().cell = arena_.take().value_or(0);
+      if (looped) pair->receives.back().legal = false, pair->receives.back().region = nullptr;
+      ++posted;
+    }
+  }
+  for (std::size_t i = looped ? std::min<std::size_t>(posted, 1) : posted; i < count; ++i) give_back(receives[i]);
+  note_room();
+  ibv_recv_wr* bad = nullptr;
+  const int answer = ibv_post_recv(pair->qp, &wrs[0], &bad);
+  if (!expect("ibv_post_recv in state " + std::to_string(pair->told), answer, {error})) return;
+  if (error != 0 && bad != &wrs[looped ? 0 : posted]) fail("ibv_post_recv: another bad_wr than the first that was not posted");
+}
+
+void Walker::post_shared(const std::shared_ptr<SharedQueue>& shared) {
+  ibv_recv_wr wr{};
+  std::array<ibv_sge, 2> sges;
+  Receive receive;
+  int error = 0;
+  if (!draw_receive(*shared->domain, shared->max_sge, wr, sges, receive, error)) return;
+  const bool full = shared->posted.size() >= shared->max_wr;
+  std::set<int> allowed{full ? ENOMEM : error};
+  if (full && !shared->exact) allowed = {error, ENOMEM};
+  // Before the call: its completion may be there when it comes back.
+  if (allowed.contains(0)) shared->posted[receive.id] = receive;
+  note_room();
+  ibv_recv_wr* bad = nullptr;
+  const int answer = ibv_post_srq_recv(shared->srq, &wr, &bad);
+  if (!expect("ibv_post_srq_recv", answer, allowed)) return;
+  if (answer == 0) return;
+  shared->posted.erase(receive.id);
+  give_back(receive);
+  if (bad != &wr) fail("ibv_post_srq_recv: bad_wr");
+}
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,175 @@
+// One process of the walk: it draws a call, says what it must answer, makes it, and compares.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+
+#include "model/host/software_process.h"
+#include "tests/soak/verbs_walk/objects.h"
+
+namespace rnicsim::testing {
+
+class Walker;
+
+// What the processes tell each other, out of band.
+struct Town {
+  std::vector<Walker*> walkers;
+  bool broken = false;  // one found a fault: all stop
+};
+
+class Walker {
+ public:
+  Walker(Town& town, std::uint32_t index, std::uint64_t seed);
+  ~Walker();
+  Walker(const Walker&) = delete;
+  Walker& operator=(const Walker&) = delete;
+
+  void open(host::SoftwareProcess& process);
+  void step();
+  // The ends of the walk, in this order; all processes are through with one before the next.
+  void expect_progress();
+  void flush();
+  void close();
+
+  std::uint32_t index() const { return index_; }
+  std::uint64_t completions() const { return completions_; }
+  Arena& arena() { return arena_; }
+  const std::vector<std::shared_ptr<Pair>>& pairs() const { return pairs_; }
+  const std::vector<std::shared_ptr<Region>>& regions() const { return regions_; }
+  const ibv_gid& gid() const { return gid_; }
+
+ private:
+  using Errors = std::initializer_list<int>;
+
+  // --- Reports. `answer` is 0 or an errno.
+  void fail(const std::string& what);
+  bool expect(const std::string& call, int answer, Errors allowed);
+  bool expect(const std::string& call, int answer, const std::set<int>& allowed);
+  template <class Object>
+  int made(Object* object) { return object != nullptr ? 0 : errno; }
+
+  // --- Objects (making.cpp).
+  void make_something();
+  void destroy_something();
+  void make_domain(std::uint32_t context);
+  void make_parent(std::uint32_t context);
+  void make_thread(std::uint32_t context);
+  void make_region(std::shared_ptr<Domain> domain, bool whole);
+  void change_region();
+  void make_window();
+  void make_way(const std::shared_ptr<Domain>& domain);
+  void make_channel(std::uint32_t context);
+  void make_queue(std::uint32_t context, bool large);
+  void resize_queue();
+  void make_shared(const std::shared_ptr<Domain>& domain);
+  void change_shared();
+  void make_pair(std::uint32_t context, ibv_qp_type type);
+  void remove(const std::shared_ptr<ThreadDomain>& thread);
+  void remove(const std::shared_ptr<Domain>& domain);
+  void remove(const std::shared_ptr<Region>& region);
+  void remove(const std::shared_ptr<Window>& window);
+  void remove(const std::shared_ptr<Way>& way);
+  void remove(const std::shared_ptr<Channel>& channel);
+  void remove(const std::shared_ptr<Queue>& queue);
+  void remove(const std::shared_ptr<SharedQueue>& shared);
+  void remove(const std::shared_ptr<Pair>& pair);
+  template <class Object>
+  void remove_all(std::vector<std::shared_ptr<Object>>& objects);
+  template <class Object>
+  std::shared_ptr<Object> any(std::vector<std::shared_ptr<Object>>& objects);
+  std::shared_ptr<Domain> any_domain(std::uint32_t context);
+  std::shared_ptr<Queue> any_queue(std::uint32_t context);
+  bool may_overrun(const Queue& queue) const;
+  void note_room();
+
+  // --- Calls that must be refused (illegal.cpp).
+  void break_something();
+  void garble_handle();
+  void swap_contexts();
+  void ask_too_much();
+  void mix_contexts();
+  void join_badly();
+  void ask_nonsense();
+  void garbled(std::uint32_t& handle, const std::string& call, const std::function<int()>& make);
+  void swapped(ibv_context*& context, const std::string& call, const std::function<int()>& make);
+
+  // --- The state machine (states.cpp).
+  struct Change {
+    ibv_qp_attr attributes{};
+    int mask = 0;
+  };
+  void move_something();
+  void move_on(const std::shared_ptr<Pair>& pair);
+  void modify(const std::shared_ptr<Pair>& pair, const Change& change);
+  void reset(Pair& pair);
+  void query(const std::shared_ptr<Pair>& pair);
+  void join_or_leave();
+  void choose_peer(const std::shared_ptr<Pair>& pair);
+  Change change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state from, ibv_qp_state to);
+  void spoil(Change& change);
+  std::set<ibv_qp_state> possible_states(const Pair& pair) const;
+  void outcomes(const Pair& pair, ibv_qp_state from, const Change& change, std::set<int>& allowed) const;
+
+  // --- Work requests (traffic.cpp).
+  struct Request;
+  void post_something();
+  void post_sends(const std::shared_ptr<Pair>& pair);
+  void post_looped_sends(const std::shared_ptr<Pair>& pair);
+  void post_receives(const std::shared_ptr<Pair>& pair);
+  void post_shared(const std::shared_ptr<SharedQueue>& shared);
+  bool draw_send(const std::shared_ptr<Pair>& pair, Request& request);
+  void draw_remote(const Pair& pair, Request& request, unsigned right);
+  bool draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
+                    Receive& receive, int& error);
+  std::shared_ptr<Region> draw_region(const Domain& domain);
+  void give_back(const Pair& pair, const Send& send);
+  void give_back(const Receive& receive) { arena_.give_back(receive.cell); }
+  bool is_firm(const Pair& pair) const;
+
+  // --- Completions (completions.cpp).
+  void look();
+  void poll(const std::shared_ptr<Queue>& queue);
+  void poll_extended(Queue& queue);
+  void take_events();
+  void complete(Queue& queue, const ibv_wc& wc);
+  void complete_send(Pair& pair, const ibv_wc& wc);
+  void complete_receive(Pair& pair, const ibv_wc& wc);
+  void check_status(Pair& pair, const Send& send, ibv_wc_status status);
+  void check_success(Pair& pair, const Send& send, const ibv_wc& wc);
+  void check_received(const Pair& pair, const Receive& receive, const ibv_wc& wc);
+  void expect_failed(Pair& pair, const ibv_wc& wc);
+  void pass(std::int64_t nanoseconds);
+
+  static constexpr std::uint32_t kContexts = 2;
+  static constexpr std::uint64_t kSendMark = 1ull << 63;
+
+  Town& town_;
+  const std::uint32_t index_;
+  const std::uint64_t seed_;
+  Dice dice_;
+  Arena arena_;
+  host::SoftwareProcess* process_ = nullptr;
+  std::uint64_t step_ = 0;
+  std::uint64_t next_id_;
+  std::uint64_t completions_ = 0;
+  ibv_gid gid_{};
+  ibv_device_attr limits_{};
+  std::array<ibv_context*, kContexts> contexts_{};
+  std::vector<std::shared_ptr<ThreadDomain>> threads_;
+  std::vector<std::shared_ptr<Domain>> domains_;
+  std::vector<std::shared_ptr<Region>> regions_;
+  std::vector<std::shared_ptr<Window>> windows_;
+  std::vector<std::shared_ptr<Way>> ways_;
+  std::vector<std::shared_ptr<Channel>> channels_;
+  std::vector<std::shared_ptr<Queue>> queues_;
+  std::vector<std::shared_ptr<SharedQueue>> shared_;
+  std::vector<std::shared_ptr<Pair>> pairs_;
+};
+
+template <class Object>
+std::shared_ptr<Object> Walker::any(std::vector<std::shared_ptr<Object>>& objects) {
+  return objects.empty() ? nullptr : dice_.one_of(objects);
+}
+
+}  // namespace rnicsim::testing

@@ -1,0 +1,82 @@
+// Does any sequence of calls break it? Three processes, two of them on one host, make random verbs calls, legal and not,
+// between each other, over a cable with losses. Each knows what every call must answer, and what must come of each work
+// request: it completes once, in order, with a status that it can have, and with the right bytes; nobody's memory changes
+// who did not grant it; and in the end everything can be destroyed.
+//
+// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 1,500). Long: verbs_walk_long.py.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "model/base/kernel.h"
+#include "tests/soak/verbs_walk/walker.h"
+#include "tests/support/two_hosts.h"
+
+namespace rnicsim::testing {
+namespace {
+
+std::uint64_t number(const char* variable, std::uint64_t otherwise) {
+  const char* given = std::getenv(variable);
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
+class VerbsWalk : public TwoHosts {
+ protected:
+  static constexpr std::size_t kProcesses = 3;
+
+  VerbsWalk() : TwoHosts({}, {"drop=1e-3"}, number("RNICSIM_WALK_SEED", 1)) {
+    for (std::uint32_t i = 0; i < kProcesses; ++i)
+      walkers_.push_back(std::make_unique<Walker>(town_, i, number("RNICSIM_WALK_SEED", 1)));
+  }
+
+  // All wait until all are here.
+  void gather(host::SoftwareProcess& process) {
+    process.port().settle();
+    const auto meeting = arrivals_++ / kProcesses;
+    wake(arrived_);
+    while (arrivals_ / kProcesses == meeting) sleep_on(arrived_);
+  }
+
+  void walk(std::size_t me, host::SoftwareProcess& process) {
+    Walker& walker = *walkers_[me];
+    walker.open(process);
+    gather(process);
+    for (auto steps = number("RNICSIM_WALK_STEPS", 1500); steps != 0 && !town_.broken; --steps) walker.step();
+    gather(process);
+    if (!town_.broken) walker.expect_progress();
+    gather(process);
+    if (!town_.broken) walker.flush();
+    gather(process);
+    if (!town_.broken) walker.close();
+    gather(process);
+  }
+
+  Town town_;
+  std::vector<std::unique_ptr<Walker>> walkers_;
+  std::size_t arrivals_ = 0;
+  sc_core::sc_event arrived_{"arrived"};
+};
+
+TEST_F(VerbsWalk, NothingBreaks) {
+  std::unique_ptr<host::SoftwareProcess> third;
+  third = std::make_unique<host::SoftwareProcess>("third", system().config().host, host(1).kernel(), host(1).root_complex(),
+                                                  [&] { walk(2, *third); });
+  run([&] { walk(0, process(0)); },
+      [&] {
+        walk(1, process(1));
+        while (!third->finished()) {
+          process(1).port().settle();
+          sleep_until(now() + Duration{1'000'000});
+        }
+      },
+      {1'000'000'000'000'000});
+  std::uint64_t completions = 0;
+  for (const auto& walker : walkers_) completions += walker->completions();
+  std::cout << completions << " completions in " << to_string(now()) << "\n";
+  if (!town_.broken) EXPECT_GT(completions, 0u);
+}
+
+}  // namespace
+}  // namespace rnicsim::testing
