@@ -55,6 +55,19 @@ class CqEvents : public RcPair {
   enum class Order { plain, solicited, end } order_ = Order::plain;
 };
 
+TEST_F(CqEvents, AChannelServesItsOwnContextOnly) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [](Endpoint& end) {
+        Endpoint other;
+        errno = 0;
+        EXPECT_EQ(ibv_create_cq(other.context, 4, nullptr, end.channel, 0), nullptr);
+        EXPECT_EQ(errno, EINVAL);
+      },
+      options);
+}
+
 TEST_F(CqEvents, NeverWithoutArming) {
   run_receiving([](Endpoint& end, auto send) {
     send(false);

@@ -25,12 +25,17 @@ int check_domain(const Context& context, ibv_pd* domain) {
   return Pd::of(domain).parent ? 0 : EINVAL;
 }
 
+bool holds(const Context& context, ibv_comp_channel& channel) {
+  return channel.context == &context.context && context.channels.holds(Channel::of(&channel).pipe.number(), &Channel::of(&channel));
+}
+
 int check(const Context& context, const ibv_cq_init_attr_ex& attributes) {
   if (attributes.cqe == 0 || attributes.cqe > context.capabilities.max_cqe) return EINVAL;
   if (attributes.comp_vector >= unsigned(context.context.num_comp_vectors)) return EINVAL;
   if (attributes.comp_mask & ~std::uint32_t(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) return EINVAL;
   if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & ~kKnownFlags)) return EINVAL;
   if (attributes.wc_flags & ~kReadableFields) return EOPNOTSUPP;
+  if (attributes.channel != nullptr && !holds(context, *attributes.channel)) return EINVAL;
   return attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? check_domain(context, attributes.parent_domain) : 0;
 }
 
