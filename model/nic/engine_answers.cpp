@@ -114,6 +114,14 @@ void ModelEngine::key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult r
   fail(qp);
 }
 
+// A receive completes with an error, and once: its message's last packet may be here already, or is still to come.
+void ModelEngine::forget_receive(Qp& qp, std::uint16_t index) {
+  for (auto& response : qp.responses)
+    if (response.receive_index == index) response.cqe.reset();
+  const auto& filling = qp.receive_ring.filling();
+  if (filling && filling->index == index) qp.receive_ring.filled();
+}
+
 // The payload of the head could not be written: its answer becomes a NAK, and what is behind it is flushed.
 void ModelEngine::fail_placement(Qp& qp) {
   auto& head = qp.responses.front();
@@ -127,12 +135,8 @@ void ModelEngine::fail_placement(Qp& qp) {
   head.cqe.reset();
   if (head.to_receive || had_cqe) {
     const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
+    forget_receive(qp, head.receive_index);
     head.cqe = receive_error(qp, head.receive_index, status);
-    // Its message's last packet may be here already: the receive completes once.
-    for (auto& later : qp.responses)
-      if (&later != &head && later.to_receive && later.receive_index == head.receive_index) later.cqe.reset();
-    const auto& filling = qp.receive_ring.filling();
-    if (filling && filling->index == head.receive_index) qp.receive_ring.filled();
   } else {
     head.event = protection ? abi::EventType::qp_access_error : abi::EventType::qp_fatal;
   }
@@ -149,8 +153,7 @@ void ModelEngine::fail_silently(Qp& qp) {
   const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
   ++counters_.resp_cqe_error;
   out_.cqe(receive_error(qp, head.receive_index, status));
-  const auto& filling = qp.receive_ring.filling();
-  if (filling && filling->index == head.receive_index) qp.receive_ring.filled();
+  forget_receive(qp, head.receive_index);
   fail(qp);
 }
 

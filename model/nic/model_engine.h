@@ -142,6 +142,7 @@ class ModelEngine : public QpEngine {
   void atomic_carried_out(Qp& qp, std::uint64_t sequence, const AtomicDone& done);
   void settle_responses(Qp& qp);
   void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
+  void forget_receive(Qp& qp, std::uint16_t index);
   void fail_placement(Qp& qp);
   void fail_silently(Qp& qp);
   bool answer_waits(const Qp& qp) const;

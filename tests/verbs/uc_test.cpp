@@ -221,6 +221,25 @@ TEST_F(Uc, AReceiveThatCantBeWrittenIsAnErrorOfTheQueuePair) {
       });
 }
 
+// Its message's last packet is here before the first is known to have nowhere to go.
+TEST_F(Uc, AReceiveThatCantBeWrittenCompletesOnce) {
+  run_uc(
+      [&](Endpoint& end) {
+        meet(0);
+        send(end, 3000);
+      },
+      [&](Endpoint& end) {
+        ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 4000, end.mr->lkey ^ 1};
+        ibv_recv_wr wr{.wr_id = 3, .next = nullptr, .sg_list = &sge, .num_sge = 1}, *bad;
+        ASSERT_EQ(ibv_post_recv(end.qp, &wr, &bad), 0);
+        ASSERT_EQ(end.receive(0, 100, 4), 0);
+        meet(1);
+        expect_completions(end.cq, IBV_WC_LOC_PROT_ERR, 3, 1);
+        expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 4, 1);
+        EXPECT_FALSE(completion_soon(end.cq));
+      });
+}
+
 TEST_F(Uc, DrainsTheSendQueue) {
   run_uc(
       [&](Endpoint& end) {
