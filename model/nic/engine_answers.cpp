@@ -172,7 +172,8 @@ TransmitWork ModelEngine::send_answer(Qp& qp) {
   // An ACK answers for those before it: send the last of a run only.
   while (qp.responses.size() > 1 && qp.responses.front().kind == Response::Kind::acknowledge) {
     const auto& next = *std::next(qp.responses.begin());
-    if (next.placing || next.kind != Response::Kind::acknowledge || next.result != AccessResult::ok) break;
+    if (next.placing || next.invalidate) break;  // its completion is still to come
+    if (next.kind != Response::Kind::acknowledge || next.result != AccessResult::ok) break;
     qp.responses.pop_front();
     settle_responses(qp);
   }

@@ -283,6 +283,26 @@ TEST_F(MemoryWindows, OfType2AreFreedByAPeer) {
   });
 }
 
+// One acknowledgement may answer for several messages, but not for one whose key is still to be looked at.
+TEST_F(MemoryWindows, AMessageThatCantFreeItsKeyIsNotPassedOver) {
+  run_both([&] {
+    for (std::uint64_t id = 0; id < 3; ++id) ASSERT_EQ(far().receive(1024, 2048, id), 0);
+    auto first = near().request(IBV_WR_SEND, 0, 2048);
+    ibv_sge sge = *first.sg_list;
+    first.sg_list = &sge;
+    auto last = first;
+    auto invalidates = near().request(IBV_WR_SEND_WITH_INV, 0, 0);
+    invalidates.num_sge = 0;
+    invalidates.invalidate_rkey = 0xffff00;
+    first.next = &invalidates;
+    invalidates.next = &last;
+    ASSERT_EQ(near().post(first), 0);
+    EXPECT_EQ(status_of(far().cq), IBV_WC_SUCCESS);
+    EXPECT_EQ(status_of(far().cq), IBV_WC_REM_INV_REQ_ERR);
+    EXPECT_EQ(status_of(far().cq), IBV_WC_WR_FLUSH_ERR);
+  });
+}
+
 TEST_F(MemoryWindows, OfType2MayCountFromZero) {
   run_both([&] {
     ibv_mw* mw = make(IBV_MW_TYPE_2);
