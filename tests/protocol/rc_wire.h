@@ -67,16 +67,23 @@ class RcWire : public RcPair {
   // A packet that the other host never sent arrives at host `to`. Addresses are those of what is on the wire already.
   void forge(std::uint32_t to, const roce::Headers& headers, std::uint32_t payload = 0) {
     ASSERT_FALSE(wire().empty());
+    forge(to, addresses_to(to), headers, payload);
+  }
+  void forge(std::uint32_t to, const roce::FrameAddresses& addresses, const roce::Headers& headers,
+             std::uint32_t payload) {
+    const std::vector<std::byte> bytes(payload, std::byte{0xf0});
+    Frame frame;
+    frame.header = Payload::copy_of(sim::replay::test::frame_of(addresses, headers, bytes));
+    host(to).nic().receive(std::move(frame));
+  }
+  roce::FrameAddresses addresses_to(std::uint32_t to) const {
     const auto& model = wire().front();
     auto addresses = roce::parse_frame(model.bytes, model.bytes.size()).addresses;
     if (model.from == to) {
       std::swap(addresses.source, addresses.destination);
       std::swap(addresses.source_mac, addresses.destination_mac);
     }
-    const std::vector<std::byte> bytes(payload, std::byte{0xf0});
-    Frame frame;
-    frame.header = Payload::copy_of(sim::replay::test::frame_of(addresses, headers, bytes));
-    host(to).nic().receive(std::move(frame));
+    return addresses;
   }
   static roce::Headers answer_headers(roce::Opcode opcode, std::uint32_t qpn, std::uint32_t psn,
                                       std::uint8_t syndrome = roce::Aeth::kAck | roce::Aeth::kNoCredits) {
