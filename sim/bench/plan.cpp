@@ -58,13 +58,15 @@ class Planner {
     most("size", flow.longest().bytes, caps.max_message, " B");
     if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
     most("mtu", *flow.mtu, 128u << caps.max_mtu);
+    if (flow.transport == Transport::ud) most("size", flow.longest().bytes, 128u << caps.max_mtu, " B, the MTU");
     const bool reads = std::ranges::any_of(flow.mix, [](const auto& e) { return e.op == Op::read || is_atomic(e.op); });
     if (!flow.max_rd_atomic) flow.max_rd_atomic = caps.max_rd_atomic;
     most("max_rd_atomic", *flow.max_rd_atomic, caps.max_rd_atomic);
     if (reads && *flow.max_rd_atomic == 0)
       complain("op", "the NIC has no READs and no atomics: nic.capabilities.max_rd_atomic is 0");
-    // Inline data make a WQE longer, and the ring counts blocks.
-    const std::uint64_t blocks = std::max<std::uint64_t>(1, (kLine + flow.inline_most.bytes) / kLine);
+    // Inline data make a WQE longer, and so does a datagram's address; the ring counts blocks.
+    const std::uint64_t address = flow.transport == Transport::ud ? kLine : 0;
+    const std::uint64_t blocks = std::max<std::uint64_t>(1, (address + kLine + flow.inline_most.bytes) / kLine);
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
     if (flow.window > ring) complain("window", fmt::format("1..{} is needed: the NIC's send ring", ring));
     if (flow.takes_receives()) {
@@ -164,7 +166,7 @@ class Planner {
     if (flow().mr_size) return *flow().mr_size;
     if (flow().ping_pong) return {ping_pong_landing(flow()) + flow().longest().bytes};
     const std::uint64_t places = std::max<std::uint64_t>(1, member.qps.size());
-    return {std::max(kPageBytes.bytes, places * round_up(flow().longest().bytes, kLine))};
+    return {std::max(kPageBytes.bytes, places * round_up(flow().place().bytes, kLine))};
   }
 
   void check_totals() {

@@ -33,7 +33,7 @@ void Receiver::post(std::size_t queue, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     auto& place = places_[queue];
     const auto& region = walk_.region(place);
-    sges_[i] = {region.address + place.offset, static_cast<std::uint32_t>(flow_.longest().bytes), region.lkey};
+    sges_[i] = {region.address + place.offset, static_cast<std::uint32_t>(flow_.place().bytes), region.lkey};
     wrs_[i].wr_id = queue;
     wrs_[i].next = i + 1 < count ? &wrs_[i + 1] : nullptr;
     if (walk_.moves()) walk_.advance(place, generator_);

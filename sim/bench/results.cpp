@@ -57,7 +57,7 @@ Json flow_parameters(const Flow& flow) {
   Json json;
   json["from"] = flow.from;
   json["to"] = flow.to;
-  json["transport"] = "rc";
+  json["transport"] = to_string(flow.transport);
   for (const auto& op : flow.mix)
     json["mix"].push_back({{"op", to_string(op.op)}, {"weight", op.weight}, {"size", to_string(op.size)}});
   json["threads"] = flow.threads;

@@ -54,6 +54,10 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
       walk = remote_walks_.emplace_back(std::make_unique<Walk>(flow_, peer.plan().region, peer.regions())).get();
     queues_.push_back(
         {.qp = station.qps()[i], .remote_walk = walk, .local = walk_.first(i), .remote = walk->first(place)});
+    if (flow_.transport == Transport::ud) {
+      queues_.back().ah = station.address_handle(i);
+      queues_.back().remote_qpn = peer.qps()[place]->qp_num;
+    }
     give_back(i);
   }
   posted_.resize(queues_.size() << log_slots_);
@@ -169,7 +173,9 @@ void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op
   sge = {local.address + queue.local.offset, bytes, local.lkey};
   wr.opcode = kOpcodes[static_cast<std::size_t>(op.op)];
   wr.send_flags = may_be_inline(op.op) && op.size <= flow_.inline_most ? IBV_SEND_INLINE : 0;
-  if (is_atomic(op.op)) {
+  if (queue.ah != nullptr) {
+    wr.wr.ud = {queue.ah, queue.remote_qpn, kQkey};
+  } else if (is_atomic(op.op)) {
     wr.wr.atomic = {remote.address + queue.remote.offset, op.op == Op::fetch_add ? 1u : 0u, 1, remote.rkey};
   } else {
     wr.wr.rdma.remote_addr = remote.address + queue.remote.offset;

@@ -30,6 +30,8 @@ class Sender {
  private:
   struct Queue {
     ibv_qp* qp = nullptr;
+    ibv_ah* ah = nullptr;  // UD, as what follows
+    std::uint32_t remote_qpn = 0;
     const Walk* remote_walk = nullptr;
     Walk::Place local;
     Walk::Place remote;

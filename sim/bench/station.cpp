@@ -31,6 +31,14 @@ void must(int error, const char* what) {
   if (error != 0) throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(error)));
 }
 
+ibv_qp_type type_of(Transport transport) {
+  switch (transport) {
+    case Transport::uc: return IBV_QPT_UC;
+    case Transport::ud: return IBV_QPT_UD;
+    default: return IBV_QPT_RC;
+  }
+}
+
 ibv_mtu mtu_of(std::uint32_t bytes) { return static_cast<ibv_mtu>(std::bit_width(bytes) - 8); }
 
 std::uint64_t stride_of(const PlannedAgent& agent) {
@@ -79,7 +87,7 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory) {
 ibv_qp* Station::make_qp() {
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = cq_;
-  attributes.qp_type = IBV_QPT_RC;
+  attributes.qp_type = type_of(flow_.transport);
   if (posts()) {
     attributes.cap.max_send_wr = flow_.window;
     attributes.cap.max_send_sge = 1;
@@ -94,11 +102,41 @@ ibv_qp* Station::make_qp() {
 void Station::connect(const std::vector<std::unique_ptr<Station>>& all) {
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     const Station& peer = *all[plan_.qps[i].agent];
-    connect_qp(qps_[i], peer.qps_[plan_.qps[i].qp]->qp_num, peer.device_->gid);
+    if (flow_.transport == Transport::ud)
+      start_datagrams(qps_[i], peer.device_->gid);
+    else
+      connect_qp(qps_[i], peer.qps_[plan_.qps[i].qp]->qp_num, peer.device_->gid);
   }
 }
 
+ibv_ah_attr Station::path_to(const ibv_gid& gid) {
+  ibv_ah_attr path{};
+  path.is_global = 1;
+  path.port_num = kPort;
+  path.grh.dgid = gid;
+  path.grh.sgid_index = kGidIndex;
+  path.grh.hop_limit = 64;
+  return path;
+}
+
+void Station::start_datagrams(ibv_qp* qp, const ibv_gid& peer) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = kPort;
+  attributes.qkey = kQkey;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+       "ibv_modify_qp to INIT");
+  attributes.qp_state = IBV_QPS_RTR;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), "ibv_modify_qp to RTR");
+  attributes.qp_state = IBV_QPS_RTS;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN), "ibv_modify_qp to RTS");
+  if (!posts()) return;
+  auto path = path_to(peer);
+  address_handles_.push_back(made(ibv_create_ah(device_->pd, &path), "ibv_create_ah"));
+}
+
 void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const {
+  const bool reliable = flow_.transport == Transport::rc;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = kPort;
@@ -111,14 +149,10 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
   attributes.dest_qp_num = peer;
   attributes.max_dest_rd_atomic = static_cast<std::uint8_t>(*flow_.max_rd_atomic);
   attributes.min_rnr_timer = static_cast<std::uint8_t>(flow_.rnr_timer);
-  attributes.ah_attr.is_global = 1;
-  attributes.ah_attr.port_num = kPort;
-  attributes.ah_attr.grh.dgid = gid;
-  attributes.ah_attr.grh.sgid_index = kGidIndex;
-  attributes.ah_attr.grh.hop_limit = 64;
+  attributes.ah_attr = path_to(gid);
   must(ibv_modify_qp(qp, &attributes,
                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+                         (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)),
        "ibv_modify_qp to RTR");
 
   attributes.qp_state = IBV_QPS_RTS;
@@ -127,8 +161,9 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
   attributes.rnr_retry = kRetryForEver;
   attributes.max_rd_atomic = static_cast<std::uint8_t>(*flow_.max_rd_atomic);
   must(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                         IBV_QP_MAX_QP_RD_ATOMIC),
+                     IBV_QP_STATE | IBV_QP_SQ_PSN |
+                         (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                                   : 0)),
        "ibv_modify_qp to RTS");
 }
 
@@ -136,6 +171,8 @@ void Station::destroy() {
   // What is left goes with the context.
   for (auto* qp : qps_) ibv_destroy_qp(qp);
   qps_.clear();
+  for (auto* handle : address_handles_) ibv_destroy_ah(handle);
+  address_handles_.clear();
   if (cq_) ibv_destroy_cq(cq_);
   cq_ = nullptr;
   for (auto* mr : mrs_) ibv_dereg_mr(mr);

@@ -14,6 +14,9 @@
 
 namespace rnicsim::sim::bench {
 
+// The key of the datagrams of a run.
+inline constexpr std::uint32_t kQkey = 0x11111111;
+
 struct Region {
   std::uint64_t address;
   std::uint32_t lkey;
@@ -53,17 +56,22 @@ class Station {
   ibv_cq* cq() const { return cq_; }
   const std::vector<ibv_qp*>& qps() const { return qps_; }
   const std::vector<Region>& regions() const { return regions_; }
+  // Of a UD QP's peer: whom its datagrams go to.
+  ibv_ah* address_handle(std::size_t qp) const { return address_handles_[qp]; }
 
  private:
   bool posts() const { return plan_.sends || flow_.ping_pong; }
   ibv_qp* make_qp();
   void connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const;
+  void start_datagrams(ibv_qp* qp, const ibv_gid& peer);
+  static ibv_ah_attr path_to(const ibv_gid& gid);
 
   const PlannedAgent& plan_;
   const Flow& flow_;
   OpenDevice* device_ = nullptr;
   ibv_cq* cq_ = nullptr;
   std::vector<ibv_qp*> qps_;
+  std::vector<ibv_ah*> address_handles_;
   std::vector<ibv_mr*> mrs_;
   std::vector<Region> regions_;
 };

@@ -26,9 +26,9 @@ class Walk {
   };
 
   Walk(const Flow& flow, ByteCount region, const std::vector<Region>& regions)
-      : addressing_(flow.address), regions_(regions), limit_(region.bytes - flow.longest().bytes) {
+      : addressing_(flow.address), regions_(regions), limit_(region.bytes - flow.place().bytes) {
     const std::uint64_t unit = addressing_ == Addressing::fixed ? 64 : 8;
-    step_ = addressing_ == Addressing::stride ? flow.stride.bytes : (flow.longest().bytes + unit - 1) / unit * unit;
+    step_ = addressing_ == Addressing::stride ? flow.stride.bytes : (flow.place().bytes + unit - 1) / unit * unit;
     places_ = limit_ / step_ + 1;
   }
 

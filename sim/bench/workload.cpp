@@ -17,6 +17,9 @@ std::string_view to_string(Op op) {
   return name_of(
       std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"}), op);
 }
+std::string_view to_string(Transport transport) {
+  return name_of(std::to_array<std::string_view>({"rc", "uc", "ud"}), transport);
+}
 std::string_view to_string(Connect connect) {
   return name_of(std::to_array<std::string_view>({"pairwise", "all"}), connect);
 }
@@ -38,6 +41,11 @@ ByteCount Flow::longest() const {
   ByteCount longest{};
   for (const auto& entry : mix) longest = std::max(longest, entry.size);
   return longest;
+}
+
+ByteCount Flow::place() const {
+  constexpr std::uint64_t kGrhBytes = 40;
+  return {longest().bytes + (transport == Transport::ud ? kGrhBytes : 0)};
 }
 
 bool Flow::takes_receives() const {

@@ -17,6 +17,7 @@ using namespace rnicsim::literals;
 enum class Op : std::uint8_t { write, write_imm, send, send_imm, read, fetch_add, cmp_swap };
 inline constexpr std::size_t kOps = 7;
 
+enum class Transport : std::uint8_t { rc, uc, ud };
 enum class Connect : std::uint8_t { pairwise, all };
 enum class WindowPer : std::uint8_t { qp, thread };
 enum class Pick : std::uint8_t { round_robin, random };
@@ -25,6 +26,7 @@ enum class Uars : std::uint8_t { shared, per_thread };
 enum class Addressing : std::uint8_t { fixed, sequential, random, stride };
 
 std::string_view to_string(Op op);
+std::string_view to_string(Transport transport);
 std::string_view to_string(Connect connect);
 std::string_view to_string(WindowPer per);
 std::string_view to_string(Pick pick);
@@ -51,6 +53,7 @@ struct Pace {
 struct Flow {
   std::vector<std::string> from;
   std::vector<std::string> to;
+  Transport transport = Transport::rc;
   std::vector<MixedOp> mix;  // one entry: a plain `op`
   std::uint32_t threads = 1;
   std::uint32_t qps = 1;
@@ -83,6 +86,8 @@ struct Flow {
   std::optional<Duration> stop;
 
   ByteCount longest() const;
+  // What a message takes of a receiver's memory, at most: before a datagram lies its GRH.
+  ByteCount place() const;
   bool takes_receives() const;
   std::uint32_t receives() const { return recv_depth.value_or(window < 8 ? 16 : 2 * window); }
 };

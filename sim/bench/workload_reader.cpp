@@ -148,16 +148,20 @@ void read_page(TableReader& reader, Flow& flow) {
   reader.refuse("page", "\"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\"");
 }
 
-void refuse_what_is_not_built(TableReader& reader) {
-  std::string transport = "rc";
-  reader.text("transport", transport);
-  if (transport == "uc" || transport == "ud")
-    reader.complain("transport", fmt::format("{} is not built yet; there is rc", transport));
-  if (transport != "rc") reader.refuse("transport", "\"rc\", \"uc\" or \"ud\"");
+// UC has no answers that bring data, UD no remote memory.
+void check_transport(const TableReader& reader, const Flow& flow) {
+  const auto has = [&](Op op) {
+    if (flow.transport == Transport::ud) return op == Op::send || op == Op::send_imm;
+    return flow.transport == Transport::rc || (op != Op::read && !is_atomic(op));
+  };
+  for (const auto& entry : flow.mix)
+    if (!has(entry.op))
+      reader.complain("transport", fmt::format("{} has no {}", to_string(flow.transport), to_string(entry.op)));
 }
 
 // What contradicts itself.
 void check(const TableReader& reader, const Flow& flow) {
+  check_transport(reader, flow);
   if (flow.batch > flow.window)
     reader.complain("batch", fmt::format("1..{} is needed: no more than the window", flow.window));
   if (flow.signal_every > flow.window)
@@ -167,16 +171,15 @@ void check(const TableReader& reader, const Flow& flow) {
   if (flow.ping_pong && !simple)
     reader.complain("ping_pong", "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
   if (flow.stop && *flow.stop <= flow.start) reader.complain("stop", "a time after start is needed");
-  if (flow.mr_size && flow.mr_size->bytes < flow.longest().bytes)
-    reader.complain("mr_size",
-                    fmt::format("at least {} is needed, for the longest message", to_string(flow.longest())));
+  if (flow.mr_size && *flow.mr_size < flow.place())
+    reader.complain("mr_size", fmt::format("at least {} is needed, for the longest message", to_string(flow.place())));
 }
 
 Flow read_flow(TableReader& reader) {
   Flow flow;
   flow.from = read_hosts(reader, "from");
   flow.to = read_hosts(reader, "to");
-  refuse_what_is_not_built(reader);
+  reader.choice("transport", flow.transport, 3);
   flow.mix = read_mix(reader);
   reader.number("threads", flow.threads, 1, 256);
   reader.number("qps", flow.qps, 1, 65536);

@@ -89,6 +89,22 @@ INSTANTIATE_TEST_SUITE_P(All, BenchOp,
                          testing::Values("write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"),
                          [](const auto& info) { return info.param; });
 
+class BenchTransport : public BenchRun, public testing::WithParamInterface<std::string> {};
+
+// Nobody answers an unreliable one.
+TEST_P(BenchTransport, CountsAgreeWithTheNics) {
+  const bool datagrams = GetParam() == "ud";
+  run(kOneByOne + std::string("op = \"send\"\nsize = \"3000 B\"\nqps = 2\ntransport = \"") + GetParam() + "\"\n" +
+          (datagrams ? "mr_size = \"3040 B\"\n" : ""),
+      "warmup = \"20 us\"\nduration = \"500 us\"");
+  EXPECT_GT(flow().operations, 400u);
+  EXPECT_NEAR(double(grown(0, "nic.tx.packets")), double(flow().operations) * (datagrams ? 1 : 3), 10);
+  EXPECT_NEAR(double(grown(1, "nic.completion.cqes")), double(flow().operations), 5);
+  EXPECT_EQ(grown(1, "nic.tx.packets"), 0u);
+  EXPECT_EQ(grown(1, "nic.engine.out_of_buffer"), 0u);
+}
+INSTANTIATE_TEST_SUITE_P(All, BenchTransport, testing::Values("uc", "ud"), [](const auto& info) { return info.param; });
+
 TEST_F(BenchRun, BatchesAndUnsignalled) {
   run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\nqps = 3\nwindow = 8\nbatch = 4\nsignal_every = 8\n"),
       "operations = 240");

@@ -251,8 +251,26 @@ TEST_F(BenchWorkload, Hosts) {
   EXPECT_THAT(error(between("\"h0\"", "\"h4294967295\"")), HasSubstr("star:2 .. star:64 is needed"));
 }
 
-TEST_F(BenchWorkload, NotBuiltYet) {
-  EXPECT_EQ(flow_error("transport = \"ud\"\n"), "flow[0].transport: ud is not built yet; there is rc");
+TEST_F(BenchWorkload, Transports) {
+  const auto of = [](const std::string& transport, const std::string& op, const std::string& rest = "") {
+    return "schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\ntransport = \"" + transport +
+           "\"\nop = \"" + op + "\"\n" + rest;
+  };
+  const std::string size = "size = \"8 B\"\n";
+  for (const char* op : {"send", "send_imm", "write", "write_imm", "read"}) EXPECT_EQ(error(of("rc", op, size)), "no error");
+  for (const char* op : {"send", "send_imm", "write", "write_imm"}) EXPECT_EQ(error(of("uc", op, size)), "no error");
+  for (const char* op : {"send", "send_imm"}) EXPECT_EQ(error(of("ud", op, size)), "no error");
+  EXPECT_EQ(error(of("uc", "read", size)), "flow[0].transport: uc has no read");
+  EXPECT_EQ(error(of("uc", "fetch_add")), "flow[0].transport: uc has no fetch_add");
+  EXPECT_EQ(error(of("ud", "write", size)), "flow[0].transport: ud has no write");
+  EXPECT_EQ(error(of("ud", "send", "size = \"4096 B\"\n")), "no error");
+  EXPECT_EQ(error(of("ud", "send", "size = \"4097 B\"\n")),
+            "flow[0].size: no more than 4096 B, the MTU is needed: the NIC's limit");
+  EXPECT_EQ(error(of("ud", "send", size + "mr_size = \"47 B\"\n")),
+            "flow[0].mr_size: at least 48 B is needed, for the longest message");
+  EXPECT_EQ(error(of("ud", "send", size + "inline = \"60 B\"\nwindow = 16384\n")), "no error");
+  EXPECT_EQ(error(of("ud", "send", size + "window = 16385\n")),
+            "flow[0].window: 1..16384 is needed: the NIC's send ring");
   EXPECT_EQ(flow_error("transport = \"tcp\"\n"), "flow[0].transport: \"rc\", \"uc\" or \"ud\" is needed");
 }
 
