@@ -7,7 +7,7 @@ namespace {
 
 using roce::Opcode;
 
-enum Step : std::uint8_t { frame_to_b, frame_to_a, send_from_a, send_from_b, receive_at_b, receive_at_a, pass_time, kinds };
+enum Step : std::uint8_t { frame_to_b, frame_to_a, send_from_a, send_from_b, receive_at_b, receive_at_a, pass_time, unreliable_receive, kinds };
 
 // What is put right in a frame that was changed, so that the change gets past the checks before it.
 enum Mend : std::uint8_t { kLengths = 1, kChecksum = 2, kIcrc = 4, kCut = 8 };
@@ -58,9 +58,10 @@ roce::FrameAddresses addresses(std::uint8_t from, std::uint8_t to) {
   return a;
 }
 
-Bytes frame_of(const roce::FrameAddresses& a, roce::Headers headers, std::size_t payload) {
+Bytes frame_of(const roce::FrameAddresses& a, roce::Headers headers, std::size_t payload,
+               const QpNumbers& to = kVictim) {
   headers.bth.pad = static_cast<std::uint8_t>(-payload & 3);
-  headers.bth.destination = {kVictim.qpn};
+  headers.bth.destination = {to.qpn};
   std::array<std::byte, roce::kMaxFrameHeader> head;
   const auto used = roce::frame_header(a, headers, static_cast<std::uint32_t>(payload), head);
   Bytes frame(used + payload + headers.bth.pad + roce::kIcrcBytes);
@@ -115,6 +116,11 @@ class Conversation {
       case send_from_b: return send(stage_.b(), stage_.victim_b(), stage_.a(), body, 1);
       case receive_at_b: return receive(stage_.b(), stage_.victim_b(), body);
       case receive_at_a: return receive(stage_.a(), stage_.victim_a(), body);
+      case unreliable_receive: {
+        auto& qp = body.take<std::uint8_t>() % 2 == 0 ? stage_.uc_at_b() : stage_.ud_at_b();
+        if (qp.receive_producer < 1u << RawQp::kLogReceives) qp.post_receive(qp.buffer, body.take<std::uint16_t>() % kChunk);
+        return;
+      }
       default: return sc_core::sc_start((body.take<std::uint16_t>() + 1) * 10.0, sc_core::SC_NS);
     }
   }
@@ -130,6 +136,12 @@ class Conversation {
       while (node.poll(nic::test::kReceiveCqn)) {}
       require(completed == sent_[i], "a send WQE has no completion");
       require(qp.query().send_consumer == qp.producer, "a send WQE was not retired");
+    }
+    // No packet can end a QP that owes no answers; what comes is as its receive says.
+    for (auto* qp : {&stage_.uc_at_b(), &stage_.ud_at_b()}) {
+      require(qp->query().state == abi::QpState::rts, "an unreliable QP has left RTS");
+      while (const auto cqe = qp->poll(1))
+        require(cqe->syndrome == abi::CqeSyndrome::success, "a receive of an unreliable QP fails");
     }
   }
 
@@ -179,6 +191,7 @@ roce::Headers headers(Opcode opcode, std::uint32_t psn, std::uint32_t length, st
   if (row.has(roce::header::kAtomicAck)) h.atomic_ack = 7;
   if (row.has(roce::header::kImmediate)) h.immediate = 0x12345678;
   if (row.has(roce::header::kInvalidate)) h.invalidate = roce::Rkey{kVictim.key};
+  if (row.has(roce::header::kDeth)) h.deth = roce::Deth{kQkey, {kVictim.qpn}};
   return h;
 }
 
@@ -226,6 +239,20 @@ std::vector<Bytes> seeds() {
         script.step(frame_to_b, kAll, frame_of(to_b, headers(message[part], kFirstPsn + part, 2100, kSomewhere), part == 2 ? 52 : 1024));
       all.push_back(script.step(pass_time, std::uint16_t{100}));
     }
+  // To the unreliable QPs: whole, with a hole, and what is the other's.
+  for (const auto& to : {kUc, kUd})
+    for (const auto& message : {std::array{Opcode::uc_send_first, Opcode::uc_send_middle, Opcode::uc_send_last_imm},
+                                std::array{Opcode::uc_write_first, Opcode::uc_write_middle, Opcode::uc_write_last},
+                                std::array{Opcode::ud_send_only, Opcode::ud_send_only_imm, Opcode::ud_send_only}})
+      for (const auto& order : {std::array{0u, 1u, 2u}, std::array{0u, 2u, 1u}, std::array{0u, 0u, 1u}}) {
+        Script script;
+        for (std::uint8_t i = 0; i < 8; ++i) script.step(unreliable_receive, i, std::uint16_t{5000});
+        for (const auto part : order) {
+          const auto h = headers(message[part], kFirstPsn + part, 2100, kSomewhere);
+          script.step(frame_to_b, kAll, frame_of(to_b, h, part == 2 ? 52 : 1024, to));
+        }
+        all.push_back(script.step(pass_time, std::uint16_t{100}));
+      }
   // Sends under way, and ACKs, NAKs of each kind and RNR NAKs for them.
   for (const std::uint8_t syndrome : {0x00, 0x1f, 0x20, 0x21, 0x3f, 0x60, 0x61, 0x62, 0x63, 0x64, 0x7f}) {
     Script script;

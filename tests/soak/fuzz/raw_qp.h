@@ -1,5 +1,6 @@
 // A queue pair of a scripted node by its registers and rings alone, so that a target can put anything into them, and two
 // nodes on a cable with two pairs of them: the victims, which inputs are about, and the witnesses, which must go on.
+// Beside the victims stand QPs of the unreliable transports at b, which only receive.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,9 @@ struct QpNumbers {
 inline constexpr QpNumbers kVictim{nic::test::kQpn, nic::test::kSendCqn, nic::test::kUarPage, nic::test::kPd,
                                    nic::test::kKey};
 inline constexpr QpNumbers kWitness{0x20, 5, 4, 6, 8 << 8 | 0x66};
+inline constexpr QpNumbers kUc{0x30, 7, 5, nic::test::kPd, 9 << 8 | 0x77};  // the victims' PD
+inline constexpr QpNumbers kUd{0x31, 9, 6, 8, 10 << 8 | 0x88};
+inline constexpr std::uint32_t kQkey = 0x1234;
 inline constexpr std::uint32_t kFirstPsn = 0xfffff0;
 
 class RawQp {
@@ -32,7 +36,8 @@ class RawQp {
   static constexpr std::uint32_t kLogCqes = 7;
   static constexpr std::uint32_t kBufferBytes = 64 << 10;
 
-  RawQp(Node& node, const QpNumbers& numbers) : node_(node), numbers_(numbers) {}
+  RawQp(Node& node, const QpNumbers& numbers, abi::Transport transport = abi::Transport::rc)
+      : node_(node), numbers_(numbers), transport_(transport) {}
 
   // `own`: CQs and a region of its own; else it uses what the node brought up.
   void create(bool own) {
@@ -58,6 +63,7 @@ class RawQp {
     qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
     qp.header.object = numbers_.qpn;
     auto& c = qp.context;
+    c.transport = transport_;
     c.log_send_blocks = kLogBlocks;
     c.log_receive_wqes = kLogReceives;
     c.log_receive_stride = kLogStride;
@@ -88,9 +94,17 @@ class RawQp {
     c.rnr_retry = 3;
     std::ranges::copy(Node::gid_of(peer), c.path.remote_gid);
     c.path.remote_mac[5] = peer;
+    if (transport_ == abi::Transport::ud) {
+      c.qkey = kQkey;
+      modify(abi::QpState::init, kPkeyIndex | kPort | abi::qp_attr::kQkey, c);
+      modify(abi::QpState::rtr, 0, c);
+      return modify(abi::QpState::rts, kSendPsn, c);
+    }
+    const bool reliable = transport_ == abi::Transport::rc;
     modify(abi::QpState::init, kPkeyIndex | kPort | kAccessFlags, c);
-    modify(abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer, c);
-    modify(abi::QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic, c);
+    modify(abi::QpState::rtr,
+           kPath | kPathMtu | kRemoteQpn | kReceivePsn | (reliable ? kMaxDestRdAtomic | kMinRnrTimer : 0), c);
+    modify(abi::QpState::rts, kSendPsn | (reliable ? kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic : 0), c);
   }
 
   // --- Work requests.
@@ -227,6 +241,7 @@ class RawQp {
 
   Node& node_;
   const QpNumbers numbers_;
+  const abi::Transport transport_;
   std::array<Ring, 2> cqs_;
 };
 
@@ -287,26 +302,31 @@ class Stage {
   Node& b() { return cable_.b; }
   RawQp& victim_a() { return *victim_a_; }
   RawQp& victim_b() { return *victim_b_; }
+  RawQp& uc_at_b() { return *uc_; }
+  RawQp& ud_at_b() { return *ud_; }
 
   Stage() = default;
 
  private:
   void start() {
     for (auto* node : {&cable_.a, &cable_.b}) fuzz::restart(*node);
-    const auto make = [](Node& node, const QpNumbers& numbers, std::uint8_t peer, bool own) {
-      auto qp = std::make_unique<RawQp>(node, numbers);
+    const auto make = [](Node& node, const QpNumbers& numbers, std::uint8_t peer, bool own,
+                         abi::Transport transport = abi::Transport::rc) {
+      auto qp = std::make_unique<RawQp>(node, numbers, transport);
       qp->create(own);
       qp->connect(peer);
       return qp;
     };
     victim_a_ = make(cable_.a, kVictim, kB, false);
     victim_b_ = make(cable_.b, kVictim, kA, false);
+    uc_ = make(cable_.b, kUc, kA, true, abi::Transport::uc);
+    ud_ = make(cable_.b, kUd, kA, true, abi::Transport::ud);
     witness_a_ = make(cable_.a, kWitness, kB, true);
     witness_b_ = make(cable_.b, kWitness, kA, true);
   }
 
   nic::test::Cable cable_{nic::NicParams{}};
-  std::unique_ptr<RawQp> victim_a_, victim_b_, witness_a_, witness_b_;
+  std::unique_ptr<RawQp> victim_a_, victim_b_, uc_, ud_, witness_a_, witness_b_;
   std::uint32_t salt_ = 0;
 };
 
