@@ -23,6 +23,7 @@ CQE_BYTES = 64
 # What perftest makes inline on such a device.
 WRITE_INLINE = 220
 SEND_INLINE = 236
+UD_INLINE = 188
 
 
 class Program:
@@ -36,6 +37,11 @@ class Program:
 READ = Program("ib_read_lat", "READ", Opcode.READ_REQUEST, 1)
 WRITE = Program("ib_write_lat", "WRITE", Opcode.WRITE_ONLY, 2)
 SEND = Program("ib_send_lat", "SEND", Opcode.SEND_ONLY, 2)
+UC_WRITE = Program("ib_write_lat -c UC", "UC WRITE", 0x2a, 2)
+UC_SEND = Program("ib_send_lat -c UC", "UC SEND", 0x24, 2)
+UD_SEND = Program("ib_send_lat -c UD", "UD SEND", 0x64, 2)
+PROGRAMS = READ, WRITE, SEND, UC_WRITE, UC_SEND, UD_SEND
+DETH_BYTES, GRH_BYTES = 8, 40
 
 
 def tables():
@@ -132,9 +138,10 @@ class Formula:
         if program is READ:
             return (self.post() + self.hop(16) + self.read(n) + self.hop(4 + padded) + self.write(n)
                     + self.cqe_behind_payload() + taken)
-        if program is WRITE:
+        if program in (WRITE, UC_WRITE):
             return (self.post() + self.gathered(n, WRITE_INLINE) + self.hop(16 + padded) + self.write(n) + seen)
-        return (self.post() + self.gathered(n, SEND_INLINE) + self.hop(padded) + self.write(n)
+        deth, grh, inline = (DETH_BYTES, GRH_BYTES, UD_INLINE) if program is UD_SEND else (0, 0, SEND_INLINE)
+        return (self.post() + self.gathered(n, inline) + self.hop(deth + padded) + self.write(grh + n)
                 + self.cqe_behind_payload() + taken)
 
 
@@ -186,8 +193,13 @@ class Sums(IdleLatency):
     def test_send(self):
         self.check(SEND, 2)
 
+    def test_unreliable(self):
+        for program in (UC_WRITE, UC_SEND, UD_SEND):
+            with self.subTest(program=program.command):
+                self.check(program, 2)
+
     def test_sizes(self):
-        for program in (READ, WRITE, SEND):
+        for program in PROGRAMS:
             for size in (128, 257, 4096):
                 with self.subTest(program=program.command, size=size):
                     self.check(program, size)
@@ -204,7 +216,7 @@ class Sums(IdleLatency):
                     ("nic.pcie.max_read_request", "256 B"), ("nic.pcie.request_header", "30 B"),
                     ("nic.pcie.completion_header", "16 B"), ("nic.port.rate", "40 Gb/s"),
                     ("nic.port.overhead", "20 B"), ("nic.port.least_frame", "100 B")]
-        for program in (READ, WRITE, SEND):
+        for program in PROGRAMS:
             with self.subTest(program=program.command):
                 self.check(program, 300, settings)
 
@@ -262,7 +274,7 @@ class Page(apps.TestCase):
     def test_sums(self):
         formula = Formula(defaults())
         sums = {row["program"]: row for row in tables() if "program" in row}
-        for program in (READ, WRITE, SEND):
+        for program in PROGRAMS:
             row, expected = sums[program.command], formula.of(program, 2)
             self.assertEqual(row["sum"], f"{expected / 1000:.3f} ns")
             self.assertEqual(row["printed"], f"{expected / 1e6:.2f} us")

@@ -3,12 +3,11 @@
 #include "sim/waterfall/waterfall.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <random>
 #include <set>
 
-#include "tests/verbs/rc_pair.h"
+#include "tests/timing/steps.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -20,38 +19,11 @@ using Expected = std::map<Stage, Duration>;
 
 constexpr std::uint32_t kBytes = 6, kPadded = 8;
 
-class Stages : public RcPair {
+class Stages : public Steps {
  protected:
-  explicit Stages(const std::vector<std::string>& faults = {}) : RcPair({"host.poll_interval=100us"}, faults) {
+  explicit Stages(const std::vector<std::string>& faults = {}) : Steps({}, faults) {
     waterfall.finished.subscribe(
         [this](const Journey& journey) { (journey.one_way ? one_way : journeys).push_back(journey); });
-  }
-
-  // --- docs/timing.md, Steps.
-  static Duration time(std::uint64_t bytes, std::uint64_t rate) {
-    return {static_cast<std::int64_t>((bytes * 8'000'000'000'000 + rate - 1) / rate)};
-  }
-  Duration svc(std::uint64_t bytes, ByteCount header) const {
-    const auto tlps = std::max<std::uint64_t>(1, (bytes + link().max_payload.bytes - 1) / link().max_payload.bytes);
-    return time(bytes + tlps * header.bytes, pcie());
-  }
-  Duration read(std::uint64_t bytes) const {
-    const auto asks =
-        std::max<std::uint64_t>(1, (bytes + link().max_read_request.bytes - 1) / link().max_read_request.bytes);
-    return time(asks * link().request_header.bytes, pcie()) + nic().dma.read_latency +
-           svc(bytes, link().completion_header) + nic().dma.read_internal;
-  }
-  Duration write(std::uint64_t bytes) const { return svc(bytes, link().request_header) + nic().dma.write_latency; }
-  Duration wire(std::uint64_t rest) const {
-    const auto frame = std::max<std::uint64_t>(58 + rest, nic().port.least_frame.bytes) + nic().port.overhead.bytes;
-    return time(frame, nic().port.rate.bits_per_second) + config().link.latency;
-  }
-  Duration cqe_behind_payload() const { return svc(64, link().request_header); }
-
-  // The payload wakes a thread inside the simulator, and the entry is right behind.
-  Duration poll_behind_payload() const {
-    const auto& cpu = config().host.cpu;
-    return cpu.detect + cpu.poll_cqe - cqe_behind_payload();
   }
 
   // What is the same for all that is posted alone: from the CPU to the device, through both pipelines and back.
@@ -100,11 +72,6 @@ class Stages : public RcPair {
     EXPECT_EQ(waterfall.summary().irregular, 0u);
     EXPECT_EQ(waterfall.summary().unfinished, 0u);
   }
-
-  const sim::Config& config() const { return const_cast<Stages*>(this)->system().config(); }
-  const nic::NicParams& nic() const { return config().nic; }
-  const nic::PcieLinkParams& link() const { return nic().dma.link; }
-  static std::uint64_t pcie() { return std::uint64_t(std::llround(8e9 * 128 / 130 * 16 * (1 - 0.03))); }  // Gen3 x16
 
   sim::Waterfall waterfall{system()};
   std::vector<Journey> journeys, one_way;
