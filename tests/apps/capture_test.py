@@ -150,27 +150,32 @@ class Tshark(apps.TestCase):
     WARNING = 0x600000  # Wireshark's severities; below it are remarks, as on ibv_rc_pingpong's time to live of 1
     CHECKSUM_GOOD = "1"
 
-    def dissect(self, capture):
+    FIELDS = ("_ws.malformed", "_ws.expert.severity", "infiniband.bth.psn", "ip.checksum.status")
+
+    def dissect(self, capture, fields=FIELDS):
         command = ["tshark", "-n", "-r", capture, "--disable-protocol", "rpcordma", "-o", "ip.check_checksum:TRUE",
                    "-T", "fields"]
-        for field in ("_ws.malformed", "_ws.expert.severity", "infiniband.bth.psn", "ip.checksum.status"):
+        for field in fields:
             command += ["-e", field]
         shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60,
                                env=dict(os.environ, HOME=str(capture.parent)))
         return [line.split("\t") for line in shown.stdout.splitlines()]
 
-    def check(self, program):
+    def check(self, program, *fields):
+        """The packets, and what tshark says of `fields` in each."""
         if not shutil.which("tshark"):
             self.skipTest("tshark is not installed")
         with apps.folder() as path:
             capture = path / "capture.pcapng"
             self.assert_succeeded(apps.run(program, "--pcap", capture))
             rows, packets = self.dissect(capture), apps.read_capture(capture)
+            more = self.dissect(capture, ("infiniband.bth.opcode", *fields))
         self.assertEqual(len(rows), len(packets))
         for (malformed, severities, psn, checksum), packet in zip(rows, packets):
             self.assertEqual((malformed, checksum, int(psn)), ("", self.CHECKSUM_GOOD, packet.psn), packet)
             worst = max((int(severity) for severity in severities.split(",") if severity), default=0)
             self.assertLess(worst, self.WARNING, packet)
+        return packets, more
 
     def test_write(self):
         self.check("ib_write_bw -n 1000 -s 8192")
@@ -180,6 +185,30 @@ class Tshark(apps.TestCase):
 
     def test_send(self):
         self.check("ibv_rc_pingpong -d rnic0 -g 1 -c -n 50")
+
+    def test_unreliable_connection(self):
+        """Of each message of 4096 bytes: first, two in the middle, last; nobody asks for an ACK, and there is none."""
+        _, rows = self.check("ibv_uc_pingpong -d rnic0 -g 1 -n 50 -s 4096 -m 1024", "infiniband.bth.a",
+                             "infiniband.bth.p_key")
+        first, middle, last = 0x20, 0x21, 0x22
+        self.assertEqual([int(row[0]) for row in rows], [first, middle, middle, last] * 100)
+        self.assertEqual({row[1] for row in rows} - {"0", "False"}, set())
+        self.assertEqual({int(row[2], 0) for row in rows}, {0xffff})
+
+    def test_datagrams(self):
+        """ibv_ud_pingpong's key, and both queue pairs as sources of what goes to the other."""
+        packets, rows = self.check("ibv_ud_pingpong -d rnic0 -g 1 -n 50 -s 2048", "infiniband.bth.destqp",
+                                   "infiniband.deth.srcqp", "infiniband.deth.q_key", "infiniband.bth.a")
+        send_only = 0x64
+        self.assertEqual({int(row[0]) for row in rows}, {send_only})
+        ways = {(packet.source, int(row[2], 0), int(row[1], 0)) for packet, row in zip(packets, rows)}
+        (_, own, to), (_, from_peer, to_own) = sorted(ways)
+        self.assertEqual((own, to), (to_own, from_peer))
+        self.assertEqual({int(row[3], 0) for row in rows}, {0x11111111})
+        self.assertEqual({row[4] for row in rows} - {"0", "False"}, set())
+        for source in (H0, H1):
+            psns = [packet.psn for packet in packets if packet.source == source]
+            self.assertEqual(psns, [(psns[0] + i) % PSN_MODULUS for i in range(50)])
 
 
 if __name__ == "__main__":
