@@ -126,6 +126,7 @@ void Assembler::send_completed(std::uint32_t host, Duration at, const nic::SendC
   auto& own = queue(host, completed.qpn.value);
   auto* flight = flight_of(own, completed.message);
   if (flight == nullptr) return;
+  if (flight->unreliable && completed.ok) depart(*flight, at);
   auto draft = std::move(flight->draft);
   // A message that nothing had to answer for, such as a NOP, has no packets.
   const bool followed = !flight->lost && (flight->answered || flight->packets == 0);
@@ -172,8 +173,12 @@ void Assembler::cqe_landed(std::uint32_t host, Duration at, const nic::CqeLanded
 // The payload is where the peer's CPU finds it: by its CQE, or by looking at the memory.
 void Assembler::tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Flight& flight,
                              const Attempt& attempt) {
-  if (!brings_payload(flight.draft.journey.opcode) || std::exchange(flight.told_one_way, true)) return;
-  auto draft = flight.draft;
+  if (!std::exchange(flight.told_one_way, true)) tell_one_way(host, at, placed, flight.draft, attempt);
+}
+
+void Assembler::tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Draft draft,
+                             const Attempt& attempt) {
+  if (!brings_payload(draft.journey.opcode)) return;
   auto& journey = draft.journey;
   journey.one_way = true;
   journey.peer = host;

@@ -89,8 +89,14 @@ class Assembler {
     bool answered = false;
     bool told_one_way = false;
     bool lost = false;
+    bool unreliable = false;  // nobody answers: it is complete when its last packet has left
 
     roce::Psn end() const { return first + packets; }
+  };
+  // Of an unreliable transport, complete and on its way.
+  struct Departed {
+    Draft draft;
+    Attempt attempt;
   };
   struct Posting {
     std::uint16_t first;
@@ -125,6 +131,7 @@ class Assembler {
     std::deque<Expected> completing;
     std::optional<QueueName> sender;  // whose requests come here
     std::deque<Expected> receiving;
+    std::deque<Departed> arriving;    // taken, and not placed
     std::optional<Duration> seen;  // when a message for it was last seen, since the last post
   };
   struct Entry {
@@ -157,11 +164,16 @@ class Assembler {
   void polled(std::uint32_t host, const abi::Milestone& milestone);
   void tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Flight& flight,
                     const Attempt& attempt);
+  void tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Draft draft,
+                    const Attempt& attempt);
   void settle(Flight& flight, const Answer* answer, Duration at);
+  void depart(Flight& flight, Duration at);
+  void departed_placed(std::uint32_t host, Duration at, const nic::RequestPlaced& placed);
   void finish(Draft& draft);
 
   const Costs costs_;
   std::vector<HostState> hosts_;
+  std::map<std::uint64_t, Departed> departed_;  // by frame
   std::uint64_t taken_ = 0, failed_ = 0, complete_ = 0, lost_ = 0, irregular_ = 0;
 };
 

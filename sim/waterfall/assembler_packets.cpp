@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kMostAttempts = 8;       // kept: later ones push out those that never came anywhere
 constexpr std::size_t kMostAnswers = 1 << 16;  // to a requester that takes none of them
+constexpr std::size_t kMostDeparted = 1 << 16;  // on their way; lost ones come nowhere
+constexpr std::size_t kMostArriving = 64;      // of a queue pair: taken, and neither placed nor known to be dropped
 constexpr std::size_t kAnswersBehind = 64;     // that were lost, or come late, behind one that was taken
 
 }  // namespace
@@ -73,22 +75,24 @@ void Assembler::translated(std::uint32_t host, Duration at, nic::Tag tag) {
 
 void Assembler::packet_sent(std::uint32_t host, Duration at, const nic::PacketTrace& packet,
                             std::optional<std::uint32_t> to) {
-  if (!to) return;
   const auto& bth = packet.headers.bth;
-  const bool answer = roce::info(bth.opcode).response();
+  const auto& row = roce::info(bth.opcode);
   auto& sending = hosts_[host].sending;
-  if (answer) {
+  if (row.response()) {
+    if (!to) return;
     sending = {packet.frame, {*to, bth.destination.value}, true};
     auto& answers = queue(*to, bth.destination.value).answers;
     answers.push_back({packet.frame, at});
     if (answers.size() > kMostAnswers) answers.pop_front();
     return;
   }
-  queue(*to, bth.destination.value).sender = QueueName{host, packet.qpn.value};
+  if (to) queue(*to, bth.destination.value).sender = QueueName{host, packet.qpn.value};
   auto& own = queue(host, packet.qpn.value);
   auto* attempt = attempt_of(own, bth.psn, 0);
   if (attempt == nullptr) return;
-  flight_at(own, bth.psn)->draft.journey.peer = *to;
+  auto& flight = *flight_at(own, bth.psn);
+  flight.unreliable = row.transport != roce::Transport::rc;
+  if (to) flight.draft.journey.peer = *to;
   attempt->frame = packet.frame;
   attempt->at.set(Stage::dma, at);
   sending = {packet.frame, {host, packet.qpn.value}, false, bth.psn};
@@ -117,24 +121,56 @@ void Assembler::packet_received(std::uint32_t host, const nic::PacketTrace& pack
   auto* requester = requester_of(host, packet.qpn);
   auto* attempt = requester != nullptr ? attempt_of(*requester, bth.psn, packet.frame) : nullptr;
   if (attempt != nullptr && !attempt->at.has(Stage::wire)) attempt->at.set(Stage::wire, packet.arrived);
+  if (const auto found = departed_.find(packet.frame); found != departed_.end())
+    found->second.attempt.at.set(Stage::wire, packet.arrived);
 }
 
 void Assembler::request_taken(std::uint32_t host, Duration at, const nic::RequestTaken& taken) {
   auto* requester = taken.frame != 0 ? requester_of(host, taken.qpn) : nullptr;
   auto* attempt = requester != nullptr ? attempt_of(*requester, taken.psn, taken.frame) : nullptr;
   if (attempt != nullptr && !attempt->at.has(Stage::rx)) attempt->at.set(Stage::rx, at);
+  const auto found = departed_.find(taken.frame);
+  if (found == departed_.end()) return;
+  found->second.attempt.at.set(Stage::rx, at);
+  auto& arriving = queue(host, taken.qpn.value).arriving;
+  arriving.push_back(std::move(found->second));
+  departed_.erase(found);
+  if (arriving.size() > kMostArriving) arriving.pop_front();
 }
 
 void Assembler::request_placed(std::uint32_t host, Duration at, const nic::RequestPlaced& placed) {
   auto* requester = requester_of(host, placed.qpn);
   auto* flight = requester != nullptr ? flight_at(*requester, placed.psn) : nullptr;
-  if (flight == nullptr) return;
+  if (flight == nullptr) return departed_placed(host, at, placed);
   auto& attempts = flight->attempts;
   for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
     if (attempt->psn != placed.psn || !attempt->at.has(Stage::rx) || attempt->at.has(Stage::placement)) continue;
     attempt->at.set(Stage::placement, at);
     return tell_one_way(host, at, placed, *flight, *attempt);
   }
+  departed_placed(host, at, placed);
+}
+
+// Those that came before it were dropped.
+void Assembler::departed_placed(std::uint32_t host, Duration at, const nic::RequestPlaced& placed) {
+  auto& arriving = queue(host, placed.qpn.value).arriving;
+  const auto found = std::ranges::find(arriving, placed.psn, [](const Departed& one) { return one.attempt.psn; });
+  if (found == arriving.end()) return;
+  auto departed = std::move(*found);
+  arriving.erase(arriving.begin(), std::next(found));
+  departed.attempt.at.set(Stage::placement, at);
+  tell_one_way(host, at, placed, std::move(departed.draft), departed.attempt);
+}
+
+// Its own journey goes on with the completion; the way to the other side is told when it has come there.
+void Assembler::depart(Flight& flight, Duration at) {
+  if (flight.attempts.empty() || !flight.attempts.back().at.has(Stage::tx)) return;
+  const auto& attempt = flight.attempts.back();
+  departed_.insert_or_assign(attempt.frame, Departed{flight.draft, attempt});
+  if (departed_.size() > kMostDeparted) departed_.erase(departed_.begin());
+  flight.draft.at.merge(attempt.at);
+  flight.draft.at.set(Stage::wire, at);
+  flight.answered = true;
 }
 
 void Assembler::answer_taken(std::uint32_t host, Duration at, const nic::AnswerTaken& taken) {

@@ -53,7 +53,7 @@ class Stages : public Steps {
   // measures.
   void repeat(
       const std::function<ibv_send_wr(Endpoint&)>& request, const Body& on_h1 = [](Endpoint&) {},
-      const EndpointOptions& h1 = {}) {
+      const EndpointOptions& h1 = {}, const EndpointOptions& h0 = {}) {
     std::vector<Duration> measured;
     run_connected(
         [&](Endpoint& end) {
@@ -66,7 +66,7 @@ class Stages : public Steps {
             measured.push_back(now() - start);
           }
         },
-        on_h1, {}, h1);
+        on_h1, h0, h1);
     ASSERT_EQ(journeys.size(), 3u);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(journeys[i].latency(), measured[i]);
     EXPECT_EQ(waterfall.summary().irregular, 0u);
@@ -119,6 +119,37 @@ TEST_F(Stages, Send) {
   expected[Stage::poll] = poll_behind_payload();
   expect_stages(one_way[2], expected);
 }
+
+// Complete when the last bit has left; one way as any SEND.
+class UnreliableStages : public Stages, public ::testing::WithParamInterface<ibv_qp_type> {};
+
+TEST_P(UnreliableStages, Send) {
+  EndpointOptions options;
+  options.type = GetParam();
+  const bool datagram = GetParam() == IBV_QPT_UD;
+  const std::uint64_t deth = datagram ? 8 : 0, grh = datagram ? 40 : 0;
+  repeat([](Endpoint& end) { return end.request(IBV_WR_SEND, 0, kBytes); },
+         [&](Endpoint& end) {
+           for (std::uint32_t i = 0; i < 16; ++i) ASSERT_EQ(end.receive(64 * i, 64), 0);
+           for (int i = 0; i < 3; ++i) EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+         },
+         options, options);
+  auto expected = common(deth + kPadded, 4);
+  expected[Stage::dma] = read(kBytes);
+  for (const auto stage : {Stage::answer_tx, Stage::answer_wire, Stage::answer_rx}) expected.erase(stage);
+  auto local = expected;
+  local.erase(Stage::rx);
+  local[Stage::wire] = leaving(deth + kPadded);
+  local[Stage::cqe] = write(64);
+  expect_stages(journeys[2], local);
+  ASSERT_EQ(one_way.size(), 3u);
+  expected[Stage::placement] = write(grh + kBytes);
+  expected[Stage::cqe] = cqe_behind_payload();
+  expected[Stage::poll] = poll_behind_payload();
+  expect_stages(one_way[2], expected);
+}
+INSTANTIATE_TEST_SUITE_P(Of, UnreliableStages, ::testing::Values(IBV_QPT_UC, IBV_QPT_UD),
+                         [](const auto& info) { return info.param == IBV_QPT_UC ? "uc" : "ud"; });
 
 TEST_F(Stages, SendInTheCqe) {
   EndpointOptions receiver;
