@@ -23,6 +23,12 @@ LIST = pathlib.Path(__file__).resolve().with_name("rdma_core_tests.toml")
 SECONDS = 200
 GID_OF_IPV4 = 1
 
+# What iproute2 says of a device of h0: it asks by netlink, which a simulated host has not.
+IP = """#!/bin/sh
+read -r mac < "/sys/class/net/$4/address" || exit 1
+echo '[{"address": "'"$mac"'", "addr_info": [{"local": "10.0.0.1"}]}]'
+"""
+
 HEADER = re.compile(r"^(test_\w+) \(tests\.(\w+\.\w+\.\1)\)")
 # What a test or a library prints may stand before the outcome.
 OUTCOME = re.compile(r"(?:^|\s)(ok|ERROR|FAIL|skipped '(.*)'|skipped \"(.*)\"|expected failure|unexpected success)$")
@@ -47,6 +53,13 @@ def copy_tests(folder):
             (folder / "tests" / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
         else:
             (folder / "tests" / path.name).write_bytes(path.read_bytes())
+
+
+def make_ip(folder):
+    folder.mkdir()
+    (folder / "ip").write_text(IP)
+    (folder / "ip").chmod(0o755)
+    return dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
 
 
 def read_outcomes(text):
@@ -74,7 +87,7 @@ class RdmaCore(apps.TestCase):
             copy_tests(folder)
             command = (f"/usr/bin/python3 -B tests/run_tests.py --dev rnic0 --port 1 --gid {GID_OF_IPV4} -v "
                        f"tests.{module}")
-            return apps.run_on([("h0", command)], timeout=SECONDS, cwd=folder)
+            return apps.run_on([("h0", command)], timeout=SECONDS, cwd=folder, env=make_ip(folder / "bin"))
 
     def check(self, module):
         result = self.run_module(module)
