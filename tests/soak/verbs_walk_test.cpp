@@ -3,7 +3,7 @@
 // request: it completes once, in order, with a status that it can have, and with the right bytes; nobody's memory changes
 // who did not grant it; and in the end everything can be destroyed.
 //
-// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 1,500). Long: verbs_walk_long.py.
+// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 10,000). Long: verbs_walk_long.py.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ class VerbsWalk : public TwoHosts {
     Walker& walker = *walkers_[me];
     walker.open(process);
     gather(process);
-    for (auto steps = number("RNICSIM_WALK_STEPS", 1500); steps != 0 && !town_.broken; --steps) walker.step();
+    for (auto steps = number("RNICSIM_WALK_STEPS", 10000); steps != 0 && !town_.broken; --steps) walker.step();
     gather(process);
     if (!town_.broken) walker.expect_progress();
     gather(process);

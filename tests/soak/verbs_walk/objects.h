@@ -181,6 +181,9 @@ struct Pair {
   std::deque<Send> sends;
   std::deque<Receive> receives;
   bool failed = false;                // an error completion was seen
+
+  // Completions may be lost: how much of its queues is free nobody knows.
+  bool vague() const { return send_queue->may_overrun || receive_queue->may_overrun; }
 };
 
 }  // namespace rnicsim::testing

@@ -133,6 +133,7 @@ class Walker {
   void poll_extended(Queue& queue);
   void take_events();
   void complete(Queue& queue, const ibv_wc& wc);
+  void complete_vaguely(Pair& pair, const ibv_wc& wc);
   void complete_send(Pair& pair, const ibv_wc& wc);
   void complete_receive(Pair& pair, const ibv_wc& wc);
   void check_status(Pair& pair, const Send& send, ibv_wc_status status);

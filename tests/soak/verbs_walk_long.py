@@ -1,0 +1,29 @@
+"""Random walks, each a process of its own with the next seed, until the time is up or one finds a fault.
+
+RNICSIM_WALK_SECONDS (default 600), RNICSIM_WALK_SEED of the first (default 1).
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+
+def main():
+    program, environment = sys.argv[1], dict(os.environ)
+    first = int(environment.get("RNICSIM_WALK_SEED", "1"))
+    end = time.monotonic() + float(environment.get("RNICSIM_WALK_SECONDS", "600"))
+    seed = first
+    while time.monotonic() < end:
+        environment["RNICSIM_WALK_SEED"] = str(seed)
+        walk = subprocess.run([program], env=environment, capture_output=True, text=True, errors="replace")
+        if walk.returncode != 0:
+            print(f"RNICSIM_WALK_SEED={seed} ended with {walk.returncode}\n{walk.stdout[-4000:]}{walk.stderr[-8000:]}")
+            return 1
+        seed += 1
+    print(f"{seed - first} walks, seeds {first} to {seed - 1}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
