@@ -388,6 +388,7 @@ void Walker::remove(const std::shared_ptr<Pair>& pair) {
   pair->alive = pair->alive && wanted != 0;
   if (!expect("ibv_destroy_qp", ibv_destroy_qp(pair->qp), {wanted}) || wanted != 0) return;
   reset(*pair);
+  pair->peer.reset();
   --pair->domain->users;
   --pair->send_queue->users;
   --pair->receive_queue->users;

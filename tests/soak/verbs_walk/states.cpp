@@ -144,7 +144,7 @@ void Walker::spoil(Change& change) {
     case 2: change.mask ^= 1 << dice_.between(22, 30); break;
     case 3: change.attributes.qp_state = ibv_qp_state(dice_.below(7)); break;
     case 4: change.attributes.port_num = std::uint8_t(dice_.between(2, 255)); break;
-    case 5: change.attributes.path_mtu = ibv_mtu(dice_.once_in(2) ? 0 : dice_.between(6, 200)); break;
+    case 5: change.attributes.path_mtu = ibv_mtu(dice_.once_in(2) ? 0 : dice_.between(6, 7)); break;
     case 6: change.attributes.timeout = std::uint8_t(dice_.between(32, 255)); break;
     case 7: change.attributes.max_rd_atomic = std::uint8_t(dice_.between(17, 255)); break;
     case 8: change.attributes.ah_attr.port_num = std::uint8_t(dice_.between(2, 255)); break;

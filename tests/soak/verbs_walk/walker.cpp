@@ -13,7 +13,10 @@ Walker::Walker(Town& town, std::uint32_t index, std::uint64_t seed)
   town_.walkers.push_back(this);
 }
 
-Walker::~Walker() = default;
+// Peers hold each other.
+Walker::~Walker() {
+  for (const auto& pair : pairs_) pair->peer.reset();
+}
 
 void Walker::fail(const std::string& what) {
   if (!town_.broken) ADD_FAILURE() << "seed " << seed_ << ", process " << index_ << ", step " << step_ << ": " << what;
