@@ -206,7 +206,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
                                 : wr.opcode == IBV_WR_RDMA_READ ? unsigned(IBV_ACCESS_REMOTE_READ)
                                                                 : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
     // Atomics change what they find: they have a cell of their own.
-    if (is_atomic(wr.opcode) && send.remote == Remote::good) {
+    if (is_atomic(wr.opcode) && send.target && wr.wr.atomic.rkey == send.target->mr->rkey) {
       Walker& town = *town_.walkers[pair->peer->walker];
       const auto place = town.arena().take();
       const bool fits = place && send.target->covers(*place, 8);
