@@ -294,7 +294,9 @@ class Mixed : public Stages {
       Duration sum;
       for (const auto& stage : operation.stages) sum += stage.sum;
       EXPECT_EQ(sum, operation.latency.sum);
-      if (!operation.one_way) EXPECT_EQ(sum, totals[operation.opcode]);
+      if (!operation.one_way) {
+        EXPECT_EQ(sum, totals[operation.opcode]);
+      }
     }
   }
 };

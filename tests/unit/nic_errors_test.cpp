@@ -195,7 +195,9 @@ TEST_F(Errors, MalformedWqes) {
 
 TEST_F(Errors, OpcodesThatTheDeviceLacks) {
   NicParams params;
-  params.capabilities.invalidate = params.capabilities.windows = params.capabilities.srq = false;
+  auto& has = params.capabilities;
+  has.invalidate = has.windows = has.srq = has.uc = has.ud = false;
+  has.max_multicast_groups = 0;
   for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv, SendOpcode::bind_window}) {
     build(params);
     connect();

@@ -157,7 +157,7 @@ TEST_F(Query, GidsAndPkeys) {
       EXPECT_EQ(std::memcmp(&entry.gid, &entries[i].gid, sizeof entry.gid), 0);
       EXPECT_EQ(entry.gid_type, entries[i].gid_type);
     }
-    EXPECT_EQ(ibv_query_gid_table(end.context, entries, 1, 0), 1);  // as many as there is room for
+    EXPECT_EQ(ibv_query_gid_table(end.context, entries, 1, 0), -EINVAL);  // there are more
     EXPECT_EQ(ibv_query_gid_table(end.context, entries, 1, 1), -EOPNOTSUPP);
     ibv_gid_entry entry;
     EXPECT_EQ(ibv_query_gid_ex(end.context, 1, 10'000, &entry, 0), EINVAL);
