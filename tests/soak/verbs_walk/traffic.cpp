@@ -258,6 +258,9 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
   Request request;
   if (!draw_send(pair, request)) return;
   request.wr.next = &request.wr;
+  // All have one id: only if each completes does one see how many came back.
+  request.wr.send_flags |= IBV_SEND_SIGNALED;
+  request.send.signalled = true;
   int error = !may_post(pair->told) ? EINVAL : 0;
   const auto room = pair->cap.max_send_wr - pair->sends.size();
   if (error == 0) error = room != 0 && request.error != 0 ? request.error : ENOMEM;
