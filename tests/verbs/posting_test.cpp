@@ -20,6 +20,26 @@ class Posting : public RcPair {
     end.connect(end.address());
     ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
   }
+  // The device flushes what it finds; then receives are posted, and `learn` tells the library of the error.
+  void flush_late_receives(const std::function<void(Endpoint&)>& learn) {
+    run_alone([&](Endpoint& end) {
+      end.connect(end.address());
+      auto wr = end.request(IBV_WR_SEND, 0, 64);
+      wr.sg_list->lkey = kBadKey;
+      ASSERT_EQ(end.post(wr), 0);
+      pass(0, Duration{20'000'000});
+      for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
+      learn(end);
+      pass(0, Duration{20'000'000});
+      std::array<ibv_wc, 8> wcs{};
+      ASSERT_EQ(ibv_poll_cq(end.cq, 8, wcs.data()), 4);
+      EXPECT_EQ(wcs[0].status, IBV_WC_LOC_PROT_ERR);
+      for (std::uint64_t id = 1; id <= 3; ++id) {
+        EXPECT_EQ(wcs[id].status, IBV_WC_WR_FLUSH_ERR);
+        EXPECT_EQ(wcs[id].wr_id, id);
+      }
+    });
+  }
 };
 
 TEST_F(Posting, ByState) {
@@ -152,6 +172,28 @@ TEST_F(Posting, ReceivesAfterAnErrorCompletionAreFlushed) {
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 3);
     EXPECT_FALSE(completion_soon(end.cq, 10));
   });
+}
+
+TEST_F(Posting, ReceivesBeforeTheErrorCompletionIsPolledAreFlushed) {
+  run_alone([&](Endpoint& end) {
+    end.connect(end.address());
+    auto wr = end.request(IBV_WR_SEND, 0, 64);
+    wr.sg_list->lkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+    pass(0, Duration{20'000'000});
+    for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
+    ASSERT_EQ(completion_soon(end.cq).value().status, IBV_WC_LOC_PROT_ERR);
+    expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 3);
+    EXPECT_FALSE(completion_soon(end.cq, 10));
+  });
+}
+
+TEST_F(Posting, ReceivesBeforeAQueryFindsTheErrorAreFlushed) {
+  flush_late_receives([](Endpoint& end) { EXPECT_EQ(end.state(), IBV_QPS_ERR); });
+}
+
+TEST_F(Posting, ReceivesBeforeAMoveToTheErrorStateItIsInAreFlushed) {
+  flush_late_receives([](Endpoint& end) { EXPECT_EQ(move(end.qp, IBV_QPS_ERR), 0); });
 }
 
 TEST_F(Posting, AQueuePairWithoutASendQueueFlushesItsReceivesToo) {

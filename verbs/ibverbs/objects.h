@@ -140,6 +140,7 @@ struct Qp : ibv_qp_ex {
   bool blocks_self_multicast = false;
   std::uint8_t port_number = 0; // since INIT
   std::atomic<bool> failed{false};  // an error CQE or an event told that the device moved it to ERR
+  std::atomic<bool> posted_unseen{false};  // receives, since the device was last made to look for them
   DmaMemory send_memory;
   DmaMemory receive_memory;
   DmaMemory record;
@@ -225,6 +226,8 @@ abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint
 std::uint32_t control_flags(const Qp& qp, unsigned flags);
 // The builder's WQE into the ring, and its cost; under send_lock.
 void put_send(Qp& qp, std::uint64_t wr_id);
+// Of a QP known to be in ERR: it may have been there before these were posted, and looks for them once more.
+void flush_unseen_receives(Qp& qp);
 // Announces what was posted and charges for it; under send_lock.
 void ring_send(Qp& qp);
 void fill_work_request_api(Qp& qp);

@@ -190,7 +190,10 @@ Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
 
 std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
   if (qp == nullptr) return 0;
-  if (provider::is_error(cqe)) qp->failed = true;
+  if (provider::is_error(cqe)) {
+    qp->failed = true;
+    flush_unseen_receives(*qp);
+  }
   if (provider::is_requester(cqe)) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
   if (Srq* srq = qp->shared()) return retire_shared(*srq, cqe.wqe_counter);
   return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;

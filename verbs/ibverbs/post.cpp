@@ -186,6 +186,10 @@ abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint
   return {.path = Ah::of(&ah).path, .remote_qpn = remote_qpn & 0xffffff, .qkey = qkey};
 }
 
+void flush_unseen_receives(Qp& qp) {
+  if (qp.posted_unseen.exchange(false)) announce_receives(qp);
+}
+
 bool may_post_send(ibv_qp_state state) {
   return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
 }
@@ -230,7 +234,8 @@ int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   QueueGuard guard(qp.receive_lock, qp.owner().port);
   const int error = post_list(qp, list, bad);
   qp.receive->ring();
-  if (qp.failed || handle->state == IBV_QPS_ERR) announce_receives(qp);
+  qp.posted_unseen = true;
+  if (qp.failed || handle->state == IBV_QPS_ERR) flush_unseen_receives(qp);
   return error != 0 ? errno = error : 0;
 }
 

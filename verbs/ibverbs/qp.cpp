@@ -33,6 +33,7 @@ void forget_work(Qp& qp) {
     qp.receive->reset();
   }
   qp.failed = false;
+  qp.posted_unseen = false;
 }
 
 int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
@@ -47,6 +48,7 @@ int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
   if (mask & IBV_QP_STATE) {
     if (attributes.qp_state == IBV_QPS_RESET) forget_work(qp);
     qp.qp_base.state = attributes.qp_state;
+    if (attributes.qp_state == IBV_QPS_ERR) flush_unseen_receives(qp);
   }
   return 0;
 }
@@ -71,6 +73,7 @@ int query_qp(Qp& qp, ibv_qp_attr& attributes, ibv_qp_init_attr& init_attributes)
   attributes.cap = qp.capabilities;
   fill_init_attributes(qp, init_attributes);
   qp.qp_base.state = attributes.qp_state;
+  if (attributes.qp_state == IBV_QPS_ERR) flush_unseen_receives(qp);
   return 0;
 }
 
