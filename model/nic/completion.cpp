@@ -217,8 +217,6 @@ void Completion::die(std::uint32_t cqn, CompletionQueue& queue) {
 void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer) {
   contexts_.cqs.lookup(cqn, [=, this](CompletionQueue* queue) {
     if (queue == nullptr || queue->dead) return;
-    const auto known = occupied(*queue);
-    if (((queue->producer - consumer) & kCounterMask) <= known) queue->consumer = consumer & kCounterMask;
     const auto ahead = [&](std::uint32_t position) { return (position - consumer) & kCounterMask; };
     const auto behind_limit = (kCounterMask + 1) / 2;
     const bool any = !solicited_only || queue->armed == Arm::next;

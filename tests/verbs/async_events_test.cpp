@@ -256,6 +256,34 @@ TEST_F(Overrun, KillsTheQueuePairsOfBothSides) {
   });
 }
 
+// What the driver saw when it armed is not consumed yet.
+TEST_F(Overrun, ArmingMakesNoRoom) {
+  EndpointOptions options;
+  options.cq_entries = 4;
+  options.channel = true;
+  run_connected(
+      [&](Endpoint& end) {
+        never_wait(end.context->async_fd);
+        for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(end.receive(0, 64, i), 0);
+        meet(0);
+        meet(0);
+        ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+        meet(0);
+        meet(0);
+        EXPECT_THAT(take_async_events(end.context), UnorderedElementsAre(IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL));
+        expect_completions(end.cq, IBV_WC_SUCCESS, 0, 4);
+      },
+      [&](Endpoint& end) {
+        for (const int messages : {4, 2}) {
+          meet(1);
+          for (int i = 0; i < messages; ++i) ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, 8)), 0);
+          pass(1, Duration{200'000'000});
+          meet(1);
+        }
+      },
+      options);
+}
+
 TEST_F(Overrun, PollingInTimePreventsIt) {
   EndpointOptions options;
   options.cq_entries = 4;
