@@ -205,7 +205,8 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   const int mask = change.mask;
   // What the peer's requests depend on changes somewhere within the call.
   const auto before = pair->changes;
-  if (pair->told != IBV_QPS_RESET && pair->told != IBV_QPS_INIT) ++pair->changes;
+  const bool served = pair->told != IBV_QPS_RESET && pair->told != IBV_QPS_INIT;
+  if (served || (mask & IBV_QP_ACCESS_FLAGS)) ++pair->changes;  // a request may come before it, and be repeated
   const int answer = ibv_modify_qp(pair->qp, &attributes, mask);
   if (!expect("ibv_modify_qp from " + std::to_string(pair->told) + " to " + std::to_string(attributes.qp_state) + " of type " +
                   std::to_string(pair->type) + " with mask " + std::to_string(mask),
