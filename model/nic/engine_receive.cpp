@@ -180,6 +180,7 @@ void ModelEngine::reject(Qp& qp, const roce::Verdict& verdict) {
                     .syndrome = verdict.syndrome, .msn = verdict.msn, .fatal = verdict.fatal};
   if (verdict.begins_receive) qp.receive_ring.fill_next();
   if (const auto& filling = qp.receive_ring.filling(); filling && verdict.receive_status) {
+    response.receive_index = filling->index;
     response.cqe = receive_error(qp, filling->index, *verdict.receive_status);
     qp.receive_ring.filled();
   }

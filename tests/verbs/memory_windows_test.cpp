@@ -516,6 +516,26 @@ TEST_F(MemoryWindows, KeysThatCannotBeInvalidated) {
   });
 }
 
+// Behind a message whose key can't be invalidated comes one that is too long: its receive is flushed, and no other.
+TEST_F(MemoryWindows, AKeyThatCannotBeInvalidatedFlushesTheReceiveOfARefusedMessage) {
+  run_both([&] {
+    ASSERT_EQ(far().receive(1024, 64, 1), 0);
+    ASSERT_EQ(far().receive(1024, 8, 2), 0);
+    auto first = near().request(IBV_WR_SEND_WITH_INV, 0, 16);
+    auto second = near().request(IBV_WR_SEND, 0, 16);
+    first.invalidate_rkey = 0;
+    first.next = &second;
+    ASSERT_EQ(near().post(first), 0);
+    const auto refused = far().completion();
+    EXPECT_EQ(refused.status, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT_EQ(refused.wr_id, 1u);
+    const auto flushed = far().completion();
+    EXPECT_EQ(flushed.status, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(flushed.wr_id, 2u);
+    reconnect();
+  });
+}
+
 TEST_F(MemoryWindows, AreBoundThroughTheExtendedCalls) {
   run_alone(
       [](Endpoint& end) {
