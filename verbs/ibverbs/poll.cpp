@@ -190,7 +190,9 @@ Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
 
 std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
   if (qp == nullptr) return 0;
-  if (provider::is_error(cqe)) {
+  // A send of UC or UD that fails stops the send queue alone.
+  const bool fails = provider::is_error(cqe) && (!provider::is_requester(cqe) || qp->qp_base.qp_type == IBV_QPT_RC);
+  if (fails) {
     qp->failed = true;
     flush_unseen_receives(*qp);
   }

@@ -153,8 +153,8 @@ int post_list(Qp& qp, WorkRequest* list, WorkRequest** bad) {
 
 // A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR, whose
 // receives are to be flushed: a doorbell that announces nothing makes it look.
+// Under send_lock.
 void announce_receives(Qp& qp) {
-  QueueGuard guard(qp.send_lock, qp.owner().port);
   DevicePort& port = qp.owner().port;
   qp.page->pass_lock(port);
   qp.page->uar.ring_send(qp.qp_base.qp_num, qp.send ? qp.send->rung() : 0);
@@ -187,7 +187,14 @@ abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint
 }
 
 void flush_unseen_receives(Qp& qp) {
+  if (!qp.posted_unseen || !qp.send_lock.try_lock()) return;
   if (qp.posted_unseen.exchange(false)) announce_receives(qp);
+  qp.send_lock.unlock(qp.owner().port);
+}
+
+void release_send(Qp& qp) {
+  qp.send_lock.unlock(qp.owner().port);
+  if (qp.failed) flush_unseen_receives(qp);
 }
 
 bool may_post_send(ibv_qp_state state) {
@@ -220,9 +227,10 @@ int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
   if (qp.owner().port.inherited()) return refuse(list, bad, ENODEV);
   if (!may_post_send(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.send) return refuse(list, bad, ENOMEM);
-  QueueGuard guard(qp.send_lock, qp.owner().port);
+  qp.send_lock.lock(qp.owner().port);
   const int error = post_list(qp, list, bad);
   ring_send(qp);
+  release_send(qp);
   return error != 0 ? errno = error : 0;
 }
 

@@ -28,14 +28,14 @@ class QueueLock {
       waiting_.fetch_sub(1, std::memory_order_relaxed);
     } while (!try_lock());
   }
+  // False: somebody has it, perhaps the caller.
+  bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
   void unlock(DevicePort& port) {
     if (waiting_.load(std::memory_order_relaxed) != 0) port.hand_over();
     taken_.clear(std::memory_order_release);
   }
 
  private:
-  bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
-
   std::atomic_flag taken_;
   std::atomic<std::uint32_t> waiting_{0};
 };

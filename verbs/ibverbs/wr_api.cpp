@@ -108,14 +108,14 @@ int complete(ibv_qp_ex* handle) {
     if (error != 0) qp.send->rollback(qp.batch.start);
     ring_send(qp);
   }
-  qp.send_lock.unlock(qp.owner().port);
+  release_send(qp);
   return error != 0 ? errno = error : 0;
 }
 
 void abort(ibv_qp_ex* handle) {
   Qp& qp = Qp::of(handle);
   if (qp.send) qp.send->rollback(qp.batch.start);
-  qp.send_lock.unlock(qp.owner().port);
+  release_send(qp);
 }
 
 void refuse(ibv_qp_ex* qp) { latch(Qp::of(qp), EOPNOTSUPP); }
