@@ -223,7 +223,8 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   if (mask & IBV_QP_QKEY) pair->qkey = attributes.qkey;
   if (!(mask & IBV_QP_STATE)) return;
   const bool recovers = attributes.qp_state == IBV_QPS_RTS && possible_states(*pair).contains(IBV_QPS_SQE);
-  if (pair->told == IBV_QPS_RTR && attributes.qp_state == IBV_QPS_RTS) pair->changes = before;
+  const bool starts = pair->told == IBV_QPS_RTR && attributes.qp_state == IBV_QPS_RTS;
+  if (starts && !(mask & IBV_QP_ACCESS_FLAGS)) pair->changes = before;
   pair->told = attributes.qp_state;
   if (pair->told == IBV_QPS_RESET) return reset(*pair);
   if (pair->told == IBV_QPS_RTR && pair->peer) pair->peer_life = pair->peer->life;
