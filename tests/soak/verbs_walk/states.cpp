@@ -217,7 +217,10 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
     return;
   }
   if (mask & IBV_QP_PORT) pair->port = attributes.port_num;
-  if (mask & IBV_QP_ACCESS_FLAGS) pair->access = attributes.qp_access_flags;
+  if (mask & IBV_QP_ACCESS_FLAGS) {
+    pair->access = attributes.qp_access_flags;
+    ++pair->changes;  // who drew a request within the call saw the old ones
+  }
   if (mask & IBV_QP_TIMEOUT) pair->timeout = attributes.timeout;
   if (mask & IBV_QP_RNR_RETRY) pair->rnr_retry = attributes.rnr_retry;
   if (mask & IBV_QP_QKEY) pair->qkey = attributes.qkey;
