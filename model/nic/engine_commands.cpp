@@ -76,6 +76,7 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
     qp.drain_announced = false;
     announce_drained(qp);
   }
+  if (to == QpState::rts) start_local_work(qp);
   fetch_sends(qp);
 }
 

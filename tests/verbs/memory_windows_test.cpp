@@ -120,6 +120,20 @@ class MemoryWindows : public RcPair {
 
 const ibv_mw_type kTypes[] = {IBV_MW_TYPE_1, IBV_MW_TYPE_2};
 
+// What no packet carries waits for the queue to go on, too.
+TEST_F(MemoryWindows, ABindPostedToADrainedQueueIsDoneWhenItGoesOn) {
+  run_both([&] {
+    ibv_mw* mw = make(IBV_MW_TYPE_1);
+    ASSERT_EQ(move(far().qp, IBV_QPS_SQD), 0);
+    ibv_mw_bind bind{7, IBV_SEND_SIGNALED, part(0, 64)};
+    ASSERT_EQ(ibv_bind_mw(far().qp, mw, &bind), 0);
+    EXPECT_FALSE(completion_soon(far().cq));
+    ASSERT_EQ(move(far().qp, IBV_QPS_RTS), 0);
+    EXPECT_EQ(status_of(far().cq), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+  });
+}
+
 TEST_F(MemoryWindows, AreAdvertised) {
   run_both([&] {
     ibv_device_attr device;
