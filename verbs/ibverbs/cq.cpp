@@ -1,6 +1,7 @@
 // Completion queues: creation, end, notification.
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <memory>
@@ -12,6 +13,11 @@
 namespace rnicsim::verbs {
 
 namespace {
+
+// A ring of fewer would seem full at every other completion, and the device would look at its consumer before it goes on.
+constexpr std::uint32_t kLeastEntries = 4;
+
+std::uint32_t entries_for(std::uint32_t asked) { return std::max(std::bit_ceil(asked), kLeastEntries); }
 
 // Not VLAN tags, flow tags and tag matching: the device knows none of them.
 constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
@@ -82,7 +88,7 @@ int resize_cq(Cq& cq, int wanted) {
   Context& context = cq.owner();
   if (!context.cqs.holds(cq.handle, &cq)) return ENOENT;
   if (wanted <= 0 || unsigned(wanted) > context.capabilities.max_cqe) return EINVAL;
-  const std::uint32_t entries = std::bit_ceil(unsigned(wanted));
+  const std::uint32_t entries = entries_for(unsigned(wanted));
   const auto log_entries = std::uint8_t(std::bit_width(entries) - 1);
   QueueGuard guard(cq.lock, context.port);
   if (cq.ring.unconsumed() > unsigned(wanted)) return EINVAL;
@@ -147,7 +153,7 @@ int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& crea
   pthread_mutex_init(&cq->mutex, nullptr);
   pthread_cond_init(&cq->cond, nullptr);
   fill_extended_poll(*cq, attributes.wc_flags);
-  if (!allocate(context, *cq, std::bit_ceil(attributes.cqe))) return ENOMEM;
+  if (!allocate(context, *cq, entries_for(attributes.cqe))) return ENOMEM;
   if (const int error = create_on_device(context, *cq, attributes)) return error;
   count_channel_user(*cq, 1);
   created = cq.get();
