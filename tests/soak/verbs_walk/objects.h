@@ -178,6 +178,7 @@ struct Pair {
   std::shared_ptr<Pair> peer;
   std::uint32_t life = 0, peer_life = 0;
   std::uint32_t changes = 0;          // of what its peer's requests depend on
+  bool changing = false;              // a call that changes it has not come back
   std::deque<Send> sends;
   std::deque<Receive> receives;
   bool failed = false;                // an error completion was seen

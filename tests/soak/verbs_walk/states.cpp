@@ -206,8 +206,10 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   // What the peer's requests depend on changes somewhere within the call.
   const auto before = pair->changes;
   const bool served = pair->told != IBV_QPS_RESET && pair->told != IBV_QPS_INIT;
-  if (served || (mask & IBV_QP_ACCESS_FLAGS)) ++pair->changes;  // a request may come before it, and be repeated
+  pair->changing = served || (mask & IBV_QP_ACCESS_FLAGS);
+  if (pair->changing) ++pair->changes;  // a request may come before it, and be repeated
   const int answer = ibv_modify_qp(pair->qp, &attributes, mask);
+  pair->changing = false;
   if (!expect("ibv_modify_qp from " + std::to_string(pair->told) + " to " + std::to_string(attributes.qp_state) + " of type " +
                   std::to_string(pair->type) + " with mask " + std::to_string(mask),
               answer, allowed))

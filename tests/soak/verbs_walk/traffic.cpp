@@ -83,7 +83,7 @@ void Walker::post_something() {
 bool Walker::is_firm(const Pair& pair) const {
   const auto& peer = pair.peer;
   return pair.type != IBV_QPT_UD && peer && peer->alive && peer->peer.get() == &pair && peer->life == pair.peer_life &&
-         peer->peer_life == pair.life && peer->type == pair.type;
+         peer->peer_life == pair.life && peer->type == pair.type && !pair.changing && !peer->changing;
 }
 
 // One of the domain's, and now and then another's.
