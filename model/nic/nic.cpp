@@ -115,7 +115,9 @@ void Nic::wire_host() {
         return command_unit.cq_not_resized(CommandSyndrome::bad_size, abi::CommandStatus::bad_parameter);
     }
   });
-  command_unit.violations = [this] { return PortViolations{.pkey = rx.counters().bad_pkey}; };
+  command_unit.violations = [this] {
+    return PortViolations{.pkey = rx.counters().bad_pkey, .qkey = engine_->counters().bad_qkey};
+  };
   command_unit.srq_modified.bind(
       [this](std::uint32_t srqn, std::uint32_t attributes) { shared_receives.modified(srqn, attributes); });
   command_unit.srq_destroyed.bind([this](std::uint32_t srqn) { shared_receives.destroyed(srqn); });

@@ -230,6 +230,9 @@ TEST_F(Ud, WithAnotherQkeyItIsLost) {
         ASSERT_EQ(end.receive(0, 100), 0);
         meet(1);
         EXPECT_EQ(end.completion().byte_len, kGrh + 11);
+        ibv_port_attr port{};
+        ASSERT_EQ(ibv_query_port(end.context, 1, &port), 0);
+        EXPECT_EQ(port.qkey_viol_cntr, 1u);
       });
   EXPECT_EQ(counters(1).bad_qkey, 1u);
 }
