@@ -52,7 +52,8 @@ std::string hosts(const Config& config) {
   for (const auto& [from, to] : topology.cables)
     text += fmt::format("cable {} - {}\n", topology.node_name(from), topology.node_name(to));
   for (std::size_t i = 0; i < config.faults.size(); ++i)
-    text += fmt::format("fault rule {}: {}  ({})\n", i + 1, fault_text(config.faults[i]), config.faults[i].record.where);
+    text +=
+        fmt::format("fault rule {}: {}  ({})\n", i + 1, fault_text(config.faults[i]), config.faults[i].record.where);
   return text;
 }
 

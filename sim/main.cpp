@@ -103,7 +103,8 @@ void add_following(CLI::App& command, FollowOptions& options) {
 
 void add_simulation(CLI::App& command, CommandLine& line) {
   command.add_option("--pcap", line.pcap, "write what the cables carry to this file, as pcapng")->type_name("FILE");
-  command.add_option("--record", line.record, "record the run in this file, for `rnicsim diff`; audits the counters, too")
+  command
+      .add_option("--record", line.record, "record the run in this file, for `rnicsim diff`; audits the counters, too")
       ->type_name("FILE");
   command.add_flag("--audit", line.audit, "recount what the NIC's counters count, and fail when they disagree");
   add_following(command, line.follow);

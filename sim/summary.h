@@ -29,7 +29,8 @@ struct RunOutcome {
 
 // A table of the counters that counted something, a column a host; warnings and failures first.
 std::string summary_text(const System& system, const RunOutcome& outcome);
-// JSON: the resolved parameters and fault rules, the counters, the simulated end, the exit statuses. ConfigError: cannot be written.
+// JSON: the resolved parameters and fault rules, the counters, the simulated end, the exit statuses. ConfigError:
+// cannot be written.
 void write_results(const std::filesystem::path& path, const System& system, const RunOptions& options,
                    const RunOutcome& outcome);
 

@@ -123,8 +123,8 @@ struct ModifyCq {
   Be32 reserved[3];
 };
 static_assert(sizeof(ModifyCq) == 32);
-// The device goes on in another ring. The entries that it has written and the driver has not consumed are the driver's to
-// carry over.
+// The device goes on in another ring. The entries that it has written and the driver has not consumed are the driver's
+// to carry over.
 struct ResizeCq {
   CommandHeader header;    // object = cqn
   Be64 ring;

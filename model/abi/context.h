@@ -160,8 +160,8 @@ enum class MptKind : std::uint8_t {
   null = 3,                            // reads zeros, discards writes
 };
 
-// Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size whose bus addresses stand in
-// the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
+// Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
+// whose bus addresses stand in the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
 struct Mpt {
   Be32 key;
   Be32 pd;
@@ -181,8 +181,8 @@ struct Mpt {
 };
 static_assert(sizeof(Mpt) == 64);
 
-// Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the region
-// is made.
+// Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
+// region is made.
 struct Mtt {
   Be64 page;
 };

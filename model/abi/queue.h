@@ -97,8 +97,9 @@ static_assert(sizeof(InlineHeader) == 4);
 // --- Receive queue: entries of 2^log_stride bytes, each a list of DataSegments ended by the stride or by kInvalidLkey.
 inline constexpr std::uint32_t kInvalidLkey = 0x00000100;
 
-// --- Shared receive queue: entries of 2^log_stride bytes in a linked list, because they come free in any order. Every entry
-// names the one that will be posted after it, so the driver keeps one entry unposted. The first to be posted is entry 0.
+// --- Shared receive queue: entries of 2^log_stride bytes in a linked list, because they come free in any order. Every
+// entry names the one that will be posted after it, so the driver keeps one entry unposted. The first to be posted is
+// entry 0.
 struct SrqNextSegment {
   Be16 next;  // index of the entry that follows this one
   Be16 reserved0;

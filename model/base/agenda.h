@@ -3,9 +3,10 @@
 // pending elsewhere never changes which of two goes first.
 //
 // The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants
-// (run_until(), run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the kernel's
-// clock: TLM-2.0 calls it temporal decoupling. now() is the time of the alarm being served; who waits in the kernel is
-// told by wake(). A thread that sleeps (kernel.h) serves the agenda itself, if nothing in the kernel comes before its end.
+// (run_until(), run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the
+// kernel's clock: TLM-2.0 calls it temporal decoupling. now() is the time of the alarm being served; who waits in the
+// kernel is told by wake(). A thread that sleeps (kernel.h) serves the agenda itself, if nothing in the kernel comes
+// before its end.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Items on their way through something that keeps their order: each has the time when it comes out, never before that of
-// the one ahead of it. Like an EventQueue, without sorting.
+// Items on their way through something that keeps their order: each has the time when it comes out, never before that
+// of the one ahead of it. Like an EventQueue, without sorting.
 #pragma once
 
 #include <cassert>

@@ -1,5 +1,5 @@
-// An Ethernet frame as it crosses a frame port: headers and payload by reference, then what follows the payload (pad and
-// ICRC). No FCS and no preamble; links account for them.
+// An Ethernet frame as it crosses a frame port: headers and payload by reference, then what follows the payload (pad
+// and ICRC). No FCS and no preamble; links account for them.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Objects by a number that a table of the device bounds: found without hashing. Numbers are given out from low ones up, so
-// the empty places are few.
+// Objects by a number that a table of the device bounds: found without hashing. Numbers are given out from low ones up,
+// so the empty places are few.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A callable that is kept in place, where std::function goes to the heap as soon as more than two words are captured. It
-// moves and does not copy; one that is too large does not compile.
+// A callable that is kept in place, where std::function goes to the heap as soon as more than two words are captured.
+// It moves and does not copy; one that is too large does not compile.
 #pragma once
 
 #include <concepts>

@@ -17,8 +17,8 @@ inline sc_core::sc_time to_sc_time(Duration value) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
 }
 
-// --- What threads do, and no sc_core::wait(): one that sleeps while the kernel has nothing else to do goes ahead of its
-// clock, with the agenda.
+// --- What threads do, and no sc_core::wait(): one that sleeps while the kernel has nothing else to do goes ahead of
+// its clock, with the agenda.
 void sleep_until(Duration at);  // in the past: at once
 void sleep_on(const sc_core::sc_event& event);
 // Threads that sleep on the event go on at now(), or at that time.

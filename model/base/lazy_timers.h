@@ -1,4 +1,5 @@
-// Timers kept lazily: a deadline each, and at most one event of it on its way, which looks at the deadline when it comes.
+// Timers kept lazily: a deadline each, and at most one event of it on its way, which looks at the deadline when it
+// comes.
 // Whose they are keeps them, by key.
 #pragma once
 

@@ -22,7 +22,8 @@ struct Payload::Pool {
 constinit thread_local Payload::Pool Payload::Pool::instance{};
 
 Payload::Payload(std::size_t bytes) : length_(static_cast<std::uint32_t>(bytes)) {
-  const auto size_class = std::max<std::uint32_t>(Pool::kLeast, static_cast<std::uint32_t>(std::bit_width(bytes - (bytes != 0))));
+  const auto size_class =
+      std::max<std::uint32_t>(Pool::kLeast, static_cast<std::uint32_t>(std::bit_width(bytes - (bytes != 0))));
   if (size_class <= Pool::kLargest && Pool::instance.idle[size_class] != nullptr) {
     buffer_ = Pool::instance.idle[size_class];
     Pool::instance.idle[size_class] = buffer_->next;

@@ -17,7 +17,9 @@ class Payload {
     if (buffer_ != nullptr) ++buffer_->owners;
   }
   Payload(Payload&& other) noexcept
-      : buffer_(std::exchange(other.buffer_, nullptr)), offset_(other.offset_), length_(std::exchange(other.length_, 0)) {}
+      : buffer_(std::exchange(other.buffer_, nullptr)),
+        offset_(other.offset_),
+        length_(std::exchange(other.length_, 0)) {}
   Payload& operator=(Payload other) noexcept {
     std::swap(buffer_, other.buffer_);
     offset_ = other.offset_;

@@ -37,7 +37,8 @@ struct BitRate {
     if (size.bytes <= kNarrow && bits_per_second <= 1ull << 62)
       return {static_cast<std::int64_t>((size.bytes * kPsPerByte + bits_per_second - 1) / bits_per_second)};
     __extension__ using Wide = unsigned __int128;
-    return {static_cast<std::int64_t>((static_cast<Wide>(size.bytes) * kPsPerByte + bits_per_second - 1) / bits_per_second)};
+    return {static_cast<std::int64_t>((static_cast<Wide>(size.bytes) * kPsPerByte + bits_per_second - 1) /
+                                      bits_per_second)};
   }
 };
 

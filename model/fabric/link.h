@@ -38,8 +38,8 @@ class Link : public sc_core::sc_module {
     }
   }
 
-  // A frame given to one end as its last bit leaves comes out of the other at once, with the time until that bit arrives:
-  // the receiver waits for it anyway. One that a fault rule holds back comes out when it is let go.
+  // A frame given to one end as its last bit leaves comes out of the other at once, with the time until that bit
+  // arrives: the receiver waits for it anyway. One that a fault rule holds back comes out when it is let go.
   void send(std::size_t end, Frame&& frame) {
     if (faults_[end]) return faults_[end]->send(std::move(frame));
     carry(end, std::move(frame));

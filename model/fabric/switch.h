@@ -1,6 +1,7 @@
 // An Ethernet switch without blocking: a frame leaves by the port behind which its destination is, after a latency and
-// after the frames that wait there already. It knows MAC addresses from the topology, and drops what is for no one. What is
-// for a group leaves by every port of the topology's tree but that by which it came: nobody tells it who listens.
+// after the frames that wait there already. It knows MAC addresses from the topology, and drops what is for no one.
+// What is for a group leaves by every port of the topology's tree but that by which it came: nobody tells it who
+// listens.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The memory of one process as DMA finds it behind the IOMMU. Implementations: the kernel's own memory, a software thread
-// of this process (cpu_port), an attached process (sim/attached).
+// The memory of one process as DMA finds it behind the IOMMU. Implementations: the kernel's own memory, a software
+// thread of this process (cpu_port), an attached process (sim/attached).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The kernel of a simulated host, as far as RDMA needs one: it brings the device up, owns its command queue, ICM, event
-// queues and GIDs, gives processes their PASIDs, PDs and doorbell pages, pins memory, carries commands, delivers events,
-// and destroys what a dead process leaves, in order.
+// queues and GIDs, gives processes their PASIDs, PDs and doorbell pages, pins memory, carries commands, delivers
+// events, and destroys what a dead process leaves, in order.
 //
 // A system call's CPU cost is the caller's affair (cpu_port, sim/attached); the device's time passes in here, and that
 // of the kernel's work on a region's pages.

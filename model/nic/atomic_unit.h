@@ -1,5 +1,6 @@
-// Atomic operations on host memory: read, modify and write. A table of lock slots, by the address's low bits, serialises
-// them: a slot is held from the read until the write is on its way, so addresses that share a slot wait for one another.
+// Atomic operations on host memory: read, modify and write. A table of lock slots, by the address's low bits,
+// serialises them: a slot is held from the read until the write is on its way, so addresses that share a slot wait for
+// one another.
 // They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA): those on one address by two
 // regions' keys too, which may have different slots.
 #pragma once
@@ -29,7 +30,8 @@ struct AtomicParams {
   void describe(ParamVisitor& visit) {
     visit.param("lock_slots", lock_slots, "locks, by the address modulo their number; spec/timing.md, cx5: addr[11:0]",
                 {8, 1 << 20});
-    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; spec/timing.md, cx5", {0, 1e9});
+    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; spec/timing.md, cx5",
+                {0, 1e9});
   }
 };
 

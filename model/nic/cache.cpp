@@ -25,7 +25,8 @@ void CacheParams::describe(ParamVisitor& visit) {
   visit.param("bank_cycle", bank_cycle, "a bank is busy with an access", {0, 1e9});
   visit.param("miss_slots", miss_slots, "fills under way at a time", {1, 1024});
   visit.param("fill_lines", fill_lines, "64 B lines that a fill reads from ICM", {1, 64});
-  visit.param("random_replacement", random_replacement, "a random entry of the set leaves; else the least recently used");
+  visit.param("random_replacement", random_replacement,
+              "a random entry of the set leaves; else the least recently used");
   visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is no multiple of", "ways");
   visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is no multiple of", "ways");
   visit.refuse(l1_entries != 0 && l0_entries > l1_entries, "l0_entries", "is more than the second level holds:",

@@ -60,7 +60,8 @@ void CommandUnit::complete(abi::CommandStatus status, std::uint32_t syndrome) {
                           abi::CommandStatus final_status) {
     if (epoch != epoch_) return;
     const std::byte done[] = {std::byte{0}, static_cast<std::byte>(final_status)};
-    dma_.write(kKernelPasid, address + std::uint64_t{index} * sizeof(abi::CommandEntry), Payload::copy_of(done), nullptr);
+    dma_.write(kKernelPasid, address + std::uint64_t{index} * sizeof(abi::CommandEntry), Payload::copy_of(done),
+               nullptr);
     events_.interrupt(0);
     next();
   };

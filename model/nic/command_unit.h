@@ -132,7 +132,9 @@ class CommandUnit {
   void complete(abi::CommandStatus status, CommandSyndrome syndrome) {
     complete(status, static_cast<std::uint32_t>(syndrome));
   }
-  void refuse(CommandSyndrome why, abi::CommandStatus status = abi::CommandStatus::bad_parameter) { complete(status, why); }
+  void refuse(CommandSyndrome why, abi::CommandStatus status = abi::CommandStatus::bad_parameter) {
+    complete(status, why);
+  }
   // A mailbox shorter than its command's is refused before; one that was never read is all zeros.
   template <class Mailbox>
   Mailbox input() const {

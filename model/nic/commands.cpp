@@ -17,7 +17,9 @@ constexpr std::uint64_t kRingAlignment = 64;
 constexpr std::uint64_t kFirmware = 1ull << 32;
 
 // A counter of 16 bits stays at its end.
-std::uint16_t saturated(std::uint64_t count) { return static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xffff)); }
+std::uint16_t saturated(std::uint64_t count) {
+  return static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xffff));
+}
 
 // What the driver says of an entry; what the device keeps in it begins anew.
 MemoryRegion entry_of(const abi::Mpt& context) {

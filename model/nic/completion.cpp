@@ -70,7 +70,8 @@ void Completion::stop_waiting(std::uint32_t cqn) {
 }
 
 void Completion::announce_behind(Cqn cqn, const EventOut& event) {
-  if (const auto found = waiting_.find(cqn.value); found != waiting_.end()) return found->second.events.push_back(event);
+  if (const auto found = waiting_.find(cqn.value); found != waiting_.end())
+    return found->second.events.push_back(event);
   events_.write(EventWriter::kAsynchronousEqn, event.type, event.number);
 }
 

@@ -80,7 +80,8 @@ class IcmAccess {
     constexpr std::uint32_t kLine = 64;
     constexpr auto kContextLines = static_cast<std::uint32_t>((sizeof(Context) + kLine - 1) / kLine);
     if (lines > kContextLines)
-      dma_.read({kKernelPasid, *address, 0}, (lines - kContextLines) * kLine, [](AccessResult, const Payload&) {}, true);
+      dma_.read(
+          {kKernelPasid, *address, 0}, (lines - kContextLines) * kLine, [](AccessResult, const Payload&) {}, true);
     dma_.read(kKernelPasid, *address, sizeof(Context), [done = std::move(done)](AccessResult result, Payload bytes) {
       if (result != AccessResult::ok) return done(std::nullopt);
       Context context;
@@ -160,7 +161,8 @@ class ContextTable {
     auto* slot = slots_.find(index);
     if (slot == nullptr || !slot->object) return;
     residency_.forget(index);
-    if (std::exchange(slot->changed, false) || table != abi::IcmTable::mpt) icm_.write(table, index, encode(*slot->object));
+    if (std::exchange(slot->changed, false) || table != abi::IcmTable::mpt)
+      icm_.write(table, index, encode(*slot->object));
     slot->object.reset();
   }
   void destroy(std::uint32_t index) {
@@ -194,13 +196,14 @@ class ContextTable {
 
   void fill(std::uint32_t index) {
     const auto read_for = serial(index);
-    icm_.template read<Context>(table, index, residency_.params().fill_lines, [=, this](std::optional<Context> context) {
-      auto* slot = slots_.find(index);
-      // What was read belonged to another, since destroyed.
-      if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
-      if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
-      residency_.filled(index);
-    });
+    icm_.template read<Context>(table, index, residency_.params().fill_lines,
+                                [=, this](std::optional<Context> context) {
+                                  auto* slot = slots_.find(index);
+                                  // What was read belonged to another, since destroyed.
+                                  if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
+                                  if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
+                                  residency_.filled(index);
+                                });
   }
 
   IcmAccess& icm_;

@@ -49,10 +49,20 @@ SharedReceiveQueue decode(const abi::Srqc& context) {
 }
 
 MemoryRegion decode(const abi::Mpt& context) {
-  return {.kind = context.kind, .valid = context.valid == 1u, .key = context.key, .pd = context.pd, .pasid = context.pasid,
-          .access = context.access_flags, .start = context.start, .length = context.length,
-          .bus_address = context.bus_address, .log_page = context.log_page, .first_page = context.first_page,
-          .region = context.region, .qpn = context.qpn, .windows = context.windows};
+  return {.kind = context.kind,
+          .valid = context.valid == 1u,
+          .key = context.key,
+          .pd = context.pd,
+          .pasid = context.pasid,
+          .access = context.access_flags,
+          .start = context.start,
+          .length = context.length,
+          .bus_address = context.bus_address,
+          .log_page = context.log_page,
+          .first_page = context.first_page,
+          .region = context.region,
+          .qpn = context.qpn,
+          .windows = context.windows};
 }
 
 abi::Cqc encode(const CompletionQueue& queue) {

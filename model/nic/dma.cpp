@@ -15,11 +15,14 @@ constexpr double kMostLoad = 0.95;             // a queue is finite
 
 void DmaParams::describe(ParamVisitor& visit) {
   link.describe(visit);
-  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; spec/timing.md, cx5 (measured 372-488 ns)", {0, 1e9});
+  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; spec/timing.md, cx5 (measured 372-488 ns)",
+              {0, 1e9});
   visit.param("read_internal", read_internal, "the device's own part of a read; spec/timing.md, cx5", {0, 1e9});
-  visit.param("read_queueing", read_queueing,
-              "a read's wait in the host behind writes: so long x load^3 / (1 - load), the load that of the link to the "
-              "host; tuned to 800 ns at 88%, spec/timing.md", {0, 1e9});
+  visit.param(
+      "read_queueing", read_queueing,
+      "a read's wait in the host behind writes: so long x load^3 / (1 - load), the load that of the link to the "
+      "host; tuned to 800 ns at 88%, spec/timing.md",
+      {0, 1e9});
   visit.param("write_latency", write_latency, "posted write until visible in memory; spec/timing.md, cx5", {0, 1e9});
   visit.param("read_tags", read_tags, "read requests in flight; spec/timing.md, cx5", {1, 1024});
   visit.param("read_bytes", read_bytes, "bytes of reads in flight; spec/timing.md, cx5", {64, 1 << 24});
@@ -43,12 +46,14 @@ void DmaCounters::describe(CounterVisitor& visit) const {
   visit.counter("to_device_tlps", to_device_tlps, "TLPs", "completions and the CPU's writes on the link");
   visit.counter("to_device_bytes", to_device_bytes, "bytes", "of them, headers and framing too");
   visit.counter("to_device_busy", to_device_busy_ps, "ps", "time that the link to the device was busy");
-  visit.counter("read_stalls", read_stalls, "requests", "reads that waited for tags or bytes, or behind a write that waited");
+  visit.counter("read_stalls", read_stalls, "requests",
+                "reads that waited for tags or bytes, or behind a write that waited");
   visit.counter("write_stalls", write_stalls, "requests", "writes that waited for posted credits");
   visit.counter("read_time", read_time_ps, "ps", "from issue to data, of all reads");
 }
 
-Dma::Dma(sc_core::sc_module_name name, const DmaParams& params) : sc_module(name), params_(params), link_(params.link) {}
+Dma::Dma(sc_core::sc_module_name name, const DmaParams& params)
+    : sc_module(name), params_(params), link_(params.link) {}
 
 void Dma::Load::add(Duration service) {
   const auto gap = static_cast<double>((now() - last_).ps);
@@ -129,7 +134,8 @@ Payload Dma::nothing(std::uint32_t bytes) {
 }
 
 bool Dma::fits(const Access& read) const {
-  return tags_in_use_ + read.tags <= params_.read_tags && bytes_in_flight_ + read.data.size() <= params_.read_bytes.bytes;
+  return tags_in_use_ + read.tags <= params_.read_tags &&
+         bytes_in_flight_ + read.data.size() <= params_.read_bytes.bytes;
 }
 
 void Dma::issue_read(Access&& access) {
@@ -146,8 +152,8 @@ void Dma::issue_read(Access&& access) {
   reads_.push(done, std::move(access));
 }
 
-// In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less than
-// a nanosecond is nothing, so that an idle system's sums are exact.
+// In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less
+// than a nanosecond is nothing, so that an idle system's sums are exact.
 Duration Dma::queueing() const {
   const auto load = std::min(load_.now_is(), kMostLoad);
   const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
@@ -355,7 +361,8 @@ void Dma::land_bursts() {
 
 // Writes that wait to land together with later ones have arrived: a read behind them must see them.
 void Dma::land_ahead_of(const Access& read) {
-  for (; writes_landed_ < read.behind; ++writes_landed_) land(writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
+  for (; writes_landed_ < read.behind; ++writes_landed_)
+    land(writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
 }
 
 bool Dma::land_together(std::uint32_t count) {

@@ -1,5 +1,5 @@
-// The DMA unit: every access of the device to host memory, with PCIe's time. Arbitration is by burst: a burst's TLPs are
-// counted in closed form (pcie_link.h) and follow one another on the link.
+// The DMA unit: every access of the device to host memory, with PCIe's time. Arbitration is by burst: a burst's TLPs
+// are counted in closed form (pcie_link.h) and follow one another on the link.
 //
 // To the host go writes and read requests, in order; to the device go completions and the CPU's posted writes. A read
 // takes tags and room for its bytes, a write takes posted credits: who finds none waits its turn. Reads sample memory

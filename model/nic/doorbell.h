@@ -25,8 +25,10 @@ struct DoorbellCounters {
     visit.counter("blueflame_doorbells", blueflame_doorbells, "writes", "send doorbells that carried the WQE");
     visit.counter("cq_arms", cq_arms, "writes", "completion queues armed");
     visit.counter("eq_doorbells", eq_doorbells, "writes", "event queues consumed and armed");
-    visit.counter("doorbell_wrong_page", doorbell_wrong_page, "writes", "dropped: the QP or CQ is not of that UAR page");
-    visit.counter("doorbell_malformed", doorbell_malformed, "writes", "dropped: no doorbell at that offset or of that size");
+    visit.counter("doorbell_wrong_page", doorbell_wrong_page, "writes",
+                  "dropped: the QP or CQ is not of that UAR page");
+    visit.counter("doorbell_malformed", doorbell_malformed, "writes",
+                  "dropped: no doorbell at that offset or of that size");
   }
 };
 

@@ -30,8 +30,12 @@ void ModelEngine::owe_again(Qp& qp, Response response) {
 }
 
 void ModelEngine::owe_read(Qp& qp, const roce::Verdict& verdict) {
-  Response response{.kind = Response::Kind::read, .sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
-                    .duplicate = verdict.duplicate, .range = verdict.range};
+  Response response{.kind = Response::Kind::read,
+                    .sequence = qp.next_response++,
+                    .psn = verdict.psn,
+                    .msn = verdict.msn,
+                    .duplicate = verdict.duplicate,
+                    .range = verdict.range};
   if (verdict.duplicate) return owe_again(qp, std::move(response));
   ++qp.rd_atomic_pending;
   qp.responses.push_back(std::move(response));
@@ -222,7 +226,11 @@ TransmitWork ModelEngine::send_read_packet(Qp& qp) {
     entry.ready = true;
   } else {
     qp.answers.await(entry, bytes);
-    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead, true,
+    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence),
+                 qp.qpn,
+                 qp.context.pd,
+                 abi::access::kRemoteRead,
+                 true,
                  {{read.range.rkey.value, read.range.address + offset, bytes}}});
   }
   if (index + 1 == packets) {

@@ -1,5 +1,5 @@
-// The responder's side of the model engine: request packets in, payload placed, receives taken. What is owed for them is
-// engine_answers.cpp's.
+// The responder's side of the model engine: request packets in, payload placed, receives taken. What is owed for them
+// is engine_answers.cpp's.
 #include <algorithm>
 
 #include "model/nic/engine_cqes.h"
@@ -137,9 +137,14 @@ void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
   if (bytes != 0 && !in_cqe) {
     response.placing = true;
-    Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, response.sequence), .qpn = qp.qpn,
-                    .pd = verdict.to_receive_wqe ? qp.receive_pd() : std::uint32_t(qp.context.pd), .access = abi::access::kLocalWrite, .remote = !verdict.to_receive_wqe, .regions = {},
-                    .payload = std::move(packet.payload), .more = !verdict.completes};
+    Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, response.sequence),
+                    .qpn = qp.qpn,
+                    .pd = verdict.to_receive_wqe ? qp.receive_pd() : std::uint32_t(qp.context.pd),
+                    .access = abi::access::kLocalWrite,
+                    .remote = !verdict.to_receive_wqe,
+                    .regions = {},
+                    .payload = std::move(packet.payload),
+                    .more = !verdict.completes};
     if (verdict.to_receive_wqe) {
       scatter.regions = slice(filling->regions, verdict.offset, bytes);
     } else {

@@ -1,6 +1,6 @@
 // Payload between packets and memory: translates each region of a request, then reads or writes it by DMA. A request
-// that is refused touches no memory. Scatters of one QP reach memory in order, as the packets came: one whose translation
-// is not at hand holds those behind it.
+// that is refused touches no memory. Scatters of one QP reach memory in order, as the packets came: one whose
+// translation is not at hand holds those behind it.
 #pragma once
 
 #include <memory>

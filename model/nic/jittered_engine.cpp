@@ -12,9 +12,10 @@ constexpr std::int64_t kStall = 8;          // for so many delays
 }  // namespace
 
 void JitterParams::describe(ParamVisitor& visit) {
-  visit.param("delay", delay,
-              "a transaction to or from the QP engine takes up to so long more, at random, and may overtake others; 0: none",
-              {0, 1e9});
+  visit.param(
+      "delay", delay,
+      "a transaction to or from the QP engine takes up to so long more, at random, and may overtake others; 0: none",
+      {0, 1e9});
   visit.param("seed", seed, "of these delays");
 }
 

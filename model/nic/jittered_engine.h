@@ -64,8 +64,9 @@ class JitteredEngine : public QpEngine {
   };
   using Streams = std::initializer_list<Stream>;
   static constexpr Streams kIn = {Stream::doorbell_in, Stream::packet_in, Stream::timer_in, Stream::overrun_in};
-  static constexpr Streams kOut = {Stream::scatter_out, Stream::atomic_out, Stream::srq_out,   Stream::packet_out, Stream::wqe_out,
-                                   Stream::cqe_out,     Stream::event_out,  Stream::timer_out, Stream::key_out};
+  static constexpr Streams kOut = {Stream::scatter_out, Stream::atomic_out, Stream::srq_out,
+                                   Stream::packet_out,  Stream::wqe_out,    Stream::cqe_out,
+                                   Stream::event_out,   Stream::timer_out,  Stream::key_out};
 
   void bind_outputs();
   template <class Item>

@@ -1,6 +1,6 @@
-// The way from the transmit pipeline to this NIC's own receive pipeline, past port and cable: for what this device sends
-// to itself, and for a copy of what it sends to a group of which it has members. Frames go one after another, as at the
-// port, and are seen by nobody on the wire.
+// The way from the transmit pipeline to this NIC's own receive pipeline, past port and cable: for what this device
+// sends to itself, and for a copy of what it sends to a group of which it has members. Frames go one after another, as
+// at the port, and are seen by nobody on the wire.
 #pragma once
 
 #include "model/base/delay_line.h"
@@ -20,7 +20,8 @@ struct LoopbackParams {
   Duration latency = 50_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("rate", rate, "of the way from transmit to receive inside the device; E: that of the host's PCIe", {1e6, 1e13});
+    visit.param("rate", rate, "of the way from transmit to receive inside the device; E: that of the host's PCIe",
+                {1e6, 1e13});
     visit.param("latency", latency, "of that way; E: a switch's decision without PHY and cable", {0, 1e9});
   }
 };

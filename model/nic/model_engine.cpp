@@ -316,10 +316,11 @@ void ModelEngine::describe_state(std::string& out) const {
   qps_.for_each([&](std::uint32_t number, const Qp& qp) {
     const auto waiting = qp.window.messages.size();
     const auto remote = qp.resident ? fmt::format("{:#08x}", std::uint32_t(qp.context.remote_qpn)) : "(in ICM)";
-    out += fmt::format("qp {:#08x} {} -> {}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
-                       number, kNames[static_cast<int>(qp.state)], remote, waiting,
-                       qp.window.oldest_psn().value(), qp.window.unsent_psn.value(), qp.responder.expected_psn().value(),
-                       qp.receive_ring.held(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
+    out += fmt::format(
+        "qp {:#08x} {} -> {}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
+        number, kNames[static_cast<int>(qp.state)], remote, waiting, qp.window.oldest_psn().value(),
+        qp.window.unsent_psn.value(), qp.responder.expected_psn().value(), qp.receive_ring.held(),
+        qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
   });
 }
 

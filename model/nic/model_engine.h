@@ -1,7 +1,7 @@
 // The behavioural QP engine: drives the transport core (model/roce) over the QpEngine seam.
 //
-// A QP's requests and answers take turns at its transmit unit, a packet a turn, when the unit is free and as long as there
-// are packet credits.
+// A QP's requests and answers take turns at its transmit unit, a packet a turn, when the unit is free and as long as
+// there are packet credits.
 #pragma once
 
 #include <functional>
@@ -49,8 +49,18 @@ class ModelEngine : public QpEngine {
  private:
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
-    send_ring, send_wqe, receive_ring, request_gather, answer_gather, read_scatter, receive_scatter, access_check, atomic,
-    remote_invalidate, local_work, shared_receive
+    send_ring,
+    send_wqe,
+    receive_ring,
+    request_gather,
+    answer_gather,
+    read_scatter,
+    receive_scatter,
+    access_check,
+    atomic,
+    remote_invalidate,
+    local_work,
+    shared_receive
   };
   struct Expired {
     Qpn qpn;

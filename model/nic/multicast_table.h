@@ -1,5 +1,5 @@
-// Which QPs get what is sent to which group, in the order in which they were attached; and whose own datagrams to groups
-// do not come back to this device.
+// Which QPs get what is sent to which group, in the order in which they were attached; and whose own datagrams to
+// groups do not come back to this device.
 #pragma once
 
 #include <cstdint>

@@ -216,11 +216,13 @@ void Nic::fail_qps_of(Cqn cqn) {
 }
 
 NicCounters Nic::counters() const {
-  return {pcie.counters(),      doorbell.counters(),    command_unit.counters(), contexts.counters(),
-          wqe_fetch.counters(), shared_receives.counters(), translation.counters(), windows.counters(),
-          dma_unit.counters(),  atomic_unit.counters(),
-          units.counters(),     send_wqes.counters(), engine_->counters(),    completion.counters(),  events.counters(),       tx.counters(),
-          rx.counters(),        port.counters(),        loopback.counters()};
+  return {pcie.counters(),        doorbell.counters(),   command_unit.counters(),
+          contexts.counters(),    wqe_fetch.counters(),  shared_receives.counters(),
+          translation.counters(), windows.counters(),    dma_unit.counters(),
+          atomic_unit.counters(), units.counters(),      send_wqes.counters(),
+          engine_->counters(),    completion.counters(), events.counters(),
+          tx.counters(),          rx.counters(),         port.counters(),
+          loopback.counters()};
 }
 
 void Nic::forget_objects() {

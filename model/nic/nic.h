@@ -61,7 +61,8 @@ struct NicParams {
     visit.group("port", port);
     visit.group("loopback", loopback);
     visit.group("jitter", jitter);
-    visit.param("timing_only", timing_only, "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
+    visit.param("timing_only", timing_only,
+                "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
   }
 };
 
@@ -112,8 +113,8 @@ class Nic : public sc_core::sc_module {
   MulticastTable groups_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, rx.received, port.sent, loopback.sent,
-  // completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, rx.received, port.sent,
+  // loopback.sent, completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
   PcieEndpoint pcie;
   Dma dma_unit;
   ContextCache contexts;

@@ -1,5 +1,5 @@
-// The receive pipeline: validates a frame, then gives its packet to the engine after a fixed latency. What is not for us
-// or not right is dropped and counted by cause. What is for a group becomes a packet for each QP attached to it.
+// The receive pipeline: validates a frame, then gives its packet to the engine after a fixed latency. What is not for
+// us or not right is dropped and counted by cause. What is for a group becomes a packet for each QP attached to it.
 #pragma once
 
 #include "model/base/delay_line.h"

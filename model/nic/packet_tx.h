@@ -1,4 +1,5 @@
-// The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC), which is at the port after a fixed latency.
+// The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC), which is at the port after a fixed
+// latency.
 // It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
 #pragma once
 
@@ -24,7 +25,8 @@ struct PacketTxParams {
 
   void describe(ParamVisitor& visit) {
     visit.param("latency", latency, "fixed part of the transmit pipeline; spec/timing.md, cx5", {0, 1e9});
-    visit.param("queue_packets", queue_packets, "packets between the engine and the wire; the engine's credits", {2, 65536});
+    visit.param("queue_packets", queue_packets, "packets between the engine and the wire; the engine's credits",
+                {2, 65536});
   }
 };
 

@@ -1,5 +1,6 @@
 // The PCI Express link in closed form: what a DMA burst is as TLPs, and how long each direction is busy with them.
-// PCIe Base Specification 4.0: 2.2.7 (requests), 2.3.1.1 (completions and the read completion boundary), 2.6.1 (credits).
+// PCIe Base Specification 4.0: 2.2.7 (requests), 2.3.1.1 (completions and the read completion boundary), 2.6.1
+// (credits).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The processing units: each QP belongs to one transmit and one receive unit, by its number. A unit takes one thing at a
-// time, in order, and is busy with it for a service time; different units work side by side. What the pipeline around them
-// takes is the latency of packet_tx and packet_rx.
+// The processing units: each QP belongs to one transmit and one receive unit, by its number. A unit takes one thing at
+// a time, in order, and is busy with it for a service time; different units work side by side. What the pipeline around
+// them takes is the latency of packet_tx and packet_rx.
 #pragma once
 
 #include <cstdint>

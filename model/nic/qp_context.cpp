@@ -46,8 +46,13 @@ roce::QpState state_of(const abi::Qpc& context) { return static_cast<roce::QpSta
 roce::Transport transport_of(const abi::Qpc& context) { return static_cast<roce::Transport>(context.transport); }
 
 roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context) {
-  return {.transport = transport_of(context), .local = qpn, .remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu),
-          .max_rd_atomic = context.max_rd_atomic, .retry_count = context.retry_count, .rnr_retry = context.rnr_retry};
+  return {.transport = transport_of(context),
+          .local = qpn,
+          .remote = {context.remote_qpn},
+          .mtu = roce::mtu_bytes(context.path_mtu),
+          .max_rd_atomic = context.max_rd_atomic,
+          .retry_count = context.retry_count,
+          .rnr_retry = context.rnr_retry};
 }
 
 SendRules send_rules(const abi::Qpc& context, const QpLimits& limits) {

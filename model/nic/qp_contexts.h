@@ -1,5 +1,5 @@
-// Queue pair contexts on the device: whoever needs a QP waits here until the engine has its context. The engine holds the
-// decoded context; when another takes its place, the engine writes it back and forgets it.
+// Queue pair contexts on the device: whoever needs a QP waits here until the engine has its context. The engine holds
+// the decoded context; when another takes its place, the engine writes it back and forgets it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class QpContexts {
   Output<ContextFill> filled;              // to the engine
   Output<Qpn> evicted;                     // the engine writes it back
 
-  // With it on the device, and in how long it is at hand; nullopt: await() it. A QP that does not exist is not waited for.
+  // With it on the device, and in how long it is at hand; nullopt: await() it. A QP that does not exist is not waited
+  // for.
   std::optional<Duration> touch(QpcClient client, Qpn qpn);
   void await(QpcClient client, Qpn qpn, std::function<void()> then);
   // The same for what is not counted in nanoseconds.

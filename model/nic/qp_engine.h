@@ -1,9 +1,9 @@
-// The seam between the QP engine and the rest of the NIC: tagged transactions, each of which may be delayed, and those of
-// different tags reordered. Payload never enters an engine: headers and handles only.
+// The seam between the QP engine and the rest of the NIC: tagged transactions, each of which may be delayed, and those
+// of different tags reordered. Payload never enters an engine: headers and handles only.
 //
 // Rules. An engine answers nothing by return value; it puts transactions into EngineOutputs, at any time. Every request
-// with a tag is answered once, with that tag, in any order; tags are the engine's to choose and to reuse. What must keep
-// its order is in the table of docs/architecture.md, Inside the NIC: packets of one QP, for one.
+// with a tag is answered once, with that tag, in any order; tags are the engine's to choose and to reuse. What must
+// keep its order is in the table of docs/architecture.md, Inside the NIC: packets of one QP, for one.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -204,7 +204,8 @@ struct CqeWrite {
   Payload payload{};                     // that the CQE brings itself
 };
 
-// The engine has begun with a packet on one of its transmit units, and asks no more of that unit before transmit_free().
+// The engine has begun with a packet on one of its transmit units, and asks no more of that unit before
+// transmit_free().
 struct TransmitWork {
   enum class Kind : std::uint8_t { write, send, read, atomic, read_response, acknowledge };
   std::uint32_t unit;

@@ -1,5 +1,5 @@
-// The receive ring of a QP as an engine reads it, in WQEs modulo 2^16, and the receives held. There is no receive doorbell:
-// the producer stands in the doorbell record. The ring says what is to be read, and is told what was read.
+// The receive ring of a QP as an engine reads it, in WQEs modulo 2^16, and the receives held. There is no receive
+// doorbell: the producer stands in the doorbell record. The ring says what is to be read, and is told what was read.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,8 @@ class ReceiveRing {
   // In the error state. The producer is read once more first, so that all that was posted before the error is there.
   void begin_flush() { flush_looks_ = true; }
   std::optional<RingRead> flush_read(const abi::Qpc& context);
-  // In order: the receive that was being filled, those held, then those in the ring. None as long as a read is under way.
+  // In order: the receive that was being filled, those held, then those in the ring. None as long as a read is under
+  // way.
   std::optional<std::uint16_t> flush_next();
 
  private:

@@ -1,5 +1,5 @@
-// Which contexts of a kind are on the device: a cache, and those on their way into it. The owner reads and decodes what is
-// filled, and writes back and drops what is evicted.
+// Which contexts of a kind are on the device: a cache, and those on their way into it. The owner reads and decodes what
+// is filled, and writes back and drops what is evicted.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The send ring of a QP as an engine reads it, in blocks modulo 2^16: parsed <= fetched <= producer. It says what is to be
-// read, is told what was read, and gives the WQEs of it one after another.
+// The send ring of a QP as an engine reads it, in blocks modulo 2^16: parsed <= fetched <= producer. It says what is to
+// be read, is told what was read, and gives the WQEs of it one after another.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,8 @@ struct SharedReceiveCounters {
     visit.counter("entry_reads", entry_reads, "requests", "reads of entries, some at a time");
     visit.counter("entries_read", entries_read, "entries", "entries of them that the chain confirmed");
     visit.counter("taken", taken, "entries", "entries handed to queue pairs");
-    visit.counter("given_back", given_back, "entries", "of those, that came back: their queue pair was reset, or failed");
+    visit.counter("given_back", given_back, "entries",
+                  "of those, that came back: their queue pair was reset, or failed");
     visit.counter("empty", empty, "requests", "of queue pairs for an entry, when none was posted");
     visit.counter("limits", limits, "events", "queues that fell below their limit");
     visit.counter("errors", errors, "queues", "queues that can't be read, or whose entries make no sense");

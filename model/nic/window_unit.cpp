@@ -24,7 +24,8 @@ AccessResult check_window(const MemoryRegion* window, const BindWindow& request)
 AccessResult check_region(const MemoryRegion* region, const BindWindow& request) {
   const auto& binding = request.binding;
   // By its lkey it may be named, and within its bounds.
-  const auto inside = check_access(region, {request.pd, abi::access::kWindowBind}, {binding.region, binding.address, 0});
+  const auto inside =
+      check_access(region, {request.pd, abi::access::kWindowBind}, {binding.region, binding.address, 0});
   if (inside != AccessResult::ok) return inside;
   if (region->kind != abi::MptKind::region) return AccessResult::bad_key;
   if (binding.length > region->length - (binding.address - region->start)) return AccessResult::bad_range;

@@ -44,7 +44,9 @@ struct OpcodeRow {
     const bool writes_or_keys = operation == write || operation == local_invalidate || operation == bind_window;
     return rules.transport == roce::Transport::uc && writes_or_keys;
   }
-  bool takes_inline() const { return operation == roce::SendOperation::send || operation == roce::SendOperation::write; }
+  bool takes_inline() const {
+    return operation == roce::SendOperation::send || operation == roce::SendOperation::write;
+  }
 };
 constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::nop, roce::SendOperation::nop},
@@ -141,7 +143,8 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, con
   }
   std::uint64_t total = 0;
   if (const auto refused = parse_data(rest, row, send.wqe, total)) return refused;
-  if (total > rules.max_message || (row.is_atomic() && total != roce::kAtomicBytes)) return roce::Status::local_length_error;
+  if (total > rules.max_message || (row.is_atomic() && total != roce::kAtomicBytes))
+    return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;
 }

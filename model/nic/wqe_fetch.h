@@ -30,9 +30,10 @@ class WqeFetcher {
     ++counters_.fetches;
     counters_.bytes += request.bytes;
     requested(request);
-    dma_.read(request.pasid, request.address, request.bytes, [this, tag = request.tag](AccessResult result, Payload data) {
-      fetched({tag, result == AccessResult::ok, std::move(data)});
-    });
+    dma_.read(request.pasid, request.address, request.bytes,
+              [this, tag = request.tag](AccessResult result, Payload data) {
+                fetched({tag, result == AccessResult::ok, std::move(data)});
+              });
   }
 
   const WqeFetchCounters& counters() const { return counters_; }

@@ -88,8 +88,8 @@ const OpcodeInfo& info(Opcode opcode);             // of an opcode that is in th
 // What the last packet of a message brings beside its payload.
 enum class Extra : std::uint8_t { none, immediate, invalidate };
 
-// The opcode of one packet, of those that the transport has; not for atomics, whose operation has two. `extra` counts on
-// the last packet only.
+// The opcode of one packet, of those that the transport has; not for atomics, whose operation has two. `extra` counts
+// on the last packet only.
 Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra = Extra::none);
 inline Opcode rc_opcode(Operation operation, Position position, Extra extra = Extra::none) {
   return opcode_of(Transport::rc, operation, position, extra);

@@ -131,7 +131,8 @@ bool is_ipv4_mapped(const Gid& gid) {
 
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
                          std::span<std::byte, kMaxFrameHeader> out) {
-  const auto udp_bytes = kUdpBytes + encoded_size(info(headers.bth.opcode)) + payload_bytes + headers.bth.pad + kIcrcBytes;
+  const auto udp_bytes =
+      kUdpBytes + encoded_size(info(headers.bth.opcode)) + payload_bytes + headers.bth.pad + kIcrcBytes;
   const bool ipv4 = is_ipv4_mapped(addresses.source) && is_ipv4_mapped(addresses.destination);
   WireWriter writer(out);
   writer.copy(addresses.destination_mac);

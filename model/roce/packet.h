@@ -70,8 +70,8 @@ struct ParsedFrame {
 // Ethernet padding after the IP packet is allowed. The ICRC is not checked here.
 ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_bytes);
 
-// What a datagram's receiver finds before the payload: the frame's IPv6 header, or its IPv4 header behind 20 zeros. Of a
-// frame that parses.
+// What a datagram's receiver finds before the payload: the frame's IPv6 header, or its IPv4 header behind 20 zeros. Of
+// a frame that parses.
 void global_route_header(std::span<const std::byte> frame, std::span<std::byte, kGrhBytes> out);
 
 }  // namespace rnicsim::roce

@@ -10,7 +10,16 @@
 
 namespace rnicsim::roce {
 
-enum class SendOperation : std::uint8_t { nop, send, write, read, fetch_add, compare_swap, local_invalidate, bind_window };
+enum class SendOperation : std::uint8_t {
+  nop,
+  send,
+  write,
+  read,
+  fetch_add,
+  compare_swap,
+  local_invalidate,
+  bind_window
+};
 
 struct SendRequest {
   std::uint64_t id = 0;                  // the caller's; counts up by one a request

@@ -1,5 +1,5 @@
-// The transport's vocabulary: strong identifiers, 24-bit packet sequence numbers, states and statuses. The enumerations'
-// values are those of the verbs API (enum ibv_qp_state, ibv_qp_type, ibv_wc_status).
+// The transport's vocabulary: strong identifiers, 24-bit packet sequence numbers, states and statuses. The
+// enumerations' values are those of the verbs API (enum ibv_qp_state, ibv_qp_type, ibv_wc_status).
 #pragma once
 
 #include <array>

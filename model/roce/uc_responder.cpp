@@ -12,7 +12,8 @@ void UcResponder::start(const ResponderAttributes& attributes, Psn expected) {
 
 Verdict UcResponder::receive(const Headers& headers, std::uint32_t payload, const Offer& offer) {
   const auto& row = info(headers.bth.opcode);
-  const bool goes_on = !row.begins() && message_ && headers.bth.psn == expected_ && message_->operation == row.operation;
+  const bool goes_on =
+      !row.begins() && message_ && headers.bth.psn == expected_ && message_->operation == row.operation;
   const Packet packet{headers, row, payload, offer, goes_on ? &*message_ : nullptr};
   if (const auto cause = check(packet)) return drop(packet, *cause);
   const bool takes_receive = uses_receive(packet) && !holds_receive_;

@@ -1,5 +1,5 @@
-// The responder of UC (IBTA vol 1, 9.8.2): as that of RC without a word to the requester. A message of which a packet is lost,
-// or that can't be carried out, comes to nothing; the receive that it took is the next one's.
+// The responder of UC (IBTA vol 1, 9.8.2): as that of RC without a word to the requester. A message of which a packet
+// is lost, or that can't be carried out, comes to nothing; the receive that it took is the next one's.
 #pragma once
 
 #include <cstdint>

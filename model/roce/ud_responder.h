@@ -1,4 +1,5 @@
-// The responder of UD (IBTA vol 1, 9.8.3): every packet is a message of its own, which fits a receive or comes to nothing.
+// The responder of UD (IBTA vol 1, 9.8.3): every packet is a message of its own, which fits a receive or comes to
+// nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What a responder says to a request packet, and what it has to know first. A responder is a resumable chain of checks: it
-// changes nothing before it decides, and asks for what it lacks (a receive WQE, a key check); the caller then judges the
-// same packet again, with the answer.
+// What a responder says to a request packet, and what it has to know first. A responder is a resumable chain of checks:
+// it changes nothing before it decides, and asks for what it lacks (a receive WQE, a key check); the caller then judges
+// the same packet again, with the answer.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A packed struct of SystemVerilog as Verilator keeps it, in 32-bit words of which the first is the least significant, and
-// a struct of ours with the same fields.
+// A packed struct of SystemVerilog as Verilator keeps it, in 32-bit words of which the first is the least significant,
+// and a struct of ours with the same fields.
 #pragma once
 
 #include <cstdint>

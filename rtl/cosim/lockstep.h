@@ -1,6 +1,7 @@
-// The RTL's referee. The transport core (model/roce) does what the RTL says it did, in the RTL's order: which queue pair
-// sends, when a timer fires, when acknowledgements coalesce, that something must wait, are choices that it is free to make,
-// and the referee checks that they were legal. All else must be the same: packets, completions, verdicts, contexts.
+// The RTL's referee. The transport core (model/roce) does what the RTL says it did, in the RTL's order: which queue
+// pair sends, when a timer fires, when acknowledgements coalesce, that something must wait, are choices that it is free
+// to make, and the referee checks that they were legal. All else must be the same: packets, completions, verdicts,
+// contexts.
 #pragma once
 
 #include <array>

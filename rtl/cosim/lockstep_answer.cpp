@@ -320,7 +320,8 @@ AnswerRecord Lockstep::failed_read(AnswerSide& side, AnswerRecord core, const An
   side.fall_silent();
   core.opcode = static_cast<std::uint8_t>(roce::Opcode::acknowledge);
   core.psn = event.psn;
-  core.syndrome = event.result == Result::operation ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError;
+  core.syndrome =
+      event.result == Result::operation ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError;
   return core;
 }
 

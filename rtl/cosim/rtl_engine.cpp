@@ -334,9 +334,10 @@ void RtlEngine::describe_state(std::string& out) const {
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   qps_.for_each([&](std::uint32_t number, const RtlQp& qp) {
     const auto remote = qp.resident ? fmt::format("{:#08x}", std::uint32_t(qp.context.remote_qpn)) : "(in ICM)";
-    out += fmt::format("qp {:#08x} {} -> {}: slot {}, {} sends in the window, {} parsed; {} packets in, {} receives held\n",
-                       number, kNames[static_cast<int>(qp.state)], remote, qp.slot, qp.window.size(), qp.parsed.size(),
-                       qp.inbound.size(), qp.receive_ring.held());
+    out += fmt::format(
+        "qp {:#08x} {} -> {}: slot {}, {} sends in the window, {} parsed; {} packets in, {} receives held\n", number,
+        kNames[static_cast<int>(qp.state)], remote, qp.slot, qp.window.size(), qp.parsed.size(), qp.inbound.size(),
+        qp.receive_ring.held());
   });
 }
 

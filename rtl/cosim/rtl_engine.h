@@ -1,7 +1,8 @@
-// The QP engine in RTL, behind the QpEngine seam: a shell that runs its clock as long as there is something to do, keeps
-// the rings, payload and contexts of which the RTL has no part, and translates.
+// The QP engine in RTL, behind the QpEngine seam: a shell that runs its clock as long as there is something to do,
+// keeps the rings, payload and contexts of which the RTL has no part, and translates.
 //
-// A context is given up when nothing of its queue pair is under way, not before: the RTL's timers need none of the seam's.
+// A context is given up when nothing of its queue pair is under way, not before: the RTL's timers need none of the
+// seam's.
 #pragma once
 
 #include <array>
@@ -63,7 +64,15 @@ class RtlEngine : public nic::QpEngine {
 
  private:
   enum class Purpose : std::uint8_t {
-    send_ring, send_wqe, receive_ring, request_gather, answer_gather, read_scatter, receive_scatter, access_check, atomic
+    send_ring,
+    send_wqe,
+    receive_ring,
+    request_gather,
+    answer_gather,
+    read_scatter,
+    receive_scatter,
+    access_check,
+    atomic
   };
   struct Redeemed {
     RtlQp* qp = nullptr;

@@ -254,7 +254,11 @@ nic::TransmitWork RtlEngine::send_answer(RtlQp& qp) {
     entry.ready = true;
   } else {
     qp.answers.await(entry, record.length);
-    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead, true,
+    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence),
+                 qp.qpn,
+                 qp.context.pd,
+                 abi::access::kRemoteRead,
+                 true,
                  {{record.rkey, record.address, record.length}}});
   }
   emit_ready(qp, false);

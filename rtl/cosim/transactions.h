@@ -249,11 +249,11 @@ inline constexpr auto kFields<AnswerRecord> = std::tuple(
     field<4>("receive_status", &AnswerRecord::receive_status), field<1>("access_event", &AnswerRecord::access_event),
     field<1>("request_event", &AnswerRecord::request_event), field<5>("owed", &AnswerRecord::owed),
     field<4>("saved", &AnswerRecord::saved), field<1>("had_cqe", &AnswerRecord::had_cqe),
-    field<1>("idle", &AnswerRecord::idle), field<1>("in_place", &AnswerRecord::in_place), field<1>("fatal", &AnswerRecord::fatal),
-    field<8>("opcode", &AnswerRecord::opcode), field<24>("destination", &AnswerRecord::destination),
-    field<24>("psn", &AnswerRecord::psn), field<8>("syndrome", &AnswerRecord::syndrome),
-    field<24>("msn", &AnswerRecord::msn), field<64>("address", &AnswerRecord::address),
-    field<32>("rkey", &AnswerRecord::rkey), field<32>("length", &AnswerRecord::length),
-    field<64>("original", &AnswerRecord::original));
+    field<1>("idle", &AnswerRecord::idle), field<1>("in_place", &AnswerRecord::in_place),
+    field<1>("fatal", &AnswerRecord::fatal), field<8>("opcode", &AnswerRecord::opcode),
+    field<24>("destination", &AnswerRecord::destination), field<24>("psn", &AnswerRecord::psn),
+    field<8>("syndrome", &AnswerRecord::syndrome), field<24>("msn", &AnswerRecord::msn),
+    field<64>("address", &AnswerRecord::address), field<32>("rkey", &AnswerRecord::rkey),
+    field<32>("length", &AnswerRecord::length), field<64>("original", &AnswerRecord::original));
 
 }  // namespace rnicsim::rtl

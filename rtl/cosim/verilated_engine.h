@@ -1,5 +1,5 @@
-// The QP engine (rtl/qp_engine.sv) Verilated: inputs that are offered until they are taken, cycles of its clock, and what
-// it puts out in them.
+// The QP engine (rtl/qp_engine.sv) Verilated: inputs that are offered until they are taken, cycles of its clock, and
+// what it puts out in them.
 #pragma once
 
 #include <cstdint>

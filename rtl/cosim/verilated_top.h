@@ -1,5 +1,5 @@
-// A Verilated QP engine, whichever way it was Verilated: with its assertions, and signals that can be written as waves; or
-// without and faster.
+// A Verilated QP engine, whichever way it was Verilated: with its assertions, and signals that can be written as waves;
+// or without and faster.
 #pragma once
 
 #include <verilated.h>

@@ -58,7 +58,8 @@ void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> 
 }  // namespace
 
 AttachServer::AttachServer(std::optional<std::string> name)
-    : name_(name ? *name : random_name()), listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    : name_(name ? *name : random_name()),
+      listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (name_.empty() || name_.size() >= sizeof address.sun_path) throw std::invalid_argument("bad socket name");

@@ -65,7 +65,8 @@ class Tree {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream out(root_ / path);
     out << text << '\n';
-    if (!out.flush()) throw fs::filesystem_error("cannot write", root_ / path, std::make_error_code(std::errc::io_error));
+    if (!out.flush())
+      throw fs::filesystem_error("cannot write", root_ / path, std::make_error_code(std::errc::io_error));
   }
   void link(const fs::path& path, const fs::path& target) const {
     fs::create_directories((root_ / path).parent_path());
@@ -123,7 +124,8 @@ class Tree {
     }
   }
 
-  void net_device(const fs::path& device, std::string_view mac, std::uint32_t index, std::uint32_t mtu, int type) const {
+  void net_device(const fs::path& device, std::string_view mac, std::uint32_t index, std::uint32_t mtu,
+                  int type) const {
     file(device / "address", mac);
     file(device / "addr_len", "6");
     file(device / "ifindex", std::to_string(index));
@@ -181,7 +183,8 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Host
   try {
     const fs::path folder = abi::kHostFilesPrefix + socket_name;
     if (socket_name.find('/') != std::string::npos)
-      throw fs::filesystem_error("the socket's name is no file name", socket_name, std::make_error_code(std::errc::invalid_argument));
+      throw fs::filesystem_error("the socket's name is no file name", socket_name,
+                                 std::make_error_code(std::errc::invalid_argument));
     // A `serve` that was killed left it; its name is ours now, since we listen at the socket of that name.
     fs::remove_all(folder);
     if (::mkdir(folder.c_str(), 0700) != 0)

@@ -269,8 +269,8 @@ void Network::push_undelivered(Number number) {
   Socket& socket = sockets_.at(number);
   std::size_t done = 0;
   while (done < socket.undelivered.size()) {
-    const ssize_t sent = ::send(socket.far_end.get(), socket.undelivered.data() + done, socket.undelivered.size() - done,
-                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = ::send(socket.far_end.get(), socket.undelivered.data() + done,
+                                socket.undelivered.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EAGAIN) break;
     done = sent < 0 ? socket.undelivered.size() : done + std::size_t(sent);
   }

@@ -167,7 +167,8 @@ bool Process::write(std::uint64_t address, std::span<const std::byte> bytes) {
   }
   pending_.push_back({address, pending_bytes_.size(), bytes.size()});
   pending_bytes_.insert(pending_bytes_.end(), bytes.begin(), bytes.end());
-  if (write_at_once_ || pending_bytes_.size() >= kMostPendingBytes || pending_.size() >= kMostPendingWrites) flush_writes();
+  if (write_at_once_ || pending_bytes_.size() >= kMostPendingBytes || pending_.size() >= kMostPendingWrites)
+    flush_writes();
   return true;
 }
 
@@ -183,7 +184,8 @@ void Process::flush_writes() {
     const std::size_t count = pending_.size() - first;
     ssize_t written = ::process_vm_writev(identity_.pid, &local[first], count, &remote[first], count, 0);
     // A partial write stops at the first range that is not there: the rest goes on after it.
-    while (first < pending_.size() && written >= ssize_t(pending_[first].bytes)) written -= ssize_t(pending_[first++].bytes);
+    while (first < pending_.size() && written >= ssize_t(pending_[first].bytes))
+      written -= ssize_t(pending_[first++].bytes);
     if (first == pending_.size() || has_exited()) break;
     if (lost_write) lost_write(pending_[first].address, pending_[first].bytes);
     ++first;

@@ -402,14 +402,15 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   auto descriptors = process.receive_descriptors(thread.index);
   if (descriptors.empty()) return answer(slot, EBADF);
   auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
-  slot.value = host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
-    // A full pipe means thousands of events that the program never read.
-    pollfd room{sink->get(), POLLOUT, 0};
-    if (::poll(&room, 1, 0) != 1 || ::write(sink->get(), &event, sizeof event) != ssize_t(sizeof event))
-      spdlog::error("{}: an event was lost: the program does not read its channel", process.label());
-    keeper_.interrupted(process);
-    keeper_.descriptors_may_be_ready();
-  });
+  slot.value =
+      host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
+        // A full pipe means thousands of events that the program never read.
+        pollfd room{sink->get(), POLLOUT, 0};
+        if (::poll(&room, 1, 0) != 1 || ::write(sink->get(), &event, sizeof event) != ssize_t(sizeof event))
+          spdlog::error("{}: an event was lost: the program does not read its channel", process.label());
+        keeper_.interrupted(process);
+        keeper_.descriptors_may_be_ready();
+      });
   return true;
 }
 

@@ -1,5 +1,5 @@
-// The operating system's services of the simulated hosts, as attached processes call them: time goes to the time keeper,
-// the device and its objects to the host's kernel agent, sockets to the network; processes are kept here.
+// The operating system's services of the simulated hosts, as attached processes call them: time goes to the time
+// keeper, the device and its objects to the host's kernel agent, sockets to the network; processes are kept here.
 #pragma once
 
 #include <functional>

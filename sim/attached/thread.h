@@ -46,7 +46,8 @@ struct Thread {
   Duration idle_since;                // last time it did something else than read clocks
   bool has_spun = false;              // it watches memory: worth an early look
   bool looked_again = false;          // its turn began because another thread of its process may have stored something
-  // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until then.
+  // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until
+  // then.
   Duration patience;
   bool polled_in_vain = false;
   std::uint32_t seen_clock_reads = 0;

@@ -88,7 +88,8 @@ bool TimeKeeper::wait_visible(Thread& thread) {
 void TimeKeeper::poll_again(Thread& thread) {
   const bool looks_at_clock = slot_of(thread).clock_reads != thread.seen_clock_reads;
   if (thread.polled_in_vain)
-    thread.patience = looks_at_clock ? params_.poll_interval : std::min(thread.patience * 2, params_.most_poll_interval);
+    thread.patience =
+        looks_at_clock ? params_.poll_interval : std::min(thread.patience * 2, params_.most_poll_interval);
   thread.patience = std::max(thread.patience, params_.poll_interval);
   wait(thread, ThreadState::polling, now() + thread.patience);
 }

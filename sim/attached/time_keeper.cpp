@@ -55,7 +55,9 @@ void TimeKeeper::arm() {
   step_.arm_by((*timed_.begin())->at.value());
 }
 
-void TimeKeeper::at(Duration when, std::function<void()> action) { actions_.push(std::max(when, now()), std::move(action)); }
+void TimeKeeper::at(Duration when, std::function<void()> action) {
+  actions_.push(std::max(when, now()), std::move(action));
+}
 
 void TimeKeeper::resume(Thread& thread, Duration at, int error) {
   slot_of(thread).error = error;

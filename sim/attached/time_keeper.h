@@ -49,7 +49,8 @@ class TimeKeeper : public sc_core::sc_module {
  public:
   TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs, OutputRelay& output);
   void set_handler(CallHandler& handler) { handler_ = &handler; }
-  // When the simulation has run dry: waits for what only the real world can bring. True: there is something to do again.
+  // When the simulation has run dry: waits for what only the real world can bring. True: there is something to do
+  // again.
   bool outlast_silence();
   // Nothing can happen any more and nobody came back: true = go on waiting (outside input may come).
   std::function<bool()> on_standstill;

@@ -115,7 +115,8 @@ void read_inline(TableReader& reader, const char* key, ByteCount most, ByteCount
   else if (node->is_string() && parse_byte_count(node->as_string()->get()))
     reader.size(key, size, 0_B, most);
   else
-    reader.refuse(key, fmt::format("true, false, or the longest message to be inline, \"0 B\"..\"{}\",", to_string(most)));
+    reader.refuse(key,
+                  fmt::format("true, false, or the longest message to be inline, \"0 B\"..\"{}\",", to_string(most)));
 }
 
 void read_pace(TableReader& reader, Flow& flow) {
@@ -169,7 +170,8 @@ void check(const TableReader& reader, const Flow& flow) {
   const bool simple = flow.mix.size() == 1 && flow.mix.front().op == Op::write && flow.qps == 1 && flow.window == 1 &&
                       flow.from.size() == 1 && flow.to.size() == 1 && !flow.mr_size;
   if (flow.ping_pong && !simple)
-    reader.complain("ping_pong", "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
+    reader.complain("ping_pong",
+                    "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
   if (flow.stop && *flow.stop <= flow.start) reader.complain("stop", "a time after start is needed");
   if (flow.mr_size && *flow.mr_size < flow.place())
     reader.complain("mr_size", fmt::format("at least {} is needed, for the longest message", to_string(flow.place())));

@@ -37,7 +37,8 @@ Row inline_step() {
     double step;
     bool fast;
   };
-  for (const auto& [name, step, fast] : {Nic{"cx5-100g", 0.5, true}, {"cx6-200g", 0.91, true}, {"cx3-40g", 0.74, false}}) {
+  for (const auto& [name, step, fast] :
+       {Nic{"cx5-100g", 0.5, true}, {"cx6-200g", 0.91, true}, {"cx3-40g", 0.74, false}}) {
     const auto first = row.points.size();
     for (const int size : kSizes)
       row.points.push_back({fmt::format("{} {} B", name, size), "cal-1",
@@ -78,7 +79,9 @@ Row doorbells() {
 
 // What the receiver completes; more is sent. A GRH does not fit into a completion, so the inline ones are UC's.
 Row inline_receive() {
-  const auto received = [](const Measured& m, std::size_t point) { return m.counter(point, "h0", "nic.completion.cqes"); };
+  const auto received = [](const Measured& m, std::size_t point) {
+    return m.counter(point, "h0", "nic.completion.cqes");
+  };
   return {.id = "CAL-5",
           .setup = "connectib-2xfdr, 32 B from two machines: UC SEND in its CQE, or UD SEND with its GRH beside it",
           .points = {{"regular", "cal-5", {}},
@@ -88,10 +91,11 @@ Row inline_receive() {
 }
 
 Row context_cache() {
-  Row row{.id = "CAL-6",
-          .setup = "connectib-2xfdr, RC READ 32 B from 11 machines, 14 threads, window 32 each; rate over that at 154 QPs",
-          .points = {},
-          .checks = {}};
+  Row row{
+      .id = "CAL-6",
+      .setup = "connectib-2xfdr, RC READ 32 B from 11 machines, 14 threads, window 32 each; rate over that at 154 QPs",
+      .points = {},
+      .checks = {}};
   struct Step {
     int qps;
     double expected;
@@ -127,14 +131,17 @@ Row atomics() {
   return {.id = "CAL-8",
           .setup = "cx5-100g, fetch-and-add, 16 outstanding a QP",
           .points = {{"one QP, one address", "cal-8", {}},
-                     {"many QPs, many addresses", "cal-8",
-                      {"flow.threads=8", "flow.qps=4", "flow.uars=per_thread", "flow.address=random", "flow.mr_size=64 KiB"}},
+                     {"many QPs, many addresses",
+                      "cal-8",
+                      {"flow.threads=8", "flow.qps=4", "flow.uars=per_thread", "flow.address=random",
+                       "flow.mr_size=64 KiB"}},
                      {"stride 4 KiB", "cal-8", {"flow.address={ stride = \"4 KiB\" }"}}},
-          .checks = {between("one QP, one address", 2.25, 1.9, 2.6, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
-                     between("32 QPs, many addresses, over that", 15, 15, kMuch, "x",
-                             [](const Measured& m) { return m.rate(1) / m.rate(0); }),
-                     within("one QP, a stride of 4 KiB, over that", 1, 0.05, "x",
-                            [](const Measured& m) { return m.rate(2) / m.rate(0); })}};
+          .checks = {
+              between("one QP, one address", 2.25, 1.9, 2.6, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }),
+              between("32 QPs, many addresses, over that", 15, 15, kMuch, "x",
+                      [](const Measured& m) { return m.rate(1) / m.rate(0); }),
+              within("one QP, a stride of 4 KiB, over that", 1, 0.05, "x",
+                     [](const Measured& m) { return m.rate(2) / m.rate(0); })}};
 }
 
 // Points: WRITE; READ with max_rd_atomic 1, 2, 4, 16; the last with two QPs.
@@ -147,7 +154,8 @@ Row reads_in_flight() {
           .points = {{"WRITE", "cal-9", {"flow.op=write"}}},
           .checks = {}};
   for (const int reads : {1, 2, 4, 16})
-    row.points.push_back({fmt::format("max_rd_atomic {}", reads), "cal-9", {fmt::format("flow.max_rd_atomic={}", reads)}});
+    row.points.push_back(
+        {fmt::format("max_rd_atomic {}", reads), "cal-9", {fmt::format("flow.max_rd_atomic={}", reads)}});
   row.points.push_back({"2 QPs", "cal-9", {"flow.qps=2", "flow.max_rd_atomic=16"}});
   // Linear until the wire, or until what one QP can do.
   row.checks.push_back(within("max_rd_atomic 2 over 1, or one QP's limit", 1, 0.05, "x", [](const Measured& m) {

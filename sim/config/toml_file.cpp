@@ -36,7 +36,8 @@ void check_depth(const fs::path& path, std::string_view text) {
   char before = 0;
   for (const char c : text) {
     if (c == '.' && before != '.' && ++dots > kMostDots)
-      throw ConfigError(fmt::format("{}:{}: more than {} dots in a line: not a configuration", path.string(), line, kMostDots));
+      throw ConfigError(
+          fmt::format("{}:{}: more than {} dots in a line: not a configuration", path.string(), line, kMostDots));
     if (c == '\n') ++line, dots = 0;
     before = c;
   }

@@ -1,5 +1,6 @@
 // Drives an engine through its seam with the requests of a capture. Every transaction is answered at once, from the
-// implied environment; the next request comes when the engine is at rest. Time passes only for an engine that takes some.
+// implied environment; the next request comes when the engine is at rest. Time passes only for an engine that takes
+// some.
 #pragma once
 
 #include <cstdint>

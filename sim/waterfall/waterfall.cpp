@@ -50,7 +50,8 @@ void Waterfall::watch_software(std::uint32_t index, Host& host) {
 }
 
 void Waterfall::watch_queues(std::uint32_t index, nic::Nic& nic) {
-  nic.engine().trace().wqe_taken.subscribe([this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
+  nic.engine().trace().wqe_taken.subscribe(
+      [this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
   nic.engine().trace().state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
     if (change.to == roce::QpState::reset) assembler_.qp_reset(index, change.qpn);
   });

@@ -35,7 +35,8 @@ void transfer(benchmark::State& state, abi::SendOpcode opcode) {
   while (state.KeepRunningBatch(kBatch)) {
     for (int i = 0; i < kBatch; ++i) {
       if (sends) b.post_receive(b.buffer, length);
-      a.post_send({.opcode = opcode, .length = length, .remote = sends ? std::nullopt : std::optional(Remote{b.buffer, kKey})});
+      a.post_send(
+          {.opcode = opcode, .length = length, .remote = sends ? std::nullopt : std::optional(Remote{b.buffer, kKey})});
     }
     sc_core::sc_start(duration);
     const bool all = poll_all(a, kSendCqn) == kBatch && poll_all(b, kReceiveCqn) == (sends ? kBatch : 0);

@@ -27,7 +27,9 @@ struct Behaviour {
 std::span<const Behaviour> behaviours();
 
 inline const std::filesystem::path kGoldenFolder = RNICSIM_SOURCE_DIR "/traces/golden";
-inline std::filesystem::path golden_trace(const Behaviour& behaviour) { return kGoldenFolder / (behaviour.name + ".trace"); }
+inline std::filesystem::path golden_trace(const Behaviour& behaviour) {
+  return kGoldenFolder / (behaviour.name + ".trace");
+}
 
 // Runs one behaviour. One a process, as SystemC simulates once.
 class BehaviourRun : public TwoHosts {

@@ -59,7 +59,8 @@ TEST(Traces, FolderAndListAgree) {
   ASSERT_TRUE(kRegistered);
   std::set<std::string> listed, there;
   for (const auto& one : behaviours()) EXPECT_TRUE(listed.insert(one.name + ".trace").second) << one.name;
-  for (const auto& file : std::filesystem::directory_iterator(kGoldenFolder)) there.insert(file.path().filename().string());
+  for (const auto& file : std::filesystem::directory_iterator(kGoldenFolder))
+    there.insert(file.path().filename().string());
   EXPECT_EQ(there, listed);
 }
 

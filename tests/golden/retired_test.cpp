@@ -1,5 +1,5 @@
-// Does every engine retire the same? Per QP: WQEs, states, completions, events, and the requests that went out, each once;
-// whatever their times, and however acknowledgements were put together.
+// Does every engine retire the same? Per QP: WQEs, states, completions, events, and the requests that went out, each
+// once; whatever their times, and however acknowledgements were put together.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -32,7 +32,8 @@ Retired retired_in(std::istream& file) {
   Retired retired;
   std::set<std::pair<Stream, std::uint64_t>> sent;
   while (const auto event = reader.next()) {
-    std::vector<std::uint64_t> fields(event->fields.begin(), event->fields.begin() + sim::info(event->kind).fields.size());
+    std::vector<std::uint64_t> fields(event->fields.begin(),
+                                      event->fields.begin() + sim::info(event->kind).fields.size());
     Stream stream{event->host, event->kind, fields.empty() ? 0 : fields[0]};
     switch (event->kind) {
       case EventKind::wqe:

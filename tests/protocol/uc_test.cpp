@@ -1,4 +1,5 @@
-// Unreliable connections on the wire: exactly these packets and no answers; and what a hostile peer sends in their name.
+// Unreliable connections on the wire: exactly these packets and no answers; and what a hostile peer sends in their
+// name.
 #include <gmock/gmock.h>
 
 #include "tests/protocol/rc_wire.h"

@@ -1,5 +1,5 @@
-// One QP engine by hand, its referee, and a clock as a shell would gate it: it runs while something is offered, busy, or
-// due.
+// One QP engine by hand, its referee, and a clock as a shell would gate it: it runs while something is offered, busy,
+// or due.
 #pragma once
 
 #include <gtest/gtest.h>

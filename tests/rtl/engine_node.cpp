@@ -52,7 +52,8 @@ bool Node::idle() const {
 
 void Node::tick() {
   ++cycle_;
-  for (; !agenda_.empty() && agenda_.begin()->first <= cycle_; agenda_.erase(agenda_.begin())) agenda_.begin()->second();
+  for (; !agenda_.empty() && agenda_.begin()->first <= cycle_; agenda_.erase(agenda_.begin()))
+    agenda_.begin()->second();
   for (unsigned slot = 0; slot < weather_.slots; ++slot) leave(static_cast<std::uint8_t>(slot));
   if (random_() % 8 == 0) post();
   if (!chance(weather_.idle)) queues_.offer(engine_);
@@ -96,7 +97,8 @@ void Node::post() {
 // --- The send side.
 void Node::take(const SendRecord& record) {
   auto& qp = slots_[record.slot];
-  if (record.op == SendOp::control && engine_.input<SendControl>().kind == Control::reset && qp.resets != 0) --qp.resets;
+  if (record.op == SendOp::control && engine_.input<SendControl>().kind == Control::reset && qp.resets != 0)
+    --qp.resets;
   if (qp.resets != 0) return;
   const auto slot = record.slot;
   if (record.op == SendOp::response) ++outcomes_[record.outcome];

@@ -1,6 +1,6 @@
-// The QP engine with all that is around it in a NIC, made of delays drawn at random: what it asks for is answered late and
-// in any order that the seam allows, its streams idle and stall, and a network between two of them loses, doubles and
-// reorders packets. The referee compares each step with the transport core.
+// The QP engine with all that is around it in a NIC, made of delays drawn at random: what it asks for is answered late
+// and in any order that the seam allows, its streams idle and stall, and a network between two of them loses, doubles
+// and reorders packets. The referee compares each step with the transport core.
 #pragma once
 
 #include <array>

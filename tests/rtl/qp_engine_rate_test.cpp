@@ -170,8 +170,8 @@ TEST_P(QpEngineSendRate, InCyclesAPacket) {
   const auto& rate = GetParam();
   EXPECT_NEAR(Sending(rate.slots, rate.kind, rate.length, rate.batch).cycles_a_packet(), rate.cycles, kTolerance);
 }
-// A packet takes 3 cycles, news that it left 4, a post 3; an acknowledgement 8 and 1 for each message that it completes;
-// a response 7, and 6 when it is in memory.
+// A packet takes 3 cycles, news that it left 4, a post 3; an acknowledgement 8 and 1 for each message that it
+// completes; a response 7, and 6 when it is in memory.
 INSTANTIATE_TEST_SUITE_P(Of, QpEngineSendRate,
                          ::testing::Values(Rate{"long_writes", 1, 7, MessageKind::write, 1 << 20},
                                            Rate{"long_writes", 16, 7, MessageKind::write, 1 << 20},

@@ -22,7 +22,8 @@ TEST(QpEngine, CarriesMessagesOverAGoodNetwork) {
 }
 
 TEST(QpEngine, CarriesMessagesOverABadOne) {
-  Network network({.seed = 2, .lost = 10, .doubled = 10, .reordered = 20, .no_receive = 50, .stalled = 200, .idle = 200});
+  Network network(
+      {.seed = 2, .lost = 10, .doubled = 10, .reordered = 20, .no_receive = 50, .stalled = 200, .idle = 200});
   expect_sound(network, 5'000);
 }
 

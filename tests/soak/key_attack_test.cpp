@@ -1,7 +1,7 @@
-// Does a key that one was not given ever open anything? An attacker whose queue pair has every right in its own protection
-// domain tries keys: at random, near those of its victims, and the very keys of its victims, which another domain of its
-// peer's process, another process and another host have, windows too. Memory stays as it was, its own as well, and every
-// try is refused once and counted.
+// Does a key that one was not given ever open anything? An attacker whose queue pair has every right in its own
+// protection domain tries keys: at random, near those of its victims, and the very keys of its victims, which another
+// domain of its peer's process, another process and another host have, windows too. Memory stays as it was, its own as
+// well, and every try is refused once and counted.
 //
 // RNICSIM_SOAK_KEYS: how many are tried (default 6,000).
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Does RC lose or repeat anything when the cable does, and does the simulator keep its size? Each of two hosts sends a
-// seeded sequence of messages of every operation to the other, over cables with 1% loss each way and to receivers that are
-// often not ready. Both know the sequence, so each checks whatever comes: order, length, bytes, immediate, atomics' values.
+// seeded sequence of messages of every operation to the other, over cables with 1% loss each way and to receivers that
+// are often not ready. Both know the sequence, so each checks whatever comes: order, length, bytes, immediate, atomics'
+// values.
 //
 // RNICSIM_SOAK_MESSAGES: how many (default 20,000; both directions together).
 #include <gtest/gtest.h>
@@ -50,7 +51,8 @@ struct Planned {
     constexpr std::array kOperations{IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,      IBV_WR_RDMA_WRITE,
                                      IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
                                      IBV_WR_RDMA_WRITE_WITH_IMM};
-    operation = number % kNoticeEvery == kNoticeEvery - 1 ? IBV_WR_RDMA_WRITE_WITH_IMM : kOperations[hash % kOperations.size()];
+    operation =
+        number % kNoticeEvery == kNoticeEvery - 1 ? IBV_WR_RDMA_WRITE_WITH_IMM : kOperations[hash % kOperations.size()];
     const bool large = (hash >> 8) % 8 == 0;
     length = atomic() ? 8 : static_cast<std::uint32_t>((hash >> 16) % (large ? kMostBytes + 1 : 65));
     signaled = number % kNoticeEvery == kNoticeEvery - 1 || (hash >> 40) % 4 != 0;
@@ -107,13 +109,16 @@ class Peer {
   }
 
  private:
-  std::uint32_t slot(std::uint64_t number) const { return kLocal + static_cast<std::uint32_t>(number % kWindow) * kSlot; }
+  std::uint32_t slot(std::uint64_t number) const {
+    return kLocal + static_cast<std::uint32_t>(number % kWindow) * kSlot;
+  }
 
   void post() {
     const Planned plan(me_, posted_);
     auto wr = end_.request(plan.operation, slot(plan.number), plan.length, remote_offset(plan));
     if (plan.operation == IBV_WR_ATOMIC_FETCH_AND_ADD) wr = end_.fetch_add(slot(plan.number), plan.number, kCounter);
-    if (plan.operation == IBV_WR_ATOMIC_CMP_AND_SWP) wr = end_.compare_swap(slot(plan.number), swapped_ + plan.hash % 2, plan.hash, kSwapped);
+    if (plan.operation == IBV_WR_ATOMIC_CMP_AND_SWP)
+      wr = end_.compare_swap(slot(plan.number), swapped_ + plan.hash % 2, plan.hash, kSwapped);
     if (plan.atomic()) expect_original(plan);
     if (plan.sends() || plan.writes())
       for (std::uint32_t i = 0; i < plan.length; ++i) end_.buffer[slot(plan.number) + i] = plan.byte(i);
@@ -141,7 +146,9 @@ class Peer {
   }
 
   void post_receive() {
-    ASSERT_EQ(end_.receive(kReceive + static_cast<std::uint32_t>(posted_receives_ % kReceives) * kSlot, kSlot, posted_receives_), 0);
+    ASSERT_EQ(end_.receive(kReceive + static_cast<std::uint32_t>(posted_receives_ % kReceives) * kSlot, kSlot,
+                           posted_receives_),
+              0);
     ++posted_receives_;
   }
 
@@ -210,7 +217,8 @@ std::uint64_t resident_bytes() {
 TEST(RcSoak, NothingIsLostNothingTwice) {
   const char* wanted = std::getenv("RNICSIM_SOAK_MESSAGES");
   const std::uint64_t each = (wanted ? std::strtoull(wanted, nullptr, 10) : 20'000) / 2;
-  sim::System system("system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(), std::vector<std::string>{"drop=1e-2"}));
+  sim::System system("system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(),
+                                                std::vector<std::string>{"drop=1e-2"}));
   std::array<std::optional<EndpointAddress>, 2> addresses;
   std::array<bool, 2> done{};
   sc_core::sc_event changed("changed");

@@ -1,6 +1,7 @@
-// Does a shared receive queue lose a receive, or give one out twice? Many QPs take from one, threads post to it, messages of
-// one or several packets come over a cable with losses, QPs fail, are reset and are destroyed with messages half received,
-// the queue grows, and its limit fires. In the end every receive that was posted has come out once, or is still there.
+// Does a shared receive queue lose a receive, or give one out twice? Many QPs take from one, threads post to it,
+// messages of one or several packets come over a cable with losses, QPs fail, are reset and are destroyed with messages
+// half received, the queue grows, and its limit fires. In the end every receive that was posted has come out once, or
+// is still there.
 //
 // RNICSIM_SOAK_MESSAGES: how many (default 4,000).
 #include <gtest/gtest.h>

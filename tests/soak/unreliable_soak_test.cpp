@@ -1,6 +1,6 @@
 // What do UC and UD make of a bad cable? Each of two hosts sends the other a seeded sequence over a UC and a UD queue
-// pair. What arrives is whole; where the cable only loses, it comes once and in the order in which it was sent; where it
-// duplicates, no more often than the cable has. Nobody waits for anybody: sends complete whatever becomes of them.
+// pair. What arrives is whole; where the cable only loses, it comes once and in the order in which it was sent; where
+// it duplicates, no more often than the cable has. Nobody waits for anybody: sends complete whatever becomes of them.
 //
 // RNICSIM_SOAK_MESSAGES: how many (default 8,000; both directions together).
 #include <cstdlib>
@@ -155,7 +155,8 @@ class Line {
 
 class UnreliableSoak : public RcPair {
  protected:
-  explicit UnreliableSoak(const std::vector<std::string>& faults = {"drop=1e-2", "corrupt=5e-3"}) : RcPair({}, faults) {}
+  explicit UnreliableSoak(const std::vector<std::string>& faults = {"drop=1e-2", "corrupt=5e-3"})
+      : RcPair({}, faults) {}
 
   void converse() {
     const char* wanted = std::getenv("RNICSIM_SOAK_MESSAGES");

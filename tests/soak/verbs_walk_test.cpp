@@ -1,7 +1,7 @@
-// Does any sequence of calls break it? Three processes, two of them on one host, make random verbs calls, legal and not,
-// between each other, over a cable with losses. Each knows what every call must answer, and what must come of each work
-// request: it completes once, in order, with a status that it can have, and with the right bytes; nobody's memory changes
-// who did not grant it; and in the end everything can be destroyed.
+// Does any sequence of calls break it? Three processes, two of them on one host, make random verbs calls, legal and
+// not, between each other, over a cable with losses. Each knows what every call must answer, and what must come of each
+// work request: it completes once, in order, with a status that it can have, and with the right bytes; nobody's memory
+// changes who did not grant it; and in the end everything can be destroyed.
 //
 // RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 10,000). Long: verbs_walk_long.py.
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ class VerbsWalk : public TwoHosts {
 
 TEST_F(VerbsWalk, NothingBreaks) {
   std::unique_ptr<host::SoftwareProcess> third;
-  third = std::make_unique<host::SoftwareProcess>("third", system().config().host, host(1).kernel(), host(1).root_complex(),
-                                                  [&] { walk(2, *third); });
+  third = std::make_unique<host::SoftwareProcess>("third", system().config().host, host(1).kernel(),
+                                                  host(1).root_complex(), [&] { walk(2, *third); });
   run([&] { walk(0, process(0)); },
       [&] {
         walk(1, process(1));

@@ -18,7 +18,8 @@ struct EndpointOptions {
   std::uint32_t shared_wr = 0;       // receives of a shared queue, which its QP uses then
   std::uint32_t inline_receive = 0;  // the longest SEND that comes in its completion
   int mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  unsigned qp_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  unsigned qp_access =
+      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint32_t psn = 0x123456;
   std::uint8_t timeout = 14;

@@ -17,8 +17,8 @@
 
 namespace rnicsim::testing {
 
-// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." in the environment the same tests run on another device, and
-// with RNICSIM_TEST_ENGINE=rtl or lockstep on another engine. What a test sets itself comes last.
+// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." in the environment the same tests run on another device,
+// and with RNICSIM_TEST_ENGINE=rtl or lockstep on another engine. What a test sets itself comes last.
 std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets = {});
 
 struct WireFrame {

@@ -139,8 +139,8 @@ class OnePageForAll : public HostCost {
   OnePageForAll() { ::setenv("RNICSIM_TOTAL_UUARS", "1", 1); }
   ~OnePageForAll() override { ::unsetenv("RNICSIM_TOTAL_UUARS"); }
 
-  // Each thread posts once on a queue pair of its own, and starts so much later than the one before. `stores`: when they
-  // are made, from the first thread's start on.
+  // Each thread posts once on a queue pair of its own, and starts so much later than the one before. `stores`: when
+  // they are made, from the first thread's start on.
   void check(Endpoint& end, const std::vector<ibv_qp*>& qps, Duration stagger, const std::vector<Duration>& stores) {
     const Duration start = clock();
     std::vector<Duration> done(stores.size());

@@ -136,7 +136,8 @@ TEST_F(AgendaTest, AThreadAloneGoesAheadOfTheKernelAndOneOfTwoDoesNot) {
       });
     }
     run_on();
-    EXPECT_THAT(story, ElementsAre(std::pair(100_ns, "slept"), std::pair(200_ns, "ends it"), std::pair(205_ns, "ended")));
+    EXPECT_THAT(story,
+                ElementsAre(std::pair(100_ns, "slept"), std::pair(200_ns, "ends it"), std::pair(205_ns, "ended")));
     forget();
   }
 }
@@ -201,7 +202,8 @@ TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
   EXPECT_TRUE(ended);
 }
 
-// Alarms that arm and disarm one another, threads that sleep and are woken: told twice, ahead of the kernel and in step.
+// Alarms that arm and disarm one another, threads that sleep and are woken: told twice, ahead of the kernel and in
+// step.
 // No two things happen at one time: there the kernel's order of threads may be another.
 TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
   for (unsigned seed = 1; seed <= 100; ++seed) {

@@ -47,7 +47,8 @@ TEST_F(NetworkTest, ASocketConnectsOnce) {
   ASSERT_EQ(network_.listen(server.number, 4), 0);
   auto client = socket();
   std::vector<int> errors;
-  for (int i = 0; i < 2; ++i) network_.connect(client.number, loopback(), [&](int error, std::uint16_t) { errors.push_back(error); });
+  for (int i = 0; i < 2; ++i)
+    network_.connect(client.number, loopback(), [&](int error, std::uint16_t) { errors.push_back(error); });
   pass();
   EXPECT_THAT(errors, ElementsAre(0, EISCONN));
   std::array<Descriptor, 2> accepted;

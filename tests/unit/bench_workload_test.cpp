@@ -257,7 +257,8 @@ TEST_F(BenchWorkload, Transports) {
            "\"\nop = \"" + op + "\"\n" + rest;
   };
   const std::string size = "size = \"8 B\"\n";
-  for (const char* op : {"send", "send_imm", "write", "write_imm", "read"}) EXPECT_EQ(error(of("rc", op, size)), "no error");
+  for (const char* op : {"send", "send_imm", "write", "write_imm", "read"})
+    EXPECT_EQ(error(of("rc", op, size)), "no error");
   for (const char* op : {"send", "send_imm", "write", "write_imm"}) EXPECT_EQ(error(of("uc", op, size)), "no error");
   for (const char* op : {"send", "send_imm"}) EXPECT_EQ(error(of("ud", op, size)), "no error");
   EXPECT_EQ(error(of("uc", "read", size)), "flow[0].transport: uc has no read");

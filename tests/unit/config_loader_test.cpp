@@ -248,7 +248,8 @@ TEST(ConfigChoices, OfThePageSize) {
   };
   for (const auto* good : {"4 KiB", "64 KiB", "2 MiB", "1 GiB"}) EXPECT_EQ(set(good), good);
   for (const auto* bad : {"0 B", "8 KiB", "4097 B", "2 GiB"})
-    EXPECT_EQ(set(bad), "--set host.page_size: '" + std::string(bad) + "' is out of range: one of 4 KiB, 64 KiB, 2 MiB, 1 GiB");
+    EXPECT_EQ(set(bad),
+              "--set host.page_size: '" + std::string(bad) + "' is out of range: one of 4 KiB, 64 KiB, 2 MiB, 1 GiB");
   EXPECT_THAT(set("4096"), HasSubstr("unit"));
 }
 

@@ -17,7 +17,8 @@ constexpr std::uint32_t kAreaBytes = 8192;  // of a node's buffer, for each QP
 class QueuePairs {
  public:
   using Change = std::function<void(std::uint32_t, abi::Qpc&)>;
-  QueuePairs(Node& node, std::uint32_t count, std::uint32_t first = kFirstQpn, Change change = [](std::uint32_t, abi::Qpc&) {})
+  QueuePairs(
+      Node& node, std::uint32_t count, std::uint32_t first = kFirstQpn, Change change = [](std::uint32_t, abi::Qpc&) {})
       : node_(node), first_(first), change_(std::move(change)), rings_(count) {
     for (std::uint32_t i = 0; i < count; ++i) create(i);
   }

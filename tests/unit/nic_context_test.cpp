@@ -136,8 +136,8 @@ TEST_F(Contexts, AnAtomicReadAndReceiveUnderWayKeepTheirQp) {
   }
 }
 
-// The first one's region has to be fetched or comes from the second level, the second one's is at hand. Swaps that follow
-// from one another show the order.
+// The first one's region has to be fetched or comes from the second level, the second one's is at hand. Swaps that
+// follow from one another show the order.
 TEST_F(Contexts, AtomicsOfAQpKeepTheirOrder) {
   constexpr std::uint32_t kOther = 9 << 8 | 0x21;
   for (const std::uint32_t l1 : {1u, 64u}) {

@@ -35,16 +35,19 @@ class Errors : public Pair {
 
 TEST_F(Errors, BadLocalKey) {
   connect();
-  expect_error({.opcode = SendOpcode::write, .length = 8, .remote = at_b(), .lkey = kKey + 1}, CqeSyndrome::local_protection_error);
+  expect_error({.opcode = SendOpcode::write, .length = 8, .remote = at_b(), .lkey = kKey + 1},
+               CqeSyndrome::local_protection_error);
   EXPECT_EQ(state(b()), abi::QpState::rts);
 }
 
 TEST_F(Errors, LocalErrorComesBeforeRemoteForWriteAndAfterForRead) {
   connect();
-  expect_error({.opcode = SendOpcode::write, .length = 8, .remote = Remote{b().buffer, 1}, .lkey = 1}, CqeSyndrome::local_protection_error);
+  expect_error({.opcode = SendOpcode::write, .length = 8, .remote = Remote{b().buffer, 1}, .lkey = 1},
+               CqeSyndrome::local_protection_error);
   build({});
   connect();
-  expect_error({.opcode = SendOpcode::read, .length = 8, .remote = Remote{b().buffer, 1}, .lkey = 1}, CqeSyndrome::remote_access_error);
+  expect_error({.opcode = SendOpcode::read, .length = 8, .remote = Remote{b().buffer, 1}, .lkey = 1},
+               CqeSyndrome::remote_access_error);
 }
 
 TEST_F(Errors, BadRemoteKeyAndRange) {
@@ -62,7 +65,8 @@ TEST_F(Errors, RangeEndsExactlyAtTheRegion) {
   connect();
   a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b(Node::kBufferBytes - 8)});
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
-  expect_error({.opcode = SendOpcode::write, .length = 8, .remote = at_b(Node::kBufferBytes - 7)}, CqeSyndrome::remote_access_error);
+  expect_error({.opcode = SendOpcode::write, .length = 8, .remote = at_b(Node::kBufferBytes - 7)},
+               CqeSyndrome::remote_access_error);
 }
 
 TEST_F(Errors, AccessFlagsOfTheQpDeny) {
@@ -75,7 +79,8 @@ TEST_F(Errors, AccessFlagsOfTheQpDeny) {
 TEST_F(Errors, WriteWithImmediateToABadKeyTakesTheReceive) {
   connect();
   b().post_receive(b().buffer, 64);
-  expect_error({.opcode = SendOpcode::write_with_imm, .length = 8, .remote = Remote{b().buffer, 1}}, CqeSyndrome::remote_access_error);
+  expect_error({.opcode = SendOpcode::write_with_imm, .length = 8, .remote = Remote{b().buffer, 1}},
+               CqeSyndrome::remote_access_error);
   EXPECT_EQ(b().wait_status(kReceiveCqn), CqeSyndrome::local_access_error);
 }
 
@@ -152,7 +157,8 @@ TEST_F(Errors, TheRestFlushesInOrder) {
   for (int i = 0; i < 3; ++i) a().post_receive(a().buffer, 64);
   a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
   a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b(), .lkey = 1, .flags = 0});
-  for (int i = 0; i < 40; ++i) a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b(), .flags = 0, .blueflame = i % 3 == 0});
+  for (int i = 0; i < 40; ++i)
+    a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b(), .flags = 0, .blueflame = i % 3 == 0});
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::local_protection_error);
   for (int i = 2; i < 42; ++i) {

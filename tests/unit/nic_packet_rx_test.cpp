@@ -72,7 +72,8 @@ class PacketRxTest : public ::testing::Test {
 std::vector<std::byte> bytes_of(const Payload& payload) { return {payload.bytes().begin(), payload.bytes().end()}; }
 
 TEST_F(PacketRxTest, DatagramOverIpv6BringsItsIpHeader) {
-  const auto frame = sim::replay::test::frame_of(between(ipv6(2), ipv6(1)), headers(roce::Opcode::ud_send_only), kBytes);
+  const auto frame =
+      sim::replay::test::frame_of(between(ipv6(2), ipv6(1)), headers(roce::Opcode::ud_send_only), kBytes);
   const std::vector<std::byte> header(frame.begin() + roce::kEthernetBytes,
                                       frame.begin() + roce::kEthernetBytes + roce::kIpv6Bytes);
   for (const bool cut : {true, false}) {

@@ -147,7 +147,8 @@ TEST_F(SharedReceivesTest, CreationIsChecked) {
     EXPECT_EQ(syndrome(), std::uint32_t(why));
   };
   using Create = abi::CreateSrq;
-  refused([](Create& c) { c.header.object = 1u << 24; }, CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
+  refused([](Create& c) { c.header.object = 1u << 24; }, CommandSyndrome::number_out_of_range,
+          CommandStatus::exceeds_limit);
   refused([](Create& c) { c.header.object = 64; }, CommandSyndrome::no_icm);
   refused([](Create& c) { c.context.log_entries = 0; }, CommandSyndrome::bad_size);
   refused([](Create& c) { c.context.log_entries = 16; }, CommandSyndrome::bad_size);

@@ -67,7 +67,10 @@ TEST_F(Transfer, ManyInFlightBothWaysKeepTheirOrder) {
     for (int i = 0; i < 8; ++i) {
       b().post_receive(b().buffer + 8192 * i, 8192);
       a().post_send({.opcode = SendOpcode::send, .length = 1500u + i, .blueflame = i % 2 == 0});
-      b().post_send({.opcode = SendOpcode::read, .length = 5000, .remote = Remote{a().buffer + 65536, kKey}, .address = b().buffer + 65536});
+      b().post_send({.opcode = SendOpcode::read,
+                     .length = 5000,
+                     .remote = Remote{a().buffer + 65536, kKey},
+                     .address = b().buffer + 65536});
     }
     run(40);
     while (const auto cqe = a().poll(kSendCqn)) {

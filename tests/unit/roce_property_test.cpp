@@ -89,7 +89,8 @@ class Pair {
  public:
   Pair(const std::vector<Posted>& posts, const Trouble& trouble, std::uint64_t seed, Psn first)
       : posts_(posts), trouble_(trouble), random_(seed) {
-    window_.start({.remote = {1}, .mtu = kMtu, .max_rd_atomic = kRdAtomic, .retry_count = kPatience, .rnr_retry = 7}, first);
+    window_.start({.remote = {1}, .mtu = kMtu, .max_rd_atomic = kRdAtomic, .retry_count = kPatience, .rnr_retry = 7},
+                  first);
     responder_.start({.mtu = kMtu, .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
                       .max_dest_rd_atomic = kRdAtomic, .min_rnr_timer = 1},
                      first);
@@ -132,7 +133,8 @@ class Pair {
     RC_ASSERT(received_ == sent);
     RC_ASSERT(counter_ == counter);
     for (std::size_t id = 0; id < posts_.size(); ++id)
-      if (posts_[id].operation == SendOperation::write && posts_[id].length != 0) RC_ASSERT(written_.at(id) == content(id));
+      if (posts_[id].operation == SendOperation::write && posts_[id].length != 0)
+        RC_ASSERT(written_.at(id) == content(id));
     RC_ASSERT(write_notices_ == expected_notices());
     RC_ASSERT(requester_.drained());
   }
@@ -236,7 +238,9 @@ class Pair {
     headers.atomic_ack = original;
     answers_.send({headers, std::move(payload)});
   }
-  void acknowledge(Psn psn, std::uint8_t syndrome, std::uint32_t msn) { answer(Opcode::acknowledge, psn, syndrome, msn); }
+  void acknowledge(Psn psn, std::uint8_t syndrome, std::uint32_t msn) {
+    answer(Opcode::acknowledge, psn, syndrome, msn);
+  }
   void answer_atomic(Psn psn, std::uint64_t original, std::uint32_t msn) {
     answer(Opcode::atomic_acknowledge, psn, Aeth::kNoCredits, msn, {}, original);
   }
@@ -244,9 +248,10 @@ class Pair {
     const auto packets = packets_for(verdict.range.length, kMtu);
     for (std::uint32_t i = 0; i < packets; ++i) {
       Bytes payload(std::min(kMtu, verdict.range.length - i * kMtu));
-      for (std::size_t at = 0; at < payload.size(); ++at) payload[at] = read_byte(verdict.range.address + i * kMtu + at);
-      answer(rc_opcode(Operation::read_response, position_of(i, packets)), verdict.psn + i, Aeth::kNoCredits, verdict.msn,
-             std::move(payload));
+      for (std::size_t at = 0; at < payload.size(); ++at)
+        payload[at] = read_byte(verdict.range.address + i * kMtu + at);
+      answer(rc_opcode(Operation::read_response, position_of(i, packets)), verdict.psn + i, Aeth::kNoCredits,
+             verdict.msn, std::move(payload));
     }
   }
 

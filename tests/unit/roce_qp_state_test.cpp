@@ -8,7 +8,9 @@ namespace {
 using namespace attr;
 using enum QpState;
 
-Transition rc(QpState from, QpState to, std::uint32_t mask) { return check_transition(Transport::rc, from, to, mask | kState); }
+Transition rc(QpState from, QpState to, std::uint32_t mask) {
+  return check_transition(Transport::rc, from, to, mask | kState);
+}
 
 constexpr std::uint32_t kInit = kPkeyIndex | kPort | kAccess;
 constexpr std::uint32_t kRtr = kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer;
@@ -53,7 +55,8 @@ TEST(StateTable, NoShortCuts) {
 TEST(StateTable, OtherTransports) {
   EXPECT_EQ(check_transition(Transport::ud, reset, init, kState | kPkeyIndex | kPort | kQkey), Transition::ok);
   EXPECT_EQ(check_transition(Transport::ud, init, rtr, kState), Transition::ok);
-  EXPECT_EQ(check_transition(Transport::uc, init, rtr, kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn), Transition::ok);
+  EXPECT_EQ(check_transition(Transport::uc, init, rtr, kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn),
+            Transition::ok);
   EXPECT_EQ(check_transition(Transport::uc, rtr, rts, kState | kSendPsn | kTimeout), Transition::extra_attribute);
   EXPECT_EQ(check_transition(Transport::ud, sqe, rts, kState), Transition::ok);
 }

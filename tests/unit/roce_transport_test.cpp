@@ -86,7 +86,8 @@ class Connection {
       if (verdict.completes) received.push_back(std::exchange(placed_, 0));
       if (verdict.acknowledge) answer(Opcode::acknowledge, verdict.psn, Aeth::kNoCredits, verdict.msn, 0);
     }
-    if (verdict.kind == Verdict::Kind::acknowledge) answer(Opcode::acknowledge, verdict.psn, Aeth::kNoCredits, verdict.msn, 0);
+    if (verdict.kind == Verdict::Kind::acknowledge)
+      answer(Opcode::acknowledge, verdict.psn, Aeth::kNoCredits, verdict.msn, 0);
     if (verdict.kind == Verdict::Kind::reject) {
       naks.push_back(verdict.syndrome);
       answer(Opcode::acknowledge, verdict.psn, verdict.syndrome, verdict.msn, 0);

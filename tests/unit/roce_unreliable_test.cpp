@@ -98,14 +98,16 @@ TEST_F(UcTest, AWriteIsNoLongerAndNoShorterThanItSays) {
   EXPECT_EQ(take(packets[1]).kind, Kind::drop);
 }
 
-// Whatever packets are lost, doubled or come late: what completes are whole messages, in order, each with all its bytes.
+// Whatever packets are lost, doubled or come late: what completes are whole messages, in order, each with all its
+// bytes.
 TEST_F(UcTest, WhatCompletesIsWhole) {
   std::mt19937 random(7);
   std::vector<RequestPacket> sent;
   std::vector<std::uint32_t> lengths;
   for (int i = 0; i < 2000; ++i) {
     lengths.push_back(random() % (5 * kMtu));
-    for (const auto& packet : packets_of(random() % 2 == 0 ? SendOperation::send : SendOperation::write, lengths.back()))
+    for (const auto& packet :
+         packets_of(random() % 2 == 0 ? SendOperation::send : SendOperation::write, lengths.back()))
       sent.push_back(packet);
     completer.left(sent.back().end);
     ASSERT_TRUE(completer.take_completion());
@@ -137,7 +139,8 @@ struct UdTest : ::testing::Test {
     window.start({.transport = Transport::ud, .local = {7}, .mtu = kMtu}, Psn(3));
     responder.start({.mtu = kMtu, .qkey = 0x1234});
   }
-  RequestPacket datagram(std::uint32_t length, std::uint32_t qkey = 0x1234, std::optional<std::uint32_t> immediate = {}) {
+  RequestPacket datagram(std::uint32_t length, std::uint32_t qkey = 0x1234,
+                         std::optional<std::uint32_t> immediate = {}) {
     window.post({.id = next_id++, .operation = SendOperation::send, .length = length, .immediate = immediate,
                  .remote = {0x42}, .qkey = qkey});
     return requester.next_packet().value();

@@ -1,5 +1,5 @@
-// What two hosts of Linux' rxe sent each other with ibv_uc_pingpong and ibv_ud_pingpong: our responders take it all, and our
-// requester's headers are the same to the bit.
+// What two hosts of Linux' rxe sent each other with ibv_uc_pingpong and ibv_ud_pingpong: our responders take it all,
+// and our requester's headers are the same to the bit.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -97,7 +97,8 @@ TEST(UnreliableWire, DatagramsAreTakenAndSentTheSame) {
     responder.start({.mtu = kPortMtu, .qkey = first.deth->qkey});
     SendWindow window;
     Requester requester{window};
-    window.start({.transport = Transport::ud, .local = first.deth->source, .remote = {0}, .mtu = kPortMtu}, first.bth.psn);
+    window.start({.transport = Transport::ud, .local = first.deth->source, .remote = {0}, .mtu = kPortMtu},
+                 first.bth.psn);
     for (const auto& packet : packets) {
       const Offer offer{.receive = Offer::Receive::available, .receive_bytes = kGrhBytes + kPortMtu};
       const auto bytes = packet.frame.payload_bytes;

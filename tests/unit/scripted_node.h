@@ -50,7 +50,9 @@ struct SendArguments {
 class Node {
  public:
   Node(const char* name, const NicParams& params, std::uint8_t number)
-      : host((std::string(name) + "_host").c_str()), nic((std::string(name) + "_nic").c_str(), params), number_(number) {
+      : host((std::string(name) + "_host").c_str()),
+        nic((std::string(name) + "_nic").c_str(), params),
+        number_(number) {
     host.bar.bind(nic.bar());
     host.config.bind(nic.config());
     nic.dma().bind(host.upstream);
@@ -166,8 +168,9 @@ class Node {
     c.path.remote_mac[5] = peer.number_;
     change(c);
     EXPECT_EQ(modify(abi::QpState::init, kPkeyIndex | kPort | kAccessFlags, c), abi::CommandStatus::ok);
-    EXPECT_EQ(modify(abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer, c),
-              abi::CommandStatus::ok);
+    EXPECT_EQ(
+        modify(abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer, c),
+        abi::CommandStatus::ok);
     EXPECT_EQ(modify(abi::QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic, c),
               abi::CommandStatus::ok);
   }
@@ -201,7 +204,8 @@ class Node {
   abi::CommandStatus run_entry(const abi::CommandEntry& entry) {
     host.put(queue_, entry);
     write_be(abi::reg::kCommandDoorbell, 1u);
-    for (int i = 0; i < 100 && host.get<abi::CommandEntry>(queue_).owner != 0; ++i) sc_core::sc_start(1, sc_core::SC_US);
+    for (int i = 0; i < 100 && host.get<abi::CommandEntry>(queue_).owner != 0; ++i)
+      sc_core::sc_start(1, sc_core::SC_US);
     EXPECT_EQ(host.get<abi::CommandEntry>(queue_).owner, 0);
     return host.get<abi::CommandEntry>(queue_).status;
   }
@@ -299,7 +303,8 @@ class Node {
     host.mmio(offset, bytes);
   }
   void fill(std::uint32_t seed) {
-    for (std::uint32_t i = 0; i < kBufferBytes; ++i) *host.at(buffer + i) = static_cast<std::byte>((i * 131 + seed) ^ (i >> 8));
+    for (std::uint32_t i = 0; i < kBufferBytes; ++i)
+      *host.at(buffer + i) = static_cast<std::byte>((i * 131 + seed) ^ (i >> 8));
   }
 
   std::uint64_t send_ring = 0;

@@ -69,8 +69,8 @@ struct Arbitrary<rnicsim::sim::test::Story> {
         {{8, Happening::ring_write}, {8, Happening::write}, {4, Happening::interrupt}, {1, Happening::kill}});
     const auto step = gen::build<Step>(
         gen::set(&Step::move, move), gen::set(&Step::steps, number(12)), gen::set(&Step::which, number(3)));
-    const auto event = gen::build<Event>(
-        gen::set(&Event::happening, happening), gen::set(&Event::steps, number(80)), gen::set(&Event::program, number(4)));
+    const auto event = gen::build<Event>(gen::set(&Event::happening, happening), gen::set(&Event::steps, number(80)),
+                                         gen::set(&Event::program, number(4)));
     const auto start = gen::build<Start>(gen::set(&Start::host, number(3)), gen::set(&Start::steps, number(3)));
     return gen::build<Story>(
         gen::set(&Story::programs, gen::container<std::vector<Start>>(4, start)),

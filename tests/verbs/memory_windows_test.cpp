@@ -220,7 +220,8 @@ TEST_F(MemoryWindows, OfType1AreBoundAgainAndClosed) {
     EXPECT_EQ(bind1(mw, {nullptr, 0, 0, 0}), IBV_WC_SUCCESS);
     EXPECT_NE(mw->rkey, second);
     for (const auto key : {second, mw->rkey}) {
-      EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, reinterpret_cast<std::uint64_t>(memory.data()), 1), IBV_WC_REM_ACCESS_ERR);
+      EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, reinterpret_cast<std::uint64_t>(memory.data()), 1),
+                IBV_WC_REM_ACCESS_ERR);
       reconnect();
     }
     EXPECT_EQ(ibv_dereg_mr(other), 0);

@@ -1,5 +1,5 @@
-// The state machine of an RC queue pair: which transition takes which attributes, and that a refused one changes nothing
-// at all.
+// The state machine of an RC queue pair: which transition takes which attributes, and that a refused one changes
+// nothing at all.
 #include <cstring>
 
 #include "tests/verbs/rc_pair.h"

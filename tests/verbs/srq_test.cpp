@@ -260,7 +260,8 @@ TEST_F(SharedReceive, SeveralSegmentsOfAMessageOfSeveralPackets) {
       [&](Endpoint& end) {
         for (std::uint64_t id = 0; id < 2; ++id) {
           const auto base = reinterpret_cast<std::uint64_t>(end.buffer.data()) + id * 16384;
-          ibv_sge sges[] = {{base, 1000, end.mr->lkey}, {base + 2000, 3000, end.mr->lkey}, {base + 6000, 1000, end.mr->lkey}};
+          ibv_sge sges[] = {
+              {base, 1000, end.mr->lkey}, {base + 2000, 3000, end.mr->lkey}, {base + 6000, 1000, end.mr->lkey}};
           ibv_recv_wr wr{};
           wr.wr_id = id;
           wr.sg_list = sges;

@@ -1,5 +1,5 @@
-// Reads, writes and waits that may block. A thread in its turn must not block in the real kernel: the world stands still
-// until it comes back.
+// Reads, writes and waits that may block. A thread in its turn must not block in the real kernel: the world stands
+// still until it comes back.
 
 #include "verbs/clock/descriptors.h"
 
@@ -184,7 +184,8 @@ RNICSIM_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags)
   if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
   return written(fd, next_send(fd, buffer, bytes, flags));
 }
-RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to, socklen_t length) {
+RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to,
+                              socklen_t length) {
   if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
   return written(fd, next_sendto(fd, buffer, bytes, flags, to, length));
 }
@@ -207,7 +208,8 @@ RNICSIM_EXPORT int ppoll(pollfd* descriptors, nfds_t count, const timespec* time
   return wait_descriptors(*slot, {descriptors, count}, deadline_after(*slot, timeout));
 }
 
-static int select_until(abi::ThreadSlot& slot, int count, fd_set* in, fd_set* out, fd_set* except, std::uint64_t deadline) {
+static int select_until(abi::ThreadSlot& slot, int count, fd_set* in, fd_set* out, fd_set* except,
+                        std::uint64_t deadline) {
   pollfd descriptors[FD_SETSIZE];
   std::size_t used = 0;
   for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {

@@ -10,7 +10,8 @@
 
 namespace rnicsim::clock {
 
-// Until one of them is ready or `deadline` (absolute, or abi::kForever): number ready, 0, or -1 with EINTR. Fills revents.
+// Until one of them is ready or `deadline` (absolute, or abi::kForever): number ready, 0, or -1 with EINTR. Fills
+// revents.
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline);
 
 // Before a call that would block on `fd`: true when the call may go ahead.

@@ -160,7 +160,9 @@ RNICSIM_EXPORT int stat(const char* path, struct stat* result) noexcept { return
 RNICSIM_EXPORT int stat64(const char* path, struct stat64* result) noexcept {
   return next_stat64(Path(path).get(), result);
 }
-RNICSIM_EXPORT int lstat(const char* path, struct stat* result) noexcept { return next_lstat(Path(path).get(), result); }
+RNICSIM_EXPORT int lstat(const char* path, struct stat* result) noexcept {
+  return next_lstat(Path(path).get(), result);
+}
 RNICSIM_EXPORT int lstat64(const char* path, struct stat64* result) noexcept {
   return next_lstat64(Path(path).get(), result);
 }

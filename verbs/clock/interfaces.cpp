@@ -44,7 +44,8 @@ constexpr std::array<Interface, 2> kInterfaces{{
 }};
 
 const Interface* find(const char* name) {
-  const auto found = std::ranges::find_if(kInterfaces, [&](const Interface& each) { return strcmp(each.name, name) == 0; });
+  const auto found =
+      std::ranges::find_if(kInterfaces, [&](const Interface& each) { return strcmp(each.name, name) == 0; });
   return found != kInterfaces.end() ? &*found : nullptr;
 }
 
@@ -89,7 +90,8 @@ class List {
  public:
   explicit List(Entry* entries) : entries_(entries) {}
 
-  void add(const Interface& interface, const void* address, std::size_t bytes, const void* mask, const void* broadcast) {
+  void add(const Interface& interface, const void* address, std::size_t bytes, const void* mask,
+           const void* broadcast) {
     Entry& entry = *new (entries_ + count_) Entry{};
     if (count_ > 0) entries_[count_ - 1].head.ifa_next = &entry.head;
     ++count_;
@@ -144,8 +146,8 @@ void fill_list(List& list) {
   list.add_v6(loopback, in6addr_loopback.s6_addr, 128, 0);
   if (host.ipv6_prefix != 0) list.add_v6(ethernet, host.ipv6, host.ipv6_prefix, 0);
   const std::uint8_t* mac = host.mac;
-  const std::uint8_t link_local[16] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe,
-                                       mac[3], mac[4], mac[5]};
+  const std::uint8_t link_local[16] = {0xfe,   0x80,   0,    0,    0,      0,      0,     0, std::uint8_t(mac[0] ^ 2),
+                                       mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
   list.add_v6(ethernet, link_local, 64, ethernet.index);
 }
 

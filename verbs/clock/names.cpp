@@ -23,7 +23,8 @@ namespace {
 const abi::HostEntry* find_host(const char* name) {
   if (session() == nullptr || name == nullptr) return nullptr;
   const auto hosts = session()->hosts();
-  const auto found = std::ranges::find_if(hosts, [&](const abi::HostEntry& host) { return strcmp(host.name, name) == 0; });
+  const auto found =
+      std::ranges::find_if(hosts, [&](const abi::HostEntry& host) { return strcmp(host.name, name) == 0; });
   return found != hosts.end() ? &*found : nullptr;
 }
 

@@ -1,5 +1,5 @@
-// Processes: virtual pids, fork, exec, spawn, wait and exit. Each new process and each new image attaches by itself; the
-// one that made it tells the simulator whom to expect, so that the order never depends on the real scheduler.
+// Processes: virtual pids, fork, exec, spawn, wait and exit. Each new process and each new image attaches by itself;
+// the one that made it tells the simulator whom to expect, so that the order never depends on the real scheduler.
 
 #include "verbs/clock/process.h"
 
@@ -159,8 +159,8 @@ bool is_known(pid_t pid) {
          std::ranges::find(children, wanted, &Child::virtual_pid) != children.end();
 }
 
-// Sends a signal by `send`, which gets the real pid. The real kernel delivers it when it pleases, not in simulated time,
-// so the simulator is told when it goes to others; first, for it may end this process too.
+// Sends a signal by `send`, which gets the real pid. The real kernel delivers it when it pleases, not in simulated
+// time, so the simulator is told when it goes to others; first, for it may end this process too.
 template <class Send>
 int send_signal(pid_t pid, int signal, Send send) {
   if (!simulated()) return int(send(pid));
@@ -279,7 +279,9 @@ RNICSIM_EXPORT int fexecve(int fd, char* const* arguments, char* const* environm
 RNICSIM_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
   return replace_image(environment, [&](char** env) { return next_execvpe(file, arguments, env); });
 }
-RNICSIM_EXPORT int execv(const char* path, char* const* arguments) noexcept { return ::execve(path, arguments, environ); }
+RNICSIM_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  return ::execve(path, arguments, environ);
+}
 RNICSIM_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
   return ::execvpe(file, arguments, environ);
 }

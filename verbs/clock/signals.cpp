@@ -52,8 +52,8 @@ void on_segv(int signal, siginfo_t* info, void* context) {
   errno = saved;
 }
 
-// A virtual machine may lose the bit of its debug register that says so; the kernel then says TRAP_BRKPT, which it does not
-// say of a breakpoint instruction (SI_KERNEL).
+// A virtual machine may lose the bit of its debug register that says so; the kernel then says TRAP_BRKPT, which it does
+// not say of a breakpoint instruction (SI_KERNEL).
 bool is_step(const siginfo_t& info, void* context) {
   constexpr greg_t kTrapFlag = 1 << 8;
   const auto flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];

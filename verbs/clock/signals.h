@@ -1,6 +1,6 @@
-// The three signals that simulated time needs for itself: SIGSEGV (counter reads), kLookSignal (the simulator asks what a
-// thread that does not come back is doing) and SIGTRAP (single steps while it answers). A program's own handlers for the
-// first and the last are kept and called for what is not ours.
+// The three signals that simulated time needs for itself: SIGSEGV (counter reads), kLookSignal (the simulator asks what
+// a thread that does not come back is doing) and SIGTRAP (single steps while it answers). A program's own handlers for
+// the first and the last are kept and called for what is not ours.
 #pragma once
 
 #include <signal.h>

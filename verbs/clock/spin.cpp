@@ -19,8 +19,8 @@ namespace {
 constexpr greg_t kTrapFlag = 1 << 8;
 constexpr greg_t kResumeFlag = 1 << 16;
 // A step costs microseconds. Most waits are loops of a few instructions; each further look within one turn follows the
-// thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then on it is left
-// alone for so many times what the last look cost it.
+// thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then on it is
+// left alone for so many times what the last look cost it.
 constexpr int kFirstSteps = 40;
 constexpr int kCheapSteps = 640;
 constexpr int kMostSteps = 4096;
@@ -125,7 +125,8 @@ void begin_look(void* opaque) {
 void continue_look(void* opaque) {
   auto& context = *static_cast<ucontext_t*>(opaque);
   abi::ThreadSlot* slot = simulated_slot();
-  if (!look.active || slot == nullptr || look.activity != activity() || ++look.steps > look.most_steps) return stop(context);
+  if (!look.active || slot == nullptr || look.activity != activity() || ++look.steps > look.most_steps)
+    return stop(context);
   const CpuState state(context);
   if (state == look.kept && look.written.is_as_before()) {
     stop(context);

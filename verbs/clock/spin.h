@@ -1,7 +1,7 @@
 // Is a thread that does not come back waiting for memory to change? While it has its turn the world stands still, so a
-// loop that comes round to the same instruction with the same registers and the same memory, having made no call, will do
-// so for ever: it waits for the device. The proof single-steps the thread and follows what it writes; a loop that counts
-// or computes is never taken for a wait.
+// loop that comes round to the same instruction with the same registers and the same memory, having made no call, will
+// do so for ever: it waits for the device. The proof single-steps the thread and follows what it writes; a loop that
+// counts or computes is never taken for a wait.
 #pragma once
 
 namespace rnicsim::clock {

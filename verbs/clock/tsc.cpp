@@ -21,7 +21,8 @@ Instruction at(const std::uint8_t* code) {
   return Instruction::other;
 }
 
-// The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real one.
+// The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real
+// one.
 bool in_vdso(std::uintptr_t address) {
   constexpr std::uintptr_t kVdsoBytes = 2 * 4096;
   const std::uintptr_t vdso = ::getauxval(AT_SYSINFO_EHDR);

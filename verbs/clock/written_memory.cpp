@@ -69,7 +69,8 @@ bool WrittenMemory::remember(std::uint64_t address, std::size_t bytes) {
   constexpr std::uint64_t kWord = sizeof(std::uint64_t);
   for (std::uint64_t word = address / kWord * kWord; word < address + bytes; word += kWord) {
     const auto* at = reinterpret_cast<const std::uint64_t*>(word);
-    if (std::any_of(words_.begin(), words_.begin() + std::ptrdiff_t(count_), [&](const Word& known) { return known.address == at; }))
+    if (std::any_of(words_.begin(), words_.begin() + std::ptrdiff_t(count_),
+                    [&](const Word& known) { return known.address == at; }))
       continue;
     if (count_ == words_.size()) return false;
     words_[count_++] = {at, *at};

@@ -14,7 +14,8 @@ namespace rnicsim::verbs {
 
 namespace {
 
-// A ring of fewer would seem full at every other completion, and the device would look at its consumer before it goes on.
+// A ring of fewer would seem full at every other completion, and the device would look at its consumer before it goes
+// on.
 constexpr std::uint32_t kLeastEntries = 4;
 
 std::uint32_t entries_for(std::uint32_t asked) { return std::max(std::bit_ceil(asked), kLeastEntries); }
@@ -32,7 +33,8 @@ int check_domain(const Context& context, ibv_pd* domain) {
 }
 
 bool holds(const Context& context, ibv_comp_channel& channel) {
-  return channel.context == &context.context && context.channels.holds(Channel::of(&channel).pipe.number(), &Channel::of(&channel));
+  return channel.context == &context.context &&
+         context.channels.holds(Channel::of(&channel).pipe.number(), &Channel::of(&channel));
 }
 
 int check(const Context& context, const ibv_cq_init_attr_ex& attributes) {

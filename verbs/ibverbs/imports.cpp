@@ -1,5 +1,5 @@
-// PDs and regions of other contexts, this process's or another's. The kernel answers for what may be imported; an object
-// that several have is destroyed by one of them, and unimported by the others.
+// PDs and regions of other contexts, this process's or another's. The kernel answers for what may be imported; an
+// object that several have is destroyed by one of them, and unimported by the others.
 #include <infiniband/verbs.h>
 
 #include <memory>

@@ -226,8 +226,8 @@ abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint
 std::uint32_t control_flags(const Qp& qp, unsigned flags);
 // The builder's WQE into the ring, and its cost; under send_lock.
 void put_send(Qp& qp, std::uint64_t wr_id);
-// Of a QP known to be in ERR: it may have been there before these were posted, and looks for them once more. Who has the
-// send queue, perhaps the caller with a batch of its own, does it when it lets go.
+// Of a QP known to be in ERR: it may have been there before these were posted, and looks for them once more. Who has
+// the send queue, perhaps the caller with a batch of its own, does it when it lets go.
 void flush_unseen_receives(Qp& qp);
 void release_send(Qp& qp);
 // Announces what was posted and charges for it; under send_lock.

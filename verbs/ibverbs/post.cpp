@@ -151,8 +151,8 @@ int post_list(Qp& qp, WorkRequest* list, WorkRequest** bad) {
   return 0;
 }
 
-// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR, whose
-// receives are to be flushed: a doorbell that announces nothing makes it look.
+// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR,
+// whose receives are to be flushed: a doorbell that announces nothing makes it look.
 // Under send_lock.
 void announce_receives(Qp& qp) {
   DevicePort& port = qp.owner().port;

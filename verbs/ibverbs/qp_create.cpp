@@ -80,7 +80,8 @@ int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
     if (const int error = check_create_flags(context, attributes)) return error;
   }
   const bool wants_operations = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  return wants_operations && (attributes.send_ops_flags & ~send_operations(context, attributes.qp_type)) ? EOPNOTSUPP : 0;
+  return wants_operations && (attributes.send_ops_flags & ~send_operations(context, attributes.qp_type)) ? EOPNOTSUPP
+                                                                                                         : 0;
 }
 
 int check_srq(Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -178,10 +179,11 @@ abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
 void make_rings(Context& context, Qp& qp, const Sizes& sizes) {
   auto* record = qp.record.as<abi::QpDoorbellRecord>();
   if (qp.send_memory) {
-    const provider::SendRing::Layout layout{.qpn = qp.qp_base.qp_num,
-                                            .log_blocks = sizes.log_send_blocks,
-                                            .capacity = sizes.granted.max_send_wr,
-                                            .blue_flame = context.blue_flame && context.has_feature(abi::feature::kBlueFlame)};
+    const provider::SendRing::Layout layout{
+        .qpn = qp.qp_base.qp_num,
+        .log_blocks = sizes.log_send_blocks,
+        .capacity = sizes.granted.max_send_wr,
+        .blue_flame = context.blue_flame && context.has_feature(abi::feature::kBlueFlame)};
     qp.send.emplace(layout, qp.send_memory.buffer(), record, &qp.page->uar);
   }
   if (qp.receive_memory) {

@@ -142,7 +142,9 @@ int modify_srq(Srq& srq, const ibv_srq_attr& attributes, int mask) {
     srq.ring.move_to(larger.buffer(), command.log_entries);
     std::swap(srq.memory, larger);
   }
-  if (mask & IBV_SRQ_MAX_WR) srq.max_wr = grows ? std::min<std::uint32_t>(srq.ring.capacity(), context.capabilities.max_srq_wr) : attributes.max_wr;
+  if (mask & IBV_SRQ_MAX_WR)
+    srq.max_wr =
+        grows ? std::min<std::uint32_t>(srq.ring.capacity(), context.capabilities.max_srq_wr) : attributes.max_wr;
   return 0;
 }
 

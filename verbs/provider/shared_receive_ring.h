@@ -1,5 +1,5 @@
-// A shared receive queue: entries in one piece of memory, linked in the order in which they will be posted, because they
-// come free in any order.
+// A shared receive queue: entries in one piece of memory, linked in the order in which they will be posted, because
+// they come free in any order.
 //
 // Contract with the device: an entry's segments are plain stores; the doorbell record is published (release) after them
 // and is all the announcement there is. The device follows `next` from entry 0 on, as far as the record says. So `next`

@@ -49,8 +49,8 @@ class WqeBuilder {
   bool fits_ = true;
 };
 
-// Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the transport's longest opcode that
-// may carry them (RC: atomics for segments, RDMA WRITE for inline).
+// Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the transport's longest opcode
+// that may carry them (RC: atomics for segments, RDMA WRITE for inline).
 std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges);
 std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes);
 // Inline bytes that a WQE of `blocks` can hold.

@@ -1,4 +1,5 @@
-// A hostile program at the simulator's door: hellos, and then whatever it writes into its control region and its socket.
+// A hostile program at the simulator's door: hellos, and then whatever it writes into its control region and its
+// socket.
 // Its threads are played here; its process is a real one, that only sleeps.
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +29,18 @@ using sim::Descriptor;
 using sim::Thread;
 using sim::TurnEnd;
 
-enum Step : std::uint8_t { call, scribble, post_mmio, advance, send_descriptors, send_message, hello, block, die, kinds };
+enum Step : std::uint8_t {
+  call,
+  scribble,
+  post_mmio,
+  advance,
+  send_descriptors,
+  send_message,
+  hello,
+  block,
+  die,
+  kinds
+};
 
 constexpr std::uint32_t kSomeChild = 0xc0;  // in the place of a child's pid: a child that attaches
 
@@ -43,7 +55,8 @@ pid_t sleeping_process(const std::string& server = {}, std::uint32_t flags = 0) 
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path + 1, server.data(), server.size());
-    ::connect(fd, reinterpret_cast<sockaddr*>(&address), socklen_t(offsetof(sockaddr_un, sun_path) + 1 + server.size()));
+    ::connect(fd, reinterpret_cast<sockaddr*>(&address),
+              socklen_t(offsetof(sockaddr_un, sun_path) + 1 + server.size()));
     abi::Hello greeting;
     greeting.pid = greeting.tid = std::uint32_t(::getpid());
     greeting.flags = flags;
@@ -169,10 +182,14 @@ class World : public sim::Programs {
     // Small times are from now.
     const bool timed = slot.call == Call::sleep || slot.call == Call::wait_descriptors || slot.call == Call::set_alarm;
     auto& deadline = slot.argument[timed ? 0 : 1];
-    if ((timed || slot.call == Call::wait_address) && deadline != 0 && deadline < 1'000'000'000'000) deadline += std::uint64_t(now().ps);
+    if ((timed || slot.call == Call::wait_address) && deadline != 0 && deadline < 1'000'000'000'000)
+      deadline += std::uint64_t(now().ps);
     const bool child = slot.call == Call::forked || slot.call == Call::spawned;
     // What is waited for in real time is there, or is known not to come.
-    if (child) slot.argument[0] = slot.argument[0] == kSomeChild ? std::uint64_t(sleeping_process(server_.name(), abi::Hello::kFork)) : 0x3fffffff;
+    if (child)
+      slot.argument[0] = slot.argument[0] == kSomeChild
+                             ? std::uint64_t(sleeping_process(server_.name(), abi::Hello::kFork))
+                             : 0x3fffffff;
     if (slot.call == Call::process_exit) leave(thread);
     return TurnEnd::given_back;
   }
@@ -211,7 +228,8 @@ class World : public sim::Programs {
     ::sendmsg(far_end_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     // Some of them are written to, or closed, while the simulator has the other end.
     if (kept_.size() > 8) kept_.erase(kept_.begin(), kept_.begin() + 4);
-    for (const auto& fd : kept_) [[maybe_unused]] const auto sent = ::send(fd.get(), "bytes", 5, MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (const auto& fd : kept_)
+      [[maybe_unused]] const auto sent = ::send(fd.get(), "bytes", 5, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
   // A stranger's hello, after which a good one is welcome.
@@ -235,11 +253,14 @@ class World : public sim::Programs {
     const auto first = take_stranger();
     if (!first && !bytes.empty()) {
       abi::Welcome answer;
-      require(::recv(stranger.get(), &answer, sizeof answer, MSG_DONTWAIT) == ssize_t(sizeof answer) && answer.error > 0,
-              "a wrong hello is not answered");
+      require(
+          ::recv(stranger.get(), &answer, sizeof answer, MSG_DONTWAIT) == ssize_t(sizeof answer) && answer.error > 0,
+          "a wrong hello is not answered");
     }
-    if (first) require(std::memchr(first->hello.host, 0, sizeof first->hello.host) && std::memchr(first->hello.program, 0, sizeof first->hello.program),
-                       "a hello's names do not end");
+    if (first)
+      require(std::memchr(first->hello.host, 0, sizeof first->hello.host) &&
+                  std::memchr(first->hello.program, 0, sizeof first->hello.program),
+              "a hello's names do not end");
     const auto visitor = connect();
     abi::Hello good;
     good.pid = good.tid = own;
@@ -317,7 +338,8 @@ World& fresh_world() {
 
 std::vector<Bytes> seeds() {
   using enum Call;
-  const auto plain = [](Script& script, Call which, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) -> Script& {
+  const auto plain = [](Script& script, Call which, std::uint64_t a = 0, std::uint64_t b = 0,
+                        std::uint64_t c = 0) -> Script& {
     return script.step(Step::call, static_cast<std::uint8_t>(which), a, b, c, std::uint64_t{0});
   };
   const auto carrying = [](Script& script, Call which, std::uint64_t a, std::uint64_t b, const auto& input) -> Script& {
@@ -375,8 +397,16 @@ std::vector<Bytes> seeds() {
     return plain(plain(script, spawned, kSomeChild), wait_child, 0, 1);
   }());
   abi::Hello good;
-  all.push_back(Script().step(hello, std::uint8_t{0}, good).step(hello, std::uint8_t{1}, good).step(hello, std::uint8_t{0}).step(hello, std::uint8_t{0}, Bytes(200)));
-  all.push_back(Script().step(scribble, std::uint32_t(abi::kThreadSlots), Bytes(64, 0xff)).step(block).step(send_message, Bytes(8)).step(die));
+  all.push_back(Script()
+                    .step(hello, std::uint8_t{0}, good)
+                    .step(hello, std::uint8_t{1}, good)
+                    .step(hello, std::uint8_t{0})
+                    .step(hello, std::uint8_t{0}, Bytes(200)));
+  all.push_back(Script()
+                    .step(scribble, std::uint32_t(abi::kThreadSlots), Bytes(64, 0xff))
+                    .step(block)
+                    .step(send_message, Bytes(8))
+                    .step(die));
   // A clock that waits is set to the end of time; its thread is woken, or wakes by itself.
   constexpr auto kFirstClock = std::uint32_t(abi::kThreadSlots + offsetof(ThreadSlot, now));
   for (const auto which : {sleep, wait_address, spin, wait_visible, wait_descriptors}) {

@@ -28,7 +28,9 @@ void take(const Input::Step& step, std::vector<CapturedFrame>& frames) {
     return;
   }
   const auto bytes = std::as_bytes(step.body);
-  CapturedFrame one{static_cast<std::uint32_t>(frames.size() + 1), static_cast<std::uint32_t>(bytes.size()), {bytes.begin(), bytes.end()}};
+  CapturedFrame one{static_cast<std::uint32_t>(frames.size() + 1),
+                    static_cast<std::uint32_t>(bytes.size()),
+                    {bytes.begin(), bytes.end()}};
   if (step.kind % kinds == cut_frame) ++one.length;
   if (step.kind % kinds == sealed_frame && roce::parse_frame(bytes, bytes.size()).error == roce::ParseError::none)
     sim::replay::test::seal(one);

@@ -11,7 +11,10 @@ constexpr std::uint32_t kSlots = 1u << abi::kCommandLogEntries;
 class Driver {
  public:
   explicit Driver(Node& node)
-      : node_(node), queue_(node.host.allocate(4096)), input_(node.host.allocate(4096)), output_(node.host.allocate(4096)) {
+      : node_(node),
+        queue_(node.host.allocate(4096)),
+        input_(node.host.allocate(4096)),
+        output_(node.host.allocate(4096)) {
     recover();
   }
 
@@ -48,7 +51,8 @@ class Driver {
     query.opcode = std::uint16_t(abi::CommandOpcode::query_device);
     node_.host.put(input_, query);
     require(answer(whole_entry(sizeof query)) == abi::CommandStatus::ok, "a good command is refused");
-    require(node_.host.get<abi::DeviceCapabilities>(output_).max_qp == nic::CapabilityParams{}.max_qp, "a good command's answer is wrong");
+    require(node_.host.get<abi::DeviceCapabilities>(output_).max_qp == nic::CapabilityParams{}.max_qp,
+            "a good command's answer is wrong");
   }
 
  private:
@@ -84,7 +88,8 @@ class Driver {
   abi::CommandStatus answer(const abi::CommandEntry& what) {
     node_.host.put(queue_, what);
     node_.write_be(abi::reg::kCommandDoorbell, 1u);
-    for (int i = 0; i < 1000 && node_.host.get<abi::CommandEntry>(queue_).owner != 0; ++i) sc_core::sc_start(1, sc_core::SC_US);
+    for (int i = 0; i < 1000 && node_.host.get<abi::CommandEntry>(queue_).owner != 0; ++i)
+      sc_core::sc_start(1, sc_core::SC_US);
     const auto done = node_.host.get<abi::CommandEntry>(queue_);
     require(done.owner == 0, "a command has no answer");
     return done.status;
@@ -108,7 +113,9 @@ Mailbox named(abi::CommandOpcode opcode, std::uint32_t object) {
 std::vector<Bytes> seeds() {
   using enum abi::CommandOpcode;
   constexpr std::uint64_t kSomewhere = nic::test::kMemoryBase + (1 << 17);
-  const auto header = [](abi::CommandOpcode opcode, std::uint32_t object = 0) { return named<abi::CommandHeader>(opcode, object); };
+  const auto header = [](abi::CommandOpcode opcode, std::uint32_t object = 0) {
+    return named<abi::CommandHeader>(opcode, object);
+  };
   auto map = named<abi::MapIcm>(map_icm, 0);
   map.first_index = 1000;
   map.count = 8;
@@ -142,7 +149,8 @@ std::vector<Bytes> seeds() {
   };
   using namespace abi::qp_attr;
   const auto to_init = modify(abi::QpState::init, kPkeyIndex | kPort | kAccessFlags);
-  const auto to_rtr = modify(abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer);
+  const auto to_rtr =
+      modify(abi::QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer);
   const auto to_rts = modify(abi::QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic);
   auto gid = named<abi::SetGid>(set_gid, 1);
   gid.index = 2;
@@ -157,7 +165,8 @@ std::vector<Bytes> seeds() {
     all.push_back(Script(life).step(mailbox, header(destroy_qp, 12)));
   }
   life.step(mailbox, header(query_cq, 9)).step(mailbox, header(query_mpt, 11)).step(mailbox, header(query_port, 1));
-  for (const auto& [opcode, object] : {std::pair{destroy_cq, 9u}, {destroy_qp, 12u}, {destroy_cq, 9u}, {destroy_mpt, 11u}, {destroy_eq, 5u}})
+  for (const auto& [opcode, object] :
+       {std::pair{destroy_cq, 9u}, {destroy_qp, 12u}, {destroy_cq, 9u}, {destroy_mpt, 11u}, {destroy_eq, 5u}})
     life.step(mailbox, header(opcode, object));
   all.push_back(life);
   for (std::uint32_t table = 0; table < 5; ++table) {
@@ -166,7 +175,11 @@ std::vector<Bytes> seeds() {
     unmap.header.opcode = std::uint16_t(unmap_icm);
     all.push_back(Script().step(mailbox, map).step(mailbox, unmap).step(mailbox, unmap));
   }
-  all.push_back(Script().step(mailbox, header(teardown)).step(mailbox, header(initialize)).step(mailbox, header(query_device)).step(mailbox, qp));
+  all.push_back(Script()
+                    .step(mailbox, header(teardown))
+                    .step(mailbox, header(initialize))
+                    .step(mailbox, header(query_device))
+                    .step(mailbox, qp));
   Script burst;
   for (std::uint8_t slot = 0; slot < kSlots; ++slot) {
     abi::CommandEntry one;
@@ -176,11 +189,16 @@ std::vector<Bytes> seeds() {
     burst.step(entry, slot, std::uint8_t(slot % 4), one);
   }
   all.push_back(burst.step(doorbell, ~0u).step(pass_time, std::uint16_t{50}).step(doorbell, ~0u));
-  all.push_back(Script(burst).step(config_write, abi::config::kDeviceControl, std::uint32_t{abi::config::kFunctionLevelReset}, std::uint8_t{1}));
-  all.push_back(Script(burst).step(config_write, abi::config::kCommand, 0u, std::uint8_t{1}).step(pass_time, std::uint16_t{50}));
-  for (const std::uint32_t offset : {abi::reg::kCommandQueueBase, abi::reg::kStatus, abi::kMsixTable, abi::kMsixPba, abi::kUarBase,
-                                     abi::kUarBase + abi::uar::kEqDoorbell, abi::kBarSize - 8})
-    all.push_back(Script().step(mmio_write, offset, std::uint64_t{0x0102030405060708}).step(mmio_read, offset).step(pass_time, std::uint16_t{10}));
+  all.push_back(Script(burst).step(config_write, abi::config::kDeviceControl,
+                                   std::uint32_t{abi::config::kFunctionLevelReset}, std::uint8_t{1}));
+  all.push_back(
+      Script(burst).step(config_write, abi::config::kCommand, 0u, std::uint8_t{1}).step(pass_time, std::uint16_t{50}));
+  for (const std::uint32_t offset : {abi::reg::kCommandQueueBase, abi::reg::kStatus, abi::kMsixTable, abi::kMsixPba,
+                                     abi::kUarBase, abi::kUarBase + abi::uar::kEqDoorbell, abi::kBarSize - 8})
+    all.push_back(Script()
+                      .step(mmio_write, offset, std::uint64_t{0x0102030405060708})
+                      .step(mmio_read, offset)
+                      .step(pass_time, std::uint16_t{10}));
   return all;
 }
 

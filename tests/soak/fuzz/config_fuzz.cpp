@@ -77,16 +77,19 @@ action = "drop"
 probability = 0.25
 nth = [1, "3-5", "7-"]
 )";
-  for (const char* text : {kHosts, "base = \"cx5-100g\"\n[nic.tx]\nlatency = \"1 us\"\n", "a.b.c = 1\n[nic]\ntx.latency = '2 ns'\n",
-                           "x = [[1, 2], [\"a\"]]\ny = { z = 1979-05-27T07:32:00Z }\n", "nic = 1e400\nhost = -0x1\n"})
+  for (const char* text :
+       {kHosts, "base = \"cx5-100g\"\n[nic.tx]\nlatency = \"1 us\"\n", "a.b.c = 1\n[nic]\ntx.latency = '2 ns'\n",
+        "x = [[1, 2], [\"a\"]]\ny = { z = 1979-05-27T07:32:00Z }\n", "nic = 1e400\nhost = -0x1\n"})
     one(topology_file, text);
-  for (const char* text : {"nic.pcie.read_latency=600ns", "nic.pcie.burst=4 KiB", "nic.port.rate=400 Gb/s", "host.cpu.detect=1e3 ns",
-                           "nic.capabilities.max_qp=12", "network.latency=9223372036854775807 ps", "nic=", "=", "x"}) {
+  for (const char* text :
+       {"nic.pcie.read_latency=600ns", "nic.pcie.burst=4 KiB", "nic.port.rate=400 Gb/s", "host.cpu.detect=1e3 ns",
+        "nic.capabilities.max_qp=12", "network.latency=9223372036854775807 ps", "nic=", "=", "x"}) {
     Script script = shipped;
     all.push_back(step(script, set, text));
   }
-  for (const char* text : {"drop=0.1", "drop,nth=3-5+7-,host=h0,opcode=WRITE+SEND_ONLY", "delay=0.5,by=2us,psn=0x10-0xffffff", "corrupt,qp=0x11,count=3",
-                           "reorder,by=3,limit=1ms", "duplicate,nth=1"}) {
+  for (const char* text :
+       {"drop=0.1", "drop,nth=3-5+7-,host=h0,opcode=WRITE+SEND_ONLY", "delay=0.5,by=2us,psn=0x10-0xffffff",
+        "corrupt,qp=0x11,count=3", "reorder,by=3,limit=1ms", "duplicate,nth=1"}) {
     Script script = shipped;
     all.push_back(step(script, fault, text));
   }

@@ -1,5 +1,5 @@
-// The driver of the fuzz targets where libFuzzer is not: mutates the target's seeds by a seeded generator, so that a run
-// can be repeated. The input that is about to run stands in a file: after a crash it is there to be replayed.
+// The driver of the fuzz targets where libFuzzer is not: mutates the target's seeds by a seeded generator, so that a
+// run can be repeated. The input that is about to run stands in a file: after a crash it is there to be replayed.
 //
 //   fuzz_NAME [--runs N] [--seconds S] [--seed S] [--keep FILE]
 //   fuzz_NAME FILE...             replays
@@ -64,7 +64,9 @@ class Mutator {
       case 2: bytes[at] = static_cast<std::uint8_t>(bytes[at] + below(33) - 16); break;
       case 3: overwrite(bytes, at, interesting()); break;
       case 4: overwrite(bytes, at, random_()); break;
-      case 5: bytes.erase(from, from + static_cast<std::ptrdiff_t>(1 + below(std::min<std::size_t>(bytes.size() - at, 64)))); break;
+      case 5:
+        bytes.erase(from, from + static_cast<std::ptrdiff_t>(1 + below(std::min<std::size_t>(bytes.size() - at, 64))));
+        break;
       case 6: insert(bytes, at, slice_of(bytes)); break;
       case 7: insert(bytes, at, slice_of(pick())); break;
       default: {

@@ -69,9 +69,11 @@ class Process {
         return;
       }
       case open_channel:
-        if (channels_.size() < kMost) channels_.push_back(kernel_.open_channel(pasid_, [this](const abi::EventRecord&) { ++events_; }));
+        if (channels_.size() < kMost)
+          channels_.push_back(kernel_.open_channel(pasid_, [this](const abi::EventRecord&) { ++events_; }));
         return;
-      case close_channel: return void(kernel_.close_channel(pasid_, one_of(channels_, flags, body.take<std::uint32_t>())));
+      case close_channel:
+        return void(kernel_.close_channel(pasid_, one_of(channels_, flags, body.take<std::uint32_t>())));
       case bind: {
         const auto channel = one_of(channels_, flags, body.take<std::uint32_t>());
         const auto cqn = one_of(objects_[CommandOpcode::create_cq], flags >> 1, body.take<std::uint32_t>());
@@ -80,7 +82,8 @@ class Process {
       }
       case store: {
         auto offset = body.take<std::uint32_t>();
-        if ((flags & 1) == 0) offset = abi::kUarBase + one_of(uars_, 0, 0) * abi::kUarPageSize + offset % abi::kUarPageSize;
+        if ((flags & 1) == 0)
+          offset = abi::kUarBase + one_of(uars_, 0, 0) * abi::kUarPageSize + offset % abi::kUarPageSize;
         kernel_.mmio_write(pasid_, offset, std::as_bytes(body.take_span(512)));
         require(!kernel_.mmio_readable(pasid_, abi::reg::kStatus), "a process may read what is not its own");
         return;
@@ -135,7 +138,8 @@ class Process {
   void live() {
     const auto good = [&](const auto& mailbox) {
       const auto bytes = provider::encode(mailbox);
-      require(submit(0, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}) == 0, "a good command is refused");
+      require(submit(0, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}) == 0,
+              "a good command is refused");
     };
     std::uint32_t pd = 0, uar = 0;
     require(kernel_.alloc_pd(pasid_, pd) == 0 && kernel_.alloc_uar(pasid_, uar) == 0, "no PD or doorbell page is left");
@@ -145,10 +149,11 @@ class Process {
     good(provider::create_cq(0, {}));
     good(provider::create_mpt(0, {}));
     good(provider::create_qp(0, {}));
-    for (const auto opcode : {CommandOpcode::query_qp, CommandOpcode::query_cq, CommandOpcode::query_mpt, CommandOpcode::destroy_qp,
-                              CommandOpcode::destroy_cq, CommandOpcode::destroy_mpt})
+    for (const auto opcode : {CommandOpcode::query_qp, CommandOpcode::query_cq, CommandOpcode::query_mpt,
+                              CommandOpcode::destroy_qp, CommandOpcode::destroy_cq, CommandOpcode::destroy_mpt})
       good(provider::header(opcode));
-    require(kernel_.dealloc_pd(pasid_, pd) == 0 && kernel_.free_uar(pasid_, uar) == 0, "a PD or page that nothing uses is kept");
+    require(kernel_.dealloc_pd(pasid_, pd) == 0 && kernel_.free_uar(pasid_, uar) == 0,
+            "a PD or page that nothing uses is kept");
   }
 
  private:
@@ -176,8 +181,10 @@ class Process {
     const auto uar = static_cast<std::uint16_t>(one_of(uars_, 0, which));
     const auto pd = one_of(pds_, 0, which);
     const auto cqn = one_of(objects_[CommandOpcode::create_cq], 0, which);
-    if (opcode == CommandOpcode::create_cq) change(std::type_identity<abi::CreateCq>{}, [&](abi::Cqc& c) { c.uar_page = uar; });
-    if (opcode == CommandOpcode::create_mpt) change(std::type_identity<abi::CreateMpt>{}, [&](abi::Mpt& c) { c.pd = pd; });
+    if (opcode == CommandOpcode::create_cq)
+      change(std::type_identity<abi::CreateCq>{}, [&](abi::Cqc& c) { c.uar_page = uar; });
+    if (opcode == CommandOpcode::create_mpt)
+      change(std::type_identity<abi::CreateMpt>{}, [&](abi::Mpt& c) { c.pd = pd; });
     if (opcode == CommandOpcode::create_qp) change(std::type_identity<abi::CreateQp>{}, [&](abi::Qpc& c) {
       c.uar_page = uar;
       c.pd = pd;
@@ -205,7 +212,8 @@ sim::Host& fresh_host() {
     sc_core::sc_get_curr_simcontext()->reset();
     system = std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", {}));
     // Whoever listens sees refusals too.
-    for (std::size_t i = 0; i < 2; ++i) system->host(i).kernel().command_answered.subscribe([](const host::CommandAnswered&) {});
+    for (std::size_t i = 0; i < 2; ++i)
+      system->host(i).kernel().command_answered.subscribe([](const host::CommandAnswered&) {});
     system->start();
   }
   return system->host(0);
@@ -254,23 +262,35 @@ std::vector<Bytes> seeds() {
   for (const std::uint8_t flags : {kMended, kAtOnce}) {
     Script life;
     life.step(alloc_pd, flags).step(alloc_uar, flags).step(open_channel, flags);
-    life.step(command, flags, bytes_of(provider::create_cq(0, cq))).step(command, flags, bytes_of(provider::create_mpt(0, mpt)));
+    life.step(command, flags, bytes_of(provider::create_cq(0, cq)))
+        .step(command, flags, bytes_of(provider::create_mpt(0, mpt)));
     life.step(pass_time, std::uint8_t{100}).step(bind, flags, 0u, 0u).step(bind, std::uint8_t{4}, 0u, 0u);
     life.step(command, flags, bytes_of(provider::create_qp(0, qp))).step(pass_time, std::uint8_t{100});
-    life.step(command, flags, modified(abi::QpState::init, to_init)).step(command, flags, modified(abi::QpState::rtr, to_rtr));
+    life.step(command, flags, modified(abi::QpState::init, to_init))
+        .step(command, flags, modified(abi::QpState::rtr, to_rtr));
     life.step(command, flags, modified(abi::QpState::rts, to_rts)).step(pass_time, std::uint8_t{100});
-    life.step(store, flags, 0u, std::uint64_t{0x0100'0000'4000'0000}).step(store, std::uint8_t{1}, abi::kUarBase, std::uint64_t{1});
+    life.step(store, flags, 0u, std::uint64_t{0x0100'0000'4000'0000})
+        .step(store, std::uint8_t{1}, abi::kUarBase, std::uint64_t{1});
     all.push_back(life);
-    for (const auto opcode : {CommandOpcode::query_device, CommandOpcode::query_port, CommandOpcode::query_qp, CommandOpcode::query_cq,
-                              CommandOpcode::query_mpt, CommandOpcode::destroy_cq, CommandOpcode::destroy_qp, CommandOpcode::destroy_cq,
-                              CommandOpcode::destroy_mpt, CommandOpcode::teardown, CommandOpcode::map_icm, CommandOpcode::set_gid})
+    for (const auto opcode :
+         {CommandOpcode::query_device, CommandOpcode::query_port, CommandOpcode::query_qp, CommandOpcode::query_cq,
+          CommandOpcode::query_mpt, CommandOpcode::destroy_cq, CommandOpcode::destroy_qp, CommandOpcode::destroy_cq,
+          CommandOpcode::destroy_mpt, CommandOpcode::teardown, CommandOpcode::map_icm, CommandOpcode::set_gid})
       life.step(command, flags, bytes_of(provider::header(opcode, 1)));
     all.push_back(Script(life).step(close_channel, flags, 0u).step(free_uar, flags, 0u).step(dealloc_pd, flags, 0u));
-    all.push_back(Script(life).step(detach, flags).step(command, kRaw, bytes_of(provider::header(CommandOpcode::query_device))));
+    all.push_back(
+        Script(life).step(detach, flags).step(command, kRaw, bytes_of(provider::header(CommandOpcode::query_device))));
   }
-  all.push_back(Script().step(command, kRaw).step(command, kRaw, Bytes(15)).step(command, kRaw, Bytes(4096)).step(command, kRaw, Bytes(4097)));
-  all.push_back(Script().step(pin, kMended, std::uint64_t{100}, std::uint64_t{5000}).step(pin, kMended, std::uint64_t{50}, std::uint64_t{100})
-                    .step(unpin, kMended, std::uint64_t{80}, std::uint64_t{2000}).step(unpin, kRaw, ~std::uint64_t{0}, std::uint64_t{2})
+  all.push_back(Script()
+                    .step(command, kRaw)
+                    .step(command, kRaw, Bytes(15))
+                    .step(command, kRaw, Bytes(4096))
+                    .step(command, kRaw, Bytes(4097)));
+  all.push_back(Script()
+                    .step(pin, kMended, std::uint64_t{100}, std::uint64_t{5000})
+                    .step(pin, kMended, std::uint64_t{50}, std::uint64_t{100})
+                    .step(unpin, kMended, std::uint64_t{80}, std::uint64_t{2000})
+                    .step(unpin, kRaw, ~std::uint64_t{0}, std::uint64_t{2})
                     .step(pin, kRaw, kBase, ~std::uint64_t{0}));
   return all;
 }

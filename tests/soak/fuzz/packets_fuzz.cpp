@@ -7,7 +7,17 @@ namespace {
 
 using roce::Opcode;
 
-enum Step : std::uint8_t { frame_to_b, frame_to_a, send_from_a, send_from_b, receive_at_b, receive_at_a, pass_time, unreliable_receive, kinds };
+enum Step : std::uint8_t {
+  frame_to_b,
+  frame_to_a,
+  send_from_a,
+  send_from_b,
+  receive_at_b,
+  receive_at_a,
+  pass_time,
+  unreliable_receive,
+  kinds
+};
 
 // What is put right in a frame that was changed, so that the change gets past the checks before it.
 enum Mend : std::uint8_t { kLengths = 1, kChecksum = 2, kIcrc = 4, kCut = 8 };
@@ -73,7 +83,8 @@ Bytes frame_of(const roce::FrameAddresses& a, roce::Headers headers, std::size_t
 void check_parsed(std::span<const std::byte> bytes) {
   const auto parsed = roce::parse_frame(bytes, bytes.size());
   if (parsed.error != roce::ParseError::none) return;
-  require(parsed.payload_offset + std::size_t{parsed.payload_bytes} + parsed.headers.bth.pad + roce::kIcrcBytes <= bytes.size(),
+  require(parsed.payload_offset + std::size_t{parsed.payload_bytes} + parsed.headers.bth.pad + roce::kIcrcBytes <=
+              bytes.size(),
           "a packet is longer than its frame");
   // What was understood can be written again, and is then understood alike.
   std::array<std::byte, roce::kMaxFrameHeader> head;
@@ -118,7 +129,8 @@ class Conversation {
       case receive_at_a: return receive(stage_.a(), stage_.victim_a(), body);
       case unreliable_receive: {
         auto& qp = body.take<std::uint8_t>() % 2 == 0 ? stage_.uc_at_b() : stage_.ud_at_b();
-        if (qp.receive_producer < 1u << RawQp::kLogReceives) qp.post_receive(qp.buffer, body.take<std::uint16_t>() % kChunk);
+        if (qp.receive_producer < 1u << RawQp::kLogReceives)
+          qp.post_receive(qp.buffer, body.take<std::uint16_t>() % kChunk);
         return;
       }
       default: return sc_core::sc_start((body.take<std::uint16_t>() + 1) * 10.0, sc_core::SC_NS);
@@ -220,12 +232,14 @@ std::vector<Bytes> seeds() {
                                                                               : 37;
     auto script = conversation();
     if (row->response()) {
-      script.step(send_from_a, std::uint8_t{1}, std::uint16_t{3000}).step(send_from_a, std::uint8_t{3}, std::uint16_t{8});
+      script.step(send_from_a, std::uint8_t{1}, std::uint16_t{3000})
+          .step(send_from_a, std::uint8_t{3}, std::uint16_t{8});
       for (std::uint32_t i = 0; i < 4; ++i)
         script.step(frame_to_a, kAll, frame_of(to_a, headers(opcode, kFirstPsn + i, 3000, kSomewhere), payload));
     } else {
       for (std::uint32_t i = 0; i < 3; ++i)
-        script.step(frame_to_b, std::uint8_t(kAll | kCut), frame_of(to_b, headers(opcode, kFirstPsn + i, 37, kSomewhere), payload));
+        script.step(frame_to_b, std::uint8_t(kAll | kCut),
+                    frame_of(to_b, headers(opcode, kFirstPsn + i, 37, kSomewhere), payload));
     }
     all.push_back(script.step(pass_time, std::uint16_t{1000}));
   }
@@ -236,7 +250,8 @@ std::vector<Bytes> seeds() {
     for (const auto& order : {std::array{0u, 1u, 2u}, std::array{0u, 2u, 1u}, std::array{0u, 0u, 1u}}) {
       auto script = conversation();
       for (const auto part : order)
-        script.step(frame_to_b, kAll, frame_of(to_b, headers(message[part], kFirstPsn + part, 2100, kSomewhere), part == 2 ? 52 : 1024));
+        script.step(frame_to_b, kAll,
+                    frame_of(to_b, headers(message[part], kFirstPsn + part, 2100, kSomewhere), part == 2 ? 52 : 1024));
       all.push_back(script.step(pass_time, std::uint16_t{100}));
     }
   // To the unreliable QPs: whole, with a hole, and what is the other's.
@@ -265,7 +280,8 @@ std::vector<Bytes> seeds() {
   }
   auto ipv6 = to_b;
   ipv6.source[0] = ipv6.destination[0] = 0xfd;
-  all.push_back(Script().step(frame_to_b, kAll, frame_of(ipv6, headers(Opcode::write_only, kFirstPsn, 64, kSomewhere), 64)));
+  all.push_back(
+      Script().step(frame_to_b, kAll, frame_of(ipv6, headers(Opcode::write_only, kFirstPsn, 64, kSomewhere), 64)));
   return all;
 }
 

@@ -1,5 +1,6 @@
-// A queue pair of a scripted node by its registers and rings alone, so that a target can put anything into them, and two
-// nodes on a cable with two pairs of them: the victims, which inputs are about, and the witnesses, which must go on.
+// A queue pair of a scripted node by its registers and rings alone, so that a target can put anything into them, and
+// two nodes on a cable with two pairs of them: the victims, which inputs are about, and the witnesses, which must go
+// on.
 // Beside the victims stand QPs of the unreliable transports at b, which only receive.
 #pragma once
 
@@ -280,7 +281,8 @@ class Stage {
       auto& from_host = forth ? cable_.a.host : cable_.b.host;
       auto& to_host = forth ? cable_.b.host : cable_.a.host;
       constexpr std::uint32_t kBytes = 3000;
-      for (std::uint32_t i = 0; i < kBytes; ++i) *from_host.at(from.buffer + i) = static_cast<std::byte>(i * 7 + ++salt_);
+      for (std::uint32_t i = 0; i < kBytes; ++i)
+        *from_host.at(from.buffer + i) = static_cast<std::byte>(i * 7 + ++salt_);
       if (!forth) to.post_receive(to.buffer + kBytes, kBytes);
       const auto opcode = forth ? abi::SendOpcode::write : abi::SendOpcode::send;
       from.post_send({.opcode = opcode, .address = from.buffer, .length = kBytes,

@@ -5,8 +5,17 @@
 namespace rnicsim::fuzz {
 namespace {
 
-enum Step : std::uint8_t { into_send_ring, into_receive_ring, send_doorbell, blueflame, other_doorbell, into_record, post,
-                           pass_time, at_b };  // at_b: added to any, for the other end
+enum Step : std::uint8_t {
+  into_send_ring,
+  into_receive_ring,
+  send_doorbell,
+  blueflame,
+  other_doorbell,
+  into_record,
+  post,
+  pass_time,
+  at_b
+};  // at_b: added to any, for the other end
 
 constexpr std::uint64_t kSendBytes = std::uint64_t{abi::kSendBlock} << RawQp::kLogBlocks;
 constexpr std::uint64_t kReceiveBytes = std::uint64_t{1} << (RawQp::kLogReceives + RawQp::kLogStride);
@@ -65,8 +74,8 @@ class Program {
     }
   }
 
-  // Whatever was posted is dealt with: after it, a WQE that is sound completes, and receives do, or the QP has told that
-  // it is beyond that.
+  // Whatever was posted is dealt with: after it, a WQE that is sound completes, and receives do, or the QP has told
+  // that it is beyond that.
   void finish() {
     drain();
     const auto before = qp_.query();
@@ -77,7 +86,8 @@ class Program {
     qp_.post_send({.opcode = abi::SendOpcode::nop});
     Stage::settle();
     bool completed = false;
-    while (const auto cqe = node_.poll(nic::test::kSendCqn)) completed |= cqe->wqe_counter == std::uint16_t(qp_.producer - 1);
+    while (const auto cqe = node_.poll(nic::test::kSendCqn))
+      completed |= cqe->wqe_counter == std::uint16_t(qp_.producer - 1);
     if (told(abi::EventType::qp_fatal) || told(abi::EventType::cq_error)) return;
     require(completed, "a good WQE behind bad ones does not complete");
     if (qp_.query().state != abi::QpState::error) return;
@@ -119,8 +129,8 @@ class Program {
     }
     check_parsed(bytes);
     for (std::size_t at = 0; at < bytes.size(); at += abi::kSendBlock, ++qp_.producer)
-      std::memcpy(node_.host.at(qp_.send_ring + abi::kSendBlock * (qp_.producer % (1u << RawQp::kLogBlocks))), bytes.data() + at,
-                  abi::kSendBlock);
+      std::memcpy(node_.host.at(qp_.send_ring + abi::kSendBlock * (qp_.producer % (1u << RawQp::kLogBlocks))),
+                  bytes.data() + at, abi::kSendBlock);
     qp_.write_record();
     if ((how & 2) != 0 && bytes.size() <= abi::uar::kBlueFlameBytes)
       node_.host.mmio(page() + abi::uar::kBlueFlame0, std::as_bytes(std::span(bytes)));
@@ -178,7 +188,9 @@ struct WqeBuilder {
 std::vector<Bytes> some_wqes() {
   using enum abi::SendOpcode;
   std::vector<Bytes> all;
-  const auto atomic = [](abi::SendOpcode opcode) { return WqeBuilder().remote().add(abi::AtomicSegment{}).data(8).as(opcode); };
+  const auto atomic = [](abi::SendOpcode opcode) {
+    return WqeBuilder().remote().add(abi::AtomicSegment{}).data(8).as(opcode);
+  };
   for (const auto opcode : {nop, local_inv}) all.push_back(WqeBuilder().as(opcode));
   for (const auto opcode : {send, send_with_imm, send_with_inv}) {
     all.push_back(WqeBuilder().data(100).data(3000).as(opcode));
@@ -213,7 +225,8 @@ std::vector<Bytes> seeds() {
     }
     abi::QpDoorbellRecord record;
     record.receive_producer = 16;
-    script.step(std::uint8_t(side + into_receive_ring), std::uint16_t{0}, ring).step(std::uint8_t(side + into_record), std::uint16_t{0}, record);
+    script.step(std::uint8_t(side + into_receive_ring), std::uint16_t{0}, ring)
+        .step(std::uint8_t(side + into_record), std::uint16_t{0}, record);
   };
   Script everything;
   receives(everything, at_b);
@@ -232,9 +245,13 @@ std::vector<Bytes> seeds() {
     ring.resize((ring.size() + abi::kSendBlock - 1) / abi::kSendBlock * abi::kSendBlock);
   }
   for (const std::uint32_t producer : {1u, 17u, 64u, 65u, 0xffffu})
-    all.push_back(Script().step(into_send_ring, std::uint16_t{0}, ring).step(send_doorbell, producer).step(pass_time, std::uint16_t{100}));
+    all.push_back(Script()
+                      .step(into_send_ring, std::uint16_t{0}, ring)
+                      .step(send_doorbell, producer)
+                      .step(pass_time, std::uint16_t{100}));
   for (std::uint8_t offset = 0; offset < 6; ++offset)
-    all.push_back(Script().step(other_doorbell, offset, std::uint64_t{0x0200'0000'0100'0000}).step(pass_time, std::uint16_t{10}));
+    all.push_back(
+        Script().step(other_doorbell, offset, std::uint64_t{0x0200'0000'0100'0000}).step(pass_time, std::uint16_t{10}));
   all.push_back(Script().step(blueflame, std::uint16_t{abi::uar::kBlueFlame1}, some_wqes()[0], Bytes(48)));
   return all;
 }

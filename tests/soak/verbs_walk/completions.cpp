@@ -55,7 +55,8 @@ void Walker::poll(const std::shared_ptr<Queue>& queue) {
   std::array<ibv_wc, 8> completions;
   const int wanted = int(dice_.between(1, 8));
   const int count = ibv_poll_cq(queue->cq, wanted, completions.data());
-  if (count < 0 || count > wanted) return fail("ibv_poll_cq gave " + std::to_string(count) + " of " + std::to_string(wanted));
+  if (count < 0 || count > wanted)
+    return fail("ibv_poll_cq gave " + std::to_string(count) + " of " + std::to_string(wanted));
   for (int i = 0; i < count && !town_.broken; ++i) complete(*queue, completions[std::size_t(i)]);
 }
 
@@ -118,7 +119,8 @@ void Walker::take_events() {
     void* owner = nullptr;
     while (ibv_get_cq_event(channel->channel, &cq, &owner) == 0) {
       const auto queue = std::ranges::find(queues_, cq, &Queue::cq);
-      if (queue == queues_.end() || (*queue)->channel != channel) return fail("an event of a CQ that is none of the channel's");
+      if (queue == queues_.end() || (*queue)->channel != channel)
+        return fail("an event of a CQ that is none of the channel's");
       if ((*queue)->arms == 0) return fail("an event of a CQ that was not armed");
       --(*queue)->arms;
       ibv_ack_cq_events(cq, 1);
@@ -157,7 +159,8 @@ void Walker::complete_vaguely(Pair& pair, const ibv_wc& wc) {
 void Walker::complete_send(Pair& pair, const ibv_wc& wc) {
   auto& sends = pair.sends;
   const auto at = std::ranges::find(sends, wc.wr_id, &Send::id);
-  if (at == sends.end()) return fail("a completion of a send that is not outstanding, status " + std::to_string(wc.status));
+  if (at == sends.end())
+    return fail("a completion of a send that is not outstanding, status " + std::to_string(wc.status));
   for (auto before = sends.begin(); before != at; ++before) {
     if (before->signalled) return fail("the completion of a signalled send is missing");
     if (pair.failed) return fail("the completion of a flushed send is missing");
@@ -185,7 +188,8 @@ void Walker::expect_failed(Pair& pair, const ibv_wc& wc) {
   ibv_qp_init_attr initial{};
   if (!expect("ibv_query_qp", ibv_query_qp(pair.qp, &attributes, IBV_QP_STATE, &initial), {0})) return;
   pair.told = attributes.qp_state;
-  const bool stopped = attributes.qp_state == IBV_QPS_ERR || (attributes.qp_state == IBV_QPS_SQE && pair.type != IBV_QPT_RC);
+  const bool stopped =
+      attributes.qp_state == IBV_QPS_ERR || (attributes.qp_state == IBV_QPS_SQE && pair.type != IBV_QPT_RC);
   if (!stopped)
     fail("status " + std::to_string(wc.status) + (wc.wr_id & kSendMark ? " of a send" : " of a receive") + " of type " +
          std::to_string(pair.type) + ", but the QP is in state " + std::to_string(attributes.qp_state));
@@ -193,7 +197,8 @@ void Walker::expect_failed(Pair& pair, const ibv_wc& wc) {
 
 void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
   const bool rc = pair.type == IBV_QPT_RC;
-  const bool sure = send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
+  const bool sure =
+      send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
   bool may = false;
   switch (status) {
     case IBV_WC_WR_FLUSH_ERR: may = true; break;
@@ -216,18 +221,21 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
 
 void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
   if (wc.opcode != completed_opcode(send.opcode)) return fail("a completion of opcode " + std::to_string(wc.opcode));
-  const bool sure = send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
+  const bool sure =
+      send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
   if (send.length == 0) return;
   if (!send.legal && send.region->intact) return fail("a work request went well whose local memory it has no right to");
   if (send.odd_atomic) return fail("an atomic of another length than 8 went well");
   if (!sure || pair.type != IBV_QPT_RC || send.remote == Remote::none) return;
   const bool kept = !send.target || send.target->intact;
-  if (send.remote == Remote::bad && kept) return fail("a work request went well whose remote memory it has no right to");
+  if (send.remote == Remote::bad && kept)
+    return fail("a work request went well whose remote memory it has no right to");
   if (send.remote != Remote::good || !send.landing) return;
   Walker& town = *town_.walkers[pair.peer->walker];
   if (send.opcode == IBV_WR_RDMA_READ && send.region->intact) {
     for (std::uint32_t i = 0; i < send.length; ++i)
-      if (*arena_.at(send.cell + i) != town.arena_.guard(*send.landing + i)) return fail("a READ brought something else");
+      if (*arena_.at(send.cell + i) != town.arena_.guard(*send.landing + i))
+        return fail("a READ brought something else");
   } else if (send.opcode != IBV_WR_RDMA_READ && kept) {
     pass(3000);  // acknowledged is not yet in memory
     if (!has_pattern(town.arena_.at(*send.landing), send.length, send.id)) fail("a WRITE wrote something else");
@@ -245,7 +253,8 @@ void Walker::complete_receive(Pair& pair, const ibv_wc& wc) {
     if (pair.receives.empty()) return fail("a completion of a receive that is not outstanding");
     if (pair.receives.empty() || pair.receives.front().id != wc.wr_id)
       return fail("receive " + std::to_string(wc.wr_id) + " of type " + std::to_string(pair.type) + " with status " +
-                  std::to_string(wc.status) + " instead of " + std::to_string(pair.receives.empty() ? 0 : pair.receives.front().id));
+                  std::to_string(wc.status) + " instead of " +
+                  std::to_string(pair.receives.empty() ? 0 : pair.receives.front().id));
     receive = pair.receives.front();
     pair.receives.pop_front();
   }
@@ -271,14 +280,16 @@ void Walker::check_received(const Pair& pair, const Receive& receive, const ibv_
   if (!written && wc.opcode != IBV_WC_RECV) return fail("a receive of opcode " + std::to_string(wc.opcode));
   if (written || !receive.region) return;
   const std::uint32_t header = pair.type == IBV_QPT_UD ? kGrh : 0;
-  if (wc.byte_len > receive.length || wc.byte_len < header) return fail("a receive of " + std::to_string(wc.byte_len) + " bytes");
+  if (wc.byte_len > receive.length || wc.byte_len < header)
+    return fail("a receive of " + std::to_string(wc.byte_len) + " bytes");
   const auto length = wc.byte_len - header;
   if (length == 0 || !receive.region->intact) return;
   if (!receive.legal) return fail("a receive went well into memory that it has no right to");
   std::uint64_t id = 0;
   if (length < sizeof id) return;
   std::memcpy(&id, arena_.at(receive.cell + header), sizeof id);
-  if (!has_pattern(arena_.at(receive.cell + header), length, id)) return fail("a receive brought something that nobody sent");
+  if (!has_pattern(arena_.at(receive.cell + header), length, id))
+    return fail("a receive brought something that nobody sent");
   if ((wc.wc_flags & IBV_WC_WITH_IMM) && wc.imm_data != __builtin_bswap32(std::uint32_t(id)))
     fail("a receive with another message's immediate data");
 }
@@ -326,8 +337,8 @@ void Walker::flush() {
   }
   for (const auto& pair : pairs_)
     if (!town_.broken && outstanding(*pair))
-      fail(std::to_string(pair->sends.size()) + " sends and " + std::to_string(pair->receives.size()) + " receives of QP " +
-           std::to_string(pair->number) + " were never flushed");
+      fail(std::to_string(pair->sends.size()) + " sends and " + std::to_string(pair->receives.size()) +
+           " receives of QP " + std::to_string(pair->number) + " were never flushed");
 }
 
 }  // namespace rnicsim::testing

@@ -45,19 +45,49 @@ void Walker::garble_handle() {
   ibv_srq_attr limits{};
   const auto other = any(queues_);
   switch (dice_.below(17)) {
-    case 0: if (domain) garbled(domain->pd->handle, "ibv_dealloc_pd", [&] { return ibv_dealloc_pd(domain->pd); }); break;
-    case 1: if (domain) garbled(domain->pd->handle, "ibv_reg_mr", [&] { return made(ibv_reg_mr(domain->pd, arena_.at(0), 64, 0)); }); break;
-    case 2: if (domain) garbled(domain->pd->handle, "ibv_alloc_mw", [&] { return made(ibv_alloc_mw(domain->pd, IBV_MW_TYPE_1)); }); break;
+    case 0:
+      if (domain) garbled(domain->pd->handle, "ibv_dealloc_pd", [&] { return ibv_dealloc_pd(domain->pd); });
+      break;
+    case 1:
+      if (domain)
+        garbled(domain->pd->handle, "ibv_reg_mr", [&] { return made(ibv_reg_mr(domain->pd, arena_.at(0), 64, 0)); });
+      break;
+    case 2:
+      if (domain)
+        garbled(domain->pd->handle, "ibv_alloc_mw", [&] { return made(ibv_alloc_mw(domain->pd, IBV_MW_TYPE_1)); });
+      break;
     case 3: if (region) garbled(region->mr->handle, "ibv_dereg_mr", [&] { return ibv_dereg_mr(region->mr); }); break;
     case 4: if (queue) garbled(queue->cq->handle, "ibv_destroy_cq", [&] { return ibv_destroy_cq(queue->cq); }); break;
-    case 5: if (queue) garbled(queue->cq->handle, "ibv_resize_cq", [&] { return ibv_resize_cq(queue->cq, 200); }); break;
-    case 6: if (shared) garbled(shared->srq->handle, "ibv_destroy_srq", [&] { return ibv_destroy_srq(shared->srq); }); break;
-    case 7: if (shared) garbled(shared->srq->handle, "ibv_modify_srq", [&] { return ibv_modify_srq(shared->srq, &limits, IBV_SRQ_LIMIT); }); break;
-    case 8: if (shared) garbled(shared->srq->handle, "ibv_query_srq", [&] { return ibv_query_srq(shared->srq, &limits); }); break;
+    case 5:
+      if (queue) garbled(queue->cq->handle, "ibv_resize_cq", [&] { return ibv_resize_cq(queue->cq, 200); });
+      break;
+    case 6:
+      if (shared) garbled(shared->srq->handle, "ibv_destroy_srq", [&] { return ibv_destroy_srq(shared->srq); });
+      break;
+    case 7:
+      if (shared)
+        garbled(shared->srq->handle, "ibv_modify_srq",
+                [&] { return ibv_modify_srq(shared->srq, &limits, IBV_SRQ_LIMIT); });
+      break;
+    case 8:
+      if (shared) garbled(shared->srq->handle, "ibv_query_srq", [&] { return ibv_query_srq(shared->srq, &limits); });
+      break;
     case 9: if (pair) garbled(pair->qp->handle, "ibv_destroy_qp", [&] { return ibv_destroy_qp(pair->qp); }); break;
-    case 10: if (pair) garbled(pair->qp->handle, "ibv_modify_qp", [&] { attributes.qp_state = IBV_QPS_ERR; return ibv_modify_qp(pair->qp, &attributes, IBV_QP_STATE); }); break;
-    case 11: if (pair) garbled(pair->qp->handle, "ibv_query_qp", [&] { return ibv_query_qp(pair->qp, &attributes, IBV_QP_STATE, &initial); }); break;
-    case 12: if (window) garbled(window->mw->handle, "ibv_dealloc_mw", [&] { return ibv_dealloc_mw(window->mw); }); break;
+    case 10:
+      if (pair)
+        garbled(pair->qp->handle, "ibv_modify_qp", [&] {
+          attributes.qp_state = IBV_QPS_ERR;
+          return ibv_modify_qp(pair->qp, &attributes, IBV_QP_STATE);
+        });
+      break;
+    case 11:
+      if (pair)
+        garbled(pair->qp->handle, "ibv_query_qp",
+                [&] { return ibv_query_qp(pair->qp, &attributes, IBV_QP_STATE, &initial); });
+      break;
+    case 12:
+      if (window) garbled(window->mw->handle, "ibv_dealloc_mw", [&] { return ibv_dealloc_mw(window->mw); });
+      break;
     case 13: if (way) garbled(way->ah->handle, "ibv_destroy_ah", [&] { return ibv_destroy_ah(way->ah); }); break;
     case 14:
       if (pair)
@@ -90,16 +120,34 @@ void Walker::swap_contexts() {
   ibv_srq_init_attr wanted{};
   wanted.attr = {4, 1, 0};
   switch (dice_.below(11)) {
-    case 0: if (domain) swapped(domain->pd->context, "ibv_dealloc_pd", [&] { return ibv_dealloc_pd(domain->pd); }); break;
-    case 1: if (domain) swapped(domain->pd->context, "ibv_reg_mr", [&] { return made(ibv_reg_mr(domain->pd, arena_.at(0), 64, 0)); }); break;
-    case 2: if (domain) swapped(domain->pd->context, "ibv_create_srq", [&] { return made(ibv_create_srq(domain->pd, &wanted)); }); break;
+    case 0:
+      if (domain) swapped(domain->pd->context, "ibv_dealloc_pd", [&] { return ibv_dealloc_pd(domain->pd); });
+      break;
+    case 1:
+      if (domain)
+        swapped(domain->pd->context, "ibv_reg_mr", [&] { return made(ibv_reg_mr(domain->pd, arena_.at(0), 64, 0)); });
+      break;
+    case 2:
+      if (domain)
+        swapped(domain->pd->context, "ibv_create_srq", [&] { return made(ibv_create_srq(domain->pd, &wanted)); });
+      break;
     case 3: if (region) swapped(region->mr->context, "ibv_dereg_mr", [&] { return ibv_dereg_mr(region->mr); }); break;
     case 4: if (queue) swapped(queue->cq->context, "ibv_destroy_cq", [&] { return ibv_destroy_cq(queue->cq); }); break;
-    case 5: if (queue) swapped(queue->cq->context, "ibv_resize_cq", [&] { return ibv_resize_cq(queue->cq, 10); }); break;
-    case 6: if (shared) swapped(shared->srq->context, "ibv_destroy_srq", [&] { return ibv_destroy_srq(shared->srq); }); break;
+    case 5:
+      if (queue) swapped(queue->cq->context, "ibv_resize_cq", [&] { return ibv_resize_cq(queue->cq, 10); });
+      break;
+    case 6:
+      if (shared) swapped(shared->srq->context, "ibv_destroy_srq", [&] { return ibv_destroy_srq(shared->srq); });
+      break;
     case 7: if (pair) swapped(pair->qp->context, "ibv_destroy_qp", [&] { return ibv_destroy_qp(pair->qp); }); break;
-    case 8: if (pair) swapped(pair->qp->context, "ibv_query_qp", [&] { return ibv_query_qp(pair->qp, &attributes, IBV_QP_STATE, &initial); }); break;
-    case 9: if (window) swapped(window->mw->context, "ibv_dealloc_mw", [&] { return ibv_dealloc_mw(window->mw); }); break;
+    case 8:
+      if (pair)
+        swapped(pair->qp->context, "ibv_query_qp",
+                [&] { return ibv_query_qp(pair->qp, &attributes, IBV_QP_STATE, &initial); });
+      break;
+    case 9:
+      if (window) swapped(window->mw->context, "ibv_dealloc_mw", [&] { return ibv_dealloc_mw(window->mw); });
+      break;
     default: if (way) swapped(way->ah->context, "ibv_destroy_ah", [&] { return ibv_destroy_ah(way->ah); }); break;
   }
 }
@@ -124,11 +172,14 @@ void Walker::ask_too_much() {
     case 5: initial.qp_type = ibv_qp_type(dice_.between(40, 200)); break;
     case 6:
       expect("ibv_create_cq of no or too many entries",
-             made(ibv_create_cq(contexts_[context], dice_.once_in(2) ? -int(dice_.below(3)) : limits_.max_cqe + 1, nullptr, nullptr, 0)), {EINVAL});
+             made(ibv_create_cq(contexts_[context], dice_.once_in(2) ? -int(dice_.below(3)) : limits_.max_cqe + 1,
+                                nullptr, nullptr, 0)),
+             {EINVAL});
       return;
     case 7:
       expect("ibv_create_cq with a bad vector",
-             made(ibv_create_cq(contexts_[context], 10, nullptr, nullptr, contexts_[context]->num_comp_vectors)), {EINVAL});
+             made(ibv_create_cq(contexts_[context], 10, nullptr, nullptr, contexts_[context]->num_comp_vectors)),
+             {EINVAL});
       return;
     case 8: shared.attr.max_wr = dice_.once_in(2) ? 0 : std::uint32_t(limits_.max_srq_wr) + 1; [[fallthrough]];
     case 9:
@@ -217,9 +268,14 @@ void Walker::ask_nonsense() {
     case 2: extended.send_cq = nullptr; break;
     case 3:
       expect("ibv_reg_mr of bad rights",
-             made(ibv_reg_mr(domain->pd, arena_.at(0), 64, dice_.once_in(2) ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_ATOMIC)), {EINVAL});
+             made(ibv_reg_mr(domain->pd, arena_.at(0), 64,
+                             dice_.once_in(2) ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_ATOMIC)),
+             {EINVAL});
       return;
-    case 4: expect("ibv_reg_mr of unknown rights", made(ibv_reg_mr(domain->pd, arena_.at(0), 64, 1 << dice_.between(10, 19))), {EINVAL}); return;
+    case 4:
+      expect("ibv_reg_mr of unknown rights", made(ibv_reg_mr(domain->pd, arena_.at(0), 64, 1 << dice_.between(10, 19))),
+             {EINVAL});
+      return;
     case 5:
       path.port_num = std::uint8_t(dice_.once_in(2) ? 0 : dice_.between(2, 255));
       expect("ibv_create_ah by a bad port", made(ibv_create_ah(domain->pd, &path)), {EINVAL});
@@ -230,32 +286,42 @@ void Walker::ask_nonsense() {
       return;
     case 7:
       completions.comp_mask = 1u << dice_.between(8, 31);
-      expect("ibv_create_cq_ex of an unknown mask", made(ibv_create_cq_ex(contexts_[context], &completions)), {EINVAL, EOPNOTSUPP});
+      expect("ibv_create_cq_ex of an unknown mask", made(ibv_create_cq_ex(contexts_[context], &completions)),
+             {EINVAL, EOPNOTSUPP});
       return;
     case 8:
       completions.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
       completions.parent_domain = domain->protection ? nullptr : domain->pd;
-      expect("ibv_create_cq_ex in no parent domain", made(ibv_create_cq_ex(contexts_[context], &completions)), {EINVAL});
+      expect("ibv_create_cq_ex in no parent domain", made(ibv_create_cq_ex(contexts_[context], &completions)),
+             {EINVAL});
       return;
     case 9:
       if (const auto victim = any(shared_))
-        expect("ibv_modify_srq of an unknown mask", ibv_modify_srq(victim->srq, &attributes, 1 << dice_.between(2, 30)), {EINVAL});
+        expect("ibv_modify_srq of an unknown mask", ibv_modify_srq(victim->srq, &attributes, 1 << dice_.between(2, 30)),
+               {EINVAL});
       return;
     case 10:
       shared.comp_mask |= 1u << dice_.between(8, 31);
-      expect("ibv_create_srq_ex of an unknown mask", made(ibv_create_srq_ex(contexts_[context], &shared)), {EINVAL, EOPNOTSUPP});
+      expect("ibv_create_srq_ex of an unknown mask", made(ibv_create_srq_ex(contexts_[context], &shared)),
+             {EINVAL, EOPNOTSUPP});
       return;
     case 11: expect("ibv_alloc_mw of no type", made(ibv_alloc_mw(domain->pd, ibv_mw_type(3))), {EINVAL}); return;
     case 12:
       if (region)
-        expect("ibv_rereg_mr of bad flags", ibv_rereg_mr(region->mr, dice_.once_in(2) ? 0 : 1 << dice_.between(3, 30), domain->pd, arena_.at(0), 64, 0),
-               {IBV_REREG_MR_ERR_INPUT});
+        expect(
+            "ibv_rereg_mr of bad flags",
+            ibv_rereg_mr(region->mr, dice_.once_in(2) ? 0 : 1 << dice_.between(3, 30), domain->pd, arena_.at(0), 64, 0),
+            {IBV_REREG_MR_ERR_INPUT});
       return;
     case 13:
-      expect("ibv_reg_mr of more than there is", made(ibv_reg_mr(domain->pd, arena_.at(0), ~std::size_t{0} - dice_.below(5000), 0)),
+      expect("ibv_reg_mr of more than there is",
+             made(ibv_reg_mr(domain->pd, arena_.at(0), ~std::size_t{0} - dice_.below(5000), 0)),
              {EINVAL, ENOMEM, EFAULT});
       return;
-    default: extended.create_flags = 1u << dice_.between(20, 31); extended.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS; break;
+    default:
+      extended.create_flags = 1u << dice_.between(20, 31);
+      extended.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+      break;
   }
   expect("ibv_create_qp_ex of nonsense", made(ibv_create_qp_ex(contexts_[context], &extended)), {EINVAL});
 }

@@ -290,7 +290,8 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
   pair->qp = ibv_create_qp(pair->domain->pd, &attributes);
   if (!expect("ibv_create_qp", made(pair->qp), {0})) return;
   pair->cap = attributes.cap;
-  if (pair->cap.max_send_wr < asked.max_send_wr || pair->cap.max_inline_data < (asked.max_send_wr ? asked.max_inline_data : 0))
+  if (pair->cap.max_send_wr < asked.max_send_wr ||
+      pair->cap.max_inline_data < (asked.max_send_wr ? asked.max_inline_data : 0))
     fail("ibv_create_qp gave less than asked for");
   pair->walker = index_;
   pair->context = context;

@@ -80,7 +80,9 @@ struct Region {
   bool intact = true;        // as it was made
   bool may_be_bound = false;
 
-  bool covers(std::uint32_t from, std::uint32_t bytes) const { return from >= offset && from + bytes <= offset + length; }
+  bool covers(std::uint32_t from, std::uint32_t bytes) const {
+    return from >= offset && from + bytes <= offset + length;
+  }
   // What a work request writes for a place in the arena.
   std::uint64_t address(Arena& arena, std::uint32_t at) const {
     return access & IBV_ACCESS_ZERO_BASED ? at - offset : arena.address(at);

@@ -43,9 +43,10 @@ Masks masks_of(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
   if (from == IBV_QPS_SQD && to == IBV_QPS_SQD) {
     if (ud) return {true, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY};
     const int either = kEither | IBV_QP_AV | IBV_QP_PATH_MIG_STATE;
-    return {true, 0, either | (rc ? IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
-                                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
-                                  : 0)};
+    return {true, 0,
+            either | (rc ? IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                               IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
+                         : 0)};
   }
   return {};
 }
@@ -210,8 +211,8 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   if (pair->changing) ++pair->changes;  // a request may come before it, and be repeated
   const int answer = ibv_modify_qp(pair->qp, &attributes, mask);
   pair->changing = false;
-  if (!expect("ibv_modify_qp from " + std::to_string(pair->told) + " to " + std::to_string(attributes.qp_state) + " of type " +
-                  std::to_string(pair->type) + " with mask " + std::to_string(mask),
+  if (!expect("ibv_modify_qp from " + std::to_string(pair->told) + " to " + std::to_string(attributes.qp_state) +
+                  " of type " + std::to_string(pair->type) + " with mask " + std::to_string(mask),
               answer, allowed))
     return;
   if (answer != 0) {

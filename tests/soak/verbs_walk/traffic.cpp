@@ -151,7 +151,10 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   send.opcode = wr.opcode;
   send.cell = *cell;
   send.region = region;
-  send.length = is_atomic(wr.opcode) ? 8 : dice_.once_in(8) ? 0 : dice_.once_in(2) ? dice_.between(1, 64) : dice_.between(1, Arena::kCell - 40);
+  send.length = is_atomic(wr.opcode) ? 8
+                : dice_.once_in(8)   ? 0
+                : dice_.once_in(2)   ? dice_.between(1, 64)
+                                     : dice_.between(1, Arena::kCell - 40);
   if (is_atomic(wr.opcode) && dice_.once_in(20)) send.length = 4, send.odd_atomic = true;
   send.firm = is_firm(*pair);
   send.changes = pair->changes;
@@ -169,17 +172,22 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   if (!is_of(pair->type, wr.opcode)) error = EINVAL;
   wr.sg_list = sges.data();
   const bool covered = region->covers(*cell, Arena::kCell);
-  const auto address = inlined ? arena_.address(*cell) : covered ? region->address(arena_, *cell) : arena_.address(*cell);
+  const auto address = inlined   ? arena_.address(*cell)
+                       : covered ? region->address(arena_, *cell)
+                                 : arena_.address(*cell);
   if (!special) wr.num_sge = cut(dice_, sges.data(), address, send.length, region->mr->lkey, pair->cap.max_send_sge);
   if (wr.num_sge == 0 && !special) send.length = 0;
   if (is_atomic(wr.opcode) && send.length != 8) send.odd_atomic = true;
   send.legal = inlined || send.length == 0 || special ||
-               (covered && region->domain->root() == pair->domain->root() && (!takes || (region->access & IBV_ACCESS_LOCAL_WRITE)));
+               (covered && region->domain->root() == pair->domain->root() &&
+                (!takes || (region->access & IBV_ACCESS_LOCAL_WRITE)));
   if (inlined && (takes || send.length > pair->cap.max_inline_data)) error = EINVAL;
-  if (dice_.once_in(50)) wr.num_sge = dice_.once_in(2) ? -1 : int(pair->cap.max_send_sge) + 1, error = special ? error : EINVAL;
+  if (dice_.once_in(50))
+    wr.num_sge = dice_.once_in(2) ? -1 : int(pair->cap.max_send_sge) + 1, error = special ? error : EINVAL;
   if (special && wr.num_sge != 0) error = EINVAL;
 
-  if (wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) wr.imm_data = __builtin_bswap32(std::uint32_t(send.id));
+  if (wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+    wr.imm_data = __builtin_bswap32(std::uint32_t(send.id));
   const auto window = any(windows_);
   if (wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV) {
     wr.invalidate_rkey = window && !dice_.once_in(3) ? window->mw->rkey : region->mr->rkey;
@@ -221,7 +229,8 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
 
 void Walker::give_back(const Pair& pair, const Send& send) {
   arena_.give_back(send.cell);
-  if (is_write(send.opcode) && send.landing) town_.walkers[pair.peer ? pair.peer->walker : index_]->arena().give_back(*send.landing);
+  if (is_write(send.opcode) && send.landing)
+    town_.walkers[pair.peer ? pair.peer->walker : index_]->arena().give_back(*send.landing);
 }
 
 // A list of some; which of them is refused, and why, is known.
@@ -248,9 +257,12 @@ void Walker::post_sends(const std::shared_ptr<Pair>& pair) {
   ibv_send_wr* bad = nullptr;
   if (pair->vague()) return void(ibv_post_send(pair->qp, &requests[0].wr, &bad));
   const int answer = ibv_post_send(pair->qp, &requests[0].wr, &bad);
-  if (!expect("ibv_post_send of opcode " + std::to_string(requests[0].wr.opcode) + " in state " + std::to_string(pair->told), answer, {error}))
+  if (!expect("ibv_post_send of opcode " + std::to_string(requests[0].wr.opcode) + " in state " +
+                  std::to_string(pair->told),
+              answer, {error}))
     return;
-  if (error != 0 && bad != &requests[posted].wr) fail("ibv_post_send: another bad_wr than the first that was not posted");
+  if (error != 0 && bad != &requests[posted].wr)
+    fail("ibv_post_send: another bad_wr than the first that was not posted");
 }
 
 // A list without an end stops at the queue's.
@@ -299,7 +311,8 @@ bool Walker::draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_
   wr.sg_list = sges.data();
   wr.num_sge = cut(dice_, sges.data(), address, receive.length, region->mr->lkey, max_sge);
   if (wr.num_sge == 0) receive.length = 0;
-  receive.legal = receive.length == 0 || (covered && region->domain->root() == domain.root() && (region->access & IBV_ACCESS_LOCAL_WRITE));
+  receive.legal = receive.length == 0 ||
+                  (covered && region->domain->root() == domain.root() && (region->access & IBV_ACCESS_LOCAL_WRITE));
   error = 0;
   if (dice_.once_in(40)) wr.num_sge = dice_.once_in(2) ? -1 : int(max_sge) + 1, error = EINVAL;
   return true;
@@ -312,7 +325,8 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
   std::array<int, 3> errors{};
   const std::size_t wanted = dice_.between(1, 3);
   std::size_t count = 0;
-  while (count < wanted && draw_receive(*pair->domain, pair->cap.max_recv_sge, wrs[count], sges[count], receives[count], errors[count]))
+  while (count < wanted &&
+         draw_receive(*pair->domain, pair->cap.max_recv_sge, wrs[count], sges[count], receives[count], errors[count]))
     ++count;
   if (count == 0) return;
   for (std::size_t i = 0; i + 1 < count; ++i) wrs[i].next = &wrs[i + 1];
@@ -337,7 +351,8 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
   if (pair->vague()) return void(ibv_post_recv(pair->qp, &wrs[0], &bad));
   const int answer = ibv_post_recv(pair->qp, &wrs[0], &bad);
   if (!expect("ibv_post_recv in state " + std::to_string(pair->told), answer, {error})) return;
-  if (error != 0 && bad != &wrs[looped ? 0 : posted]) fail("ibv_post_recv: another bad_wr than the first that was not posted");
+  if (error != 0 && bad != &wrs[looped ? 0 : posted])
+    fail("ibv_post_recv: another bad_wr than the first that was not posted");
 }
 
 void Walker::post_shared(const std::shared_ptr<SharedQueue>& shared) {

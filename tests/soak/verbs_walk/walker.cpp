@@ -9,7 +9,12 @@
 namespace rnicsim::testing {
 
 Walker::Walker(Town& town, std::uint32_t index, std::uint64_t seed)
-    : town_(town), index_(index), seed_(seed), dice_(seed * 1000 + index), arena_(index), next_id_(std::uint64_t(index) << 48) {
+    : town_(town),
+      index_(index),
+      seed_(seed),
+      dice_(seed * 1000 + index),
+      arena_(index),
+      next_id_(std::uint64_t(index) << 48) {
   town_.walkers.push_back(this);
 }
 
@@ -23,7 +28,9 @@ void Walker::fail(const std::string& what) {
   town_.broken = true;
 }
 
-bool Walker::expect(const std::string& call, int answer, Errors allowed) { return expect(call, answer, std::set<int>(allowed)); }
+bool Walker::expect(const std::string& call, int answer, Errors allowed) {
+  return expect(call, answer, std::set<int>(allowed));
+}
 
 bool Walker::expect(const std::string& call, int answer, const std::set<int>& allowed) {
   if (allowed.contains(answer)) return true;
