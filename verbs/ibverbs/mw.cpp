@@ -50,11 +50,9 @@ abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_b
 // Windows are for peers: that local writes are granted as well is often said, and changes nothing.
 bool may_have(unsigned access) { return (access & ~(kWindowAccess | IBV_ACCESS_LOCAL_WRITE)) == 0; }
 
-bool binds(const Qp& qp) { return qp.qp_base.qp_type == IBV_QPT_RC || qp.qp_base.qp_type == IBV_QPT_UC; }
-
 int check_bind(const Qp& qp, ibv_mw* mw, const ibv_mw_bind_info& info) {
   const Context& context = qp.owner();
-  if (!binds(qp)) return EINVAL;
+  if (!qp.does(IBV_QP_EX_WITH_BIND_MW)) return EINVAL;
   if (!context.mws.holds(mw->handle, &Mw::of(mw))) return ENOENT;
   if (mw->type != IBV_MW_TYPE_1) return EINVAL;
   if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
@@ -63,9 +61,8 @@ int check_bind(const Qp& qp, ibv_mw* mw, const ibv_mw_bind_info& info) {
   return may_post_send(qp.qp_base.state) ? 0 : EINVAL;
 }
 
+// Under send_lock.
 int post_bind(Qp& qp, ibv_mw& mw, const ibv_mw_bind& bind) {
-  if (!qp.send) return ENOMEM;
-  QueueGuard guard(qp.send_lock, qp.owner().port);
   if (qp.send->full()) return ENOMEM;
   const std::uint32_t rkey = ibv_inc_rkey(mw.rkey);
   qp.builder.begin(abi::SendOpcode::bind_window, control_flags(qp, bind.send_flags));
@@ -99,13 +96,17 @@ int dealloc_mw(ibv_mw* mw) {
 int bind_mw(ibv_qp* handle, ibv_mw* mw, ibv_mw_bind* bind) {
   return guarded([&] {
     Qp& qp = Qp::of(handle);
-    const int error = check_bind(qp, mw, bind->bind_info);
-    return error != 0 ? error : post_bind(qp, *mw, *bind);
+    if (const int error = check_bind(qp, mw, bind->bind_info)) return error;
+    if (!qp.send) return ENOMEM;
+    qp.send_lock.lock(qp.owner().port);
+    const int error = post_bind(qp, *mw, *bind);
+    release_send(qp);
+    return error;
   });
 }
 
-int add_binding(const Qp& qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe) {
-  if (!binds(qp) || mw == nullptr || mw->type != IBV_MW_TYPE_2 || !may_have(info.mw_access_flags)) return EINVAL;
+int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe) {
+  if (mw == nullptr || mw->type != IBV_MW_TYPE_2 || !may_have(info.mw_access_flags)) return EINVAL;
   wqe.bind(segment_of(*mw, rkey, info));
   return 0;
 }

@@ -136,6 +136,7 @@ struct Qp : ibv_qp_ex {
 
   ibv_qp_cap capabilities{};
   bool signal_all = false;
+  std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: what its transport has and the device can do
   bool extended = false;        // ibv_wr_* may be used
   bool blocks_self_multicast = false;
   std::uint8_t port_number = 0; // since INIT
@@ -157,6 +158,7 @@ struct Qp : ibv_qp_ex {
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(qp_base.context); }
+  bool does(ibv_qp_create_send_ops_flags operation) const { return operations & operation; }
   Srq* shared() const { return qp_base.srq != nullptr ? &Srq::of(qp_base.srq) : nullptr; }
   static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
@@ -188,7 +190,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw* mw);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 // Of a bind of type 2, into the WQE that is being built: 0 or errno.
-int add_binding(const Qp& qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe);
+int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe);
 
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);

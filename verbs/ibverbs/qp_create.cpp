@@ -50,7 +50,7 @@ int check_type(const Context& context, ibv_qp_type type) {
   return EINVAL;
 }
 
-// UC has no packet that invalidates at the peer.
+// Those of its transport (UC has no packet that invalidates at the peer) that the device can do.
 std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
   const bool invalidates = context.has_feature(abi::feature::kInvalidate);
   const std::uint64_t local = (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0) |
@@ -79,9 +79,8 @@ int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   if (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) {
     if (const int error = check_create_flags(context, attributes)) return error;
   }
-  const bool wants_operations = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  return wants_operations && (attributes.send_ops_flags & ~send_operations(context, attributes.qp_type)) ? EOPNOTSUPP
-                                                                                                         : 0;
+  if (!(mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) return 0;
+  return attributes.send_ops_flags & ~send_operations(context, attributes.qp_type) ? EOPNOTSUPP : 0;
 }
 
 int check_srq(Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -207,6 +206,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   pthread_cond_init(&base.cond, nullptr);
   qp.capabilities = sizes.granted;
   qp.signal_all = attributes.sq_sig_all != 0;
+  qp.operations = send_operations(context, base.qp_type);
   qp.extended = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   qp.blocks_self_multicast = (attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
                              (attributes.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);

@@ -55,10 +55,13 @@ bool allocate(Context& context, Srq& srq, const provider::SharedReceiveRing::Lay
   return true;
 }
 
-void grant(const Context& context, Srq& srq) {
-  const abi::DeviceCapabilities& limits = context.capabilities;
-  srq.max_wr = std::min<std::uint32_t>(srq.ring.capacity(), limits.max_srq_wr);
-  srq.max_sge = std::min<std::uint32_t>(srq.ring.max_segments(), limits.max_srq_sge);
+std::uint32_t capacity_of(const Srq& srq) {
+  return std::min<std::uint32_t>(srq.ring.capacity(), srq.owner().capabilities.max_srq_wr);
+}
+
+void grant(Srq& srq) {
+  srq.max_wr = capacity_of(srq);
+  srq.max_sge = std::min<std::uint32_t>(srq.ring.max_segments(), srq.owner().capabilities.max_srq_sge);
 }
 
 abi::Srqc context_of(const Srq& srq) {
@@ -83,7 +86,7 @@ int create_srq(Context& context, ibv_srq_init_attr_ex& attributes, ibv_srq*& cre
       .log_entries = log_entries_for(attributes.attr.max_wr),
       .log_stride = provider::log_shared_receive_stride(attributes.attr.max_sge)};
   if (!allocate(context, *srq, layout)) return ENOMEM;
-  grant(context, *srq);
+  grant(*srq);
   abi::CommandResult result;
   if (const int error = context.execute(provider::create_srq(0, context_of(*srq)), result)) return error;
   srq->handle = result.object;
@@ -142,9 +145,7 @@ int modify_srq(Srq& srq, const ibv_srq_attr& attributes, int mask) {
     srq.ring.move_to(larger.buffer(), command.log_entries);
     std::swap(srq.memory, larger);
   }
-  if (mask & IBV_SRQ_MAX_WR)
-    srq.max_wr =
-        grows ? std::min<std::uint32_t>(srq.ring.capacity(), context.capabilities.max_srq_wr) : attributes.max_wr;
+  if (mask & IBV_SRQ_MAX_WR) srq.max_wr = grows ? capacity_of(srq) : attributes.max_wr;
   return 0;
 }
 
@@ -172,22 +173,6 @@ int destroy_srq(Srq& srq) {
   return 0;
 }
 
-int post_one(Srq& srq, const ibv_recv_wr& wr) {
-  if (srq.ring.outstanding() >= srq.max_wr) return ENOMEM;
-  if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > srq.max_sge) return EINVAL;
-  for (int i = 0; i < wr.num_sge; ++i) {
-    if (wr.sg_list[i].length > kMaxSegmentBytes) return EINVAL;
-  }
-  srq.ring.open(wr.wr_id);
-  for (int i = 0; i < wr.num_sge; ++i) {
-    const ibv_sge& sge = wr.sg_list[i];
-    srq.ring.segment(sge.addr, sge.length, sge.lkey);
-  }
-  srq.ring.close();
-  srq.owner().port.charge(abi::CpuCost::post_recv);
-  return 0;
-}
-
 }  // namespace
 
 int release_srq(Srq& srq) { return srq.owner().execute(provider::header(abi::CommandOpcode::destroy_srq, srq.handle)); }
@@ -195,23 +180,6 @@ int release_srq(Srq& srq) { return srq.owner().execute(provider::header(abi::Com
 std::uint64_t retire_shared(Srq& srq, std::uint16_t index) {
   QueueGuard guard(srq.lock, srq.owner().port);
   return srq.ring.retire(index);
-}
-
-// A list linked to itself ends when the queue is full.
-int post_srq_receive(ibv_srq* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
-  Srq& srq = Srq::of(handle);
-  if (srq.owner().port.inherited()) {
-    *bad = list;
-    return errno = ENODEV;
-  }
-  QueueGuard guard(srq.lock, srq.owner().port);
-  int error = 0;
-  for (ibv_recv_wr* wr = list; wr != nullptr && error == 0; wr = wr->next) {
-    error = post_one(srq, *wr);
-    if (error != 0) *bad = wr;
-  }
-  srq.ring.ring();
-  return error != 0 ? errno = error : 0;
 }
 
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {

@@ -153,7 +153,7 @@ void fill_builders(Qp& qp) {
     Qp& own = Qp::of(at);
     if (!begin_wqe(own, abi::SendOpcode::bind_window)) return;
     own.batch.has_data = true;
-    if (const int error = add_binding(own, mw, rkey, *info, own.builder)) latch(own, error);
+    if (const int error = add_binding(mw, rkey, *info, own.builder)) latch(own, error);
   };
 }
 
@@ -178,21 +178,24 @@ void fill_refusals(Qp& qp) {
   qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
   qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
-  const ibv_qp_type type = qp.qp_base.qp_type;
-  if (type != IBV_QPT_UD)
+  if (qp.qp_base.qp_type != IBV_QPT_UD)
     qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
-  const bool invalidates = qp.owner().has_feature(abi::feature::kInvalidate);
-  if (!invalidates || type != IBV_QPT_RC) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
-  if (!invalidates || type == IBV_QPT_UD) qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
-  if (!qp.owner().has_feature(abi::feature::kWindows) || type == IBV_QPT_UD)
+  if (!qp.does(IBV_QP_EX_WITH_SEND_WITH_INV)) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_LOCAL_INV)) qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_BIND_MW))
     qp.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) { refuse(at); };
-  if (type == IBV_QPT_RC) return;
-  qp.wr_rdma_read = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
-  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) { refuse(at); };
-  qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t) { refuse(at); };
-  if (type == IBV_QPT_UC) return;
-  qp.wr_rdma_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
-  qp.wr_rdma_write_imm = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, __be32) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_RDMA_WRITE))
+    qp.wr_rdma_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM))
+    qp.wr_rdma_write_imm = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, __be32) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_RDMA_READ))
+    qp.wr_rdma_read = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP))
+    qp.wr_atomic_cmp_swp = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) {
+      refuse(at);
+    };
+  if (!qp.does(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
+    qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t) { refuse(at); };
 }
 
 }  // namespace

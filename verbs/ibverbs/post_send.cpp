@@ -1,10 +1,11 @@
-// Posting lists of work requests.
+// Posting to the send queue.
 #include <infiniband/verbs.h>
 
 #include <optional>
 
 #include "model/abi/device.h"
 #include "verbs/ibverbs/objects.h"
+#include "verbs/ibverbs/work_request_list.h"
 
 namespace rnicsim::verbs {
 
@@ -26,17 +27,20 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
   }
 }
 
-// ibv_post_send(3), the table of operations and transports; UC has no packet that invalidates at the peer.
-bool is_of(ibv_qp_type type, abi::SendOpcode opcode) {
-  using enum abi::SendOpcode;
-  switch (type) {
-    case IBV_QPT_UD: return opcode == send || opcode == send_with_imm;
-    case IBV_QPT_UC:
-      return opcode == send || opcode == send_with_imm || opcode == write || opcode == write_with_imm ||
-             opcode == local_inv || opcode == bind_window;
-    default: return true;
-  }
+// <infiniband/verbs.h> numbers the operations of ibv_post_send(3) and those of the ibv_wr_* interface alike.
+constexpr ibv_qp_create_send_ops_flags operation_of(ibv_wr_opcode opcode) {
+  return ibv_qp_create_send_ops_flags(1u << opcode);
 }
+static_assert(operation_of(IBV_WR_RDMA_WRITE) == IBV_QP_EX_WITH_RDMA_WRITE);
+static_assert(operation_of(IBV_WR_RDMA_WRITE_WITH_IMM) == IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
+static_assert(operation_of(IBV_WR_SEND) == IBV_QP_EX_WITH_SEND);
+static_assert(operation_of(IBV_WR_SEND_WITH_IMM) == IBV_QP_EX_WITH_SEND_WITH_IMM);
+static_assert(operation_of(IBV_WR_RDMA_READ) == IBV_QP_EX_WITH_RDMA_READ);
+static_assert(operation_of(IBV_WR_ATOMIC_CMP_AND_SWP) == IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
+static_assert(operation_of(IBV_WR_ATOMIC_FETCH_AND_ADD) == IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
+static_assert(operation_of(IBV_WR_LOCAL_INV) == IBV_QP_EX_WITH_LOCAL_INV);
+static_assert(operation_of(IBV_WR_BIND_MW) == IBV_QP_EX_WITH_BIND_MW);
+static_assert(operation_of(IBV_WR_SEND_WITH_INV) == IBV_QP_EX_WITH_SEND_WITH_INV);
 
 // The control segment's immediate, in CPU order.
 std::uint32_t immediate_of(const ibv_send_wr& wr) {
@@ -88,19 +92,12 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   return 0;
 }
 
-bool lacks(const Context& context, abi::SendOpcode opcode) {
-  const bool invalidates = opcode == abi::SendOpcode::send_with_inv || opcode == abi::SendOpcode::local_inv;
-  if (opcode == abi::SendOpcode::bind_window) return !context.has_feature(abi::feature::kWindows);
-  return invalidates && !context.has_feature(abi::feature::kInvalidate);
-}
-
 int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto opcode = device_opcode(wr.opcode);
-  const ibv_qp_type type = qp.qp_base.qp_type;
-  if (!opcode || !is_of(type, *opcode) || lacks(qp.owner(), *opcode)) return EINVAL;
+  if (!opcode || !qp.does(operation_of(wr.opcode))) return EINVAL;
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
   wqe.begin(*opcode, control_flags(qp, wr.send_flags), immediate_of(wr));
-  if (type == IBV_QPT_UD) {
+  if (qp.qp_base.qp_type == IBV_QPT_UD) {
     const auto& [ah, remote_qpn, qkey] = wr.wr.ud;
     if (ah == nullptr || ah->context != qp.qp_base.context) return EINVAL;
     wqe.datagram(datagram_of(*ah, remote_qpn, qkey));
@@ -108,7 +105,7 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   add_remote(wr, wqe);
   if (*opcode == abi::SendOpcode::local_inv) return 0;
   if (*opcode == abi::SendOpcode::bind_window)
-    return add_binding(qp, wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info, wqe);
+    return add_binding(wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info, wqe);
   const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, *opcode, wqe) : add_segments(wr, wqe);
   if (error != 0) return error;
   return wqe.fits() ? 0 : EINVAL;
@@ -119,52 +116,6 @@ int post_one(Qp& qp, const ibv_send_wr& wr) {
   if (const int error = build(qp, wr, qp.builder)) return error;
   put_send(qp, wr.wr_id);
   return 0;
-}
-
-bool may_post_receive(ibv_qp_state state) { return state != IBV_QPS_RESET && state != IBV_QPS_UNKNOWN; }
-
-int post_one(Qp& qp, const ibv_recv_wr& wr) {
-  if (qp.receive->full()) return ENOMEM;
-  if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_recv_sge) return EINVAL;
-  for (int i = 0; i < wr.num_sge; ++i) {
-    if (wr.sg_list[i].length > kMaxSegmentBytes) return EINVAL;
-  }
-  qp.receive->open(wr.wr_id);
-  for (int i = 0; i < wr.num_sge; ++i) {
-    const ibv_sge& sge = wr.sg_list[i];
-    qp.receive->segment(sge.addr, sge.length, sge.lkey);
-  }
-  qp.receive->close();
-  qp.owner().port.charge(abi::CpuCost::post_recv);
-  return 0;
-}
-
-// Posts until the list ends or a WR is refused; a list linked to itself ends when the queue is full.
-template <class WorkRequest>
-int post_list(Qp& qp, WorkRequest* list, WorkRequest** bad) {
-  for (WorkRequest* wr = list; wr != nullptr; wr = wr->next) {
-    if (const int error = post_one(qp, *wr)) {
-      *bad = wr;
-      return error;
-    }
-  }
-  return 0;
-}
-
-// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR,
-// whose receives are to be flushed: a doorbell that announces nothing makes it look.
-// Under send_lock.
-void announce_receives(Qp& qp) {
-  DevicePort& port = qp.owner().port;
-  qp.page->pass_lock(port);
-  qp.page->uar.ring_send(qp.qp_base.qp_num, qp.send ? qp.send->rung() : 0);
-  port.charge(abi::CpuCost::mmio_write);
-}
-
-template <class WorkRequest>
-int refuse(WorkRequest* list, WorkRequest** bad, int error) {
-  *bad = list;
-  return errno = error;
 }
 
 }  // namespace
@@ -184,12 +135,6 @@ std::uint32_t control_flags(const Qp& qp, unsigned flags) {
 
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey) {
   return {.path = Ah::of(&ah).path, .remote_qpn = remote_qpn & 0xffffff, .qkey = qkey};
-}
-
-void flush_unseen_receives(Qp& qp) {
-  if (!qp.posted_unseen || !qp.send_lock.try_lock()) return;
-  if (qp.posted_unseen.exchange(false)) announce_receives(qp);
-  qp.send_lock.unlock(qp.owner().port);
 }
 
 void release_send(Qp& qp) {
@@ -228,22 +173,9 @@ int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
   if (!may_post_send(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.send) return refuse(list, bad, ENOMEM);
   qp.send_lock.lock(qp.owner().port);
-  const int error = post_list(qp, list, bad);
+  const int error = post_list(list, bad, [&](const ibv_send_wr& wr) { return post_one(qp, wr); });
   ring_send(qp);
   release_send(qp);
-  return error != 0 ? errno = error : 0;
-}
-
-int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
-  Qp& qp = Qp::of(handle);
-  if (qp.owner().port.inherited()) return refuse(list, bad, ENODEV);
-  if (handle->srq != nullptr || !may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
-  if (!qp.receive) return refuse(list, bad, ENOMEM);
-  QueueGuard guard(qp.receive_lock, qp.owner().port);
-  const int error = post_list(qp, list, bad);
-  qp.receive->ring();
-  qp.posted_unseen = true;
-  if (qp.failed || handle->state == IBV_QPS_ERR) flush_unseen_receives(qp);
   return error != 0 ? errno = error : 0;
 }
 
