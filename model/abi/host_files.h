@@ -2,7 +2,10 @@
 // files for its processes to find, and the network device that they tell of.
 #pragma once
 
+#include <array>
 #include <cstdint>
+
+#include "model/abi/attach.h"
 
 namespace rnicsim::abi {
 
@@ -13,5 +16,11 @@ inline constexpr char kHostFilesPrefix[] = "/tmp/rnicsim-hosts.";
 inline constexpr char kNetDevice[] = "eth0";
 inline constexpr std::uint32_t kNetDeviceIndex = 2;
 inline constexpr std::uint32_t kNetDeviceMtu = 4200;  // holds a RoCE packet of 4096 bytes
+
+// Its link-local IPv6 address: fe80::/64 and the EUI-64 of the MAC (RFC 4291, 2.5.6).
+constexpr std::array<std::uint8_t, 16> link_local_of(const HostEntry& host) {
+  const auto& mac = host.mac;
+  return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+}
 
 }  // namespace rnicsim::abi

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-namespace rnicsim::host {
+#include "model/abi/host_files.h"
 
-Gid link_local_gid(const Mac& mac) {
-  return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
-}
+namespace rnicsim::host {
 
 Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4) {
   return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ipv4[0], ipv4[1], ipv4[2], ipv4[3]};
@@ -15,7 +13,7 @@ Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4) {
 Mac mac_of(const abi::HostEntry& host) { return std::to_array(host.mac); }
 
 std::vector<Gid> gids_of(const abi::HostEntry& host) {
-  return {link_local_gid(mac_of(host)), ipv4_mapped_gid(host.ipv4), std::to_array(host.ipv6)};
+  return {abi::link_local_of(host), ipv4_mapped_gid(host.ipv4), std::to_array(host.ipv6)};
 }
 
 std::optional<Mac> Neighbours::resolve(const Gid& gid) const {

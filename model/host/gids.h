@@ -14,7 +14,6 @@ namespace rnicsim::host {
 using Gid = std::array<std::uint8_t, 16>;
 using Mac = std::array<std::uint8_t, 6>;
 
-Gid link_local_gid(const Mac& mac);  // fe80::/64 and the EUI-64 of the MAC
 Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4);
 Mac mac_of(const abi::HostEntry& host);
 

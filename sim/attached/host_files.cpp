@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPciDevice = "sys/devices/pci0001:00/0001:01:00.0";
 
 std::string eui64(const abi::HostEntry& host) {
-  const host::Gid gid = host::link_local_gid(host::mac_of(host));
+  const host::Gid gid = abi::link_local_of(host);
   const auto word = [&](int at) { return fmt::format("{:02x}{:02x}", gid[std::size_t(at)], gid[std::size_t(at) + 1]); };
   return fmt::format("{}:{}:{}:{}", word(8), word(10), word(12), word(14));
 }
@@ -162,7 +162,7 @@ class Tree {
       return fmt::format("{:02x} {:02x} {:02x} {:02x} 80 {:>8}", fmt::join(ip, ""), index, prefix, scope, name);
     };
     const host::Gid loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    const host::Gid link_local = host::link_local_gid(host::mac_of(host_));
+    const host::Gid link_local = abi::link_local_of(host_);
     std::string text = line(loopback, 1, 128, 0x10, "lo") + '\n';
     text += line(link_local, abi::kNetDeviceIndex, 64, 0x20, abi::kNetDevice);
     if (host_.ipv6_prefix != 0)

@@ -145,10 +145,7 @@ void fill_list(List& list) {
   for (const Interface& interface : kInterfaces) list.add_v4(interface);
   list.add_v6(loopback, in6addr_loopback.s6_addr, 128, 0);
   if (host.ipv6_prefix != 0) list.add_v6(ethernet, host.ipv6, host.ipv6_prefix, 0);
-  const std::uint8_t* mac = host.mac;
-  const std::uint8_t link_local[16] = {0xfe,   0x80,   0,    0,    0,      0,      0,     0, std::uint8_t(mac[0] ^ 2),
-                                       mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
-  list.add_v6(ethernet, link_local, 64, ethernet.index);
+  list.add_v6(ethernet, abi::link_local_of(host).data(), 64, ethernet.index);
 }
 
 int fail(int error) {
