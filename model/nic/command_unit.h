@@ -39,6 +39,8 @@ struct CommandCounters {
   }
 };
 
+inline constexpr std::uint64_t kRingAlignment = 64;  // bytes, of a ring and of ICM memory
+
 // Why a command that is not about a QP's attributes was refused (CommandResult::syndrome).
 enum class CommandSyndrome : std::uint32_t {
   none = 0,

@@ -13,7 +13,6 @@ constexpr std::uint32_t kAtomicOnDevice = 1;  // IBV_ATOMIC_HCA
 constexpr std::uint8_t kPortActive = 4;
 constexpr std::uint8_t kLinkUp = 5;
 constexpr std::uint8_t kMaxLogQueue = 22;
-constexpr std::uint64_t kRingAlignment = 64;
 constexpr std::uint64_t kFirmware = 1ull << 32;
 
 // A counter of 16 bits stays at its end.
@@ -390,6 +389,9 @@ void CommandUnit::create_qp() {
   if (context.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
     return refuse(CommandSyndrome::no_cq);
+  if (context.send_ring % kRingAlignment != 0 || context.receive_ring % kRingAlignment != 0 ||
+      context.doorbell_record % sizeof(abi::QpDoorbellRecord) != 0)
+    return refuse(CommandSyndrome::bad_alignment);
   std::optional<std::uint32_t> srqn;
   if ((context.flags & abi::Qpc::kHasSrq) != 0) srqn = context.srqn;
   if (srqn && !contexts_.srqs.exists(*srqn)) return refuse(CommandSyndrome::no_srq);

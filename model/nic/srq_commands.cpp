@@ -9,7 +9,6 @@ using abi::CommandStatus;
 constexpr std::uint8_t kMaxLogEntries = 15;     // the producer counts them modulo 2^16
 constexpr std::uint8_t kLeastLogStride = 5;
 constexpr std::uint8_t kMostLogStride = 10;
-constexpr std::uint64_t kRingAlignment = 64;
 
 // One entry always stays unposted.
 bool sane_size(std::uint8_t log_entries) { return log_entries >= 1 && log_entries <= kMaxLogEntries; }

@@ -33,6 +33,18 @@ class Errors : public Pair {
   }
 };
 
+TEST_F(Errors, AQpsRingsAndItsDoorbellRecordAreAligned) {
+  ASSERT_EQ(b().destroy_qp(), CommandStatus::ok);
+  const auto refused = [&](auto change) {
+    EXPECT_EQ(b().create_qp_anew(change), CommandStatus::bad_parameter);
+    EXPECT_EQ(b().output<abi::CommandResult>().syndrome, std::uint32_t(CommandSyndrome::bad_alignment));
+  };
+  refused([](abi::Qpc& c) { c.send_ring = c.send_ring + 32; });
+  refused([](abi::Qpc& c) { c.receive_ring = c.receive_ring + 32; });
+  refused([](abi::Qpc& c) { c.doorbell_record = c.doorbell_record + 4; });
+  EXPECT_EQ(b().create_qp_anew([](abi::Qpc& c) { c.send_ring = c.send_ring + 64; }), CommandStatus::ok);
+}
+
 TEST_F(Errors, BadLocalKey) {
   connect();
   expect_error({.opcode = SendOpcode::write, .length = 8, .remote = at_b(), .lkey = kKey + 1},
