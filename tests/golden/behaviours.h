@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,12 @@
 #include "tests/support/two_hosts.h"
 
 namespace rnicsim::testing {
+
+// What not every engine has.
+struct Capability {
+  const char* parameter = "";
+  bool nic::CapabilityParams::*present = nullptr;
+};
 
 struct Behaviour {
   using Program = std::function<void(Endpoint&)>;
@@ -22,6 +29,7 @@ struct Behaviour {
   Program prepare{};    // h1: connected, before h0 begins
   Program work;         // h0
   Program meanwhile{};  // h1: while h0 works
+  Capability needs{};
 };
 
 std::span<const Behaviour> behaviours();
@@ -39,12 +47,13 @@ class BehaviourRun : public TwoHosts {
 
   // The file of its trace.
   std::string record();
-  // The same in a process of its own; the test fails when that does.
-  static std::string record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
+  // The same in a process of its own; the test fails when that does. nullopt: the device lacks what it needs.
+  static std::optional<std::string> record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
 
  private:
   void TestBody() override {}
   void run_behaviour();
+  bool possible() const { return behaviour_.needs.present == nullptr || capabilities().*behaviour_.needs.present; }
 
   const Behaviour& behaviour_;
 };

@@ -39,7 +39,7 @@ std::string content(const std::filesystem::path& path) {
 
 bool bless(const Behaviour& behaviour) {
   const auto path = golden_trace(behaviour);
-  const auto fresh = BehaviourRun::record_apart(behaviour);
+  const auto fresh = BehaviourRun::record_apart(behaviour).value();
   if (::testing::UnitTest::GetInstance()->Failed()) return false;
   if (content(path) == fresh) {
     fmt::print("{}: unchanged\n", behaviour.name);

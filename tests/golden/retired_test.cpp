@@ -65,7 +65,9 @@ TEST_P(Retires, WhatTheGoldenTraceDoes) {
   const auto& behaviour = behaviours()[GetParam()];
   std::ifstream golden(golden_trace(behaviour), std::ios::binary);
   ASSERT_TRUE(golden) << behaviour.name;
-  std::istringstream fresh(BehaviourRun::record_apart(behaviour));
+  const auto recorded = BehaviourRun::record_apart(behaviour);
+  if (!recorded) GTEST_SKIP() << behaviour.needs.parameter;
+  std::istringstream fresh(*recorded);
   const auto wanted = retired_in(golden), got = retired_in(fresh);
   EXPECT_GT(wanted.size(), 10u);
   for (const auto& [stream, events] : wanted) {
