@@ -27,6 +27,14 @@ struct Range {
   std::uint32_t offset, length;
 };
 
+// All that may be asked for: the flags are numbered as the opcodes are.
+std::uint64_t operations_of(ibv_qp_type type) {
+  std::uint64_t flags = 0;
+  for (int opcode = IBV_WR_RDMA_WRITE; opcode <= IBV_WR_SEND_WITH_INV; ++opcode)
+    if (is_of(type, ibv_wr_opcode(opcode))) flags |= 1u << opcode;
+  return flags;
+}
+
 Range draw_range(Dice& dice) {
   const auto first = dice.below(Arena::kCells), cells = dice.between(1, Arena::kCells - first);
   return {first * Arena::kCell, cells * Arena::kCell};
@@ -278,7 +286,9 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
   const auto shared = any(shared_);
   const bool shares = shared && shared->domain->context == context && type != IBV_QPT_UC && dice_.once_in(3);
   if (!pair->domain || !pair->send_queue) return;
-  ibv_qp_init_attr attributes{};
+  ibv_qp_init_attr_ex attributes{};
+  attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attributes.pd = pair->domain->pd;
   attributes.send_cq = pair->send_queue->cq;
   attributes.recv_cq = pair->receive_queue->cq;
   attributes.srq = shares ? shared->srq : nullptr;
@@ -286,9 +296,14 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
                     dice_.between(1, 3), dice_.between(1, 3), dice_.once_in(2) ? 0 : dice_.between(1, 200)};
   attributes.qp_type = type;
   attributes.sq_sig_all = dice_.once_in(3);
+  if (dice_.once_in(2)) {
+    attributes.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    attributes.send_ops_flags = operations_of(type);
+  }
   const auto asked = attributes.cap;
-  pair->qp = ibv_create_qp(pair->domain->pd, &attributes);
-  if (!expect("ibv_create_qp", made(pair->qp), {0})) return;
+  pair->qp = ibv_create_qp_ex(contexts_[context], &attributes);
+  if (!expect("ibv_create_qp_ex", made(pair->qp), {0})) return;
+  if (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) pair->extended = ibv_qp_to_qp_ex(pair->qp);
   pair->cap = attributes.cap;
   if (pair->cap.max_send_wr < asked.max_send_wr ||
       pair->cap.max_inline_data < (asked.max_send_wr ? asked.max_inline_data : 0))

@@ -159,6 +159,7 @@ struct Send {
 // A queue pair.
 struct Pair {
   ibv_qp* qp = nullptr;
+  ibv_qp_ex* extended = nullptr;  // ibv_wr_* may be used
   std::uint32_t walker = 0;
   std::uint32_t context = 0;
   ibv_qp_type type{};
@@ -188,5 +189,9 @@ struct Pair {
   // Completions may be lost: how much of its queues is free nobody knows.
   bool vague() const { return send_queue->may_overrun || receive_queue->may_overrun; }
 };
+
+bool may_post(ibv_qp_state state);
+// ibv_post_send(3), the table; of no invalidation at the peer of a UC.
+bool is_of(ibv_qp_type type, ibv_wr_opcode opcode);
 
 }  // namespace rnicsim::testing

@@ -204,6 +204,9 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   for (const auto from : possible_states(*pair)) outcomes(*pair, from, change, allowed);
   auto attributes = change.attributes;
   const int mask = change.mask;
+  // Whom it is told to connect with: within the call, another may choose it.
+  const auto peer = pair->peer;
+  const auto peer_life = peer ? peer->life : 0;
   // What the peer's requests depend on changes somewhere within the call.
   const auto before = pair->changes;
   const bool served = pair->told != IBV_QPS_RESET && pair->told != IBV_QPS_INIT;
@@ -233,7 +236,7 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   if (starts && !(mask & IBV_QP_ACCESS_FLAGS)) pair->changes = before;
   pair->told = attributes.qp_state;
   if (pair->told == IBV_QPS_RESET) return reset(*pair);
-  if (pair->told == IBV_QPS_RTR && pair->peer) pair->peer_life = pair->peer->life;
+  if (pair->told == IBV_QPS_RTR) pair->peer = peer, pair->peer_life = peer_life;
   if (!recovers) return;
   pair->failed = false;
   for (auto& send : pair->sends) send.before_recovery = true;

@@ -5,41 +5,12 @@
 
 namespace rnicsim::testing {
 
-// One send, with what is known of it.
-struct Walker::Request {
-  ibv_send_wr wr{};
-  std::array<ibv_sge, 4> sges{};
-  Send send;
-  int error = 0;  // why it is refused at once
-  bool inlined = false;
-};
-
 namespace {
-
-bool may_post(ibv_qp_state state) {
-  return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
-}
 
 bool is_atomic(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
-
-bool is_of(ibv_qp_type type, ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_SEND:
-    case IBV_WR_SEND_WITH_IMM: return true;
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-    case IBV_WR_LOCAL_INV:
-    case IBV_WR_BIND_MW: return type != IBV_QPT_UD;
-    case IBV_WR_RDMA_READ:
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-    case IBV_WR_SEND_WITH_INV: return type == IBV_QPT_RC;
-    default: return false;
-  }
-}
 
 ibv_wr_opcode draw_opcode(Dice& dice, ibv_qp_type type) {
   constexpr ibv_wr_opcode kAll[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -69,14 +40,34 @@ int cut(Dice& dice, ibv_sge* sges, std::uint64_t address, std::uint32_t length, 
 
 }  // namespace
 
+bool may_post(ibv_qp_state state) {
+  return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
+}
+
+bool is_of(ibv_qp_type type, ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM: return true;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW: return type != IBV_QPT_UD;
+    case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+    case IBV_WR_SEND_WITH_INV: return type == IBV_QPT_RC;
+    default: return false;
+  }
+}
+
 void Walker::post_something() {
   const auto pair = any(pairs_);
   const auto shared = any(shared_);
   switch (dice_.below(20)) {
-    case 0: return pair ? post_looped_sends(pair) : void();
+    case 0: return pair ? dice_.once_in(4) ? bind_window(pair) : post_looped_sends(pair) : void();
     case 1: case 2: case 3: case 4: return shared ? post_shared(shared) : void();
     case 5: case 6: case 7: case 8: case 9: case 10: return pair ? post_receives(pair) : void();
-    default: return pair ? post_sends(pair) : void();
+    default: return pair ? pair->extended != nullptr && dice_.once_in(2) ? post_batch(pair) : post_sends(pair) : void();
   }
 }
 
@@ -114,7 +105,14 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   send.target = any(fit);
   std::uint64_t address = town.arena().address(source);
   std::uint32_t key = 0;
-  if (send.target && !dice_.once_in(12)) {
+  if (!town.windows().empty() && !is_atomic(wr.opcode) && dice_.once_in(12)) {
+    // What it opens at present nobody knows.
+    auto windows = town.windows();
+    send.target.reset();
+    send.remote = Remote::unknown;
+    address = town.arena().address(*at);
+    key = any(windows)->mw->rkey;
+  } else if (send.target && !dice_.once_in(12)) {
     address = send.target->address(town.arena(), *at);
     key = send.target->mr->rkey;
     const bool granted = pair.peer->access & right;

@@ -37,6 +37,7 @@ class Walker {
   Arena& arena() { return arena_; }
   const std::vector<std::shared_ptr<Pair>>& pairs() const { return pairs_; }
   const std::vector<std::shared_ptr<Region>>& regions() const { return regions_; }
+  const std::vector<std::shared_ptr<Window>>& windows() const { return windows_; }
   const ibv_gid& gid() const { return gid_; }
 
  private:
@@ -111,11 +112,22 @@ class Walker {
   std::set<ibv_qp_state> possible_states(const Pair& pair) const;
   void outcomes(const Pair& pair, ibv_qp_state from, const Change& change, std::set<int>& allowed) const;
 
-  // --- Work requests (traffic.cpp).
-  struct Request;
+  // --- Work requests (traffic.cpp; by ibv_wr_* and ibv_bind_mw: batches.cpp).
+  // One send, with what is known of it.
+  struct Request {
+    ibv_send_wr wr{};
+    std::array<ibv_sge, 4> sges{};
+    Send send;
+    int error = 0;  // why it is refused at once
+    bool inlined = false;
+  };
   void post_something();
   void post_sends(const std::shared_ptr<Pair>& pair);
   void post_looped_sends(const std::shared_ptr<Pair>& pair);
+  void post_batch(const std::shared_ptr<Pair>& pair);
+  bool draw_batch(const std::shared_ptr<Pair>& pair, std::vector<std::unique_ptr<Request>>& requests);
+  void build(const Pair& pair, const Request& request);
+  void bind_window(const std::shared_ptr<Pair>& pair);
   void post_receives(const std::shared_ptr<Pair>& pair);
   void post_shared(const std::shared_ptr<SharedQueue>& shared);
   bool draw_send(const std::shared_ptr<Pair>& pair, Request& request);
