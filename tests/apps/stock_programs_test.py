@@ -370,17 +370,34 @@ class DatagramQperf(QperfRuns):
         for way in ("send_bw", "recv_bw"):
             self.assert_bandwidth(result, 0.1, way)
 
-    def test_write_bandwidth_of_uc(self):
-        if not apps.full():
-            self.skipTest("a second of simulated time, for it ignores -n: with --full")
-        self.assert_bandwidth(self.qperf("h0", "-t 1 {} uc_rdma_write_bw", 800), 0.1, "recv_bw")
-
     def test_bandwidth_of_ud(self):
         # It counts time in hundredths of a second, and 2 KiB at a time this takes about seven.
         result = self.qperf("h0", "-n 400000 {} ud_bw", 300)
         for way in ("send_bw", "recv_bw"):
             shown = re.search(rf"{way}\s+=\s+([\d.]+) GB/sec", result.text("h1"))
             self.assertTrue(shown and 2 < float(shown.group(1)) < 1.2 * MOST_BANDWIDTH / 8, result)
+
+
+class DatagramQperfByTime(QperfRuns):
+    """Those that ignore -n: seconds of simulated time."""
+
+    def setUp(self):
+        if not apps.full():
+            self.skipTest("with --full")
+
+    def test_latency_of_writes(self):
+        self.assert_latency(self.qperf("h0", "-t 1 {} uc_rdma_write_lat", 800))
+
+    def test_bandwidth_of_writes(self):
+        self.assert_bandwidth(self.qperf("h0", "-t 1 {} uc_rdma_write_bw", 800), 0.1, "recv_bw")
+
+    def test_bandwidth_both_ways(self):
+        for test in ("uc_bi_bw", "ud_bi_bw"):
+            with self.subTest(test):
+                result = self.qperf("h0", f"-t 1 {{}} {test}", 800)
+                for way in ("send_bw", "recv_bw"):
+                    shown = re.search(rf"{way}\s+=\s+([\d.]+) GB/sec", result.text("h1"))
+                    self.assertTrue(shown and 12.5 < float(shown.group(1)) < 2.4 * MOST_BANDWIDTH / 8, result)
 
 
 class Output(apps.TestCase):
