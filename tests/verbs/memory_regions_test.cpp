@@ -3,53 +3,15 @@
 
 #include <cstdint>
 
-#include "tests/verbs/rc_pair.h"
+#include "tests/verbs/near_and_far.h"
 
 namespace rnicsim::testing {
 namespace {
 
-class MemoryRegions : public RcPair {
+class MemoryRegions : public NearAndFar {
  protected:
-  using RcPair::RcPair;
+  using NearAndFar::NearAndFar;
 
-  // `near` works on the memory of `far`; the first thread has both in its hands.
-  void run_both(const std::function<void()>& action) {
-    const auto body = [&](std::size_t me) {
-      return [this, me, &action](Endpoint& end) {
-        (me == 0 ? near_ : far_) = &end;
-        meet(me);
-        if (me == 0) action();
-        meet(me);
-      };
-    };
-    EndpointOptions options;
-    options.timeout = 8;
-    options.retry_count = 1;
-    run_connected(body(0), body(1), options, options, {100'000'000'000'000});
-  }
-  Endpoint& near() { return *near_; }
-  Endpoint& far() { return *far_; }
-  void reconnect() {
-    const std::pair<Endpoint*, EndpointAddress> ends[] = {{near_, far().address()}, {far_, near().address()}};
-    for (const auto& [end, remote] : ends) ASSERT_EQ(move(end->qp, IBV_QPS_RESET), 0);
-    for (const auto& [end, remote] : ends) {
-      ibv_wc wc;
-      while (ibv_poll_cq(end->cq, 1, &wc) > 0) {}
-      end->connect(remote);
-    }
-  }
-
-  static ibv_wc_status status_of(ibv_cq* cq) {
-    const auto wc = completion_soon(cq, 10'000);
-    EXPECT_TRUE(wc);
-    return wc ? wc->status : IBV_WC_GENERAL_ERR;
-  }
-  ibv_wc_status access(ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, std::uint32_t length = 8) {
-    auto wr = near().request(opcode, 0, length);
-    wr.wr.rdma = {address, rkey};
-    EXPECT_EQ(near().post(wr), 0);
-    return status_of(near().cq);
-  }
   void expect_refused(std::uint32_t rkey, std::uint64_t address, std::uint32_t length = 8) {
     EXPECT_EQ(access(IBV_WR_RDMA_WRITE, rkey, address, length), IBV_WC_REM_ACCESS_ERR);
     reconnect();
@@ -62,10 +24,6 @@ class MemoryRegions : public RcPair {
     EXPECT_EQ(near().post(wr), 0);
     return status_of(near().cq);
   }
-
- private:
-  Endpoint* near_ = nullptr;
-  Endpoint* far_ = nullptr;
 };
 
 constexpr int kAll =

@@ -1,122 +1,8 @@
 // Memory windows: what they open, to whom, until when; and what each mistake ends in.
-#include <gmock/gmock.h>
-
-#include <map>
-#include <random>
-
-#include "tests/verbs/rc_pair.h"
+#include "tests/verbs/memory_windows.h"
 
 namespace rnicsim::testing {
 namespace {
-
-constexpr unsigned kAll = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-
-class MemoryWindows : public RcPair {
- protected:
-  using RcPair::RcPair;
-  void SetUp() override {
-    if (!windows()) GTEST_SKIP() << "nic.capabilities.windows";
-  }
-
-  // `near` works on the memory of `far`, whose windows they are.
-  void run_both(const std::function<void()>& action) {
-    Exchange<EndpointAddress> addresses;
-    EndpointOptions options;
-    options.mr_access |= IBV_ACCESS_MW_BIND;
-    options.timeout = 8;
-    options.retry_count = 1;
-    const auto body = [&](std::size_t me) {
-      Endpoint end(options);
-      (me == 0 ? near_ : far_) = &end;
-      end.connect(addresses.swap(me, end.address()));
-      meet(me);
-      if (me == 0) action();
-      meet(me);
-    };
-    run([&] { body(0); }, [&] { body(1); }, {100'000'000'000'000});
-  }
-  Endpoint& near() { return *near_; }
-  Endpoint& far() { return *far_; }
-
-  // After an error: both ends as they were.
-  void reconnect() {
-    const std::pair<Endpoint*, EndpointAddress> ends[] = {{near_, far().address()}, {far_, near().address()}};
-    for (const auto& [end, remote] : ends) ASSERT_EQ(move(end->qp, IBV_QPS_RESET), 0);
-    for (const auto& [end, remote] : ends) {
-      ibv_wc wc;
-      while (ibv_poll_cq(end->cq, 1, &wc) > 0) {}
-      end->connect(remote);
-    }
-  }
-
-  ibv_mw* make(ibv_mw_type type) {
-    ibv_mw* mw = ibv_alloc_mw(far().pd, type);
-    EXPECT_NE(mw, nullptr);
-    return mw;
-  }
-  ibv_mw_bind_info part(std::uint64_t offset, std::uint64_t length, unsigned access = kAll) {
-    return {far().mr, reinterpret_cast<std::uint64_t>(far().buffer.data()) + offset, length, access};
-  }
-  static ibv_wc_status status_of(ibv_cq* cq) {
-    const auto wc = completion_soon(cq, 10'000);
-    EXPECT_TRUE(wc);
-    return wc ? wc->status : IBV_WC_GENERAL_ERR;
-  }
-  ibv_wc_status bind1(ibv_mw* mw, const ibv_mw_bind_info& info) {
-    ibv_mw_bind bind{7, IBV_SEND_SIGNALED, info};
-    EXPECT_EQ(ibv_bind_mw(far().qp, mw, &bind), 0);
-    return status_of(far().cq);
-  }
-  static ibv_send_wr request2(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_BIND_MW;
-    wr.bind_mw.mw = mw;
-    wr.bind_mw.rkey = rkey;
-    wr.bind_mw.bind_info = info;
-    return wr;
-  }
-  ibv_wc_status bind2(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
-    EXPECT_EQ(far().post(request2(mw, rkey, info)), 0);
-    return status_of(far().cq);
-  }
-  ibv_wc_status local_invalidate(std::uint32_t rkey) {
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_LOCAL_INV;
-    wr.invalidate_rkey = rkey;
-    EXPECT_EQ(far().post(wr), 0);
-    return status_of(far().cq);
-  }
-  ibv_wc_status access(ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, std::uint32_t length = 8) {
-    auto wr = near().request(opcode, 0, length);
-    if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-      wr.wr.atomic = {address, 1, 0, rkey};
-    else
-      wr.wr.rdma = {address, rkey};
-    EXPECT_EQ(near().post(wr), 0);
-    return status_of(near().cq);
-  }
-  // At an offset of the buffer.
-  ibv_wc_status reach(ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t offset, std::uint32_t length = 8) {
-    return access(opcode, rkey, reinterpret_cast<std::uint64_t>(far().buffer.data()) + offset, length);
-  }
-  void expect_closed(std::uint32_t rkey, std::uint64_t offset) {
-    EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, rkey, offset), IBV_WC_REM_ACCESS_ERR);
-    reconnect();
-  }
-  // Of the same PD.
-  static ibv_qp* another_qp(Endpoint& end) {
-    ibv_qp_init_attr wanted{};
-    wanted.send_cq = wanted.recv_cq = end.cq;
-    wanted.cap = {4, 4, 1, 1, 0};
-    wanted.qp_type = IBV_QPT_RC;
-    wanted.sq_sig_all = 1;
-    return ibv_create_qp(end.pd, &wanted);
-  }
-
- private:
-  Endpoint* near_ = nullptr;
-  Endpoint* far_ = nullptr;
-};
 
 const ibv_mw_type kTypes[] = {IBV_MW_TYPE_1, IBV_MW_TYPE_2};
 
@@ -210,7 +96,7 @@ TEST_F(MemoryWindows, OfType1AreBoundAgainAndClosed) {
     ibv_mw* mw = make(IBV_MW_TYPE_1);
     EXPECT_EQ(bind1(mw, part(0, 64)), IBV_WC_SUCCESS);
     const auto first = mw->rkey;
-    EXPECT_EQ(bind1(mw, {other, reinterpret_cast<std::uint64_t>(memory.data()), 64, kAll}), IBV_WC_SUCCESS);
+    EXPECT_EQ(bind1(mw, {other, reinterpret_cast<std::uint64_t>(memory.data()), 64, kAllRemote}), IBV_WC_SUCCESS);
     expect_closed(first, 0);
     near().buffer[0] = 3;
     EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mw->rkey, reinterpret_cast<std::uint64_t>(memory.data()), 1), IBV_WC_SUCCESS);
@@ -321,7 +207,7 @@ TEST_F(MemoryWindows, AMessageThatCantFreeItsKeyIsNotPassedOver) {
 TEST_F(MemoryWindows, OfType2MayCountFromZero) {
   run_both([&] {
     ibv_mw* mw = make(IBV_MW_TYPE_2);
-    EXPECT_EQ(bind2(mw, 5, part(1000, 100, kAll | IBV_ACCESS_ZERO_BASED)), IBV_WC_SUCCESS);
+    EXPECT_EQ(bind2(mw, 5, part(1000, 100, kAllRemote | IBV_ACCESS_ZERO_BASED)), IBV_WC_SUCCESS);
     const auto key = (mw->rkey & ~0xffu) | 5;
     near().buffer[0] = 77;
     EXPECT_EQ(access(IBV_WR_RDMA_WRITE, key, 99, 1), IBV_WC_SUCCESS);
@@ -417,14 +303,14 @@ TEST_F(MemoryWindows, BindsThatAreRefused) {
     const int all = far().options.mr_access;
     ibv_mr* good = region(far().pd, all);
     const Mistake mistakes[] = {
-        {"no right to bind", region(far().pd, all & ~IBV_ACCESS_MW_BIND), address, 64, kAll},
-        {"before it", good, address - 1, 64, kAll},
-        {"beyond it", good, address + 4000, 97, kAll},
-        {"beyond all", good, address + 1, ~0ull, kAll},
-        {"far away", good, 0, 64, kAll},
+        {"no right to bind", region(far().pd, all & ~IBV_ACCESS_MW_BIND), address, 64, kAllRemote},
+        {"before it", good, address - 1, 64, kAllRemote},
+        {"beyond it", good, address + 4000, 97, kAllRemote},
+        {"beyond all", good, address + 1, ~0ull, kAllRemote},
+        {"far away", good, 0, 64, kAllRemote},
         {"written without local write", region(far().pd, IBV_ACCESS_MW_BIND), address, 64, IBV_ACCESS_REMOTE_WRITE},
         {"atomics without local write", region(far().pd, IBV_ACCESS_MW_BIND), address, 64, IBV_ACCESS_REMOTE_ATOMIC},
-        {"zero based", region(far().pd, all | IBV_ACCESS_ZERO_BASED), 0, 64, kAll},
+        {"zero based", region(far().pd, all | IBV_ACCESS_ZERO_BASED), 0, 64, kAllRemote},
     };
     for (const auto type : kTypes)
       for (const auto& mistake : mistakes) {
@@ -441,8 +327,8 @@ TEST_F(MemoryWindows, BindsThatAreRefused) {
       }
     // Of type 2 alone.
     ibv_mr* other = region(elsewhere, all);
-    for (const ibv_mw_bind_info& info : {ibv_mw_bind_info{nullptr, 0, 0, kAll}, {good, address, 0, kAll},
-                                         {nullptr, address, 64, kAll}, {other, address, 64, kAll}}) {
+    for (const ibv_mw_bind_info& info : {ibv_mw_bind_info{nullptr, 0, 0, kAllRemote}, {good, address, 0, kAllRemote},
+                                         {nullptr, address, 64, kAllRemote}, {other, address, 64, kAllRemote}}) {
       ibv_mw* mw = make(IBV_MW_TYPE_2);
       EXPECT_EQ(bind2(mw, 1, info), IBV_WC_MW_BIND_ERR);
       reconnect();
@@ -450,7 +336,7 @@ TEST_F(MemoryWindows, BindsThatAreRefused) {
     }
     // A window of another PD than the queue pair's.
     ibv_mw* foreign = ibv_alloc_mw(elsewhere, IBV_MW_TYPE_2);
-    EXPECT_EQ(bind2(foreign, 1, {other, address, 64, kAll}), IBV_WC_MW_BIND_ERR);
+    EXPECT_EQ(bind2(foreign, 1, {other, address, 64, kAllRemote}), IBV_WC_MW_BIND_ERR);
     reconnect();
     EXPECT_EQ(ibv_dealloc_mw(foreign), 0);
     for (const auto& mistake : mistakes)
@@ -477,11 +363,11 @@ TEST_F(MemoryWindows, WhatTheLibraryRefuses) {
     EXPECT_EQ(refused(mw2, part(0, 64)), EINVAL);
     EXPECT_EQ(refused(mw, {nullptr, 1, 0, 0}), EINVAL);
     EXPECT_EQ(refused(mw, {nullptr, 0, 1, 0}), EINVAL);
-    EXPECT_EQ(refused(mw, part(0, 64, kAll | IBV_ACCESS_ZERO_BASED)), EINVAL);
-    EXPECT_EQ(refused(mw, part(0, 64, kAll | IBV_ACCESS_MW_BIND)), EINVAL);
+    EXPECT_EQ(refused(mw, part(0, 64, kAllRemote | IBV_ACCESS_ZERO_BASED)), EINVAL);
+    EXPECT_EQ(refused(mw, part(0, 64, kAllRemote | IBV_ACCESS_MW_BIND)), EINVAL);
     ibv_pd* elsewhere = ibv_alloc_pd(far().context);
     ibv_mr* other = ibv_reg_mr(elsewhere, far().buffer.data(), 64, far().options.mr_access);
-    EXPECT_EQ(refused(mw, {other, part(0, 0).addr, 64, kAll}), EPERM);
+    EXPECT_EQ(refused(mw, {other, part(0, 0).addr, 64, kAllRemote}), EPERM);
     EXPECT_EQ(ibv_dereg_mr(other), 0);
     EXPECT_EQ(ibv_dealloc_pd(elsewhere), 0);
 
@@ -605,109 +491,6 @@ TEST_F(MemoryWindows, ALeftOneGoesWithItsContext) {
     end.cq = nullptr;
     end.qp = nullptr;
     end.mr = nullptr;
-  });
-}
-
-// A walk over what may be done to windows, beside a model of what has to come of it.
-TEST_F(MemoryWindows, RandomWalk) {
-  struct Window {
-    ibv_mw* mw;
-    bool bound = false;
-    std::uint32_t key = 0, begin = 0, length = 0;
-    unsigned access = 0;
-  };
-  run_both([&] {
-    std::mt19937 random(5);
-    std::vector<Window> windows;
-    for (int i = 0; i < 6; ++i) windows.push_back({.mw = make(kTypes[i % 2])});
-    const auto bind = [&](Window& window, bool valid) {
-      window.begin = std::uint32_t(random() % 60'000);
-      window.length = 1 + std::uint32_t(random() % 4'000);
-      window.access = random() % 8 << 1;
-      const auto info = part(valid ? window.begin : 65'000, window.length + (valid ? 0u : 4'000u), window.access);
-      if (window.mw->type == IBV_MW_TYPE_1) {
-        const auto status = bind1(window.mw, info);
-        window.key = window.mw->rkey;
-        return status;
-      }
-      window.key = (window.mw->rkey & ~0xffu) | std::uint32_t(random() % 256);
-      return bind2(window.mw, window.key, info);
-    };
-    const auto end_of_type2 = [&] {
-      for (auto& window : windows)
-        if (window.mw->type == IBV_MW_TYPE_2) window.bound = false;
-    };
-    const auto recover = [&] {
-      reconnect();
-      end_of_type2();
-    };
-    int good = 0, bad = 0;
-    for (int step = 0; step < 600; ++step) {
-      SCOPED_TRACE(step);
-      auto& window = windows[random() % windows.size()];
-      const bool type2 = window.mw->type == IBV_MW_TYPE_2;
-      switch (random() % 8) {
-        case 0:
-        case 1: {
-          auto tried = window;
-          const bool valid = random() % 8 != 0 && !(type2 && window.bound);
-          const auto status = bind(tried, valid || (type2 && window.bound));
-          ASSERT_EQ(status, valid ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR);
-          if (valid) {
-            window = tried;
-            window.bound = true;
-          } else {
-            if (!type2) window.mw->rkey = window.bound || window.key != 0 ? window.key : window.mw->rkey - 1;
-            recover();
-          }
-          break;
-        }
-        case 2:
-          if (type2 && window.bound) {
-            ASSERT_EQ(local_invalidate(window.key), IBV_WC_SUCCESS);
-            window.bound = false;
-          } else if (!type2) {
-            ASSERT_EQ(bind1(window.mw, {nullptr, 0, 0, 0}), IBV_WC_SUCCESS);
-            window.key = window.mw->rkey;
-            window.bound = false;
-          }
-          break;
-        case 3:
-          ASSERT_EQ(ibv_dealloc_mw(window.mw), 0);
-          window = {.mw = make(type2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1)};
-          break;
-        default: {
-          const auto offset = window.begin + std::uint32_t(random() % (window.length + 8)) - 4;
-          const auto length = 1 + std::uint32_t(random() % 16);
-          const bool write = random() % 2;
-          const unsigned needs = write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
-          const bool inside = offset >= window.begin && offset + length <= window.begin + window.length;
-          const bool granted = window.bound && inside && (window.access & needs) != 0;
-          const auto before = far().buffer;
-          for (std::uint32_t i = 0; i < length; ++i) near().buffer[i] = std::uint8_t(random());
-          const auto sent = near().buffer;
-          const auto status = reach(write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, window.key, offset, length);
-          ASSERT_EQ(status, granted ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
-          ++(granted ? good : bad);
-          auto expected = before;
-          if (granted && write) std::copy_n(sent.begin(), length, expected.begin() + offset);
-          ASSERT_TRUE(far().buffer == expected);
-          if (granted && !write) {
-            ASSERT_TRUE(std::equal(near().buffer.begin(), near().buffer.begin() + length, before.begin() + offset));
-          }
-          if (!granted) recover();
-        }
-      }
-      const auto bound = std::ranges::count_if(windows, &Window::bound);
-      if (random() % 16 == 0) {
-        const int flags = IBV_REREG_MR_CHANGE_ACCESS;
-        EXPECT_EQ(ibv_rereg_mr(far().mr, flags, nullptr, nullptr, 0, far().options.mr_access),
-                  bound == 0 ? 0 : IBV_REREG_MR_ERR_CMD);
-      }
-    }
-    EXPECT_GT(good, 20);
-    EXPECT_GT(bad, 100);
-    for (auto& window : windows) EXPECT_EQ(ibv_dealloc_mw(window.mw), 0);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,14 +46,14 @@ class RcPair : public TwoHosts {
         [] {});
   }
 
-  // Runs `body` in this many threads of h0's process, besides the caller's, and waits for their end.
-  void run_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
+  // Runs `body` in this many threads of one's process, besides the caller's, and waits for their end.
+  void run_threads(std::size_t count, const std::function<void(std::size_t)>& body, std::size_t me = 0) {
     std::size_t running = count;
     sc_core::sc_event ended("ended");
     for (std::size_t i = 0; i < count; ++i)
-      process(0).spawn("thread" + std::to_string(i), [&, i] {
+      process(me).spawn("thread" + std::to_string(me) + std::to_string(i), [&, i] {
         body(i);
-        process(0).port().settle();
+        process(me).port().settle();
         if (--running == 0) wake(ended);
       });
     while (running != 0) sleep_on(ended);
@@ -92,6 +93,21 @@ class RcPair : public TwoHosts {
     EXPECT_EQ(ibv_query_qp(qp, &attributes, IBV_QP_STATE, &initial), 0);
     return attributes;
   }
+
+  // The buffer holds 1, 2, 3 ... modulo 256; a part of it holds what stood in the other's at `source`.
+  static void fill(Endpoint& end) { std::iota(end.buffer.begin(), end.buffer.end(), std::uint8_t{1}); }
+  static bool filled(const Endpoint& end, std::size_t at, std::size_t length, std::size_t source = 0) {
+    for (std::size_t i = 0; i < length; ++i)
+      if (end.buffer[at + i] != std::uint8_t(source + i + 1)) return false;
+    return true;
+  }
+  static void send(Endpoint& end, std::uint32_t length, ibv_wc_status status = IBV_WC_SUCCESS) {
+    ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, length)), 0);
+    EXPECT_EQ(end.completion().status, status);
+  }
+  nic::EngineCounters counters(std::size_t index) { return host(index).nic().counters().engine; }
+  // Long enough for all that is under way.
+  static constexpr Duration kSettled{20'000'000};
 
   static void never_wait(int fd) { ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0); }
   // Events that are there, acknowledged.

@@ -3,37 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
-#include "tests/support/endpoint.h"
-#include "tests/support/two_hosts.h"
+#include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
 namespace {
 
-class Rc : public TwoHosts {
- protected:
-  // Two connected endpoints, each body with its own.
-  void run_connected(std::function<void(Endpoint&)> on_h0, std::function<void(Endpoint&)> on_h1,
-                     const EndpointOptions& options = {}) {
-    Exchange<EndpointAddress> addresses;
-    const auto body = [&](std::size_t me, const std::function<void(Endpoint&)>& action) {
-      Endpoint endpoint(options);
-      endpoint.connect(addresses.swap(me, endpoint.address()));
-      meet(me);
-      action(endpoint);
-      meet(me);
-    };
-    run([&] { body(0, on_h0); }, [&] { body(1, on_h1); });
-  }
-
-  static void fill(Endpoint& endpoint) { std::iota(endpoint.buffer.begin(), endpoint.buffer.end(), std::uint8_t{1}); }
-  static bool filled(const Endpoint& endpoint, std::size_t offset, std::size_t length, std::size_t source = 0) {
-    for (std::size_t i = 0; i < length; ++i)
-      if (endpoint.buffer[offset + i] != std::uint8_t(source + i + 1)) return false;
-    return true;
-  }
-};
+class Rc : public RcPair {};
 
 TEST_F(Rc, SendArrivesInOrder) {
   run_connected(
@@ -199,7 +175,7 @@ TEST_F(Rc, UnsignalledWorkIsFreedByALaterCompletion) {
         ibv_wc wc;
         EXPECT_EQ(ibv_poll_cq(end.cq, 1, &wc), 0);
       },
-      [](Endpoint&) {}, options);
+      [](Endpoint&) {}, options, options);
 }
 
 TEST_F(Rc, EventsWakeTheReceiver) {
@@ -230,7 +206,7 @@ TEST_F(Rc, EventsWakeTheReceiver) {
           meet(1);
         }
       },
-      options);
+      options, options);
 }
 
 TEST_F(Rc, BothWaysAtOnce) {

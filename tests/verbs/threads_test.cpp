@@ -184,5 +184,80 @@ TEST_F(Threads, AllDriveOneQueuePair) {
       [](Endpoint&) {});
 }
 
+struct Kind {
+  const char* name;
+  ibv_qp_type type;
+  std::uint32_t shared_wr;
+};
+
+// Threads of one end send by one queue pair, those of the other post and poll its receives.
+class ThreadsOf : public Threads, public ::testing::WithParamInterface<Kind> {
+ protected:
+  static constexpr std::uint64_t kMessages = 50;  // of each thread
+  static constexpr std::uint32_t kSlot = 128;
+
+  // Until all threads together have seen so many, each once.
+  void drain(Endpoint& end, std::set<std::uint64_t>& completed) {
+    while (completed.size() < kThreads * kMessages) {
+      std::array<ibv_wc, 3> wc;
+      const int count = ibv_poll_cq(end.cq, int(wc.size()), wc.data());
+      ASSERT_GE(count, 0);
+      for (int n = 0; n < count; ++n) {
+        EXPECT_EQ(wc[std::size_t(n)].status, IBV_WC_SUCCESS);
+        EXPECT_TRUE(completed.insert(wc[std::size_t(n)].wr_id).second);
+      }
+    }
+  }
+  void send_all(Endpoint& end, std::size_t thread) {
+    for (std::uint64_t n = 0; n < kMessages;) {
+      ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 64, end.mr->lkey};
+      auto wr = end.request(IBV_WR_SEND, 0, 64);
+      wr.sg_list = &sge;
+      wr.wr_id = thread * kMessages + n;
+      const int error = end.post(wr);
+      ASSERT_TRUE(error == 0 || error == ENOMEM) << error;
+      if (error == 0) ++n;
+    }
+  }
+  static void post_all(Endpoint& end, std::size_t thread) {
+    for (auto id = thread * kMessages; id < (thread + 1) * kMessages; ++id) {
+      ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data() + id * kSlot), kSlot, end.mr->lkey};
+      ibv_recv_wr wr{.wr_id = id, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+      ibv_recv_wr* bad = nullptr;
+      const bool is_shared = end.srq != nullptr;
+      ASSERT_EQ(is_shared ? ibv_post_srq_recv(end.srq, &wr, &bad) : ibv_post_recv(end.qp, &wr, &bad), 0);
+    }
+  }
+};
+
+TEST_P(ThreadsOf, BothEndsShareAQueuePair) {
+  const auto& [name, type, shared_wr] = GetParam();
+  if (type == IBV_QPT_UC && !capabilities().uc) GTEST_SKIP() << "nic.capabilities.uc";
+  if (type == IBV_QPT_UD && !capabilities().ud) GTEST_SKIP() << "nic.capabilities.ud";
+  if (shared_wr != 0 && !shares_receives()) GTEST_SKIP() << "nic.capabilities.srq";
+  EndpointOptions options{.type = type, .cq_entries = 512, .max_wr = kThreads * kMessages};
+  auto receiver = options;
+  receiver.shared_wr = shared_wr;
+  std::set<std::uint64_t> sent, received;
+  run_connected(
+      [&](Endpoint& end) {
+        meet(0);
+        run_threads(kThreads + 1, [&](std::size_t i) { i == kThreads ? drain(end, sent) : send_all(end, i); });
+      },
+      [&](Endpoint& end) {
+        run_threads(kThreads, [&](std::size_t i) { post_all(end, i); }, 1);
+        meet(1);
+        run_threads(kThreads, [&](std::size_t) { drain(end, received); }, 1);
+      },
+      options, receiver);
+  EXPECT_EQ(sent.size(), kThreads * kMessages);
+  EXPECT_EQ(received, sent);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ThreadsOf,
+                         ::testing::Values(Kind{"rc", IBV_QPT_RC, 0}, Kind{"uc", IBV_QPT_UC, 0},
+                                           Kind{"ud", IBV_QPT_UD, 0}, Kind{"srq", IBV_QPT_RC, 255}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 }  // namespace
 }  // namespace rnicsim::testing

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "tests/verbs/rc_pair.h"
 
@@ -26,18 +25,6 @@ class Ud : public RcPair {
   void run_ud(Body on_h0, Body on_h1, std::uint8_t gid_index = 1) {
     run_connected(std::move(on_h0), std::move(on_h1), ud(gid_index), ud(gid_index));
   }
-  static void fill(Endpoint& end) { std::iota(end.buffer.begin(), end.buffer.end(), std::uint8_t{1}); }
-  static bool filled(const Endpoint& end, std::size_t at, std::size_t length) {
-    for (std::size_t i = 0; i < length; ++i)
-      if (end.buffer[at + i] != std::uint8_t(i + 1)) return false;
-    return true;
-  }
-  static void send(Endpoint& end, std::uint32_t length, ibv_wc_status status = IBV_WC_SUCCESS) {
-    ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, length)), 0);
-    EXPECT_EQ(end.completion().status, status);
-  }
-  nic::EngineCounters counters(std::size_t index) { return host(index).nic().counters().engine; }
-  static constexpr Duration kSettled{20'000'000};
 };
 
 TEST_F(Ud, ADatagramLiesBehindItsGrh) {
