@@ -2,7 +2,7 @@
 // name.
 #include <gmock/gmock.h>
 
-#include "tests/protocol/rc_wire.h"
+#include "tests/protocol/unreliable_wire.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -10,22 +10,9 @@ namespace {
 using ::testing::ElementsAreArray;
 using roce::Opcode;
 
-constexpr std::uint32_t kPsn = 0xfffffe;  // wraps within a message
-constexpr Duration kSettled{20'000'000};
-
-class UcWire : public RcWire {
+class UcWire : public UnreliableWire {
  protected:
-  static EndpointOptions uc(std::uint8_t gid_index = 1) {
-    EndpointOptions options;
-    options.type = IBV_QPT_UC;
-    options.psn = kPsn;
-    options.gid_index = gid_index;
-    return options;
-  }
-  static void complete(Endpoint& end, const ibv_send_wr& request) {
-    ASSERT_EQ(end.post(request), 0);
-    EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
-  }
+  static EndpointOptions uc(std::uint8_t gid_index = 1) { return of_type(IBV_QPT_UC, gid_index); }
 };
 
 // --- Packets.
@@ -138,7 +125,6 @@ TEST_F(UcWire, ToItselfNothingIsOnTheWire) {
 }
 
 // --- Hostile packets: dropped and counted, without an answer; and the connection goes on.
-enum class Counted { out_of_sequence, unfit, wrong_state, bad_pkey };
 struct Hostile {
   const char* name;
   Opcode opcode;
@@ -150,19 +136,7 @@ struct Hostile {
 };
 void PrintTo(const Hostile& hostile, std::ostream* out) { *out << hostile.name; }
 
-class UcHostile : public UcWire, public ::testing::WithParamInterface<Hostile> {
- protected:
-  std::uint64_t counter(Counted which) {
-    const auto counters = host(1).nic().counters();
-    switch (which) {
-      case Counted::out_of_sequence: return counters.engine.out_of_sequence;
-      case Counted::unfit: return counters.engine.silently_dropped;
-      case Counted::wrong_state: return counters.engine.wrong_state;
-      case Counted::bad_pkey: return counters.rx.bad_pkey;
-    }
-    return 0;
-  }
-};
+class UcHostile : public UcWire, public ::testing::WithParamInterface<Hostile> {};
 
 TEST_P(UcHostile, IsDroppedAndCounted) {
   const auto& hostile = GetParam();

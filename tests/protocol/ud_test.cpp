@@ -1,7 +1,7 @@
 // Datagrams on the wire: their headers and addresses, alone, to a group and to oneself; and what a hostile peer sends.
 #include <gmock/gmock.h>
 
-#include "tests/protocol/rc_wire.h"
+#include "tests/protocol/unreliable_wire.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -9,23 +9,11 @@ namespace {
 using ::testing::ElementsAre;
 using roce::Opcode;
 
-constexpr std::uint32_t kPsn = 0xfffffe;
 constexpr std::uint32_t kGrh = 40;
-constexpr Duration kSettled{20'000'000};
 
-class UdWire : public RcWire {
+class UdWire : public UnreliableWire {
  protected:
-  static EndpointOptions ud(std::uint8_t gid_index = 1) {
-    EndpointOptions options;
-    options.type = IBV_QPT_UD;
-    options.psn = kPsn;
-    options.gid_index = gid_index;
-    return options;
-  }
-  static void complete(Endpoint& end, const ibv_send_wr& request) {
-    ASSERT_EQ(end.post(request), 0);
-    EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
-  }
+  static EndpointOptions ud(std::uint8_t gid_index = 1) { return of_type(IBV_QPT_UD, gid_index); }
   roce::FrameAddresses addresses(std::size_t frame) const {
     const auto& bytes = wire()[frame].bytes;
     return roce::parse_frame(bytes, bytes.size()).addresses;
@@ -258,7 +246,6 @@ INSTANTIATE_TEST_SUITE_P(Of, UdMixture,
                          [](const auto& info) { return std::string(info.param.name); });
 
 // --- Hostile datagrams to a QP: dropped and counted, and the receive stays for a good one.
-enum class Counted { bad_qkey, unfit, wrong_state, unknown_qp, bad_pkey };
 struct Hostile {
   const char* name;
   Opcode opcode;
@@ -270,20 +257,7 @@ struct Hostile {
 };
 void PrintTo(const Hostile& hostile, std::ostream* out) { *out << hostile.name; }
 
-class UdHostile : public UdWire, public ::testing::WithParamInterface<Hostile> {
- protected:
-  std::uint64_t counter(Counted which) {
-    const auto counters = host(1).nic().counters();
-    switch (which) {
-      case Counted::bad_qkey: return counters.engine.bad_qkey;
-      case Counted::unfit: return counters.engine.silently_dropped;
-      case Counted::wrong_state: return counters.engine.wrong_state;
-      case Counted::unknown_qp: return counters.engine.unknown_qp;
-      case Counted::bad_pkey: return counters.rx.bad_pkey;
-    }
-    return 0;
-  }
-};
+class UdHostile : public UdWire, public ::testing::WithParamInterface<Hostile> {};
 
 TEST_P(UdHostile, IsDroppedAndCounted) {
   const auto& hostile = GetParam();

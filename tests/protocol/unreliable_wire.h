@@ -1,0 +1,43 @@
+// What the tests of UC and UD on the wire stand on.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/protocol/rc_wire.h"
+
+namespace rnicsim::testing {
+
+// Why a packet was dropped, by the counter that says so.
+enum class Counted { out_of_sequence, bad_qkey, unfit, wrong_state, unknown_qp, bad_pkey };
+
+class UnreliableWire : public RcWire {
+ protected:
+  static constexpr std::uint32_t kPsn = 0xfffffe;  // wraps within a message
+
+  static EndpointOptions of_type(ibv_qp_type type, std::uint8_t gid_index) {
+    EndpointOptions options;
+    options.type = type;
+    options.psn = kPsn;
+    options.gid_index = gid_index;
+    return options;
+  }
+  static void complete(Endpoint& end, const ibv_send_wr& request) {
+    ASSERT_EQ(end.post(request), 0);
+    EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+  }
+  // On h1.
+  std::uint64_t counter(Counted which) {
+    const auto counters = host(1).nic().counters();
+    switch (which) {
+      case Counted::out_of_sequence: return counters.engine.out_of_sequence;
+      case Counted::bad_qkey: return counters.engine.bad_qkey;
+      case Counted::unfit: return counters.engine.silently_dropped;
+      case Counted::wrong_state: return counters.engine.wrong_state;
+      case Counted::unknown_qp: return counters.engine.unknown_qp;
+      case Counted::bad_pkey: return counters.rx.bad_pkey;
+    }
+    return 0;
+  }
+};
+
+}  // namespace rnicsim::testing
