@@ -42,12 +42,14 @@ struct CpuState {
   bool operator==(const CpuState& other) const { return memcmp(this, &other, sizeof *this) == 0; }
 };
 
-// Brent's way to find a cycle: compare with a state kept at step 1, 2, 4, 8 ...
+// Brent's way to find a cycle: compare with a state kept at the start and at step 8, 16, 32 ... The loops that wait are
+// hardly ever longer than 8 instructions, and a thread that is looked at is hardly ever before its loop.
+constexpr int kFirstKept = 8;
 struct Look {
   bool active = false;
   int steps = 0;
   int most_steps = kFirstSteps;
-  int next_kept = 1;
+  int next_kept = kFirstKept;
   std::uint64_t activity = 0;  // calls made when it began
   std::int64_t begun_ns = 0;   // of the thread's CPU time
   std::int64_t rests_until_ns = 0;
@@ -112,7 +114,7 @@ void begin_look(void* opaque) {
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
   look.steps = 0;
-  look.next_kept = 1;
+  look.next_kept = kFirstKept;
   look.most_steps = look.activity == activity() ? std::min(look.most_steps * 2, kMostSteps) : kFirstSteps;
   look.activity = activity();
   look.begun_ns = cpu_time_ns();
