@@ -1,6 +1,7 @@
 #include "sim/attached/native_programs.h"
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +51,12 @@ bool is_blocked(const Thread& thread, std::int64_t elapsed_us) {
 }
 
 }  // namespace
+
+// Between two looks lie a few microseconds; the kernel would make 50 more of them.
+NativePrograms::NativePrograms() {
+  constexpr unsigned long kSlackNs = 1'000;
+  ::prctl(PR_SET_TIMERSLACK, kSlackNs);
+}
 
 void NativePrograms::give_turn(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);

@@ -9,6 +9,7 @@ namespace rnicsim::sim {
 
 class NativePrograms final : public Programs {
  public:
+  NativePrograms();
   void give_turn(Thread& thread) override;
   TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) override;
   bool has_ended(const Process& process) const override { return process.has_exited(); }
