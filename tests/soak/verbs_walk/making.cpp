@@ -63,7 +63,9 @@ void Walker::make_something() {
     case 0: return domains_.size() < kMost ? make_domain(context) : void();
     case 1: return domains_.size() < kMost + 2 ? make_parent(context) : void();
     case 2: return threads_.size() < 3 ? make_thread(context) : void();
-    case 3: return domain && regions_.size() < 2 * kMost ? make_region(domain, dice_.once_in(2)) : change_region();
+    case 3:
+      if (!domain || regions_.size() >= 2 * kMost) return change_region();
+      return dice_.once_in(6) ? make_null_region(domain) : make_region(domain, dice_.once_in(2));
     case 4: return windows_.size() < kMost ? make_window() : void();
     case 5: return domain && ways_.size() < kMost ? make_way(domain) : void();
     case 6: return channels_.size() < 3 ? make_channel(context) : void();
@@ -122,10 +124,22 @@ void Walker::make_region(std::shared_ptr<Domain> domain, bool whole) {
   regions_.push_back(region);
 }
 
+void Walker::make_null_region(const std::shared_ptr<Domain>& domain) {
+  auto region = std::make_shared<Region>();
+  region->domain = domain;
+  region->length = Arena::kBytes;
+  region->access = IBV_ACCESS_LOCAL_WRITE;
+  region->null = true;
+  region->mr = ibv_alloc_null_mr(domain->pd);
+  if (!expect("ibv_alloc_null_mr", made(region->mr), {0})) return;
+  ++domain->users;
+  regions_.push_back(region);
+}
+
 // What work requests know of a region that is registered anew holds no longer: it becomes another one.
 void Walker::change_region() {
   const auto region = any(regions_);
-  if (!region || region->may_be_bound) return;
+  if (!region || region->may_be_bound || region->null) return;
   auto next = std::make_shared<Region>(*region);
   const int flags = int(dice_.between(1, IBV_REREG_MR_FLAGS_SUPPORTED));
   const auto domain = any_domain(region->domain->context);

@@ -1,5 +1,6 @@
 #include "tests/soak/verbs_walk/objects.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace rnicsim::testing {
@@ -31,6 +32,10 @@ bool has_pattern(const std::uint8_t* at, std::uint32_t length, std::uint64_t id)
   std::vector<std::uint8_t> wanted(length);
   fill_pattern(wanted.data(), length, id);
   return std::memcmp(at, wanted.data(), length) == 0;
+}
+
+bool is_zero(const std::uint8_t* at, std::uint32_t length) {
+  return std::all_of(at, at + length, [](std::uint8_t byte) { return byte == 0; });
 }
 
 }  // namespace rnicsim::testing

@@ -54,6 +54,7 @@ class Arena {
 // What a work request sends.
 void fill_pattern(std::uint8_t* to, std::uint32_t length, std::uint64_t id);
 bool has_pattern(const std::uint8_t* at, std::uint32_t length, std::uint64_t id);
+bool is_zero(const std::uint8_t* at, std::uint32_t length);
 
 struct ThreadDomain {
   ibv_td* td = nullptr;
@@ -79,6 +80,7 @@ struct Region {
   unsigned access = 0;
   bool intact = true;        // as it was made
   bool may_be_bound = false;
+  bool null = false;         // reads zeros, discards what is written; for its owner's work requests only
 
   bool covers(std::uint32_t from, std::uint32_t bytes) const {
     return from >= offset && from + bytes <= offset + length;
@@ -147,6 +149,7 @@ struct Send {
   std::uint32_t length = 0;
   bool legal = true;         // its local memory
   bool odd_atomic = false;   // not of 8 bytes
+  bool zeros = false;        // from a null region
   std::shared_ptr<Region> region;
   Remote remote = Remote::none;
   std::shared_ptr<Region> target;

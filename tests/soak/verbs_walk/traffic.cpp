@@ -179,6 +179,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   send.legal = inlined || send.length == 0 || special ||
                (covered && region->domain->root() == pair->domain->root() &&
                 (!takes || (region->access & IBV_ACCESS_LOCAL_WRITE)));
+  send.zeros = region->null && !inlined;
   if (inlined && (takes || send.length > pair->cap.max_inline_data)) error = EINVAL;
   if (dice_.once_in(50))
     wr.num_sge = dice_.once_in(2) ? -1 : int(pair->cap.max_send_sge) + 1, error = special ? error : EINVAL;

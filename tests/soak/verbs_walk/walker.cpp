@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "verbs/ibverbs/context_options.h"
+
 namespace rnicsim::testing {
 
 Walker::Walker(Town& town, std::uint32_t index, std::uint64_t seed)
@@ -50,6 +52,7 @@ void Walker::open(host::SoftwareProcess& process) {
     fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
   }
   ibv_free_device_list(list);
+  verbs::use_inline_receive(contexts_[kInlineContext], kInlineReceive);
   expect("ibv_query_device", ibv_query_device(contexts_[0], &limits_), {0});
   expect("ibv_query_gid", ibv_query_gid(contexts_[0], 1, 1, &gid_), {0});
   for (std::uint32_t context = 0; context < kContexts; ++context) {

@@ -57,6 +57,7 @@ class Walker {
   void make_parent(std::uint32_t context);
   void make_thread(std::uint32_t context);
   void make_region(std::shared_ptr<Domain> domain, bool whole);
+  void make_null_region(const std::shared_ptr<Domain>& domain);
   void change_region();
   void make_window();
   void make_way(const std::shared_ptr<Domain>& domain);
@@ -155,6 +156,7 @@ class Walker {
   void pass(std::int64_t nanoseconds);
 
   static constexpr std::uint32_t kContexts = 2;
+  static constexpr std::uint32_t kInlineContext = 1, kInlineReceive = 48;  // up to so many bytes come in their CQE
   static constexpr std::uint64_t kSendMark = 1ull << 63;
 
   Town& town_;
