@@ -9,8 +9,12 @@ import sys
 import time
 
 
+# As rnicsim_test.cmake has them: simulated threads have stacks of their own.
+SANITIZERS = {"ASAN_OPTIONS": "detect_stack_use_after_return=0:abort_on_error=1", "LSAN_OPTIONS": "use_stacks=0"}
+
+
 def main():
-    program, environment = sys.argv[1], dict(os.environ)
+    program, environment = sys.argv[1], {**SANITIZERS, **os.environ}
     first = int(environment.get("RNICSIM_WALK_SEED", "1"))
     end = time.monotonic() + float(environment.get("RNICSIM_WALK_SECONDS", "600"))
     seed = first
