@@ -71,8 +71,9 @@ TEST_F(MemoryRegions, CoverTheirBytesAndNoOther) {
     EXPECT_EQ(access(IBV_WR_RDMA_READ, mr->rkey, begin + 76, 1), IBV_WC_SUCCESS);
     for (const auto& [address, length] : {std::pair{begin - 1, 1u}, {begin - 1, 78u}, {begin, 78u}, {begin + 77, 1u}})
       expect_refused(mr->rkey, address, length);
+    const auto rkey = mr->rkey;
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
-    expect_refused(mr->rkey, begin);
+    expect_refused(rkey, begin);
   });
 }
 
@@ -153,9 +154,10 @@ TEST_F(MemoryRegions, TheNullRegionReadsZerosAndKeepsNothing) {
     reconnect();
     EXPECT_EQ(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), IBV_REREG_MR_ERR_INPUT);
     EXPECT_EQ(errno, EINVAL);
+    const auto gone = null->lkey;
     for (ibv_mr* mr : {other, null}) EXPECT_EQ(ibv_dereg_mr(mr), 0);
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
-    EXPECT_EQ(send_list(IBV_WR_RDMA_WRITE, {{0, 8, null->lkey}}), IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(send_list(IBV_WR_RDMA_WRITE, {{0, 8, gone}}), IBV_WC_LOC_PROT_ERR);
   });
 }
 
