@@ -125,8 +125,9 @@ class Peer {
     if (plan.length == 0) wr.num_sge = 0;
     wr.wr_id = plan.number;
     wr.imm_data = static_cast<std::uint32_t>(plan.number);
-    wr.send_flags = (plan.signaled || plan.number + 1 == messages_ ? IBV_SEND_SIGNALED : 0u) |
-                    (plan.fence ? IBV_SEND_FENCE : 0u) | (plan.is_inline ? IBV_SEND_INLINE : 0u);
+    wr.send_flags = (plan.signaled || plan.number + 1 == messages_ ? unsigned(IBV_SEND_SIGNALED) : 0u) |
+                    (plan.fence ? unsigned(IBV_SEND_FENCE) : 0u) |
+                    (plan.is_inline ? unsigned(IBV_SEND_INLINE) : 0u);
     ASSERT_EQ(end_.post(wr), 0);
     ++posted_;
   }
@@ -160,9 +161,8 @@ class Peer {
       last = completed_ == wc.wr_id;
       ASSERT_EQ(last, plan.signaled || completed_ + 1 == messages_) << "message " << completed_ << " skipped";
       const auto* local = end_.buffer.data() + slot(completed_);
-      if (plan.operation == IBV_WR_RDMA_READ)
-        for (std::uint32_t i = 0; i < plan.length; ++i)
-          ASSERT_EQ(local[i], static_byte(plan.read_offset() + i)) << "READ " << completed_ << " at " << i;
+      for (std::uint32_t i = 0; plan.operation == IBV_WR_RDMA_READ && i < plan.length; ++i)
+        ASSERT_EQ(local[i], static_byte(plan.read_offset() + i)) << "READ " << completed_ << " at " << i;
       if (!plan.atomic()) continue;
       std::uint64_t original;
       std::memcpy(&original, local, sizeof original);
@@ -182,7 +182,9 @@ class Peer {
       if (plan.sends()) check(plan, kReceive + static_cast<std::uint32_t>(received_ % kReceives) * kSlot);
       ASSERT_EQ(wc.byte_len, plan.length) << "message " << expected_;
       ASSERT_EQ((wc.wc_flags & IBV_WC_WITH_IMM) != 0, plan.has_immediate());
-      if (plan.has_immediate()) ASSERT_EQ(wc.imm_data, static_cast<std::uint32_t>(expected_));
+      if (plan.has_immediate()) {
+        ASSERT_EQ(wc.imm_data, static_cast<std::uint32_t>(expected_));
+      }
       break;
     }
     ++expected_;

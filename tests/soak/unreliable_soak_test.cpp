@@ -84,7 +84,7 @@ class Line {
     auto wr = end.request(plan.operation, slot, plan.length, plan.write_offset());
     wr.wr_id = posted_++;
     wr.imm_data = static_cast<std::uint32_t>(plan.number);
-    wr.send_flags = plan.is_inline ? IBV_SEND_INLINE : 0u;
+    wr.send_flags = plan.is_inline ? unsigned(IBV_SEND_INLINE) : 0u;
     ASSERT_EQ(end.post(wr), 0);
   }
   // What has come; false: nothing.
@@ -139,7 +139,9 @@ class Line {
     ASSERT_EQ(plan.writes(), writes) << number;
     ASSERT_EQ(bytes, plan.length) << number;
     ASSERT_EQ((wc.wc_flags & IBV_WC_WITH_IMM) != 0, plan.has_immediate()) << number;
-    if (plan.has_immediate()) ASSERT_EQ(wc.imm_data, static_cast<std::uint32_t>(number));
+    if (plan.has_immediate()) {
+      ASSERT_EQ(wc.imm_data, static_cast<std::uint32_t>(number));
+    }
     for (std::uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(at[i], plan.byte(i)) << "message " << number << " at " << i;
     ++times_[number];
     late_ += number < next_;

@@ -75,7 +75,9 @@ TEST_F(VerbsWalk, NothingBreaks) {
   std::uint64_t completions = 0;
   for (const auto& walker : walkers_) completions += walker->completions();
   std::cout << completions << " completions in " << to_string(now()) << "\n";
-  if (!town_.broken) EXPECT_GT(completions, 0u);
+  if (!town_.broken) {
+    EXPECT_GT(completions, 0u);
+  }
 }
 
 }  // namespace
