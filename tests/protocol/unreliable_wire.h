@@ -21,10 +21,6 @@ class UnreliableWire : public RcWire {
     options.gid_index = gid_index;
     return options;
   }
-  static void complete(Endpoint& end, const ibv_send_wr& request) {
-    ASSERT_EQ(end.post(request), 0);
-    EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
-  }
   // On h1.
   std::uint64_t counter(Counted which) {
     const auto counters = host(1).nic().counters();

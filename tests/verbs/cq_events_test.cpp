@@ -23,7 +23,7 @@ class CqEvents : public RcPair {
             order_ = solicited ? Order::solicited : Order::plain;
             meet(0);
             meet(0);
-            pass(0, Duration{20'000'000});
+            pass(0, kSettled);
           });
           order_ = Order::end;
           meet(0);
@@ -103,7 +103,7 @@ TEST_F(CqEvents, ArmingAfterACompletionSaysNothingOfIt) {
   run_receiving([&](Endpoint& end, auto send) {
     send(false);
     ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
-    pass(0, Duration{20'000'000});
+    pass(0, kSettled);
     EXPECT_EQ(take_cq_events(end.channel), 0);
     send(false);
     EXPECT_EQ(take_cq_events(end.channel), 1);
@@ -131,7 +131,7 @@ TEST_F(CqEvents, AnErrorIsAlwaysSolicited) {
         end.to_init();
         ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
         flush_receives(end, 1);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 1);
       },
       options);
@@ -183,7 +183,7 @@ TEST_F(CqEvents, ModeratedByTime) {
     send(false);
     pass(0, begin + Duration{195'000'000} - now());
     EXPECT_EQ(take_cq_events(end.channel), 0);
-    pass(0, Duration{20'000'000});
+    pass(0, kSettled);
     EXPECT_EQ(take_cq_events(end.channel), 1);
   });
 }
@@ -260,7 +260,7 @@ TEST_F(CqEvents, AVectorForEachInterrupt) {
           ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
           end.to_init();
           flush_receives(end, 1);
-          pass(0, Duration{20'000'000});
+          pass(0, kSettled);
           expected.push_back(2 + std::uint64_t(vector));
           EXPECT_EQ(*interrupts, expected);
           EXPECT_EQ(take_cq_events(end.channel), 1);
@@ -340,7 +340,7 @@ TEST_F(CqEvents, ManyQueuesOneChannel) {
         end.to_init();
         flush_receives(end, 1);
         std::swap(end.qp, qps[1]);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         std::vector<std::uintptr_t> owners;
         ibv_cq* cq = nullptr;
         void* owner = nullptr;
@@ -366,7 +366,7 @@ TEST_F(CqEvents, AnUnreadEventGoesWithItsQueue) {
         end.to_init();
         ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
         flush_receives(end, 1);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
         ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
         end.qp = nullptr;

@@ -303,10 +303,10 @@ TEST_F(InlineReceive, ASolicitedOneRaisesItsEvent) {
         for (int i = 0; i < 2; ++i) ASSERT_EQ(end.receive(kLanding, 64), 0);
         ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
         meet(0);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 0);
         meet(0);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 1);
       },
       [&](Endpoint& end) {

@@ -20,17 +20,21 @@ class Posting : public RcPair {
     end.connect(end.address());
     ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
   }
-  // The device flushes what it finds; then receives are posted, and `learn` tells the library of the error.
+  // The device fails the QP and flushes what it finds; then receives are posted.
+  void fail_and_post_receives(Endpoint& end) {
+    end.connect(end.address());
+    auto wr = end.request(IBV_WR_SEND, 0, 64);
+    wr.sg_list->lkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+    pass(0, kSettled);
+    for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
+  }
+  // `learn` tells the library of the error.
   void flush_late_receives(const std::function<void(Endpoint&)>& learn) {
     run_alone([&](Endpoint& end) {
-      end.connect(end.address());
-      auto wr = end.request(IBV_WR_SEND, 0, 64);
-      wr.sg_list->lkey = kBadKey;
-      ASSERT_EQ(end.post(wr), 0);
-      pass(0, Duration{20'000'000});
-      for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
+      fail_and_post_receives(end);
       learn(end);
-      pass(0, Duration{20'000'000});
+      pass(0, kSettled);
       std::array<ibv_wc, 8> wcs{};
       ASSERT_EQ(ibv_poll_cq(end.cq, 8, wcs.data()), 4);
       EXPECT_EQ(wcs[0].status, IBV_WC_LOC_PROT_ERR);
@@ -167,7 +171,7 @@ TEST_F(Posting, ReceivesAfterAnErrorCompletionAreFlushed) {
     ASSERT_EQ(end.post(wr), 0);
     ASSERT_EQ(completion_soon(end.cq).value().status, IBV_WC_LOC_PROT_ERR);
     EXPECT_EQ(end.qp->state, IBV_QPS_RTS);  // nobody has asked since
-    pass(0, Duration{20'000'000});          // the device has flushed what it found
+    pass(0, kSettled);          // the device has flushed what it found
     for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 3);
     EXPECT_FALSE(completion_soon(end.cq, 10));
@@ -176,12 +180,7 @@ TEST_F(Posting, ReceivesAfterAnErrorCompletionAreFlushed) {
 
 TEST_F(Posting, ReceivesBeforeTheErrorCompletionIsPolledAreFlushed) {
   run_alone([&](Endpoint& end) {
-    end.connect(end.address());
-    auto wr = end.request(IBV_WR_SEND, 0, 64);
-    wr.sg_list->lkey = kBadKey;
-    ASSERT_EQ(end.post(wr), 0);
-    pass(0, Duration{20'000'000});
-    for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
+    fail_and_post_receives(end);
     ASSERT_EQ(completion_soon(end.cq).value().status, IBV_WC_LOC_PROT_ERR);
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 3);
     EXPECT_FALSE(completion_soon(end.cq, 10));

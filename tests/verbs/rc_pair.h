@@ -101,9 +101,12 @@ class RcPair : public TwoHosts {
       if (end.buffer[at + i] != std::uint8_t(source + i + 1)) return false;
     return true;
   }
-  static void send(Endpoint& end, std::uint32_t length, ibv_wc_status status = IBV_WC_SUCCESS) {
-    ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, length)), 0);
+  static void complete(Endpoint& end, const ibv_send_wr& request, ibv_wc_status status = IBV_WC_SUCCESS) {
+    ASSERT_EQ(end.post(request), 0);
     EXPECT_EQ(end.completion().status, status);
+  }
+  static void send(Endpoint& end, std::uint32_t length, ibv_wc_status status = IBV_WC_SUCCESS) {
+    complete(end, end.request(IBV_WR_SEND, 0, length), status);
   }
   nic::EngineCounters counters(std::size_t index) { return host(index).nic().counters().engine; }
   // Long enough for all that is under way.

@@ -48,7 +48,7 @@ TEST_F(ResizeCq, WhatIsThereComesAlong) {
   run_alone([&](Endpoint& end) {
     into_error(end);
     flush(end, 0, 12);
-    pass(0, Duration{20'000'000});
+    pass(0, kSettled);
     EXPECT_EQ(ibv_resize_cq(end.cq, 11), EINVAL);
     EXPECT_EQ(ibv_resize_cq(end.cq, 12), 0);
     EXPECT_EQ(end.cq->cqe, 16);
@@ -69,10 +69,10 @@ TEST_F(ResizeCq, GrowsWhenFull) {
         never_wait(end.context->async_fd);
         into_error(end);
         flush(end, 0, 4);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         ASSERT_EQ(ibv_resize_cq(end.cq, 8), 0);
         flush(end, 4, 4);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_TRUE(take_async_events(end.context).empty());
         expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 0, 8);
       },
@@ -102,13 +102,13 @@ TEST_F(ResizeCq, StaysArmed) {
         never_wait(end.channel->fd);
         into_error(end);
         flush(end, 0, 3);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
         ASSERT_EQ(ibv_resize_cq(end.cq, 512), 0);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 0);  // moving is no completion
         flush(end, 3, 1);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 1);
         expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 0, 4);
       },
@@ -127,11 +127,11 @@ TEST_F(ResizeCq, ModerationGoesOn) {
         ASSERT_EQ(ibv_modify_cq(end.cq, &attributes), 0);
         ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
         flush(end, 0, 2);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         ASSERT_EQ(ibv_resize_cq(end.cq, 8), 0);
         EXPECT_EQ(take_cq_events(end.channel), 0);
         flush(end, 2, 1);
-        pass(0, Duration{20'000'000});
+        pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 1);
       },
       options);

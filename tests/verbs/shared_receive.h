@@ -25,10 +25,7 @@ class SharedReceive : public RcPair {
       ASSERT_EQ(end.receive(std::uint32_t(id % 256) * kSlot, kSlot, id), 0) << id;
   }
   static void send_messages(Endpoint& end, std::uint64_t count, std::uint32_t length = 8) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, length)), 0);
-      ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
-    }
+    for (std::uint64_t i = 0; i < count && !HasFatalFailure(); ++i) send(end, length);
   }
   static ibv_srq_attr query(ibv_srq* srq) {
     ibv_srq_attr attributes{};

@@ -12,7 +12,19 @@ namespace {
 
 constexpr std::size_t kThreads = 4;
 
-class Threads : public RcPair {};
+class Threads : public RcPair {
+ protected:
+  // What is there: of good ends, and none twice.
+  static void poll(Endpoint& end, std::set<std::uint64_t>& completed) {
+    std::array<ibv_wc, 3> wc;
+    const int count = ibv_poll_cq(end.cq, int(wc.size()), wc.data());
+    ASSERT_GE(count, 0);
+    for (int n = 0; n < count; ++n) {
+      EXPECT_EQ(wc[std::size_t(n)].status, IBV_WC_SUCCESS);
+      EXPECT_TRUE(completed.insert(wc[std::size_t(n)].wr_id).second);
+    }
+  }
+};
 
 TEST_F(Threads, EachHasItsOwnCpu) {
   run_alone([&](Endpoint&) {
@@ -169,13 +181,7 @@ TEST_F(Threads, AllDriveOneQueuePair) {
               ASSERT_TRUE(error == 0 || error == ENOMEM) << error;
               if (error == 0) ++posted[i];
             }
-            std::array<ibv_wc, 3> wc;
-            const int count = ibv_poll_cq(end.cq, int(wc.size()), wc.data());
-            ASSERT_GE(count, 0);
-            for (int n = 0; n < count; ++n) {
-              EXPECT_EQ(wc[std::size_t(n)].status, IBV_WC_SUCCESS);
-              EXPECT_TRUE(completed.insert(wc[std::size_t(n)].wr_id).second);
-            }
+            ASSERT_NO_FATAL_FAILURE(poll(end, completed));
           }
         });
         EXPECT_EQ(completed.size(), kThreads * kMessages);
@@ -198,15 +204,7 @@ class ThreadsOf : public Threads, public ::testing::WithParamInterface<Kind> {
 
   // Until all threads together have seen so many, each once.
   void drain(Endpoint& end, std::set<std::uint64_t>& completed) {
-    while (completed.size() < kThreads * kMessages) {
-      std::array<ibv_wc, 3> wc;
-      const int count = ibv_poll_cq(end.cq, int(wc.size()), wc.data());
-      ASSERT_GE(count, 0);
-      for (int n = 0; n < count; ++n) {
-        EXPECT_EQ(wc[std::size_t(n)].status, IBV_WC_SUCCESS);
-        EXPECT_TRUE(completed.insert(wc[std::size_t(n)].wr_id).second);
-      }
-    }
+    while (completed.size() < kThreads * kMessages) ASSERT_NO_FATAL_FAILURE(poll(end, completed));
   }
   void send_all(Endpoint& end, std::size_t thread) {
     for (std::uint64_t n = 0; n < kMessages;) {
