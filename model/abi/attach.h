@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 6;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 7;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -25,6 +25,8 @@ inline constexpr char kHostVariable[] = "RNICSIM_HOST";      // name of the host
 // which they lie does not move a program's memory. kLibrariesVariable names the folder, for a program that closed it.
 inline constexpr int kLibraryDescriptor = 900;
 inline constexpr char kLibrariesVariable[] = "RNICSIM_LIBRARIES";
+// With this signal the simulator asks a thread what it does that does not come back (ThreadSlot::asked).
+inline constexpr int kLookSignal = 62;
 
 namespace attach_feature {
 inline constexpr std::uint64_t kSimulatedTime = 1ull << 0;  // threads take turns; ThreadSlot::now is their clock
@@ -93,6 +95,7 @@ struct ControlHeader {
   std::uint16_t minor = kAttachMinor;
   std::uint64_t features = 0;        // attach_feature bits
   std::uint64_t epoch = 0;           // seconds since 1970 at simulated time 0
+  std::uint64_t uptime = 0;          // seconds since the host's boot at simulated time 0
   std::uint64_t random_seed = 0;     // of this process
   std::uint32_t virtual_pid = 0;
   std::uint32_t virtual_parent_pid = 0;
@@ -101,6 +104,7 @@ struct ControlHeader {
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   std::uint32_t signals_sent = 0;    // to other processes, counted by this one
+  std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
 };
 
 // A host of the simulated network, at kHostTable of the control region.
@@ -140,17 +144,25 @@ struct Milestone {
 };
 static_assert(sizeof(Milestone) == 24);
 
+// What a thread knows that says it waits for memory to change.
+enum class SpinProof : std::uint32_t {
+  proved,   // it may have stored something before
+  unmoved,  // it came round once more, and stored nothing since it was woken
+  guessed,
+};
+
 enum class Call : std::uint32_t {
   none,
   // time
   sync,             // let the world reach ThreadSlot::now
   wait_visible,     // until the device wrote into DMA memory or interrupted, at most argument[0] ps
-  spin,             // until the device wrote anywhere into the process or interrupted; no limit
+  spin,             // until the device wrote anywhere into the process or interrupted; no limit. argument[0] = SpinProof.
+                    // value = 1: only because another thread, or a process of the host, may have stored something
   sleep,            // until argument[0]; EINTR when an alarm comes first
   wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1..]:
                     // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR
   wait_address,     // until wake_address(argument[0]) or argument[1]; 0 or ETIMEDOUT
-  wake_address,     // argument[0], at most argument[1] waiters, first come first woken
+  wake_address,     // argument[0], at most argument[1] waiters, first come first woken. value = how many
   set_alarm,        // SIGALRM at argument[0] (0 = none), then every argument[1], 1 us at least; result value = time left
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index
@@ -161,6 +173,7 @@ enum class Call : std::uint32_t {
   exec_begin,       // the next hello of this pid is a kExec
   exec_failed,
   process_exit,     // the process is about to end, with status argument[0]
+  find_process,     // argument[0] = virtual pid, of this host; value = its real pid; ESRCH
   wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = 1: do not wait. value = virtual pid; 0 =
                     // none yet; ECHILD
   // memory
@@ -226,6 +239,9 @@ struct alignas(4096) ThreadSlot {
   static constexpr std::uint32_t kFree = 0, kProcess = 1, kKernel = 2;
 
   std::uint32_t tid = 0;             // real
+  std::uint32_t virtual_tid = 0;     // as the program knows it
+  // A look is asked for and not yet begun: no second signal is sent meanwhile, or not soon.
+  std::atomic<std::uint32_t> asked{0};
   Call call = Call::none;
   std::uint64_t now = 0;             // this thread's clock, in picoseconds
   std::uint64_t run_until = 0;       // make a `sync` before the clock passes this

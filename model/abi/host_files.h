@@ -1,4 +1,4 @@
-// What a simulated host has under /sys, /dev and /proc in the place of this machine's: where the simulator puts the
+// What a simulated host has under /sys, /dev, /proc and /tmp in the place of this machine's: where the simulator puts the
 // files for its processes to find, and the network device that they tell of.
 #pragma once
 
@@ -11,6 +11,8 @@ namespace rnicsim::abi {
 
 // In the folder kHostFilesPrefix + socket's name, a folder a host.
 inline constexpr char kHostFilesPrefix[] = "/tmp/rnicsim-hosts.";
+// The same for what a host keeps in memory, its /dev/shm.
+inline constexpr char kHostMemoryPrefix[] = "/dev/shm/rnicsim-hosts.";
 
 // The network device of a host's NIC; number 1 is `lo`.
 inline constexpr char kNetDevice[] = "eth0";

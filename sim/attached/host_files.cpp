@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <fstream>
 #include <map>
 #include <span>
@@ -176,29 +174,47 @@ class Tree {
   const HostFilesParams& params_;
 };
 
+// Everyone may write there.
+void make_open_folder(const fs::path& path) {
+  fs::create_directories(path);
+  fs::permissions(path, fs::perms::all | fs::perms::sticky_bit);
+}
+
+// What this machine has in its /tmp is seen in a host's, as links: programs and their input may lie there. What a host
+// makes is its own.
+void link_to_all_of(const fs::path& real, const fs::path& own) {
+  std::error_code error;
+  for (fs::directory_iterator at(real, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    std::error_code ignored;
+    if (!(real / name).string().starts_with(abi::kHostFilesPrefix)) fs::create_symlink(at->path(), own / name, ignored);
+  }
+}
+
+void make_writable_folders(const RunFolder& folder, const std::string& host) {
+  const fs::path root = folder.files() / host;
+  for (const std::string_view name : {"tmp", "var/tmp"}) {
+    make_open_folder(root / name);
+    link_to_all_of(fs::path("/") / name, root / name);
+  }
+  make_open_folder(folder.memory() / host);
+  fs::create_directories(root / "dev");
+  fs::create_symlink(folder.memory() / host, root / "dev/shm");
+}
+
 }  // namespace
 
 HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::HostEntry>& hosts,
                      const HostFilesParams& params) {
   try {
-    const fs::path folder = abi::kHostFilesPrefix + socket_name;
-    if (socket_name.find('/') != std::string::npos)
-      throw fs::filesystem_error("the socket's name is no file name", socket_name,
-                                 std::make_error_code(std::errc::invalid_argument));
-    // A `serve` that was killed left it; its name is ours now, since we listen at the socket of that name.
-    fs::remove_all(folder);
-    if (::mkdir(folder.c_str(), 0700) != 0)
-      throw fs::filesystem_error("cannot make it", folder, std::error_code(errno, std::generic_category()));
-    folder_ = folder;
-    for (std::uint32_t i = 0; i < hosts.size(); ++i) Tree(folder / hosts[i].name, hosts[i], i, params).make();
+    folder_.emplace(socket_name);
+    for (std::uint32_t i = 0; i < hosts.size(); ++i) {
+      Tree(folder_->files() / hosts[i].name, hosts[i], i, params).make();
+      make_writable_folders(*folder_, hosts[i].name);
+    }
   } catch (const fs::filesystem_error& error) {
-    spdlog::warn("the hosts have no /sys of their own, which UCX needs: {}", error.what());
+    spdlog::warn("the hosts have no /sys, /tmp and /dev/shm of their own: {}", error.what());
   }
-}
-
-HostFiles::~HostFiles() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
 }  // namespace rnicsim::sim

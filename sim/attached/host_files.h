@@ -1,12 +1,13 @@
-// What programs look up in the file system of their host about its NIC: a small tree of real files for each host, which
-// verbs/clock/files.cpp puts in the place of this machine's own.
+// What a host has in the file system of its own: what programs look up about its NIC, and where they write what is
+// nobody else's (/tmp, /dev/shm). verbs/clock/host_path puts it in the place of this machine's.
 #pragma once
 
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/abi/attach.h"
+#include "sim/attached/run_folder.h"
 
 namespace rnicsim::sim {
 
@@ -21,12 +22,9 @@ struct HostFilesParams {
 class HostFiles {
  public:
   HostFiles(const std::string& socket_name, const std::vector<abi::HostEntry>& hosts, const HostFilesParams& params);
-  ~HostFiles();
-  HostFiles(const HostFiles&) = delete;
-  HostFiles& operator=(const HostFiles&) = delete;
 
  private:
-  std::filesystem::path folder_;
+  std::optional<RunFolder> folder_;
 };
 
 }  // namespace rnicsim::sim

@@ -25,7 +25,6 @@ constexpr std::int64_t kLongestLookUs = 20'000;
 constexpr std::int64_t kHousekeepingUs = 1'000;
 // In the real kernel for longer than any call takes that does not block.
 constexpr std::int64_t kBlockedUs = 3'000;
-constexpr int kLookSignal = 62;
 
 std::int64_t microseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
@@ -43,7 +42,9 @@ NativeThread native(const Thread& thread) { return {thread.process->identity().p
 // latter.
 bool is_blocked(const Thread& thread, std::int64_t elapsed_us) {
   if (elapsed_us < kBlockedUs || !native(thread).sleeps()) {
-    native(thread).send(kLookSignal);
+    // Signals queue, each with a frame on the thread's stack: one at a time, unless it seems to be lost.
+    const bool asked = slot_of(thread).asked.exchange(1) != 0;
+    if (!asked || elapsed_us >= kLongestLookUs) native(thread).send(abi::kLookSignal);
     return false;
   }
   // It may have come back, and be asleep for that, while this process did not have a processor.

@@ -51,8 +51,11 @@ bool Process::has_exited() const {
 void Process::kill() const { ::syscall(SYS_pidfd_send_signal, pid_descriptor_.get(), SIGKILL, nullptr, 0); }
 
 std::optional<std::string> Process::disturbance() const {
-  if (std::atomic_ref(header().signals_sent).load(std::memory_order_relaxed) == 0) return std::nullopt;
-  return label() + ": a signal was sent between processes";
+  if (std::atomic_ref(header().signals_sent).load(std::memory_order_relaxed) != 0)
+    return label() + ": a signal was sent between processes";
+  if (const auto call = std::atomic_ref(header().real_call).load(std::memory_order_relaxed); call != 0)
+    return fmt::format("{}: system call {}, by number, is not simulated", label(), call - 1);
+  return std::nullopt;
 }
 
 void Process::release() {

@@ -40,7 +40,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 constexpr std::string_view kReplaced[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
-                                          abi::kLibrariesVariable, "RNICSIM_PAD", "RNICSIM_EXEC", "OLDPWD", "_"};
+                                          abi::kLibrariesVariable, "RNICSIM_PAD", "RNICSIM_EXEC", "OLDPWD", "_",
+                                          "TMPDIR"};
 
 bool is_replaced(std::string_view entry) {
   const auto name = entry.substr(0, entry.find('='));
@@ -74,7 +75,7 @@ std::vector<std::string> ProgramLauncher::variables(const std::string& host) con
   return {fmt::format("LD_PRELOAD={}/librnicsim_os.so", params_.library_folder),
           fmt::format("LD_LIBRARY_PATH={}", params_.library_folder),
           fmt::format("{}={}", abi::kSocketVariable, params_.socket_name),
-          fmt::format("{}={}", abi::kHostVariable, host), "PYTHONHASHSEED=0"};
+          fmt::format("{}={}", abi::kHostVariable, host), "PYTHONHASHSEED=0", "TMPDIR=/tmp"};
 }
 
 // The user's environment with ours, padded so that the stack starts at the same address whatever it holds.
@@ -89,6 +90,7 @@ std::vector<std::string> ProgramLauncher::environment(const std::string& host, c
   result.push_back(fmt::format("{}={}", abi::kLibrariesVariable, params_.library_folder));
   result.push_back(fmt::format("{}={}", abi::kSocketVariable, params_.socket_name));
   result.push_back(fmt::format("{}={}", abi::kHostVariable, host));
+  result.emplace_back("TMPDIR=/tmp");  // the host's
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!is_replaced(*entry)) result.emplace_back(*entry);
   if (::getenv("PYTHONHASHSEED") == nullptr) result.emplace_back("PYTHONHASHSEED=0");

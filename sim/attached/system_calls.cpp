@@ -69,6 +69,7 @@ void SystemCalls::fill_control(Process& process) const {
   header.features = params_.simulated_time ? abi::attach_feature::kSimulatedTime : 0;
   if (params_.simulated_time && host.kernel->software) header.features |= abi::attach_feature::kMilestones;
   header.epoch = params_.epoch;
+  header.uptime = params_.uptime;
   header.random_seed = params_.seed * 0x9e3779b97f4a7c15ull + identity.host * 65536ull + identity.virtual_pid;
   header.virtual_pid = identity.virtual_pid;
   header.virtual_parent_pid = identity.virtual_parent;
@@ -100,6 +101,7 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
   auto process = std::make_unique<Process>(std::move(identity), std::move(guest.socket));
   fill_control(*process);
   process->slot(0).tid = tid;
+  process->slot(0).virtual_tid = process->identity().virtual_pid;
   process->parent = parent;
   process->write_at_once(!params_.simulated_time);
   process->lost_write = [raw = process.get(), this](std::uint64_t address, std::uint64_t bytes) {
@@ -150,6 +152,8 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
       return await_exit(process);
     case Call::wait_child:
       return wait_child(thread, slot);
+    case Call::find_process:
+      return find_process(process, slot);
     default:
       return true;  // exec_failed outside an exec
   }
@@ -193,10 +197,22 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   process.replace_image(std::move(guest->socket), guest->hello.program);
   fill_control(process);
   process.slot(0).tid = guest->hello.tid;
+  process.slot(0).virtual_tid = process.identity().virtual_pid;
   keeper_.start_thread(process, 0, now());
   join_device(process);
   AttachServer::welcome(process);
   return false;
+}
+
+bool SystemCalls::find_process(const Process& asking, ThreadSlot& slot) {
+  const auto& all = keeper_.processes();
+  const auto found = std::ranges::find_if(all, [&](const auto& process) {
+    const auto& identity = process->identity();
+    return process->alive && identity.host == asking.identity().host && identity.virtual_pid == slot.argument[0];
+  });
+  if (found == all.end()) return answer(slot, ESRCH);
+  slot.value = std::uint64_t((*found)->identity().pid);
+  return true;
 }
 
 bool SystemCalls::await_exit(Process& process) {

@@ -28,6 +28,7 @@ struct SessionParams {
   bool simulated_time = true;
   std::uint64_t seed = 1;
   std::uint64_t epoch = 1'700'000'000;  // seconds since 1970 at simulated time 0
+  std::uint64_t uptime = 12'345;        // seconds since the hosts' boot at simulated time 0
 };
 
 class SystemCalls : public CallHandler {
@@ -46,6 +47,7 @@ class SystemCalls : public CallHandler {
   void mmio_write(Process& process, const abi::MmioWrite& write) override;
   void milestone(Process& process, const abi::Milestone& milestone) override;
   void process_died(Process& process) override;
+  std::uint32_t new_tid(const Process& process) override { return next_pid_[process.identity().host]++; }
 
  private:
   struct Family {                     // what a parent may wait for
@@ -62,6 +64,7 @@ class SystemCalls : public CallHandler {
   bool new_child(Thread& thread, abi::ThreadSlot& slot);
   bool exec(Thread& thread, abi::ThreadSlot& slot);
   bool await_exit(Process& process);
+  bool find_process(const Process& asking, abi::ThreadSlot& slot);
   bool wait_child(Thread& thread, abi::ThreadSlot& slot);
   bool answer_wait(Thread& thread, abi::ThreadSlot& slot);
   bool command(Thread& thread, abi::ThreadSlot& slot);

@@ -49,7 +49,7 @@ bool TimeKeeper::execute(Thread& thread) {
       wait(thread, ThreadState::awaiting_address, deadline(slot.argument[1]));
       return false;
     case Call::wake_address:
-      wake_address(process, slot.argument[0], slot.argument[1], clock_of(thread));
+      slot.value = wake_address(process, slot.argument[0], slot.argument[1], clock_of(thread));
       return true;
     case Call::set_alarm: {
       const auto old = process.alarm.deadline;
@@ -98,6 +98,7 @@ bool TimeKeeper::spin(Thread& thread) {
   const Process& process = *thread.process;
   thread.has_spun = true;
   // What it proved was of the memory as it stood in its turn.
+  slot_of(thread).value = 0;
   if (process.memory_writes != thread.seen_memory_writes || process.stores != thread.seen_stores) return true;
   wait(thread, ThreadState::spinning, std::nullopt);
   return false;
@@ -119,15 +120,17 @@ bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
 
 // --- Waiting for another thread.
 
-void TimeKeeper::wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at) {
-  while (most-- > 0) {
+// How many it woke.
+std::uint64_t TimeKeeper::wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at) {
+  for (std::uint64_t woken = 0;; ++woken) {
+    if (woken == most) return woken;
     Thread* first = nullptr;
     for (Thread& thread : process.threads) {
       if (thread.state != ThreadState::awaiting_address || thread.address != address) continue;
       if (thread.at && *thread.at < at) continue;  // the waker is ahead of the world: by then this wait has ended
       if (first == nullptr || thread.wait_ticket < first->wait_ticket) first = &thread;
     }
-    if (first == nullptr) return;
+    if (first == nullptr) return woken;
     resume(*first, std::max(at, clock_of(*first)) + params_.wakeup);
   }
 }
@@ -149,6 +152,7 @@ bool TimeKeeper::new_thread(Process& process, ThreadSlot& slot) {
   // Nothing of the slot's last thread is left.
   thread = Thread{.process = &process, .index = index, .state = ThreadState::starting};
   process.slot(index).turn = ThreadSlot::kKernel;
+  process.slot(index).virtual_tid = handler_->new_tid(process);
   slot.value = index;
   return true;
 }

@@ -90,6 +90,7 @@ void TimeKeeper::start_thread(Process& process, std::uint32_t index, Duration st
   Thread& thread = slot_for(process, index);
   ThreadSlot& slot = process.slot(index);
   slot.turn = ThreadSlot::kKernel;
+  slot.asked = 0;
   slot.now = std::uint64_t(start.ps);
   thread.idle_since = start;
   schedule(thread, ThreadState::due, start, false);
@@ -160,6 +161,7 @@ void TimeKeeper::run(Thread& thread) {
   if (!thread.call_pending) {
     thread.polled_in_vain = thread.state == ThreadState::polling;
     thread.looked_again = thread.state == ThreadState::spinning;
+    if (thread.looked_again) slot_of(thread).value = 1;
     thread.seen_clock_reads = slot_of(thread).clock_reads;
   }
   // A wait that came to its end.

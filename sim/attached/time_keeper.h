@@ -43,6 +43,7 @@ class CallHandler {
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
   virtual void milestone(Process&, const abi::Milestone&) {}
   virtual void process_died(Process& process) = 0;
+  virtual std::uint32_t new_tid(const Process&) { return 0; }  // the number of a thread, as its program knows it
 };
 
 class TimeKeeper : public sc_core::sc_module {
@@ -112,7 +113,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool spin(Thread& thread);
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   void poll_again(Thread& thread);
-  void wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
+  std::uint64_t wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
   void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
   bool new_thread(Process& process, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
@@ -125,6 +126,7 @@ class TimeKeeper : public sc_core::sc_module {
   void report_stuck(const Thread& thread, std::chrono::microseconds waited) const;
   void collect(Thread& thread);
   void show_stores(Thread& thread);
+  static bool stored_nothing(const Thread& thread);
   void take_posted(Thread& thread);
   void take_milestones(Thread& thread);
   bool poll_real_kernel();

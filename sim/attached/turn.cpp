@@ -106,17 +106,30 @@ void TimeKeeper::collect(Thread& thread) {
   descriptors_changed_ = true;
 }
 
-// Other threads of its process may spin on what it stored. One that was woken for that alone, and found nothing, stored
-// nothing either: two that spin do not keep each other awake.
+// Other threads of its process, and processes with which it shares memory, may spin on what it stored. One that was
+// woken for that alone, and found nothing, stored nothing either: two that spin do not keep each other awake.
 void TimeKeeper::show_stores(Thread& thread) {
-  Process& process = *thread.process;
-  const ThreadSlot& slot = slot_of(thread);
-  if (thread.looked_again && slot.call == abi::Call::spin && slot.acted <= 1) return;
-  thread.seen_stores = ++process.stores;
+  if (stored_nothing(thread)) return;
   const Duration seen = clock_of(thread) + params_.detect;
-  for (Thread& other : process.threads)
-    if (other.state == ThreadState::spinning)
-      wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
+  for (const auto& process : processes_) {
+    if (!process->alive || process->identity().host != thread.process->identity().host) continue;
+    ++process->stores;
+    for (Thread& other : process->threads)
+      if (other.state == ThreadState::spinning)
+        wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
+  }
+  thread.seen_stores = thread.process->stores;
+}
+
+bool TimeKeeper::stored_nothing(const Thread& thread) {
+  const ThreadSlot& slot = slot_of(thread);
+  if (!thread.looked_again || slot.call != abi::Call::spin) return false;
+  switch (abi::SpinProof(slot.argument[0])) {
+    case abi::SpinProof::proved: return false;
+    case abi::SpinProof::unmoved: return true;
+    case abi::SpinProof::guessed: return slot.acted <= 1;
+  }
+  return false;
 }
 
 void TimeKeeper::take_posted(Thread& thread) {

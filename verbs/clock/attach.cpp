@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,13 @@
 
 #include <algorithm>
 
-#include "verbs/clock/files.h"
+#include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/random.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
+#include "verbs/port/raw_call.h"
 
 RNICSIM_NEXT(socket);
 RNICSIM_NEXT(connect);
@@ -40,6 +43,16 @@ Tool find_tool() {
   const char* name = ::getenv("RNICSIM_TOOL");
   if (name == nullptr) return Tool::none;
   return strcmp(name, "gdb") == 0 ? Tool::gdb : Tool::valgrind;
+}
+
+// A copy of each of kVariables; an empty one was not set.
+char variables[std::size(kVariables)][PATH_MAX];
+
+void keep_variables() {
+  for (std::size_t i = 0; i < std::size(kVariables); ++i) {
+    const char* value = ::getenv(kVariables[i]);
+    if (value != nullptr) snprintf(variables[i], sizeof variables[i], "%s", value);
+  }
 }
 
 // Above what programs and their select() sets use, so that a program sees the descriptor numbers it expects.
@@ -112,8 +125,15 @@ void fix_address_layout() {
   next_execve("/proc/self/exe", arguments, environ);
 }
 
-__attribute__((constructor)) void start() {
+// The loader runs this before every other constructor (-z initfirst), the C library's own among them: what that would
+// have set stands in the arguments.
+__attribute__((constructor)) void start(int, char** arguments, char** environment) {
+  environ = environment;
   if (::getenv(abi::kSocketVariable) == nullptr) return;
+  program_invocation_name = arguments[0] != nullptr ? arguments[0] : program_invocation_name;
+  const char* slash = strrchr(program_invocation_name, '/');
+  program_invocation_short_name = slash != nullptr ? const_cast<char*>(slash) + 1 : program_invocation_name;
+  keep_variables();
   fix_address_layout();
   const bool is_exec = ::getenv("RNICSIM_EXEC") != nullptr;
   ::unsetenv("RNICSIM_EXEC");
@@ -130,17 +150,23 @@ bool simulated() {
 
 Tool tool() { return the_tool; }
 
+const char* variable(const char* name) {
+  for (std::size_t i = 0; i < std::size(kVariables); ++i)
+    if (strcmp(kVariables[i], name) == 0 && variables[i][0] != 0) return variables[i];
+  return nullptr;
+}
+
 void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
-  const char* socket_name = ::getenv(abi::kSocketVariable);
-  const char* host = ::getenv(abi::kHostVariable);
+  const char* socket_name = variable(abi::kSocketVariable);
+  const char* host = variable(abi::kHostVariable);
   if (socket_name == nullptr || host == nullptr) return;
   the_tool = find_tool();
   take_signals();  // before the simulator knows us, and may send one
   if (!connect_socket(socket_name)) die("no simulator listens at %s: %s", socket_name, strerror(errno));
 
   abi::Hello hello;
-  hello.pid = std::uint32_t(::syscall(SYS_getpid));
-  hello.tid = std::uint32_t(::syscall(SYS_gettid));
+  hello.pid = std::uint32_t(checked_call(SYS_getpid));
+  hello.tid = std::uint32_t(checked_call(SYS_gettid));
   hello.parent_pid = parent_pid;
   hello.flags = hello_flags;
   snprintf(hello.host, sizeof hello.host, "%s", host);
@@ -154,11 +180,12 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   the_session.control = map(descriptors[0], welcome.control_bytes, 0);
   the_session.memory = map(descriptors[1], welcome.memory_bytes, abi::kMemoryAddress);
   attached = true;
-  find_host_files(socket_name, host);
+  find_host_files(socket_name, the_session.header().host);
 
   own_slot() = &the_session.slot(0);
   if (!simulated()) return;
   wait_for_turn();
+  if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();
   trap_tsc();
   // Lines, so that what several programs print comes out in the order of simulated time.
   if ((hello_flags & abi::Hello::kFork) == 0) ::setvbuf(stdout, nullptr, _IOLBF, 4096);
@@ -223,8 +250,8 @@ void die(const char* format, ...) {
   va_end(arguments);
   char line[640];
   const int length = snprintf(line, sizeof line, "rnicsim: %s: %s\n", program_invocation_short_name, text);
-  [[maybe_unused]] const auto written = ::syscall(SYS_write, 2, line, length);
-  ::syscall(SYS_exit_group, 125);
+  [[maybe_unused]] const auto written = checked_call(SYS_write, 2, line, length);
+  checked_call(SYS_exit_group, 125);
   __builtin_unreachable();
 }
 

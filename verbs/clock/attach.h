@@ -32,6 +32,12 @@ bool simulated();
 enum class Tool { none, gdb, valgrind };
 Tool tool();
 
+// What a new image of this process, or a child, finds the simulator by: the variables as they were at its start, whatever
+// the program made of its environment since (launchers hand on that of another host).
+inline constexpr const char* kVariables[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
+                                             abi::kLibrariesVariable};
+const char* variable(const char* name);  // nullptr: it was not set
+
 // Connects with these Hello flags; exits with a clear message when the simulator refuses. Called by the constructor and
 // in a forked child.
 void attach(std::uint32_t hello_flags, std::uint32_t parent_pid);

@@ -1,13 +1,16 @@
-// The clocks of a simulated program: one clock behind every call, counting simulated time from the host's epoch.
+// The clocks of a simulated program: one clock behind every call, counting simulated time.
 
 #include <errno.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/timeb.h>
 #include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(clock_gettime);
@@ -16,20 +19,24 @@ RNICSIM_NEXT(time);
 RNICSIM_NEXT(clock);
 RNICSIM_NEXT(times);
 RNICSIM_NEXT(clock_getres);
+RNICSIM_NEXT(timespec_get);
+RNICSIM_NEXT(sysinfo);
+static const rnicsim::clock::Next<int(timeb*)> next_ftime{"ftime"};
 
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint64_t kPicosecondsPerSecond = 1'000'000'000'000;
-
-// Reads this thread's clock, at the cost of a read: picoseconds since the epoch of CLOCK_MONOTONIC (0 at the start).
+// Reads this thread's clock, at the cost of a read: simulated time.
 std::uint64_t read_clock(abi::ThreadSlot& slot) {
   charge(slot, abi::CpuCost::clock_read);
   return slot.now;
 }
 
-bool is_wall_clock(clockid_t id) {
-  return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI || id == CLOCK_REALTIME_ALARM;
+// What `id` shows.
+timespec look_at(abi::ThreadSlot& slot, clockid_t id) {
+  timespec result = to_timespec(read_clock(slot));
+  result.tv_sec += time_t(zero_of(id));
+  return result;
 }
 
 }  // namespace
@@ -42,9 +49,7 @@ RNICSIM_EXPORT int clock_gettime(clockid_t id, timespec* result) {
   abi::ThreadSlot* slot = simulated_slot();
   // Negative ids are other processes' and threads' CPU clocks, or devices: not ours to answer.
   if (slot == nullptr || id < 0) return next_clock_gettime(id, result);
-  const std::uint64_t now = read_clock(*slot);
-  result->tv_sec = time_t(now / kPicosecondsPerSecond) + (is_wall_clock(id) ? time_t(session()->header().epoch) : 0);
-  result->tv_nsec = long(now % kPicosecondsPerSecond / 1000);
+  *result = look_at(*slot, id);
   return 0;
 }
 
@@ -54,19 +59,34 @@ RNICSIM_EXPORT int clock_getres(clockid_t id, timespec* result) {
   return 0;
 }
 
+// C11's.
+RNICSIM_EXPORT int timespec_get(timespec* result, int base) noexcept {
+  if (simulated_slot() == nullptr || base != TIME_UTC) return next_timespec_get(result, base);
+  ::clock_gettime(CLOCK_REALTIME, result);
+  return base;
+}
+
 RNICSIM_EXPORT int gettimeofday(timeval* result, void* zone) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_gettimeofday(result, zone);
-  const std::uint64_t now = read_clock(*slot);
-  result->tv_sec = time_t(session()->header().epoch + now / kPicosecondsPerSecond);
-  result->tv_usec = suseconds_t(now % kPicosecondsPerSecond / 1'000'000);
+  const timespec now = look_at(*slot, CLOCK_REALTIME);
+  *result = {now.tv_sec, now.tv_nsec / 1000};
+  return 0;
+}
+
+// An old form of gettimeofday.
+RNICSIM_EXPORT int ftime(timeb* result) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_ftime(result);
+  const timespec now = look_at(*slot, CLOCK_REALTIME);
+  *result = {now.tv_sec, static_cast<unsigned short>(now.tv_nsec / 1'000'000), 0, 0};
   return 0;
 }
 
 RNICSIM_EXPORT time_t time(time_t* result) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_time(result);
-  const auto seconds = time_t(session()->header().epoch + read_clock(*slot) / kPicosecondsPerSecond);
+  const time_t seconds = look_at(*slot, CLOCK_REALTIME).tv_sec;
   if (result != nullptr) *result = seconds;
   return seconds;
 }
@@ -75,13 +95,22 @@ RNICSIM_EXPORT time_t time(time_t* result) {
 RNICSIM_EXPORT clock_t clock() {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_clock();
-  return clock_t(read_clock(*slot) / (kPicosecondsPerSecond / CLOCKS_PER_SEC));
+  return clock_t(read_clock(*slot) / (kSecond / CLOCKS_PER_SEC));
 }
 
+// As Linux answers: ticks since the boot, and the processor's since the start.
 RNICSIM_EXPORT clock_t times(tms* result) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_times(result);
-  const auto ticks = clock_t(read_clock(*slot) / (kPicosecondsPerSecond / std::uint64_t(::sysconf(_SC_CLK_TCK))));
+  const auto ticks_a_second = std::uint64_t(::sysconf(_SC_CLK_TCK));
+  const auto ticks = clock_t(read_clock(*slot) / (kSecond / ticks_a_second));
   if (result != nullptr) *result = {ticks, 0, 0, 0};
-  return ticks;
+  return ticks + clock_t(zero_of(CLOCK_BOOTTIME) * ticks_a_second);
+}
+
+RNICSIM_EXPORT int sysinfo(struct sysinfo* result) noexcept {
+  const int error = next_sysinfo(result);
+  abi::ThreadSlot* slot = simulated_slot();
+  if (error == 0 && slot != nullptr) result->uptime = look_at(*slot, CLOCK_BOOTTIME).tv_sec;
+  return error;
 }

@@ -17,9 +17,13 @@
 #include <algorithm>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/made_files.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/random.h"
+#include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
+#include "verbs/clock/unix_sockets.h"
 
 RNICSIM_NEXT(poll);
 RNICSIM_NEXT(ppoll);
@@ -41,15 +45,12 @@ RNICSIM_NEXT(sendmsg);
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000'000;
-constexpr std::uint64_t kSecond = 1000 * kMillisecond;
-
 std::uint64_t deadline_after_ms(const abi::ThreadSlot& slot, int milliseconds) {
   return milliseconds < 0 ? abi::kForever : slot.now + std::uint64_t(milliseconds) * kMillisecond;
 }
 std::uint64_t deadline_after(const abi::ThreadSlot& slot, const timespec* time) {
   if (time == nullptr) return abi::kForever;
-  return slot.now + std::uint64_t(time->tv_sec) * kSecond + std::uint64_t(time->tv_nsec) * 1000;
+  return after(slot.now, picoseconds(*time));
 }
 
 // Regular files are always ready; a descriptor that is not blocking answers for itself.
@@ -139,6 +140,10 @@ using namespace rnicsim;
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
+  if (is_random(fd) && simulated_slot() != nullptr) {
+    draw(buffer, bytes);
+    return ssize_t(bytes);
+  }
   if (!prepare(fd, POLLIN, false)) return -1;
   return next_read(fd, buffer, bytes);
 }
@@ -187,7 +192,8 @@ RNICSIM_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags)
 RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to,
                               socklen_t length) {
   if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return written(fd, next_sendto(fd, buffer, bytes, flags, to, length));
+  const UnixAddress leads(to, length);
+  return written(fd, next_sendto(fd, buffer, bytes, flags, leads.get(), leads.length()));
 }
 RNICSIM_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;

@@ -1,24 +1,28 @@
-// What the simulated host has instead of this machine's files: the simulator made a tree of them (sim/attached/
-// host_files.cpp), and paths that begin as kReplaced says lead into it. All else is read as it is, outside.
-
-#include "verbs/clock/files.h"
+// Calls that take a path: it leads to the simulated host's own file, where it has one (host_path.h).
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <utime.h>
 
-#include <algorithm>
-#include <string_view>
-
-#include "model/abi/host_files.h"
+#include "verbs/clock/host_path.h"
+#include "verbs/clock/made_files.h"
 #include "verbs/clock/next.h"
+
+using rnicsim::clock::hide_host_path;
+using rnicsim::clock::HostPath;
+using rnicsim::clock::Next;
 
 RNICSIM_NEXT(open);
 RNICSIM_NEXT(open64);
@@ -26,75 +30,22 @@ RNICSIM_NEXT(openat);
 RNICSIM_NEXT(openat64);
 RNICSIM_NEXT(fopen);
 RNICSIM_NEXT(fopen64);
-RNICSIM_NEXT(stat);
-RNICSIM_NEXT(stat64);
-RNICSIM_NEXT(lstat);
-RNICSIM_NEXT(lstat64);
-RNICSIM_NEXT(fstatat);
-RNICSIM_NEXT(fstatat64);
-RNICSIM_NEXT(statx);
-RNICSIM_NEXT(access);
-RNICSIM_NEXT(faccessat);
-RNICSIM_NEXT(opendir);
-RNICSIM_NEXT(scandir);
-RNICSIM_NEXT(scandir64);
 RNICSIM_NEXT(readlink);
 RNICSIM_NEXT(readlinkat);
 RNICSIM_NEXT(realpath);
-RNICSIM_NEXT(getxattr);
-RNICSIM_NEXT(lgetxattr);
+RNICSIM_NEXT(getcwd);
+RNICSIM_NEXT(rename);
+RNICSIM_NEXT(renameat);
+RNICSIM_NEXT(renameat2);
+RNICSIM_NEXT(link);
+RNICSIM_NEXT(linkat);
 // What <fcntl.h> makes of open in a program that was compiled with _FORTIFY_SOURCE.
-static const rnicsim::clock::Next<int(const char*, int)> next_open_2{"__open_2"};
-static const rnicsim::clock::Next<int(const char*, int)> next_open64_2{"__open64_2"};
-static const rnicsim::clock::Next<int(int, const char*, int)> next_openat_2{"__openat_2"};
-static const rnicsim::clock::Next<int(int, const char*, int)> next_openat64_2{"__openat64_2"};
+static const Next<int(const char*, int)> next_open_2{"__open_2"};
+static const Next<int(const char*, int)> next_open64_2{"__open64_2"};
+static const Next<int(int, const char*, int)> next_openat_2{"__openat_2"};
+static const Next<int(int, const char*, int)> next_openat64_2{"__openat64_2"};
 
-namespace rnicsim::clock {
 namespace {
-
-// Files, and folders with all that is below them.
-constexpr std::string_view kReplaced[] = {
-    "/dev/infiniband",
-    "/proc/net/if_inet6",
-    "/proc/sys/kernel/random/boot_id",
-    "/sys/class/infiniband",
-    "/sys/class/infiniband_verbs",
-    "/sys/class/net",
-    "/sys/devices/pci0001:00",
-};
-
-char root[PATH_MAX];  // of the host's tree; empty: the machine's own files
-std::size_t root_length = 0;
-
-bool is_replaced(std::string_view path) {
-  return std::ranges::any_of(kReplaced, [&](std::string_view ours) {
-    return path.starts_with(ours) && (path.size() == ours.size() || path[ours.size()] == '/');
-  });
-}
-
-// Where the path really leads. No memory is allocated: a program's heap must not depend on it.
-class Path {
- public:
-  explicit Path(const char* given) : path_(given) {
-    if (root_length == 0 || given == nullptr || !is_replaced(given)) return;
-    const std::size_t length = strlen(given);
-    if (root_length + length >= sizeof buffer_) return;
-    memcpy(buffer_, root, root_length);
-    memcpy(buffer_ + root_length, given, length + 1);
-    path_ = buffer_;
-  }
-  const char* get() const { return path_; }
-
- private:
-  const char* path_;
-  char buffer_[PATH_MAX];
-};
-
-// As the program knows it.
-void hide_root(char* path) {
-  if (root_length == 0 || strncmp(path, root, root_length) != 0 || path[root_length] != '/') return;
-  memmove(path, path + root_length, strlen(path + root_length) + 1);
-}
 
 // Only a file that may be made has a mode.
 mode_t mode_of(int flags, va_list list) {
@@ -102,110 +53,190 @@ mode_t mode_of(int flags, va_list list) {
   return makes ? mode_t(va_arg(list, unsigned)) : 0;
 }
 
-}  // namespace
-
-void find_host_files(const char* socket_name, const char* host) {
-  const int length = snprintf(root, sizeof root, "%s%s/%s", abi::kHostFilesPrefix, socket_name, host);
-  const bool fits = length > 0 && std::size_t(length) < sizeof root;
-  root_length = fits && next_access(root, X_OK) == 0 ? std::size_t(length) : 0;
+// `open` opens the path that it is given.
+template <class Open>
+int open_path(const char* given, int flags, Open open) {
+  const int made = rnicsim::clock::open_made_file(given, flags);
+  return made >= 0 ? made : open(HostPath(given).get());
 }
 
-}  // namespace rnicsim::clock
+template <class Open>
+FILE* open_stream(const char* given, const char* mode, Open open) {
+  FILE* made = rnicsim::clock::open_made_stream(given, mode);
+  return made != nullptr ? made : open(HostPath(given).get(), mode);
+}
 
-using rnicsim::clock::hide_root;
-using rnicsim::clock::mode_of;
-using rnicsim::clock::Path;
+}  // namespace
+
+// The next function with the path in its first place, or in its second behind an open folder. By its name in the
+// library, which the headers declare in several ways.
+#define RNICSIM_PATH_CALL(result, name, parameters, ...)                     \
+  RNICSIM_NEXT(name);                                                        \
+  RNICSIM_EXPORT result own_##name parameters asm(#name);                    \
+  result own_##name parameters {                                             \
+    return next_##name(HostPath(path).get() __VA_OPT__(, ) __VA_ARGS__);     \
+  }
+#define RNICSIM_PATH_AT_CALL(result, name, parameters, ...)                        \
+  RNICSIM_NEXT(name);                                                              \
+  RNICSIM_EXPORT result own_##name parameters asm(#name);                          \
+  result own_##name parameters {                                                   \
+    return next_##name(folder, HostPath(path).get() __VA_OPT__(, ) __VA_ARGS__);   \
+  }
+
+// --- Opening.
 
 RNICSIM_EXPORT int open(const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return next_open(Path(path).get(), flags, mode);
+  return open_path(path, flags, [&](const char* leads) { return next_open(leads, flags, mode); });
 }
 RNICSIM_EXPORT int open64(const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return next_open64(Path(path).get(), flags, mode);
+  return open_path(path, flags, [&](const char* leads) { return next_open64(leads, flags, mode); });
 }
 RNICSIM_EXPORT int openat(int folder, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return next_openat(folder, Path(path).get(), flags, mode);
+  return open_path(path, flags, [&](const char* leads) { return next_openat(folder, leads, flags, mode); });
 }
 RNICSIM_EXPORT int openat64(int folder, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return next_openat64(folder, Path(path).get(), flags, mode);
+  return open_path(path, flags, [&](const char* leads) { return next_openat64(folder, leads, flags, mode); });
 }
-RNICSIM_EXPORT int __open_2(const char* path, int flags) { return next_open_2(Path(path).get(), flags); }
-RNICSIM_EXPORT int __open64_2(const char* path, int flags) { return next_open64_2(Path(path).get(), flags); }
+RNICSIM_EXPORT int __open_2(const char* path, int flags) {
+  return open_path(path, flags, [&](const char* leads) { return next_open_2(leads, flags); });
+}
+RNICSIM_EXPORT int __open64_2(const char* path, int flags) {
+  return open_path(path, flags, [&](const char* leads) { return next_open64_2(leads, flags); });
+}
 RNICSIM_EXPORT int __openat_2(int folder, const char* path, int flags) {
-  return next_openat_2(folder, Path(path).get(), flags);
+  return open_path(path, flags, [&](const char* leads) { return next_openat_2(folder, leads, flags); });
 }
 RNICSIM_EXPORT int __openat64_2(int folder, const char* path, int flags) {
-  return next_openat64_2(folder, Path(path).get(), flags);
+  return open_path(path, flags, [&](const char* leads) { return next_openat64_2(folder, leads, flags); });
 }
 
-RNICSIM_EXPORT FILE* fopen(const char* path, const char* mode) { return next_fopen(Path(path).get(), mode); }
-RNICSIM_EXPORT FILE* fopen64(const char* path, const char* mode) { return next_fopen64(Path(path).get(), mode); }
+RNICSIM_EXPORT FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode, next_fopen.get()); }
+RNICSIM_EXPORT FILE* fopen64(const char* path, const char* mode) { return open_stream(path, mode, next_fopen64.get()); }
+RNICSIM_PATH_CALL(FILE*, freopen, (const char* path, const char* mode, FILE* stream), mode, stream)
+RNICSIM_PATH_CALL(FILE*, freopen64, (const char* path, const char* mode, FILE* stream), mode, stream)
+RNICSIM_PATH_CALL(int, creat, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(int, creat64, (const char* path, mode_t mode), mode)
 
-RNICSIM_EXPORT int stat(const char* path, struct stat* result) noexcept { return next_stat(Path(path).get(), result); }
-RNICSIM_EXPORT int stat64(const char* path, struct stat64* result) noexcept {
-  return next_stat64(Path(path).get(), result);
-}
-RNICSIM_EXPORT int lstat(const char* path, struct stat* result) noexcept {
-  return next_lstat(Path(path).get(), result);
-}
-RNICSIM_EXPORT int lstat64(const char* path, struct stat64* result) noexcept {
-  return next_lstat64(Path(path).get(), result);
-}
-RNICSIM_EXPORT int fstatat(int folder, const char* path, struct stat* result, int flags) noexcept {
-  return next_fstatat(folder, Path(path).get(), result, flags);
-}
-RNICSIM_EXPORT int fstatat64(int folder, const char* path, struct stat64* result, int flags) noexcept {
-  return next_fstatat64(folder, Path(path).get(), result, flags);
-}
-RNICSIM_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* result) noexcept {
-  return next_statx(folder, Path(path).get(), flags, mask, result);
-}
-RNICSIM_EXPORT int access(const char* path, int mode) noexcept { return next_access(Path(path).get(), mode); }
-RNICSIM_EXPORT int faccessat(int folder, const char* path, int mode, int flags) noexcept {
-  return next_faccessat(folder, Path(path).get(), mode, flags);
-}
+// --- Looking.
 
-RNICSIM_EXPORT DIR* opendir(const char* path) { return next_opendir(Path(path).get()); }
-RNICSIM_EXPORT int scandir(const char* path, dirent*** list, int (*filter)(const dirent*),
-                           int (*compare)(const dirent**, const dirent**)) {
-  return next_scandir(Path(path).get(), list, filter, compare);
-}
-RNICSIM_EXPORT int scandir64(const char* path, dirent64*** list, int (*filter)(const dirent64*),
-                             int (*compare)(const dirent64**, const dirent64**)) {
-  return next_scandir64(Path(path).get(), list, filter, compare);
-}
+RNICSIM_PATH_CALL(int, stat, (const char* path, struct stat* result), result)
+RNICSIM_PATH_CALL(int, stat64, (const char* path, struct stat64* result), result)
+RNICSIM_PATH_CALL(int, lstat, (const char* path, struct stat* result), result)
+RNICSIM_PATH_CALL(int, lstat64, (const char* path, struct stat64* result), result)
+RNICSIM_PATH_AT_CALL(int, fstatat, (int folder, const char* path, struct stat* result, int flags), result, flags)
+RNICSIM_PATH_AT_CALL(int, fstatat64, (int folder, const char* path, struct stat64* result, int flags), result, flags)
+RNICSIM_PATH_AT_CALL(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* result), flags,
+                     mask, result)
+RNICSIM_PATH_CALL(int, statfs, (const char* path, struct statfs* result), result)
+RNICSIM_PATH_CALL(int, statfs64, (const char* path, struct statfs64* result), result)
+RNICSIM_PATH_CALL(int, statvfs, (const char* path, struct statvfs* result), result)
+RNICSIM_PATH_CALL(int, statvfs64, (const char* path, struct statvfs64* result), result)
+RNICSIM_PATH_CALL(int, access, (const char* path, int mode), mode)
+RNICSIM_PATH_CALL(int, euidaccess, (const char* path, int mode), mode)
+RNICSIM_PATH_CALL(int, eaccess, (const char* path, int mode), mode)
+RNICSIM_PATH_AT_CALL(int, faccessat, (int folder, const char* path, int mode, int flags), mode, flags)
+RNICSIM_PATH_CALL(long, pathconf, (const char* path, int name), name)
+RNICSIM_PATH_AT_CALL(int, inotify_add_watch, (int folder, const char* path, uint32_t mask), mask)
+// ls -l asks for access control lists.
+RNICSIM_PATH_CALL(ssize_t, getxattr, (const char* path, const char* name, void* value, size_t size), name, value, size)
+RNICSIM_PATH_CALL(ssize_t, lgetxattr, (const char* path, const char* name, void* value, size_t size), name, value, size)
+
+RNICSIM_PATH_CALL(DIR*, opendir, (const char* path))
+RNICSIM_PATH_CALL(int, scandir, (const char* path, dirent*** list, int (*filter)(const dirent*),
+                                 int (*compare)(const dirent**, const dirent**)), list, filter, compare)
+RNICSIM_PATH_CALL(int, scandir64, (const char* path, dirent64*** list, int (*filter)(const dirent64*),
+                                   int (*compare)(const dirent64**, const dirent64**)), list, filter, compare)
 
 RNICSIM_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
-  return next_readlink(Path(path).get(), buffer, size);
+  const ssize_t length = next_readlink(HostPath(path).get(), buffer, size);
+  return length > 0 ? ssize_t(hide_host_path(buffer, size_t(length))) : length;
 }
 RNICSIM_EXPORT ssize_t readlinkat(int folder, const char* path, char* buffer, size_t size) noexcept {
-  return next_readlinkat(folder, Path(path).get(), buffer, size);
+  const ssize_t length = next_readlinkat(folder, HostPath(path).get(), buffer, size);
+  return length > 0 ? ssize_t(hide_host_path(buffer, size_t(length))) : length;
 }
 RNICSIM_EXPORT char* realpath(const char* path, char* resolved) noexcept {
-  char* result = next_realpath(Path(path).get(), resolved);
-  if (result != nullptr) hide_root(result);
+  char* result = next_realpath(HostPath(path).get(), resolved);
+  if (result != nullptr) result[hide_host_path(result, strlen(result))] = 0;
   return result;
 }
 
-// ls -l asks for access control lists.
-RNICSIM_EXPORT ssize_t getxattr(const char* path, const char* name, void* value, size_t size) noexcept {
-  return next_getxattr(Path(path).get(), name, value, size);
+// --- Where the process stands.
+
+RNICSIM_PATH_CALL(int, chdir, (const char* path))
+RNICSIM_EXPORT char* getcwd(char* buffer, size_t size) noexcept {
+  char* result = next_getcwd(buffer, size);
+  if (result != nullptr) result[hide_host_path(result, strlen(result))] = 0;
+  return result;
 }
-RNICSIM_EXPORT ssize_t lgetxattr(const char* path, const char* name, void* value, size_t size) noexcept {
-  return next_lgetxattr(Path(path).get(), name, value, size);
+RNICSIM_EXPORT char* get_current_dir_name() noexcept { return ::getcwd(nullptr, 0); }
+
+// --- Making, changing, taking away.
+
+RNICSIM_PATH_CALL(int, mkdir, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_AT_CALL(int, mkdirat, (int folder, const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(int, mkfifo, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_AT_CALL(int, mkfifoat, (int folder, const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(int, mknod, (const char* path, mode_t mode, dev_t device), mode, device)
+RNICSIM_PATH_AT_CALL(int, mknodat, (int folder, const char* path, mode_t mode, dev_t device), mode, device)
+RNICSIM_PATH_CALL(int, rmdir, (const char* path))
+RNICSIM_PATH_CALL(int, unlink, (const char* path))
+RNICSIM_PATH_AT_CALL(int, unlinkat, (int folder, const char* path, int flags), flags)
+RNICSIM_PATH_CALL(int, remove, (const char* path))
+RNICSIM_PATH_CALL(int, chmod, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_AT_CALL(int, fchmodat, (int folder, const char* path, mode_t mode, int flags), mode, flags)
+RNICSIM_PATH_CALL(int, chown, (const char* path, uid_t owner, gid_t group), owner, group)
+RNICSIM_PATH_CALL(int, lchown, (const char* path, uid_t owner, gid_t group), owner, group)
+RNICSIM_PATH_AT_CALL(int, fchownat, (int folder, const char* path, uid_t owner, gid_t group, int flags), owner, group,
+                     flags)
+RNICSIM_PATH_CALL(int, truncate, (const char* path, off_t length), length)
+RNICSIM_PATH_CALL(int, truncate64, (const char* path, off64_t length), length)
+RNICSIM_PATH_CALL(int, utime, (const char* path, const utimbuf* times), times)
+RNICSIM_PATH_CALL(int, utimes, (const char* path, const timeval* times), times)
+RNICSIM_PATH_CALL(int, lutimes, (const char* path, const timeval* times), times)
+RNICSIM_PATH_AT_CALL(int, utimensat, (int folder, const char* path, const timespec* times, int flags), times, flags)
+
+// A link keeps the words that it is given; where it leads shows when it is followed, outside.
+RNICSIM_EXPORT int own_symlink(const char* target, const char* path) asm("symlink");
+RNICSIM_NEXT(symlink);
+int own_symlink(const char* target, const char* path) {
+  return next_symlink(HostPath(target).get(), HostPath(path).get());
+}
+RNICSIM_EXPORT int own_symlinkat(const char* target, int folder, const char* path) asm("symlinkat");
+RNICSIM_NEXT(symlinkat);
+int own_symlinkat(const char* target, int folder, const char* path) {
+  return next_symlinkat(HostPath(target).get(), folder, HostPath(path).get());
+}
+
+RNICSIM_EXPORT int rename(const char* from, const char* to) noexcept {
+  return next_rename(HostPath(from).get(), HostPath(to).get());
+}
+RNICSIM_EXPORT int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
+  return next_renameat(from_folder, HostPath(from).get(), to_folder, HostPath(to).get());
+}
+RNICSIM_EXPORT int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+                             unsigned flags) noexcept {
+  return next_renameat2(from_folder, HostPath(from).get(), to_folder, HostPath(to).get(), flags);
+}
+RNICSIM_EXPORT int link(const char* from, const char* to) noexcept {
+  return next_link(HostPath(from).get(), HostPath(to).get());
+}
+RNICSIM_EXPORT int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+  return next_linkat(from_folder, HostPath(from).get(), to_folder, HostPath(to).get(), flags);
 }

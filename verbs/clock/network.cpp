@@ -14,9 +14,11 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
+#include "verbs/clock/made_files.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/turn.h"
+#include "verbs/clock/unix_sockets.h"
 
 RNICSIM_NEXT(socket);
 RNICSIM_NEXT(bind);
@@ -158,10 +160,21 @@ int name_of(int fd, bool peer, sockaddr* address, socklen_t* length) {
   return 0;
 }
 
-void copy_stream(int from, int to) {
+// What is known of a descriptor is known of its copies.
+void copy_knowledge(int from, int to) {
+  copy_random(from, to);
   if (to < 0 || to >= kMostDescriptors) return;
   const Stream* stream = find(from);
   streams[to] = stream != nullptr ? *stream : Stream{};
+}
+
+// A call that names a real socket's end.
+template <class Name>
+int with_name(sockaddr* address, socklen_t* length, Name name) {
+  const socklen_t room = length != nullptr ? *length : 0;
+  const int result = name();
+  if (result >= 0) hide_unix_address(address, room, length);
+  return result;
 }
 
 }  // namespace
@@ -195,7 +208,10 @@ RNICSIM_EXPORT int socket(int family, int type, int protocol) noexcept {
 RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexcept {
   Stream* stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr) return next_bind(fd, address, length);
+  if (stream == nullptr || slot == nullptr) {
+    const UnixAddress leads(address, length);
+    return next_bind(fd, leads.get(), leads.length());
+  }
   if (!is_inet(address, length)) return fail(EINVAL);
   const abi::NetAddress net = to_net(address);
   if (!is_simulated(net)) return make_real(fd, *stream) != 0 ? -1 : next_bind(fd, address, length);
@@ -217,7 +233,8 @@ RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
 RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   Stream* stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr) return next_accept4(fd, address, length, flags);
+  if (stream == nullptr || slot == nullptr)
+    return with_name(address, length, [&] { return next_accept4(fd, address, length, flags); });
   charge(*slot, abi::CpuCost::system_call);
   for (;;) {
     const int error = call(*slot, abi::Call::net_accept, {stream->number});
@@ -251,7 +268,10 @@ RNICSIM_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) { return
 RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   Stream* stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr) return next_connect(fd, address, length);
+  if (stream == nullptr || slot == nullptr) {
+    const UnixAddress leads(address, length);
+    return next_connect(fd, leads.get(), leads.length());
+  }
   if (!is_inet(address, length)) return fail(EAFNOSUPPORT);
   const abi::NetAddress net = to_net(address);
   if (!is_simulated(net)) return make_real(fd, *stream) != 0 ? -1 : next_connect(fd, address, length);
@@ -262,11 +282,13 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
 }
 
 RNICSIM_EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) noexcept {
-  if (find(fd) == nullptr || network_slot() == nullptr) return next_getsockname(fd, address, length);
+  if (find(fd) == nullptr || network_slot() == nullptr)
+    return with_name(address, length, [&] { return next_getsockname(fd, address, length); });
   return name_of(fd, false, address, length);
 }
 RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noexcept {
-  if (find(fd) == nullptr || network_slot() == nullptr) return next_getpeername(fd, address, length);
+  if (find(fd) == nullptr || network_slot() == nullptr)
+    return with_name(address, length, [&] { return next_getpeername(fd, address, length); });
   return name_of(fd, true, address, length);
 }
 
@@ -290,13 +312,14 @@ RNICSIM_EXPORT int close(int fd) {
   // The descriptor through which this process is attached is not the program's to close.
   if (session() != nullptr && fd == session()->socket) return fail(EBADF);
   if (Stream* stream = find(fd)) *stream = {};
+  forget_random(fd);
   return next_close(fd);
 }
 // Its third argument, whatever it is, fits a word.
 static int control(int fd, int command, long argument) {
   if (command == F_SETOWN && simulated()) argument = real_pid_of(pid_t(argument));
   const int result = next_fcntl(fd, command, argument);
-  if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) copy_stream(fd, result);
+  if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) copy_knowledge(fd, result);
   return result;
 }
 RNICSIM_EXPORT int fcntl(int fd, int command, ...) {
@@ -315,16 +338,16 @@ RNICSIM_EXPORT int fcntl64(int fd, int command, ...) {
 }
 RNICSIM_EXPORT int dup(int fd) noexcept {
   const int copy = next_dup(fd);
-  copy_stream(fd, copy);
+  copy_knowledge(fd, copy);
   return copy;
 }
 RNICSIM_EXPORT int dup2(int fd, int copy) noexcept {
   const int result = next_dup2(fd, copy);
-  if (result >= 0 && fd != copy) copy_stream(fd, result);
+  if (result >= 0 && fd != copy) copy_knowledge(fd, result);
   return result;
 }
 RNICSIM_EXPORT int dup3(int fd, int copy, int flags) noexcept {
   const int result = next_dup3(fd, copy, flags);
-  if (result >= 0) copy_stream(fd, result);
+  if (result >= 0) copy_knowledge(fd, result);
   return result;
 }

@@ -26,6 +26,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
+#include "verbs/port/raw_call.h"
 
 RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);
@@ -72,14 +73,12 @@ pid_t announce(abi::Call code, pid_t real_pid) {
 class Environment {
  public:
   Environment(char* const* given, bool same_process) {
-    static constexpr const char* kKept[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
-                                            abi::kLibrariesVariable};
     for (; given != nullptr && *given != nullptr; ++given) {
-      const bool ours = std::ranges::any_of(kKept, [&](const char* name) { return names(*given, name); });
+      const bool ours = std::ranges::any_of(kVariables, [&](const char* name) { return names(*given, name); });
       if (!ours && !names(*given, "RNICSIM_EXEC")) pointers_.push_back(*given);
     }
-    for (const char* name : kKept)
-      if (const char* value = ::getenv(name)) strings_.push_back(std::string(name) + "=" + value);
+    for (const char* name : kVariables)
+      if (const char* value = variable(name)) strings_.push_back(std::string(name) + "=" + value);
     if (same_process) strings_.push_back("RNICSIM_EXEC=1");
     for (std::string& string : strings_) pointers_.push_back(string.data());
     pointers_.push_back(nullptr);
@@ -97,7 +96,7 @@ class Environment {
 
 // Programs close descriptors that they do not know before an exec.
 void restore_library_descriptor() {
-  const char* folder = ::getenv(abi::kLibrariesVariable);
+  const char* folder = variable(abi::kLibrariesVariable);
   if (folder == nullptr || ::fcntl(abi::kLibraryDescriptor, F_GETFD) >= 0) return;
   const int fd = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   ::dup2(fd, abi::kLibraryDescriptor);
@@ -171,7 +170,7 @@ int send_signal(pid_t pid, int signal, Send send) {
   }
   const pid_t real = real_pid_of(pid);
   // Signal 0 only asks whether there is somebody.
-  const std::uint32_t sent = signal != 0 && real != pid_t(::syscall(SYS_getpid)) ? 1 : 0;
+  const std::uint32_t sent = signal != 0 && real != pid_t(checked_call(SYS_getpid)) ? 1 : 0;
   const std::atomic_ref counter(session()->header().signals_sent);
   counter.fetch_add(sent);
   const auto result = int(send(real));
@@ -190,13 +189,24 @@ pid_t real_pid_of(pid_t pid) {
   const pid_t wanted = is_group ? -pid : pid;
   pid_t real = wanted;
   if (wanted == pid_t(session()->header().virtual_pid)) {
-    real = pid_t(::syscall(SYS_getpid));
+    real = pid_t(checked_call(SYS_getpid));
   } else if (wanted == pid_t(session()->header().virtual_parent_pid)) {
-    real = pid_t(::syscall(SYS_getppid));
+    real = pid_t(checked_call(SYS_getppid));
   } else if (const auto found = std::ranges::find(children, wanted, &Child::virtual_pid); found != children.end()) {
     real = found->real_pid;
   }
   return is_group ? -real : real;
+}
+
+long signal_thread(pid_t process, pid_t thread, int signal) {
+  const auto own = pid_t(session()->header().virtual_pid);
+  for (std::uint32_t index = 0; process == own && index < abi::kMaxThreads; ++index) {
+    const abi::ThreadSlot& slot = session()->slot(index);
+    if (slot.tid != 0 && pid_t(slot.virtual_tid) == thread)
+      return checked_call(SYS_tgkill, raw_call(SYS_getpid), slot.tid, signal);
+  }
+  errno = ESRCH;
+  return -1;
 }
 
 }  // namespace rnicsim::clock
@@ -213,7 +223,7 @@ RNICSIM_EXPORT pid_t getppid() noexcept {
 
 RNICSIM_EXPORT pid_t fork() noexcept {
   if (own_slot() == nullptr) return next_fork();
-  const auto parent = pid_t(::syscall(SYS_getpid));
+  const auto parent = pid_t(checked_call(SYS_getpid));
   const pid_t child = next_fork();
   if (child < 0) return child;
   if (child > 0) return announce(abi::Call::forked, child);
@@ -233,7 +243,7 @@ RNICSIM_EXPORT int setpgid(pid_t pid, pid_t group) noexcept {
 // A handler may send a signal too, with or without its thread's turn: these make no call, and look nothing up at first
 // use.
 RNICSIM_EXPORT int kill(pid_t pid, int signal) noexcept {
-  return send_signal(pid, signal, [&](pid_t real) { return ::syscall(SYS_kill, real, signal); });
+  return send_signal(pid, signal, [&](pid_t real) { return checked_call(SYS_kill, real, signal); });
 }
 RNICSIM_EXPORT int killpg(pid_t group, int signal) noexcept {
   if (group >= 0) return ::kill(-group, signal);
@@ -244,10 +254,10 @@ RNICSIM_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept 
   siginfo_t info{};
   info.si_signo = signal;
   info.si_code = SI_QUEUE;
-  info.si_pid = pid_t(::syscall(SYS_getpid));
+  info.si_pid = pid_t(checked_call(SYS_getpid));
   info.si_uid = ::getuid();
   info.si_value = value;
-  return send_signal(pid, signal, [&](pid_t real) { return ::syscall(SYS_rt_sigqueueinfo, real, signal, &info); });
+  return send_signal(pid, signal, [&](pid_t real) { return checked_call(SYS_rt_sigqueueinfo, real, signal, &info); });
 }
 
 RNICSIM_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) {

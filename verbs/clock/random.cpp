@@ -1,7 +1,9 @@
-// The kernel's random numbers: from the run's seed, so that two runs draw the same.
+#include "verbs/clock/random.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,11 +16,13 @@
 
 RNICSIM_NEXT(getrandom);
 RNICSIM_NEXT(getentropy);
+RNICSIM_NEXT(arc4random);
+RNICSIM_NEXT(arc4random_buf);
+RNICSIM_NEXT(arc4random_uniform);
 
 namespace rnicsim::clock {
-namespace {
 
-void fill(void* buffer, std::size_t bytes) {
+void draw(void* buffer, std::size_t bytes) {
   // A process's own: a forked child has another session, and so another seed.
   static const Session* seeded_for = nullptr;
   static std::uint32_t seeded_pid = 0;
@@ -39,14 +43,18 @@ void fill(void* buffer, std::size_t bytes) {
   }
 }
 
-}  // namespace
+void redraw_auxiliary_bytes() {
+  constexpr std::size_t kBytes = 16;
+  if (void* bytes = reinterpret_cast<void*>(::getauxval(AT_RANDOM))) draw(bytes, kBytes);
+}
+
 }  // namespace rnicsim::clock
 
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT ssize_t getrandom(void* buffer, size_t bytes, unsigned flags) {
   if (simulated_slot() == nullptr) return next_getrandom(buffer, bytes, flags);
-  fill(buffer, bytes);
+  draw(buffer, bytes);
   return ssize_t(bytes);
 }
 
@@ -56,6 +64,26 @@ RNICSIM_EXPORT int getentropy(void* buffer, size_t bytes) {
     errno = EIO;
     return -1;
   }
-  fill(buffer, bytes);
+  draw(buffer, bytes);
   return 0;
+}
+
+// The C library's own draw from the kernel by an instruction.
+RNICSIM_EXPORT uint32_t arc4random() noexcept {
+  if (simulated_slot() == nullptr) return next_arc4random();
+  std::uint32_t word;
+  draw(&word, sizeof word);
+  return word;
+}
+RNICSIM_EXPORT void arc4random_buf(void* buffer, size_t bytes) noexcept {
+  if (simulated_slot() == nullptr) return next_arc4random_buf(buffer, bytes);
+  draw(buffer, bytes);
+}
+RNICSIM_EXPORT uint32_t arc4random_uniform(uint32_t bound) noexcept {
+  if (simulated_slot() == nullptr || bound < 2) return next_arc4random_uniform(bound);
+  const std::uint32_t uneven = -bound % bound;  // 2^32 mod bound
+  for (;;) {
+    const std::uint32_t word = ::arc4random();
+    if (word >= uneven) return word % bound;
+  }
 }

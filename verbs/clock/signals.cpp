@@ -9,10 +9,12 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/signal_stack.h"
 #include "verbs/clock/spin.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
+#include "verbs/port/raw_call.h"
 
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);
@@ -31,15 +33,29 @@ struct sigaction& kept(int signal) {
   return signal == SIGSEGV ? program_segv : signal == SIGTRAP ? program_trap : program_look;
 }
 
+// What the program asked to be blocked while its handler runs.
+class MaskedFor {
+ public:
+  explicit MaskedFor(const struct sigaction& action) {
+    const sigset_t set = allowed(action.sa_mask);
+    next_pthread_sigmask(SIG_BLOCK, &set, &before_);
+  }
+  ~MaskedFor() { next_pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 void pass_on(int signal, siginfo_t* info, void* context) {
-  const struct sigaction& action = kept(signal);
+  const struct sigaction action = kept(signal);
+  const MaskedFor masked(action);
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal, info, context);
   } else if (action.sa_handler == SIG_DFL) {
     struct sigaction fatal {};
     next_sigaction(signal, &fatal, nullptr);
     // A synchronous fault happens again on return and ends the process; a signal sent by someone is sent again.
-    if (info->si_code <= 0) ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), signal);
+    if (info->si_code <= 0) checked_call(SYS_tgkill, checked_call(SYS_getpid), checked_call(SYS_gettid), signal);
   } else if (action.sa_handler != SIG_IGN) {
     action.sa_handler(signal);
   }
@@ -74,6 +90,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
 
 void on_look(int, siginfo_t*, void* context) {
   const int saved = errno;
+  if (abi::ThreadSlot* slot = own_slot()) slot->asked = 0;
   if (simulated_slot() != nullptr) begin_look(context);
   errno = saved;
 }
@@ -81,7 +98,8 @@ void on_look(int, siginfo_t*, void* context) {
 void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* old) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  // NODEFER: a counter read inside a handler faults too.
+  // NODEFER: a counter read inside a handler faults too, and a program's handler may run within ours (SIGALRM, raised
+  // in a call) and be looked at.
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
   next_sigaction(signal, &action, old);
 }
@@ -89,6 +107,7 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigacti
 }  // namespace
 
 void take_signals() {
+  take_signal_stack();
   if (!taken) {
     prepare_decoder();
     install(SIGSEGV, on_segv, &program_segv);
@@ -117,7 +136,12 @@ sigset_t allowed(const sigset_t& set) {
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
-  if (!is_ours(signal)) return next_sigaction(signal, action, old);
+  if (!is_ours(signal)) {
+    if (!taken || action == nullptr) return next_sigaction(signal, action, old);
+    struct sigaction filtered = *action;
+    filtered.sa_mask = allowed(action->sa_mask);
+    return next_sigaction(signal, &filtered, old);
+  }
   if (old != nullptr) *old = kept(signal);
   if (action != nullptr) kept(signal) = *action;
   return 0;

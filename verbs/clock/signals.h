@@ -5,11 +5,13 @@
 
 #include <signal.h>
 
+#include "model/abi/attach.h"
+
 namespace rnicsim::clock {
 
-inline constexpr int kLookSignal = 62;
+using abi::kLookSignal;
 
-void take_signals();
+void take_signals();  // in each thread, before the simulator may send it one
 // Without the three.
 sigset_t allowed(const sigset_t& set);
 

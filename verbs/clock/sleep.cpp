@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(nanosleep);
@@ -23,19 +23,6 @@ static const rnicsim::clock::Next<int(int, itimerval*)> next_getitimer{"getitime
 
 namespace rnicsim::clock {
 namespace {
-
-constexpr std::uint64_t kSecond = 1'000'000'000'000;
-constexpr std::uint64_t kMicrosecond = 1'000'000;
-
-std::uint64_t picoseconds(const timespec& time) {
-  return std::uint64_t(time.tv_sec) * kSecond + std::uint64_t(time.tv_nsec) * 1000;
-}
-timespec to_timespec(std::uint64_t ps) { return {time_t(ps / kSecond), long(ps % kSecond / 1000)}; }
-std::uint64_t picoseconds(const timeval& time) {
-  return std::uint64_t(time.tv_sec) * kSecond + std::uint64_t(time.tv_usec) * kMicrosecond;
-}
-timeval to_timeval(std::uint64_t ps) { return {time_t(ps / kSecond), suseconds_t(ps % kSecond / kMicrosecond)}; }
-bool valid(const timespec& time) { return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000; }
 
 // Returns what was left when an alarm came first, else 0.
 std::uint64_t sleep_until(abi::ThreadSlot& slot, std::uint64_t deadline) {
@@ -53,7 +40,7 @@ std::uint64_t alarm_interval = 0;
 
 Alarm set_alarm(abi::ThreadSlot& slot, std::uint64_t value, std::uint64_t interval) {
   charge(slot, abi::CpuCost::system_call);
-  call(slot, abi::Call::set_alarm, {value == 0 ? 0 : slot.now + value, interval});
+  call(slot, abi::Call::set_alarm, {value == 0 ? 0 : after(slot.now, value), interval});
   const Alarm old{slot.value, alarm_interval};
   alarm_interval = interval;
   return old;
@@ -69,16 +56,11 @@ RNICSIM_EXPORT int clock_nanosleep(clockid_t id, int flags, const timespec* requ
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr || id < 0) return next_clock_nanosleep(id, flags, request, left);
   if (!valid(*request)) return EINVAL;
-  std::uint64_t deadline = picoseconds(*request);
-  if ((flags & TIMER_ABSTIME) == 0) {
-    deadline += slot->now;
-  } else if (id == CLOCK_REALTIME || id == CLOCK_TAI) {
-    const std::uint64_t epoch = session()->header().epoch * kSecond;
-    deadline = deadline > epoch ? deadline - epoch : 0;
-  }
+  const bool absolute = (flags & TIMER_ABSTIME) != 0;
+  const std::uint64_t deadline = absolute ? moment(id, *request) : after(slot->now, picoseconds(*request));
   const std::uint64_t remaining = sleep_until(*slot, deadline);
   if (remaining == 0) return 0;
-  if (left != nullptr && (flags & TIMER_ABSTIME) == 0) *left = to_timespec(remaining);
+  if (left != nullptr && !absolute) *left = to_timespec(remaining);
   return EINTR;
 }
 

@@ -12,6 +12,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
+#include "verbs/port/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {
@@ -47,9 +48,11 @@ struct CpuState {
 constexpr int kFirstKept = 8;
 struct Look {
   bool active = false;
+  bool woken = false;  // by what another may have stored: one turn of the loop tells whether that concerns this thread
   int steps = 0;
   int most_steps = kFirstSteps;
   int next_kept = kFirstKept;
+  int kept_at = 0;             // step
   std::uint64_t activity = 0;  // calls made when it began
   std::int64_t begun_ns = 0;   // of the thread's CPU time
   std::int64_t rests_until_ns = 0;
@@ -75,12 +78,12 @@ void guess_from(const ucontext_t& context, abi::ThreadSlot& slot) {
   guess = {stack, place, same ? guess.times + 1 : 0};
   if (guess.times < kEnoughLooks) return;
   guess = {};
-  call(slot, abi::Call::spin);
+  call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::guessed)});
 }
 
 std::int64_t cpu_time_ns() {
   timespec cpu{};
-  ::syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
+  checked_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
   return cpu.tv_sec * 1'000'000'000 + cpu.tv_nsec;
 }
 
@@ -106,6 +109,26 @@ void stop(ucontext_t& context) {
   context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
 
+// Proved: waits until there may be something new. If that is only what another thread stored, the loop is followed
+// for one more turn, so that two that spin do not keep each other awake, and what either stored is not missed.
+void park(abi::ThreadSlot& slot, ucontext_t& context) {
+  const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
+  const int period = look.steps - look.kept_at;
+  stop(context);
+  call(slot, abi::Call::spin, {std::uint64_t(proof)});
+  look.woken = slot.value != 0;
+  if (!look.woken) return;
+  look.active = true;
+  look.steps = look.kept_at = 0;
+  look.next_kept = kMostSteps + 1;
+  look.most_steps = period;
+  look.activity = activity();
+  look.begun_ns = cpu_time_ns();
+  look.written.clear();
+  if (!look.written.note(context)) return stop(context);
+  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+}
+
 }  // namespace
 
 void begin_look(void* opaque) {
@@ -113,7 +136,8 @@ void begin_look(void* opaque) {
   if (look.active || !has_run_since_last_look()) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
-  look.steps = 0;
+  look.woken = false;
+  look.steps = look.kept_at = 0;
   look.next_kept = kFirstKept;
   look.most_steps = look.activity == activity() ? std::min(look.most_steps * 2, kMostSteps) : kFirstSteps;
   look.activity = activity();
@@ -131,12 +155,12 @@ void continue_look(void* opaque) {
     return stop(context);
   const CpuState state(context);
   if (state == look.kept && look.written.is_as_before()) {
-    stop(context);
-    call(*slot, abi::Call::spin);
+    park(*slot, context);
     return;
   }
   if (look.steps == look.next_kept) {
     look.kept = state;
+    look.kept_at = look.steps;
     look.next_kept *= 2;
     look.written.clear();
   }

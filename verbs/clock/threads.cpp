@@ -1,10 +1,7 @@
-// Threads and what they wait for. Only one thread of the simulation has its turn, so a lock that is taken stays taken
-// until its owner's next turn: waiting for it natively would stop the world. Locks are tried; a thread that fails waits
-// on the lock's address, and whoever releases it wakes the first.
+// Threads: each has a slot before it runs, and waits there for its first turn.
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,66 +10,27 @@
 #include <atomic>
 #include <new>
 
+#include "verbs/clock/addresses.h"
 #include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/signal_stack.h"
 #include "verbs/clock/signals.h"
+#include "verbs/clock/timeline.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
+#include "verbs/port/raw_call.h"
 
-using rnicsim::clock::Next;
 RNICSIM_NEXT(pthread_create);
 RNICSIM_NEXT(pthread_join);
-RNICSIM_NEXT(pthread_mutex_lock);
-RNICSIM_NEXT(pthread_mutex_unlock);
-RNICSIM_NEXT(pthread_rwlock_rdlock);
-RNICSIM_NEXT(pthread_rwlock_wrlock);
-RNICSIM_NEXT(pthread_rwlock_unlock);
-RNICSIM_NEXT(sem_wait);
-RNICSIM_NEXT(sem_timedwait);
-RNICSIM_NEXT(sem_post);
-// The C library keeps an older condition variable under the same names.
-static const Next<int(pthread_cond_t*, pthread_mutex_t*)> next_cond_wait{"pthread_cond_wait", "GLIBC_2.3.2"};
-static const Next<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)> next_cond_timedwait{"pthread_cond_timedwait",
-                                                                                               "GLIBC_2.3.2"};
-static const Next<int(pthread_cond_t*)> next_cond_signal{"pthread_cond_signal", "GLIBC_2.3.2"};
-static const Next<int(pthread_cond_t*)> next_cond_broadcast{"pthread_cond_broadcast", "GLIBC_2.3.2"};
+RNICSIM_NEXT(pthread_timedjoin_np);
+RNICSIM_NEXT(pthread_clockjoin_np);
+RNICSIM_NEXT(gettid);
 
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint64_t kEveryone = ~0ull;
-
-// Threads of this process that wait on an address: a release with nobody waiting makes no call.
-std::atomic<int> waiters{0};
 // Threads begun and not ended, but for the first.
 std::atomic<int> begun{0};
-
-int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline) {
-  ++waiters;
-  const int error = call(slot, abi::Call::wait_address, {reinterpret_cast<std::uint64_t>(address), deadline});
-  --waiters;
-  return error;
-}
-void wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most) {
-  if (waiters.load() != 0) call(slot, abi::Call::wake_address, {reinterpret_cast<std::uint64_t>(address), most});
-}
-
-template <class Try>
-int lock(abi::ThreadSlot& slot, const void* address, Try attempt) {
-  int error;
-  while ((error = attempt()) == EBUSY) wait_on(slot, address, abi::kForever);
-  return error;
-}
-
-// Deadlines of pthread and sem calls are on the wall clock unless the condition variable says otherwise; both count the
-// same time, from different zeros.
-std::uint64_t deadline_of(const timespec& time) {
-  constexpr std::uint64_t kSecond = 1'000'000'000'000;
-  const std::uint64_t epoch = session()->header().epoch;
-  auto seconds = std::uint64_t(time.tv_sec);
-  if (seconds >= epoch) seconds -= epoch;
-  return seconds * kSecond + std::uint64_t(time.tv_nsec) * 1000;
-}
 
 struct Start {
   void* (*function)(void*);
@@ -100,6 +58,7 @@ struct Leaver {
     --begun;
     wake(*slot, &joinable, kEveryone);
     own_slot() = nullptr;
+    release_signal_stack();
     leave(*slot, abi::Call::thread_exit, {0});
   }
 };
@@ -109,7 +68,7 @@ void* run_thread(void* opaque) {
   const Start start = *static_cast<Start*>(opaque);
   delete static_cast<Start*>(opaque);
   own_slot() = start.slot;
-  start.slot->tid = std::uint32_t(::syscall(SYS_gettid));
+  start.slot->tid = std::uint32_t(checked_call(SYS_gettid));
   if (simulated()) {
     leaver.armed = true;
     take_signals();
@@ -149,97 +108,36 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   return error;
 }
 
-RNICSIM_EXPORT int pthread_join(pthread_t thread, void** result) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_pthread_join(thread, result);
+// 0 or ETIMEDOUT.
+static int await_end(abi::ThreadSlot& slot, pthread_t thread, std::uint64_t deadline) {
   for (Joinable& joinable : joinables) {
     if (joinable.thread != thread) continue;
-    while (!joinable.ended) wait_on(*slot, &joinable, abi::kForever);
+    while (!joinable.ended) {
+      if (deadline != abi::kForever && slot.now >= deadline) return ETIMEDOUT;
+      wait_on(slot, &joinable, deadline);
+    }
     joinable.thread = 0;
     break;
   }
+  return 0;
+}
+RNICSIM_EXPORT int pthread_join(pthread_t thread, void** result) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot != nullptr) await_end(*slot, thread, abi::kForever);
   return next_pthread_join(thread, result);
 }
-
-RNICSIM_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+RNICSIM_EXPORT int pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock, const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_pthread_mutex_lock(mutex);
-  return lock(*slot, mutex, [&] { return ::pthread_mutex_trylock(mutex); });
+  if (slot == nullptr || deadline == nullptr) return next_pthread_clockjoin_np(thread, result, clock, deadline);
+  const int error = await_end(*slot, thread, moment(clock, *deadline));
+  return error != 0 ? error : next_pthread_join(thread, result);
 }
-RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  const int error = next_pthread_mutex_unlock(mutex);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, mutex, 1);
-  return error;
-}
-
-RNICSIM_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* rwlock) noexcept {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_pthread_rwlock_rdlock(rwlock);
-  return lock(*slot, rwlock, [&] { return ::pthread_rwlock_tryrdlock(rwlock); });
-}
-RNICSIM_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* rwlock) noexcept {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_pthread_rwlock_wrlock(rwlock);
-  return lock(*slot, rwlock, [&] { return ::pthread_rwlock_trywrlock(rwlock); });
-}
-RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
-  const int error = next_pthread_rwlock_unlock(rwlock);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, rwlock, kEveryone);
-  return error;
+RNICSIM_EXPORT int pthread_timedjoin_np(pthread_t thread, void** result, const timespec* deadline) {
+  if (simulated_slot() == nullptr || deadline == nullptr) return next_pthread_timedjoin_np(thread, result, deadline);
+  return ::pthread_clockjoin_np(thread, result, CLOCK_REALTIME, deadline);
 }
 
-static int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex,
-                          std::uint64_t deadline) {
-  if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
-  const int error = wait_on(slot, condition, deadline);
-  ::pthread_mutex_lock(mutex);
-  return error;
-}
-RNICSIM_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_wait(condition, mutex);
-  return wait_condition(*slot, condition, mutex, abi::kForever);
-}
-RNICSIM_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_timedwait(condition, mutex, deadline);
-  return wait_condition(*slot, condition, mutex, deadline_of(*deadline));
-}
-RNICSIM_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_signal(condition);
-  wake(*slot, condition, 1);
-  return 0;
-}
-RNICSIM_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_broadcast(condition);
-  wake(*slot, condition, kEveryone);
-  return 0;
-}
-
-static int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, std::uint64_t deadline) {
-  while (::sem_trywait(semaphore) != 0) {
-    if (errno != EAGAIN) return -1;
-    if (wait_on(slot, semaphore, deadline) == ETIMEDOUT) {
-      errno = ETIMEDOUT;
-      return -1;
-    }
-  }
-  return 0;
-}
-RNICSIM_EXPORT int sem_wait(sem_t* semaphore) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_sem_wait(semaphore);
-  return wait_semaphore(*slot, semaphore, abi::kForever);
-}
-RNICSIM_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_sem_timedwait(semaphore, deadline);
-  return wait_semaphore(*slot, semaphore, deadline_of(*deadline));
-}
-RNICSIM_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  const int error = next_sem_post(semaphore);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, semaphore, 1);
-  return error;
+RNICSIM_EXPORT pid_t gettid() noexcept {
+  const abi::ThreadSlot* slot = own_slot();
+  return slot != nullptr && simulated() ? pid_t(slot->virtual_tid) : next_gettid();
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {
@@ -56,7 +57,7 @@ bool emulate_tsc(void* context) {
     counter = real_counter();
   } else {
     charge(*slot, abi::CpuCost::clock_read);
-    counter = slot->now / 1000;
+    counter = zero_of(CLOCK_MONOTONIC) * 1'000'000'000 + slot->now / 1000;
   }
   registers[REG_RAX] = greg_t(counter & 0xffffffff);
   registers[REG_RDX] = greg_t(counter >> 32);

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "verbs/clock/attach.h"
+#include "verbs/port/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::uint32_t kLongestBusyWait = 10'000;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   constexpr timespec kNap{1, 0};  // then look whether the simulator still lives
-  return ::syscall(SYS_futex, &word, operation, value, operation == FUTEX_WAIT ? &kNap : nullptr, nullptr, 0);
+  return checked_call(SYS_futex, &word, operation, value, operation == FUTEX_WAIT ? &kNap : nullptr, nullptr, 0);
 }
 
 void give_turn(ThreadSlot& slot) {
@@ -45,8 +46,8 @@ void await_turn(ThreadSlot& slot) {
     const bool napped = futex(slot.turn, FUTEX_WAIT, ThreadSlot::kKernel) != 0 && errno == ETIMEDOUT;
     // A simulator that died without a word leaves its programs nothing to wait for.
     char byte;
-    if (napped && ::syscall(SYS_recvfrom, session()->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr) == 0)
-      ::syscall(SYS_exit_group, 125);
+    if (napped && checked_call(SYS_recvfrom, session()->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr) == 0)
+      checked_call(SYS_exit_group, 125);
   }
   slot.sleeping.fetch_and(~ThreadSlot::kProcess);
 }
@@ -80,7 +81,7 @@ int call(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> 
   if ((slot.signals & ThreadSlot::kAlarm) != 0) {
     slot.signals &= ~ThreadSlot::kAlarm;
     const auto value = slot.value;  // the handler may make calls of its own
-    ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGALRM);
+    checked_call(SYS_tgkill, checked_call(SYS_getpid), checked_call(SYS_gettid), SIGALRM);
     slot.value = value;
   }
   errno = saved;
@@ -96,7 +97,7 @@ void kick() {
   auto& sleeps = *reinterpret_cast<std::atomic<std::uint32_t>*>(session()->control + abi::kDoorbellWord);
   if (sleeps.load() == 0 || sleeps.exchange(0) == 0) return;
   const abi::DescriptorMessage nothing;
-  ::syscall(SYS_sendto, session()->socket, &nothing, sizeof nothing, MSG_NOSIGNAL, nullptr, 0);
+  checked_call(SYS_sendto, session()->socket, &nothing, sizeof nothing, MSG_NOSIGNAL, nullptr, 0);
 }
 
 void wait_for_turn() { await_turn(*slot_of_thread); }

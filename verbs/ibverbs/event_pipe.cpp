@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "verbs/port/raw_call.h"
+
 namespace rnicsim::verbs {
 
 EventPipe::~EventPipe() { close(); }
@@ -50,13 +52,13 @@ void EventPipe::purge(const std::function<bool(const abi::EventRecord&)>& stale)
   }
   // What was read a moment ago fits back in.
   for (const abi::EventRecord& back : kept) {
-    if (::syscall(SYS_write, write_fd_, &back, sizeof back) != sizeof back) return;
+    if (checked_call(SYS_write, write_fd_, &back, sizeof back) != sizeof back) return;
   }
 }
 
-// By number: the preloaded clock would take a read for one of the program's, and the waiting was the port's.
+// By instruction: the preloaded clock would take a read for one of the program's, and the waiting was the port's.
 bool EventPipe::read_record(abi::EventRecord& record) {
-  return ::syscall(SYS_read, read_fd_, &record, sizeof record) == sizeof record;
+  return checked_call(SYS_read, read_fd_, &record, sizeof record) == sizeof record;
 }
 
 bool EventPipe::non_blocking() const { return ::fcntl(read_fd_, F_GETFL) & O_NONBLOCK; }

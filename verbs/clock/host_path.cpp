@@ -1,0 +1,138 @@
+#include "verbs/clock/host_path.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "model/abi/host_files.h"
+#include "verbs/clock/attach.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/other_processes.h"
+
+RNICSIM_NEXT(access);
+
+namespace rnicsim::clock {
+namespace {
+
+// Files, and folders with all that is below them.
+constexpr std::string_view kReplaced[] = {
+    "/dev/infiniband",
+    "/dev/shm",
+    "/proc/net/if_inet6",
+    "/proc/sys/kernel/random/boot_id",
+    "/sys/class/infiniband",
+    "/sys/class/infiniband_verbs",
+    "/sys/class/net",
+    "/sys/devices/pci0001:00",
+    "/tmp",
+    "/var/tmp",
+};
+
+// A folder outside that stands for one of the host's.
+struct Root {
+  char path[PATH_MAX] = {};
+  std::size_t length = 0;  // 0: there is none
+  std::string_view text() const { return {path, length}; }
+};
+constinit Root root;           // of the host's tree
+constinit Root shared_memory;  // of its /dev/shm
+char tag[64];
+
+// Takes the next component from `path`, which it shortens; empty at the end.
+std::string_view next_component(std::string_view& path) {
+  for (;;) {
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    const std::string_view component = path.substr(0, path.find('/'));
+    path.remove_prefix(component.size());
+    if (component != ".") return component;
+  }
+}
+
+// What follows `folder` in `path`; nothing if it is not below it, or leaves it again.
+std::optional<std::string_view> below(std::string_view path, std::string_view folder) {
+  while (!folder.empty()) {
+    const auto wanted = next_component(folder);
+    if (!wanted.empty() && next_component(path) != wanted) return std::nullopt;
+  }
+  const std::string_view rest = path;
+  for (int depth = 0; !path.empty();) {
+    const auto component = next_component(path);
+    if (component.empty()) break;
+    depth += component == ".." ? -1 : 1;
+    if (depth < 0) return std::nullopt;
+  }
+  return rest;
+}
+
+bool lies_in(std::string_view path, const Root& folder) {
+  return folder.length != 0 && path.starts_with(folder.text()) &&
+         (path.size() == folder.length || path[folder.length] == '/');
+}
+
+void set(Root& folder, const char* prefix, const char* socket_name, const char* host) {
+  const int length = snprintf(folder.path, sizeof folder.path, "%s%s/%s", prefix, socket_name, host);
+  const bool fits = length > 0 && std::size_t(length) < sizeof folder.path;
+  folder.length = fits && next_access(folder.path, X_OK) == 0 ? std::size_t(length) : 0;
+}
+
+}  // namespace
+
+void find_host_files(const char* socket_name, const char* host) {
+  set(root, abi::kHostFilesPrefix, socket_name, host);
+  set(shared_memory, abi::kHostMemoryPrefix, socket_name, host);
+  snprintf(tag, sizeof tag, "%s.%s.", socket_name, host);
+}
+
+HostPath::HostPath(const char* given) : path_(given) {
+  if (root.length == 0 || given == nullptr || given[0] != '/') return;
+  const std::string_view text = given;
+  if (lies_in(text, root) || lies_in(text, shared_memory)) return;
+  for (const std::string_view folder : kReplaced) {
+    const auto rest = below(text, folder);
+    if (!rest) continue;
+    if (root.length + folder.size() + rest->size() >= sizeof buffer_) return;
+    char* end = std::ranges::copy(root.text(), buffer_).out;
+    end = std::ranges::copy(folder, end).out;
+    end = std::ranges::copy(*rest, end).out;
+    *end = 0;
+    path_ = buffer_;
+    is_own_ = true;
+    return;
+  }
+  lead_to_process(text);
+}
+
+// "/proc/1000/...": the process with that number on this host.
+void HostPath::lead_to_process(std::string_view text) {
+  constexpr std::string_view kProc = "/proc/";
+  if (!text.starts_with(kProc) || !simulated()) return;
+  const std::string_view rest = text.substr(kProc.size());
+  pid_t number = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (error != std::errc() || (end != rest.data() + rest.size() && *end != '/')) return;
+  const int length = snprintf(buffer_, sizeof buffer_, "/proc/%d%s", find_process(number).value_or(0), end);
+  if (length < int(sizeof buffer_)) path_ = buffer_;
+}
+
+std::size_t hide_host_path(char* path, std::size_t length) {
+  const std::string_view text(path, length);
+  if (lies_in(text, root)) {
+    memmove(path, path + root.length, length - root.length);
+    return length - root.length;
+  }
+  constexpr std::string_view kShm = "/dev/shm";
+  if (!lies_in(text, shared_memory)) return length;
+  const std::size_t rest = length - shared_memory.length;
+  memmove(path + kShm.size(), path + shared_memory.length, rest);
+  memcpy(path, kShm.data(), kShm.size());
+  return kShm.size() + rest;
+}
+
+const char* host_tag() { return tag; }
+
+}  // namespace rnicsim::clock

@@ -1,0 +1,272 @@
+// Locks and what else threads wait for. Only one thread of the simulation has its turn, so a lock that is taken stays
+// taken until its owner's next turn: waiting for it natively would stop the world. Locks are tried; a thread that fails
+// waits on the lock's address, and whoever releases it wakes the first.
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+#include "verbs/clock/addresses.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/timeline.h"
+#include "verbs/clock/turn.h"
+
+using rnicsim::clock::Next;
+RNICSIM_NEXT(pthread_mutex_lock);
+RNICSIM_NEXT(pthread_mutex_timedlock);
+RNICSIM_NEXT(pthread_mutex_clocklock);
+RNICSIM_NEXT(pthread_mutex_unlock);
+RNICSIM_NEXT(pthread_rwlock_rdlock);
+RNICSIM_NEXT(pthread_rwlock_timedrdlock);
+RNICSIM_NEXT(pthread_rwlock_clockrdlock);
+RNICSIM_NEXT(pthread_rwlock_wrlock);
+RNICSIM_NEXT(pthread_rwlock_timedwrlock);
+RNICSIM_NEXT(pthread_rwlock_clockwrlock);
+RNICSIM_NEXT(pthread_rwlock_unlock);
+RNICSIM_NEXT(pthread_barrier_init);
+RNICSIM_NEXT(pthread_barrier_wait);
+RNICSIM_NEXT(pthread_barrier_destroy);
+RNICSIM_NEXT(pthread_once);
+RNICSIM_NEXT(sem_wait);
+RNICSIM_NEXT(sem_timedwait);
+RNICSIM_NEXT(sem_clockwait);
+RNICSIM_NEXT(sem_post);
+// The C library keeps an older condition variable under the same names.
+static const Next<int(pthread_cond_t*, pthread_mutex_t*)> next_cond_wait{"pthread_cond_wait", "GLIBC_2.3.2"};
+static const Next<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)> next_cond_timedwait{"pthread_cond_timedwait",
+                                                                                               "GLIBC_2.3.2"};
+static const Next<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> next_cond_clockwait{
+    "pthread_cond_clockwait"};
+static const Next<int(pthread_cond_t*)> next_cond_signal{"pthread_cond_signal", "GLIBC_2.3.2"};
+static const Next<int(pthread_cond_t*)> next_cond_broadcast{"pthread_cond_broadcast", "GLIBC_2.3.2"};
+
+namespace rnicsim::clock {
+namespace {
+
+// 0, ETIMEDOUT, or what `attempt` says that is neither success nor EBUSY.
+template <class Try>
+int lock(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Try attempt) {
+  int error;
+  while ((error = attempt()) == EBUSY) {
+    if (deadline != abi::kForever && slot.now >= deadline) return ETIMEDOUT;
+    wait_on(slot, address, deadline);
+  }
+  return error;
+}
+
+int lock_mutex(abi::ThreadSlot& slot, pthread_mutex_t* mutex, std::uint64_t deadline) {
+  return lock(slot, mutex, deadline, [&] { return ::pthread_mutex_trylock(mutex); });
+}
+int lock_for_reading(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, std::uint64_t deadline) {
+  return lock(slot, rwlock, deadline, [&] { return ::pthread_rwlock_tryrdlock(rwlock); });
+}
+int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, std::uint64_t deadline) {
+  return lock(slot, rwlock, deadline, [&] { return ::pthread_rwlock_trywrlock(rwlock); });
+}
+
+// Which clock a condition variable's deadlines are on is known to the C library alone: a deadline before the wall
+// clock's epoch is on the other.
+std::uint64_t condition_moment(const timespec& time) {
+  const bool monotonic = time.tv_sec < time_t(zero_of(CLOCK_REALTIME));
+  return moment(monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, time);
+}
+
+int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex, std::uint64_t deadline) {
+  if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
+  const bool past = deadline != abi::kForever && deadline <= slot.now;
+  const int error = past ? ETIMEDOUT : wait_on(slot, condition, deadline);
+  ::pthread_mutex_lock(mutex);
+  return error;
+}
+
+int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, std::uint64_t deadline) {
+  const int error = lock(slot, semaphore, deadline, [&] {
+    if (::sem_trywait(semaphore) == 0) return 0;
+    return errno == EAGAIN ? EBUSY : errno;
+  });
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+// Where the C library keeps a barrier of its own. One that processes share stays the C library's.
+struct Barrier {
+  std::uint32_t ours;  // kOurs; the C library counts arrivals here, from 0
+  std::uint32_t count;
+  std::uint32_t arrived;
+  std::uint32_t round;
+  static constexpr std::uint32_t kOurs = 0x52424152;
+};
+static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t));
+Barrier* own_barrier(pthread_barrier_t* barrier) {
+  auto* own = reinterpret_cast<Barrier*>(barrier);
+  return own->ours == Barrier::kOurs ? own : nullptr;
+}
+
+bool is_under_way(const volatile pthread_once_t* control) {
+  constexpr int kInProgress = 1, kDone = 2;
+  return (*control & (kInProgress | kDone)) == kInProgress;
+}
+
+}  // namespace
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+// --- Mutexes.
+
+RNICSIM_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  return slot != nullptr ? lock_mutex(*slot, mutex, abi::kForever) : next_pthread_mutex_lock(mutex);
+}
+RNICSIM_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_mutex_clocklock(mutex, clock, deadline);
+  return lock_mutex(*slot, mutex, moment(clock, *deadline));
+}
+RNICSIM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_mutex_timedlock(mutex, deadline);
+  return lock_mutex(*slot, mutex, moment(CLOCK_REALTIME, *deadline));
+}
+RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  const int error = next_pthread_mutex_unlock(mutex);
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, mutex, 1);
+  return error;
+}
+
+// --- Locks of readers and writers.
+
+RNICSIM_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* rwlock) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  return slot != nullptr ? lock_for_reading(*slot, rwlock, abi::kForever) : next_pthread_rwlock_rdlock(rwlock);
+}
+RNICSIM_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* rwlock, clockid_t clock,
+                                              const timespec* deadline) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_rwlock_clockrdlock(rwlock, clock, deadline);
+  return lock_for_reading(*slot, rwlock, moment(clock, *deadline));
+}
+RNICSIM_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* rwlock, const timespec* deadline) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_rwlock_timedrdlock(rwlock, deadline);
+  return lock_for_reading(*slot, rwlock, moment(CLOCK_REALTIME, *deadline));
+}
+RNICSIM_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* rwlock) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  return slot != nullptr ? lock_for_writing(*slot, rwlock, abi::kForever) : next_pthread_rwlock_wrlock(rwlock);
+}
+RNICSIM_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* rwlock, clockid_t clock,
+                                              const timespec* deadline) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_rwlock_clockwrlock(rwlock, clock, deadline);
+  return lock_for_writing(*slot, rwlock, moment(clock, *deadline));
+}
+RNICSIM_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* rwlock, const timespec* deadline) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_rwlock_timedwrlock(rwlock, deadline);
+  return lock_for_writing(*slot, rwlock, moment(CLOCK_REALTIME, *deadline));
+}
+RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
+  const int error = next_pthread_rwlock_unlock(rwlock);
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, rwlock, kEveryone);
+  return error;
+}
+
+// --- Condition variables.
+
+RNICSIM_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_cond_wait(condition, mutex);
+  return wait_condition(*slot, condition, mutex, abi::kForever);
+}
+RNICSIM_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_cond_timedwait(condition, mutex, deadline);
+  return wait_condition(*slot, condition, mutex, condition_moment(*deadline));
+}
+// std::condition_variable's, for a steady clock.
+RNICSIM_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                          const timespec* deadline) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_cond_clockwait(condition, mutex, clock, deadline);
+  return wait_condition(*slot, condition, mutex, moment(clock, *deadline));
+}
+RNICSIM_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_cond_signal(condition);
+  wake(*slot, condition, 1);
+  return 0;
+}
+RNICSIM_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_cond_broadcast(condition);
+  wake(*slot, condition, kEveryone);
+  return 0;
+}
+
+// --- Semaphores.
+
+RNICSIM_EXPORT int sem_wait(sem_t* semaphore) {
+  abi::ThreadSlot* slot = simulated_slot();
+  return slot != nullptr ? wait_semaphore(*slot, semaphore, abi::kForever) : next_sem_wait(semaphore);
+}
+RNICSIM_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_sem_clockwait(semaphore, clock, deadline);
+  return wait_semaphore(*slot, semaphore, moment(clock, *deadline));
+}
+RNICSIM_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_sem_timedwait(semaphore, deadline);
+  return wait_semaphore(*slot, semaphore, moment(CLOCK_REALTIME, *deadline));
+}
+RNICSIM_EXPORT int sem_post(sem_t* semaphore) noexcept {
+  const int error = next_sem_post(semaphore);
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, semaphore, 1);
+  return error;
+}
+
+// --- Barriers, and what is done once.
+
+RNICSIM_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes,
+                                        unsigned count) noexcept {
+  int shared = PTHREAD_PROCESS_PRIVATE;
+  if (attributes != nullptr) ::pthread_barrierattr_getpshared(attributes, &shared);
+  if (simulated_slot() == nullptr || shared != PTHREAD_PROCESS_PRIVATE)
+    return next_pthread_barrier_init(barrier, attributes, count);
+  if (count == 0) return EINVAL;
+  *reinterpret_cast<Barrier*>(barrier) = {Barrier::kOurs, count, 0, 0};
+  return 0;
+}
+RNICSIM_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  Barrier* own = own_barrier(barrier);
+  if (slot == nullptr || own == nullptr) return next_pthread_barrier_wait(barrier);
+  if (++own->arrived == own->count) {
+    own->arrived = 0;
+    ++own->round;
+    wake(*slot, own, kEveryone);
+    return PTHREAD_BARRIER_SERIAL_THREAD;
+  }
+  for (const std::uint32_t round = own->round; own->round == round;)
+    wait_on(*slot, own, abi::kForever);
+  return 0;
+}
+RNICSIM_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
+  Barrier* own = own_barrier(barrier);
+  if (own == nullptr) return next_pthread_barrier_destroy(barrier);
+  *own = {};
+  return 0;
+}
+
+RNICSIM_EXPORT int pthread_once(pthread_once_t* control, void (*routine)()) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_pthread_once(control, routine);
+  while (is_under_way(control)) wait_on(*slot, control, abi::kForever);
+  const int error = next_pthread_once(control, routine);
+  wake(*slot, control, kEveryone);
+  return error;
+}

@@ -1,0 +1,196 @@
+// syscall(), by which programs reach what the C library has no function for, or has only since lately: the calls that
+// are simulated under their names are simulated by number, too.
+
+#include "verbs/clock/real_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <type_traits>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/futex.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/process.h"
+#include "verbs/clock/turn.h"
+#include "verbs/port/raw_call.h"
+
+namespace rnicsim::clock {
+namespace {
+
+using Words = long[6];
+
+template <class To>
+To as(long word) {
+  if constexpr (std::is_pointer_v<To>) {
+    return reinterpret_cast<To>(word);
+  } else {
+    return To(word);
+  }
+}
+
+// Calls a function of the C library's form with the words of a system call.
+template <class Result, class... Parameters>
+long apply(Result (*function)(Parameters...), const Words& words) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return long(function(as<Parameters>(words[I])...));
+  }(std::index_sequence_for<Parameters...>{});
+}
+template <class Result, class... Parameters>
+long apply(Result (*function)(Parameters...) noexcept, const Words& words) {
+  return apply(static_cast<Result (*)(Parameters...)>(function), words);
+}
+
+long sleep_on_clock(const Words& words) {
+  const int error = ::clock_nanosleep(clockid_t(words[0]), int(words[1]), as<const timespec*>(words[2]),
+                                      as<timespec*>(words[3]));
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+// What neither takes time, nor tells of the machine's clock, processes or chance.
+constexpr long kHarmless[] = {
+    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind,
+    SYS_get_mempolicy, SYS_set_mempolicy, SYS_msync, SYS_mincore, SYS_memfd_create, SYS_userfaultfd, SYS_membarrier,
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_rt_sigreturn, SYS_getuid, SYS_geteuid, SYS_getgid,
+    SYS_getegid, SYS_getgroups, SYS_setuid, SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_prlimit64,
+    SYS_capget, SYS_capset, SYS_prctl, SYS_arch_prctl, SYS_personality, SYS_set_robust_list, SYS_get_robust_list,
+    SYS_set_tid_address, SYS_rseq, SYS_sched_setaffinity, SYS_sched_getaffinity, SYS_sched_setscheduler,
+    SYS_sched_getscheduler, SYS_sched_setparam, SYS_sched_getparam, SYS_sched_setattr, SYS_sched_getattr,
+    SYS_ioprio_set, SYS_ioprio_get, SYS_setpriority, SYS_getpriority, SYS_epoll_create, SYS_epoll_create1,
+    SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_fstat,
+    SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64, SYS_getcwd, SYS_fchdir,
+    SYS_socketpair, SYS_shutdown, SYS_close_range, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile, SYS_splice,
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_shmdt, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
+};
+
+bool is_harmless(long number) { return std::ranges::find(kHarmless, number) != std::end(kHarmless); }
+
+long in_real_kernel(long number, const Words& w) {
+  if (!is_harmless(number)) note_real_call(number);
+  return checked_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
+long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
+  switch (number) {
+    // clocks and sleeping
+    case SYS_clock_gettime: return apply(::clock_gettime, w);
+    case SYS_clock_getres: return apply(::clock_getres, w);
+    case SYS_gettimeofday: return ::gettimeofday(as<timeval*>(w[0]), as<struct timezone*>(w[1]));
+    case SYS_time: return apply(::time, w);
+    case SYS_times: return apply(::times, w);
+    case SYS_sysinfo: return apply(::sysinfo, w);
+    case SYS_nanosleep: return apply(::nanosleep, w);
+    case SYS_clock_nanosleep: return sleep_on_clock(w);
+    case SYS_sched_yield: return apply(::sched_yield, w);
+    case SYS_pause: return apply(::pause, w);
+    case SYS_alarm: return apply(::alarm, w);
+    case SYS_setitimer: return ::setitimer(__itimer_which_t(w[0]), as<const itimerval*>(w[1]), as<itimerval*>(w[2]));
+    // threads and processes
+    case SYS_futex:
+      return futex(slot, {as<std::uint32_t*>(w[0]), int(w[1]), std::uint32_t(w[2]), as<const timespec*>(w[3]),
+                          as<std::uint32_t*>(w[4]), std::uint32_t(w[5])});
+    case SYS_getpid: return apply(::getpid, w);
+    case SYS_getppid: return apply(::getppid, w);
+    case SYS_gettid: return apply(::gettid, w);
+    case SYS_fork: return apply(::fork, w);
+    case SYS_vfork: return ::fork();
+    case SYS_execve: return apply(::execve, w);
+    case SYS_wait4: return apply(::wait4, w);
+    case SYS_kill: return apply(::kill, w);
+    case SYS_tgkill: return signal_thread(pid_t(w[0]), pid_t(w[1]), int(w[2]));
+    case SYS_tkill: return signal_thread(::getpid(), pid_t(w[0]), int(w[1]));
+    case SYS_setpgid: return apply(::setpgid, w);
+    case SYS_exit_group: ::_exit(int(w[0]));
+    // chance, names
+    case SYS_getrandom: return apply(::getrandom, w);
+    case SYS_uname: return apply(::uname, w);
+    // descriptors
+    case SYS_read: return apply(::read, w);
+    case SYS_readv: return apply(::readv, w);
+    case SYS_recvfrom: return ::recvfrom(int(w[0]), as<void*>(w[1]), size_t(w[2]), int(w[3]), as<sockaddr*>(w[4]),
+                                         as<socklen_t*>(w[5]));
+    case SYS_recvmsg: return apply(::recvmsg, w);
+    case SYS_write: return apply(::write, w);
+    case SYS_writev: return apply(::writev, w);
+    case SYS_sendto: return ::sendto(int(w[0]), as<const void*>(w[1]), size_t(w[2]), int(w[3]),
+                                     as<const sockaddr*>(w[4]), socklen_t(w[5]));
+    case SYS_sendmsg: return apply(::sendmsg, w);
+    case SYS_poll: return apply(::poll, w);
+    case SYS_ppoll: return apply(::ppoll, w);
+    case SYS_select: return apply(::select, w);
+    case SYS_epoll_wait: return apply(::epoll_wait, w);
+    case SYS_epoll_pwait: return apply(::epoll_pwait, w);
+    case SYS_socket: return apply(::socket, w);
+    case SYS_bind: return ::bind(int(w[0]), as<const sockaddr*>(w[1]), socklen_t(w[2]));
+    case SYS_listen: return apply(::listen, w);
+    case SYS_connect: return ::connect(int(w[0]), as<const sockaddr*>(w[1]), socklen_t(w[2]));
+    case SYS_accept: return ::accept(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
+    case SYS_accept4: return ::accept4(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]), int(w[3]));
+    case SYS_getsockname: return ::getsockname(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
+    case SYS_getpeername: return ::getpeername(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
+    case SYS_setsockopt: return apply(::setsockopt, w);
+    case SYS_getsockopt: return apply(::getsockopt, w);
+    case SYS_close: return apply(::close, w);
+    case SYS_dup: return apply(::dup, w);
+    case SYS_dup2: return apply(::dup2, w);
+    case SYS_dup3: return apply(::dup3, w);
+    case SYS_fcntl: return ::fcntl(int(w[0]), int(w[1]), w[2]);
+    // files
+    case SYS_open: return ::open(as<const char*>(w[0]), int(w[1]), mode_t(w[2]));
+    case SYS_openat: return ::openat(int(w[0]), as<const char*>(w[1]), int(w[2]), mode_t(w[3]));
+    case SYS_access: return apply(::access, w);
+    case SYS_stat: return apply(::stat, w);
+    case SYS_lstat: return apply(::lstat, w);
+    case SYS_newfstatat: return apply(::fstatat, w);
+    case SYS_statx: return apply(::statx, w);
+    case SYS_readlink: return apply(::readlink, w);
+    case SYS_readlinkat: return apply(::readlinkat, w);
+    default: return in_real_kernel(number, w);
+  }
+}
+
+}  // namespace
+
+void note_real_call(long number) {
+  if (!simulated()) return;
+  std::uint32_t none = 0;
+  std::atomic_ref(session()->header().real_call).compare_exchange_strong(none, std::uint32_t(number) + 1);
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT long syscall(long number, ...) noexcept {
+  va_list list;
+  va_start(list, number);
+  Words words;
+  for (long& word : words) word = va_arg(list, long);
+  va_end(list);
+  if (abi::ThreadSlot* slot = simulated_slot()) return simulated_call(*slot, number, words);
+  return checked_call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}

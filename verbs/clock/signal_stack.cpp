@@ -1,0 +1,104 @@
+#include "verbs/clock/signal_stack.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "verbs/clock/next.h"
+#include "verbs/port/raw_call.h"
+
+RNICSIM_NEXT(sigaltstack);
+
+namespace rnicsim::clock {
+namespace {
+
+constexpr std::size_t kGuardBytes = 4096;
+constexpr std::size_t kStackBytes = 256 * 1024;
+// Room for a handler of the program's and one of ours above it.
+constexpr std::size_t kAmpleBytes = 64 * 1024;
+constexpr std::size_t kLeastBytes = 2048;  // MINSIGSTKSZ, as the kernel counts
+constexpr int kAutoDisarm = int(1u << 31);  // SS_AUTODISARM of <linux/signal.h>
+
+struct Stacks {
+  std::byte* ours = nullptr;  // with its guard
+  stack_t program{nullptr, SS_DISABLE, 0};
+};
+thread_local Stacks stacks;
+
+void install(void* base, std::size_t bytes, int flags) {
+  stack_t stack{};
+  stack.ss_sp = base;
+  stack.ss_size = bytes;
+  stack.ss_flags = flags;
+  checked_call(SYS_sigaltstack, &stack, nullptr);
+}
+void install_ours() { install(stacks.ours + kGuardBytes, kStackBytes, 0); }
+
+bool stands_on(const void* base, std::size_t bytes) {
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  return here - reinterpret_cast<std::uintptr_t>(base) < bytes;
+}
+
+// The kernel's answer if the program's stack were in use. One in whose place ours stands counts when we stand on ours.
+int flags_of_program() {
+  const stack_t& program = stacks.program;
+  if ((program.ss_flags & SS_DISABLE) != 0) return SS_DISABLE;
+  const bool runs = stands_on(program.ss_sp, program.ss_size) || stands_on(stacks.ours + kGuardBytes, kStackBytes);
+  return program.ss_flags | (runs ? SS_ONSTACK : 0);
+}
+
+int refusal(const stack_t& wanted) {
+  if ((flags_of_program() & SS_ONSTACK) != 0) return EPERM;
+  const int mode = wanted.ss_flags & ~kAutoDisarm;
+  if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE) return EINVAL;
+  return mode != SS_DISABLE && wanted.ss_size < kLeastBytes ? ENOMEM : 0;
+}
+
+}  // namespace
+
+void take_signal_stack() {
+  if (stacks.ours != nullptr) return;  // a forked child has its parent's
+  void* memory = ::mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  ::mprotect(memory, kGuardBytes, PROT_NONE);
+  stacks.ours = static_cast<std::byte*>(memory);
+  install_ours();
+}
+
+void release_signal_stack() {
+  if (stacks.ours == nullptr || stands_on(stacks.ours, kGuardBytes + kStackBytes)) return;
+  install(nullptr, 0, SS_DISABLE);
+  ::munmap(stacks.ours, kGuardBytes + kStackBytes);
+  stacks = {};
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
+  if (stacks.ours == nullptr) return next_sigaltstack(wanted, old);
+  const stack_t before{stacks.program.ss_sp, flags_of_program(), stacks.program.ss_size};
+  if (wanted != nullptr) {
+    if (const int error = refusal(*wanted); error != 0) {
+      errno = error;
+      return -1;
+    }
+    const bool enabled = (wanted->ss_flags & SS_DISABLE) == 0;
+    stacks.program = enabled ? stack_t{wanted->ss_sp, wanted->ss_flags & kAutoDisarm, wanted->ss_size}
+                             : stack_t{nullptr, SS_DISABLE, 0};
+    if (enabled && wanted->ss_size >= kAmpleBytes) {
+      install(wanted->ss_sp, wanted->ss_size, stacks.program.ss_flags);
+    } else {
+      install_ours();
+    }
+  }
+  if (old != nullptr) *old = before;
+  return 0;
+}

@@ -1,0 +1,11 @@
+// The stack on which signal handlers run. Ours need more room than a program may have given its own (a frame with AVX-512
+// registers is 3.4 KB, and Rust's or a crash handler's stack has 8), so each simulated thread gets one of us, and
+// sigaltstack() answers as if the program's stood there. A program's stack that is ample is used as it is.
+#pragma once
+
+namespace rnicsim::clock {
+
+void take_signal_stack();     // of the calling thread
+void release_signal_stack();  // when it ends
+
+}  // namespace rnicsim::clock

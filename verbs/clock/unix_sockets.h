@@ -1,0 +1,33 @@
+// Names of UNIX sockets: those in the abstract space, and those below folders that are a host's own, are the host's.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace rnicsim::clock {
+
+// Where an address that a program gives really leads. Other families stay as they are.
+class UnixAddress {
+ public:
+  UnixAddress(const sockaddr* given, socklen_t length);
+  ~UnixAddress();
+  UnixAddress(const UnixAddress&) = delete;
+  UnixAddress& operator=(const UnixAddress&) = delete;
+
+  const sockaddr* get() const { return address_; }
+  socklen_t length() const { return length_; }
+
+ private:
+  void set_abstract(const sockaddr_un& given, socklen_t length);
+  void set_path(const char* path);
+
+  const sockaddr* address_;
+  socklen_t length_;
+  sockaddr_un own_{};
+  int folder_ = -1;  // of a path too long for an address
+};
+
+// An address that the kernel gave, as the program knows it. `room` bytes are at `address`; *length is what the kernel said.
+void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length);
+
+}  // namespace rnicsim::clock
