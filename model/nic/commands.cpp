@@ -211,7 +211,11 @@ void CommandUnit::set_gid() {
   GidEntry entry{.valid = in.valid != 0};
   std::ranges::copy(in.gid, entry.gid.begin());
   std::ranges::copy(in.mac, entry.mac.begin());
-  gids_.set(in.index, entry) ? complete(CommandStatus::ok) : refuse(CommandSyndrome::number_out_of_range);
+  switch (gids_.set(in.index, entry)) {
+    case GidTable::Set::done: return complete(CommandStatus::ok);
+    case GidTable::Set::beyond_table: return refuse(CommandSyndrome::number_out_of_range);
+    case GidTable::Set::exists: return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  }
 }
 
 void CommandUnit::create_eq() {

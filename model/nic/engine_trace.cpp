@@ -21,6 +21,8 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("resp_invalid_request", resp_invalid_request, "requests", "refused here: invalid");
   visit.counter("unknown_qp", unknown_qp, "packets", "dropped: no such QP");
   visit.counter("wrong_state", wrong_state, "packets", "dropped: the QP does not receive in its state");
+  visit.counter("wrong_path", wrong_path, "packets",
+                "of RC and UC, dropped: from another address than the peer's, or to another than the QP's own");
   visit.counter("doorbell_invalid", doorbell_invalid, "doorbells", "ignored: more blocks than the ring has");
 }
 

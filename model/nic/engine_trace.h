@@ -35,6 +35,7 @@ struct EngineCounters {
   Counter resp_invalid_request = 0;
   Counter unknown_qp = 0;
   Counter wrong_state = 0;
+  Counter wrong_path = 0;
   Counter doorbell_invalid = 0;
 
   void describe(CounterVisitor& visit) const;

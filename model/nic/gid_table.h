@@ -18,18 +18,24 @@ class GidTable {
  public:
   explicit GidTable(std::uint32_t size) : entries_(size) {}
 
-  bool set(std::uint32_t index, const GidEntry& entry) {
-    if (index >= entries_.size()) return false;
+  enum class Set : std::uint8_t { done, beyond_table, exists };
+  // An address stands in the table once: its index says which of them a frame came to.
+  Set set(std::uint32_t index, const GidEntry& entry) {
+    if (index >= entries_.size()) return Set::beyond_table;
+    const auto at = index_of(entry.gid, entry.mac);
+    if (entry.valid && at && *at != index) return Set::exists;
     entries_[index] = entry;
-    return true;
+    return Set::done;
   }
   const GidEntry* find(std::uint32_t index) const {
     return index < entries_.size() && entries_[index].valid ? &entries_[index] : nullptr;
   }
-  bool accepts(const roce::Gid& gid, const roce::MacAddress& mac) const {
-    for (const auto& entry : entries_)
-      if (entry.valid && entry.mac == mac && entry.gid == gid) return true;
-    return false;
+  std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac) const {
+    for (std::size_t index = 0; index < entries_.size(); ++index) {
+      const auto& entry = entries_[index];
+      if (entry.valid && entry.mac == mac && entry.gid == gid) return static_cast<std::uint16_t>(index);
+    }
+    return std::nullopt;
   }
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   void clear() { entries_.assign(entries_.size(), {}); }

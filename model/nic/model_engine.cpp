@@ -178,12 +178,10 @@ void ModelEngine::take_packet(PacketIn& packet) {
   auto* qp = find(packet.headers.bth.destination);
   if (qp == nullptr) return void(++counters_.unknown_qp);
   const auto& row = roce::info(packet.headers.bth.opcode);
-  if (row.transport != qp->transport) return void(++counters_.wrong_state);
-  if (row.response()) {
-    qp->sends() ? take_response(*qp, packet) : void(++counters_.wrong_state);
-  } else {
-    qp->responds() ? take_request(*qp, std::move(packet)) : void(++counters_.wrong_state);
-  }
+  const bool welcome = row.transport == qp->transport && (row.response() ? qp->sends() : qp->responds());
+  if (!welcome) return void(++counters_.wrong_state);
+  if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
+  row.response() ? take_response(*qp, packet) : take_request(*qp, std::move(packet));
   schedule(*qp);
 }
 

@@ -86,9 +86,10 @@ void PacketRx::deliver(PacketIn&& in, const roce::Gid& to) {
 bool PacketRx::parse(const Frame& frame, PacketIn& out, roce::Gid& to) {
   auto parsed = roce::parse_frame(frame.header_span(), frame.size());
   if (parsed.error == roce::ParseError::none && cut_as(frame, parsed)) {
-    if (!accept(parsed)) return false;
+    if (!accept(parsed, out)) return false;
     to = parsed.addresses.destination;
-    out = {.headers = parsed.headers, .payload = frame.payload, .grh = grh_of(parsed, frame.header_span())};
+    out.payload = frame.payload;
+    out.grh = grh_of(parsed, frame.header_span());
     const auto covered = timing_only_ ? std::span<const std::byte>() : frame.payload.bytes();
     if (icrc_right(frame.header_span(), covered, frame.trailer_span(), parsed.headers.bth.pad)) return true;
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
@@ -96,28 +97,37 @@ bool PacketRx::parse(const Frame& frame, PacketIn& out, roce::Gid& to) {
   std::vector<std::byte> bytes;
   frame.append_to(bytes);
   parsed = roce::parse_frame(bytes, bytes.size());
-  if (!accept(parsed)) return false;
+  if (!accept(parsed, out)) return false;
   const std::span whole(bytes);
   const auto payload = whole.subspan(parsed.payload_offset, parsed.payload_bytes);
   const auto trailer = whole.subspan(parsed.payload_offset + parsed.payload_bytes);
   if (!icrc_right(whole.first(parsed.payload_offset), payload, trailer, parsed.headers.bth.pad))
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   to = parsed.addresses.destination;
-  out = {.headers = parsed.headers, .payload = Payload::copy_of(payload), .grh = grh_of(parsed, whole)};
+  out.payload = Payload::copy_of(payload);
+  out.grh = grh_of(parsed, whole);
   return true;
 }
 
-bool PacketRx::accept(const roce::ParsedFrame& parsed) {
+// For us, and then with its headers and its way.
+bool PacketRx::accept(const roce::ParsedFrame& parsed, PacketIn& out) {
   using roce::ParseError;
   if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce)
     return drop(counters_.not_roce, DropCause::not_roce);
   if (parsed.error != ParseError::none) return drop(counters_.malformed, DropCause::malformed);
-  return is_ours(parsed) || drop(counters_.not_ours, DropCause::not_ours);
+  if (!is_ours(parsed, out)) return drop(counters_.not_ours, DropCause::not_ours);
+  out.headers = parsed.headers;
+  out.source = parsed.addresses.source;
+  return true;
 }
 
-bool PacketRx::is_ours(const roce::ParsedFrame& parsed) const {
+bool PacketRx::is_ours(const roce::ParsedFrame& parsed, PacketIn& out) const {
   const auto& [destination, mac] = std::tie(parsed.addresses.destination, parsed.addresses.destination_mac);
-  if (parsed.headers.bth.destination.value != abi::kMulticastQpn) return gids_.accepts(destination, mac);
+  if (parsed.headers.bth.destination.value != abi::kMulticastQpn) {
+    const auto index = gids_.index_of(destination, mac);
+    out.gid_index = index.value_or(0);
+    return index.has_value();
+  }
   return roce::info(parsed.headers.bth.opcode).transport == roce::Transport::ud &&
          groups_.members(destination) != nullptr && mac_of_group(destination) == mac;
 }

@@ -64,8 +64,8 @@ class PacketRx : public sc_core::sc_module {
   void deliver_due(DelayLine<Frame>& pipeline);
   void deliver(PacketIn&& in, const roce::Gid& to);
   bool parse(const Frame& frame, PacketIn& out, roce::Gid& to);
-  bool accept(const roce::ParsedFrame& parsed);
-  bool is_ours(const roce::ParsedFrame& parsed) const;
+  bool accept(const roce::ParsedFrame& parsed, PacketIn& out);
+  bool is_ours(const roce::ParsedFrame& parsed, PacketIn& out) const;
   bool drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;

@@ -38,7 +38,7 @@ void PacketTx::send(PacketOut&& packet) {
   counters_.payload_bytes += packet.payload.size();
   if (sent) sent({packet.source, packet.headers, packet.payload, frames_, &packet.path});
   const auto to = addresses(packet, *source);
-  const bool own = gids_.accepts(to.destination, to.destination_mac);
+  const bool own = gids_.index_of(to.destination, to.destination_mac).has_value();
   const bool copied = groups_.members(to.destination) != nullptr && !groups_.blocks_self(packet.source);
   Frame out = frame_of(std::move(packet), to);
   if (own) return looped(std::move(out), params_.latency, Looped::alone);

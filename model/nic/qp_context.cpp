@@ -1,5 +1,6 @@
 #include "model/nic/qp_context.h"
 
+#include <algorithm>
 #include <array>
 
 namespace rnicsim::nic {
@@ -67,6 +68,11 @@ roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const Qp
   return {.mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey, .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = limits.max_message, .invalidate = limits.invalidate};
+}
+
+bool came_by_path(const PacketIn& packet, const abi::Qpc& context) {
+  if (transport_of(context) == roce::Transport::ud) return true;
+  return packet.gid_index == context.path.sgid_index && std::ranges::equal(packet.source, context.path.remote_gid);
 }
 
 abi::CommandStatus status_of(QpSyndrome syndrome) {

@@ -57,6 +57,8 @@ SendRules send_rules(const abi::Qpc& context, const QpLimits& limits);
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
 
 abi::CommandStatus status_of(QpSyndrome syndrome);
+// A connected QP hears nobody but its peer, and at its own address only.
+bool came_by_path(const PacketIn& packet, const abi::Qpc& context);
 QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits);
 QpSyndrome check_values(const abi::Qpc& attributes, std::uint32_t mask, const QpLimits& limits);
 

@@ -88,6 +88,8 @@ struct PacketIn {
   Payload payload;
   std::uint64_t frame = 0;               // Frame::id, for trace points
   Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
+  roce::Gid source{};                    // the sender's
+  std::uint16_t gid_index = 0;           // where the destination stands in the GID table; not of a group's
 };
 
 // A command on a QP, in the order the command unit issued them.

@@ -28,6 +28,7 @@ void RtlEngine::take_packet(nic::PacketIn& packet) {
   const bool welcome =
       row.transport == nic::transport_of(qp->context) && (row.response() ? qp->sends() : qp->responds());
   if (!welcome) return void(++counters_.wrong_state);
+  if (!nic::came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
   if (row.response()) {
     Response response{.slot = qp->slot, .opcode = static_cast<std::uint8_t>(row.opcode),
                       .psn = packet.headers.bth.psn.value(),

@@ -168,7 +168,9 @@ void Driver::feed(Side& side, const Request& request) {
   learn(side, request);
   current_ = &request;
   current_mtu_ = roce::mtu_bytes(side.qp->path_mtu);
-  engine_.packet({request.packet->headers, request.packet->payload});
+  engine_.packet({.headers = request.packet->headers,
+                  .payload = request.packet->payload,
+                  .source = request.packet->addresses.source});
   settle();
 }
 

@@ -193,5 +193,29 @@ INSTANTIATE_TEST_SUITE_P(
                       Hostile{"bad_pkey", Opcode::uc_write_only, 64, 64, Counted::bad_pkey, 0, 0x8001}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// Nor is anybody else's taken for it.
+TEST_F(UcWire, AStrangerIsNotHeard) {
+  run_connected(
+      [&](Endpoint& end) {
+        meet(0);
+        complete(end, end.request(IBV_WR_RDMA_WRITE, 0, 64));
+        pass(0, kSettled);
+        auto headers = requests().front().headers;
+        headers.bth.psn = roce::Psn(kPsn + 1);
+        auto addresses = addresses_to(1);
+        ++addresses.source.back();
+        forge(1, addresses, headers, 64);
+        pass(0, kSettled);
+        EXPECT_EQ(counter(Counted::wrong_path), 1u);
+        meet(0);
+      },
+      [&](Endpoint& end) {
+        meet(1);
+        meet(1);
+        EXPECT_EQ(std::ranges::count(end.buffer, 0xf0), 0);
+      },
+      uc(), uc());
+}
+
 }  // namespace
 }  // namespace rnicsim::testing

@@ -304,5 +304,26 @@ INSTANTIATE_TEST_SUITE_P(Of, UdHostile,
                                                    0x8001}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// A datagram is anybody's who knows the Q_Key.
+TEST_F(UdWire, AnyHostIsHeard) {
+  run_connected(
+      [&](Endpoint& end) {
+        meet(0);
+        complete(end, end.request(IBV_WR_SEND, 0, 10));
+        pass(0, kSettled);
+        auto addresses = addresses_to(1);
+        ++addresses.source.back();
+        forge(1, addresses, sent().front().headers, 11);
+      },
+      [&](Endpoint& end) {
+        for (std::uint64_t id = 0; id < 2; ++id) ASSERT_EQ(end.receive(0, kGrh + 4096, id), 0);
+        meet(1);
+        EXPECT_EQ(end.completion().byte_len, kGrh + 10);
+        EXPECT_EQ(end.completion().byte_len, kGrh + 11);
+        EXPECT_EQ(counter(Counted::wrong_path), 0u);
+      },
+      ud(), ud());
+}
+
 }  // namespace
 }  // namespace rnicsim::testing

@@ -8,7 +8,7 @@
 namespace rnicsim::testing {
 
 // Why a packet was dropped, by the counter that says so.
-enum class Counted { out_of_sequence, bad_qkey, unfit, wrong_state, unknown_qp, bad_pkey };
+enum class Counted { out_of_sequence, bad_qkey, unfit, wrong_state, wrong_path, unknown_qp, bad_pkey };
 
 class UnreliableWire : public RcWire {
  protected:
@@ -29,6 +29,7 @@ class UnreliableWire : public RcWire {
       case Counted::bad_qkey: return counters.engine.bad_qkey;
       case Counted::unfit: return counters.engine.silently_dropped;
       case Counted::wrong_state: return counters.engine.wrong_state;
+      case Counted::wrong_path: return counters.engine.wrong_path;
       case Counted::unknown_qp: return counters.engine.unknown_qp;
       case Counted::bad_pkey: return counters.rx.bad_pkey;
     }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <systemc>
+#include <tuple>
 #include <vector>
 
 #include "model/nic/packet_rx.h"
@@ -106,6 +107,25 @@ TEST_F(PacketRxTest, OtherTransportsBringNone) {
     EXPECT_TRUE(packets_[0].grh.empty());
     packets_.clear();
   }
+}
+
+TEST_F(PacketRxTest, APacketSaysWhenceAndWhereItCame) {
+  for (const auto& [from, to, index] : {std::tuple{ipv6(2), ipv6(1), 0u}, {ipv4(2), ipv4(1), 1u}})
+    for (const bool cut : {true, false}) {
+      receive(sim::replay::test::frame_of(between(from, to), headers(roce::Opcode::send_only), kBytes), cut);
+      ASSERT_EQ(packets_.size(), 1u);
+      EXPECT_EQ(packets_[0].source, from);
+      EXPECT_EQ(packets_[0].gid_index, index);
+      packets_.clear();
+    }
+}
+
+TEST_F(PacketRxTest, AnAddressStandsInTheTableOnce) {
+  EXPECT_EQ(gids_.set(2, {ipv4(1), kMac, true}), GidTable::Set::exists);
+  EXPECT_EQ(gids_.set(1, {ipv4(1), kMac, true}), GidTable::Set::done) << "it stays where it is";
+  EXPECT_EQ(gids_.set(2, {ipv4(1), {2, 0, 0, 0, 0, 9}, true}), GidTable::Set::done) << "of another interface";
+  EXPECT_EQ(gids_.set(2, {ipv4(1), kMac, false}), GidTable::Set::done);
+  EXPECT_EQ(gids_.set(4, {ipv4(4), kMac, true}), GidTable::Set::beyond_table);
 }
 
 TEST_F(PacketRxTest, WhatIsForAnotherIsDropped) {
