@@ -65,7 +65,7 @@ inline constexpr std::uint32_t kOwnQkey = 0x80000000u;
 
 // Of bind_window.
 struct BindSegment {
-  Be32 window;                  // its rkey so far; of type 2 the index counts
+  Be32 window;                  // its rkey so far, of which the index counts
   Be32 rkey;                    // from now on: same index, another tag
   Be32 region;                  // the lkey of the region it opens
   Be32 access_flags;            // access::kRemote*, kZeroBased

@@ -115,6 +115,27 @@ TEST_F(MemoryWindows, OfType1AreBoundAgainAndClosed) {
   });
 }
 
+// The window's key is the library's a bind ahead then; what it was bound to is as it was.
+TEST_F(MemoryWindows, OfType1OutliveABindThatFailsOrIsFlushed) {
+  run_both([&] {
+    ibv_mw* mw = make(IBV_MW_TYPE_1);
+    for (const bool bound : {false, true}) {
+      const auto before = mw->rkey;
+      EXPECT_EQ(bind1(mw, part(far().buffer.size() - 10, 64)), IBV_WC_MW_BIND_ERR);
+      reconnect();
+      ASSERT_EQ(move(far().qp, IBV_QPS_ERR), 0);
+      EXPECT_EQ(bind1(mw, part(0, 64)), IBV_WC_WR_FLUSH_ERR);
+      reconnect();
+      if (bound) {
+        EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, before, 0), IBV_WC_SUCCESS);
+      }
+      EXPECT_EQ(bind1(mw, part(0, 64)), IBV_WC_SUCCESS);
+      EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, mw->rkey, 0), IBV_WC_SUCCESS);
+    }
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+  });
+}
+
 // A send behind a bind brings the peer a key that is good.
 TEST_F(MemoryWindows, ABindIsDoneBeforeTheSendBehindIt) {
   run_both([&] {
