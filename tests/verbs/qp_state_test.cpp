@@ -287,5 +287,37 @@ TEST_F(QpStates, QueryAnswersWhatWasSet) {
   });
 }
 
+TEST_F(QpStates, QueryTellsThePsnsThatComeNext) {
+  constexpr std::uint32_t kMine = 0xfffffd, kYours = 0x222222;
+  EndpointOptions h0, h1;
+  h0.psn = kMine;
+  h1.psn = kYours;
+  const auto expect_psns = [](Endpoint& end, std::uint32_t sends, std::uint32_t receives) {
+    const auto now = query(end.qp);
+    EXPECT_EQ(now.sq_psn, sends & 0xffffff);
+    EXPECT_EQ(now.rq_psn, receives & 0xffffff);
+  };
+  run_connected(
+      [&](Endpoint& end) {
+        meet(0);
+        expect_psns(end, kMine, kYours);
+        complete(end, end.request(IBV_WR_SEND, 0, 5 * 1024));
+        expect_psns(end, kMine + 5, kYours);
+        complete(end, end.request(IBV_WR_RDMA_READ, 0, 3 * 1024));
+        expect_psns(end, kMine + 8, kYours);
+        meet(0);
+        ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
+        expect_psns(end, kMine + 8, kYours);
+      },
+      [&](Endpoint& end) {
+        ASSERT_EQ(end.receive(0, 5 * 1024), 0);
+        meet(1);
+        EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+        meet(1);
+        expect_psns(end, kYours, kMine + 8);
+      },
+      h0, h1);
+}
+
 }  // namespace
 }  // namespace rnicsim::testing

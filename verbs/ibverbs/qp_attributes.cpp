@@ -65,8 +65,9 @@ void decode_attributes(const abi::Qpc& from, ibv_qp_attr& to) {
   to.path_mtu = ibv_mtu(from.path_mtu);
   to.path_mig_state = ibv_mig_state(from.path_migration_state);
   to.qkey = from.qkey;
-  to.rq_psn = from.receive_psn;
-  to.sq_psn = from.send_psn;
+  // Those that come next; the first ones are the program's own.
+  to.rq_psn = from.expected_psn;
+  to.sq_psn = from.next_send_psn;
   to.dest_qp_num = from.remote_qpn;
   to.qp_access_flags = from.access_flags;
   decode_path(from.path, from.port, to.ah_attr);
