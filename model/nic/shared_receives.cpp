@@ -39,8 +39,9 @@ void SharedReceives::modified(std::uint32_t srqn, std::uint32_t attributes) {
     work.check_limit = true;
     work.armed_at = reads_;
   }
-  // What is on its way is read from the ring of before, which is the driver's again.
-  if ((attributes & abi::ModifySrq::kRing) != 0) work.read.reset();
+  // Entries on their way are read from the ring of before, which is the driver's again; the record has stayed.
+  const bool of_ring = work.read && work.read->what != Read::What::record;
+  if ((attributes & abi::ModifySrq::kRing) != 0 && of_ring) work.read.reset();
   proceed(srqn);
 }
 

@@ -107,6 +107,29 @@ TEST_F(SharedReceivesTest, NoneIsTakenBeforeItIsPosted) {
   EXPECT_EQ(filled(1), (std::vector<std::uint16_t>{1}));
 }
 
+// The record does not move with the ring, and what was asked of it is still to be told.
+TEST_F(SharedReceivesTest, ANewRingDoesNotPutTheLimitOff) {
+  ASSERT_EQ(ring->create(), CommandStatus::ok);
+  share();
+  for (int i = 0; i < 3; ++i) ring->post(b().buffer + 64u * unsigned(i), 64);
+  ASSERT_EQ(ring->modify(abi::ModifySrq::kLimit, 2), CommandStatus::ok);
+  run(20);
+  EXPECT_EQ(counters().limits, 0u);
+  send(2);
+  const auto step_until = [&](auto&& condition) {
+    for (int step = 0; step < 10'000 && !condition(); ++step) run(0.01);
+    ASSERT_TRUE(condition());
+  };
+  step_until([&] { return counters().taken == 2; });
+  // Of the record as it was read before the second was taken nothing follows: it is read once more.
+  const auto reads = counters().record_reads + 1;
+  step_until([&] { return counters().record_reads == reads; });
+  b().nic.shared_receives.modified(kSrqn, abi::ModifySrq::kRing);
+  run(20);
+  EXPECT_EQ(counters().limits, 1u);
+  EXPECT_EQ(counters().record_reads, reads);
+}
+
 TEST_F(SharedReceivesTest, AnEntryThatNamesNone) {
   ASSERT_EQ(ring->create(), CommandStatus::ok);
   share();
