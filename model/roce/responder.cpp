@@ -160,8 +160,13 @@ Verdict Responder::execute_atomic(const Packet& packet) {
 }
 
 void Responder::atomic_done(Psn psn, std::uint64_t original) {
-  const auto saved = std::ranges::find(saved_, psn, &SavedAtomic::psn);
-  if (saved != saved_.end()) saved->original = original;
+  if (auto* atomic = saved(psn)) atomic->original = original;
+}
+
+// The last of that PSN: those before it are of an earlier round of the circle.
+Responder::SavedAtomic* Responder::saved(Psn psn) {
+  const auto found = std::ranges::find(saved_.rbegin(), saved_.rend(), psn, &SavedAtomic::psn);
+  return found == saved_.rend() ? nullptr : &*found;
 }
 
 // SEND and WRITE are answered again, a READ is executed again as far as its PSNs were accepted before, an atomic is
@@ -198,12 +203,12 @@ Verdict Responder::duplicate_read(const Packet& packet) {
 }
 
 // One that is not saved any more, or not carried out yet, is dropped: its own answer is on its way, or nobody waits.
-Verdict Responder::duplicate_atomic(const Packet& packet) const {
-  const auto saved = std::ranges::find(saved_, packet.headers.bth.psn, &SavedAtomic::psn);
-  if (saved == saved_.end() || !saved->original) return {Kind::drop};
+Verdict Responder::duplicate_atomic(const Packet& packet) {
+  const auto* atomic = saved(packet.headers.bth.psn);
+  if (atomic == nullptr || !atomic->original) return {Kind::drop};
   Verdict verdict{Kind::replay};
-  verdict.psn = saved->psn;
-  verdict.original = *saved->original;
+  verdict.psn = atomic->psn;
+  verdict.original = *atomic->original;
   return verdict;
 }
 

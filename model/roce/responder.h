@@ -54,7 +54,8 @@ class Responder {
 
   Verdict duplicate(const Packet& packet);
   Verdict duplicate_read(const Packet& packet);
-  Verdict duplicate_atomic(const Packet& packet) const;
+  Verdict duplicate_atomic(const Packet& packet);
+  SavedAtomic* saved(Psn psn);
   Verdict reject(const Packet& packet, std::uint8_t syndrome, bool fatal) const;
   Verdict invalid(const Packet& packet) const;
   Verdict refuse_access(const Packet& packet) const;

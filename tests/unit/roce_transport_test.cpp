@@ -223,6 +223,33 @@ TEST(Responder, RefusesWhatTheSpecificationRefuses) {
   EXPECT_EQ(verdict(Opcode::send_only, 8, 8, without).kind, Verdict::Kind::place);
 }
 
+// As PSNs go round, that of an atomic comes again while the one of the last round is still among those kept.
+TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
+  Responder responder;
+  responder.start({.mtu = 256, .access = kRights | remote_access::kAtomic, .max_dest_rd_atomic = 2}, Psn(7));
+  const auto judge = [&](Opcode opcode, Psn psn, std::uint32_t length = 0) {
+    Headers headers;
+    headers.bth.opcode = opcode;
+    headers.bth.psn = psn;
+    if (info(opcode).has(header::kReth)) headers.reth = Reth{0x1000, {5}, length};
+    if (info(opcode).has(header::kAtomic)) headers.atomic = AtomicEth{0x1000, {5}, 1, 0};
+    return responder.receive(headers, 0, {.access_granted = true});
+  };
+  constexpr std::uint32_t kMostPackets = (1u << 23) - 1;
+  ASSERT_EQ(judge(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::atomic);
+  responder.atomic_done(Psn(7), 111);
+  for (const auto packets : {kMostPackets, kMostPackets, 1u})
+    ASSERT_EQ(judge(Opcode::read_request, responder.expected_psn(), packets * 256).kind, Verdict::Kind::read);
+  ASSERT_EQ(responder.expected_psn(), Psn(7));
+  ASSERT_EQ(judge(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::atomic);
+  EXPECT_EQ(judge(Opcode::fetch_add, Psn(7)).kind, Verdict::Kind::drop) << "it is not carried out yet";
+  responder.atomic_done(Psn(7), 222);
+  ASSERT_EQ(judge(Opcode::fetch_add, Psn(8)).kind, Verdict::Kind::atomic);
+  const auto again = judge(Opcode::fetch_add, Psn(7));
+  EXPECT_EQ(again.kind, Verdict::Kind::replay);
+  EXPECT_EQ(again.original, 222u);
+}
+
 TEST(Completer, BadResponses) {
   Connection c(256);
   c.post(SendOperation::read, 100);
