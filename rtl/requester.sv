@@ -274,7 +274,7 @@ module requester (
     begins = index == '0;
     ends = index + 24'd1 == m.packets;
     drained = !(qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn) || c_q.partial) && c_q.placing == '0;
-    may_start = !(c_q.draining && !qp_pkg::precedes(m.first, c_q.unsent_psn)) &&
+    may_start = !(c_q.draining && !qp_pkg::precedes(c_q.sent_psn, c_q.unsent_psn)) &&
         !(m.fence && (c_q.outstanding != '0 || c_q.placing != '0)) &&
         !(is_rd_atomic(m.operation) && c_q.outstanding >= c_q.max_rd_atomic);
 

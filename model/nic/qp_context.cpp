@@ -15,6 +15,7 @@ constexpr std::uint8_t kMaxLogRing = 15;
 constexpr std::uint8_t kLeastLogStride = 4;
 constexpr std::uint8_t kMostLogStride = 9;
 constexpr std::uint8_t kOnlyPort = 1;
+constexpr std::uint8_t kLeastMtu = 1;  // enum ibv_mtu
 constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
 
 constexpr std::array<std::uint32_t, 32> kRnrDelayUs10 = {  // in 10 us
@@ -56,18 +57,24 @@ roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context) {
           .rnr_retry = context.rnr_retry};
 }
 
+std::uint32_t max_message(const abi::Qpc& context, const QpLimits& limits) {
+  const auto mtu = roce::mtu_bytes(std::max(context.path_mtu, kLeastMtu));  // none is set yet: 0
+  const auto psns = std::uint64_t{roce::SendWindow::kMostPsns - 1} * mtu;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.max_message, psns));
+}
+
 SendRules send_rules(const abi::Qpc& context, const QpLimits& limits) {
   const auto transport = transport_of(context);
   const bool datagram = transport == roce::Transport::ud;
   return {.transport = transport,
-          .max_message = datagram ? roce::mtu_bytes(context.path_mtu) : limits.max_message,
+          .max_message = datagram ? roce::mtu_bytes(context.path_mtu) : max_message(context, limits),
           .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows};
 }
 
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {
   return {.mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey, .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
-          .max_message = limits.max_message, .invalidate = limits.invalidate};
+          .max_message = max_message(context, limits), .invalidate = limits.invalidate};
 }
 
 bool came_by_path(const PacketIn& packet, const abi::Qpc& context) {

@@ -53,12 +53,14 @@ enum class QpSyndrome : std::uint32_t {
 roce::QpState state_of(const abi::Qpc& context);
 roce::Transport transport_of(const abi::Qpc& context);
 roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context);
+// What a message may be: as long as the device says, and of fewer packets than half of all PSNs.
+std::uint32_t max_message(const abi::Qpc& context, const QpLimits& limits);
 SendRules send_rules(const abi::Qpc& context, const QpLimits& limits);
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
-
-abi::CommandStatus status_of(QpSyndrome syndrome);
 // A connected QP hears nobody but its peer, and at its own address only.
 bool came_by_path(const PacketIn& packet, const abi::Qpc& context);
+
+abi::CommandStatus status_of(QpSyndrome syndrome);
 QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits);
 QpSyndrome check_values(const abi::Qpc& attributes, std::uint32_t mask, const QpLimits& limits);
 

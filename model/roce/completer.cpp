@@ -64,7 +64,7 @@ ResponseOutcome Completer::data_response(const Headers& headers, const OpcodeInf
   }
   if (message == nullptr) return {Kind::dropped};
   if (!message->is_rd_atomic()) return fail(Status::bad_response_error);
-  const auto expected = message->first + message->acknowledged;
+  const auto expected = message->unanswered();
   if (psn != expected) return before(expected, psn) ? response_lost() : ResponseOutcome{Kind::duplicate};
   const bool is_atomic = row.operation == Operation::atomic_acknowledge;
   if (is_atomic != message->is_atomic()) return fail(Status::bad_response_error);

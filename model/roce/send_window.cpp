@@ -50,19 +50,17 @@ Message* SendWindow::find(std::uint64_t id) {
 
 Message* SendWindow::oldest_unanswered() {
   for (auto& message : messages)
-    if (!message.answered()) return before(message.first, unsent_psn) ? &message : nullptr;
+    if (!message.answered()) return before(message.unanswered(), unsent_psn) ? &message : nullptr;
   return nullptr;
 }
 
 bool SendWindow::acknowledge_before(Psn upto) {
   bool moved = false;
   for (auto& message : messages) {
-    const auto covered = distance(message.first, upto);
-    if (covered <= 0) break;
-    if (message.is_rd_atomic() && !message.answered()) break;
-    const auto answered = std::min(static_cast<std::uint32_t>(covered), message.packets);
-    if (answered <= message.acknowledged) continue;
-    advance(message, answered - message.acknowledged);
+    if (message.answered()) continue;
+    const auto covered = distance(message.unanswered(), upto);
+    if (covered <= 0 || message.is_rd_atomic()) break;
+    advance(message, std::min(static_cast<std::uint32_t>(covered), message.packets - message.acknowledged));
     moved = true;
   }
   return moved;
@@ -96,7 +94,7 @@ void SendWindow::fail_oldest(Status status) {
 
 Psn SendWindow::oldest_psn() const {
   for (const auto& message : messages)
-    if (!message.answered()) return message.first + message.acknowledged;
+    if (!message.answered()) return message.unanswered();
   return next_psn;
 }
 

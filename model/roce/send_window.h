@@ -63,6 +63,8 @@ struct Message {
   // Only a response with data answers for it.
   bool is_rd_atomic() const { return is_read() || is_atomic(); }
   bool answered() const { return acknowledged == packets; }
+  // What is in flight lies within half the circle from here, but not from `first`.
+  Psn unanswered() const { return first + acknowledged; }
   bool data_complete() const { return answered() && placing == 0; }
 };
 

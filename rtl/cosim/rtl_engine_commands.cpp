@@ -23,7 +23,7 @@ AnswerControl answer_control(const RtlQp& qp, Control kind, const nic::QpLimits&
           .remote_qpn = context.remote_qpn, .allow_write = granted(roce::remote_access::kWrite),
           .allow_read = granted(roce::remote_access::kRead), .allow_atomic = granted(roce::remote_access::kAtomic),
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
-          .max_message = limits.max_message};
+          .max_message = nic::max_message(context, limits)};
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void RtlEngine::sends_fetched(RtlQp& qp, const nic::WqeBytes& wqe) {
 void RtlEngine::parse_sends(RtlQp& qp) {
   while (qp.send_ring.has_next()) {
     auto& send = qp.parsed.push_back(qp.send_ring.take_next(
-        qp.qpn, {.max_message = limits_.max_message, .invalidate = false, .windows = false}));
+        qp.qpn, {.max_message = nic::max_message(qp.context, limits_), .invalidate = false, .windows = false}));
     out_.wqe_held({qp.qpn, send.wqe.index, send.wqe.blocks});
   }
   post_parsed(qp);

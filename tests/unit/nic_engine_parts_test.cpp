@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/nic/packet_lane.h"
+#include "model/nic/qp_context.h"
 #include "model/nic/receive_ring.h"
 #include "model/nic/send_ring.h"
 #include "model/nic/tickets.h"
@@ -174,6 +175,22 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
   EXPECT_EQ(lane.drop_from(0), 1u);
   EXPECT_EQ(lane.awaited(), 0u);
   EXPECT_EQ(lane.find(2), nullptr);
+}
+
+// Less than half of all PSNs, whatever the device may say.
+TEST(Limits, AMessageIsOfFewerPacketsThanHalfOfAllPsns) {
+  auto qp = context();
+  qp.transport = abi::Transport::rc;
+  const auto longest = [&](std::uint8_t mtu, std::uint32_t most) {
+    const QpLimits limits{.max_message = most};
+    qp.path_mtu = mtu;
+    EXPECT_EQ(responder_attributes(qp, limits).max_message, send_rules(qp, limits).max_message);
+    return send_rules(qp, limits).max_message;
+  };
+  EXPECT_EQ(longest(1, 1u << 31), (1u << 31) - 256);
+  EXPECT_EQ(longest(1, 1u << 30), 1u << 30);
+  EXPECT_EQ(longest(2, 1u << 31), 1u << 31);
+  EXPECT_EQ(longest(5, 1u << 31), 1u << 31);
 }
 
 TEST(TransmitUnits, TakeTurnsAndAskABusyOneOnce) {

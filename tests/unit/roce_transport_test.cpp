@@ -250,6 +250,55 @@ TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
   EXPECT_EQ(again.original, 222u);
 }
 
+// What is in flight is less than half of all PSNs, but reaches further than that from the begin of a message that is
+// answered in part.
+class HalfTheCircle : public ::testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
+TEST_P(HalfTheCircle, IsReachedByTwoMessages) {
+  const auto [packets, behind] = GetParam();
+  Connection c(256);
+  c.post(SendOperation::read, packets * 256);
+  c.post(SendOperation::read, behind * 256);
+  ASSERT_TRUE(c.requester.next_packet());
+  ASSERT_FALSE(c.requester.next_packet());
+  const auto answer = [&](std::uint32_t index) {
+    Headers headers;
+    headers.bth.opcode = rc_opcode(Operation::read_response, position_of(index, packets));
+    headers.bth.psn = Psn(0xfffffd) + index;
+    headers.aeth = Aeth{};
+    const auto outcome = c.completer.receive(headers, 256);
+    if (outcome.placement) c.completer.placed(outcome.placement->message, Status::success);
+    return outcome.kind;
+  };
+  EXPECT_EQ(answer(0), ResponseOutcome::Kind::progress);
+  ASSERT_TRUE(c.requester.next_packet());
+  EXPECT_TRUE(c.requester.awaits_answer());
+  EXPECT_EQ(answer(1), ResponseOutcome::Kind::progress);
+  c.window.advance(c.window.messages.front(), packets - 3);
+  EXPECT_FALSE(c.completer.take_completion());
+  EXPECT_EQ(answer(packets - 1), ResponseOutcome::Kind::progress);
+  EXPECT_EQ(c.completer.take_completion()->status, Status::success);
+}
+INSTANTIATE_TEST_SUITE_P(Of, HalfTheCircle,
+                         ::testing::Values(std::pair{1u << 22, 1u << 22}, std::pair{(1u << 23) - 1, 1u}));
+
+// The same of acknowledgements.
+TEST(SendWindow, AcknowledgesBeyondHalfTheCircleFromAMessagesBegin) {
+  constexpr std::uint32_t kPackets = (1u << 23) - 1, kAnswered = 1000;
+  Connection c(256);
+  c.post(SendOperation::write, kPackets * 256);
+  c.post(SendOperation::write, 256);
+  auto& window = c.window;
+  for (std::uint32_t i = 0; i < kAnswered; ++i) ASSERT_TRUE(c.requester.next_packet());
+  EXPECT_TRUE(window.acknowledge_before(Psn(0xfffffd) + kAnswered));
+  // As if all of both had been sent.
+  for (auto& message : window.messages) message.sent = message.packets;
+  window.unsent_psn = window.next_psn;
+  EXPECT_EQ(window.oldest_unanswered(), &window.messages.front());
+  EXPECT_TRUE(window.acknowledge_before(window.next_psn));
+  EXPECT_EQ(window.oldest_unanswered(), nullptr);
+  EXPECT_EQ(window.oldest_psn(), window.next_psn);
+}
+
 TEST(Completer, BadResponses) {
   Connection c(256);
   c.post(SendOperation::read, 100);
