@@ -410,6 +410,10 @@ module requester (
                   c_d.timeout = control_i.timeout;
                   c_d.draining = control_i.draining;
                   if (!control_i.draining) c_d.drain_told = 1'b0;
+                  // What is new of them counts from now on, for what is in flight too.
+                  if (control_i.retry_count != c_q.retry_count) c_d.retries = control_i.retry_count;
+                  if (control_i.rnr_retry != c_q.rnr_retry) c_d.rnr_retries = control_i.rnr_retry;
+                  restart_d = control_i.timeout != c_q.timeout;
                   state_d = StSettle;
                   if (control_i.kind == qp_pkg::ControlStart) begin
                     c_d.life = Active;

@@ -1,4 +1,6 @@
 // Commands on queue pairs: creation, the state machine, queries.
+#include <utility>
+
 #include "model/nic/model_engine.h"
 
 namespace rnicsim::nic {
@@ -49,7 +51,6 @@ QpSyndrome ModelEngine::modify(Qp& qp, const QpCommand& command) {
   const auto [refused, to, context] = judge_modify(command, qp.context, from, qp.draining(), limits_);
   if (refused != QpSyndrome::none) return refused;
   qp.context = context;
-  qp.ack_timeout = context.timeout;
   enter(qp, from, to);
   return QpSyndrome::none;
 }
@@ -68,7 +69,7 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
     qp.left_psn = qp.window.next_psn;
   }
   if (from == QpState::sqe) qp.window.restart();
-  qp.window.attributes = send_attributes(qp.qpn, qp.context);
+  qp.window.update(send_attributes(qp.qpn, qp.context));
   qp.responder.update(responder);
   qp.requester.stop_starting(to == QpState::sqd);
   set_state(qp, to);
@@ -76,6 +77,7 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
     qp.drain_announced = false;
     announce_drained(qp);
   }
+  if (std::exchange(qp.ack_timeout, qp.context.timeout) != qp.context.timeout) keep_ack_timer(qp, true);
   if (to == QpState::rts) start_local_work(qp);
   fetch_sends(qp);
 }

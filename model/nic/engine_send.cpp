@@ -232,8 +232,7 @@ void ModelEngine::packet_left() {
 }
 
 void ModelEngine::keep_ack_timer(Qp& qp, bool restart) {
-  if (qp.ack_timeout == 0) return;
-  const bool wanted = qp.sends() && !qp.window.rnr_waiting && qp.requester.awaits_answer() &&
+  const bool wanted = qp.ack_timeout != 0 && qp.sends() && !qp.window.rnr_waiting && qp.requester.awaits_answer() &&
                       before(qp.window.oldest_psn(), qp.left_psn);
   if (!wanted) {
     if (std::exchange(qp.ack_timer, false)) out_.timer({qp.qpn, Timer::ack, {}, true});

@@ -8,7 +8,8 @@ namespace rnicsim::roce {
 void SendWindow::start(const SendAttributes& given, Psn initial) {
   *this = {};
   next_psn = unsent_psn = initial;
-  update(given);
+  attributes = given;
+  replenish();
 }
 
 void SendWindow::restart() {
@@ -18,8 +19,9 @@ void SendWindow::restart() {
 }
 
 void SendWindow::update(const SendAttributes& given) {
+  if (given.retry_count != attributes.retry_count) retries_left = given.retry_count;
+  if (given.rnr_retry != attributes.rnr_retry) rnr_retries_left = given.rnr_retry;
   attributes = given;
-  replenish();
 }
 
 bool SendWindow::replenish() {

@@ -95,7 +95,7 @@ struct SendWindow {
   bool gap_known = false;                // a lost response was asked for again: what is in flight behind it is old
 
   void start(const SendAttributes& given, Psn initial);
-  void update(const SendAttributes& given);
+  void update(const SendAttributes& given);  // counts of retries that are new begin at once
   void post(const SendRequest& request);
   // All messages were flushed: PSNs go on behind the last that was sent.
   void restart();

@@ -101,7 +101,7 @@ SendRecord Lockstep::control(SendSide& side, SendRecord core, const SendControl&
       side.alive = true;
       [[fallthrough]];
     case Control::update:
-      side.window.attributes = attributes;
+      side.window.update(attributes);
       side.timeout = control.timeout;
       side.draining = control.draining;
       if (!side.draining) side.drain_told = false;

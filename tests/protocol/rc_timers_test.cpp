@@ -287,6 +287,71 @@ TEST_F(LostOnce, TimeoutZeroIsNever) {
       [](Endpoint&) {}, requester, {}, kLong);
 }
 
+// While the send queue drains: what is new counts for what is in flight, too.
+class NewRetries : public AckTimer {
+ protected:
+  explicit NewRetries(const std::vector<std::string>& faults = {"drop,opcode=WRITE_ONLY"}) : AckTimer(faults) {}
+
+  // h0's WRITE has been lost, and its queue drains.
+  void run_draining(const EndpointOptions& requester, Body then) {
+    run_connected(
+        [&](Endpoint& end) {
+          ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 64)), 0);
+          pass(0, 20 * kMicrosecond);
+          ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
+          then(end);
+        },
+        [](Endpoint&) {}, requester, {}, kLong);
+  }
+  static int set(Endpoint& end, int mask, std::uint8_t value) {
+    ibv_qp_attr attributes{};
+    attributes.timeout = attributes.retry_cnt = value;
+    return ibv_modify_qp(end.qp, &attributes, mask);
+  }
+};
+
+TEST_F(NewRetries, AreAllThatAreLeft) {
+  EndpointOptions requester;
+  requester.timeout = 5;
+  run_draining(requester, [&](Endpoint& end) {
+    ASSERT_EQ(set(end, IBV_QP_RETRY_CNT, 2), 0);
+    EXPECT_EQ(end.completion().status, IBV_WC_RETRY_EXC_ERR);
+  });
+  EXPECT_EQ(requests().size(), 3u);
+}
+
+TEST_F(NewRetries, WithoutATimeoutAreNone) {
+  EndpointOptions requester;
+  requester.timeout = 5;
+  run_draining(requester, [&](Endpoint& end) {
+    ASSERT_EQ(set(end, IBV_QP_TIMEOUT, 0), 0);
+    pass(0, 60'000'000 * kMicrosecond);
+    EXPECT_EQ(requests().size(), 1u);
+    EXPECT_EQ(end.state(), IBV_QPS_SQD);
+  });
+}
+
+class Retimed : public LostOnce, public ::testing::WithParamInterface<std::uint8_t> {};
+TEST_P(Retimed, WhileAnAnswerIsWaitedFor) {
+  EndpointOptions requester;
+  requester.timeout = GetParam();
+  run_connected(
+      [&](Endpoint& end) {
+        ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 64)), 0);
+        pass(0, 20 * kMicrosecond);
+        ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
+        ibv_qp_attr attributes{};
+        attributes.timeout = 5;
+        const auto set = now();
+        ASSERT_EQ(ibv_modify_qp(end.qp, &attributes, IBV_QP_TIMEOUT), 0);
+        EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+        EXPECT_LE(now() - set, 2 * ack_wait(5));
+      },
+      [](Endpoint&) {}, requester, {}, kLong);
+  EXPECT_EQ(requests().size(), 2u);
+}
+INSTANTIATE_TEST_SUITE_P(From, Retimed, ::testing::Values(0, 31));
+
 // The other end is in RESET, INIT or ERR: it does not answer, and is not changed by what comes.
 class DeafPeer : public AckTimer, public ::testing::WithParamInterface<ibv_qp_state> {
  protected:

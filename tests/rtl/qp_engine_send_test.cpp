@@ -90,6 +90,9 @@ TEST(QpEngineCommands, UpdateCountsFromNowOn) {
   control.rnr_retry = 2;
   control.max_rd_atomic = 1;
   bench.send(control);
+  const auto left = bench.send(SendControl{.slot = kSlot, .kind = Control::query}).at(0);
+  EXPECT_EQ(left.retries, 3) << "without any progress";
+  EXPECT_EQ(left.rnr_retries, 2);
   const auto sent = carry(bench, post(MessageKind::write), post(MessageKind::read), post(MessageKind::read));
   EXPECT_THAT(psns(sent), ElementsAre(1, 2));
   EXPECT_EQ(only(sent, SendOp::packet)[0].destination, 0xabcdefu);

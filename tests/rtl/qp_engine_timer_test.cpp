@@ -156,6 +156,28 @@ TEST(QpEngineTimers, TimeoutZeroNeverFires) {
   EXPECT_THAT(bench.take_sends(), IsEmpty());
 }
 
+TEST(QpEngineTimers, ANewTimeoutBeginsAtOnce) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  carry(bench, post(MessageKind::write));
+  control.kind = Control::update;
+  control.timeout = 8;
+  bench.send(control);
+  bench.sleep_until(1000);
+  EXPECT_THAT(bench.take_sends(), IsEmpty());
+  control.timeout = 2;
+  bench.send(control);
+  bench.sleep_until(1016);
+  EXPECT_THAT(bench.take_sends(), IsEmpty());
+  bench.sleep_until(1017);
+  EXPECT_THAT(psns(follow(bench, bench.take_sends())), ElementsAre(0));
+  control.timeout = 0;
+  bench.send(control);
+  bench.jump(std::uint64_t{1} << 34);
+  EXPECT_THAT(bench.take_sends(), IsEmpty());
+}
+
 // The timer of one that is reset does not ring for its successor.
 TEST(QpEngineTimers, NoneOutlivesItsQueuePair) {
   Bench bench;

@@ -299,6 +299,22 @@ TEST(SendWindow, AcknowledgesBeyondHalfTheCircleFromAMessagesBegin) {
   EXPECT_EQ(window.oldest_psn(), window.next_psn);
 }
 
+TEST(SendWindow, NewCountsOfRetriesBeginAtOnce) {
+  Connection c(256);
+  c.post(SendOperation::write, 1);
+  ASSERT_TRUE(c.requester.next_packet());
+  EXPECT_TRUE(c.requester.ack_timeout());
+  EXPECT_EQ(c.window.retries_left, 6);
+  auto given = c.window.attributes;
+  c.window.update(given);
+  EXPECT_EQ(c.window.retries_left, 6) << "nothing is new of it";
+  given.retry_count = 1;
+  given.rnr_retry = 2;
+  c.window.update(given);
+  EXPECT_EQ(c.window.retries_left, 1);
+  EXPECT_EQ(c.window.rnr_retries_left, 2);
+}
+
 TEST(Completer, BadResponses) {
   Connection c(256);
   c.post(SendOperation::read, 100);
