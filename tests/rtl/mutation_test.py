@@ -46,6 +46,8 @@ MUTANTS = [
     ("qp_engine", "requester.sv", "cursor_place >= fail_place", "cursor_place > fail_place"),
     ("qp_engine", "requester.sv", "index[7:0] == 8'hff", "index[7:0] == 8'hfe"),
     ("qp_engine", "requester.sv", "c_d.gap_known = 1'b1;", "c_d.gap_known = 1'b0;"),
+    ("qp_engine", "requester.sv", "if (control_i.retry_count != c_q.retry_count) c_d.retries", "if (1'b0) c_d.retries"),
+    ("qp_engine", "requester.sv", "restart_d = control_i.timeout != c_q.timeout;", "restart_d = 1'b0;"),
     # The responder: PSNs, NAKs, results kept, what is owed and in which order.
     ("qp_engine", "responder.sv", "end else if (ahead_by[23]) begin", "end else if (ahead_by[22]) begin"),
     ("qp_engine", "responder.sv", "r.psn = c_q.expected_psn;\n                  c_d.nak_sent = 1'b1;",
