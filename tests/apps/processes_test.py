@@ -19,9 +19,12 @@ DESTROYED = ["destroy_qp: ok", "destroy_cq: ok", "dereg_mr: ok", "dealloc_pd: ok
 
 
 class Processes(LeavesNothing):
+    OPTIONS = ()
+
     def both(self, mode):
         """What the parent said, the child, and neither."""
-        result = self.run_on(("h0", f"{built('processes', SOURCE.read_text(), '-libverbs')} {mode}"))
+        command = f"{built('processes', SOURCE.read_text(), '-libverbs')} {mode}"
+        result = apps.run_on([("h0", command)], *self.OPTIONS, env=self.environment)
         self.assertEqual(result.status, 0, result)
         self.assertNotIn("keeps object", result.err, result)
         self.assertNotIn("mmio", result.err, result)
@@ -105,6 +108,14 @@ class Imports(Processes):
         self.assertEqual(said["child"], ["import of a pipe: EINVAL", "import of no descriptor: EINVAL",
                                          "import of an event descriptor: EINVAL", "guessed nothing"])
         self.assertEqual(said["parent"], ["the child left hello, child", TRAFFIC, *DESTROYED])
+
+
+class ForksInRealTime(Forks):
+    OPTIONS = ("--time=real",)
+
+
+class ImportsInRealTime(Imports):
+    OPTIONS = ("--time=real",)
 
 
 class HugePages(LeavesNothing):

@@ -183,8 +183,8 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   find_host_files(socket_name, the_session.header().host);
 
   own_slot() = &the_session.slot(0);
+  wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   if (!simulated()) return;
-  wait_for_turn();
   if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();
   trap_tsc();
   // Lines, so that what several programs print comes out in the order of simulated time.

@@ -52,7 +52,7 @@ struct Leaver {
   bool armed = false;
   ~Leaver() {
     abi::ThreadSlot* slot = own_slot();
-    if (!armed || slot == nullptr || !simulated()) return;
+    if (!armed || slot == nullptr) return;
     Joinable& joinable = joinables[index_of(*slot)];
     joinable.ended = true;
     --begun;
@@ -69,12 +69,10 @@ void* run_thread(void* opaque) {
   delete static_cast<Start*>(opaque);
   own_slot() = start.slot;
   start.slot->tid = std::uint32_t(checked_call(SYS_gettid));
-  if (simulated()) {
-    leaver.armed = true;
-    take_signals();
-    wait_for_turn();
-    trap_tsc();
-  }
+  leaver.armed = true;
+  if (simulated()) take_signals();
+  wait_for_turn();  // in real time, too, for the first: before, the slot is not served
+  if (simulated()) trap_tsc();
   return start.function(start.argument);
 }
 

@@ -1,0 +1,104 @@
+// Threads that call verbs from their first instruction on.
+//
+//   threads COUNT ROUNDS
+//
+// COUNT threads at once, ROUNDS times one behind the other: each makes queues of its own on the context of all, writes
+// from one half of a buffer to the other, and destroys them again. Prints how many came through. Exit status 2 when
+// something went wrong.
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kMostThreads = 16, kBytes = 4096, kWrites = 10 };
+
+static struct ibv_context *context;
+static union ibv_gid gid;
+static int came_through;
+
+static void check(int right, const char *what) {
+  if (right) return;
+  printf("wrong: %s: %s\n", what, strerror(errno));
+  fflush(stdout);
+  _exit(2);
+}
+
+static void open_device(void) {
+  struct ibv_device **list = ibv_get_device_list(NULL);
+  check(list != NULL && list[0] != NULL, "device");
+  context = ibv_open_device(list[0]);
+  check(context != NULL, "open");
+  ibv_free_device_list(list);
+  check(ibv_query_gid(context, 1, 1, &gid) == 0, "gid");
+}
+
+static void connect_to(struct ibv_qp *qp, const struct ibv_qp *peer) {
+  struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  check(ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "INIT");
+  struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qp_num,
+      .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
+      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 1, .hop_limit = 64}}};
+  check(ibv_modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
+  struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+  check(ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                      IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
+}
+
+static void write_once(struct ibv_qp *qp, struct ibv_cq *cq, const struct ibv_mr *mr, char *buffer, char letter) {
+  memset(buffer, letter, kBytes / 2);
+  struct ibv_sge sge = {.addr = (uintptr_t)buffer, .length = kBytes / 2, .lkey = mr->lkey};
+  struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+      .wr = {.rdma = {.remote_addr = (uintptr_t)buffer + kBytes / 2, .rkey = mr->rkey}}}, *bad;
+  check(ibv_post_send(qp, &wr, &bad) == 0, "post");
+  struct ibv_wc wc;
+  int count;
+  while ((count = ibv_poll_cq(cq, 1, &wc)) == 0) continue;
+  check(count == 1 && wc.status == IBV_WC_SUCCESS, "completion");
+  check(memcmp(buffer, buffer + kBytes / 2, kBytes / 2) == 0, "data");
+}
+
+static void *live(void *argument) {
+  struct ibv_pd *pd = ibv_alloc_pd(context);
+  check(pd != NULL, "PD");
+  char *buffer = aligned_alloc(4096, kBytes);
+  struct ibv_mr *mr = ibv_reg_mr(pd, buffer, kBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  check(mr != NULL && mr->lkey != 0 && mr->handle != 0, "region");
+  struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+  check(cq != NULL, "CQ");
+  struct ibv_qp_init_attr wanted = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+      .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
+  struct ibv_qp *qp = ibv_create_qp(pd, &wanted), *target = ibv_create_qp(pd, &wanted);
+  check(qp != NULL && target != NULL, "queue pairs");
+  connect_to(qp, target);
+  connect_to(target, qp);
+  for (int i = 0; i < kWrites; ++i) write_once(qp, cq, mr, buffer, (char)('a' + (i + (intptr_t)argument) % 26));
+  check(ibv_destroy_qp(qp) == 0 && ibv_destroy_qp(target) == 0 && ibv_destroy_cq(cq) == 0, "queues' end");
+  check(ibv_dereg_mr(mr) == 0 && ibv_dealloc_pd(pd) == 0, "memory's end");
+  free(buffer);
+  __atomic_fetch_add(&came_through, 1, __ATOMIC_RELAXED);
+  return argument;
+}
+
+int main(int argc, char **argv) {
+  check(argc == 3, "arguments");
+  const int count = atoi(argv[1]), rounds = atoi(argv[2]);
+  check(count <= kMostThreads, "arguments");
+  open_device();
+  for (int round = 0; round < rounds; ++round) {
+    pthread_t threads[kMostThreads];
+    for (intptr_t i = 0; i < count; ++i)
+      check((errno = pthread_create(&threads[i], NULL, live, (void *)i)) == 0, "thread");
+    for (intptr_t i = 0; i < count; ++i) {
+      void *result = NULL;
+      check(pthread_join(threads[i], &result) == 0 && result == (void *)i, "join");
+    }
+  }
+  check(ibv_close_device(context) == 0, "close");
+  printf("%d threads\n", came_through);
+  return 0;
+}
