@@ -188,10 +188,13 @@ enum class Call : std::uint32_t {
   close_context,    // argument[0] = number
   import_context,   // a context's descriptor is sent: its process's PDs and regions may be used. value = number; EINVAL
   import_pd,        // argument[0] = number of a context, [1] = PD; ENOENT if it is none of that context's process
-  command,          // in: a command mailbox (command.h), out: its output mailbox
+  command,          // in: a command mailbox (command.h), out: its output mailbox. argument[0] = channel that hears
+                    // the asynchronous events of an object that it makes, or 0
   open_channel,     // a descriptor is sent: event records are written there. value = channel number
   close_channel,
-  bind_channel,     // argument[0] = 0 completions of CQ argument[1], 1 asynchronous events; argument[2] = channel
+  bind_channel,     // argument[0] = 0 completions of CQ argument[1], 1 events of port and device; argument[2] =
+                    // channel
+  refill_channel,   // argument[0] = channel: of the records that found its pipe full, what fits now is written
   port_info,        // out: HostEntry of this host; value = ports
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
   lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT

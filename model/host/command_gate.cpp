@@ -95,7 +95,7 @@ int CommandGate::admit_create_cq(Pasid process, std::span<std::byte> input) {
   mailbox.context.pasid = process;
   mailbox.context.eqn = vectors_.first_completion_eqn + vector;
   replace(input, mailbox);
-  objects_.add_cq(*cqn, {.owner = process, .uar = mailbox.context.uar_page, .users = 0, .channel = {}});
+  objects_.add_cq(*cqn, {.owner = process, .uar = mailbox.context.uar_page, .users = 0});
   return 0;
 }
 
@@ -247,6 +247,22 @@ std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std:
     case CommandOpcode::create_srq:
       return Context{abi::IcmTable::srqc, object};
     case CommandOpcode::create_qp:
+      return Context{abi::IcmTable::qpc, object};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<CommandGate::Context> CommandGate::destroyed_by(std::span<const std::byte> input) {
+  const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
+  switch (opcode_of(input)) {
+    case CommandOpcode::destroy_cq:
+      return Context{abi::IcmTable::cqc, object};
+    case CommandOpcode::destroy_mpt:
+      return Context{abi::IcmTable::mpt, object};
+    case CommandOpcode::destroy_srq:
+      return Context{abi::IcmTable::srqc, object};
+    case CommandOpcode::destroy_qp:
       return Context{abi::IcmTable::qpc, object};
     default:
       return std::nullopt;

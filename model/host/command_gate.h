@@ -40,6 +40,8 @@ class CommandGate {
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
+  // The same of a mailbox that destroys an object.
+  static std::optional<Context> destroyed_by(std::span<const std::byte> input);
   // Regions of that memory of a process are registered in such pages, if they are larger than the host's. Takes the
   // place of what was said of it before.
   void back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page);

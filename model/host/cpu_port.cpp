@@ -170,12 +170,12 @@ int CpuPort::import_pd(std::uint32_t context, std::uint32_t number) {
   return kernel_.import_pd(pasid_, context, number);
 }
 
-int CpuPort::command(std::span<const std::byte> input, std::span<std::byte> output) {
+int CpuPort::command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) {
   charge(abi::CpuCost::command, 1);
   settle();
   std::optional<int> error;
   sc_core::sc_event answered("answered");
-  kernel_.command(pasid_, {input.begin(), input.end()}, [&](int refused, std::span<const std::byte> answer) {
+  kernel_.command(pasid_, events, {input.begin(), input.end()}, [&](int refused, std::span<const std::byte> answer) {
     std::ranges::copy(answer.first(std::min(answer.size(), output.size())), output.begin());
     error = refused;
     wake(answered);
@@ -190,10 +190,10 @@ int CpuPort::open_channel(int fd, std::uint32_t& channel) {
   const int mine = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (mine < 0) return errno;
   channel = kernel_.open_channel(pasid_, [this, mine](const abi::EventRecord& record) {
-    // A full pipe would stop the whole simulation: a reader that far behind loses the event.
-    if (!is_ready(mine, POLLOUT) || write(mine, &record, sizeof record) != sizeof record)
-      spdlog::error("{}: an event channel is full; an event is lost", kernel_.host_entry().name);
+    // Into a full pipe a write would stop the whole simulation.
+    const bool written = is_ready(mine, POLLOUT) && write(mine, &record, sizeof record) == sizeof record;
     wake(readable_);
+    return written;
   });
   channels_.emplace(channel, mine);
   return 0;
@@ -217,6 +217,7 @@ int CpuPort::bind_events(std::uint32_t channel) {
   system_call();
   return kernel_.bind_events(pasid_, channel);
 }
+int CpuPort::refill_channel(std::uint32_t channel) { return kernel_.refill_channel(pasid_, channel); }
 
 int CpuPort::port_info(abi::HostEntry& host) {
   system_call();

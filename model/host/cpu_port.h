@@ -55,11 +55,12 @@ class CpuPort : public DevicePort {
   int import_context(int fd, std::uint32_t& number) override;
   int close_context(std::uint32_t number) override;
   int import_pd(std::uint32_t context, std::uint32_t number) override;
-  int command(std::span<const std::byte> input, std::span<std::byte> output) override;
+  int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) override;
   int open_channel(int fd, std::uint32_t& channel) override;
   int close_channel(std::uint32_t channel) override;
   int bind_completions(std::uint32_t cqn, std::uint32_t channel) override;
   int bind_events(std::uint32_t channel) override;
+  int refill_channel(std::uint32_t channel) override;
   int port_info(abi::HostEntry& host) override;
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) override;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) override;

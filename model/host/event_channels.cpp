@@ -4,6 +4,34 @@
 #include <vector>
 
 namespace rnicsim::host {
+namespace {
+
+using abi::EventType;
+using abi::IcmTable;
+
+// The table of the object that an event names; none: a port's, or the device's.
+std::optional<IcmTable> table_of(EventType type) {
+  switch (type) {
+    case EventType::completion:
+    case EventType::cq_error:
+      return IcmTable::cqc;
+    case EventType::srq_limit:
+    case EventType::srq_error:
+      return IcmTable::srqc;
+    case EventType::port_active:
+    case EventType::port_error:
+    case EventType::device_fatal:
+      return std::nullopt;
+    default:
+      return IcmTable::qpc;
+  }
+}
+
+void put(auto& channel, const abi::EventRecord& record) {
+  if (!channel.kept.empty() || !channel.sink(record)) channel.kept.push_back(record);
+}
+
+}  // namespace
 
 std::uint32_t EventChannels::open(Pasid owner, Sink sink) {
   channels_.emplace(next_channel_, Channel{owner, std::move(sink)});
@@ -13,10 +41,6 @@ std::uint32_t EventChannels::open(Pasid owner, Sink sink) {
 int EventChannels::close(Pasid owner, std::uint32_t channel) {
   if (!owns(owner, channel)) return ENOENT;
   channels_.erase(channel);
-  for (auto& [cqn, cq] : objects_.cqs)
-    if (cq.channel == channel) cq.channel.reset();
-  if (const auto bound = asynchronous_.find(owner); bound != asynchronous_.end() && bound->second == channel)
-    asynchronous_.erase(bound);
   return 0;
 }
 
@@ -29,15 +53,19 @@ int EventChannels::bind_completions(Pasid owner, std::uint32_t cqn, std::uint32_
 
 int EventChannels::bind_events(Pasid owner, std::uint32_t channel) {
   if (!owns(owner, channel)) return ENOENT;
-  asynchronous_[owner] = channel;
+  channels_.at(channel).listens = true;
+  return 0;
+}
+
+int EventChannels::refill(Pasid owner, std::uint32_t channel) {
+  if (!owns(owner, channel)) return ENOENT;
+  auto& [process, sink, listens, kept] = channels_.at(channel);
+  while (!kept.empty() && sink(kept.front())) kept.pop_front();
   return 0;
 }
 
 void EventChannels::close_all(Pasid owner) {
-  std::vector<std::uint32_t> mine;
-  for (const auto& [number, channel] : channels_)
-    if (channel.owner == owner) mine.push_back(number);
-  for (const std::uint32_t channel : mine) close(owner, channel);
+  std::erase_if(channels_, [&](const auto& entry) { return entry.second.owner == owner; });
 }
 
 bool EventChannels::owns(Pasid owner, std::uint32_t channel) const {
@@ -45,42 +73,48 @@ bool EventChannels::owns(Pasid owner, std::uint32_t channel) const {
   return found != channels_.end() && found->second.owner == owner;
 }
 
+void EventChannels::bind_object(IcmTable table, std::uint32_t number, std::uint32_t channel) {
+  const auto bind = [&](auto& objects) {
+    if (const auto found = objects.find(number); found != objects.end()) found->second.events = channel;
+  };
+  if (table == IcmTable::cqc) bind(objects_.cqs);
+  if (table == IcmTable::srqc) bind(objects_.srqs);
+  if (table == IcmTable::qpc) bind(objects_.qps);
+}
+
+void EventChannels::forget_object(IcmTable table, std::uint32_t number) {
+  for (auto& [index, channel] : channels_)
+    std::erase_if(channel.kept, [&](const abi::EventRecord& record) {
+      return record.number == number && table_of(EventType(record.type)) == table;
+    });
+}
+
 void EventChannels::deliver(const abi::Eqe& eqe) {
-  using abi::EventType;
   const abi::EventRecord record{std::uint32_t(eqe.type), eqe.number};
-  switch (eqe.type) {
-    case EventType::completion:
-      if (const auto cq = objects_.cqs.find(record.number); cq != objects_.cqs.end() && cq->second.channel)
-        deliver_to(*cq->second.channel, record);
-      break;
-    case EventType::cq_error:
-      if (const auto cq = objects_.cqs.find(record.number); cq != objects_.cqs.end())
-        deliver_asynchronous(cq->second.owner, record);
-      break;
-    case EventType::srq_limit:
-    case EventType::srq_error:
-      if (const auto srq = objects_.srqs.find(record.number); srq != objects_.srqs.end())
-        deliver_asynchronous(srq->second.owner, record);
-      break;
-    case EventType::port_active:
-    case EventType::port_error:
-    case EventType::device_fatal: {
-      const auto listeners = asynchronous_;
-      for (const auto& [owner, channel] : listeners) deliver_to(channel, record);
-      break;
-    }
-    default:
-      if (const auto qp = objects_.qps.find(record.number); qp != objects_.qps.end())
-        deliver_asynchronous(qp->second.owner, record);
+  const auto table = table_of(eqe.type);
+  if (!table) {
+    for (auto& [number, channel] : channels_)
+      if (channel.listens) put(channel, record);
+  } else if (eqe.type != EventType::completion) {
+    deliver_to(asynchronous_channel(*table, record.number), record);
+  } else if (const auto cq = objects_.cqs.find(record.number); cq != objects_.cqs.end()) {
+    deliver_to(cq->second.channel, record);
   }
 }
 
-void EventChannels::deliver_to(std::uint32_t channel, const abi::EventRecord& record) {
-  if (const auto found = channels_.find(channel); found != channels_.end()) found->second.sink(record);
+std::optional<std::uint32_t> EventChannels::asynchronous_channel(IcmTable table, std::uint32_t number) const {
+  const auto of = [&](const auto& objects) {
+    const auto found = objects.find(number);
+    return found != objects.end() ? found->second.events : std::nullopt;
+  };
+  if (table == IcmTable::cqc) return of(objects_.cqs);
+  return table == IcmTable::srqc ? of(objects_.srqs) : of(objects_.qps);
 }
 
-void EventChannels::deliver_asynchronous(Pasid owner, const abi::EventRecord& record) {
-  if (const auto bound = asynchronous_.find(owner); bound != asynchronous_.end()) deliver_to(bound->second, record);
+// One that was closed has no number that another could have.
+void EventChannels::deliver_to(std::optional<std::uint32_t> channel, const abi::EventRecord& record) {
+  if (!channel) return;
+  if (const auto found = channels_.find(*channel); found != channels_.end()) put(found->second, record);
 }
 
 }  // namespace rnicsim::host

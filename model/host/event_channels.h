@@ -1,11 +1,15 @@
-// Which process hears of which event: the channels that processes opened, and what they bound to them.
+// Who hears of which event: the channels that processes opened, and what they bound to them. A CQ's completions go to
+// the channel that its owner chose; an object's asynchronous events to the one that it was made with; those of port and
+// device to every channel that listens to them.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 
 #include "model/abi/attach.h"
+#include "model/abi/context.h"
 #include "model/abi/queue.h"
 #include "model/host/objects.h"
 
@@ -13,7 +17,8 @@ namespace rnicsim::host {
 
 class EventChannels {
  public:
-  using Sink = std::function<void(const abi::EventRecord&)>;
+  // False: there is no room now. The record is kept until refill().
+  using Sink = std::function<bool(const abi::EventRecord&)>;
 
   explicit EventChannels(Objects& objects) : objects_(objects) {}
 
@@ -22,7 +27,14 @@ class EventChannels {
   int close(Pasid owner, std::uint32_t channel);
   int bind_completions(Pasid owner, std::uint32_t cqn, std::uint32_t channel);
   int bind_events(Pasid owner, std::uint32_t channel);
+  int refill(Pasid owner, std::uint32_t channel);
   void close_all(Pasid owner);
+
+  bool owns(Pasid owner, std::uint32_t channel) const;
+  // The asynchronous events of an object that exists go there.
+  void bind_object(abi::IcmTable table, std::uint32_t number, std::uint32_t channel);
+  // An object is gone, and its number may live on: what is kept of it goes.
+  void forget_object(abi::IcmTable table, std::uint32_t number);
 
   // To whom it concerns, if he listens.
   void deliver(const abi::Eqe& eqe);
@@ -31,15 +43,15 @@ class EventChannels {
   struct Channel {
     Pasid owner;
     Sink sink;
+    bool listens = false;                  // to port and device
+    std::deque<abi::EventRecord> kept{};   // that the sink had no room for, in order
   };
 
-  bool owns(Pasid owner, std::uint32_t channel) const;
-  void deliver_to(std::uint32_t channel, const abi::EventRecord& record);
-  void deliver_asynchronous(Pasid owner, const abi::EventRecord& record);
+  std::optional<std::uint32_t> asynchronous_channel(abi::IcmTable table, std::uint32_t number) const;
+  void deliver_to(std::optional<std::uint32_t> channel, const abi::EventRecord& record);
 
   Objects& objects_;
   std::map<std::uint32_t, Channel> channels_;
-  std::map<Pasid, std::uint32_t> asynchronous_;
   std::uint32_t next_channel_ = 1;
 };
 

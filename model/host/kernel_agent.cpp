@@ -75,11 +75,11 @@ class KernelAgent::Impl : public sc_core::sc_module {
     });
   }
 
-  void command(Pasid process, std::vector<std::byte> input, CommandDone done) {
-    enqueue([this, process, input = std::move(input), done = std::move(done)]() mutable {
+  void command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
+    enqueue([this, process, events, input = std::move(input), done = std::move(done)]() mutable {
       if (!alive(process)) return;
       std::vector<std::byte> output;
-      const int error = carry(process, input, output);
+      const int error = carry(process, events, input, output);
       if (alive(process)) done(error, output);
     });
   }
@@ -140,18 +140,27 @@ class KernelAgent::Impl : public sc_core::sc_module {
     wake(more_work_);
   }
 
-  int carry(Pasid process, std::vector<std::byte>& input, std::vector<std::byte>& output) {
-    const int error = prepare(process, input);
+  int carry(Pasid process, std::uint32_t events, std::vector<std::byte>& input, std::vector<std::byte>& output) {
+    const bool heard = events == 0 || channels_.owns(process, events);
+    const int error = heard ? prepare(process, input) : ENOENT;
     if (error != 0) {
       ++counters_.commands_refused;
     } else {
+      if (const auto context = CommandGate::context_of(input); context && events != 0)
+        channels_.bind_object(context->table, context->index, events);
       Driver::Answer answer = driver_.execute(input);
       ++counters_.commands;
       gate_.settle(input, answer.status);
       output = std::move(answer.output);
+      if (answer.status == abi::CommandStatus::ok) follow_up(input);
     }
     if (agent_.command_answered) tell(process, input, error, output);
     return error;
+  }
+
+  // What the device did concerns more than its objects.
+  void follow_up(std::span<const std::byte> input) {
+    if (const auto context = CommandGate::destroyed_by(input)) channels_.forget_object(context->table, context->index);
   }
 
   int prepare(Pasid process, std::vector<std::byte>& input) {
@@ -324,8 +333,8 @@ int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->ga
 const abi::HostEntry& KernelAgent::host_entry() const { return impl_->identity(); }
 std::uint32_t KernelAgent::completion_vectors() const { return impl_->completion_vectors(); }
 
-void KernelAgent::command(Pasid process, std::vector<std::byte> input, CommandDone done) {
-  impl_->command(process, std::move(input), std::move(done));
+void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
+  impl_->command(process, events, std::move(input), std::move(done));
 }
 
 std::uint32_t KernelAgent::open_channel(Pasid process, EventSink sink) {
@@ -339,6 +348,9 @@ int KernelAgent::bind_completions(Pasid process, std::uint32_t cqn, std::uint32_
 }
 int KernelAgent::bind_events(Pasid process, std::uint32_t channel) {
   return impl_->channels().bind_events(process, channel);
+}
+int KernelAgent::refill_channel(Pasid process, std::uint32_t channel) {
+  return impl_->channels().refill(process, channel);
 }
 
 std::size_t KernelAgent::processes() const { return impl_->processes(); }

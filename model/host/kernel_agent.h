@@ -105,16 +105,19 @@ class KernelAgent : public sc_core::sc_module {
   std::uint32_t completion_vectors() const;
 
   // --- Commands: checked for ownership, completed (object number, pasid, eqn) and sent to the device, in order.
-  // `done` gets 0 and the output mailbox, or the errno of the kernel's refusal.
+  // `done` gets 0 and the output mailbox, or the errno of the kernel's refusal. Of an object that it makes, the channel
+  // `events` hears the asynchronous events; 0: none does.
   using CommandDone = std::function<void(int error, std::span<const std::byte> output)>;
-  void command(Pasid process, std::vector<std::byte> input, CommandDone done);
+  void command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done);
 
-  // --- Events. `sink` is called at the interrupt's time.
-  using EventSink = std::function<void(const abi::EventRecord&)>;
+  // --- Events. `sink` is called at the interrupt's time. False: it has no room, and gets the record, and those behind
+  // it, by refill_channel.
+  using EventSink = std::function<bool(const abi::EventRecord&)>;
   std::uint32_t open_channel(Pasid process, EventSink sink);
   int close_channel(Pasid process, std::uint32_t channel);
   int bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel);  // ENOENT for another's CQ
-  int bind_events(Pasid process, std::uint32_t channel);
+  int bind_events(Pasid process, std::uint32_t channel);                          // of port and device
+  int refill_channel(Pasid process, std::uint32_t channel);
 
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.

@@ -39,7 +39,8 @@ struct CompletionQueue {
   Pasid owner;
   std::uint32_t uar;
   std::uint32_t users = 0;
-  std::optional<std::uint32_t> channel;
+  std::optional<std::uint32_t> channel{};  // of its completions
+  std::optional<std::uint32_t> events{};   // channel of its asynchronous events
 };
 // Where a memory region lies.
 struct RegionPlace {
@@ -67,6 +68,7 @@ struct SharedReceiveQueue {
   Pasid owner;
   std::uint32_t pd;
   std::uint32_t users = 0;
+  std::optional<std::uint32_t> events{};
 };
 struct QueuePair {
   Pasid owner;
@@ -75,6 +77,7 @@ struct QueuePair {
   std::uint32_t send_cqn;
   std::uint32_t receive_cqn;
   std::optional<std::uint32_t> srqn{};
+  std::optional<std::uint32_t> events{};
   std::set<Gid> groups{};                  // to which it is attached
 };
 

@@ -365,6 +365,8 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
         return answer(slot, kernel.bind_completions(process.pasid, std::uint32_t(slot.argument[1]),
                                                     std::uint32_t(slot.argument[2])));
       return answer(slot, kernel.bind_events(process.pasid, std::uint32_t(slot.argument[2])));
+    case Call::refill_channel:
+      return answer(slot, kernel.refill_channel(process.pasid, std::uint32_t(slot.argument[0])));
     case Call::port_info:
       put_output(slot, host_of(process).entry);
       slot.value = kernel.completion_vectors();
@@ -402,7 +404,7 @@ bool SystemCalls::command(Thread& thread, ThreadSlot& slot) {
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
   host_of(*thread.process)
-      .kernel->command(thread.process->pasid, std::move(input),
+      .kernel->command(thread.process->pasid, std::uint32_t(slot.argument[0]), std::move(input),
                        [this, waiting, back](int error, std::span<const std::byte> output) {
                          Thread* thread = waiting();
                          if (thread == nullptr) return;
@@ -420,12 +422,13 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
   slot.value =
       host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
-        // A full pipe means thousands of events that the program never read.
+        // Thousands of events that the program has not read may fill the pipe.
         pollfd room{sink->get(), POLLOUT, 0};
-        if (::poll(&room, 1, 0) != 1 || ::write(sink->get(), &event, sizeof event) != ssize_t(sizeof event))
-          spdlog::error("{}: an event was lost: the program does not read its channel", process.label());
+        const bool written = ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 &&
+                             ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
         keeper_.interrupted(process);
         keeper_.descriptors_may_be_ready();
+        return written;
       });
   return true;
 }

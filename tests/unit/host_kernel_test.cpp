@@ -60,9 +60,9 @@ class KernelAgentTest : public ::testing::Test {
   static CpuPort& port() { return static_cast<CpuPort&>(*process_port()); }
 
   template <class Input>
-  static int command(Input input, std::uint32_t* object = nullptr) {
+  static int command(Input input, std::uint32_t* object = nullptr, std::uint32_t events = 0) {
     abi::CommandResult result;
-    const int error = port().command(provider::encode(input), std::as_writable_bytes(std::span(&result, 1)));
+    const int error = port().command(events, provider::encode(input), std::as_writable_bytes(std::span(&result, 1)));
     if (object) *object = result.object;
     return error != 0 ? error : provider::to_errno(result.status);
   }
@@ -74,14 +74,14 @@ class KernelAgentTest : public ::testing::Test {
     EXPECT_EQ(command(provider::create_cq(0, context), &cqn), 0);
     return cqn;
   }
-  static std::uint32_t make_qp(std::uint32_t pd, std::uint32_t uar, std::uint32_t cqn) {
+  static std::uint32_t make_qp(std::uint32_t pd, std::uint32_t uar, std::uint32_t cqn, std::uint32_t events = 0) {
     abi::Qpc context;
     context.pd = pd;
     context.uar_page = static_cast<std::uint16_t>(uar);
     context.send_cqn = cqn;
     context.receive_cqn = cqn;
     std::uint32_t qpn = 0;
-    EXPECT_EQ(command(provider::create_qp(0, context), &qpn), 0);
+    EXPECT_EQ(command(provider::create_qp(0, context), &qpn, events), 0);
     return qpn;
   }
 
@@ -183,10 +183,11 @@ TEST_F(KernelAgentTest, EventsReachTheirOwner) {
     std::uint32_t pd, uar, completions, events;
     ASSERT_EQ(port().alloc_pd(pd), 0);
     ASSERT_EQ(port().alloc_uar(uar), 0);
-    cqn = make_cq(uar, 2);
-    qpn = make_qp(pd, uar, cqn);
     ASSERT_EQ(port().open_channel(fds[0][1], completions), 0);
     ASSERT_EQ(port().open_channel(fds[0][1], events), 0);
+    cqn = make_cq(uar, 2);
+    qpn = make_qp(pd, uar, cqn, events);
+    EXPECT_EQ(command(provider::create_cq(0, {}), nullptr, 99), ENOENT);
     EXPECT_EQ(port().bind_completions(cqn, completions), 0);
     EXPECT_EQ(port().bind_completions(cqn + 1, completions), ENOENT);
     EXPECT_EQ(port().bind_events(events), 0);

@@ -53,7 +53,7 @@ class FakePort : public DevicePort {
   int import_context(int, std::uint32_t&) override { return EINVAL; }
   int close_context(std::uint32_t) override { return 0; }
   int import_pd(std::uint32_t, std::uint32_t) override { return ENOENT; }
-  int command(std::span<const std::byte> input, std::span<std::byte> output) override;
+  int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) override;
 
   int open_channel(int fd, std::uint32_t& channel) override {
     channel = next_++;
@@ -67,6 +67,7 @@ class FakePort : public DevicePort {
   }
   int bind_completions(std::uint32_t cqn, std::uint32_t channel) override { return bound_[cqn] = channel, 0; }
   int bind_events(std::uint32_t channel) override { return events_ = channel, 0; }
+  int refill_channel(std::uint32_t) override { return 0; }
   int port_info(abi::HostEntry& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
   int lid_route(std::uint16_t, abi::GidEntry&) override { return ENOENT; }
   int resolve_path(abi::AddressVector& path) override { return path.remote_mac[5] = 7, 0; }
@@ -173,7 +174,7 @@ void FakePort::run(std::uint32_t qpn) {
   }
 }
 
-int FakePort::command(std::span<const std::byte> input, std::span<std::byte> output) {
+int FakePort::command(std::uint32_t, std::span<const std::byte> input, std::span<std::byte> output) {
   const auto header = provider::decode<abi::CommandHeader>(input);
   abi::CommandResult result;
   result.object = header.object;

@@ -1,6 +1,10 @@
 // Asynchronous events: which come, to whom, and that an object waits for its own to be acknowledged.
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
 
 #include "tests/verbs/rc_pair.h"
 
@@ -84,6 +88,62 @@ TEST_F(AsyncEvents, EachContextSeesItsOwn) {
         EXPECT_EQ(event.element.qp, end.qp);
         ibv_ack_async_event(&event);
       });
+}
+
+// A process's contexts, opened one after the other, one of them an import: each with an object that fails.
+TEST_F(AsyncEvents, AContextHearsOfItsObjectsWhicheverWasOpenedLast) {
+  const auto fail = [](Endpoint& end) {
+    ASSERT_EQ(move(end.qp, IBV_QPS_RESET), 0);
+    end.connect(end.address());
+    auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 8);
+    wr.wr.rdma.rkey = kBadKey;
+    ASSERT_EQ(end.post(wr), 0);
+    EXPECT_NE(end.completion().status, IBV_WC_SUCCESS);  // as requester, or flushed because it failed as responder
+  };
+  const auto readable = [](ibv_context* context) {
+    pollfd entry{context->async_fd, POLLIN, 0};
+    return poll(&entry, 1, 0) == 1;
+  };
+  run_alone([&](Endpoint& first) {
+    auto second = std::make_unique<Endpoint>();
+    ibv_context* imported = ibv_import_device(::dup(first.context->cmd_fd));
+    ASSERT_NE(imported, nullptr);
+    for (ibv_context* context : {first.context, second->context, imported}) never_wait(context->async_fd);
+    fail(first);
+    pass(0, kSettled);
+    EXPECT_TRUE(readable(first.context));
+    EXPECT_FALSE(readable(second->context));
+    EXPECT_FALSE(readable(imported));
+    EXPECT_THAT(take_async_events(first.context), ElementsAre(IBV_EVENT_QP_ACCESS_ERR));
+    fail(*second);
+    pass(0, kSettled);
+    EXPECT_THAT(take_async_events(first.context), ElementsAre());
+    EXPECT_THAT(take_async_events(second->context), ElementsAre(IBV_EVENT_QP_ACCESS_ERR));
+    EXPECT_THAT(take_async_events(imported), ElementsAre());
+    // The import's own objects, in a PD that it shares.
+    ibv_cq* cq = ibv_create_cq(imported, 4, nullptr, nullptr, 0);
+    ibv_pd* pd = ibv_import_pd(imported, first.pd->handle);
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = wanted.recv_cq = cq;
+    wanted.cap = {1, 8, 1, 1, 0};
+    wanted.qp_type = IBV_QPT_RC;
+    ibv_qp* qp = ibv_create_qp(pd, &wanted);
+    ASSERT_NE(qp, nullptr);
+    ibv_qp* const own = std::exchange(first.qp, qp);
+    first.to_init();
+    for (int i = 0; i < 5; ++i) ASSERT_EQ(first.receive(0, 64), 0);
+    ASSERT_EQ(move(qp, IBV_QPS_ERR), 0);  // five completions for a CQ of four
+    pass(0, kSettled);
+    EXPECT_THAT(take_async_events(imported), ElementsAre(IBV_EVENT_CQ_ERR));
+    EXPECT_THAT(take_async_events(first.context), ElementsAre());
+    first.qp = own;
+    // With the others closed the first still hears.
+    EXPECT_EQ(ibv_close_device(imported), 0);
+    second.reset();
+    fail(first);
+    pass(0, kSettled);
+    EXPECT_THAT(take_async_events(first.context), ElementsAre(IBV_EVENT_QP_ACCESS_ERR));
+  });
 }
 
 // Such an error has no CQE: the event is all that the library hears.

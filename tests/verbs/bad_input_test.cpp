@@ -73,7 +73,7 @@ class RawQp {
   template <class Mailbox>
   int run(const Mailbox& mailbox, std::uint32_t* object = nullptr) {
     abi::CommandResult result;
-    const int refused = port_.command(provider::encode(mailbox), std::as_writable_bytes(std::span(&result, 1)));
+    const int refused = port_.command(events, provider::encode(mailbox), std::as_writable_bytes(std::span(&result, 1)));
     if (object) *object = result.object;
     return refused != 0 ? refused : provider::to_errno(result.status);
   }
@@ -102,6 +102,7 @@ class RawQp {
   }
 
   std::uint32_t pd = 0, uar = 0, cqn = 0, qpn = 0;
+  std::uint32_t events = 0;  // channel that hears what is made from now on
 
  private:
   static constexpr std::size_t kBlocks = 64, kCqes = 16;
@@ -212,11 +213,11 @@ TEST_F(BadInput, MailboxesOfGarbage) {
       constexpr std::uint16_t kOpcodes[] = {0x100, 0x120, 0x210, 0x211, 0x220, 0x230, 0x231, 0x232, 0x233};
       if (input.size() >= 2 && round % 2) abi::store_be(input.data(), kOpcodes[next() >> 33 & 7]);
       std::array<std::byte, 512> output;
-      port.command(input, output);
+      port.command(0, input, output);
     }
     std::array<std::byte, 64> output;
-    EXPECT_EQ(port.command({}, output), EINVAL);
-    EXPECT_EQ(port.command(std::vector<std::byte>(8192), output), EINVAL);
+    EXPECT_EQ(port.command(0, {}, output), EINVAL);
+    EXPECT_EQ(port.command(0, std::vector<std::byte>(8192), output), EINVAL);
   });
 }
 
@@ -242,10 +243,8 @@ TEST_F(BadInput, RingsThatAreNotThere) {
     qpc.send_ring = 0xdead'0000'0000;
     qpc.doorbell_record = 0xdead'0001'0000;
     int fds[2];
-    std::uint32_t channel = 0;
     ASSERT_EQ(pipe2(fds, O_NONBLOCK), 0);
-    ASSERT_EQ(process_port()->open_channel(fds[1], channel), 0);
-    ASSERT_EQ(process_port()->bind_events(channel), 0);
+    ASSERT_EQ(process_port()->open_channel(fds[1], qp.events), 0);
     const auto faults = host(0).iommu().counters().faults;
     ASSERT_EQ(qp.run(provider::create_qp(0, qpc), &qp.qpn), 0);
     qp.connect(own_gid());

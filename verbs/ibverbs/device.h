@@ -94,7 +94,8 @@ struct Context : verbs_context {
 
 template <class Output, class Input>
 int Context::execute(const Input& input, Output& output) {
-  const int refused = port.command(provider::encode(input), std::as_writable_bytes(std::span(&output, 1)));
+  const int refused =
+      port.command(events.number(), provider::encode(input), std::as_writable_bytes(std::span(&output, 1)));
   if (refused != 0) return refused;
   if constexpr (requires { output.result; }) {
     return provider::to_errno(output.result.status);

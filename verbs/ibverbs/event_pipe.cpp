@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -13,6 +14,17 @@
 
 namespace rnicsim::verbs {
 
+namespace {
+
+// Half of what a pipe surely holds: its last page may count as full with one record in it.
+std::uint32_t half_of(int pipe) {
+  constexpr int kPage = 4096;
+  const int pages = std::max(::fcntl(pipe, F_GETPIPE_SZ) / kPage, 1);
+  return std::max(std::uint32_t((pages - 1) * kPage / int(2 * sizeof(abi::EventRecord))), 1u);
+}
+
+}  // namespace
+
 EventPipe::~EventPipe() { close(); }
 
 int EventPipe::open() {
@@ -20,6 +32,8 @@ int EventPipe::open() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   read_fd_ = ends[0];
   write_fd_ = ends[1];
+  ::fcntl(write_fd_, F_SETFL, O_NONBLOCK);  // the read end is the program's to choose
+  refill_after_ = half_of(write_fd_);
   const int error = port_.open_channel(write_fd_, number_);
   opened_ = error == 0;
   return error;
@@ -37,28 +51,56 @@ int EventPipe::next(abi::EventRecord& record) {
   for (;;) {
     const bool waits = !non_blocking();
     if (waits && !port_.wait_readable(read_fd_)) return EINTR;
-    std::lock_guard guard(reading_);
-    if (has_record()) return read_record(record) ? 0 : EIO;
+    std::unique_lock guard(reading_);
+    if (has_record()) {
+      const int error = take_record(record) ? 0 : EIO;
+      refill(guard);
+      return error;
+    }
     if (!waits) return EAGAIN;
   }
 }
 
+bool EventPipe::take_record(abi::EventRecord& record) {
+  if (put_back_.empty()) {
+    ++taken_;
+    return read_record(record);
+  }
+  record = put_back_.front();
+  put_back_.pop_front();
+  return true;
+}
+
+// Not under the lock: the port may let others run meanwhile.
+void EventPipe::refill(std::unique_lock<std::mutex>& guard) {
+  if (taken_ < refill_after_) return;
+  taken_ = 0;
+  guard.unlock();
+  port_.refill_channel(number_);
+}
+
 void EventPipe::purge(const std::function<bool(const abi::EventRecord&)>& stale) {
-  std::lock_guard guard(reading_);
+  std::unique_lock guard(reading_);
   std::vector<abi::EventRecord> kept;
   abi::EventRecord record;
-  while (has_record() && read_record(record)) {
+  while (has_record() && take_record(record)) {
     if (!stale(record)) kept.push_back(record);
   }
-  // What was read a moment ago fits back in.
-  for (const abi::EventRecord& back : kept) {
-    if (checked_call(SYS_write, write_fd_, &back, sizeof back) != sizeof back) return;
-  }
+  auto back = kept.begin();
+  while (back != kept.end() && write_record(*back)) ++back;
+  taken_ -= std::min(taken_, std::uint32_t(back - kept.begin()));
+  // In real time the kernel may have filled the pipe meanwhile.
+  put_back_.assign(back, kept.end());
+  refill(guard);
 }
 
 // By instruction: the preloaded clock would take a read for one of the program's, and the waiting was the port's.
 bool EventPipe::read_record(abi::EventRecord& record) {
   return checked_call(SYS_read, read_fd_, &record, sizeof record) == sizeof record;
+}
+
+bool EventPipe::write_record(const abi::EventRecord& record) {
+  return checked_call(SYS_write, write_fd_, &record, sizeof record) == sizeof record;
 }
 
 bool EventPipe::non_blocking() const { return ::fcntl(read_fd_, F_GETFL) & O_NONBLOCK; }

@@ -1,8 +1,10 @@
 // A pipe into which the kernel writes event records. Its read end is what a program polls: a completion channel's fd
-// or a context's async_fd.
+// or a context's async_fd. Records that find it full wait in the kernel, which is asked for them before the pipe can
+// have been read empty: while any wait, the read end is readable.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 
@@ -33,9 +35,15 @@ class EventPipe {
   bool non_blocking() const;
   bool has_record() const;
   bool read_record(abi::EventRecord& record);
+  bool write_record(const abi::EventRecord& record);
+  bool take_record(abi::EventRecord& record);
+  void refill(std::unique_lock<std::mutex>& guard);
 
   DevicePort& port_;
   std::mutex reading_;
+  std::deque<abi::EventRecord> put_back_;  // ahead of those in the pipe, which is full
+  std::uint32_t taken_ = 0;                // since the kernel was last asked for more
+  std::uint32_t refill_after_ = 1;
   int read_fd_ = -1;
   int write_fd_ = -1;
   std::uint32_t number_ = 0;

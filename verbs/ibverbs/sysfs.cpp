@@ -44,7 +44,7 @@ std::string firmware_version() {
   rnicsim::abi::DeviceCapabilities capabilities;
   const auto query = rnicsim::provider::header(rnicsim::abi::CommandOpcode::query_device);
   if (port == nullptr ||
-      port->command(rnicsim::provider::encode(query), std::as_writable_bytes(std::span(&capabilities, 1))) != 0) {
+      port->command(0, rnicsim::provider::encode(query), std::as_writable_bytes(std::span(&capabilities, 1))) != 0) {
     return {};
   }
   return rnicsim::verbs::firmware_text(capabilities.firmware_version);

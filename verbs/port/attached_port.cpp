@@ -93,7 +93,7 @@ class AttachedPort : public DevicePort {
     return call_slot(Call::import_pd, {context, number});
   }
 
-  int command(std::span<const std::byte> input, std::span<std::byte> output) override {
+  int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) override {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
     if (input.size() > sizeof slot->input || output.size() > sizeof slot->output) return EINVAL;
@@ -101,7 +101,7 @@ class AttachedPort : public DevicePort {
     slot->input_bytes = std::uint32_t(input.size());
     slot->output_bytes = std::uint32_t(output.size());
     charge(abi::CpuCost::command, 1);
-    const int error = call(*slot, Call::command, {});
+    const int error = call(*slot, Call::command, {events});
     if (error == 0) memcpy(output.data(), slot->output, output.size());
     return error;
   }
@@ -112,6 +112,10 @@ class AttachedPort : public DevicePort {
     return call_slot(Call::bind_channel, {0, cqn, channel});
   }
   int bind_events(std::uint32_t channel) override { return call_slot(Call::bind_channel, {1, 0, channel}); }
+  int refill_channel(std::uint32_t channel) override {
+    ThreadSlot* slot = usable_slot();
+    return slot != nullptr ? call(*slot, Call::refill_channel, {channel}) : ENODEV;
+  }
 
   int port_info(abi::HostEntry& host) override {
     host = clock::session()->own_host();

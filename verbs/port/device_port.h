@@ -61,13 +61,16 @@ class DevicePort {
   virtual int import_pd(std::uint32_t context, std::uint32_t number) = 0;  // ENOENT: none of that context's
   // Carries a command mailbox to the device. The kernel chooses CommandHeader::object of create_*, fills pasid, eqn
   // (from the completion vector that the process put there) and checks that other numbers are this process's own.
-  // An errno here is the kernel's refusal; the device's status is in the output's CommandResult.
-  virtual int command(std::span<const std::byte> input, std::span<std::byte> output) = 0;
-  // Event records are written to `fd` (the write end of the caller's pipe), which the port duplicates.
+  // An errno here is the kernel's refusal; the device's status is in the output's CommandResult. Of an object that it
+  // makes, the channel `events` hears the asynchronous events (0: none does; ENOENT: not this process's).
+  virtual int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) = 0;
+  // Event records are written to `fd` (the write end of the caller's pipe), which the port duplicates. Those that find
+  // it full are kept, in order, and written by refill_channel, as many as fit.
   virtual int open_channel(int fd, std::uint32_t& channel) = 0;
   virtual int close_channel(std::uint32_t channel) = 0;
   virtual int bind_completions(std::uint32_t cqn, std::uint32_t channel) = 0;
-  virtual int bind_events(std::uint32_t channel) = 0;
+  virtual int bind_events(std::uint32_t channel) = 0;  // of port and device
+  virtual int refill_channel(std::uint32_t channel) = 0;
   virtual int port_info(abi::HostEntry& host) = 0;
   virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
   // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.

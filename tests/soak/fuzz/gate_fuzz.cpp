@@ -70,7 +70,8 @@ class Process {
       }
       case open_channel:
         if (channels_.size() < kMost)
-          channels_.push_back(kernel_.open_channel(pasid_, [this](const abi::EventRecord&) { ++events_; }));
+          channels_.push_back(
+              kernel_.open_channel(pasid_, [this](const abi::EventRecord&) { return ++events_ % 3 != 0; }));
         return;
       case close_channel:
         return void(kernel_.close_channel(pasid_, one_of(channels_, flags, body.take<std::uint32_t>())));
@@ -78,6 +79,7 @@ class Process {
         const auto channel = one_of(channels_, flags, body.take<std::uint32_t>());
         const auto cqn = one_of(objects_[CommandOpcode::create_cq], flags >> 1, body.take<std::uint32_t>());
         (flags & 4) != 0 ? kernel_.bind_events(pasid_, channel) : kernel_.bind_completions(pasid_, cqn, channel);
+        if ((flags & 8) != 0) kernel_.refill_channel(pasid_, channel);
         return;
       }
       case store: {
@@ -100,8 +102,9 @@ class Process {
     if (gone_) return 0;
     if ((flags & 1) == 0) mend(input, flags >> 1);
     const auto opcode = CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
+    const std::uint32_t events = (flags & 0x40) != 0 ? one_of(channels_, flags, 0) : 0;
     ++asked_;
-    kernel_.command(pasid_, std::move(input), [this, opcode](int error, std::span<const std::byte> output) {
+    kernel_.command(pasid_, events, std::move(input), [this, opcode](int error, std::span<const std::byte> output) {
       ++answered_;
       error_ = error;
       if (error != 0) return;
