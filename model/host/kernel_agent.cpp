@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cerrno>
+#include <cstring>
 #include <deque>
 #include <set>
 #include <stdexcept>
@@ -152,15 +153,20 @@ class KernelAgent::Impl : public sc_core::sc_module {
       ++counters_.commands;
       gate_.settle(input, answer.status);
       output = std::move(answer.output);
-      if (answer.status == abi::CommandStatus::ok) follow_up(input);
+      if (answer.status == abi::CommandStatus::ok) follow_up(input, output);
     }
     if (agent_.command_answered) tell(process, input, error, output);
     return error;
   }
 
   // What the device did concerns more than its objects.
-  void follow_up(std::span<const std::byte> input) {
+  void follow_up(std::span<const std::byte> input, std::span<std::byte> output) {
     if (const auto context = CommandGate::destroyed_by(input)) channels_.forget_object(context->table, context->index);
+    const auto opcode = abi::CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
+    if (opcode != abi::CommandOpcode::query_device) return;
+    auto capabilities = provider::decode<abi::DeviceCapabilities>(output);
+    Objects::leave_to_processes(capabilities);
+    std::memcpy(output.data(), &capabilities, sizeof capabilities);
   }
 
   int prepare(Pasid process, std::vector<std::byte>& input) {

@@ -11,6 +11,7 @@ namespace {
 
 // Below them are numbers with a meaning: QP0, QP1 and what may come; kInvalidLkey is index 1.
 constexpr std::uint32_t kFirstQpn = 0x40;
+constexpr std::uint32_t kFirstCqn = 1;
 constexpr std::uint32_t kFirstMptIndex = 2;
 
 template <class Object>
@@ -37,12 +38,19 @@ int add_owned(std::map<std::uint32_t, Object>& objects, NumberPool& numbers, Pas
 void Objects::set_limits(const abi::DeviceCapabilities& device) {
   pd_numbers_ = NumberPool(1, 1 + device.max_pd);
   uar_numbers_ = NumberPool(1, abi::kUarPages);  // page 0 is the kernel's
-  cq_numbers = NumberPool(1, device.max_cq);
+  cq_numbers = NumberPool(kFirstCqn, device.max_cq);
   mr_numbers = NumberPool(kFirstMptIndex, device.max_mr);
   srq_numbers = NumberPool(0, device.max_srq);
   qp_numbers = NumberPool(kFirstQpn, device.max_qp);
   pages = RangePool(device.max_mtt);
   max_mr_size = device.max_mr_size;
+}
+
+void Objects::leave_to_processes(abi::DeviceCapabilities& device) {
+  const auto take = [](abi::Be32& all, std::uint32_t taken) { all = all - std::min<std::uint32_t>(all, taken); };
+  take(device.max_qp, kFirstQpn);
+  take(device.max_cq, kFirstCqn);
+  take(device.max_mr, kFirstMptIndex);
 }
 
 int Objects::alloc_pd(Pasid owner, std::uint32_t& number) { return add_owned(pds, pd_numbers_, owner, number); }

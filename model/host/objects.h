@@ -85,6 +85,8 @@ class Objects {
  public:
   // The device's limits, known after it was asked.
   void set_limits(const abi::DeviceCapabilities& device);
+  // Those of a process: what numbers with a meaning take is not its to have.
+  static void leave_to_processes(abi::DeviceCapabilities& device);
 
   // 0 or errno.
   int alloc_pd(Pasid owner, std::uint32_t& number);

@@ -18,10 +18,10 @@ std::uint64_t CapabilityParams::features() const {
 void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("vendor_part_id", vendor_part_id,
               "what ibv_query_device tells: programs such as perftest choose their defaults by it", {0, 0xffffffff});
-  visit.param("max_qp", max_qp, "queue pairs", {1, 1 << 24});
-  visit.param("max_qp_wr", max_qp_wr, "receive WQEs, or send blocks, of a queue pair", {1, 32768});
-  visit.param("max_sge", max_sge, "scatter/gather entries of a WQE", {1, 60});
-  visit.param("max_cq", max_cq, "completion queues", {1, 1 << 24});
+  visit.param("max_qp", max_qp, "queue pair contexts; the kernel keeps 64 of them to itself", {1, 1 << 24});
+  visit.param("max_qp_wr", max_qp_wr, "receive WQEs, or send blocks of 64 bytes, of a queue pair", {1, 32768});
+  visit.param("max_sge", max_sge, "scatter/gather entries of a WQE; of a receive 32 at most", {1, 60});
+  visit.param("max_cq", max_cq, "completion queue contexts; the kernel keeps one to itself", {1, 1 << 24});
   visit.param("max_cqe", max_cqe, "entries of a completion queue", {1, 4194303});
   visit.param("max_cq_moderation_count", max_cq_moderation_count,
               "completions that an event may wait for (ibv_modify_cq); as mlx5's", {0, 65535});
@@ -30,12 +30,12 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_srq", max_srq, "shared receive queues", {1, 1 << 24});
   visit.param("max_srq_wr", max_srq_wr, "receive WQEs of a shared receive queue; as mlx5's", {1, 32767});
   visit.param("max_mtt", max_mtt, "pages of memory regions", {1, 1 << 28});
-  visit.param("max_mr", max_mr, "memory regions", {1, 1 << 24});
+  visit.param("max_mr", max_mr, "memory regions and windows; the kernel keeps two entries to itself", {1, 1 << 24});
   visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});
   visit.param("max_ah", max_ah, "address handles of a program: the driver's, the device holds none; as mlx5's",
               {1, 0x7fffffff});
   visit.param("max_eq", max_eq, "event queues", {1, 64});
-  visit.param("max_inline", max_inline, "inline bytes; spec/timing.md: 256-byte BlueFlame less 36", {0, 960});
+  visit.param("max_inline", max_inline, "inline bytes; spec/timing.md: 256-byte BlueFlame less 36", {0, 956});
   visit.param("max_inline_receive", max_inline_receive, "bytes of a message that its completion may hold; as mlx5's",
               {0, sizeof(abi::Cqe::inline_data)});
   visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; spec/timing.md: 16", {0, 128});

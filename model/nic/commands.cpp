@@ -1,6 +1,7 @@
 // The commands, one function each; the table says what each needs.
 #include "model/base/group_mac.h"
 #include "model/nic/command_unit.h"
+#include "model/nic/qp_context.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -104,7 +105,8 @@ void CommandUnit::query_device() {
   caps.max_qp = params_.max_qp;
   caps.max_qp_wr = params_.max_qp_wr;
   caps.max_send_sge = params_.max_sge;
-  caps.max_receive_sge = params_.max_sge;
+  caps.max_receive_sge =
+      std::min<std::uint32_t>(params_.max_sge, (1u << kMostLogReceiveStride) / sizeof(abi::DataSegment));
   caps.max_cq = params_.max_cq;
   caps.max_cqe = params_.max_cqe;
   caps.max_cq_moderation_count = static_cast<std::uint16_t>(params_.max_cq_moderation_count);

@@ -13,7 +13,6 @@ constexpr std::uint8_t kMaxRnrTimer = 31;
 constexpr std::uint8_t kMaxRetry = 7;
 constexpr std::uint8_t kMaxLogRing = 15;
 constexpr std::uint8_t kLeastLogStride = 4;
-constexpr std::uint8_t kMostLogStride = 9;
 constexpr std::uint8_t kOnlyPort = 1;
 constexpr std::uint8_t kLeastMtu = 1;  // enum ibv_mtu
 constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
@@ -108,7 +107,8 @@ QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
     if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
   }
   if (!receive) return QpSyndrome::none;
-  const bool stride = context.log_receive_stride >= kLeastLogStride && context.log_receive_stride <= kMostLogStride;
+  const bool stride =
+      context.log_receive_stride >= kLeastLogStride && context.log_receive_stride <= kMostLogReceiveStride;
   return context.log_receive_wqes <= kMaxLogRing && stride ? QpSyndrome::none : QpSyndrome::ring;
 }
 

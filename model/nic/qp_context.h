@@ -15,6 +15,8 @@
 
 namespace rnicsim::nic {
 
+inline constexpr std::uint8_t kMostLogReceiveStride = 9;  // of a receive WQE's bytes
+
 struct QpLimits {
   std::uint8_t max_mtu = 5;              // enum ibv_mtu
   std::uint8_t max_rd_atomic = 16;

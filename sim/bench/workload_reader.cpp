@@ -190,7 +190,7 @@ Flow read_flow(TableReader& reader) {
   reader.choice("window_per", flow.window_per, 2);
   reader.choice("pick", flow.pick, 2);
   reader.number("batch", flow.batch, 1, 4096);
-  read_inline(reader, "inline", 960_B, flow.inline_most, flow.inline_device);
+  read_inline(reader, "inline", 956_B, flow.inline_most, flow.inline_device);
   reader.number("signal_every", flow.signal_every, 1, 32768);
   reader.choice("doorbell", flow.doorbell, 2);
   reader.choice("uars", flow.uars, 2);

@@ -115,6 +115,8 @@ void fill_context_operations(ibv_context_ops& operations);
 void fill_extended_operations(verbs_context& operations);
 
 int query_capabilities(Context& context);
+// Work requests that a queue of any queue pair can hold, whatever its segments and inline data.
+std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits);
 std::string firmware_text(std::uint64_t version);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
                     std::size_t size);

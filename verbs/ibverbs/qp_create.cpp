@@ -107,16 +107,24 @@ int check_capabilities(const abi::DeviceCapabilities& limits, const ibv_qp_cap& 
   return within ? 0 : EINVAL;
 }
 
+std::uint32_t send_wqe_blocks(abi::Transport transport, std::uint32_t sges, std::uint32_t inline_bytes) {
+  const std::size_t bytes = std::max(provider::wqe_bytes_with_sges(transport, sges),
+                                     provider::wqe_bytes_with_inline(transport, inline_bytes));
+  return std::uint32_t((bytes + abi::kSendBlock - 1) / abi::kSendBlock);
+}
+
+std::uint32_t most_send_blocks(const abi::DeviceCapabilities& limits) {
+  return std::min(std::bit_ceil(std::uint32_t(limits.max_qp_wr)), kMaxRingEntries);
+}
+
 int size_send_ring(const abi::DeviceCapabilities& limits, ibv_qp_type type, const ibv_qp_cap& asked, Sizes& sizes) {
   const auto transport = abi::Transport(type);
   if (asked.max_send_wr == 0) return 0;
-  const std::size_t bytes = std::max(provider::wqe_bytes_with_sges(transport, asked.max_send_sge),
-                                     provider::wqe_bytes_with_inline(transport, asked.max_inline_data));
-  const auto wqe_blocks = std::uint32_t((bytes + abi::kSendBlock - 1) / abi::kSendBlock);
+  const std::uint32_t wqe_blocks = send_wqe_blocks(transport, asked.max_send_sge, asked.max_inline_data);
   if (wqe_blocks > abi::kMaxWqeBlocks) return EINVAL;
   sizes.log_send_blocks = provider::log_send_blocks(asked.max_send_wr, wqe_blocks);
   const std::uint32_t blocks = 1u << sizes.log_send_blocks;
-  if (blocks > std::min<std::uint32_t>(std::bit_ceil(std::uint32_t(limits.max_qp_wr)), kMaxRingEntries)) return EINVAL;
+  if (blocks > most_send_blocks(limits)) return EINVAL;
   sizes.granted.max_send_wr = std::min<std::uint32_t>(blocks / wqe_blocks, limits.max_qp_wr);
   sizes.granted.max_send_sge = asked.max_send_sge;
   const std::uint32_t room = provider::inline_capacity(transport, wqe_blocks);
@@ -250,6 +258,14 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 }
 
 }  // namespace
+
+std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits) {
+  const std::uint32_t sges = std::min(std::uint32_t(limits.max_send_sge), std::uint32_t(limits.max_receive_sge));
+  std::uint32_t largest = 1;
+  for (const auto transport : {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud})
+    largest = std::max(largest, send_wqe_blocks(transport, sges, limits.max_inline));
+  return std::min<std::uint32_t>(most_send_blocks(limits) / largest, limits.max_qp_wr);
+}
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) { return create(context, *attributes); }
 

@@ -2,6 +2,7 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -15,30 +16,34 @@ namespace {
 
 constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // any: a region is one range of addresses
 
+// A limit by itself, with those that bound it besides.
+int least(std::uint64_t limit, std::uint64_t bound) { return int(std::min({limit, bound, std::uint64_t{INT_MAX}})); }
+
+void fill_multicast_limits(const abi::DeviceCapabilities& from, ibv_device_attr& to) {
+  const std::uint64_t group = std::min(std::uint32_t(from.max_group_qps), std::uint32_t(from.max_qp));
+  to.max_mcast_grp = least(from.max_multicast_groups, from.max_attached_qps);
+  to.max_mcast_qp_attach = least(group, from.max_attached_qps);
+  to.max_total_mcast_qp_attach = least(from.max_attached_qps, group * from.max_multicast_groups);
+}
+
 void fill_limits(const abi::DeviceCapabilities& from, ibv_device_attr& to) {
   to.max_mr_size = from.max_mr_size;
   to.max_qp = int(from.max_qp);
-  to.max_qp_wr = int(from.max_qp_wr);
-  to.max_sge = int(std::min<std::uint32_t>(from.max_send_sge, from.max_receive_sge));
-  to.max_sge_rd = int(from.max_send_sge);
+  to.max_qp_wr = int(most_work_requests(from));
+  to.max_sge = to.max_sge_rd = int(std::min<std::uint32_t>(from.max_send_sge, from.max_receive_sge));
   to.max_cq = int(from.max_cq);
   to.max_cqe = int(from.max_cqe);
   to.max_mr = int(from.max_mr);
   to.max_pd = int(from.max_pd);
   to.max_qp_rd_atom = int(from.max_rd_atomic);
   to.max_qp_init_rd_atom = int(from.max_rd_atomic);
-  to.max_res_rd_atom = int(from.max_rd_atomic * from.max_qp);
+  to.max_res_rd_atom = least(std::uint64_t{from.max_rd_atomic} * from.max_qp, INT_MAX);
   to.max_ah = int(from.max_ah);
-  to.max_mcast_grp = int(from.max_multicast_groups);
-  to.max_mcast_qp_attach = int(from.max_group_qps);
-  to.max_total_mcast_qp_attach = int(from.max_attached_qps);
   to.max_srq = int(from.max_srq);
   to.max_srq_wr = int(from.max_srq_wr);
   to.max_srq_sge = int(from.max_srq_sge);
-  to.max_mcast_grp = int(from.max_multicast_groups);
-  to.max_mcast_qp_attach = int(from.max_group_qps);
-  to.max_total_mcast_qp_attach = int(from.max_attached_qps);
   to.max_pkeys = 1;
+  fill_multicast_limits(from, to);
 }
 
 void fill_attributes(const Context& context, ibv_device_attr& to) {

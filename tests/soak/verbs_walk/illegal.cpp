@@ -157,6 +157,7 @@ void Walker::ask_too_much() {
   const auto domain = any_domain(context);
   const auto queue = any_queue(context);
   if (!domain || !queue) return;
+  constexpr std::uint32_t kRingEntries = 1 << 15;  // of the smallest work requests; max_qp_wr is of the largest
   ibv_qp_init_attr initial{};
   initial.send_cq = initial.recv_cq = queue->cq;
   initial.qp_type = IBV_QPT_RC;
@@ -164,8 +165,8 @@ void Walker::ask_too_much() {
   ibv_srq_init_attr shared{};
   shared.attr = {4, 1, 0};
   switch (dice_.below(11)) {
-    case 0: initial.cap.max_send_wr = std::uint32_t(limits_.max_qp_wr) + dice_.between(1, 1 << 20); break;
-    case 1: initial.cap.max_recv_wr = std::uint32_t(limits_.max_qp_wr) + dice_.between(1, 1 << 20); break;
+    case 0: initial.cap.max_send_wr = kRingEntries + dice_.between(1, 1 << 20); break;
+    case 1: initial.cap.max_recv_wr = kRingEntries + dice_.between(1, 1 << 20); break;
     case 2: initial.cap.max_send_sge = std::uint32_t(limits_.max_sge) + dice_.between(1, 1000); break;
     case 3: initial.cap.max_recv_sge = ~0u - dice_.below(10); break;
     case 4: initial.cap.max_inline_data = 1u << dice_.between(12, 31); break;
