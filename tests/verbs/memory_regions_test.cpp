@@ -255,28 +255,32 @@ TEST_F(MemoryRegions, MistakesInRegisteringAnew) {
       std::size_t length;
       int access;
       int error;
+      ibv_rereg_mr_err_code code;
     };
+    // Of rdma-core itself, and of the kernel behind it.
+    constexpr auto input = IBV_REREG_MR_ERR_INPUT, command = IBV_REREG_MR_ERR_CMD;
     const Mistake mistakes[] = {
-        {0, nullptr, nullptr, 0, 0, EINVAL},
-        {IBV_REREG_MR_FLAGS_SUPPORTED + 1, nullptr, nullptr, 0, 0, EINVAL},
-        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nullptr, 64, 0, EINVAL},
-        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), 0, 0, EINVAL},
-        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), SIZE_MAX, 0, EINVAL},
-        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), 64, kAll, EINVAL},
-        {IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0, EINVAL},
-        {IBV_REREG_MR_CHANGE_PD, near().pd, nullptr, 0, 0, ENOENT},
-        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE, EINVAL},
-        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP},
+        {0, nullptr, nullptr, 0, 0, EINVAL, command},
+        {IBV_REREG_MR_FLAGS_SUPPORTED + 1, nullptr, nullptr, 0, 0, EINVAL, input},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nullptr, 64, 0, EINVAL, input},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), 0, 0, EINVAL, input},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), SIZE_MAX, 0, EINVAL, command},
+        {IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, far().buffer.data(), 64, kAll, EINVAL, input},
+        {IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0, EINVAL, command},
+        {IBV_REREG_MR_CHANGE_PD, near().pd, nullptr, 0, 0, ENOENT, command},
+        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE, EINVAL, command},
+        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_ATOMIC, EINVAL, command},
+        {IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP, command},
     };
     for (const auto& mistake : mistakes) {
       SCOPED_TRACE(&mistake - mistakes);
       errno = 0;
       EXPECT_EQ(ibv_rereg_mr(mr, mistake.flags, mistake.pd, mistake.address, mistake.length, mistake.access),
-                IBV_REREG_MR_ERR_INPUT);
+                mistake.code);
       EXPECT_EQ(errno, mistake.error);
     }
     std::swap(mr->handle, far().mr->handle);
-    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), IBV_REREG_MR_ERR_CMD);
     EXPECT_EQ(errno, ENOENT);
     std::swap(mr->handle, far().mr->handle);
     EXPECT_EQ(mr->rkey, key);

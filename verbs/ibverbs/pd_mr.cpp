@@ -119,13 +119,18 @@ struct Reregistration {
   bool changes_access() const { return flags & IBV_REREG_MR_CHANGE_ACCESS; }
 };
 
-int check(const Context& context, Mr& mr, const Reregistration& wanted) {
-  if (!context.mrs.holds(mr.handle, &mr)) return ENOENT;
+// What rdma-core itself refuses (ERR_INPUT), and what it leaves to driver and kernel (ERR_CMD).
+int check_input(const Mr& mr, const Reregistration& wanted) {
   if (mr.import != 0) return EOPNOTSUPP;  // its memory may be another process's
-  if (mr.null || wanted.flags == 0 || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
+  if (mr.null || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
   if (wanted.moves() && (wanted.address == nullptr || wanted.length == 0)) return EINVAL;
+  return wanted.access != 0 && !wanted.changes_access() ? EINVAL : 0;
+}
+
+int check_command(const Context& context, const Mr& mr, const Reregistration& wanted) {
+  if (!context.mrs.holds(mr.handle, &mr)) return ENOENT;
+  if (wanted.flags == 0) return EINVAL;
   if (wanted.moves() && wanted.length > context.capabilities.max_mr_size) return EINVAL;
-  if (wanted.access != 0 && !wanted.changes_access()) return EINVAL;
   if (wanted.changes_pd() && wanted.pd == nullptr) return EINVAL;
   if (wanted.changes_pd() && !context.pds.holds(wanted.pd->handle, &Pd::of(wanted.pd))) return ENOENT;
   return check_access(wanted.access);
@@ -157,9 +162,10 @@ std::uint32_t tag_after(const Context& context, const Mr& mr, const Reregistrati
 // enum ibv_rereg_mr_err_code, with errno.
 int register_anew(Mr& mr, const Reregistration& wanted) {
   Context& context = Context::of(mr.context);
-  if ((errno = check(context, mr, wanted))) return IBV_REREG_MR_ERR_INPUT;
+  if ((errno = check_input(mr, wanted))) return IBV_REREG_MR_ERR_INPUT;
+  if ((errno = check_command(context, mr, wanted))) return IBV_REREG_MR_ERR_CMD;
   Mr next = changed(mr, wanted);
-  if (wanted.moves() && (errno = pin(context, next))) return IBV_REREG_MR_ERR_DONT_FORK_NEW;
+  if (wanted.moves() && (errno = pin(context, next))) return IBV_REREG_MR_ERR_CMD;
   const std::uint32_t tag = tag_after(context, mr, wanted);
   if (const int error = context.execute(provider::modify_mpt(mr.handle, entry_of(next, tag)))) {
     if (wanted.moves()) unpin(context, next);

@@ -308,11 +308,11 @@ void Walker::ask_nonsense() {
       return;
     case 11: expect("ibv_alloc_mw of no type", made(ibv_alloc_mw(domain->pd, ibv_mw_type(3))), {EINVAL}); return;
     case 12:
-      if (region)
-        expect(
-            "ibv_rereg_mr of bad flags",
-            ibv_rereg_mr(region->mr, dice_.once_in(2) ? 0 : 1 << dice_.between(3, 30), domain->pd, arena_.at(0), 64, 0),
-            {IBV_REREG_MR_ERR_INPUT});
+      if (region) {
+        const int flags = dice_.once_in(2) ? 0 : 1 << dice_.between(3, 30);
+        expect("ibv_rereg_mr of bad flags", ibv_rereg_mr(region->mr, flags, domain->pd, arena_.at(0), 64, 0),
+               {flags == 0 && !region->null ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT});
+      }
       return;
     case 13:
       expect("ibv_reg_mr of more than there is",
