@@ -408,13 +408,44 @@ TEST_F(MemoryWindows, WhatTheLibraryRefuses) {
     EXPECT_EQ(refused(mw, part(0, 64)), EINVAL);
 
     std::swap(mw->handle, mw2->handle);
-    EXPECT_EQ(refused(mw, part(0, 64)), ENOENT);
     for (ibv_mw* window : {mw, mw2}) EXPECT_EQ(ibv_dealloc_mw(window), ENOENT);
     std::swap(mw->handle, mw2->handle);
     for (ibv_mw* window : {mw, mw2}) {
       EXPECT_EQ(ibv_dealloc_pd(far().pd), EBUSY);
       EXPECT_EQ(ibv_dealloc_mw(window), 0);
     }
+  });
+}
+
+// The key says which window it is.
+TEST_F(MemoryWindows, BindingDoesNotLookAtTheHandle) {
+  run_both([&] {
+    ibv_mw* mw = make(IBV_MW_TYPE_1);
+    const auto handle = std::exchange(mw->handle, 0x00654321);
+    EXPECT_EQ(bind1(mw, part(0, 64)), IBV_WC_SUCCESS);
+    EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, mw->rkey, 0), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dealloc_mw(mw), ENOENT);
+    mw->handle = handle;
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+  });
+}
+
+TEST_F(MemoryWindows, AWindowOfType2CarriesTheKeyOfItsLastBind) {
+  run_both([&] {
+    ibv_mw* mw = make(IBV_MW_TYPE_2);
+    const std::uint32_t index = mw->rkey & ~0xffu;
+    for (const std::uint32_t tag : {0x11u, 0x22u}) {
+      EXPECT_EQ(bind2(mw, 0xabcdef00 | tag, part(0, 64)), IBV_WC_SUCCESS);
+      EXPECT_EQ(mw->rkey, index | tag);
+      EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, mw->rkey, 0), IBV_WC_SUCCESS);
+      EXPECT_EQ(local_invalidate(mw->rkey), IBV_WC_SUCCESS);
+    }
+    // What is not posted changes nothing.
+    ibv_send_wr* bad = nullptr;
+    auto refused = request2(mw, 0x33, part(0, 64, IBV_ACCESS_ON_DEMAND));
+    EXPECT_EQ(ibv_post_send(far().qp, &refused, &bad), EINVAL);
+    EXPECT_EQ(mw->rkey, index | 0x22);
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
   });
 }
 
@@ -479,19 +510,31 @@ TEST_F(MemoryWindows, AreBoundThroughTheExtendedCalls) {
         ibv_wr_start(qp);
         qp->wr_id = 5;
         qp->wr_flags = IBV_SEND_SIGNALED;
-        ibv_wr_bind_mw(qp, mw, mw->rkey + 1, &info);
+        const auto before = mw->rkey, after = ibv_inc_rkey(mw->rkey);
+        ibv_wr_bind_mw(qp, mw, after, &info);
         qp->wr_id = 6;
-        ibv_wr_local_inv(qp, (mw->rkey & ~0xffu) | ((mw->rkey + 1) & 0xff));
+        ibv_wr_local_inv(qp, after);
+        EXPECT_EQ(mw->rkey, before);  // the batch may still be given up
         ASSERT_EQ(ibv_wr_complete(qp), 0);
+        EXPECT_EQ(mw->rkey, after);
         for (const auto opcode : {IBV_WC_BIND_MW, IBV_WC_LOCAL_INV}) {
           const auto wc = end.completion();
           EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
           EXPECT_EQ(wc.opcode, opcode);
         }
         ibv_wr_start(qp);
-        info.mw_access_flags = IBV_ACCESS_HUGETLB;
         ibv_wr_bind_mw(qp, mw, 1, &info);
+        ibv_wr_abort(qp);
+        EXPECT_EQ(mw->rkey, after);
+        ibv_wr_start(qp);
+        ibv_wr_bind_mw(qp, mw, 2, &info);
+        info.mw_access_flags = IBV_ACCESS_HUGETLB;
+        ibv_wr_bind_mw(qp, mw, 3, &info);
         EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
+        EXPECT_EQ(mw->rkey, after);
+        ibv_wr_start(qp);
+        ASSERT_EQ(ibv_wr_complete(qp), 0);
+        EXPECT_EQ(mw->rkey, after);
         EXPECT_EQ(ibv_dealloc_mw(mw), 0);
       },
       [] {

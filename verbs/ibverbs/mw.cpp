@@ -36,10 +36,13 @@ int create_mw(ibv_pd* pd, ibv_mw_type type, ibv_mw*& created) {
   return 0;
 }
 
+// The index is the window's, the tag the caller's choice.
+std::uint32_t rkey_of(const ibv_mw& mw, std::uint32_t rkey) { return (mw.rkey & ~0xffu) | (rkey & 0xff); }
+
 abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
   abi::BindSegment segment;
   segment.window = mw.rkey;
-  segment.rkey = (mw.rkey & ~0xffu) | (rkey & 0xff);
+  segment.rkey = rkey_of(mw, rkey);
   segment.region = info.mr != nullptr ? info.mr->lkey : 0;
   segment.access_flags = info.mw_access_flags & kWindowAccess;
   segment.address = info.addr;
@@ -51,9 +54,7 @@ abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_b
 bool may_have(unsigned access) { return (access & ~(kWindowAccess | IBV_ACCESS_LOCAL_WRITE)) == 0; }
 
 int check_bind(const Qp& qp, ibv_mw* mw, const ibv_mw_bind_info& info) {
-  const Context& context = qp.owner();
   if (!qp.does(IBV_QP_EX_WITH_BIND_MW)) return EINVAL;
-  if (!context.mws.holds(mw->handle, &Mw::of(mw))) return ENOENT;
   if (mw->type != IBV_MW_TYPE_1) return EINVAL;
   if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
   if ((info.mw_access_flags & IBV_ACCESS_ZERO_BASED) || !may_have(info.mw_access_flags)) return EINVAL;
@@ -110,5 +111,7 @@ int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, pr
   wqe.bind(segment_of(*mw, rkey, info));
   return 0;
 }
+
+void take_rkey(ibv_mw& mw, std::uint32_t rkey) { mw.rkey = rkey_of(mw, rkey); }
 
 }  // namespace rnicsim::verbs

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "verbs/ibverbs/device.h"
 #include "verbs/ibverbs/dma_memory.h"
@@ -126,6 +127,12 @@ struct Batch {
   std::uint64_t wr_id = 0;
 };
 
+// A bind of type 2 in a batch, which may still be given up.
+struct Binding {
+  ibv_mw* window;
+  std::uint32_t rkey;
+};
+
 struct Qp : ibv_qp_ex {
   Qp() : ibv_qp_ex{} {}
   ~Qp() {
@@ -152,6 +159,7 @@ struct Qp : ibv_qp_ex {
   QueueLock receive_lock;
   provider::WqeBuilder builder;  // under send_lock
   Batch batch;                   // under send_lock
+  std::vector<Binding> bindings; // under send_lock: of the batch
   abi::Milestone posting;        // under send_lock: what the next doorbell announces, when that is followed
   std::mutex groups_mutex;
   std::set<std::array<std::uint8_t, 16>> groups;  // multicast, to which it is attached
@@ -191,6 +199,8 @@ int dealloc_mw(ibv_mw* mw);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 // Of a bind of type 2, into the WQE that is being built: 0 or errno.
 int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe);
+// Such a bind is posted: the window carries its new key from now on, as one of type 1 does.
+void take_rkey(ibv_mw& mw, std::uint32_t rkey);
 
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);

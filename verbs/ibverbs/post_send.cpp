@@ -92,6 +92,14 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   return 0;
 }
 
+// Nothing else can keep this WQE from being posted.
+int add_final_binding(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
+  const auto& [window, rkey, info] = wr.bind_mw;
+  if (const int error = add_binding(window, rkey, info, wqe)) return error;
+  take_rkey(*window, rkey);
+  return 0;
+}
+
 int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto opcode = device_opcode(wr.opcode);
   if (!opcode || !qp.does(operation_of(wr.opcode))) return EINVAL;
@@ -104,8 +112,7 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   }
   add_remote(wr, wqe);
   if (*opcode == abi::SendOpcode::local_inv) return 0;
-  if (*opcode == abi::SendOpcode::bind_window)
-    return add_binding(wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info, wqe);
+  if (*opcode == abi::SendOpcode::bind_window) return add_final_binding(wr, wqe);
   const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, *opcode, wqe) : add_segments(wr, wqe);
   if (error != 0) return error;
   return wqe.fits() ? 0 : EINVAL;

@@ -100,6 +100,12 @@ void start(ibv_qp_ex* handle) {
   if (qp.send) qp.batch.start = qp.send->mark();
 }
 
+void end_bindings(Qp& qp, bool posted) {
+  if (posted)
+    for (const auto& [window, rkey] : qp.bindings) take_rkey(*window, rkey);
+  qp.bindings.clear();
+}
+
 int complete(ibv_qp_ex* handle) {
   Qp& qp = Qp::of(handle);
   finish_wqe(qp);
@@ -108,6 +114,7 @@ int complete(ibv_qp_ex* handle) {
     if (error != 0) qp.send->rollback(qp.batch.start);
     ring_send(qp);
   }
+  if (!qp.bindings.empty()) end_bindings(qp, error == 0);
   release_send(qp);
   return error != 0 ? errno = error : 0;
 }
@@ -115,6 +122,7 @@ int complete(ibv_qp_ex* handle) {
 void abort(ibv_qp_ex* handle) {
   Qp& qp = Qp::of(handle);
   if (qp.send) qp.send->rollback(qp.batch.start);
+  qp.bindings.clear();
   release_send(qp);
 }
 
@@ -153,7 +161,8 @@ void fill_builders(Qp& qp) {
     Qp& own = Qp::of(at);
     if (!begin_wqe(own, abi::SendOpcode::bind_window)) return;
     own.batch.has_data = true;
-    if (const int error = add_binding(mw, rkey, *info, own.builder)) latch(own, error);
+    if (const int error = add_binding(mw, rkey, *info, own.builder)) return latch(own, error);
+    own.bindings.push_back({mw, rkey});
   };
 }
 
