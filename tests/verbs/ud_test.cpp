@@ -119,17 +119,42 @@ TEST_F(Ud, AnAddressHandleMayGoBeforeItsSendCompletes) {
       });
 }
 
-TEST_F(Ud, RefusesTheOperationsOfConnections) {
+TEST_F(Ud, TheOperationsOfConnectionsCompleteInError) {
   run_ud(
       [&](Endpoint& end) {
-        for (const auto opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
-                                  IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV})
+        meet(0);
+        for (const auto opcode :
+             {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+              IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW}) {
+          SCOPED_TRACE(opcode);
+          auto wrong = end.request(opcode, 0, 8);
+          wrong.wr_id = 5;
+          wrong.wr.rdma = {~0ull, 1};  // where a datagram's address handle would stand
+          if (opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV) wrong.invalidate_rkey = end.mr->rkey;
+          ASSERT_EQ(end.post(wrong), 0);
+          const auto wc = end.completion();
+          EXPECT_EQ(wc.status, IBV_WC_LOC_QP_OP_ERR);
+          EXPECT_EQ(wc.wr_id, 5u);
+          EXPECT_EQ(end.state(), IBV_QPS_SQE);
+          ASSERT_EQ(move(end.qp, IBV_QPS_RTS), 0);
+        }
+        send(end, 8);
+        for (const auto opcode : {IBV_WR_TSO, IBV_WR_DRIVER1, ibv_wr_opcode(99)})
           EXPECT_EQ(end.post(end.request(opcode, 0, 8)), EINVAL) << opcode;
+        auto many = end.request(IBV_WR_RDMA_WRITE, 0, 8);
+        many.num_sge = 1000;
+        EXPECT_EQ(end.post(many), EINVAL);
         auto wr = end.request(IBV_WR_SEND, 0, 8);
         wr.wr.ud.ah = nullptr;
         EXPECT_EQ(end.post(wr), EINVAL);
       },
-      [](Endpoint&) {});
+      [&](Endpoint& end) {
+        for (int i = 0; i < 2; ++i) ASSERT_EQ(end.receive(0, 200), 0);
+        meet(1);
+        EXPECT_EQ(end.completion().byte_len, kGrh + 8);
+        pass(1, kSettled);
+        EXPECT_FALSE(completion_soon(end.cq, 2));
+      });
 }
 
 TEST_F(Ud, ADatagramOfTheMtuGoesAndNoLongerOne) {

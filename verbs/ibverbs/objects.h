@@ -144,6 +144,7 @@ struct Qp : ibv_qp_ex {
   ibv_qp_cap capabilities{};
   bool signal_all = false;
   std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: what its transport has and the device can do
+  std::uint64_t known_operations = 0;  // what the device can do on some transport
   bool extended = false;        // ibv_wr_* may be used
   bool blocks_self_multicast = false;
   std::uint8_t port_number = 0; // since INIT
@@ -167,6 +168,7 @@ struct Qp : ibv_qp_ex {
 
   Context& owner() const { return Context::of(qp_base.context); }
   bool does(ibv_qp_create_send_ops_flags operation) const { return operations & operation; }
+  bool knows(ibv_qp_create_send_ops_flags operation) const { return known_operations & operation; }
   Srq* shared() const { return qp_base.srq != nullptr ? &Srq::of(qp_base.srq) : nullptr; }
   static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }

@@ -102,9 +102,12 @@ int add_final_binding(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
 
 int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto opcode = device_opcode(wr.opcode);
-  if (!opcode || !qp.does(operation_of(wr.opcode))) return EINVAL;
+  const bool legal = opcode && qp.does(operation_of(wr.opcode));
+  if (!legal && !(opcode && qp.knows(operation_of(wr.opcode)))) return EINVAL;
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
   wqe.begin(*opcode, control_flags(qp, wr.send_flags), immediate_of(wr));
+  // Of another transport: the device says so in a completion. What the rest of the request means is then unknown.
+  if (!legal) return 0;
   if (qp.qp_base.qp_type == IBV_QPT_UD) {
     const auto& [ah, remote_qpn, qkey] = wr.wr.ud;
     if (ah == nullptr || ah->context != qp.qp_base.context) return EINVAL;

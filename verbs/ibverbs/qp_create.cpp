@@ -215,6 +215,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   qp.capabilities = sizes.granted;
   qp.signal_all = attributes.sq_sig_all != 0;
   qp.operations = send_operations(context, base.qp_type);
+  qp.known_operations = send_operations(context, IBV_QPT_RC);  // which has all of them
   qp.extended = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   qp.blocks_self_multicast = (attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
                              (attributes.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);

@@ -204,6 +204,7 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
     case IBV_WC_WR_FLUSH_ERR: may = true; break;
     case IBV_WC_LOC_PROT_ERR: may = !send.legal || !send.region->intact; break;
     case IBV_WC_LOC_LEN_ERR: may = send.odd_atomic; break;
+    case IBV_WC_LOC_QP_OP_ERR: may = send.foreign; break;
     case IBV_WC_MW_BIND_ERR: may = send.opcode == IBV_WR_BIND_MW || send.opcode == IBV_WR_LOCAL_INV; break;
     case IBV_WC_REM_ACCESS_ERR:
       may = rc && send.remote != Remote::none && !(send.remote == Remote::good && sure && send.target->intact);
@@ -220,6 +221,7 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
 }
 
 void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
+  if (send.foreign) return fail("opcode " + std::to_string(send.opcode) + " went well on another transport");
   if (wc.opcode != completed_opcode(send.opcode)) return fail("a completion of opcode " + std::to_string(wc.opcode));
   const bool sure =
       send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;

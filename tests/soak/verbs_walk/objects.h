@@ -149,6 +149,7 @@ struct Send {
   std::uint32_t length = 0;
   bool legal = true;         // its local memory
   bool odd_atomic = false;   // not of 8 bytes
+  bool foreign = false;      // an operation of another transport
   bool zeros = false;        // from a null region
   std::shared_ptr<Region> region;
   Remote remote = Remote::none;

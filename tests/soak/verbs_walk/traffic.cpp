@@ -167,7 +167,9 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   if (inlined) wr.send_flags |= IBV_SEND_INLINE;
   if (!takes) fill_pattern(arena_.at(*cell), send.length, send.id);
 
-  if (!is_of(pair->type, wr.opcode)) error = EINVAL;
+  send.foreign = !is_of(pair->type, wr.opcode);
+  const bool known = is_of(IBV_QPT_RC, wr.opcode);
+  if (!known) error = EINVAL;
   wr.sg_list = sges.data();
   const bool covered = region->covers(*cell, Arena::kCell);
   const auto address = inlined   ? arena_.address(*cell)
@@ -223,6 +225,9 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
       send.landing.reset();
     }
   }
+  // Of another transport: no more of it is looked at before the device refuses it.
+  const bool counted = wr.num_sge >= 0 && std::uint32_t(wr.num_sge) <= pair->cap.max_send_sge;
+  if (send.foreign && known) error = counted ? 0 : EINVAL;
   return true;
 }
 
