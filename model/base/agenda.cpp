@@ -118,11 +118,22 @@ Duration Agenda::limit() const {
   return until_ == nullptr ? ahead : std::min(ahead, *until_ + kTick);
 }
 
+// Something was asked for. False: the kernel gets to do its part.
+bool Agenda::goes_on() {
+  if ((requests_.load(std::memory_order_relaxed) & kInterrupt) != 0) {
+    requests_.fetch_and(std::uint8_t(~kInterrupt), std::memory_order_relaxed);
+    if (on_interrupt) on_interrupt();
+  }
+  return (requests_.load(std::memory_order_relaxed) & kYield) == 0;
+}
+
 // An alarm stays at the root while it is served: it is armed again more often than not.
 void Agenda::serve_alarms() {
   serving_ = true;
   limit_ = limit();
-  while (!heap_.empty() && !yields_ && heap_.front().at < limit_) {
+  for (;;) {
+    if (requests_.load(std::memory_order_relaxed) != 0 && !goes_on()) break;
+    if (heap_.empty() || heap_.front().at >= limit_) break;
     auto& alarm = *heap_.front().alarm;
     ahead_ = heap_.front().at;
     round_ = heap_.front().round;
@@ -137,7 +148,7 @@ void Agenda::serve_alarms() {
 
 void Agenda::serve() {
   wake_at_ = kNever;
-  yields_ = false;
+  requests_.fetch_and(std::uint8_t(~kYield), std::memory_order_relaxed);
   serve_alarms();
   release();
 }
@@ -172,7 +183,7 @@ bool Agenda::pass(const Duration& until) {
   until_ = &until;
   serve_alarms();
   until_ = nullptr;
-  if (yields_ || until >= std::min(horizon_, next_in_kernel())) {
+  if ((requests_.load(std::memory_order_relaxed) & kYield) != 0 || until >= std::min(horizon_, next_in_kernel())) {
     release();
     return false;
   }
@@ -240,9 +251,14 @@ void run_until(Duration at) {
   sc_core::sc_start(to_sc_time(at - Agenda::kernel_now()));
 }
 
-void run_on() {
-  const Agenda::Horizon horizon(Agenda::kNever);
-  sc_core::sc_start();
+void run_on(Duration limit) {
+  const Agenda::Horizon horizon(limit);
+  if (limit == Agenda::kNever) return sc_core::sc_start();
+  sc_core::sc_start(to_sc_time(limit - Agenda::kernel_now()), sc_core::SC_EXIT_ON_STARVATION);
+  // It ends at the last thing before, too, when there is more to come behind.
+  const Duration next = Agenda::next_in_kernel();
+  if (sc_core::sc_get_status() != sc_core::SC_STOPPED && next > limit && next != Agenda::kNever)
+    sc_core::sc_start(to_sc_time(limit - Agenda::kernel_now()));
 }
 
 }  // namespace rnicsim

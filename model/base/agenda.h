@@ -9,7 +9,9 @@
 // before its end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <systemc>
 #include <vector>
@@ -59,7 +61,13 @@ class Agenda {
   Duration next_alarm() const;
   static Duration next_in_kernel();
   // The kernel gets to do what it has to do, at the latest after the alarm that is being served.
-  void yield() { yields_ = true; }
+  void yield() { requests_.fetch_or(kYield, std::memory_order_relaxed); }
+  // Of a signal handler: somebody wants to look. on_interrupt is called soon, between two alarms of the present
+  // simulation; nobody's order changes by it.
+  static void interrupt() {
+    if (current_ != nullptr) current_->requests_.fetch_or(kInterrupt, std::memory_order_relaxed);
+  }
+  std::function<void()> on_interrupt;
   // The thread that served the agenda does so no more.
   void release();
   std::uint64_t served() const { return served_; }
@@ -74,7 +82,7 @@ class Agenda {
   friend void wake(sc_core::sc_event& event, Duration at);
   friend void sleep_until(Duration at);
   friend void run_until(Duration at);
-  friend void run_on();
+  friend void run_on(Duration limit);
   struct Horizon;
   struct Due {
     Duration at;
@@ -96,6 +104,7 @@ class Agenda {
   void sink(std::uint32_t place, const Due& due);
   Duration limit() const;
   void serve_alarms();
+  bool goes_on();
   void serve();
   bool pass(const Duration& until);
   void wake_at(Duration at);
@@ -115,7 +124,8 @@ class Agenda {
   Duration wake_at_ = kNever;   // when it will be
   bool serving_ = false;
   Alarm* serving_alarm_ = nullptr;  // until it is disarmed, or gone
-  bool yields_ = false;
+  static constexpr std::uint8_t kYield = 1, kInterrupt = 2;
+  std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;
 };
 

@@ -37,9 +37,10 @@ class Sleep {
   bool ahead_ = false;            // not in the kernel
 };
 
-// sc_start() until the time is `at`, or to the end; what modules have to do may be done ahead of the kernel's clock.
+// sc_start() until the time is `at`, or to the end, or until `limit`; what modules have to do may be done ahead of the
+// kernel's clock.
 void run_until(Duration at);
-void run_on();
+void run_on(Duration limit = Agenda::kNever);
 // sc_pause(), and nobody goes ahead before.
 void pause_run();
 

@@ -205,6 +205,32 @@ TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
 // Alarms that arm and disarm one another, threads that sleep and are woken: told twice, ahead of the kernel and in
 // step.
 // No two things happen at one time: there the kernel's order of threads may be another.
+// As a signal handler would: whenever it likes.
+TEST_F(AgendaTest, AnInterruptIsHeardBetweenTwoAlarmsAndChangesNoOrder) {
+  int looks = 0;
+  alarm("a", [&] { Agenda::interrupt(); }).arm(10_ns);
+  alarm("b", [&] { EXPECT_EQ(looks, 1); }).arm(10_ns);
+  alarm("c").arm(20_ns);
+  Agenda::current()->on_interrupt = [&] {
+    ++looks;
+    EXPECT_EQ(now(), 10_ns);
+  };
+  run_on();
+  EXPECT_EQ(looks, 1);
+  EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "a"), std::pair(10_ns, "b"), std::pair(20_ns, "c")));
+}
+
+TEST_F(AgendaTest, ARunEndsAtItsLimitOrWhenNothingIsLeft) {
+  alarm("a").arm(10_ns);
+  alarm("b").arm(50_ns);
+  run_on(30_ns);
+  EXPECT_EQ(now(), 30_ns);
+  EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "a")));
+  run_on(1_s);
+  EXPECT_EQ(now(), 50_ns);
+  EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "a"), std::pair(50_ns, "b")));
+}
+
 TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     Story stories[2];
