@@ -81,6 +81,12 @@ fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t host) c
   return {rules, seed, host, frame_facts};
 }
 
+std::size_t System::sends_outstanding() const {
+  std::size_t sends = 0;
+  for (const auto& host : hosts_) sends += host->nic().sends_outstanding();
+  return sends;
+}
+
 HostCounters System::counters(std::size_t index) const {
   auto counters = hosts_[index]->counters();
   if (faults_[index]) counters.link = faults_[index]->counters();

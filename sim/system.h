@@ -32,6 +32,9 @@ class System : public sc_core::sc_module {
 
   Engines& engines() { return engines_; }
 
+  // Of all queue pairs, not completed.
+  std::size_t sends_outstanding() const;
+
   std::size_t switches() const { return switches_.size(); }
   const fabric::SwitchCounters& switch_counters(std::size_t index) const { return switches_[index]->counters(); }
 

@@ -31,6 +31,7 @@ class JitteredEngine : public QpEngine {
   EngineTrace& trace() override { return engine_->trace(); }
   const EngineCounters& counters() const override { return engine_->counters(); }
   void describe_state(std::string& out) const override { engine_->describe_state(out); }
+  std::size_t sends_outstanding() const override { return engine_->sends_outstanding(); }
 
   void doorbell(SendDoorbell doorbell) override;
   void wqe(WqeBytes wqe) override;

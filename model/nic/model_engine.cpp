@@ -309,16 +309,25 @@ void ModelEngine::set_state(Qp& qp, roce::QpState state) {
   qp.context.state = static_cast<abi::QpState>(state);
 }
 
+std::size_t ModelEngine::sends_outstanding() const {
+  std::size_t sends = 0;
+  qps_.for_each([&](std::uint32_t, const Qp& qp) { sends += qp.window.messages.size(); });
+  return sends;
+}
+
 void ModelEngine::describe_state(std::string& out) const {
+  constexpr const char* kTransports[] = {"", "", "RC", "UC", "UD"};
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   qps_.for_each([&](std::uint32_t number, const Qp& qp) {
     const auto waiting = qp.window.messages.size();
     const auto remote = qp.resident ? fmt::format("{:#08x}", std::uint32_t(qp.context.remote_qpn)) : "(in ICM)";
+    const auto owner = qp.resident ? fmt::format(" of PASID {}", std::uint32_t(qp.context.pasid)) : "";
     out += fmt::format(
-        "qp {:#08x} {} -> {}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives held{}\n",
-        number, kNames[static_cast<int>(qp.state)], remote, waiting, qp.window.oldest_psn().value(),
-        qp.window.unsent_psn.value(), qp.responder.expected_psn().value(), qp.receive_ring.held(),
-        qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
+        "qp {:#08x}{} {} {} -> {}: {} sends outstanding, oldest psn {}, next psn {}; expects psn {}, {} receives "
+        "held{}\n",
+        number, owner, kTransports[static_cast<int>(qp.transport)], kNames[static_cast<int>(qp.state)], remote, waiting,
+        qp.window.oldest_psn().value(), qp.window.unsent_psn.value(), qp.responder.expected_psn().value(),
+        qp.receive_ring.held(), qp.window.rnr_waiting ? ", waits for an RNR timer" : "");
   });
 }
 

@@ -45,6 +45,7 @@ class ModelEngine : public QpEngine {
   EngineTrace& trace() override { return trace_; }
   const EngineCounters& counters() const override { return counters_; }
   void describe_state(std::string& out) const override;
+  std::size_t sends_outstanding() const override;
 
  private:
   enum Timer : std::uint32_t { ack = 0, rnr = 1 };

@@ -105,6 +105,7 @@ class Nic : public sc_core::sc_module {
 
   NicCounters counters() const;
   void describe_state(std::string& out) const { engine_->describe_state(out); }
+  std::size_t sends_outstanding() const { return engine_->sends_outstanding(); }
   QpEngine& engine() { return *engine_; }
 
  private:

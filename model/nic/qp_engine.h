@@ -295,6 +295,7 @@ class QpEngine {
   virtual EngineTrace& trace() = 0;
   virtual const EngineCounters& counters() const = 0;
   virtual void describe_state(std::string& out) const = 0;  // one line a QP
+  virtual std::size_t sends_outstanding() const = 0;        // of all QPs; looks at each of them
 
   virtual void doorbell(SendDoorbell doorbell) = 0;
   virtual void wqe(WqeBytes wqe) = 0;

@@ -330,12 +330,18 @@ void RtlEngine::set_state(RtlQp& qp, roce::QpState state) {
   qp.context.state = static_cast<abi::QpState>(state);
 }
 
+std::size_t RtlEngine::sends_outstanding() const {
+  std::size_t sends = 0;
+  qps_.for_each([&](std::uint32_t, const RtlQp& qp) { sends += qp.window.size() + qp.parsed.size(); });
+  return sends;
+}
+
 void RtlEngine::describe_state(std::string& out) const {
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   qps_.for_each([&](std::uint32_t number, const RtlQp& qp) {
     const auto remote = qp.resident ? fmt::format("{:#08x}", std::uint32_t(qp.context.remote_qpn)) : "(in ICM)";
     out += fmt::format(
-        "qp {:#08x} {} -> {}: slot {}, {} sends in the window, {} parsed; {} packets in, {} receives held\n", number,
+        "qp {:#08x} RC {} -> {}: slot {}, {} sends in the window, {} parsed; {} packets in, {} receives held\n", number,
         kNames[static_cast<int>(qp.state)], remote, qp.slot, qp.window.size(), qp.parsed.size(), qp.inbound.size(),
         qp.receive_ring.held());
   });

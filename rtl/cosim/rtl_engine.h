@@ -41,6 +41,7 @@ class RtlEngine : public nic::QpEngine {
   nic::EngineTrace& trace() override { return trace_; }
   const nic::EngineCounters& counters() const override { return counters_; }
   void describe_state(std::string& out) const override;
+  std::size_t sends_outstanding() const override;
 
   void doorbell(nic::SendDoorbell doorbell) override;
   void wqe(nic::WqeBytes wqe) override;
