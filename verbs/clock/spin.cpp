@@ -51,6 +51,7 @@ struct Look {
   bool woken = false;  // by what another may have stored: one turn of the loop tells whether that concerns this thread
   int steps = 0;
   int most_steps = kFirstSteps;
+  int proof_steps = 0;  // of the last look that was a proof: the thread is likely to come round to that loop again
   int next_kept = kFirstKept;
   int kept_at = 0;             // step
   std::uint64_t activity = 0;  // calls made when it began
@@ -114,6 +115,7 @@ void stop(ucontext_t& context) {
 void park(abi::ThreadSlot& slot, ucontext_t& context) {
   const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
   const int period = look.steps - look.kept_at;
+  if (!look.woken) look.proof_steps = look.steps;
   stop(context);
   call(slot, abi::Call::spin, {std::uint64_t(proof)});
   look.woken = slot.value != 0;
@@ -139,7 +141,9 @@ void begin_look(void* opaque) {
   look.woken = false;
   look.steps = look.kept_at = 0;
   look.next_kept = kFirstKept;
-  look.most_steps = look.activity == activity() ? std::min(look.most_steps * 2, kMostSteps) : kFirstSteps;
+  // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
+  look.most_steps = look.activity == activity() ? std::min(look.most_steps * 2, kMostSteps)
+                                                : std::clamp(look.proof_steps * 2, kFirstSteps, kMostSteps);
   look.activity = activity();
   look.begun_ns = cpu_time_ns();
   look.kept = CpuState(context);
@@ -151,8 +155,11 @@ void begin_look(void* opaque) {
 void continue_look(void* opaque) {
   auto& context = *static_cast<ucontext_t*>(opaque);
   abi::ThreadSlot* slot = simulated_slot();
-  if (!look.active || slot == nullptr || look.activity != activity() || ++look.steps > look.most_steps)
+  if (!look.active || slot == nullptr || look.activity != activity()) return stop(context);
+  if (++look.steps > look.most_steps) {
+    if (!look.woken) look.proof_steps = 0;
     return stop(context);
+  }
   const CpuState state(context);
   if (state == look.kept && look.written.is_as_before()) {
     park(*slot, context);
