@@ -1,6 +1,7 @@
 // The command line of rnicsim.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -18,6 +20,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/describe.h"
+#include "sim/progress_line.h"
 #include "sim/recording/counter_audit.h"
 #include "sim/recording/recorder.h"
 #include "sim/recording/trace_diff.h"
@@ -29,6 +32,7 @@
 namespace {
 
 using namespace rnicsim::sim;
+using rnicsim::Duration;
 
 constexpr int kUsageError = 2;
 constexpr int kMismatch = 3;
@@ -76,6 +80,34 @@ void add_configuration(CLI::App& command, RunOptions& options) {
       ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
 }
 
+Duration time_of(const char* name, const std::string& text) {
+  const auto time = rnicsim::parse_duration(text);
+  if (!time || time->ps <= 0)
+    throw CLI::ValidationError(fmt::format("{}: '{}' is not a time with its unit, such as 10s", name, text));
+  return *time;
+}
+
+void add_limits(CLI::App& command, Limits& limits) {
+  const auto add = [&](const char* name, std::optional<Duration>& limit, const char* meaning) {
+    const auto set = [=, &limit](const std::string& text) { limit = time_of(name, text); };
+    command.add_option_function<std::string>(name, set, meaning)->type_name("TIME");
+  };
+  add("--limit", limits.simulated, "end at this simulated time, with the state of all threads and QPs and status 124");
+  add("--wall-limit", limits.wall, "the same after so much real time");
+}
+
+void add_grace(CLI::App& command, std::optional<Duration>& grace) {
+  const auto set = [&grace](const std::string& text) {
+    grace = text == "never" ? std::nullopt : std::optional(time_of("--grace", text));
+  };
+  command
+      .add_option_function<std::string>(
+          "--grace", set,
+          "when a program failed and the others do nothing but poll, spin and wait for so long in simulated time, the "
+          "run ends and says who waited for what (default: 1s); `never`: it goes on")
+      ->type_name("TIME");
+}
+
 void add_engine(CLI::App& command, EngineOptions& options) {
   std::map<std::string, std::string> kinds;
   for (const std::string kind : kEngineKinds) kinds[kind] = kind;
@@ -113,13 +145,17 @@ void add_simulation(CLI::App& command, CommandLine& line) {
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
   add_choice(command, "--time", line.options.time, modes,
              "the programs' clock: sim (default) or real, as fast as it goes");
+  add_limits(command, line.options.limits);
 }
 
 CLI::App& add_run(CLI::App& app, CommandLine& line) {
   CLI::App& run = *app.add_subcommand("run", "run programs on the simulated hosts");
   run.footer(
       "rnicsim run [OPTIONS] -- PROG ARGS runs PROG ARGS on the first host, and PROG ARGS <its address> on the "
-      "second.");
+      "second.\nThe exit status is the worst of the programs' (128 + signal for one that was killed); 1 when they "
+      "stood still, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when the "
+      "run was ended by one.");
+  add_grace(run, line.options.grace);
   add_configuration(run, line.options);
   add_simulation(run, line);
   run.add_option("--json", line.json, "write the results to this file")->type_name("FILE");
@@ -184,6 +220,10 @@ CLI::App& add_bench(CLI::App& app, bench::BenchOptions& options) {
   command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
   add_following(command, options.follow);
   add_engine(command, options.engine);
+  add_limits(command, options.limits);
+  command.footer(
+      "The exit status is 0; 1 when an operation failed or nothing moved, 2 for what cannot be run, 3 when "
+      "the RTL's referee objects, 124 at a limit, 128 + signal when the run was ended by one.");
   return command;
 }
 
@@ -288,11 +328,19 @@ int execute(int argc, char** argv) {
   return simulate(line, serve.parsed());
 }
 
+// The log's lines do not mix with the terminal's last one.
+class EraseProgress final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+  void sink_it_(const spdlog::details::log_msg&) override { progress_line::erase(); }
+  void flush_() override {}
+};
+
 }  // namespace
 
 int sc_main(int argc, char** argv) {
   unsetenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE");
   spdlog::set_default_logger(spdlog::stderr_color_mt("rnicsim"));
+  auto& sinks = spdlog::default_logger()->sinks();
+  sinks.insert(sinks.begin(), std::make_shared<EraseProgress>());
   spdlog::set_pattern("rnicsim: %v");
   try {
     return execute(argc, argv);

@@ -98,15 +98,35 @@ fs::path interpreter_of(const std::string& first_line) {
   return path;
 }
 
-std::string content_problem(const fs::path& path, bool may_be_script) {
+constexpr int kMostInterpreters = 4;  // of interpreters that are scripts: Linux has as many
+
+// The loader has no interpreter: it is one, and preloads what it is told to into the program that it is given.
+bool is_loader(const fs::path& path) {
+  std::error_code none;
+  const std::string name = fs::canonical(path, none).filename().string();
+  return name.starts_with("ld-linux") || name.starts_with("ld.so");
+}
+
+// What the system itself refuses, too, is `alien`'s to name.
+std::string content_problem(const fs::path& path, const fs::path& folder, int most_interpreters, bool alien) {
+  if (is_loader(path)) return {};
   Image image(path);
   const std::string start = image.text(0, 256);
   if (start.starts_with(std::string_view(ELFMAG, SELFMAG))) return elf_problem(image);
-  if (!may_be_script || !start.starts_with("#!")) return "it is neither a program nor a script with #!";
+  if (most_interpreters == 0 || !start.starts_with("#!"))
+    return alien ? "it is neither a program nor a script with #!" : "";
   const fs::path interpreter = interpreter_of(start.substr(0, start.find('\n')));
-  if (access(interpreter.c_str(), X_OK) != 0) return "its interpreter " + interpreter.string() + " cannot be executed";
-  const std::string problem = content_problem(interpreter, false);
+  if (access((folder / interpreter).c_str(), X_OK) != 0)
+    return alien ? "its interpreter " + interpreter.string() + " cannot be executed" : "";
+  const std::string problem = content_problem(folder / interpreter, folder, most_interpreters - 1, alien);
   return problem.empty() ? problem : "its interpreter " + interpreter.string() + ": " + problem;
+}
+
+// Then the system does not let it be preloaded.
+bool changes_identity(const fs::path& path, const struct stat& status) {
+  const bool user = (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid();
+  const bool group = (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getgid();
+  return user || group || (getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0);
 }
 
 }  // namespace
@@ -119,7 +139,15 @@ std::string program_problem(const fs::path& path) {
   const bool set_id = (status.st_mode & S_ISUID) != 0 || (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
   if (set_id || getxattr(path.c_str(), "security.capability", nullptr, 0) > 0)
     return "it is setuid, setgid or has capabilities: the system does not let it be preloaded";
-  return content_problem(path, true);
+  return content_problem(path, "", kMostInterpreters, true);
+}
+
+std::string image_problem(const fs::path& path, const fs::path& folder) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || access(path.c_str(), X_OK) != 0) return {};
+  if (changes_identity(path, status))
+    return "it is setuid, setgid or has capabilities: the system does not let it be preloaded";
+  return content_problem(path, folder, kMostInterpreters, false);
 }
 
 FoundProgram find_program(const std::string& name) {

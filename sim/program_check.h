@@ -15,5 +15,8 @@ struct FoundProgram {
 FoundProgram find_program(const std::string& name);
 // What keeps the file from being run; empty when nothing does.
 std::string program_problem(const std::filesystem::path& path);
+// For a program that another executes: what keeps it from being simulated though the system would run it. What the
+// system itself refuses is no problem here. `folder` is where a relative path of a script's interpreter begins.
+std::string image_problem(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 }  // namespace rnicsim::sim

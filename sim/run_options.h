@@ -12,6 +12,7 @@
 #include "model/base/units.h"
 #include "sim/config/topology.h"
 #include "sim/engine_choice.h"
+#include "sim/watch.h"
 
 namespace rnicsim::sim {
 
@@ -37,6 +38,9 @@ struct RunOptions {
   std::vector<HostCommand> commands;  // in the order in which they start
   std::set<std::uint32_t> gdb_hosts;
   std::set<std::uint32_t> valgrind_hosts;
+  Limits limits;
+  // How long, in simulated time, programs may only wait after another failed; nullopt: for ever.
+  std::optional<Duration> grace{Duration{1'000'000'000'000}};
   Duration start_gap{10'000'000'000};  // simulated, between one start and the next: servers listen first
 };
 

@@ -46,6 +46,7 @@ struct Hello {
 
   static constexpr std::uint32_t kFork = 1u << 0;
   static constexpr std::uint32_t kExec = 1u << 1;
+  static constexpr std::uint32_t kRandomAddresses = 1u << 2;  // address randomisation is on
 };
 static_assert(sizeof(Hello) == 152);
 
@@ -168,8 +169,10 @@ enum class Call : std::uint32_t {
   thread_new,       // a slot for a thread about to start: value = its index
   thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn
   thread_exit,      // argument[0] = index, or 0 = the caller's own
-  forked,           // argument[0] = the child's real pid; value = its virtual pid; 0 or ECHILD if it died before
+  forked,           // argument[0] = the child's real pid; value = its virtual pid; ECHILD if it died before, EAGAIN if
+                    // there is no room for it
   spawned,          // as forked, for a child that runs another image
+  check_image,      // a file's descriptor is sent: ENOEXEC if a process that runs it could not be simulated
   exec_begin,       // the next hello of this pid is a kExec
   exec_failed,
   process_exit,     // the process is about to end, with status argument[0]

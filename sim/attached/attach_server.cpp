@@ -21,6 +21,11 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr int kPollMs = 1;
+// Who connects says hello at once.
+constexpr std::size_t kMostSilent = 32;
+constexpr std::chrono::seconds kLongestSilence{20};
+// Children whose parents have not announced them yet, and strangers.
+constexpr std::size_t kMostGuests = 256;
 
 // Not guessable, and of a fixed length: programs hold it in their environment.
 std::string random_name() {
@@ -55,7 +60,24 @@ void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> 
   ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void send_refusal(int socket, int error, const std::string& why) {
+  abi::Welcome welcome;
+  welcome.error = error;
+  why.copy(welcome.message, sizeof welcome.message - 1);
+  send_welcome(socket, welcome, {});
+}
+
 }  // namespace
+
+bool Patience::ends() {
+  const auto waited = std::chrono::steady_clock::now() - start_;
+  if (!said_ && waited > kLate) {
+    spdlog::warn("{} has not attached for {} s; all hosts wait for it, {} s at most", who_, kLate.count(),
+                 kMost.count());
+    said_ = true;
+  }
+  return waited > kMost;
+}
 
 AttachServer::AttachServer(std::optional<std::string> name)
     : name_(name ? *name : random_name()),
@@ -72,39 +94,76 @@ AttachServer::AttachServer(std::optional<std::string> name)
 
 bool AttachServer::has_visitors() const {
   pollfd watched{listener_.get(), POLLIN, 0};
-  return !guests_.empty() || !silent_.empty() || ::poll(&watched, 1, 0) == 1;
+  return !guests_.empty() || !visitors_.empty() || ::poll(&watched, 1, 0) == 1;
 }
 
 void AttachServer::accept_all(int timeout_ms) {
   std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
-  for (const Descriptor& socket : silent_) watched.push_back({socket.get(), POLLIN, 0});
-  if (::poll(watched.data(), nfds_t(watched.size()), timeout_ms) <= 0) return;
-  for (int fd; (fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) silent_.emplace_back(fd);
-  std::vector<Descriptor> still_silent;
-  for (Descriptor& socket : silent_) {
-    pollfd ready{socket.get(), POLLIN, 0};
+  for (const Visitor& visitor : visitors_) watched.push_back({visitor.socket.get(), POLLIN, 0});
+  if (::poll(watched.data(), nfds_t(watched.size()), timeout_ms) > 0) accept_visitors();
+  hear_visitors();
+  forget_the_gone();
+}
+
+// Anybody on this machine may connect.
+void AttachServer::accept_visitors() {
+  for (;;) {
+    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket) {
+      const bool is_late = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      // It goes on waiting, and we do not take the processor for it.
+      if (is_late) ::poll(nullptr, 0, kPollMs);
+      return;
+    }
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    if (peer.uid != ::geteuid()) {
+      spdlog::warn("refused a process that wants to attach (pid {}): it is user {}'s", peer.pid, peer.uid);
+      send_refusal(socket.get(), EPERM, "another user's simulator");
+      continue;
+    }
+    if (visitors_.size() == kMostSilent) visitors_.erase(visitors_.begin());
+    visitors_.push_back({std::move(socket), peer.pid, std::chrono::steady_clock::now()});
+  }
+}
+
+void AttachServer::hear_visitors() {
+  std::vector<Visitor> still_silent;
+  for (Visitor& visitor : visitors_) {
+    pollfd ready{visitor.socket.get(), POLLIN, 0};
     if (::poll(&ready, 1, 0) == 0) {
-      still_silent.push_back(std::move(socket));
-    } else if (auto guest = greet(std::move(socket))) {
+      if (std::chrono::steady_clock::now() - visitor.since < kLongestSilence)
+        still_silent.push_back(std::move(visitor));
+    } else if (auto guest = greet(visitor)) {
       guests_.push_back(std::move(*guest));
     }
   }
-  silent_ = std::move(still_silent);
+  visitors_ = std::move(still_silent);
+}
+
+// Those who said hello, whom nobody has come for, and who have left or are too many.
+void AttachServer::forget_the_gone() {
+  std::erase_if(guests_, [](const Guest& guest) {
+    pollfd left{guest.socket.get(), POLLRDHUP, 0};
+    return ::poll(&left, 1, 0) == 1;
+  });
+  while (guests_.size() > kMostGuests) {
+    refuse(guests_.front(), EAGAIN, "too many processes want to attach, and nobody expects them");
+    guests_.erase(guests_.begin());
+  }
 }
 
 // Whatever a stranger writes, the simulator goes on; a wrong hello gets a welcome that says what is wrong.
-std::optional<Guest> AttachServer::greet(Descriptor socket) {
+std::optional<Guest> AttachServer::greet(Visitor& visitor) {
   Guest guest;
-  guest.socket = std::move(socket);
+  guest.socket = std::move(visitor.socket);
   const ssize_t got = ::recv(guest.socket.get(), &guest.hello, sizeof guest.hello, MSG_DONTWAIT | MSG_TRUNC);
   if (got <= 0) return std::nullopt;
   guest.hello.host[sizeof guest.hello.host - 1] = 0;
   guest.hello.program[sizeof guest.hello.program - 1] = 0;
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  ::getsockopt(guest.socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
   const auto refuse_because = [&](int error, std::string why) {
-    spdlog::warn("refused a process that wants to attach (pid {}): {}", peer.pid, why);
+    spdlog::warn("refused a process that wants to attach (pid {}): {}", visitor.pid, why);
     refuse(guest, error, why);
     return std::nullopt;
   };
@@ -113,8 +172,7 @@ std::optional<Guest> AttachServer::greet(Descriptor socket) {
   if (guest.hello.major != abi::kAttachMajor)
     return refuse_because(EPROTONOSUPPORT, fmt::format("attach protocol version {} wanted, this is {}",
                                                        guest.hello.major, abi::kAttachMajor));
-  if (peer.uid != ::geteuid()) return refuse_because(EPERM, "another user's simulator");
-  if (pid_t(guest.hello.pid) != peer.pid) return refuse_because(EPERM, "the hello names another process");
+  if (pid_t(guest.hello.pid) != visitor.pid) return refuse_because(EPERM, "the hello names another process");
   return guest;
 }
 
@@ -147,10 +205,7 @@ std::optional<Guest> AttachServer::take_stranger(const std::function<bool(pid_t)
 }
 
 void AttachServer::refuse(Guest& guest, int error, const std::string& why) {
-  abi::Welcome welcome;
-  welcome.error = error;
-  why.copy(welcome.message, sizeof welcome.message - 1);
-  send_welcome(guest.socket.get(), welcome, {});
+  send_refusal(guest.socket.get(), error, why);
 }
 
 void AttachServer::welcome(const Process& process) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,6 +20,22 @@ class Process;
 struct Guest {
   Descriptor socket;
   abi::Hello hello;
+};
+
+// With a process that is to say hello, in real time: a line when it is late, and an end.
+class Patience {
+ public:
+  explicit Patience(std::string who) : who_(std::move(who)) {}
+  bool ends();
+  const std::string& who() const { return who_; }
+
+  static constexpr std::chrono::seconds kLate{5};
+  static constexpr std::chrono::seconds kMost{60};
+
+ private:
+  const std::string who_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool said_ = false;
 };
 
 class AttachServer {
@@ -38,12 +55,22 @@ class AttachServer {
   static void welcome(const Process& process);
 
  private:
+  // Connected, no hello yet.
+  struct Visitor {
+    Descriptor socket;
+    pid_t pid;
+    std::chrono::steady_clock::time_point since;
+  };
+
   void accept_all(int timeout_ms);
-  std::optional<Guest> greet(Descriptor socket);
+  void accept_visitors();
+  void hear_visitors();
+  void forget_the_gone();
+  std::optional<Guest> greet(Visitor& visitor);
 
   std::string name_;
   Descriptor listener_;
-  std::vector<Descriptor> silent_;  // connected, no hello yet
+  std::vector<Visitor> visitors_;
   std::vector<Guest> guests_;
 };
 

@@ -15,7 +15,8 @@ class OutputRelay {
   // Takes the read end of a program's standard output or error.
   void add(Descriptor from, std::string label, std::FILE* to);
   // Relays what is there now. Whole lines; what is left at the end of a stream is a line too.
-  void drain();
+  // True: there was something.
+  bool drain();
 
  private:
   struct Source {
@@ -25,7 +26,7 @@ class OutputRelay {
     std::string partial;
   };
   static void print(Source& source, std::string_view text);
-  void drain(Source& source);
+  bool drain(Source& source);
 
   Descriptor epoll_;
   std::vector<Source> sources_;

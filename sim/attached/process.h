@@ -29,6 +29,8 @@ namespace rnicsim::sim {
 struct AlarmClock {
   std::optional<Duration> deadline;
   Duration interval;
+  std::uint32_t fired_in_vain = 0;  // since the world last made progress, by `seen_progress`
+  std::uint64_t seen_progress = 0;
 };
 
 class Process final : public host::AddressSpace {

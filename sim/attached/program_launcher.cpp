@@ -6,6 +6,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,8 +49,15 @@ bool is_replaced(std::string_view entry) {
   return std::ranges::find(kReplaced, name) != std::end(kReplaced);
 }
 
+// The user's own, and enough for the descriptors that the preloaded library keeps above those of programs.
+rlimit program_descriptors(rlimit given) {
+  constexpr rlim_t kLeast = 1024;
+  return {std::min(std::max(given.rlim_cur, kLeast), given.rlim_max), given.rlim_max};
+}
+
 // In the child, between fork and exec: only what is safe there.
-void become_program(const Pipe& out, const Pipe& err, int library_folder, bool keep_terminal) {
+void become_program(const Pipe& out, const Pipe& err, int library_folder, const rlimit& descriptors,
+                    bool keep_terminal) {
   if (!keep_terminal) {
     ::dup2(out.write_end.get(), STDOUT_FILENO);
     ::dup2(err.write_end.get(), STDERR_FILENO);
@@ -59,6 +67,7 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, bool k
     ::setpgid(0, 0);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_DFL);  // the simulator ignores it, which would be inherited
   ::dup2(library_folder, abi::kLibraryDescriptor);
   const int persona = ::personality(0xffffffff);
   if (persona >= 0) ::personality(persona | ADDR_NO_RANDOMIZE);
@@ -67,6 +76,7 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, bool k
   rlimit old{};
   if (::getrlimit(RLIMIT_STACK, &old) == 0) stack.rlim_max = old.rlim_max;
   ::setrlimit(RLIMIT_STACK, &stack);
+  ::setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
 }  // namespace
@@ -144,12 +154,13 @@ Launched ProgramLauncher::launch(const std::string& host, const std::string& pat
   if (!library_folder) fail("cannot open the library folder");
   Pipe out = make_pipe();
   Pipe err = make_pipe();
+  const rlimit descriptors = program_descriptors(params_.descriptors);
   Pipe failure = make_pipe();  // closed by a successful exec, else carries its errno
 
   const pid_t pid = ::fork();
   if (pid < 0) fail("fork");
   if (pid == 0) {
-    become_program(out, err, library_folder.get(), keep_terminal);
+    become_program(out, err, library_folder.get(), descriptors, keep_terminal);
     ::execve(command.path.c_str(), argument_pointers.data(), environment_pointers.data());
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(failure.write_end.get(), &error, sizeof error);
@@ -157,7 +168,12 @@ Launched ProgramLauncher::launch(const std::string& host, const std::string& pat
   }
   failure.write_end.reset();
   int error = 0;
-  if (::read(failure.read_end.get(), &error, sizeof error) == ssize_t(sizeof error)) {
+  ssize_t told;
+  // Ends with the exec or with the child; a signal is looked at afterwards.
+  do told = ::read(failure.read_end.get(), &error, sizeof error);
+  while (told < 0 && errno == EINTR);
+  if (told == ssize_t(sizeof error)) {
+    ::waitpid(pid, nullptr, 0);
     errno = error;
     fail(command.path.c_str());
   }

@@ -1,6 +1,7 @@
 // Starts programs on simulated hosts: their environment, their address layout, their standard output and error.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -14,6 +15,7 @@ namespace rnicsim::sim {
 struct LaunchParams {
   std::string socket_name;
   std::string library_folder;   // of librnicsim_os.so and libibverbs.so.1
+  rlimit descriptors;           // how many the programs may open
 };
 
 enum class Tool { none, gdb, valgrind };

@@ -108,8 +108,7 @@ bool TimeKeeper::await_input(Duration next) {
     if (process->has_exited()) handler_->process_died(*process);
   }
   handler_->collect_all(now());
-  output_.drain();
-  if (while_waiting) while_waiting();
+  look_around();
   return Clock::now() >= due;
 }
 

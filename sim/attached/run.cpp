@@ -7,37 +7,37 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "sim/attached/attach_server.h"
+#include "sim/attached/descriptor_budget.h"
 #include "sim/attached/host_files.h"
 #include "sim/attached/native_programs.h"
 #include "sim/attached/network.h"
 #include "sim/attached/output.h"
+#include "sim/attached/probe.h"
 #include "sim/attached/program_launcher.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
+#include "sim/config/config_error.h"
+#include "sim/progress_line.h"
 #include "sim/summary.h"
+#include "sim/watch.h"
 
 namespace rnicsim::sim {
 namespace {
 
-std::atomic<int> stop_signal{0};
-std::atomic<bool> report_wanted{false};
+// A run in which a program failed is as good as over when the others only wait. Where all ended well so far, they get a
+// longer time to show that they do not. And what the NIC still has in hand (retries, with their timers) may come to an
+// end.
+constexpr std::int64_t kGraceAfterSuccess = 10;
+constexpr Duration kGraceWithWork{60'000'000'000'000};
 
-void on_stop(int signal) { stop_signal = signal; }
-void on_report(int) { report_wanted = true; }
-
-void handle_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_stop;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  action.sa_handler = on_report;
-  ::sigaction(SIGUSR1, &action, nullptr);
+// Says at the start what would otherwise look like a failure of the programs.
+void prepare_process() {
+  if (const std::string problem = system_problem(); !problem.empty()) throw ConfigError(problem);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -58,6 +58,7 @@ TimeKeeperParams keeper_params(const System& system, const RunOptions& options) 
   params.poll_interval = host.poll_interval;
   params.detect = host.cpu.detect;
   params.wakeup = host.cpu.wakeup;
+  if (options.grace) params.look_when_quiet = Duration{options.grace->ps / 4};
   return params;
 }
 
@@ -82,15 +83,22 @@ class Run {
         options_(options),
         waterfall_(waterfall),
         serving_(socket_name.has_value()),
+        watch_(options.limits),
         server_(socket_name),
         files_(server_.name(), entries_of(system), files_params(system)),
-        launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER}),
+        launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER, budget_.given()}),
         keeper_("time_keeper", keeper_params(system, options), programs_, output_),
         network_("network", system.config().network, entries_of(system)),
-        calls_({options.time == TimeMode::simulated, options.seed}, services_of(system), keeper_, network_, server_) {
+        calls_({options.time == TimeMode::simulated, options.seed}, services_of(system), keeper_, network_, server_,
+               budget_) {
     calls_.on_exit = [this](Process& process) { ended(process); };
     keeper_.on_standstill = [this] { return stand_still(); };
     keeper_.while_waiting = [this] { look_outside(); };
+    keeper_.on_quiet = [this] { end_if_in_vain(); };
+    watch_.look_with([this] {
+      look_outside();
+      keeper_.find_the_dead();
+    });
   }
 
   int execute() {
@@ -103,10 +111,12 @@ class Run {
       start += options_.start_gap;
     }
     if (serving_) keeper_.at(start, [] {});
-    do run_on();
-    while (!stopped_ && !mismatched() && keeper_.outlast_silence());
+    const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
+    do run_on(limit);
+    while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
+    if (!stopped_ && !mismatched() && now() >= limit) end_early(at_simulated_limit(limit));
     finish();
-    return outcome_.worst_status();
+    return std::max(outcome_.worst_status(), end_status_);
   }
 
   const std::string& socket_name() const { return server_.name(); }
@@ -131,23 +141,32 @@ class Run {
       launched = launcher_.launch(host, command.executable, command.argv, tool);
     } catch (const std::system_error& error) {
       spdlog::error("{}: {}", host, error.what());
+      ++launched_;
       record(index, 127);
       return;
     }
+    ++launched_;
     started_.push_back({index, launched.pid});
     if (launched.standard_output) output_.add(std::move(launched.standard_output), host, stdout);
     if (launched.standard_error) output_.add(std::move(launched.standard_error), host, stderr);
     // gdb's child is the program; the others become it.
     const bool child = tool == Tool::gdb;
+    Patience patience(fmt::format("{}: {}", host, command.argv.front()));
     auto guest = server_.await(child ? 0 : launched.pid, child ? launched.pid : 0, [&] {
       look_outside();
-      siginfo_t info{};
-      return ::waitid(P_PID, id_t(launched.pid), &info, WEXITED | WNOWAIT | WNOHANG) != 0 || info.si_pid != 0 ||
-             stop_signal != 0;
+      if (ending_ || has_ended(launched.pid)) return true;
+      if (tool != Tool::none || !patience.ends()) return false;
+      ::kill(launched.pid, SIGKILL);
+      return true;
     });
     if (!guest) {
       output_.drain();
-      spdlog::error("{}: {} ended before it attached", host, command.argv.front());
+      if (!ending_) spdlog::error("{}: {} ended before it attached", host, command.argv.front());
+      reap(launched.pid);
+      return;
+    }
+    if (!calls_.has_room(*guest, command.host)) {
+      ::kill(launched.pid, SIGKILL);
       reap(launched.pid);
       return;
     }
@@ -162,20 +181,25 @@ class Run {
     if (process.parent == nullptr) reap(pid);
   }
 
+  // A child of ours; it stays to be reaped.
+  static bool has_ended(pid_t pid) {
+    siginfo_t info{};
+    return ::waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT | WNOHANG) != 0 || info.si_pid != 0;
+  }
+
   // A gdb outlives its program: its user may still look around. False: there is none.
   bool wait_for_user() {
     const auto found = std::ranges::find(started_, true, &Started::program_ended);
     if (found == started_.end()) return false;
-    siginfo_t info{};
-    ::waitid(P_PID, id_t(found->pid), &info, WEXITED | WNOWAIT | WNOHANG);
-    if (info.si_pid == 0) {
-      ::usleep(10'000);
-    } else {
+    if (has_ended(found->pid)) {
       reap(found->pid);
+    } else {
+      ::usleep(10'000);
     }
     return true;
   }
 
+  // Of one that has ended, or was killed.
   void reap(pid_t pid) {
     const auto found = std::ranges::find(started_, pid, &Started::pid);
     if (found == started_.end()) return;
@@ -183,11 +207,21 @@ class Run {
     ::waitpid(pid, &status, 0);
     const std::size_t command = found->command;
     started_.erase(found);
+    if (WIFSIGNALED(status) && !ending_) tell_of_death(command, WTERMSIG(status));
     record(command, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-    if (WIFSIGNALED(status) && !ending_)
-      outcome_.warnings.push_back(fmt::format("{}: {} was killed by signal {} ({})", host_name(command),
-                                              options_.commands[command].argv.front(), WTERMSIG(status),
-                                              ::strsignal(WTERMSIG(status))));
+  }
+
+  // At once: the run may go on for long.
+  void tell_of_death(std::size_t command, int signal) {
+    outcome_.warnings.push_back(fmt::format("{}: {} was killed by signal {} ({})", host_name(command),
+                                            options_.commands[command].argv.front(), signal, ::strsignal(signal)));
+    output_.drain();
+    say(outcome_.warnings.back());
+  }
+
+  static void say(const std::string& text) {
+    progress_line::erase();
+    fmt::print(stderr, "rnicsim: {}\n", text);
   }
 
   bool mismatched() const { return !system_.engines().mismatch().empty(); }
@@ -205,6 +239,7 @@ class Run {
     // What the dead leave takes the device a moment to forget; nobody is there to see it.
     if (stopped_) return;
     stopped_ = true;
+    keeper_.end();
     outcome_.end = now();
     Agenda::current()->yield();
     sc_core::sc_stop();
@@ -214,7 +249,7 @@ class Run {
   // when the others are.
   bool stand_still() {
     look_outside();
-    if (stop_signal != 0) return false;
+    if (ending_) return false;
     // A program that another has just killed takes a moment to be gone.
     if (std::exchange(stood_still_at_, now()) != now()) {
       ::usleep(20'000);
@@ -226,17 +261,37 @@ class Run {
       ::usleep(1000);
       return true;
     }
-    const bool someone_finished = !outcome_.programs.empty();
-    const bool all_serve = keeper_.all_wait_for_descriptors();
-    if (someone_finished && all_serve) {
-      for (const Started& still : started_)
-        fmt::print(stderr, "rnicsim: {}: {} still waits for a connection; ended, for nothing more can happen\n",
-                   host_name(still.command), options_.commands[still.command].argv.front());
-    } else {
-      outcome_.warnings.push_back("stood still: every program waits, and nothing is to come\n" + state());
-    }
-    end_all(someone_finished && all_serve ? 0 : 1);
+    end_those_who_wait("stood still: every program waits, and nothing is to come");
     return false;
+  }
+
+  // Servers that have no more clients are at their end, too; who waits for something else stands still.
+  void end_those_who_wait(const std::string& standstill) {
+    const bool someone_finished = !outcome_.programs.empty();
+    if (!someone_finished || !keeper_.all_wait_for_descriptors()) return end_early({standstill, 1});
+    for (const Started& still : started_)
+      say(fmt::format("{}: {} still waits for a connection; ended, for nothing more can happen",
+                      host_name(still.command), options_.commands[still.command].argv.front()));
+    end_all(0);
+  }
+
+  // Time goes on, but by nothing else than polls and timeouts.
+  void end_if_in_vain() {
+    if (serving_ || ending_ || outcome_.programs.empty() || launched_ < options_.commands.size()) return;
+    const bool failed = outcome_.worst_status() != 0;
+    Duration grace = *options_.grace * (failed ? 1 : kGraceAfterSuccess);
+    if (system_.sends_outstanding() != 0) grace = std::max(grace, kGraceWithWork);
+    const Duration quiet = now() - keeper_.progressed_at();
+    if (quiet < grace || !keeper_.all_wait_in_vain()) return;
+    end_those_who_wait(fmt::format("stood still: {}, and for {} of simulated time the others have only waited",
+                                   failed ? "a program failed" : "a program ended", to_string(quiet)));
+  }
+
+  // With the state of every thread and queue pair.
+  void end_early(const Watch::End& end) {
+    outcome_.warnings.push_back(end.why + '\n' + state());
+    end_status_ = end.status;
+    end_all(end.status);
   }
 
   void admit_stranger() {
@@ -248,6 +303,7 @@ class Run {
     if (!guest) return;
     const auto host = calls_.host_named(guest->hello.host);
     if (!host) return AttachServer::refuse(*guest, ENOENT, fmt::format("there is no host {}", guest->hello.host));
+    if (!calls_.has_room(*guest, *host)) return;
     calls_.admit(std::move(*guest), *host, nullptr, now());
   }
 
@@ -257,8 +313,7 @@ class Run {
       if (process->alive) process->kill();
     for (const Started& still : started_) {
       ::kill(still.pid, SIGKILL);
-      int ignored;
-      ::waitpid(still.pid, &ignored, 0);
+      ::waitpid(still.pid, nullptr, 0);
       outcome_.programs.push_back({host_name(still.command), options_.commands[still.command].argv, status});
     }
     started_.clear();
@@ -267,19 +322,39 @@ class Run {
   }
 
   void look_outside() {
-    if (report_wanted.exchange(false)) fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
-    if (stop_signal != 0 && !ending_) end_all(serving_ ? 0 : 128 + stop_signal);
+    if (ending_) return;
+    if (progress_line::is_due())
+      progress_line::show(fmt::format("{}; {}", progress_line::pace(now()), keeper_.awaited()));
+    if (watch_.report_wanted()) {
+      progress_line::erase();
+      fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
+    }
+    if (const auto end = watch_.end()) return end_for(*end);
     if (serving_ && server_.has_visitors()) admit_stranger();
   }
 
+  // A signal is how `serve` ends in good order.
+  void end_for(const Watch::End& end) {
+    if (serving_ && end.status != kLimitStatus) return end_all(0);
+    end_early(end);
+  }
+
+  // The threads, and each host's queue pairs.
   std::string state() {
     std::string text = keeper_.describe();
-    for (std::size_t i = 0; i < system_.size(); ++i) system_.host(i).nic().describe_state(text);
+    for (std::size_t i = 0; i < system_.size(); ++i) {
+      std::string pairs;
+      system_.host(i).nic().describe_state(pairs);
+      constexpr std::size_t kMost = 8192;
+      if (pairs.size() > kMost) pairs = pairs.substr(0, pairs.rfind('\n', kMost) + 1) + "...\n";
+      if (!pairs.empty()) text += fmt::format("  {}'s NIC:\n{}", system_.host(i).entry().name, pairs);
+    }
     return text;
   }
 
   void finish() {
     output_.drain();
+    progress_line::erase();
     if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);
     for (const auto& process : keeper_.processes())
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
@@ -294,6 +369,8 @@ class Run {
   const RunOptions& options_;
   const Waterfall* const waterfall_;
   const bool serving_;
+  Watch watch_;
+  DescriptorBudget budget_;
   OutputRelay output_;
   AttachServer server_;
   HostFiles files_;
@@ -305,6 +382,8 @@ class Run {
   std::vector<Started> started_;
   RunOutcome outcome_;
   std::optional<Duration> stood_still_at_;
+  std::size_t launched_ = 0;  // of the commands
+  int end_status_ = 0;
   bool ending_ = false;
   bool stopped_ = false;
 };
@@ -312,12 +391,12 @@ class Run {
 }  // namespace
 
 int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {
-  handle_signals();
+  prepare_process();
   return Run(system, options, waterfall, std::nullopt).execute();
 }
 
 int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {
-  handle_signals();
+  prepare_process();
   Run run(system, options, waterfall, default_socket_name());
   fmt::print("rnicsim: serving at {}; `rnicsim env HOST` prints a program's environment\n", run.socket_name());
   std::fflush(stdout);
@@ -325,7 +404,7 @@ int serve_programs(System& system, const RunOptions& options, const Waterfall* w
 }
 
 int print_environment(const std::string& host) {
-  const ProgramLauncher launcher({default_socket_name(), RNICSIM_LIBRARY_FOLDER});
+  const ProgramLauncher launcher({default_socket_name(), RNICSIM_LIBRARY_FOLDER, {}});
   for (const std::string& variable : launcher.variables(host)) {
     const auto equals = variable.find('=');
     fmt::print("export {}='{}'\n", variable.substr(0, equals), variable.substr(equals + 1));

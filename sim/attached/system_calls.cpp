@@ -5,12 +5,16 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "sim/attached/huge_pages.h"
+#include "sim/program_check.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -26,6 +30,13 @@ bool answer(ThreadSlot& slot, int error) {
   return true;
 }
 
+std::string random_addresses_of(const Process& process, const char* host) {
+  return fmt::format(
+      "{}: {} has other addresses at every run, for personality(ADDR_NO_RANDOMIZE) was refused; in a container: "
+      "docker run --security-opt seccomp=unconfined",
+      host, process.identity().program);
+}
+
 template <class Value>
 void put_output(ThreadSlot& slot, const Value& value) {
   static_assert(sizeof(Value) <= sizeof slot.output);
@@ -35,12 +46,13 @@ void put_output(ThreadSlot& slot, const Value& value) {
 }  // namespace
 
 SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> hosts, TimeKeeper& keeper,
-                         Network& network, AttachServer& server)
+                         Network& network, AttachServer& server, DescriptorBudget& budget)
     : params_(params),
       hosts_(std::move(hosts)),
       keeper_(keeper),
       network_(network),
       server_(server),
+      budget_(budget),
       next_pid_(hosts_.size()) {
   for (std::uint32_t host = 0; host < hosts_.size(); ++host) next_pid_[host] = kFirstPid * (host + 1);
   keeper_.set_handler(*this);
@@ -89,6 +101,24 @@ void SystemCalls::join_device(Process& process) {
   kernel.pin(process.pasid, abi::kMemoryAddress, abi::kMemoryBytes);
 }
 
+// What a process costs: its socket, its pidfd, its control region, its memory.
+bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
+  constexpr std::size_t kPerProcess = 4;
+  if (budget_.take_for_process(kPerProcess)) return true;
+  const std::string why = budget_.shortage();
+  spdlog::error("{}: {} is refused: {}", hosts_[host].entry.name, guest.hello.program, why);
+  AttachServer::refuse(guest, EMFILE, why);
+  return false;
+}
+
+// An object that holds a descriptor here for as long as it lives. Said once a process and kind.
+bool SystemCalls::lacks_descriptors(const Process& process, const char* what) {
+  if (budget_.take_for_object(1)) return false;
+  std::string text = fmt::format("{}: {} is refused a {}", host_of(process).entry.name, process.label(), what);
+  if (shortages_.insert(text).second) spdlog::error("{}: {}", text, budget_.shortage());
+  return true;
+}
+
 Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Duration start) {
   Process::Identity identity;
   identity.host = host;
@@ -98,6 +128,7 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
   identity.virtual_parent = parent != nullptr ? parent->identity().virtual_pid : 1;
   identity.program = guest.hello.program;
   const std::uint32_t tid = guest.hello.tid;
+  const bool random_addresses = (guest.hello.flags & abi::Hello::kRandomAddresses) != 0;
   auto process = std::make_unique<Process>(std::move(identity), std::move(guest.socket));
   fill_control(*process);
   process->slot(0).tid = tid;
@@ -110,6 +141,7 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
   };
   if (parent != nullptr) families_[parent].running.push_back(process.get());
   Process& added = keeper_.add(std::move(process), start);
+  if (random_addresses) keeper_.disturbed(random_addresses_of(added, host_of(added).entry.name));
   join_device(added);
   AttachServer::welcome(added);
   return added;
@@ -146,6 +178,8 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
     case Call::forked:
     case Call::spawned:
       return new_child(thread, slot);
+    case Call::check_image:
+      return check_image(thread, slot);
     case Call::exec_begin:
       return exec(thread, slot);
     case Call::process_exit:
@@ -159,24 +193,52 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
   }
 }
 
-bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
-  constexpr int kPatienceMs = 20'000;
-  Process& parent = *thread.process;
-  const auto pid = pid_t(slot.argument[0]);
-  int waited = 0;
-  auto guest = server_.await(pid, parent.identity().pid, [&] {
-    const bool gone = pid != 0 && ::kill(pid, 0) != 0;
-    return gone || ++waited > kPatienceMs || parent.has_exited();
+// Of a process that is about to attach, in real time. nullopt when it has ended or came back; or when nobody waits for
+// it any more or it took too long, and it was killed.
+std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting, const std::string& who,
+                                              const std::function<bool()>& came_back) {
+  const Descriptor awaited(pid != 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
+  Patience patience(who);
+  return server_.await(pid, waiting.identity().pid, [&] {
+    pollfd ended{awaited.get(), POLLIN, 0};
+    if (came_back() || (pid != 0 && (!awaited || ::poll(&ended, 1, 0) == 1))) return true;
+    const bool goes_on = keeper_.look_around() && !waiting.has_exited();
+    if (goes_on && (keeper_.is_patient() || !patience.ends())) return false;
+    if (goes_on) spdlog::error("{} did not attach within {} s, and is killed", who, Patience::kMost.count());
+    ::syscall(SYS_pidfd_send_signal, awaited.get(), SIGKILL, nullptr, 0);
+    return true;
   });
+}
+
+bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
+  Process& parent = *thread.process;
+  const std::string& host = host_of(parent).entry.name;
+  auto guest = await_hello(pid_t(slot.argument[0]), parent,
+                           fmt::format("{}: a child of {}", host, parent.label()), [] { return false; });
   if (!guest) {
     if (!parent.has_exited())
-      spdlog::warn("{}: a child of {} did not attach: it ran outside the simulation, or died at once",
-                   host_of(parent).entry.name, parent.label());
+      spdlog::warn("{}: a child of {} did not attach: it ran outside the simulation, or died at once", host,
+                   parent.label());
     return answer(slot, ECHILD);
   }
+  if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
   const Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
   slot.value = child.identity().virtual_pid;
   return true;
+}
+
+// What cannot be simulated would never attach, and all hosts would wait for it.
+bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  const auto descriptors = process.receive_descriptors(thread.index);
+  if (descriptors.empty()) return true;
+  const std::filesystem::path file = fmt::format("/proc/self/fd/{}", descriptors.front().get());
+  const std::string problem = image_problem(file, fmt::format("/proc/{}/cwd", process.identity().pid));
+  if (problem.empty()) return true;
+  std::error_code none;
+  spdlog::error("{}: {} cannot execute {}: {}", host_of(process).entry.name, process.label(),
+                std::filesystem::read_symlink(file, none).string(), problem);
+  return answer(slot, ENOEXEC);
 }
 
 // The thread goes on, in its turn, into the real exec: it comes back only as a new image, or because that failed.
@@ -185,12 +247,11 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   process.executing = true;
   keeper_.release(thread);
   const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
-  auto guest = server_.await(process.identity().pid, 0, [&] { return came_back() || process.has_exited(); });
+  const std::string who = fmt::format("{}: what {} executes", host_of(process).entry.name, process.label());
+  auto guest = await_hello(process.identity().pid, process, who, came_back);
   process.executing = false;
-  if (!guest) {
-    if (!came_back()) process_died(process);
-    return came_back();
-  }
+  if (!guest && came_back()) return true;
+  if (!guest) return await_exit(process);
   host_of(process).kernel->detach(process.pasid, [] {});
   keeper_.forget_threads(process);
   if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
@@ -218,8 +279,7 @@ bool SystemCalls::find_process(const Process& asking, ThreadSlot& slot) {
 bool SystemCalls::await_exit(Process& process) {
   constexpr int kPatienceMs = 10'000;
   for (int waited = 0; !process.has_exited(); ++waited) {
-    keeper_.relay_output();
-    if (waited == kPatienceMs) process.kill();
+    if (!keeper_.look_around() || waited == kPatienceMs) process.kill();
     ::poll(nullptr, 0, waited < 20 ? 0 : 1);
   }
   process_died(process);
@@ -331,6 +391,7 @@ bool SystemCalls::new_context(Thread& thread, ThreadSlot& slot) {
   auto descriptors = process.receive_descriptors(thread.index);
   struct stat status {};
   if (descriptors.empty() || ::fstat(descriptors.front().get(), &status) != 0) return answer(slot, EINVAL);
+  if (lacks_descriptors(process, "context")) return answer(slot, EMFILE);
   const host::ContextFile file{status.st_dev, status.st_ino};
   std::uint32_t number = 0;
   const int error = slot.call == Call::open_context ? kernel.open_context(process.pasid, file, number)
@@ -419,6 +480,7 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   auto descriptors = process.receive_descriptors(thread.index);
   if (descriptors.empty()) return answer(slot, EBADF);
+  if (lacks_descriptors(process, "channel")) return answer(slot, EMFILE);
   auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
   slot.value =
       host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
@@ -462,6 +524,7 @@ bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
     // Of anything else (an eventfd) there might be no end to what can be read.
     struct stat kind {};
     if (::fstat(descriptors.front().get(), &kind) != 0 || !S_ISSOCK(kind.st_mode)) return answer(slot, ENOTSOCK);
+    if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
     slot.value = network_.open(host, std::move(descriptors.front()));
     return true;
   }

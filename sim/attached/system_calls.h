@@ -6,12 +6,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "model/host/host_params.h"
 #include "model/host/kernel_agent.h"
 #include "model/host/root_complex.h"
 #include "sim/attached/attach_server.h"
+#include "sim/attached/descriptor_budget.h"
 #include "sim/attached/network.h"
 #include "sim/attached/time_keeper.h"
 
@@ -34,8 +37,10 @@ struct SessionParams {
 class SystemCalls : public CallHandler {
  public:
   SystemCalls(const SessionParams& params, std::vector<HostServices> hosts, TimeKeeper& keeper, Network& network,
-              AttachServer& server);
+              AttachServer& server, DescriptorBudget& budget);
 
+  // Whether there is room for one more process; else the guest is told that there is none.
+  bool has_room(Guest& guest, std::uint32_t host);
   // A process on `host` that a launcher or a user started: its thread 0 runs from `start`.
   Process& admit(Guest guest, std::uint32_t host, Process* parent, Duration start);
   std::optional<std::uint32_t> host_named(const std::string& name) const;
@@ -61,6 +66,10 @@ class SystemCalls : public CallHandler {
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
 
+  std::optional<Guest> await_hello(pid_t pid, const Process& waiting, const std::string& who,
+                                   const std::function<bool()>& came_back);
+  bool lacks_descriptors(const Process& process, const char* what);
+  bool check_image(Thread& thread, abi::ThreadSlot& slot);
   bool new_child(Thread& thread, abi::ThreadSlot& slot);
   bool exec(Thread& thread, abi::ThreadSlot& slot);
   bool await_exit(Process& process);
@@ -85,6 +94,8 @@ class SystemCalls : public CallHandler {
   TimeKeeper& keeper_;
   Network& network_;
   AttachServer& server_;
+  DescriptorBudget& budget_;
+  std::set<std::string> shortages_;  // said already
   std::map<Process*, Family> families_;
   std::vector<std::uint32_t> next_pid_;   // by host
   std::uint32_t next_order_ = 0;

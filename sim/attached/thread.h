@@ -54,6 +54,9 @@ struct Thread {
   std::uint64_t seen_memory_writes = 0;
   std::optional<Duration> ring_written;  // first since its turn began
   std::uint64_t seen_stores = 0;
+  std::uint32_t waits_in_vain = 0;  // that came to their end since the world last made progress, by `seen_progress`
+  std::uint64_t seen_progress = 0;
+  ThreadState last_wait = ThreadState::free;  // the last of them
   std::uint64_t address = 0;
   std::uint64_t wait_ticket = 0;      // order of arrival at `address`
   std::uint32_t wanted_child = 0;     // 0 = any

@@ -69,8 +69,17 @@ bool TimeKeeper::execute(Thread& thread) {
     case Call::thread_exit:
       return exit_thread(thread, slot);
     default:
-      return handler_->execute(thread);
+      return execute_by_handler(thread);
   }
+}
+
+bool TimeKeeper::execute_by_handler(Thread& thread) {
+  const Call call = slot_of(thread).call;
+  const bool answered = handler_->execute(thread);
+  // To ask for what is not there, again and again, is to wait. (The thread of a call that isn't answered may be gone.)
+  const bool only_asked = call == Call::wait_child || call == Call::net_connect;
+  if (!only_asked && (!answered || slot_of(thread).error == 0)) progressed();
+  return answered;
 }
 
 // --- Waiting for the device.

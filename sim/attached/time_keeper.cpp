@@ -12,6 +12,9 @@ namespace {
 
 using abi::ThreadSlot;
 
+// A thread that came to the end of so many waits, while the world made no progress, only waits.
+constexpr std::uint32_t kVainWaits = 3;
+
 // Locks are taken and released within a turn, in real memory: who waits for one must be known before anyone else runs.
 bool at_once(abi::Call call) { return call == abi::Call::wait_address || call == abi::Call::wake_address; }
 
@@ -73,6 +76,7 @@ void TimeKeeper::wait(Thread& thread, ThreadState state, std::optional<Duration>
 
 Process& TimeKeeper::add(std::unique_ptr<Process> process, Duration start) {
   Process& added = *processes_.emplace_back(std::move(process));
+  progressed();
   start_thread(added, 0, start);
   return added;
 }
@@ -101,6 +105,7 @@ void TimeKeeper::forget_threads(Process& process) {
 }
 
 void TimeKeeper::end_process(Process& process) {
+  progressed();
   process.alive = false;
   process.alarm = {};
   forget_threads(process);
@@ -116,7 +121,7 @@ void TimeKeeper::run_due_actions() {
 }
 
 void TimeKeeper::step_simulated() {
-  for (;;) {
+  while (!ended_) {
     raise_alarms();
     run_due_actions();
     if (in_real_kernel_ != 0) poll_real_kernel();
@@ -125,11 +130,18 @@ void TimeKeeper::step_simulated() {
     if (thread == nullptr) break;
     run(*thread);
   }
+  look_when_quiet();
   arm();
 }
 
+bool TimeKeeper::look_around() {
+  relay_output();
+  if (while_waiting) while_waiting();
+  return !ended_;
+}
+
 bool TimeKeeper::outlast_silence() {
-  while (timed_.empty() && actions_.empty()) {
+  while (timed_.empty() && actions_.empty() && !ended_) {
     if (poll_real_kernel() || bury_the_dead()) continue;
     if (in_real_kernel_ != 0) ::usleep(200);
     if (on_standstill && !on_standstill()) return false;
@@ -141,11 +153,18 @@ bool TimeKeeper::outlast_silence() {
 // Killed while all its threads waited: nobody could notice. True: there was one.
 bool TimeKeeper::bury_the_dead() {
   for (const auto& process : processes_) {
-    if (!process->alive || !programs_.has_ended(*process)) continue;
+    // One that gets a turn shows its death there; or it has ended as programs do, at a time that is still to come.
+    const bool gets_turn = std::ranges::any_of(process->threads, [](const Thread& thread) { return bool(thread.at); });
+    if (!process->alive || gets_turn || !programs_.has_ended(*process)) continue;
     handler_->process_died(*process);
     return true;
   }
   return false;
+}
+
+void TimeKeeper::find_the_dead() {
+  if (running_ != nullptr) return;
+  while (bury_the_dead()) continue;
 }
 
 Thread* TimeKeeper::next_due() {
@@ -163,6 +182,7 @@ void TimeKeeper::run(Thread& thread) {
     thread.looked_again = thread.state == ThreadState::spinning;
     if (thread.looked_again) slot_of(thread).value = 1;
     thread.seen_clock_reads = slot_of(thread).clock_reads;
+    note_end_of_wait(thread);
   }
   // A wait that came to its end.
   if (thread.state == ThreadState::awaiting_descriptors || thread.state == ThreadState::awaiting_address)
@@ -187,14 +207,18 @@ void TimeKeeper::run(Thread& thread) {
 
 void TimeKeeper::deliver_posted() {
   PostedWrite posted;
-  while (posted_.pop_due(posted))
-    if (posted.process->alive) handler_->mmio_write(*posted.process, posted.write);
+  while (posted_.pop_due(posted)) {
+    if (!posted.process->alive) continue;
+    progressed();
+    handler_->mmio_write(*posted.process, posted.write);
+  }
 }
 
 // --- Waking.
 
 void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
   ++process.memory_writes;
+  progressed();
   const bool ring = address >= abi::kMemoryAddress && address - abi::kMemoryAddress < abi::kMemoryBytes;
   for (Thread& thread : process.threads) {
     if (ring && !thread.ring_written) thread.ring_written = now();
@@ -205,6 +229,7 @@ void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
 
 void TimeKeeper::interrupted(Process& process) {
   ++process.memory_writes;
+  progressed();
   for (Thread& thread : process.threads)
     if (thread.state == ThreadState::spinning) resume(thread, now() + params_.detect);
 }
@@ -240,6 +265,8 @@ void TimeKeeper::raise_alarms() {
     if (alarm.deadline) at(*alarm.deadline, [] {});
     Thread& main = process->threads.front();
     process->slot(0).signals |= ThreadSlot::kAlarm;
+    if (std::exchange(alarm.seen_progress, progress_) != progress_) alarm.fired_in_vain = 0;
+    ++alarm.fired_in_vain;
     switch (main.state) {
       case ThreadState::sleeping:
       case ThreadState::awaiting_descriptors:
@@ -257,12 +284,59 @@ void TimeKeeper::raise_alarms() {
 }
 
 bool TimeKeeper::all_wait_for_descriptors() const {
-  return std::ranges::all_of(processes_, [](const auto& process) {
-    return !process->alive || std::ranges::all_of(process->threads, [](const Thread& thread) {
+  return std::ranges::all_of(processes_, [&](const auto& process) {
+    return !process->alive || std::ranges::all_of(process->threads, [&](const Thread& thread) {
+      if (thread.at) return waits_in_vain(thread) && thread.last_wait == ThreadState::awaiting_descriptors;
       return thread.state == ThreadState::free || thread.state == ThreadState::awaiting_child ||
-             (thread.state == ThreadState::awaiting_descriptors && !thread.at);
+             thread.state == ThreadState::awaiting_descriptors;
     });
   });
+}
+
+// --- Progress.
+
+void TimeKeeper::progressed() {
+  ++progress_;
+  progressed_at_ = now();
+}
+
+// Not one that was ended by an event: its thread was due then.
+void TimeKeeper::note_end_of_wait(Thread& thread) {
+  if (thread.state == ThreadState::due) return;
+  if (std::exchange(thread.seen_progress, progress_) != progress_) thread.waits_in_vain = 0;
+  ++thread.waits_in_vain;
+  thread.last_wait = thread.state;
+}
+
+bool TimeKeeper::waits_in_vain(const Thread& thread) const {
+  return thread.seen_progress == progress_ && thread.waits_in_vain >= kVainWaits;
+}
+
+void TimeKeeper::look_when_quiet() {
+  if (!params_.look_when_quiet || !on_quiet) return;
+  if (now() - std::max(progressed_at_, quiet_look_) < *params_.look_when_quiet) return;
+  quiet_look_ = now();
+  on_quiet();
+}
+
+bool TimeKeeper::all_wait_in_vain() const {
+  const auto waits = [this](const Thread& thread) {
+    if (thread.state == ThreadState::free || waits_in_vain(thread)) return true;
+    return !thread.at && thread.state != ThreadState::running && thread.state != ThreadState::starting;
+  };
+  return std::ranges::all_of(processes_, [&](const auto& process) {
+    if (!process->alive) return true;
+    const AlarmClock& alarm = process->alarm;
+    const bool rings_in_vain = alarm.seen_progress == progress_ && alarm.fired_in_vain >= kVainWaits;
+    return (!alarm.deadline || rings_in_vain) && std::ranges::all_of(process->threads, waits);
+  });
+}
+
+std::string TimeKeeper::awaited() const {
+  const Thread* thread = running_ != nullptr ? running_ : timed_.empty() ? nullptr : *timed_.begin();
+  if (thread == nullptr) return "nobody is due";
+  return fmt::format("h{} {}: {}", thread->process->identity().host, thread->process->label(),
+                     to_string(thread->state));
 }
 
 std::string TimeKeeper::describe() const {
@@ -274,6 +348,9 @@ std::string TimeKeeper::describe() const {
       text += fmt::format("  h{} {} thread {}: {}", process->identity().host, process->label(), thread.index,
                           to_string(thread.state));
       if (thread.at) text += fmt::format(" until {}", to_string(*thread.at));
+      if (thread.state == ThreadState::due && waits_in_vain(thread))
+        text += fmt::format(", between two turns of {}", to_string(thread.last_wait));
+      if (!thread.watched.empty()) text += fmt::format(", {} of them", thread.watched.size());
       text += '\n';
     }
   }

@@ -29,6 +29,7 @@ struct TimeKeeperParams {
   Duration act_slack{100'000'000};      // the same for a thread that posts
   Duration detect{80'000};              // memory written until a spinning or polling CPU sees it
   Duration wakeup{3'000'000};           // an event until a blocked thread runs again
+  std::optional<Duration> look_when_quiet;  // how often to ask on_quiet while nothing makes progress
 };
 
 // What executes the calls that threads make, but for those that are about time and threads.
@@ -57,6 +58,8 @@ class TimeKeeper : public sc_core::sc_module {
   std::function<bool()> on_standstill;
   // Called now and then, whoever has the turn: signals, visitors.
   std::function<void()> while_waiting;
+  // Called now and then, at times that only the simulation decides, while nothing makes progress.
+  std::function<void()> on_quiet;
   // Run at the given times, before any thread that is due then.
   void at(Duration when, std::function<void()> action);
 
@@ -71,7 +74,13 @@ class TimeKeeper : public sc_core::sc_module {
   void forget_threads(Process& process);                            // its image is replaced
   void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
   void descriptors_may_be_ready();                                  // something was written to one
-  void relay_output() { output_.drain(); }
+  void relay_output() {
+    if (output_.drain()) progressed();
+  }
+  // Of a call that waits in real time: output, and whatever else is outside. False: the run is at its end.
+  bool look_around();
+  void end() { ended_ = true; }  // nobody waits for anything any more
+  bool is_patient() const { return patient_; }
   const TimeKeeperParams& params() const { return params_; }
 
   // --- The world tells.
@@ -81,7 +90,18 @@ class TimeKeeper : public sc_core::sc_module {
   // The run was not reproducible, and why (empty: it was).
   const std::set<std::string>& disturbances() const { return disturbances_; }
   void disturbed(std::string why) { disturbances_.insert(std::move(why)); }
-  bool all_wait_for_descriptors() const;
+  bool all_wait_for_descriptors() const;  // without an end, or in vain
+  // Progress: something was printed, came from the network or was written by the device, a program acted on the device,
+  // a process began or ended. Not: polls, looks at memory, waits that end by their own deadline.
+  void progressed();
+  Duration progressed_at() const { return progressed_at_; }
+  // Nobody can be expected to do anything but wait: all threads wait without an end, or have waited to the end of
+  // several waits since there was progress.
+  bool all_wait_in_vain() const;
+  // Processes that died outside their turn, killed by somebody: now, and not when their parents wait or time runs dry.
+  void find_the_dead();
+  // Who has the turn, or gets it next: for people.
+  std::string awaited() const;
   // Who holds time: a line a thread.
   std::string describe() const;
   void be_patient(bool patient) { patient_ = patient; }             // a debugger holds a program
@@ -102,6 +122,9 @@ class TimeKeeper : public sc_core::sc_module {
   void raise_alarms();
   void poll_descriptors();
   void deliver_posted();
+  void note_end_of_wait(Thread& thread);
+  bool waits_in_vain(const Thread& thread) const;
+  void look_when_quiet();
   void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
   void unschedule(Thread& thread);
   void arm();
@@ -109,6 +132,7 @@ class TimeKeeper : public sc_core::sc_module {
 
   // --- time_calls.cpp: true = answered
   bool execute(Thread& thread);
+  bool execute_by_handler(Thread& thread);
   bool wait_visible(Thread& thread);
   bool spin(Thread& thread);
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
@@ -153,7 +177,12 @@ class TimeKeeper : public sc_core::sc_module {
   std::uint64_t next_ticket_ = 0;
   bool descriptors_changed_ = false;
   bool patient_ = false;
+  bool ended_ = false;
   Thread* running_ = nullptr;
+  std::uint64_t turns_ = 0;
+  std::uint64_t progress_ = 0;
+  Duration progressed_at_;
+  Duration quiet_look_;                       // the last one
   std::size_t in_real_kernel_ = 0;            // threads
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.

@@ -11,6 +11,8 @@ namespace {
 
 using abi::ThreadSlot;
 constexpr std::chrono::microseconds kStuck{3'000'000};
+// Short turns, too, may go on and on while time stands still.
+constexpr std::uint64_t kTurnsBetweenLooks = 4096;
 
 }  // namespace
 
@@ -43,9 +45,9 @@ void TimeKeeper::release(Thread& thread) { programs_.give_turn(thread); }
 // False: it died, or is blocked in the real kernel; it holds nobody back from now on.
 bool TimeKeeper::await_return(Thread& thread) {
   auto next_report = kStuck;
+  if (++turns_ % kTurnsBetweenLooks == 0) look_around();
   const auto meanwhile = [&](std::chrono::microseconds waited) {
-    output_.drain();
-    if (while_waiting) while_waiting();
+    look_around();
     if (patient_ || waited < next_report) return;
     report_stuck(thread, waited);
     next_report = waited + kStuck;
@@ -102,7 +104,7 @@ void TimeKeeper::collect(Thread& thread) {
   take_milestones(thread);
   take_posted(thread);
   handler_->collect_all(clock_of(thread));
-  output_.drain();
+  relay_output();
   descriptors_changed_ = true;
 }
 

@@ -1,7 +1,6 @@
 #include "sim/bench/bench.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <fstream>
 #include <stdexcept>
@@ -10,28 +9,29 @@
 #include "sim/bench/runner.h"
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
+#include "sim/descriptor_limit.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim::bench {
 namespace {
 
-// Each context has descriptors of its own.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
+// A run that somebody or a limit ended.
+struct Ended : std::runtime_error {
+  explicit Ended(const Watch::End& end) : std::runtime_error(end.why), status(end.status) {}
+  int status;
+};
 
 template <class Then>
 void run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
-  allow_many_descriptors();
+  raise_descriptor_limit();  // each context has descriptors of its own
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   System system("system", prepared.config, prepared.workload.seed, options.engine.fst);
   Follower follower(system, options.follow);
   Runner runner(system, prepared.workload, prepared.plan);
-  const auto failure = runner.execute();
+  Watch watch(options.limits);
+  const auto failure = runner.execute(&watch);
   system.engines().check();
+  if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
   then(BenchResult{prepared.workload, runner, system, follower.shown()});
   follower.finish();
@@ -72,10 +72,15 @@ int run_bench(const BenchOptions& options) {
     json.open(options.json);
     if (!json) throw ConfigError(fmt::format("{}: cannot be written", options.json));
   }
-  run(options, prepared, [&](const BenchResult& result) {
-    fmt::print("{}", results_text(result));
-    if (json.is_open()) json << results_json(result).dump(2) << '\n';
-  });
+  try {
+    run(options, prepared, [&](const BenchResult& result) {
+      fmt::print("{}", results_text(result));
+      if (json.is_open()) json << results_json(result).dump(2) << '\n';
+    });
+  } catch (const Ended& end) {
+    fmt::print(stderr, "rnicsim: {}\n", end.what());
+    return end.status;
+  }
   if (json.is_open() && !json.flush()) throw ConfigError(fmt::format("{}: cannot be written", options.json));
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
+#include "sim/watch.h"
 #include "sim/waterfall/follower.h"
 
 namespace rnicsim::sim::bench {
@@ -25,6 +26,7 @@ struct BenchOptions {
   std::optional<std::uint64_t> seed;
   std::string json;  // empty: none
   FollowOptions follow;
+  Limits limits;
 };
 
 // A workload with all that it needs to run.
@@ -38,7 +40,7 @@ struct Prepared {
 Prepared prepare(const BenchOptions& options);
 // Runs it: what `--json` writes.
 nlohmann::ordered_json bench_json(const BenchOptions& options);
-// The command: 0, or an exception (EngineMismatch is one).
+// The command: 0, the status of who or what ended it, or an exception (EngineMismatch is one).
 int run_bench(const BenchOptions& options);
 
 }  // namespace rnicsim::sim::bench

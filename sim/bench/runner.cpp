@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "sim/progress_line.h"
+
 namespace rnicsim::sim::bench {
 namespace {
 
@@ -179,20 +181,28 @@ std::string Runner::name_of(const PlannedAgent& agent) const {
 
 // --- From outside.
 void Runner::run_until(Duration at) {
+  at = std::min(at, limit_);
   while (now() < at && control_.failure().empty()) {
     rnicsim::run_until(at);
     look_at_engines();
     if (now() < at && control_.failure().empty()) return;  // something was reported
   }
+  if (now() >= limit_ && control_.failure().empty()) end(at_simulated_limit(limit_));
 }
 
-std::string Runner::execute() {
+std::string Runner::execute(Watch* watch) {
+  if (watch != nullptr) {
+    limit_ = watch->limits().simulated.value_or(FlowState::kNever);
+    watch->look_with([this, watch] { look_outside(*watch); });
+  }
   system_.start();
   // Setting up takes as long as it takes; nothing in it waits for ever.
   constexpr Duration kLongestSetup = 10'000_s;
   while (arrived_ < 2 * hosts_.size() && control_.failure().empty()) {
     if (!sc_core::sc_pending_activity() || now() > kLongestSetup)
       control_.note("the agents' set-up does not end");
+    else if (now() >= limit_)
+      end(at_simulated_limit(limit_));
     else
       sc_core::sc_start(sc_core::sc_time_to_pending_activity());
     look_at_engines();
@@ -219,6 +229,32 @@ void Runner::run_measurement() {
   }
   after_ = snapshot();
   see_to_it_that_all_moved();
+}
+
+// At any time, on the stack of whoever is at work.
+void Runner::look_outside(Watch& watch) {
+  if (progress_line::is_due())
+    progress_line::show(fmt::format("{}; {} operations done", progress_line::pace(now()), completed()));
+  if (watch.report_wanted()) {
+    progress_line::erase();
+    fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
+  }
+  if (const auto why = watch.end(); why && !ended_) {
+    end(*why);
+    pause_run();
+  }
+}
+
+void Runner::end(const Watch::End& why) {
+  ended_ = why;
+  progress_line::erase();
+  control_.note(fmt::format("{}\n{}", why.why, state()));
+}
+
+std::uint64_t Runner::completed() const {
+  std::uint64_t sum = 0;
+  for (const auto& flow : flows_) sum += flow.completed;
+  return sum;
 }
 
 void Runner::look_at_engines() {
@@ -264,10 +300,15 @@ Duration Runner::patience(std::size_t number) const {
 }
 
 void Runner::report_standstill(std::size_t flow) {
-  std::string text = fmt::format("flow[{}] stands still: no completion for {}, since {}\n", flow,
-                                 to_string(now() - flows_[flow].progress), to_string(flows_[flow].progress));
+  control_.note(fmt::format("flow[{}] stands still: no completion for {}, since {}\n{}", flow,
+                            to_string(now() - flows_[flow].progress), to_string(flows_[flow].progress), state(flow)));
+}
+
+// Of a flow's agents, or of all; and of the NICs.
+std::string Runner::state(std::optional<std::size_t> flow) const {
+  std::string text;
   for (std::size_t i = 0; i < senders_.size(); ++i) {
-    if (plan_.agents[i].flow != flow) continue;
+    if (flow && plan_.agents[i].flow != *flow) continue;
     if (senders_[i]) text += "  " + senders_[i]->describe() + '\n';
     if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
     if (players_[i]) text += "  " + players_[i]->describe() + '\n';
@@ -280,7 +321,7 @@ void Runner::report_standstill(std::size_t flow) {
     text += fmt::format("{}'s NIC:\n{}", system_.host(host).entry().name, state);
   }
   if (text.back() == '\n') text.pop_back();
-  control_.note(text);
+  return text;
 }
 
 Snapshot Runner::snapshot() const {

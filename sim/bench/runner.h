@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "sim/bench/station.h"
 #include "sim/counter_list.h"
 #include "sim/system.h"
+#include "sim/watch.h"
 
 namespace rnicsim::sim::bench {
 
@@ -51,7 +53,9 @@ class Runner {
 
   // Empty, or what went wrong: an operation failed, or nothing moves. No exception: the sanitizers mistake one that is
   // thrown beside the agents' stacks.
-  std::string execute();
+  std::string execute(Watch* watch = nullptr);
+  // Somebody or a limit ended it.
+  const std::optional<Watch::End>& ended() const { return ended_; }
   // Ends every agent and destroys their objects, in simulated time; for who goes on living afterwards.
   void close();
 
@@ -81,6 +85,10 @@ class Runner {
   void run_until(Duration at);
   void run_measurement();
   void look_at_engines();
+  void look_outside(Watch& watch);
+  void end(const Watch::End& why);
+  std::string state(std::optional<std::size_t> flow = {}) const;
+  std::uint64_t completed() const;
   void check_progress();
   bool still_waits(const FlowState& flow) const;
   void see_to_it_that_all_moved();
@@ -102,6 +110,8 @@ class Runner {
   std::unique_ptr<sc_core::sc_event> met_;
   std::unique_ptr<sc_core::sc_event> closing_;
   Duration check_every_{};
+  Duration limit_ = FlowState::kNever;
+  std::optional<Watch::End> ended_;
   Snapshot before_, after_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <system_error>
 
 #include "sim/bench/bench.h"
+#include "sim/progress_line.h"
 
 namespace rnicsim::sim::calibrate {
 namespace {
@@ -55,6 +58,7 @@ Run start(const std::vector<Point>& points, std::size_t number) {
   const pid_t process = fork();
   if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (process == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
     run_here(points[number], ends[1]);
   }
@@ -91,14 +95,20 @@ std::vector<Json> run_points(const std::vector<Point>& points, unsigned jobs) {
     while (next < points.size() && runs.size() < jobs) runs.push_back(start(points, next++));
     std::vector<pollfd> waiting;
     for (const auto& run : runs) waiting.push_back({run.results, POLLIN, 0});
-    if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
+    // Each ends by itself: one in which nothing moves finds that out.
+    constexpr int kLookMs = 250;
+    if (poll(waiting.data(), waiting.size(), kLookMs) < 0 && errno != EINTR)
       throw std::system_error(errno, std::generic_category(), "poll");
+    if (progress_line::is_due())
+      progress_line::show(fmt::format("{} of {} points done; waits for {}", next - runs.size(), points.size(),
+                                      points[runs.front().point].name));
     for (std::size_t i = runs.size(); i-- > 0;) {
       if (waiting[i].revents == 0 || !read_some(runs[i])) continue;
       results[runs[i].point] = finish(runs[i], points[runs[i].point]);
       runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
+  progress_line::erase();
   return results;
 }
 

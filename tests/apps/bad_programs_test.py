@@ -5,6 +5,7 @@ usage: bad_programs_test.py path/to/rnicsim     (needs gcc and libibverbs' heade
 """
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
@@ -382,7 +384,7 @@ class Several(LeavesNothing):
 
 HELLO = struct.Struct("<IHHIIII64s64s")
 WELCOME = struct.Struct("<IHHiIQQ232s")
-MAGIC, MAJOR, MINOR = 0x524e4f53, 6, 0
+MAGIC, MAJOR, MINOR = 0x524e4f53, 7, 0
 
 
 def hello(**changes):
@@ -394,8 +396,8 @@ def hello(**changes):
 
 def visitor_to(name):
     visitor = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    visitor.connect("\0" + name)  # waits while the queue of those who knock is full
     visitor.settimeout(10)
-    visitor.connect("\0" + name)
     return visitor
 
 
@@ -545,6 +547,30 @@ class Serve(LeavesNothing):
             visitor.close()
         self.assert_still_serves()
         self.end()
+
+    def test_visitors_without_end(self):
+        """More than the server may have open: it does not keep them."""
+        many = 1200
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        resource.prlimit(self.server.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+        visitors = [visitor_to(self.name) for _ in range(many)]
+        self.assert_still_serves()
+        for visitor in visitors:
+            visitor.close()
+        self.end()
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
+    def test_visitor_of_another_user(self):
+        child = os.fork()
+        if child == 0:
+            os.setuid(65534)
+            with visitor_to(self.name) as visitor:
+                os._exit(0 if b"another user's simulator" in visitor.recv(4096) else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assert_still_serves()
+        self.assertIn("it is user 65534's", self.end().err)
 
     def test_visitor_who_attaches_and_leaves(self):
         """A whole hello, and then a death without a turn."""

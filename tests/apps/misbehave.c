@@ -171,7 +171,7 @@ static void client(const char *mode, const char *how) {
     completion();
     die(how);
   }
-  if (is(mode, "die-while-peer-waits")) die(how);
+  if (is(mode, "die-while-peer-waits") || is(mode, "die-while-peer-polls")) die(how);
   if (is(mode, "die-while-peer-writes")) { for (int i = 0; i < 50; ++i) usleep(10); die(how); }
   if (is(mode, "bad-lkey-send")) post(IBV_WR_SEND, 64, mr->lkey + 0x100, 0);
   if (is(mode, "bad-lkey-write")) post(IBV_WR_RDMA_WRITE, 64, mr->lkey + 0x100, peer.rkey);
@@ -194,6 +194,7 @@ static void server(const char *mode) {
     return;
   }
   if (is(mode, "die-while-peer-writes")) return write_until_error();
+  if (is(mode, "die-while-peer-polls")) return print_completion();
   if (strncmp(mode, "bad-rkey", 8) == 0) print_event();
   wait_for_end_of_stream();
 }

@@ -154,6 +154,28 @@ TEST_F(ProgramCheck, WhatIsNoProgram) {
   EXPECT_THAT(program_problem(file("lonely", "#!\n")), HasSubstr("interpreter"));
 }
 
+// What the system itself refuses has the system's own error; what it would run, and cannot be simulated, has not.
+TEST_F(ProgramCheck, AnImageOfARunningProgram) {
+  EXPECT_EQ(image_problem(compile("dynamic", "", "int main() { return 0; }"), "/"), "");
+  for (const char* options : {"-static", "-static-pie"}) {
+    const auto path = compile("static", options, "int main() { return 0; }");
+    if (path.empty()) continue;
+    EXPECT_THAT(image_problem(path, "/"), HasSubstr("statically linked")) << options;
+    const auto script = file("script", "#!" + path.string() + "\n");
+    EXPECT_THAT(image_problem(script, "/"), HasSubstr("its interpreter " + path.string() + ": it is statically"));
+    EXPECT_THAT(image_problem(file("relative", "#! static\n"), folder_), HasSubstr("statically linked"));
+    EXPECT_THAT(image_problem(file("nested", "#!" + script.string() + " -x\n"), "/"), HasSubstr("statically linked"));
+  }
+  EXPECT_EQ(image_problem(folder_ / "none", "/"), "");
+  EXPECT_EQ(image_problem(folder_, "/"), "");
+  EXPECT_EQ(image_problem(file("plain", "#!/bin/sh\n", 0644), "/"), "");
+  EXPECT_EQ(image_problem(file("text", "echo hello\n"), "/"), "");
+  EXPECT_EQ(image_problem(file("lost", "#!/no/such/interpreter\n"), "/"), "");
+  EXPECT_EQ(image_problem(file("circle", "#!" + (folder_ / "circle").string() + "\n"), "/"), "");
+  // To its own user, who becomes nobody else.
+  EXPECT_EQ(image_problem(file("setuid", "#!/bin/sh\n", 04755), "/"), "");
+}
+
 // A header that lies must not make us read beyond the file, or for ever.
 TEST_F(ProgramCheck, TruncatedAndLyingImages) {
   const auto path = compile("dynamic", "", "int main() { return 0; }");

@@ -156,6 +156,12 @@ const char* variable(const char* name) {
   return nullptr;
 }
 
+// A tool sees to the layout itself.
+static bool has_random_addresses() {
+  const int now = ::personality(0xffffffff);
+  return the_tool == Tool::none && (now < 0 || (now & ADDR_NO_RANDOMIZE) == 0);
+}
+
 void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   const char* socket_name = variable(abi::kSocketVariable);
   const char* host = variable(abi::kHostVariable);
@@ -168,7 +174,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   hello.pid = std::uint32_t(checked_call(SYS_getpid));
   hello.tid = std::uint32_t(checked_call(SYS_gettid));
   hello.parent_pid = parent_pid;
-  hello.flags = hello_flags;
+  hello.flags = hello_flags | (has_random_addresses() ? abi::Hello::kRandomAddresses : 0);
   snprintf(hello.host, sizeof hello.host, "%s", host);
   snprintf(hello.program, sizeof hello.program, "%s", program_invocation_short_name);
   if (::send(the_session.socket, &hello, sizeof hello, MSG_NOSIGNAL) != ssize_t(sizeof hello))

@@ -80,7 +80,13 @@ bool alarm_restarts() {
   return (action.sa_flags & SA_RESTART) != 0;
 }
 
-// For a call that reads from or writes to `fd`: charges it and waits if it would block. False: EINTR.
+std::size_t bytes_of(const iovec* parts, int count) {
+  std::size_t bytes = 0;
+  for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+  return bytes;
+}
+
+// For a call that reads from or writes to `fd`: charges it and waits if it would block. False, with errno: EINTR, ...
 bool prepare(int fd, short events, bool dont_wait) {
   abi::ThreadSlot* slot = simulated_slot();
   // Standard output and error are drained by the simulator, whoever has the turn.
@@ -123,6 +129,10 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
       return -1;
     }
     if (error == ETIMEDOUT) return poll_now(descriptors);
+    if (error != 0) {
+      errno = error;
+      return -1;
+    }
   }
 }
 
@@ -144,11 +154,12 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
     draw(buffer, bytes);
     return ssize_t(bytes);
   }
-  if (!prepare(fd, POLLIN, false)) return -1;
+  // Nothing is there at once. (A receive of nothing waits for data, as Linux's does.)
+  if (!prepare(fd, POLLIN, bytes == 0)) return -1;
   return next_read(fd, buffer, bytes);
 }
 RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
-  if (!prepare(fd, POLLIN, false)) return -1;
+  if (!prepare(fd, POLLIN, bytes_of(parts, count) == 0)) return -1;
   return next_readv(fd, parts, count);
 }
 
@@ -164,7 +175,7 @@ static ssize_t receive_all(int fd, char* buffer, size_t bytes, int flags) {
   return ssize_t(got);
 }
 RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
-  if ((flags & MSG_WAITALL) != 0 && simulated_slot() != nullptr)
+  if ((flags & MSG_WAITALL) != 0 && bytes != 0 && simulated_slot() != nullptr)
     return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return next_recv(fd, buffer, bytes, flags);
@@ -178,15 +189,15 @@ RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   return next_recvmsg(fd, message, flags);
 }
 RNICSIM_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
-  if (!prepare(fd, POLLOUT, false)) return -1;
+  if (!prepare(fd, POLLOUT, bytes == 0)) return -1;
   return written(fd, next_write(fd, buffer, bytes));
 }
 RNICSIM_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
-  if (!prepare(fd, POLLOUT, false)) return -1;
+  if (!prepare(fd, POLLOUT, bytes_of(parts, count) == 0)) return -1;
   return written(fd, next_writev(fd, parts, count));
 }
 RNICSIM_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
-  if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
+  if (!prepare(fd, POLLOUT, bytes == 0 || (flags & MSG_DONTWAIT) != 0)) return -1;
   return written(fd, next_send(fd, buffer, bytes, flags));
 }
 RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to,

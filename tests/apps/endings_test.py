@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""Every run comes to an end, by itself or when it is told to, and says why.
+
+usage: endings_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
+"""
+import os
+import pathlib
+import pty
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+from apps import LeavesNothing, built  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+USAGE_ERROR, LIMIT = 2, 124
+SECOND = 10**12
+COUNT = "int main(void) { for (volatile unsigned long i = 0;; ++i) continue; }"
+
+
+def misbehave():
+    return built("misbehave", (HERE / "misbehave.c").read_text(), "-libverbs")
+
+
+def endings():
+    return built("endings", (HERE / "endings.c").read_text(), "-libverbs")
+
+
+def counts():
+    return built("counts", COUNT)
+
+
+class Endings(LeavesNothing):
+    def results(self, *arguments, **options):
+        """A run, and what it wrote by --json."""
+        with apps.folder() as path:
+            result = self.call("run", "--json", path / "results.json", *arguments, **options)
+            return result, apps.read_json(path / "results.json")
+
+    def assert_shows_state(self, result, *threads):
+        for thread in threads:
+            self.assertRegex(result.out, rf"{thread}", result)
+
+
+class Crash(Endings):
+    """The client dies; the server polls a queue to which nothing will come."""
+    def dies(self, how, *options):
+        return self.results(*options, "--", str(misbehave()), "die-while-peer-polls", how)
+
+    def test_is_told_at_once(self):
+        process = self.start("run", "--grace=never", "--", str(misbehave()), "die-while-peer-polls", "segv")
+        self.assertRegex(process.stderr.readline(), r"^rnicsim: h1: .*misbehave was killed by signal 11 \(Seg")
+        process.send_signal(signal.SIGTERM)
+        result = apps.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGTERM, result)
+        self.assert_shows_state(result, r"ended by signal 15 \(Terminated\)", r"h0 misbehave \(pid \d+\) thread 0: ",
+                                r"qp 0x[0-9a-f]+ of PASID \d+ RC RTS -> 0x[0-9a-f]+: 0 sends outstanding")
+
+    def test_ends_the_run_after_its_grace(self):
+        for how, status in (("segv", 128 + signal.SIGSEGV), ("exit", 5)):
+            with self.subTest(how=how):
+                result, written = self.dies(how)
+                self.assertEqual(result.status, status, result)
+                self.assertIn("stood still: a program failed, and for ", result.out)
+                self.assertTrue(any("stood still" in warning for warning in written["warnings"]))
+                self.assert_shows_state(result, r"h0 misbehave \(pid \d+\) thread 0: .*polling a queue", "RC RTS")
+                self.assertTrue(SECOND <= written["end_ps"] < 1.5 * SECOND, written["end_ps"])
+
+    def test_grace_can_be_chosen(self):
+        _, written = self.dies("segv", "--grace", "20ms")
+        self.assertLess(written["end_ps"], 0.2 * SECOND)
+
+    def test_is_reproducible(self):
+        first, second = (self.dies("segv")[0].out for _ in range(2))
+        self.assertEqual(first, second)
+
+    def test_work_in_hand_is_waited_for(self):
+        """The survivor's retries take longer than the grace."""
+        result = self.call("run", "--grace", "100us", "--", str(misbehave()), "die-mid-traffic", "kill")
+        self.assertEqual(result.lines("h0"),
+                         ["the stream ended", "completion: transport retry counter exceeded", "done"], result)
+
+    def test_a_sleeper_is_waited_for(self):
+        result = self.run_on(("h0", "sh -c 'sleep 30; echo woke'"), ("h1", "sh -c 'exit 3'"))
+        self.assertEqual(result.status, 3, result)
+        self.assertEqual(result.lines("h0"), ["woke"], result)
+
+    def test_death_that_nobody_sees(self):
+        """Killed while it waits for ever, and another polls with a timeout: no turn shows it, and none is to come."""
+        process = self.start("run", "--on", "h0", f"{endings()} tick 1", "--on", "h1", "cat")
+        time.sleep(1)
+        victims = [pid for pid in apps.processes_with(self.mark)
+                   if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "endings"]
+        os.kill(victims[0], signal.SIGKILL)
+        result = apps.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGKILL, result)
+
+
+class Creeping(Endings):
+    """Time goes on, but nothing else does."""
+
+    def test_server_with_a_timeout(self):
+        """It is at its end when the others are, as one without."""
+        result, written = self.results("--on", "h0", f"{endings()} tick 500", "--on", "h1", "true")
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("still waits for a connection", result.err)
+        self.assertLess(written["end_ps"], 20 * SECOND)
+
+    def test_server_beside_a_failure(self):
+        result, written = self.results("--on", "h0", f"{endings()} tick 500", "--on", "h1", "false")
+        self.assertEqual(result.status, 1, result)
+        self.assertLess(written["end_ps"], 4 * SECOND)
+
+    def test_server_of_python(self):
+        result = self.run_on(("h0", "python3 -m http.server 8000"), ("h1", "true"))
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("still waits for a connection", result.err)
+
+
+class Limits(Endings):
+    def test_simulated(self):
+        result, written = self.results("--limit", "1020ms", "--", "ib_write_bw", "-D", "1000")
+        self.assertEqual(result.status, LIMIT, result)
+        self.assertEqual(written["end_ps"], 1.02 * SECOND)
+        self.assert_shows_state(result, "ended at the limit of 1.02 s of simulated time", "h0 ib_write_bw",
+                                "h1 ib_write_bw", "RC RTS")
+
+    def test_that_is_not_reached_changes_nothing(self):
+        program = ("--", "ib_write_lat", "-n", "50")
+        self.assertEqual(self.call("run", "--limit", "100s", "--wall-limit", "1000s", *program).out,
+                         self.call("run", *program).out)
+
+    def test_a_standstill_comes_first(self):
+        program = ("--on", "h0", str(built("pauses", "#include <unistd.h>\nint main(void) { return pause(); }")))
+        result = self.call("run", "--limit", "3600s", *program)
+        self.assertIn("stood still", result.out)
+        self.assertEqual(result.out, self.call("run", *program).out)
+
+    def test_wall(self):
+        """Where no simulated time passes at all."""
+        result = self.call("run", "--wall-limit", "1500ms", "--on", "h0", str(counts()))
+        self.assertEqual(result.status, LIMIT, result)
+        self.assert_shows_state(result, "ended at the limit of 1.5 s of wall time",
+                                r"h0 counts \(pid \d+\) thread 0: running")
+
+    def test_bench(self):
+        result = self.call("bench", "write-4k", "--limit", "13ms")
+        self.assertEqual(result.status, LIMIT, result)
+        self.assertIn("ended at the limit of 13 ms of simulated time", result.err)
+        self.assertRegex(result.err, "RC RTS")
+
+    def test_bench_that_is_interrupted(self):
+        process = self.start("bench", "write-4k", "--set", "measure.duration=1000s")
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        result = apps.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGINT, result)
+        self.assertIn("ended by signal 2", result.err)
+        self.assertIn("wait for their completions", result.err)
+
+    def test_serve(self):
+        name = f"rnicsim-test-{os.getpid()}-{time.monotonic_ns()}"
+        result = apps.call("serve", "--wall-limit", "1s", env=dict(self.environment, RNICSIM_SOCKET=name))
+        self.assertEqual(result.status, LIMIT, result)
+
+    def test_wrong_values(self):
+        for option in ("--limit=5", "--limit=0s", "--wall-limit=soon", "--grace=-1s"):
+            with self.subTest(option=option):
+                result = self.call("run", option, "--", "true")
+                self.assertEqual(result.status, USAGE_ERROR, result)
+                self.assertIn("is not a time with its unit", result.err)
+
+
+class AlienImages(Endings):
+    """A program may not become what cannot be simulated; nobody waits for it, and it is told."""
+    WAYS = ("execve", "execvp", "execl", "fexecve", "execveat", "posix_spawn", "posix_spawnp")
+
+    def refused(self, path, says):
+        environment = dict(self.environment, PATH=f"{path.parent}:{os.environ['PATH']}")
+        result = apps.run_on((("h0", f"{endings()} execute {path}"), ("h1", "ibv_devices")), env=environment)
+        self.assert_succeeded(result)
+        self.assertEqual(result.lines("h0"), [f"{way}: ENOEXEC" for way in self.WAYS] +
+                         ["a child: 7", "no such file: ENOENT", "no program: EACCES"], result)
+        self.assertRegex(result.err, rf"rnicsim: h0: endings \(pid \d+\) cannot execute {path}: .*{says}")
+        self.assertIn("rnic0", result.text("h1"))
+
+    def test_static(self):
+        self.refused(built("static", "int main(void) { return 0; }", "-static"), "statically linked")
+
+    def test_script_of_a_static_interpreter(self):
+        static = built("static", "int main(void) { return 0; }", "-static")
+        with apps.folder() as folder:
+            script = folder / "script"
+            script.write_text(f"#!{static}\n")
+            script.chmod(0o755)
+            second = folder / "of-a-script"
+            second.write_text(f"#!{script}\n")
+            second.chmod(0o755)
+            self.refused(script, f"its interpreter {static}: it is statically linked")
+            self.refused(second, f"its interpreter {script}: its interpreter {static}: it is statically linked")
+
+    def test_the_loader_itself(self):
+        """It has no interpreter, but attaches with the program that it loads."""
+        loader = re.search(r"/\S*ld-linux\S*", subprocess.run(["ldd", "/bin/true"], capture_output=True, text=True,
+                                                              check=True).stdout).group()
+        result = self.run_on(("h0", f"sh -c '{loader} /bin/echo loaded'"), ("h1", "true"))
+        self.assert_succeeded(result)
+        self.assertEqual(result.lines("h0"), ["loaded"])
+
+
+class Children(Endings):
+    def run_mode(self, *arguments):
+        result = self.run_on(("h0", " ".join([str(endings()), *arguments])), ("h1", "true"))
+        self.assertEqual(result.status, 0, result)
+        return result
+
+    def test_dies_before_it_attaches(self):
+        result = self.run_mode("child-dies")
+        self.assertEqual(result.lines("h0"), ["the child ended with 7"], result)
+        self.assertIn("did not attach", result.err)
+
+    def test_cannot_be_loaded(self):
+        library = built("libgone.so", "int gone(void) { return 0; }", "-shared", "-fPIC")
+        program = built("needs-gone", "int gone(void); int main(void) { return gone(); }", str(library))
+        moved = library.with_name("moved-away")
+        library.rename(moved)
+        self.addCleanup(moved.rename, library)
+        result = self.run_mode("child-cannot-be-loaded", str(program))
+        self.assertEqual(result.lines("h0"), ["the child ended with 127"], result)
+
+    def test_stays_away(self):
+        """A signal ends the wait for it; what it waited for is gone, too."""
+        process = self.start("run", "--on", "h0", f"{endings()} child-stays-away", "--on", "h1", "sleep 1")
+        time.sleep(1.5)
+        process.send_signal(signal.SIGTERM)
+        result = apps.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGTERM, result)
+        self.assertNotIn("did not attach", result.err)
+
+    def test_more_than_a_thousand(self):
+        self.assertEqual(self.run_mode("children", "1100").lines("h0"), ["1100 known, 1100 waited for"])
+
+    def test_popen(self):
+        result = self.run_mode("popen")
+        self.assert_succeeded(result)
+        self.assertCountEqual(result.lines("h0"), ["from the shell", "to the shell", "they ended with 3 and 4"])
+
+
+class Nothing(Endings):
+    def test_over_a_stream(self):
+        result = self.call("run", "--", str(endings()), "nothing")
+        self.assert_succeeded(result)
+        self.assertEqual(result.lines("h0"), ["read 0, readv 0", "recv 0, recvfrom 0, recvmsg 0, all 0", "then 1"],
+                         result)
+        self.assertEqual(result.lines("h1"), ["write 0, writev 0, send 0"], result)
+
+
+def limit_descriptors(soft, hard):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class Descriptors(Endings):
+    PROGRAMS = [("h0", "sh -c 'sleep 1; /bin/echo forked; ibv_devices | tail -1; echo end'"),
+                ("h[1-3]", "ENDINGS channels 500")]
+
+    def run_limited(self, soft, hard):
+        commands = [(host, command.replace("ENDINGS", str(endings()))) for host, command in self.PROGRAMS]
+        return apps.run_on(commands, "--topology", "star:4", env=self.environment,
+                           preexec_fn=limit_descriptors(soft, hard))
+
+    def test_the_soft_limit_is_raised(self):
+        result = self.assert_succeeded(self.run_limited(1024, 4096))
+        for host in ("h1", "h2", "h3"):
+            self.assertEqual(result.lines(host), ["limit 1024", "all channels"], result)
+
+    def test_at_the_hard_limit_objects_are_refused(self):
+        result = self.run_limited(1024, 1024)
+        self.assertEqual(result.lines("h0")[0], "forked", result)
+        self.assertEqual(result.lines("h0")[-1], "end", result)
+        self.assertEqual(result.lines("h1"), ["limit 1024", "all channels"], result)
+        self.assertEqual(result.lines("h2"), ["limit 1024", "channels: EMFILE", "some channels"], result)
+        self.assertEqual(result.lines("h3"), ["open: EMFILE"], result)
+        self.assertRegex(result.err, r"rnicsim: h\d: endings \(pid \d+\) is refused a channel: the simulator is out of "
+                                     r"file descriptors: \d+ of 1024 are open; raise the hard limit")
+
+
+# Refuses a system call, unless its first argument has a certain value, as a container's profile does; then execs.
+SECCOMP = """
+import ctypes, os, struct, sys
+refused, allowed, command = int(sys.argv[1]), int(sys.argv[2], 0), sys.argv[3:]
+EPERM, KEEP = 0x50001, 0x7fff0000
+program = [(0x20, 0, 0, 0), (0x15, 0, 3, refused), (0x20, 0, 0, 16), (0x15, 1, 0, allowed), (6, 0, 0, EPERM),
+           (6, 0, 0, KEEP)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in program))
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(len(program), ctypes.addressof(code)))) == 0, ctypes.get_errno()
+os.execv(command[0], command)
+"""
+CALLS = {"personality": 135, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_open": 434}
+NO_SUCH_ARGUMENT = 0xfffffffe
+
+
+class Refused(Endings):
+    """What a container's seccomp profile may refuse."""
+
+    def under_filter(self, call, allowed, *arguments):
+        command = [sys.executable, "-c", SECCOMP, str(CALLS[call]), str(allowed), apps.rnicsim(), *map(str, arguments)]
+        return apps.finish(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True, env=self.environment))
+
+    def test_fixed_addresses(self):
+        """The run goes on, and says what it has lost."""
+        with apps.folder() as path:
+            result = self.under_filter("personality", 0xffffffff, "run", "--json", path / "r.json", "--",
+                                       "ib_write_lat", "-n", "50")
+            warnings = apps.read_json(path / "r.json")["warnings"]
+        self.assertEqual(result.status, 0, result)
+        lost = [f"not reproducible: {host}: ib_write_lat has other addresses at every run" for host in ("h0", "h1")]
+        for warning, text in zip(sorted(warnings), lost):
+            self.assertTrue(warning.startswith(text), warnings)
+            self.assertIn("docker run --security-opt seccomp=unconfined", warning)
+        self.assertEqual(len(warnings), 2)
+        self.assertIn(lost[0], result.out)
+
+    def test_what_it_cannot_do_without(self):
+        for call in ("process_vm_readv", "process_vm_writev", "pidfd_open"):
+            with self.subTest(call=call):
+                result = self.under_filter(call, NO_SUCH_ARGUMENT, "run", "--", "ib_write_lat", "-n", "50")
+                self.assertEqual(result.status, USAGE_ERROR, result)
+                self.assertRegex(result.err, rf"^rnicsim: {call} is refused \(Operation not permitted\): .*; a seccomp "
+                                             r"filter is in force; in a container: docker run --security-opt "
+                                             r"seccomp=unconfined --cap-add SYS_PTRACE\n$")
+                self.assertEqual(result.out, "")
+
+
+ERASE = "\r\x1b[K"
+# Prints, and computes for a while in real time.
+SLOW = """
+    #include <stdio.h>
+    #include <sys/syscall.h>
+    #include <time.h>
+    #include <unistd.h>
+    static double now(void) {
+      struct timespec t;
+      syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+      return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    }
+    int main(void) {
+      for (int line = 0; line < 4; ++line) {
+        printf("line %d\\n", line);
+        usleep(1000);
+        for (const double start = now(); now() - start < 0.5;) continue;
+      }
+      return 0;
+    }
+"""
+
+
+class ProgressLine(Endings):
+    def on_terminal(self, *arguments, term="xterm"):
+        """All that a run writes to the terminal that is its standard output and error."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([apps.rnicsim(), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=theirs,
+                                   stderr=theirs, env=dict(self.environment, TERM=term))
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # nobody has the terminal any more
+                break
+            if not part:
+                break
+            text += part
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=apps.RUN_SECONDS), 0, text)
+        return text.decode().replace("\r\n", "\n")
+
+    def test_tells_how_far_it_is(self):
+        text = self.on_terminal("run", "--on", "h0", built("slow", SLOW))
+        self.assertRegex(text, r"\r\x1b\[K[\d.]+ m?s simulated, [\d.]+ \S+ a second; h0 slow \(pid \d+\): running")
+
+    def test_leaves_the_lines_alone(self):
+        text = self.on_terminal("run", "--on", "h0", built("slow", SLOW))
+        shown = [line.rsplit(ERASE, 1)[-1] for line in text.split("\n")]
+        self.assertEqual([line for line in shown if line.startswith("h0|")], [f"h0| line {i}" for i in range(4)])
+        self.assertNotIn(" a second; ", "\n".join(shown))
+
+    def test_is_on_terminals_only(self):
+        self.assertNotIn("\x1b", self.on_terminal("run", "--on", "h0", built("slow", SLOW), term="dumb"))
+        result = self.run_on(("h0", str(built("slow", SLOW))), ("h1", "true"))
+        self.assertNotIn("\x1b", result.out + result.err)
+
+    def test_of_bench_and_calibrate(self):
+        text = self.on_terminal("bench", "write-4k", "--set", "measure.duration=20ms")
+        self.assertRegex(text, r"[\d.]+ \S+ simulated, [\d.]+ \S+ a second; \d+ operations done")
+        self.assertRegex(self.on_terminal("calibrate", "CAL-6", "--jobs", "1"), r"\d of \d+ points done; waits for ")
+
+
+if __name__ == "__main__":
+    apps.main()

@@ -1,0 +1,60 @@
+// Is there always a descriptor left for what passes through?
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+#include <vector>
+
+#include "sim/attached/descriptor.h"
+#include "sim/attached/descriptor_budget.h"
+
+namespace rnicsim::sim {
+namespace {
+
+std::size_t open_now() {
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd");
+  return std::size_t(std::distance(begin(descriptors), end(descriptors)));
+}
+std::vector<Descriptor> opened(std::size_t count) {
+  std::vector<Descriptor> descriptors;
+  for (std::size_t i = 0; i < count; ++i) descriptors.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return descriptors;
+}
+
+TEST(DescriptorBudget, LeavesWhatPassesThrough) {
+  constexpr std::size_t kRoom = 50;
+  const std::size_t before = open_now();
+  DescriptorBudget budget(before + kRoom + DescriptorBudget::kForPassing);
+  EXPECT_FALSE(budget.take_for_process(kRoom + 2));  // to count them takes one
+  EXPECT_TRUE(budget.take_for_process(kRoom - 2));
+}
+
+TEST(DescriptorBudget, ObjectsLeaveRoomForProcesses) {
+  const std::size_t before = open_now();
+  DescriptorBudget budget(before + 10 + DescriptorBudget::kForPassing + DescriptorBudget::kForProcesses);
+  const auto some = opened(8);
+  EXPECT_TRUE(budget.take_for_object(1));
+  const auto more = opened(8);
+  EXPECT_FALSE(budget.take_for_object(8));
+  EXPECT_TRUE(budget.take_for_process(8));
+}
+
+TEST(DescriptorBudget, WhatWasClosedCanBeTakenAgain) {
+  const std::size_t before = open_now();
+  DescriptorBudget budget(before + 20 + DescriptorBudget::kForPassing);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(budget.take_for_process(16)) << i;
+    const auto gone_at_once = opened(16);
+  }
+  EXPECT_NE(budget.shortage().find(" are open; raise the hard limit"), std::string::npos);
+}
+
+TEST(DescriptorBudget, AnyLimitIsPossible) {
+  DescriptorBudget budget(10);
+  EXPECT_FALSE(budget.take_for_process(1));
+  EXPECT_FALSE(budget.take_for_object(1));
+}
+
+}  // namespace
+}  // namespace rnicsim::sim
