@@ -658,7 +658,10 @@ module requester (
                 // What is before it was answered, so an answer was lost: that of a READ or an atomic.
                 if (c_q.una_psn != response_i.psn) lost = 1'b1;
                 else if (response_i.syndrome == qp_pkg::SyndromeSequenceError) begin
-                  if (c_d.retries == '0) begin
+                  if (c_q.rnr_waiting) begin
+                    // Of what was sent before the RNR NAK: that is to be sent again as it is.
+                    r.outcome = qp_pkg::OutcomeDuplicate;
+                  end else if (c_d.retries == '0) begin
                     fail = 1'b1;
                     fail_status = qp_pkg::StatusTransportRetryExceeded;
                   end else begin

@@ -35,7 +35,8 @@ ResponseOutcome Completer::negative(Psn psn, std::uint8_t syndrome) {
   // What is before it was answered, so an answer was lost: that of a READ or an atomic.
   if (window_.oldest_psn() != psn) return response_lost();
   switch (syndrome) {
-    case Aeth::kSequenceError: return go_back();
+    // Of what was sent before the RNR NAK: that is to be sent again as it is.
+    case Aeth::kSequenceError: return window_.rnr_waiting ? ResponseOutcome{Kind::duplicate} : go_back();
     case Aeth::kInvalidRequest: return fail(Status::remote_invalid_request_error);
     case Aeth::kRemoteAccessError: return fail(Status::remote_access_error);
     case Aeth::kRemoteOperationError: return fail(Status::remote_operation_error);

@@ -285,6 +285,20 @@ TEST(QpEngineRetries, RnrRetrySevenIsForEver) {
   }
 }
 
+TEST(QpEngineRetries, SequenceNaksBehindAnRnrNakCostNone) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  control.retry_count = 1;
+  bench.start(control);
+  carry(bench, post(MessageKind::send), post(MessageKind::send));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(bench.send(nak(0, roce::Aeth::kRnrNak | 1)).at(0).outcome, Outcome::rnr);
+    ASSERT_EQ(bench.send(nak(0, roce::Aeth::kSequenceError)).at(0).outcome, Outcome::duplicate);
+    bench.sleep_until(bench.now + 20);
+    ASSERT_THAT(psns(follow(bench, bench.take_sends())), ElementsAre(0, 1));
+  }
+}
+
 TEST(QpEngineRetries, NaksGiveTheirStatus) {
   constexpr std::array<std::pair<std::uint8_t, Status>, 5> kNaks{{
       {roce::Aeth::kInvalidRequest, Status::remote_invalid_request_error},

@@ -335,6 +335,29 @@ TEST(Completer, GhostsAreDropped) {
   EXPECT_EQ(c.completer.receive(headers, 0).kind, ResponseOutcome::Kind::dropped);
 }
 
+// Soft-RoCE sends one for what was in flight behind the packet that it was not ready for, each time.
+TEST(Completer, SequenceNaksBehindAnRnrNakCostNoRetry) {
+  Connection connection(256);
+  for (int i = 0; i < 2; ++i) connection.post(SendOperation::send, 10);
+  const auto first = connection.window.oldest_psn();
+  Headers nak;
+  nak.bth.opcode = Opcode::acknowledge;
+  nak.bth.psn = first;
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_EQ(connection.requester.next_packet()->headers.bth.psn, first);
+    connection.requester.next_packet();
+    nak.aeth = Aeth{Aeth::kRnrNak | 3, 0};
+    ASSERT_EQ(connection.completer.receive(nak, 0).kind, ResponseOutcome::Kind::rnr) << round;
+    nak.aeth = Aeth{Aeth::kSequenceError, 0};
+    const auto outcome = connection.completer.receive(nak, 0);
+    EXPECT_EQ(outcome.kind, ResponseOutcome::Kind::duplicate);
+    EXPECT_FALSE(outcome.rewound);
+    EXPECT_FALSE(connection.requester.can_send()) << "the timer is what counts";
+    connection.requester.rnr_timeout();
+  }
+  EXPECT_FALSE(connection.completer.take_completion());
+}
+
 TEST(Requester, GivesUpAfterItsRetries) {
   Connection c(256);
   c.post(SendOperation::write, 1);
