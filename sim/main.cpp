@@ -192,14 +192,14 @@ CLI::App& add_diff(CLI::App& app, CommandLine& line) {
 
 CLI::App& add_replay(CLI::App& app, replay::ReplayOptions& options) {
   CLI::App& command =
-      *app.add_subcommand("replay", "answer what a real peer sent, and compare with the real NIC's answers");
+      *app.add_subcommand("replay", "take a real NIC's place in a capture, and compare what ours sends and delivers");
   command.add_option("--wire", options.wire, "a capture of both directions, pcap or pcapng")
       ->required()
       ->type_name("CAPTURE");
   command.add_option("--as", options.as, "the IP address of the NIC to replace")->required()->type_name("ADDRESS");
   command.add_option("--json", options.json, "write the results to this file")->type_name("FILE");
   add_engine(command, options.engine);
-  command.footer("The exit status is 0 when all answers agree, 1 when they differ, 2 when there is nothing to replay, "
+  command.footer("The exit status is 0 when all agrees, 1 when something differs, 2 when there is nothing to replay, "
                  "3 when the RTL's referee objects; docs/replay.md.");
   return command;
 }

@@ -6,12 +6,15 @@
 #include <filesystem>
 #include <vector>
 
+#include "model/base/units.h"
+
 namespace rnicsim::sim::replay {
 
 struct CapturedFrame {
   std::uint32_t number = 0;  // in the file, from 1: what other tools show
   std::uint32_t length = 0;  // on the wire; more than there are bytes: the capture cut it
   std::vector<std::byte> bytes;
+  Duration time{};  // since the first frame
 };
 
 // ConfigError: not a capture, a truncated one, or not of Ethernet.

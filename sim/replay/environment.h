@@ -1,5 +1,5 @@
-// What a capture implies of the NIC at one address: its RC queue pairs, their attributes, their memory regions, and
-// what the real NIC lacked when it refused a request.
+// What a capture implies of the NIC at one address: as a responder and receiver, its queue pairs, their attributes, its
+// memory regions, and what it lacked when it refused a request; and as a requester, what was posted.
 #pragma once
 
 #include <array>
@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "sim/replay/delivery.h"
+#include "sim/replay/requester_environment.h"
 #include "sim/replay/wire_capture.h"
 
 namespace rnicsim::sim::replay {
@@ -23,7 +25,7 @@ enum class Role : std::uint8_t {
   uc,
   ud,
   corrupt,    // wrong ICRC: a NIC drops it
-  foreign,    // a request from another peer than its QP's
+  foreign,    // a request from another peer, or of another transport, than its QP's
   elsewhere,  // neither from nor to the address
 };
 
@@ -36,13 +38,13 @@ struct RoleRow {
 inline constexpr std::array<RoleRow, 10> kRoles{{
     {Role::request, "requests", "requests to it: replayed"},
     {Role::answer, "answers", "its answers: compared"},
-    {Role::own_request, "own_requests", "requests of its own"},
-    {Role::answer_to_own, "answers_to_own", "answers to its own requests"},
+    {Role::own_request, "own_requests", "requests of its own: compared"},
+    {Role::answer_to_own, "answers_to_own", "answers to its own requests: replayed"},
     {Role::connection_management, "connection_management", "connection management (QP1)"},
-    {Role::uc, "uc", "UC"},
-    {Role::ud, "ud", "UD"},
+    {Role::uc, "uc", "UC, both ways"},
+    {Role::ud, "ud", "UD, both ways"},
     {Role::corrupt, "corrupt", "wrong ICRC"},
-    {Role::foreign, "foreign", "from another peer than its QP's"},
+    {Role::foreign, "foreign", "from another peer or transport than its QP's"},
     {Role::elsewhere, "elsewhere", "neither from nor to it"},
 }};
 
@@ -60,16 +62,24 @@ struct Request {
   roce::Psn last_psn() const { return packet->psn() + (packets - 1); }
 };
 
+// A QP as a responder (RC), or as a receiver.
 struct QpEnvironment {
+  roce::Transport transport = roce::Transport::rc;
   roce::Qpn qpn;
+  roce::Qpn number;  // the engine's
   roce::Qpn peer_qpn;
   roce::Gid peer{};
   roce::MacAddress peer_mac{};
   std::uint8_t path_mtu = 1;  // enum ibv_mtu: the smallest that every packet fits
   std::uint8_t min_rnr_timer = 0;
+  std::uint32_t qkey = 0;          // UD: that of most datagrams to it
+  std::optional<roce::Gid> group;  // UD: whose datagrams it gets
   roce::Psn first_psn;
   std::vector<Request> requests;
   std::vector<const WirePacket*> answers;
+  std::vector<Delivery> deliveries;
+
+  bool reliable() const { return transport == roce::Transport::rc; }
 };
 
 struct RemoteRegion {
@@ -80,7 +90,8 @@ struct RemoteRegion {
 
 struct Environment {
   roce::Gid address{};
-  std::vector<QpEnvironment> qps;         // in order of their first request
+  std::vector<QpEnvironment> qps;  // in order of their first request
+  std::vector<RequesterEnvironment> requesters;
   std::vector<RemoteRegion> regions;      // named by requests that were granted
   std::vector<const WirePacket*> strays;  // answers of the address that belong to no QP, or are corrupt
   std::array<std::size_t, kRoles.size()> roles{};
@@ -88,7 +99,17 @@ struct Environment {
   std::size_t count(Role role) const { return roles[static_cast<std::size_t>(role)]; }
 };
 
+// Of what an engine has, beside RC.
+struct Transports {
+  bool uc = true;
+  bool ud = true;
+
+  bool has(roce::Transport transport) const {
+    return transport == roce::Transport::rc || (transport == roce::Transport::uc ? uc : ud);
+  }
+};
+
 // The environment points into `capture`. ConfigError: the address is not in it, or nothing there can be replayed.
-Environment implied_environment(const WireCapture& capture, const roce::Gid& address);
+Environment implied_environment(const WireCapture& capture, const roce::Gid& address, Transports transports = {});
 
 }  // namespace rnicsim::sim::replay

@@ -2,27 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/replay/judge.h"
 #include "sim/replay/report.h"
 
 namespace rnicsim::sim::replay {
 namespace {
-
-Answer answer_of(const WirePacket& packet) { return {packet.frame, packet.headers, packet.payload}; }
-
-std::vector<Asked> asked_of(const QpEnvironment& qp) {
-  std::vector<Asked> asked;
-  for (const auto& request : qp.requests)
-    asked.push_back({.frame = request.packet->frame,
-                     .last = request.last_psn(),
-                     .ack_request = request.packet->headers.bth.ack_request,
-                     .duplicate = request.duplicate,
-                     .executed = request.executed,
-                     .msn = request.msn});
-  return asked;
-}
 
 // Our answers to READs are kept: a length that nothing in the capture bears out would fill the memory.
 void check_reads(const Replay& replay) {
@@ -37,38 +25,53 @@ void check_reads(const Replay& replay) {
     throw ConfigError(fmt::format("its READs ask for {} bytes, and all its packets hold {}", asked, held));
 }
 
+template <class Visit>
+void each_comparison(const Replay& replay, Visit&& visit) {
+  for (const auto* list : {&replay.comparisons, &replay.deliveries, &replay.requests})
+    for (const auto& comparison : *list) visit(comparison);
+}
+
 }  // namespace
 
-std::uint64_t Replay::compared() const { return environment.count(Role::answer); }
+std::uint64_t Replay::compared() const {
+  std::uint64_t count = environment.count(Role::answer);
+  for (const auto& qp : environment.requesters)
+    count += static_cast<std::uint64_t>(std::ranges::count(qp.events, true, &WireEvent::sent));
+  return count;
+}
 
 std::uint64_t Replay::differences() const {
   std::uint64_t count = strays.size();
-  for (const auto& comparison : comparisons) count += comparison.differences.size();
+  each_comparison(*this, [&](const Comparison& comparison) { count += comparison.differences.size(); });
   return count;
 }
 
 EquivalenceCounts Replay::equivalences() const {
   EquivalenceCounts counts{};
-  for (const auto& comparison : comparisons)
+  each_comparison(*this, [&](const Comparison& comparison) {
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += comparison.equivalences[i];
+  });
   return counts;
 }
 
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
-                     const Engines* made_by) {
+                     const Engines* made_by, Transports transports) {
   Replay replay{.capture = parse_capture(frames)};
-  replay.environment = implied_environment(replay.capture, address);
+  replay.environment = implied_environment(replay.capture, address, transports);
   check_reads(replay);
+  EngineHost host(engine, made_by);
   const auto& qps = replay.environment.qps;
-  Driver driver(engine, replay.environment, made_by);
-  const auto ours = driver.run();
-  replay.memory_use = driver.memory_use();
+  ResponderDriver responder(host, replay.environment);
+  const auto answered = responder.run();
+  replay.memory_use = responder.memory_use();
   for (std::size_t i = 0; i < qps.size(); ++i) {
-    std::vector<Answer> theirs;
-    for (const auto* answer : qps[i].answers) theirs.push_back(answer_of(*answer));
-    replay.comparisons.push_back(compare(asked_of(qps[i]), ours[i], theirs));
+    replay.comparisons.push_back(judge_responder(qps[i], answered[i]));
+    replay.deliveries.push_back(compare_deliveries(answered[i].deliveries, qps[i].deliveries));
   }
-  for (const auto* stray : replay.environment.strays) replay.strays.push_back({std::nullopt, answer_of(*stray), {}});
+  for (const auto& qp : replay.environment.requesters)
+    replay.requests.push_back(judge_requester(qp, RequesterDriver(host, qp).run()));
+  for (const auto* stray : replay.environment.strays)
+    replay.strays.push_back({Subject::answer, stray->frame, std::nullopt, decoded(packet_of(*stray)), {}});
   return replay;
 }
 
@@ -84,7 +87,7 @@ int replay_wire(const ReplayOptions& options) {
   const auto engine = engines.factory()({.invalidate = capabilities.invalidate, .windows = capabilities.windows});
   Replay replay = [&] {
     try {
-      return replay_frames(frames, *address, *engine, &engines);
+      return replay_frames(frames, *address, *engine, &engines, {.uc = capabilities.uc, .ud = capabilities.ud});
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: {}", shown(options.wire.string()), error.what()));
     }

@@ -1,5 +1,6 @@
-// `rnicsim replay --wire`: what a real peer sent goes into our responder, and our answers are compared with the real
-// NIC's (docs/replay.md).
+// `rnicsim replay --wire`: our NIC in the place of a real one. What its peers sent goes into our responder and
+// receiver, what it posted into our requester; what our NIC sends and delivers is compared with what the wire shows
+// (docs/replay.md).
 #pragma once
 
 #include <filesystem>
@@ -12,8 +13,8 @@
 #include "sim/engine_choice.h"
 #include "sim/replay/capture_file.h"
 #include "sim/replay/comparer.h"
-#include "sim/replay/driver.h"
 #include "sim/replay/environment.h"
+#include "sim/replay/responder_driver.h"
 #include "sim/replay/wire_capture.h"
 
 namespace rnicsim::sim::replay {
@@ -29,11 +30,13 @@ struct Replay {
   std::string engine = EngineParams{}.kind;
   WireCapture capture;
   Environment environment;              // points into the capture
-  std::vector<Comparison> comparisons;  // of each QP
+  std::vector<Comparison> comparisons;  // of each QP's answers
+  std::vector<Comparison> deliveries;   // of each QP
+  std::vector<Comparison> requests;     // of each requester, with its completions and timers
   std::vector<Difference> strays;       // answers of the real NIC that belong to no QP
   MemoryUse memory_use;
 
-  std::uint64_t compared() const;  // answers of the real NIC
+  std::uint64_t compared() const;  // packets of the real NIC
   std::uint64_t differences() const;
   EquivalenceCounts equivalences() const;
 };
@@ -41,7 +44,7 @@ struct Replay {
 // The engine is new, and its outputs are not bound; a mismatch of those who made it ends the replay (EngineMismatch).
 // ConfigError: nothing to replay.
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
-                     const Engines* made_by = nullptr);
+                     const Engines* made_by = nullptr, Transports transports = {});
 
 // Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
 int replay_wire(const ReplayOptions& options);

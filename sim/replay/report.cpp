@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/replay/judge.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -14,94 +17,103 @@ namespace {
 constexpr std::size_t kShownDifferences = 20;
 constexpr std::size_t kShownPackets = 4;
 
-std::string syndrome_text(std::uint8_t syndrome) {
-  using roce::Aeth;
-  const unsigned value = syndrome & Aeth::kValueMask;
-  switch (syndrome & Aeth::kClassMask) {
-    case Aeth::kAck:
-      return fmt::format("ACK, credits {:#x}", value);
-    case Aeth::kRnrNak:
-      return fmt::format("RNR NAK, timer {}", value);
-    case Aeth::kNak:
-      break;
-    default:
-      return fmt::format("reserved {:#04x}", syndrome);
+// Lines of packets by frame: those up to a frame, the last few of them, oldest first.
+class Excerpt {
+ public:
+  explicit Excerpt(std::uint32_t upto) : upto_(upto) {}
+  void add(const WirePacket& packet, const char* arrow) {
+    if (packet.frame <= upto_)
+      lines_.emplace_back(packet.frame,
+                          fmt::format("frame {:>6}  {} {}", packet.frame, arrow, decoded(packet_of(packet))));
   }
-  switch (syndrome) {
-    case Aeth::kSequenceError:
-      return "NAK, PSN sequence error";
-    case Aeth::kInvalidRequest:
-      return "NAK, invalid request";
-    case Aeth::kRemoteAccessError:
-      return "NAK, remote access error";
-    case Aeth::kRemoteOperationError:
-      return "NAK, remote operational error";
-    default:
-      return fmt::format("NAK {:#x}", value);
+  std::string text() {
+    std::ranges::sort(lines_);
+    std::string text = "    last packets of this QP:\n";
+    for (auto i = lines_.size() - std::min(lines_.size(), kShownPackets); i < lines_.size(); ++i)
+      text += fmt::format("        {}\n", lines_[i].second);
+    return text;
   }
-}
 
-// An answer in one line.
-std::string decoded(const std::optional<Answer>& answer) {
-  if (!answer) return "no answer";
-  const auto& headers = answer->headers;
-  auto text = fmt::format("{} to QP {:#08x}, PSN {}", roce::info(headers.bth.opcode).name,
-                          headers.bth.destination.value, headers.bth.psn.value());
-  if (headers.aeth) text += fmt::format(", {}, MSN {}", syndrome_text(headers.aeth->syndrome), headers.aeth->msn);
-  if (headers.atomic_ack) text += fmt::format(", original {:#x}", *headers.atomic_ack);
-  if (!answer->payload.empty()) text += fmt::format(", {} bytes", answer->payload.size());
-  return text;
-}
+ private:
+  const std::uint32_t upto_;
+  std::vector<std::pair<std::uint32_t, std::string>> lines_;
+};
 
-std::string request_line(const WirePacket& packet) {
-  const auto& headers = packet.headers;
-  auto text = fmt::format("frame {:>6}  -> {} PSN {}{}", packet.frame, packet.row().name, packet.psn().value(),
-                          headers.bth.ack_request ? ", asks for an ACK" : "");
-  if (headers.reth)
-    text += fmt::format(", {:#x} rkey {:#x}, {} bytes", headers.reth->address, headers.reth->rkey.value,
-                        headers.reth->length);
-  if (headers.atomic) text += fmt::format(", {:#x} rkey {:#x}", headers.atomic->address, headers.atomic->rkey.value);
-  return text;
-}
-
-// The packets of a QP up to a frame, oldest first.
 std::string last_packets(const QpEnvironment& qp, std::uint32_t frame) {
-  std::vector<std::pair<std::uint32_t, std::string>> lines;
-  for (const auto& request : qp.requests)
-    if (request.packet->frame <= frame) lines.emplace_back(request.packet->frame, request_line(*request.packet));
-  for (const auto* answer : qp.answers)
-    if (answer->frame <= frame)
-      lines.emplace_back(answer->frame, fmt::format("frame {:>6}  <- {}", answer->frame,
-                                                    decoded(Answer{answer->frame, answer->headers, answer->payload})));
-  std::ranges::sort(lines);
-  std::string text;
-  for (auto i = lines.size() - std::min(lines.size(), kShownPackets); i < lines.size(); ++i)
-    text += fmt::format("        {}\n", lines[i].second);
-  return text;
+  Excerpt excerpt(frame);
+  for (const auto& request : qp.requests) excerpt.add(*request.packet, "->");
+  for (const auto* answer : qp.answers) excerpt.add(*answer, "<-");
+  return excerpt.text();
+}
+
+std::string last_packets(const RequesterEnvironment& qp, std::uint32_t frame) {
+  Excerpt excerpt(frame);
+  for (const auto* packet : qp.sent) excerpt.add(*packet, "<-");
+  for (const auto* answer : qp.answers) excerpt.add(*answer, "->");
+  return excerpt.text();
 }
 
 std::string place(const Difference& difference) {
-  return difference.theirs ? fmt::format("frame {}", difference.theirs->frame)
-                           : fmt::format("asked for in frame {}", difference.ours->frame);
+  return difference.theirs ? fmt::format("frame {}", difference.frame)
+                           : fmt::format("brought about by frame {}", difference.frame);
 }
 
-std::string difference_text(const Difference& difference, const QpEnvironment* qp) {
-  const auto whose = qp ? fmt::format("QP {:#08x}", qp->qpn.value) : "an answer that is corrupt, or of no QP replayed";
-  auto text = fmt::format("difference: {}, {}\n", whose, place(difference));
-  text += fmt::format("    ours    {}\n    theirs  {}\n", decoded(difference.ours), decoded(difference.theirs));
+// `packets`: the last of the QP.
+std::string difference_text(const Difference& difference, const std::string& whose, const std::string& packets) {
+  auto text = fmt::format("difference in {}: {}, {}\n", kSubjects[static_cast<std::size_t>(difference.subject)], whose,
+                          place(difference));
+  text += fmt::format("    ours    {}\n    theirs  {}\n", difference.ours.value_or("nothing"),
+                      difference.theirs.value_or("nothing"));
   for (const auto& field : difference.fields)
     text += fmt::format("    {:<11} ours {}, theirs {}\n", field.field, field.ours, field.theirs);
-  if (!qp) return text;
-  return text + "    last packets of this QP:\n" + last_packets(*qp, difference.frame());
+  return text + packets;
 }
 
 std::string row(const std::string& name, std::uint64_t value) { return fmt::format("{:<40} {:>8}\n", name, value); }
 
-std::string qp_line(const QpEnvironment& qp, const Comparison& comparison) {
-  return fmt::format(
-      "QP {:#08x} of {} QP {:#08x}, MTU {}, from PSN {}: {} requests, {} answers, {} matched, {} differences\n",
-      qp.qpn.value, address_text(qp.peer), qp.peer_qpn.value, roce::mtu_bytes(qp.path_mtu), qp.first_psn.value(),
-      qp.requests.size(), qp.answers.size(), comparison.matched, comparison.differences.size());
+const char* name_of(roce::Transport transport) {
+  if (transport == roce::Transport::rc) return "RC";
+  return transport == roce::Transport::uc ? "UC" : "UD";
+}
+
+// The wire does not tell the number of each.
+std::string number_text(roce::Qpn qpn) { return qpn.value == 0 ? "?" : fmt::format("{:#08x}", qpn.value); }
+
+std::string qp_line(const QpEnvironment& qp, const Comparison& answers, const Comparison& deliveries) {
+  auto text = fmt::format("{} QP {}", name_of(qp.transport), number_text(qp.group ? roce::Qpn{} : qp.qpn));
+  if (qp.group) text += fmt::format(" of group {}", address_text(*qp.group));
+  if (qp.transport != roce::Transport::ud) text += fmt::format(" of {}", address_text(qp.peer));
+  if (qp.reliable()) text += fmt::format(" QP {:#08x}", qp.peer_qpn.value);
+  text += fmt::format(", MTU {}, from PSN {}: {} packets, {} messages delivered", roce::mtu_bytes(qp.path_mtu),
+                      qp.first_psn.value(), qp.requests.size(), deliveries.matched);
+  if (qp.reliable()) text += fmt::format(", {} answers, {} matched", qp.answers.size(), answers.matched);
+  return text + fmt::format(", {} differences\n", answers.differences.size() + deliveries.differences.size());
+}
+
+std::string requester_line(const RequesterEnvironment& qp, const Comparison& comparison) {
+  auto text = fmt::format("{} QP {} sends to {}", name_of(qp.transport), number_text(qp.qpn), address_text(qp.peer));
+  if (qp.transport != roce::Transport::ud) text += fmt::format(" QP {:#08x}", qp.peer_qpn.value);
+  text += fmt::format(": {} messages, {} packets, {} matched", qp.posted.size(), qp.sent.size(), comparison.matched);
+  const auto backs = qp.count(Cause::nak) + qp.count(Cause::rnr) + qp.count(Cause::timeout);
+  if (backs != 0)
+    text += fmt::format(", went back {} times ({} by NAK or gap, {} by RNR, {} by timeout)", backs,
+                        qp.count(Cause::nak), qp.count(Cause::rnr), qp.count(Cause::timeout));
+  return text + fmt::format(", {} differences\n", comparison.differences.size());
+}
+
+// Visits each difference with the words for whose it is, and the last packets there.
+template <class Visit>
+void each_difference(const Replay& replay, Visit&& visit) {
+  const auto& qps = replay.environment.qps;
+  for (std::size_t i = 0; i < qps.size(); ++i)
+    for (const auto* comparison : {&replay.comparisons[i], &replay.deliveries[i]})
+      for (const auto& difference : comparison->differences)
+        visit(difference, qps[i].qpn.value, [&] { return last_packets(qps[i], difference.frame); });
+  const auto& requesters = replay.environment.requesters;
+  for (std::size_t i = 0; i < requesters.size(); ++i)
+    for (const auto& difference : replay.requests[i].differences)
+      visit(difference, requesters[i].qpn.value, [&] { return last_packets(requesters[i], difference.frame); });
+  for (const auto& stray : replay.strays) visit(stray, std::optional<std::uint32_t>(), [] { return std::string(); });
 }
 
 std::string frames_text(const Replay& replay) {
@@ -117,15 +129,56 @@ std::string frames_text(const Replay& replay) {
   return text;
 }
 
-nlohmann::ordered_json difference_json(const Difference& difference, const QpEnvironment* qp) {
+nlohmann::ordered_json difference_json(const Difference& difference, std::optional<std::uint32_t> qpn) {
   nlohmann::ordered_json json;
-  if (qp) json["qpn"] = qp->qpn.value;
-  json["frame"] = difference.frame();
-  if (difference.ours) json["ours"] = decoded(difference.ours);
-  if (difference.theirs) json["theirs"] = decoded(difference.theirs);
+  if (qpn) json["qpn"] = *qpn;
+  json["subject"] = kSubjects[static_cast<std::size_t>(difference.subject)];
+  json["frame"] = difference.frame;
+  if (difference.ours) json["ours"] = *difference.ours;
+  if (difference.theirs) json["theirs"] = *difference.theirs;
   json["fields"] = nlohmann::ordered_json::array();
   for (const auto& field : difference.fields)
     json["fields"].push_back({{"field", field.field}, {"ours", field.ours}, {"theirs", field.theirs}});
+  return json;
+}
+
+nlohmann::ordered_json qps_json(const Replay& replay) {
+  auto json = nlohmann::ordered_json::array();
+  const auto& qps = replay.environment.qps;
+  for (std::size_t i = 0; i < qps.size(); ++i)
+    json.push_back(
+        {{"qpn", qps[i].qpn.value},
+         {"transport", name_of(qps[i].transport)},
+         {"peer", address_text(qps[i].group.value_or(qps[i].peer))},
+         {"peer_qpn", qps[i].peer_qpn.value},
+         {"path_mtu", roce::mtu_bytes(qps[i].path_mtu)},
+         {"first_psn", qps[i].first_psn.value()},
+         {"requests", qps[i].requests.size()},
+         {"answers", qps[i].answers.size()},
+         {"matched", replay.comparisons[i].matched},
+         {"delivered", replay.deliveries[i].matched},
+         {"differences", replay.comparisons[i].differences.size() + replay.deliveries[i].differences.size()}});
+  return json;
+}
+
+nlohmann::ordered_json requesters_json(const Replay& replay) {
+  auto json = nlohmann::ordered_json::array();
+  const auto& requesters = replay.environment.requesters;
+  for (std::size_t i = 0; i < requesters.size(); ++i) {
+    const auto& qp = requesters[i];
+    json.push_back(
+        {{"qpn", qp.qpn.value},
+         {"transport", name_of(qp.transport)},
+         {"peer", address_text(qp.peer)},
+         {"peer_qpn", qp.peer_qpn.value},
+         {"messages", qp.posted.size()},
+         {"packets", qp.sent.size()},
+         {"matched", replay.requests[i].matched},
+         {"went_back",
+          {{"nak", qp.count(Cause::nak)}, {"rnr", qp.count(Cause::rnr)}, {"timeout", qp.count(Cause::timeout)}}},
+         {"gave_up", qp.gives_up},
+         {"differences", replay.requests[i].differences.size()}});
+  }
   return json;
 }
 
@@ -139,22 +192,21 @@ std::string report_text(const Replay& replay) {
   const auto used = replay.equivalences();
   for (std::size_t i = 0; i < used.size(); ++i) text += row(fmt::format("  {}", kEquivalences[i].name), used[i]);
   text += row("differences", replay.differences());
-  const auto& qps = replay.environment.qps;
-  for (std::size_t i = 0; i < qps.size(); ++i) text += qp_line(qps[i], replay.comparisons[i]);
+  const auto& [qps, requesters] = std::tie(replay.environment.qps, replay.environment.requesters);
+  for (std::size_t i = 0; i < qps.size(); ++i) text += qp_line(qps[i], replay.comparisons[i], replay.deliveries[i]);
+  for (std::size_t i = 0; i < requesters.size(); ++i) text += requester_line(requesters[i], replay.requests[i]);
 
   std::size_t shown = 0;
-  const auto show = [&](const Difference& difference, const QpEnvironment* qp) {
-    if (shown++ < kShownDifferences) text += '\n' + difference_text(difference, qp);
-  };
-  for (std::size_t i = 0; i < qps.size(); ++i)
-    for (const auto& difference : replay.comparisons[i].differences) show(difference, &qps[i]);
-  for (const auto& stray : replay.strays) show(stray, nullptr);
+  each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&& packets) {
+    if (shown++ >= kShownDifferences) return;
+    const auto whose = qpn ? fmt::format("QP {:#08x}", *qpn) : "an answer that is corrupt, or of no QP replayed";
+    text += '\n' + difference_text(difference, whose, packets());
+  });
   if (shown > kShownDifferences) text += fmt::format("\nand {} more differences\n", shown - kShownDifferences);
   return text;
 }
 
 void write_report(const std::filesystem::path& path, const Replay& replay) {
-  const auto& qps = replay.environment.qps;
   nlohmann::ordered_json json;
   json["as"] = address_text(replay.environment.address);
   json["engine"] = replay.engine;
@@ -167,21 +219,12 @@ void write_report(const std::filesystem::path& path, const Replay& replay) {
   json["bytes_learnt"] = replay.memory_use.learnt;
   const auto used = replay.equivalences();
   for (std::size_t i = 0; i < used.size(); ++i) json["equivalences"][kEquivalences[i].name] = used[i];
-  json["qps"] = json["differences"] = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < qps.size(); ++i) {
-    json["qps"].push_back({{"qpn", qps[i].qpn.value},
-                           {"peer", address_text(qps[i].peer)},
-                           {"peer_qpn", qps[i].peer_qpn.value},
-                           {"path_mtu", roce::mtu_bytes(qps[i].path_mtu)},
-                           {"first_psn", qps[i].first_psn.value()},
-                           {"requests", qps[i].requests.size()},
-                           {"answers", qps[i].answers.size()},
-                           {"matched", replay.comparisons[i].matched},
-                           {"differences", replay.comparisons[i].differences.size()}});
-    for (const auto& difference : replay.comparisons[i].differences)
-      json["differences"].push_back(difference_json(difference, &qps[i]));
-  }
-  for (const auto& stray : replay.strays) json["differences"].push_back(difference_json(stray, nullptr));
+  json["qps"] = qps_json(replay);
+  json["requesters"] = requesters_json(replay);
+  json["differences"] = nlohmann::ordered_json::array();
+  each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&&) {
+    json["differences"].push_back(difference_json(difference, qpn));
+  });
 
   std::ofstream out(path);
   out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';

@@ -1,4 +1,4 @@
-#include "sim/replay/driver.h"
+#include "sim/replay/responder_driver.h"
 
 #include <fmt/format.h>
 
@@ -7,47 +7,37 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/abi/command.h"
-#include "model/base/kernel.h"
-
 namespace rnicsim::sim::replay {
 namespace {
 
 using nic::AccessResult;
 using roce::Aeth;
 
-// Each QP's receive ring, doorbell record and receive buffers stand at addresses of its own, which nothing backs.
-constexpr std::uint64_t kQpSpace = std::uint64_t{1} << 32;
+// Each QP's receive ring and doorbell record stand at addresses of its own, which nothing backs; so does each receive's
+// buffer.
+constexpr std::uint64_t kSpace = std::uint64_t{1} << 32;
 constexpr std::uint64_t kRecordAt = 0;
 constexpr std::uint64_t kRingAt = 4096;
 constexpr std::uint8_t kLogReceives = 8;
 constexpr std::uint8_t kLogStride = 5;  // a data segment, and one that ends the list
 constexpr std::uint32_t kReceiveKey = 0x7e000001;
-constexpr std::uint32_t kPd = 1;
-constexpr Pasid kPasid = 1;
-constexpr std::uint32_t kCredits = 16;
-constexpr std::uint8_t kOnlyPort = 1;  // not kPort: that is the attribute
-constexpr std::uint8_t kRdAtomic = 16;
 constexpr std::uint32_t kAllRemote = abi::access::kRemoteWrite | abi::access::kRemoteRead | abi::access::kRemoteAtomic;
 
-std::uint64_t space_of(roce::Qpn qpn) { return kQpSpace * (std::uint64_t{qpn.value} + 1); }
+std::uint64_t space_of(roce::Qpn qpn) { return kSpace * (std::uint64_t{qpn.value} + 1); }
 
 abi::Qpc context_of(const QpEnvironment& qp) {
-  abi::Qpc context;
+  auto context = plain_context();
+  context.transport = static_cast<abi::Transport>(qp.transport);
   context.flags = abi::Qpc::kHasSend | abi::Qpc::kHasReceive;
   context.log_receive_wqes = kLogReceives;
   context.log_receive_stride = kLogStride;
-  context.pd = kPd;
-  context.pasid = kPasid;
-  context.receive_ring = space_of(qp.qpn) + kRingAt;
-  context.doorbell_record = space_of(qp.qpn) + kRecordAt;
-  context.port = kOnlyPort;
+  context.receive_ring = space_of(qp.number) + kRingAt;
+  context.doorbell_record = space_of(qp.number) + kRecordAt;
   context.path_mtu = qp.path_mtu;
+  context.qkey = qp.qkey;
   context.access_flags = kAllRemote;
   context.remote_qpn = qp.peer_qpn.value;
   context.receive_psn = qp.first_psn.value();
-  context.max_rd_atomic = kRdAtomic;
-  context.max_dest_rd_atomic = kRdAtomic;
   context.min_rnr_timer = qp.min_rnr_timer;
   std::ranges::copy(qp.peer, context.path.remote_gid);
   std::ranges::copy(qp.peer_mac, context.path.remote_mac);
@@ -73,128 +63,105 @@ AccessResult refused(std::uint8_t syndrome) {
 
 }  // namespace
 
-Driver::Driver(nic::QpEngine& engine, const Environment& environment, const Engines* made_by)
-    : engine_(engine), environment_(environment), made_by_(made_by), memory_(environment.regions) {
-  for (const auto& qp : environment.qps) sides_[qp.qpn.value] = {.qp = &qp, .context = context_of(qp)};
-  bind();
+ResponderDriver::ResponderDriver(EngineHost& host, const Environment& environment)
+    : host_(host), environment_(environment), memory_(environment.regions) {
+  for (const auto& qp : environment.qps) sides_[qp.number.value].qp = &qp;
 }
 
-// What the engine asks for while it takes an input is answered once it has returned.
-void Driver::bind() {
-  auto& out = engine_.outputs();
-  out.transmit.bind([](nic::TransmitWork) {});
-  out.transmit_wanted.bind([this](std::uint32_t unit) { engine_.transmit_free(unit); });
-  out.context_write_back.bind([this](nic::ContextWriteBack back) { written_back_[back.qpn.value] = back.context; });
-  out.wqe_fetch.bind([this](nic::WqeFetch request) { later([this, request] { engine_.wqe(fetch(request)); }); });
-  out.gather.bind(
-      [this](const nic::Gather& request) { later([this, request] { engine_.gathered(gather(request)); }); });
-  out.scatter.bind([this](const nic::Scatter& request) {
-    later([this, request] { engine_.scattered({request.tag, scatter(request), {}}); });
-  });
-  out.access_check.bind([this](nic::AccessCheck request) {
-    later([this, request] { engine_.checked({request.tag, check_request(request), {}}); });
-  });
-  out.atomic.bind([this](nic::Atomic request) { later([this, request] { engine_.atomic_done(atomic(request)); }); });
-  out.invalidate.bind([this](nic::Invalidate request) {
-    later([this, tag = request.tag] { engine_.key_changed({tag, AccessResult::ok, {}}); });
-  });
-  out.bind_window.bind([this](nic::BindWindow request) {
-    later([this, tag = request.tag] { engine_.key_changed({tag, AccessResult::ok, {}}); });
-  });
-  out.srq_take.bind([this](nic::SrqTake take) {
-    later([this, take] { engine_.srq_taken({.tag = take.tag, .qpn = take.qpn, .srqn = take.srqn}); });
-  });
-  out.srq_give_back.bind([](nic::SrqGiveBack) {});
-  out.packet.bind([this](const nic::PacketOut& packet) {
-    side_of(packet.source).answers.push_back({current_ ? current_->packet->frame : 0, packet.headers, packet.payload});
-    later([this] { engine_.credit(1); });
-  });
-  out.command_done.bind([this](nic::QpCommandDone done) { command_done_ = done; });
-  // Nobody polls, and a responder has no timers.
-  out.wqe_held.bind([](nic::WqeHeld) {});
-  out.wqe_needed.bind([this](nic::WqeNeeded needed) { later([this, tag = needed.tag] { engine_.wqe_at_hand(tag); }); });
-  out.wqe_retired.bind([](nic::WqeRetired&&) {});
-  out.cqe.bind([](nic::CqeWrite) {});
-  out.event.bind([](nic::EventOut) {});
-  out.timer.bind([](nic::TimerArm) {});
-}
-
-std::vector<std::vector<Answer>> Driver::run() {
-  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates
-  engine_.credit(kCredits);
-  settle();
-  std::map<std::uint32_t, std::pair<Side*, const Request*>> order;  // by frame
+std::vector<ResponderDriver::Result> ResponderDriver::run() {
+  host_.begin(*this);
+  std::map<std::uint32_t, std::vector<std::pair<Side*, const Request*>>> order;  // by frame: a group has many members
   for (const auto& qp : environment_.qps) {
-    auto& side = side_of(qp.qpn);
-    connect(side);
-    for (const auto& request : qp.requests) order[request.packet->frame] = {&side, &request};
+    host_.connect(qp.number, context_of(qp));
+    for (const auto& request : qp.requests) order[request.packet->frame].emplace_back(&side_of(qp.number), &request);
   }
-  for (const auto& [frame, step] : order) feed(*step.first, *step.second);
-  std::vector<std::vector<Answer>> answers;
-  for (const auto& qp : environment_.qps) answers.push_back(std::move(side_of(qp.qpn).answers));
-  return answers;
+  for (const auto& [frame, steps] : order)
+    for (const auto& [side, request] : steps) feed(*side, *request);
+  std::vector<Result> results;
+  for (const auto& qp : environment_.qps) results.push_back(std::move(side_of(qp.number).result));
+  return results;
 }
 
-void Driver::connect(Side& side) {
-  using namespace abi::qp_attr;
-  using enum abi::QpState;
-  using Kind = nic::QpCommand::Kind;
-  command(side, Kind::create, std::nullopt, 0);
-  command(side, Kind::modify, init, kState | kPkeyIndex | kPort | kAccessFlags);
-  command(side, Kind::modify, rtr,
-          kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer);
-  command(side, Kind::modify, rts, kState | kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic);
-}
-
-void Driver::command(Side& side, nic::QpCommand::Kind kind, std::optional<abi::QpState> to, std::uint32_t attributes) {
-  auto context = side.context;
-  if (to) context.state = *to;
-  command_done_.reset();
-  engine_.command({.tag = next_tag_++,
-                   .kind = kind,
-                   .qpn = side.qp->qpn,
-                   .context = context,
-                   .attributes = attributes,
-                   .current = std::nullopt});
-  settle();
-  if (command_done_ && command_done_->status == static_cast<std::uint8_t>(abi::CommandStatus::ok)) return;
-  throw std::runtime_error(fmt::format("the engine refused a command on QP {:#08x}: status {:#x}, syndrome {:#x}",
-                                       side.qp->qpn.value, command_done_ ? command_done_->status : 0,
-                                       command_done_ ? command_done_->syndrome : 0));
-}
-
-void Driver::feed(Side& side, const Request& request) {
+void ResponderDriver::feed(Side& side, const Request& request) {
   if (request.receive) side.receives.push_back(*request.receive);
+  if (request.packet->row().begins()) side.written = 0;
   learn(side, request);
   current_ = &request;
   current_mtu_ = roce::mtu_bytes(side.qp->path_mtu);
-  engine_.packet({.headers = request.packet->headers,
-                  .payload = request.packet->payload,
-                  .source = request.packet->addresses.source});
-  settle();
+  auto headers = request.packet->headers;
+  headers.bth.destination = side.qp->number;
+  host_.engine().packet({.headers = headers,
+                         .payload = request.packet->payload,
+                         .grh = request.packet->grh,
+                         .source = request.packet->addresses.source});
+  host_.settle();
+  take_write(side, request);
 }
 
-void Driver::settle() {
-  for (;;) {
-    while (!pending_.empty()) {
-      const auto answer = std::move(pending_.front());
-      pending_.pop_front();
-      answer();
-    }
-    if (made_by_ != nullptr) made_by_->check();
-    if (!sc_core::sc_pending_activity()) return;
-    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+void ResponderDriver::packet(const nic::PacketOut& packet) {
+  side_of(packet.source)
+      .result.answers.push_back({current_ ? current_->packet->frame : 0, packet.headers, packet.payload});
+}
+
+// The message that a completion tells of, as its program finds it.
+void ResponderDriver::received(const nic::CqeWrite& write) {
+  const auto& cqe = write.cqe;
+  if (cqe.syndrome != abi::CqeSyndrome::success || current_ == nullptr) return;
+  auto& side = side_of({cqe.qpn});
+  const auto opcode = static_cast<abi::CqeOpcode>(cqe.opcode_owner >> 4);
+  Delivery delivery{.frame = current_->packet->frame,
+                    .is_write = opcode == abi::CqeOpcode::receive_write_with_imm,
+                    .immediate = std::nullopt,
+                    .invalidate = std::nullopt,
+                    .source = std::nullopt,
+                    .target = {},
+                    .bytes = {}};
+  if (delivery.is_write || opcode == abi::CqeOpcode::receive_send_with_imm) delivery.immediate = cqe.immediate;
+  if (opcode == abi::CqeOpcode::receive_send_with_inv) delivery.invalidate = cqe.immediate;
+  if (side.qp->transport == roce::Transport::ud)
+    delivery.source = cqe.source_qpn[0] << 16 | cqe.source_qpn[1] << 8 | cqe.source_qpn[2];
+  if (!delivery.is_write) {
+    delivery.bytes = std::exchange(side.buffers[receive_of(side, cqe.wqe_counter)], {});
+    delivery.bytes.resize(std::min<std::size_t>(cqe.byte_count, delivery.bytes.size()));
   }
+  side.result.deliveries.push_back(std::move(delivery));
 }
 
-Driver::Side& Driver::side_of(roce::Qpn qpn) {
+// A WRITE tells nobody when it is whole: where the wire implies that one is, the memory is looked at.
+void ResponderDriver::take_write(Side& side, const Request& request) {
+  const auto frame = request.packet->frame;
+  const auto implied = std::ranges::lower_bound(side.qp->deliveries, frame, {}, &Delivery::frame);
+  if (implied == side.qp->deliveries.end() || implied->frame != frame || !implied->is_write) return;
+  auto& deliveries = side.result.deliveries;
+  const bool completed = !deliveries.empty() && deliveries.back().frame == frame;
+  if (side.written != implied->target.length || (implied->immediate && !completed)) return;
+  if (!completed)
+    deliveries.push_back({.frame = frame,
+                          .is_write = true,
+                          .immediate = std::nullopt,
+                          .invalidate = std::nullopt,
+                          .source = std::nullopt,
+                          .target = {},
+                          .bytes = {}});
+  auto& bytes = deliveries.back().bytes;
+  bytes.resize(implied->target.length);
+  memory_.read(implied->target.rkey.value, implied->target.address, bytes);
+}
+
+ResponderDriver::Side& ResponderDriver::side_of(roce::Qpn qpn) {
   const auto side = sides_.find(qpn.value);
   if (side == sides_.end()) throw std::runtime_error(fmt::format("the engine speaks of QP {:#08x}", qpn.value));
   return side->second;
 }
 
+// The newest of a receive's number, which has 16 bits only.
+std::uint64_t ResponderDriver::receive_of(const Side& side, std::uint16_t index) const {
+  const auto newest = side.receives.empty() ? 0 : side.receives.size() - 1;
+  return newest - static_cast<std::uint16_t>(newest - index);
+}
+
 // What the real NIC's answers to this very request say of its memory.
-void Driver::learn(const Side& side, const Request& request) {
+void ResponderDriver::learn(const Side& side, const Request& request) {
   const auto& headers = request.packet->headers;
   if (!headers.atomic && request.packet->row().operation != roce::Operation::read) return;
   const auto mtu = roce::mtu_bytes(side.qp->path_mtu);
@@ -215,7 +182,7 @@ void Driver::learn(const Side& side, const Request& request) {
   }
 }
 
-nic::WqeBytes Driver::fetch(const nic::WqeFetch& request) {
+nic::WqeBytes ResponderDriver::fetch(const nic::WqeFetch& request) {
   const auto& side = side_of(request.qpn);
   const auto offset = request.address - space_of(request.qpn);
   nic::WqeBytes answer{.tag = request.tag, .ok = true, .bytes = {}};
@@ -238,7 +205,7 @@ nic::WqeBytes Driver::fetch(const nic::WqeFetch& request) {
     abi::DataSegment data;
     data.byte_count = side.receives[number];
     data.lkey = kReceiveKey;
-    data.address = 0;
+    data.address = number * kSpace;
     append(wqes, data);
     abi::DataSegment end;
     end.lkey = abi::kInvalidLkey;
@@ -248,7 +215,7 @@ nic::WqeBytes Driver::fetch(const nic::WqeFetch& request) {
   return answer;
 }
 
-AccessResult Driver::check(const nic::Region& region) const {
+AccessResult ResponderDriver::check_region(const nic::Region& region) const {
   switch (memory_.check(region.key, region.address, region.length)) {
     case Memory::Access::ok:
       return AccessResult::ok;
@@ -260,33 +227,44 @@ AccessResult Driver::check(const nic::Region& region) const {
   return AccessResult::ok;
 }
 
-AccessResult Driver::check_request(const nic::AccessCheck& request) const {
+AccessResult ResponderDriver::check(const nic::AccessCheck& request) {
   const bool at_once = current_ && current_->refused_psn == current_->first_psn();
   if (at_once && current_->refusal == Aeth::kRemoteAccessError) return AccessResult::denied;
-  return check(request.region);
+  return check_region(request.region);
 }
 
-AccessResult Driver::scatter(const nic::Scatter& request) {
+AccessResult ResponderDriver::scatter(const nic::Scatter& request) {
   if (const auto result = refused(current_->refusal); result != AccessResult::ok) return result;
+  auto& side = side_of(request.qpn);
   std::uint32_t offset = 0;
   for (const auto& region : request.regions) {
     const auto bytes = request.payload.slice(offset, region.length).bytes();
     offset += region.length;
     if (!request.remote) {
-      if (region.key != kReceiveKey) return AccessResult::bad_key;
+      if (const auto result = to_receive(side, region, bytes); result != AccessResult::ok) return result;
       continue;
     }
-    if (const auto result = check(region); result != AccessResult::ok) return result;
+    if (const auto result = check_region(region); result != AccessResult::ok) return result;
     memory_.write(region.key, region.address, bytes);
+    side.written += bytes.size();
   }
   return AccessResult::ok;
 }
 
-nic::DmaDone Driver::gather(const nic::Gather& request) {
+AccessResult ResponderDriver::to_receive(Side& side, const nic::Region& region, std::span<const std::byte> bytes) {
+  if (region.key != kReceiveKey) return AccessResult::bad_key;
+  auto& buffer = side.buffers[region.address / kSpace];
+  const auto offset = region.address % kSpace;
+  buffer.resize(std::max<std::size_t>(buffer.size(), offset + bytes.size()));
+  std::ranges::copy(bytes, buffer.begin() + static_cast<std::ptrdiff_t>(offset));
+  return AccessResult::ok;
+}
+
+nic::DmaDone ResponderDriver::gather(const nic::Gather& request) {
   nic::DmaDone done{.tag = request.tag, .result = AccessResult::ok, .payload = {}};
   std::vector<std::byte> bytes;
   for (const auto& region : request.regions) {
-    done.result = check(region);
+    done.result = check_region(region);
     if (current_->refusal != 0 && current_->packet->headers.reth) {
       const auto index = distance(current_->first_psn(), current_->refused_psn);
       const auto at = current_->packet->headers.reth->address + static_cast<std::uint64_t>(index) * current_mtu_;
@@ -301,10 +279,10 @@ nic::DmaDone Driver::gather(const nic::Gather& request) {
   return done;
 }
 
-nic::AtomicDone Driver::atomic(const nic::Atomic& request) {
+nic::AtomicDone ResponderDriver::atomic(const nic::Atomic& request) {
   const auto& [address, rkey, swap_add, compare] = request.operation;
   nic::AtomicDone done{.tag = request.tag, .result = refused(current_->refusal), .original = 0};
-  if (done.result == AccessResult::ok) done.result = check({rkey.value, address, roce::kAtomicBytes});
+  if (done.result == AccessResult::ok) done.result = check_region({rkey.value, address, roce::kAtomicBytes});
   if (done.result != AccessResult::ok) return done;
   std::array<std::byte, roce::kAtomicBytes> bytes;
   count(bytes.size(), memory_.read(rkey.value, address, bytes));
@@ -314,7 +292,7 @@ nic::AtomicDone Driver::atomic(const nic::Atomic& request) {
   return done;
 }
 
-void Driver::count(std::size_t bytes, std::size_t written) {
+void ResponderDriver::count(std::size_t bytes, std::size_t written) {
   memory_use_.checked += written;
   memory_use_.learnt += bytes - written;
 }

@@ -1,18 +1,13 @@
-// Drives an engine through its seam with the requests of a capture. Every transaction is answered at once, from the
-// implied environment; the next request comes when the engine is at rest. Time passes only for an engine that takes
-// some.
+// Drives an engine with what peers sent: requests, and messages of UC and UD. Every transaction is answered at once,
+// from the implied environment; the next packet comes when the engine is at rest.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <map>
-#include <optional>
 #include <vector>
 
-#include "model/nic/qp_engine.h"
-#include "sim/engine_choice.h"
 #include "sim/replay/comparer.h"
+#include "sim/replay/engine_host.h"
 #include "sim/replay/environment.h"
 #include "sim/replay/memory.h"
 
@@ -25,55 +20,56 @@ struct MemoryUse {
   std::uint64_t learnt = 0;
 };
 
-class Driver {
+class ResponderDriver : public HostSide {
  public:
-  // Binds the engine's outputs: one driver an engine. `made_by`: whose mismatch ends the run.
-  Driver(nic::QpEngine& engine, const Environment& environment, const Engines* made_by = nullptr);
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
+  ResponderDriver(EngineHost& host, const Environment& environment);
 
-  // Creates the QPs and feeds every request, in capture order. Answers by QP, as in Environment::qps. EngineMismatch.
-  std::vector<std::vector<Answer>> run();
+  // What a QP answered, and what its program got.
+  struct Result {
+    std::vector<Answer> answers;
+    std::vector<Delivery> deliveries;
+  };
+  // Creates the QPs and feeds every packet, in capture order. By QP, as in Environment::qps. EngineMismatch.
+  std::vector<Result> run();
 
   const MemoryUse& memory_use() const { return memory_use_; }
 
  private:
   struct Side {  // of a QP: what the host would keep
     const QpEnvironment* qp = nullptr;
-    abi::Qpc context;
-    std::vector<std::uint32_t> receives;  // bytes of each receive WQE ever posted
-    std::vector<Answer> answers;
+    std::vector<std::uint32_t> receives;                      // bytes of each receive WQE ever posted
+    std::map<std::uint64_t, std::vector<std::byte>> buffers;  // by receive, what landed in it
+    std::uint64_t written = 0;                                // bytes of the present WRITE
+    Result result;
   };
 
-  void bind();
-  void connect(Side& side);
-  void command(Side& side, nic::QpCommand::Kind kind, std::optional<abi::QpState> to, std::uint32_t attributes);
-  void feed(Side& side, const Request& request);
-  void settle();
-  void later(std::function<void()> answer) { pending_.push_back(std::move(answer)); }
-  Side& side_of(roce::Qpn qpn);
+  nic::WqeBytes fetch(const nic::WqeFetch& fetch) override;
+  nic::DmaDone gather(const nic::Gather& request) override;
+  nic::AccessResult scatter(const nic::Scatter& request) override;
+  nic::AccessResult check(const nic::AccessCheck& request) override;
+  nic::AtomicDone atomic(const nic::Atomic& request) override;
+  void packet(const nic::PacketOut& packet) override;
+  void received(const nic::CqeWrite& cqe) override;
+  void sent(const nic::WqeRetired&) override {}
+  void timer(const nic::TimerArm&) override {}
+  void transmit_wanted(std::uint32_t unit) override { host_.engine().transmit_free(unit); }
 
+  void feed(Side& side, const Request& request);
+  void take_write(Side& side, const Request& request);
   void learn(const Side& side, const Request& request);
-  nic::WqeBytes fetch(const nic::WqeFetch& fetch);
-  nic::AccessResult check(const nic::Region& region) const;
-  nic::AccessResult check_request(const nic::AccessCheck& request) const;
-  nic::AccessResult scatter(const nic::Scatter& request);
-  nic::DmaDone gather(const nic::Gather& request);
-  nic::AtomicDone atomic(const nic::Atomic& request);
+  Side& side_of(roce::Qpn qpn);
+  std::uint64_t receive_of(const Side& side, std::uint16_t index) const;
+  nic::AccessResult check_region(const nic::Region& region) const;
+  nic::AccessResult to_receive(Side& side, const nic::Region& region, std::span<const std::byte> bytes);
   void count(std::size_t bytes, std::size_t written);
 
-  nic::QpEngine& engine_;
+  EngineHost& host_;
   const Environment& environment_;
-  const Engines* const made_by_;
   Memory memory_;
   MemoryUse memory_use_;
-  std::map<std::uint32_t, Side> sides_;  // by QPN
-  std::map<std::uint32_t, abi::Qpc> written_back_;
-  std::deque<std::function<void()>> pending_;
-  const Request* current_ = nullptr;  // that the engine is working on
+  std::map<std::uint32_t, Side> sides_;  // by the engine's number
+  const Request* current_ = nullptr;     // that the engine is working on
   std::uint32_t current_mtu_ = 0;
-  nic::Tag next_tag_ = 1;
-  std::optional<nic::QpCommandDone> command_done_;
 };
 
 }  // namespace rnicsim::sim::replay

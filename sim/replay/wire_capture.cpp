@@ -58,6 +58,13 @@ bool icrc_right(std::span<const std::byte> frame, const roce::ParsedFrame& parse
   return true;
 }
 
+Payload grh_of(std::span<const std::byte> frame, const roce::ParsedFrame& parsed) {
+  if (roce::info(parsed.headers.bth.opcode).transport != roce::Transport::ud) return {};
+  Payload grh(roce::kGrhBytes);
+  roce::global_route_header(frame, std::span<std::byte, roce::kGrhBytes>(grh.writable().data(), roce::kGrhBytes));
+  return grh;
+}
+
 }  // namespace
 
 std::size_t WireCapture::icrc_right() const {
@@ -87,8 +94,8 @@ WireCapture parse_capture(std::span<const CapturedFrame> frames) {
       continue;
     }
     const auto payload = std::span(bytes).subspan(parsed.payload_offset, parsed.payload_bytes);
-    capture.packets.push_back(
-        {frame.number, parsed.addresses, parsed.headers, Payload::copy_of(payload), icrc_right(bytes, parsed)});
+    capture.packets.push_back({frame.number, parsed.addresses, parsed.headers, Payload::copy_of(payload),
+                               icrc_right(bytes, parsed), frame.time, grh_of(bytes, parsed)});
   }
   if (capture.roce_frames() == 0)
     throw ConfigError(fmt::format("no RoCEv2 packet is among the capture's {} frames", capture.frames));

@@ -21,6 +21,8 @@ struct WirePacket {
   roce::Headers headers;
   Payload payload;
   bool icrc_right = false;
+  Duration time{};  // since the capture's first frame
+  Payload grh{};    // of a datagram: what its receiver finds before the payload
 
   const roce::OpcodeInfo& row() const { return roce::info(headers.bth.opcode); }
   roce::Psn psn() const { return headers.bth.psn; }

@@ -46,6 +46,29 @@ std::uint32_t Wire::answer(roce::Opcode opcode, std::uint32_t psn, std::uint8_t 
   return answer(answer_headers);
 }
 
+std::uint32_t Wire::own_request(roce::Headers headers, std::uint32_t payload) {
+  headers.bth.destination = {kPeerQpn};
+  return add(kNic, kPeer, headers, pattern(payload));
+}
+
+std::uint32_t Wire::answer_to_own(roce::Headers headers, std::span<const std::byte> payload) {
+  headers.bth.destination = {kQpn};
+  return add(kPeer, kNic, headers, payload);
+}
+
+std::uint32_t Wire::answer_to_own(roce::Opcode opcode, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t msn) {
+  auto answer_headers = headers(opcode, psn, false);
+  answer_headers.aeth = roce::Aeth{syndrome, msn};
+  return answer_to_own(answer_headers);
+}
+
+std::uint32_t Wire::datagram(std::uint32_t psn, std::uint32_t qpn, std::uint32_t qkey, std::uint32_t payload) {
+  auto with_deth = headers(roce::Opcode::ud_send_only, psn, false);
+  with_deth.bth.destination = {qpn};
+  with_deth.deth = roce::Deth{qkey, {kPeerQpn}};
+  return add(kPeer, kNic, with_deth, pattern(payload));
+}
+
 roce::Gid Wire::address(std::uint8_t host) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, host}; }
 
 roce::Headers Wire::headers(roce::Opcode opcode, std::uint32_t psn, bool ack_request) {
@@ -69,7 +92,9 @@ std::uint32_t Wire::add(std::uint8_t from, std::uint8_t to, const roce::Headers&
   addresses.destination = address(to);
   auto bytes = frame_of(addresses, headers, payload);
   const auto number = static_cast<std::uint32_t>(frames.size() + 1);
-  frames.push_back({.number = number, .length = static_cast<std::uint32_t>(bytes.size()), .bytes = std::move(bytes)});
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  const auto time = frames.empty() ? Duration{} : frames.back().time + step;
+  frames.push_back({.number = number, .length = length, .bytes = std::move(bytes), .time = time});
   return number;
 }
 

@@ -22,16 +22,23 @@ class Wire {
   static constexpr std::uint32_t kQpn = 0x11;
   static constexpr std::uint32_t kPeerQpn = 0x22;
 
-  // Each returns the frame's number.
+  // Each returns the frame's number; a second passes from frame to frame.
   std::uint32_t request(roce::Headers headers, std::uint32_t payload = 0);
   std::uint32_t answer(roce::Headers headers, std::span<const std::byte> payload = {});
   std::uint32_t answer(roce::Opcode opcode, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t msn);
+  // The same the other way round: of the NIC's own, and what the peer answers.
+  std::uint32_t own_request(roce::Headers headers, std::uint32_t payload = 0);
+  std::uint32_t answer_to_own(roce::Headers headers, std::span<const std::byte> payload = {});
+  std::uint32_t answer_to_own(roce::Opcode opcode, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t msn);
+  // A datagram to the QP of that number.
+  std::uint32_t datagram(std::uint32_t psn, std::uint32_t qpn, std::uint32_t qkey, std::uint32_t payload);
 
   static roce::Gid address(std::uint8_t host);
   static roce::Headers headers(roce::Opcode opcode, std::uint32_t psn, bool ack_request = true);
   // The bytes that request() sends.
   static std::vector<std::byte> pattern(std::uint32_t bytes);
 
+  Duration step = Duration{1'000'000'000'000};
   std::vector<CapturedFrame> frames;
 
  private:

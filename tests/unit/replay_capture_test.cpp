@@ -159,11 +159,21 @@ TEST(Addresses, AnUnknownOneListsTheCapturesOwn) {
   }
 }
 
-TEST(Addresses, OneThatNobodyAskedHasNothingToReplay) {
+TEST(Addresses, OneThatOnlyAnsweredHasNothingToReplay) {
   Wire wire;
-  wire.request(Wire::headers(roce::Opcode::send_only, 1), 4);
+  wire.answer(roce::Opcode::acknowledge, 1, 0x1f, 1);
   nic::ModelEngine engine({});
-  EXPECT_THROW(replay_frames(wire.frames, Wire::address(test::kPeer), engine), ConfigError);
+  EXPECT_THROW(replay_frames(wire.frames, Wire::address(test::kNic), engine), ConfigError);
+}
+
+TEST(Addresses, OneWhoseTransportTheEngineLacksHasNothingToReplay) {
+  Wire wire;
+  wire.datagram(1, 7, 0x11, 20);
+  nic::ModelEngine engine({});
+  EXPECT_EQ(replay_frames(wire.frames, Wire::address(test::kNic), engine).environment.qps.size(), 1u);
+  nic::ModelEngine other({});
+  EXPECT_THROW(replay_frames(wire.frames, Wire::address(test::kNic), other, nullptr, {.uc = false, .ud = false}),
+               ConfigError);
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST_F(Comparer, TheLastAnswerMustCome) {
   ours.push_back(ack(20, 2, 2));
   ASSERT_EQ(run().differences.size(), 1u);
   EXPECT_FALSE(run().differences[0].theirs);
-  EXPECT_EQ(run().differences[0].frame(), 20u);
+  EXPECT_EQ(run().differences[0].frame, 20u);
 }
 
 TEST_F(Comparer, AnAnswerOnlyTheyGiveIsADifference) {
@@ -283,6 +283,137 @@ TEST_F(Comparer, OneFaultShowsOnce) {
   theirs = right;
   theirs[2].headers.bth.psn = roce::Psn(77);
   EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(Comparer, AgreementIsFoundAgainBehindWhatStandsAlone) {
+  for (std::uint32_t n = 1; n <= 9; ++n) {
+    ours.push_back(answer(5, Opcode::read_response_middle, n, 0));
+    theirs.push_back(answer(10 + n, Opcode::read_response_middle, n, 0));
+  }
+  const auto right = theirs;
+  theirs.erase(theirs.begin() + 2, theirs.begin() + 6);
+  EXPECT_EQ(run().differences.size(), 4u);
+  EXPECT_EQ(run().matched, 5u);
+  theirs = right;
+  for (int i = 0; i < 3; ++i) theirs.insert(theirs.begin() + 4, answer(14, Opcode::read_response_middle, 99, 0));
+  EXPECT_EQ(run().differences.size(), 3u);
+  EXPECT_EQ(run().matched, 9u);
+}
+
+// Soft-RoCE's two NAKs, each in answer to a request of its own.
+class BehindRnr : public Comparer {
+ protected:
+  BehindRnr() {
+    for (auto& each : asked) each.executed = false;
+    ours = {answer(10, Opcode::acknowledge, 1, 0, Aeth::kRnrNak | 4)};
+    theirs = {answer(21, Opcode::acknowledge, 1, 0, Aeth::kRnrNak | 4),
+              answer(22, Opcode::acknowledge, 1, 0, Aeth::kSequenceError)};
+  }
+};
+
+TEST_F(BehindRnr, TheSequenceNakIsFree) { expect_used(run(), Equivalence::nak_behind_rnr, 1); }
+
+TEST_F(BehindRnr, ButNotIfItNamesAnotherPsnOrMsn) {
+  theirs[1].headers.bth.psn = roce::Psn(2);
+  EXPECT_EQ(run().differences.size(), 1u);
+  theirs[1].headers.bth.psn = roce::Psn(1);
+  theirs[1].headers.aeth->msn = 1;
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(BehindRnr, ButNotIfNothingCameInBetween) {
+  theirs[0].frame = 11;
+  theirs[1].frame = 12;
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(BehindRnr, ButNotTwice) {
+  theirs.push_back(answer(23, Opcode::acknowledge, 1, 0, Aeth::kSequenceError));
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(BehindRnr, ButNotAnotherNak) {
+  theirs[1].headers.aeth->syndrome = Aeth::kInvalidRequest;
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(BehindRnr, ButNotFromUs) {
+  std::swap(ours, theirs);
+  for (auto& each : theirs) each.frame = 23;
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+TEST_F(BehindRnr, ButNotBehindAnAck) {
+  ours[0] = ack(10, 1, 1);
+  theirs[0] = ack(21, 1, 1);
+  theirs[1].headers.aeth->msn = 1;
+  EXPECT_EQ(run().differences.size(), 1u);
+}
+
+// The rest of a READ is asked for in frame 10.
+class Resumed : public Comparer {
+ protected:
+  Resumed() {
+    asked[0].duplicate = asked[0].resumed = true;
+    ours = {answer(10, Opcode::read_response_first, 1, 1), answer(10, Opcode::read_response_last, 2, 1)};
+    theirs = {answer(11, Opcode::read_response_middle, 1, 1), answer(12, Opcode::read_response_last, 2, 1)};
+  }
+};
+
+TEST_F(Resumed, TheirsMayGoOnWhereItWas) {
+  expect_used(run(), Equivalence::read_resumed, 1);
+  ours = {answer(10, Opcode::read_response_only, 1, 1)};
+  theirs = {answer(11, Opcode::read_response_last, 1, 1)};
+  expect_used(run(), Equivalence::read_resumed, 1);
+}
+
+TEST_F(Resumed, ButOnlyWhereItGoesOn) {
+  asked[0].resumed = false;
+  expect_field("opcode");
+}
+
+TEST_F(Resumed, ButNotOurs) {
+  std::swap(ours, theirs);
+  ours[0].frame = ours[1].frame = 10;
+  theirs[0].frame = theirs[1].frame = 11;
+  expect_field("opcode");
+}
+
+TEST_F(Resumed, ButNotAsAnotherPacket) {
+  theirs[0] = answer(11, Opcode::read_response_only, 1, 1);
+  expect_field("opcode");
+}
+
+TEST_F(Resumed, ButWithItsPayload) {
+  ours[0].payload = bytes({1, 2, 3, 4});
+  theirs[0].payload = bytes({1, 2, 3, 5});
+  expect_field("payload");
+}
+
+// Messages are paired by the packet that completed them.
+TEST(Deliveries, EachDifferenceIsFoundOnce) {
+  const auto message = [](std::uint32_t frame, std::size_t size) {
+    Delivery delivery;
+    delivery.frame = frame;
+    delivery.bytes.resize(size);
+    return delivery;
+  };
+  const std::vector<Delivery> right{message(1, 10), message(3, 20), message(7, 30)};
+  EXPECT_EQ(compare_deliveries(right, right).matched, 3u);
+  const auto wrong = [&](auto change) {
+    auto altered = right;
+    change(altered);
+    EXPECT_EQ(compare_deliveries(altered, right).differences.size(), 1u);
+    EXPECT_EQ(compare_deliveries(right, altered).differences.size(), 1u);
+  };
+  wrong([](auto& list) { list.erase(list.begin() + 1); });
+  wrong([&](auto& list) { list.insert(list.begin() + 1, message(2, 5)); });
+  wrong([](auto& list) { list[1].bytes[19] = std::byte{1}; });
+  wrong([](auto& list) { list[1].bytes.pop_back(); });
+  wrong([](auto& list) { list[1].immediate = 0; });
+  wrong([](auto& list) { list[1].invalidate = 7; });
+  wrong([](auto& list) { list[1].source = 7; });
+  wrong([](auto& list) { list[1].is_write = true; });
 }
 
 TEST_F(Comparer, PsnsAndMsnsGoRound) {

@@ -105,7 +105,7 @@ pid_t announce(abi::Call code, pid_t real_pid) {
   const int error = call(*slot, code, {std::uint64_t(real_pid)});
   if (!simulated()) return real_pid;
   if (error == EAGAIN) {
-    ::syscall(SYS_kill, real_pid, SIGKILL);
+    raw_call(SYS_kill, real_pid, SIGKILL);
     next_wait4(real_pid, nullptr, 0, nullptr);
     errno = EAGAIN;
     return -1;

@@ -1,0 +1,31 @@
+// Messages that reach a program: what a receiver's completion and memory say of them, and what the wire implies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/replay/wire_capture.h"
+
+namespace rnicsim::sim::replay {
+
+struct QpEnvironment;
+
+struct Delivery {
+  std::uint32_t frame = 0;  // of its last packet
+  bool is_write = false;
+  std::optional<std::uint32_t> immediate;
+  std::optional<std::uint32_t> invalidate;
+  std::optional<std::uint32_t> source;  // QPN of a datagram's sender
+  roce::Reth target;                    // of a WRITE
+  std::vector<std::byte> bytes;         // of a datagram: its GRH first
+
+  bool completes_receive() const { return !is_write || immediate.has_value(); }
+};
+
+// RC: what was executed, as QpEnvironment says. UC: messages of which nothing is missing. UD: datagrams with the QP's
+// Q_Key.
+std::vector<Delivery> implied_deliveries(const QpEnvironment& qp);
+
+}  // namespace rnicsim::sim::replay

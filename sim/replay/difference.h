@@ -1,0 +1,71 @@
+// What may differ between an engine and a real NIC, and what does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rnicsim::sim::replay {
+
+// Each has its reason in docs/replay.md. Everything that is not here is a difference.
+enum class Equivalence : std::uint8_t {
+  ack_credits,
+  migration_state,
+  congestion_marks,
+  ack_coalesced,
+  duplicate_ack,
+  nak_behind_rnr,
+  read_resumed,
+  ack_request,
+};
+
+struct EquivalenceRow {
+  Equivalence equivalence;
+  const char* name;
+  const char* meaning;
+};
+
+inline constexpr std::array<EquivalenceRow, 8> kEquivalences{{
+    {Equivalence::ack_credits, "ack_credits", "the credit count of a positive AETH"},
+    {Equivalence::migration_state, "migration_state", "the MigReq bit of the BTH"},
+    {Equivalence::congestion_marks, "congestion_marks", "the FECN and BECN bits of the BTH"},
+    {Equivalence::ack_coalesced, "ack_coalesced", "a positive ACK for which a later answer stands"},
+    {Equivalence::duplicate_ack, "duplicate_ack", "several duplicate requests acknowledged together"},
+    {Equivalence::nak_behind_rnr, "nak_behind_rnr", "Soft-RoCE's sequence NAK behind its RNR NAK"},
+    {Equivalence::read_resumed, "read_resumed", "Soft-RoCE's answer to the rest of a READ, which goes on where it was"},
+    {Equivalence::ack_request, "ack_request", "whether a packet inside a message asks for an ACK"},
+}};
+
+using EquivalenceCounts = std::array<std::uint64_t, kEquivalences.size()>;
+
+struct FieldDifference {
+  std::string field;
+  std::string ours;
+  std::string theirs;
+};
+
+// What is compared.
+enum class Subject : std::uint8_t { answer, request, delivery, completion, timer, capture };
+inline constexpr std::array<const char*, 6> kSubjects{"answer",     "request", "delivery",
+                                                      "completion", "timer",   "capture"};
+
+// Without `theirs` the real NIC gave no such packet, or the wire implies no such event; without `ours` the engine.
+struct Difference {
+  Subject subject = Subject::answer;
+  std::uint32_t frame = 0;  // theirs; without it, that of the packet that brought ours about
+  std::optional<std::string> ours;
+  std::optional<std::string> theirs;
+  std::vector<FieldDifference> fields;
+};
+
+struct Comparison {
+  std::uint64_t matched = 0;  // pairs
+  EquivalenceCounts equivalences{};
+  std::vector<Difference> differences;
+
+  void use(Equivalence freedom) { ++equivalences[static_cast<std::size_t>(freedom)]; }
+};
+
+}  // namespace rnicsim::sim::replay

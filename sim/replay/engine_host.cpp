@@ -1,0 +1,178 @@
+#include "sim/replay/engine_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "model/abi/command.h"
+#include "model/base/kernel.h"
+
+namespace rnicsim::sim::replay {
+namespace {
+
+using namespace rnicsim::literals;
+
+constexpr std::uint32_t kCredits = 16;
+constexpr std::uint32_t kPd = 1;
+constexpr Pasid kPasid = 1;
+constexpr std::uint8_t kOnlyPort = 1;  // not kPort: that is the attribute
+constexpr std::uint8_t kRdAtomic = 16;
+// What an engine does at once takes it less, and the shortest timer of the transport is longer.
+constexpr Duration kAtOnce = 5_us;
+
+// The attributes that a transition takes, beside its state.
+struct Step {
+  abi::QpState to;
+  std::uint32_t attributes;
+};
+struct Way {
+  abi::Transport transport;
+  Step steps[3];
+};
+constexpr Way kWays[] = {
+    {abi::Transport::rc,
+     {{abi::QpState::init, abi::qp_attr::kAccessFlags},
+      {abi::QpState::rtr, abi::qp_attr::kPath | abi::qp_attr::kPathMtu | abi::qp_attr::kRemoteQpn |
+                              abi::qp_attr::kReceivePsn | abi::qp_attr::kMaxDestRdAtomic | abi::qp_attr::kMinRnrTimer},
+      {abi::QpState::rts, abi::qp_attr::kTimeout | abi::qp_attr::kRetryCount | abi::qp_attr::kRnrRetry |
+                              abi::qp_attr::kSendPsn | abi::qp_attr::kMaxRdAtomic}}},
+    {abi::Transport::uc,
+     {{abi::QpState::init, abi::qp_attr::kAccessFlags},
+      {abi::QpState::rtr,
+       abi::qp_attr::kPath | abi::qp_attr::kPathMtu | abi::qp_attr::kRemoteQpn | abi::qp_attr::kReceivePsn},
+      {abi::QpState::rts, abi::qp_attr::kSendPsn}}},
+    {abi::Transport::ud,
+     {{abi::QpState::init, abi::qp_attr::kQkey}, {abi::QpState::rtr, 0}, {abi::QpState::rts, abi::qp_attr::kSendPsn}}},
+};
+
+const Way& way_of(abi::Transport transport) {
+  for (const auto& way : kWays)
+    if (way.transport == transport) return way;
+  return kWays[0];
+}
+
+}  // namespace
+
+abi::Qpc plain_context() {
+  abi::Qpc context;
+  context.pd = kPd;
+  context.pasid = kPasid;
+  context.port = kOnlyPort;
+  context.max_rd_atomic = kRdAtomic;
+  context.max_dest_rd_atomic = kRdAtomic;
+  return context;
+}
+
+EngineHost::EngineHost(nic::QpEngine& engine, const Engines* made_by) : engine_(engine), made_by_(made_by) { bind(); }
+
+// What the engine asks for while it takes an input is answered once it has returned.
+void EngineHost::bind() {
+  auto& out = engine_.outputs();
+  out.transmit.bind([](nic::TransmitWork) {});
+  out.transmit_wanted.bind([this](std::uint32_t unit) { side_->transmit_wanted(unit); });
+  out.context_write_back.bind([](nic::ContextWriteBack) {});
+  out.packet.bind([this](const nic::PacketOut& packet) {
+    side_->packet(packet);
+    later([this] { engine_.credit(1); });
+  });
+  out.command_done.bind([this](nic::QpCommandDone done) { command_done_ = done; });
+  out.wqe_held.bind([](nic::WqeHeld) {});
+  out.wqe_needed.bind([this](nic::WqeNeeded needed) { later([this, tag = needed.tag] { engine_.wqe_at_hand(tag); }); });
+  out.wqe_retired.bind([this](const nic::WqeRetired& retired) { side_->sent(retired); });
+  out.cqe.bind([this](const nic::CqeWrite& cqe) { side_->received(cqe); });
+  out.event.bind([](nic::EventOut) {});
+  out.timer.bind([this](nic::TimerArm arm) { side_->timer(arm); });
+  bind_requests();
+}
+
+void EngineHost::bind_requests() {
+  auto& out = engine_.outputs();
+  out.wqe_fetch.bind([this](nic::WqeFetch request) { later([this, request] { engine_.wqe(side_->fetch(request)); }); });
+  out.gather.bind(
+      [this](const nic::Gather& request) { later([this, request] { engine_.gathered(side_->gather(request)); }); });
+  out.scatter.bind([this](const nic::Scatter& request) {
+    later([this, request] { engine_.scattered({request.tag, side_->scatter(request), {}}); });
+  });
+  out.access_check.bind([this](nic::AccessCheck request) {
+    later([this, request] { engine_.checked({request.tag, side_->check(request), {}}); });
+  });
+  out.atomic.bind(
+      [this](nic::Atomic request) { later([this, request] { engine_.atomic_done(side_->atomic(request)); }); });
+  out.invalidate.bind([this](nic::Invalidate request) {
+    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok, {}}); });
+  });
+  out.bind_window.bind([this](nic::BindWindow request) {
+    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok, {}}); });
+  });
+  out.srq_take.bind([this](nic::SrqTake take) {
+    later([this, take] { engine_.srq_taken({.tag = take.tag, .qpn = take.qpn, .srqn = take.srqn}); });
+  });
+  out.srq_give_back.bind([](nic::SrqGiveBack) {});
+}
+
+void EngineHost::begin(HostSide& side) {
+  if (side_ == nullptr) sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates
+  side_ = &side;
+  pending_.clear();
+  engine_.reset();
+  engine_.credit(kCredits);
+  settle();
+}
+
+void EngineHost::connect(nic::Qpn qpn, const abi::Qpc& context) {
+  using namespace abi::qp_attr;
+  command(qpn, context, nic::QpCommand::Kind::create, abi::QpState::reset, 0);
+  for (const auto& [to, attributes] : way_of(context.transport).steps) {
+    const auto always = to == abi::QpState::init ? kState | kPkeyIndex | kPort : kState;
+    command(qpn, context, nic::QpCommand::Kind::modify, to, always | attributes);
+  }
+}
+
+void EngineHost::command(nic::Qpn qpn, const abi::Qpc& given, nic::QpCommand::Kind kind, abi::QpState to,
+                         std::uint32_t attributes) {
+  auto context = given;
+  context.state = to;
+  command_done_.reset();
+  engine_.command({.tag = next_tag_++,
+                   .kind = kind,
+                   .qpn = qpn,
+                   .context = context,
+                   .attributes = attributes,
+                   .current = std::nullopt});
+  settle();
+  if (command_done_ && command_done_->status == static_cast<std::uint8_t>(abi::CommandStatus::ok)) return;
+  throw std::runtime_error(fmt::format("the engine refused a command on QP {:#08x}: status {:#x}, syndrome {:#x}",
+                                       qpn.value, command_done_ ? command_done_->status : 0,
+                                       command_done_ ? command_done_->syndrome : 0));
+}
+
+void EngineHost::answer_all() {
+  while (!pending_.empty()) {
+    const auto answer = std::move(pending_.front());
+    pending_.pop_front();
+    answer();
+  }
+  if (made_by_ != nullptr) made_by_->check();
+}
+
+void EngineHost::settle() {
+  for (;;) {
+    answer_all();
+    if (!sc_core::sc_pending_activity() || sc_core::sc_time_to_pending_activity() > to_sc_time(kAtOnce)) return;
+    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+  }
+}
+
+bool EngineHost::keeps_time() const { return sc_core::sc_pending_activity(); }
+
+void EngineHost::pass(Duration time) {
+  const auto end = now() + time;
+  for (settle(); now() < end; settle()) {
+    const auto rest = to_sc_time(end - now());
+    sc_core::sc_start(sc_core::sc_pending_activity() ? std::min(rest, sc_core::sc_time_to_pending_activity()) : rest);
+  }
+}
+
+}  // namespace rnicsim::sim::replay

@@ -1,0 +1,85 @@
+#include "sim/replay/judge.h"
+
+#include <fmt/format.h>
+
+namespace rnicsim::sim::replay {
+namespace {
+
+// A READ of what an earlier one has asked for, that begins where none began.
+bool is_resumed(const QpEnvironment& qp, const Request& again) {
+  bool inside = false;
+  for (const auto& request : qp.requests) {
+    if (&request == &again) break;
+    if (request.packet->row().operation != roce::Operation::read || !request.executed) continue;
+    const auto ahead = distance(request.first_psn(), again.first_psn());
+    if (ahead == 0) return false;
+    inside |= ahead > 0 && ahead < static_cast<std::int32_t>(request.packets);
+  }
+  return inside;
+}
+
+std::vector<Asked> asked_of(const QpEnvironment& qp) {
+  std::vector<Asked> asked;
+  for (const auto& request : qp.requests) {
+    const bool again = request.duplicate && request.packet->row().operation == roce::Operation::read;
+    asked.push_back({.frame = request.packet->frame,
+                     .last = request.last_psn(),
+                     .ack_request = request.packet->headers.bth.ack_request,
+                     .duplicate = request.duplicate,
+                     .executed = request.executed,
+                     .msn = request.msn,
+                     .resumed = again && is_resumed(qp, request)});
+  }
+  return asked;
+}
+
+std::string status_text(const std::optional<abi::CqeSyndrome>& status) {
+  return status ? fmt::format("status {}", static_cast<int>(*status)) : "no completion";
+}
+
+// How each request ended, and what it brought, as its answers imply.
+void compare_completions(const RequesterEnvironment& qp, const RequesterDriver::Result& ours, Comparison& result) {
+  for (std::size_t i = 0; i < qp.posted.size(); ++i) {
+    const auto& request = qp.posted[i];
+    const auto& got = ours.completions[i];
+    const bool success = request.outcome == abi::CqeSyndrome::success;
+    if (got != request.outcome) {
+      result.differences.push_back(
+          {Subject::completion, request.frame, status_text(got), status_text(request.outcome), {}});
+    } else if (success && request.wants_data() && ours.brought[i] != request.brought) {
+      result.differences.push_back({Subject::completion,
+                                    request.frame,
+                                    "other bytes",
+                                    fmt::format("{} bytes, as the answers brought them", request.brought.size()),
+                                    {}});
+    }
+  }
+}
+
+}  // namespace
+
+SentPacket packet_of(const WirePacket& packet) { return {packet.frame, packet.headers, packet.payload}; }
+
+Comparison judge_responder(const QpEnvironment& qp, const ResponderDriver::Result& ours) {
+  std::vector<Answer> theirs;
+  for (const auto* answer : qp.answers) theirs.push_back(packet_of(*answer));
+  return compare(asked_of(qp), ours.answers, theirs);
+}
+
+Comparison judge_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours) {
+  std::vector<SentPacket> theirs;
+  for (const auto& event : qp.events)
+    if (event.sent) theirs.push_back(packet_of(*event.packet));
+  auto result = compare_requests(ours.sent, theirs);
+  compare_completions(qp, ours, result);
+  result.differences.insert(result.differences.end(), ours.timers.begin(), ours.timers.end());
+  if (qp.hole)
+    result.differences.push_back({Subject::capture,
+                                  *qp.hole,
+                                  std::nullopt,
+                                  "packets of its own are missing before: nothing behind is judged",
+                                  {}});
+  return result;
+}
+
+}  // namespace rnicsim::sim::replay

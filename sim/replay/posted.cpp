@@ -1,0 +1,113 @@
+#include "sim/replay/posted.h"
+
+#include <algorithm>
+
+namespace rnicsim::sim::replay {
+namespace {
+
+using roce::Operation;
+
+constexpr std::uint32_t kLongestMessage = 1u << 30;
+
+abi::SendOpcode opcode_of(const WirePacket& head, const WirePacket* tail) {
+  const bool immediate = tail != nullptr && tail->headers.immediate.has_value();
+  switch (head.row().operation) {
+    case Operation::write:
+      return immediate ? abi::SendOpcode::write_with_imm : abi::SendOpcode::write;
+    case Operation::read:
+      return abi::SendOpcode::read;
+    case Operation::atomic:
+      return head.headers.bth.opcode == roce::Opcode::fetch_add ? abi::SendOpcode::fetch_add
+                                                                : abi::SendOpcode::compare_swap;
+    default:
+      if (tail != nullptr && tail->headers.invalidate) return abi::SendOpcode::send_with_inv;
+      return immediate ? abi::SendOpcode::send_with_imm : abi::SendOpcode::send;
+  }
+}
+
+// Follows the packets that are sent for the first time.
+class Inference {
+ public:
+  explicit Inference(std::uint32_t mtu) : mtu_(mtu) {}
+
+  PostedRequests run(std::span<const WirePacket* const> sent) {
+    for (const auto* packet : sent) {
+      if (found_.requests.empty()) next_ = packet->psn();
+      const auto ahead = distance(next_, packet->psn());
+      if (ahead < 0) continue;  // again
+      if (ahead > 0 || !take(*packet)) {
+        found_.hole = packet->frame;
+        break;
+      }
+    }
+    if (open_) end_early();
+    for (auto& request : found_.requests) request.opcode = opcode_of(*request.head, request.tail);
+    return std::move(found_);
+  }
+
+ private:
+  bool take(const WirePacket& packet) {
+    const auto& row = packet.row();
+    if (row.begins() == open_) return false;
+    if (row.begins()) return begin(packet);
+    auto& request = found_.requests.back();
+    if (row.operation != request.head->row().operation) return false;
+    ++request.packets;
+    add(request, packet);
+    return true;
+  }
+
+  bool begin(const WirePacket& packet) {
+    const auto operation = packet.row().operation;
+    const bool is_read = operation == Operation::read;
+    if (is_read && packet.headers.reth->length > kLongestMessage) return false;
+    found_.requests.push_back({.frame = packet.frame,
+                               .first = packet.psn(),
+                               .packets = psns_of(packet, mtu_),
+                               .head = &packet,
+                               .payload = {},
+                               .outcome = std::nullopt,
+                               .brought = {}});
+    auto& request = found_.requests.back();
+    add(request, packet);
+    if (is_read) request.length = packet.headers.reth->length;
+    if (operation == Operation::atomic) request.length = roce::kAtomicBytes;
+    return true;
+  }
+
+  void add(Posted& request, const WirePacket& packet) {
+    const auto bytes = packet.payload.bytes();
+    request.payload.insert(request.payload.end(), bytes.begin(), bytes.end());
+    request.length = static_cast<std::uint32_t>(request.payload.size());
+    open_ = !packet.row().ends();
+    if (!open_) request.tail = &packet;
+    next_ = request.first + request.packets;
+  }
+
+  // What was still to come is known of a WRITE by its RETH; of a SEND, that there was more.
+  void end_early() {
+    found_.unfinished = true;
+    auto& request = found_.requests.back();
+    const auto& reth = request.head->headers.reth;
+    ++request.length;
+    if (reth && reth->length <= kLongestMessage) request.length = std::max(request.length, reth->length);
+    request.packets = roce::packets_for(request.length, mtu_);
+  }
+
+  const std::uint32_t mtu_;
+  PostedRequests found_;
+  roce::Psn next_;
+  bool open_ = false;  // a message's last packet is still to come
+};
+
+}  // namespace
+
+std::uint32_t psns_of(const WirePacket& request, std::uint32_t mtu) {
+  return request.row().operation == Operation::read ? roce::packets_for(request.headers.reth->length, mtu) : 1;
+}
+
+PostedRequests implied_requests(std::span<const WirePacket* const> sent, std::uint32_t mtu) {
+  return Inference(mtu).run(sent);
+}
+
+}  // namespace rnicsim::sim::replay
