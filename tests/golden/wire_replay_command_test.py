@@ -65,6 +65,19 @@ class Replay(unittest.TestCase):
         self.assertIn("frame 12", run.stdout)
         self.assertEqual(replay(capture, "10.0.0.2").returncode, SAME)  # it was not this one's answer
 
+    def test_each_port_agrees_with_its_own_capture(self):
+        for capture in sorted(CAPTURE.parent.glob("*-h?.pcap")):
+            address = "10.0.0.1" if capture.stem.endswith("h0") else "10.0.0.2"
+            run = replay(capture, address)
+            self.assertEqual((run.returncode, run.stderr), (SAME, ""), capture)
+
+    def test_a_port_that_saw_more_than_the_other_differs(self):
+        results = self.folder / "results.json"
+        run = replay(CAPTURE.parent / "read_loss-h0.pcap", "10.0.0.2", "--json", str(results))
+        self.assertEqual(run.returncode, DIFFERENT)
+        found = json.loads(results.read_text())["differences"]
+        self.assertEqual([(each["subject"], "theirs" in each) for each in found], [("answer", False)] * 4)
+
     def assert_unusable(self, run, *words):
         self.assertEqual((run.returncode, run.stdout), (UNUSABLE, ""))
         self.assertEqual(run.stderr.count("\n"), 1, run.stderr)

@@ -1,0 +1,168 @@
+// Every capture of real NICs, replayed as each of its two ends: what our NIC answers, sends and delivers is what the
+// real one did, but for the equivalences that are named here. Where a capture was not taken at the end's own port, what
+// was lost on the way shows, each packet once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/nic/engine_factory.h"
+#include "model/nic/jittered_engine.h"
+#include "model/nic/model_engine.h"
+#include "sim/replay/replay.h"
+
+namespace rnicsim::sim::replay {
+namespace {
+
+struct Row {
+  const char* capture;
+  const char* address;
+  std::size_t answers = 0;                       // of the real NIC's that are matched
+  std::size_t requests = 0;                      // likewise
+  std::size_t delivered = 0;                     // messages
+  std::size_t naks = 0, rnrs = 0, timeouts = 0;  // that sent it back
+  std::uint64_t nak_behind_rnr = 0;
+  std::uint64_t read_resumed = 0;
+  std::size_t differences = 0;  // packets lost behind a capture that was taken elsewhere
+
+  friend std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.capture << row.address; }
+};
+
+constexpr Row kRows[] = {
+    {.capture = "rxe-two-guests", .address = "10.0.0.1", .answers = 23, .requests = 53, .delivered = 25},
+    {.capture = "rxe-two-guests", .address = "10.0.0.2", .answers = 13, .requests = 66, .delivered = 21},
+    {.capture = "exhaustion-h0", .address = "10.0.0.1", .requests = 24, .timeouts = 3},
+    {.capture = "exhaustion-h0", .address = "10.0.0.2", .delivered = 3, .differences = 21},
+    {.capture = "mcast-h0", .address = "10.0.0.1", .requests = 2},
+    {.capture = "mcast-h0", .address = "10.0.0.2", .delivered = 2},
+    {.capture = "mcast-h1", .address = "10.0.0.1", .requests = 2},
+    {.capture = "mcast-h1", .address = "10.0.0.2", .delivered = 2},
+    {.capture = "read_loss-h0", .address = "10.0.0.1", .requests = 6, .naks = 1},
+    {.capture = "read_loss-h0", .address = "10.0.0.2", .answers = 234, .read_resumed = 1, .differences = 4},
+    {.capture = "read_loss-h1", .address = "10.0.0.1", .requests = 3, .timeouts = 1, .differences = 3},
+    {.capture = "read_loss-h1", .address = "10.0.0.2", .answers = 238, .read_resumed = 1},
+    {.capture = "rnr-h0", .address = "10.0.0.1", .requests = 156, .rnrs = 19},
+    {.capture = "rnr-h0", .address = "10.0.0.2", .answers = 22, .delivered = 3, .nak_behind_rnr = 19},
+    {.capture = "rnr-h1", .address = "10.0.0.1", .requests = 156, .rnrs = 19},
+    {.capture = "rnr-h1", .address = "10.0.0.2", .answers = 22, .delivered = 3, .nak_behind_rnr = 19},
+    {.capture = "uc-h0", .address = "10.0.0.1", .requests = 23},
+    {.capture = "uc-h0", .address = "10.0.0.2", .delivered = 8},
+    {.capture = "uc-h1", .address = "10.0.0.1", .requests = 3, .differences = 1},
+    {.capture = "uc-h1", .address = "10.0.0.2", .delivered = 6},
+    {.capture = "ud-h0", .address = "10.0.0.1", .requests = 7, .delivered = 1},
+    {.capture = "ud-h0", .address = "10.0.0.2", .requests = 1, .delivered = 6},
+    {.capture = "ud-h1", .address = "10.0.0.1", .requests = 7, .delivered = 1},
+    {.capture = "ud-h1", .address = "10.0.0.2", .requests = 1, .delivered = 6},
+};
+
+std::filesystem::path folder() { return std::filesystem::path(RNICSIM_SOURCE_DIR) / "traces" / "wire"; }
+
+std::size_t matched(const std::vector<Comparison>& comparisons) {
+  std::size_t count = 0;
+  for (const auto& comparison : comparisons) count += comparison.matched;
+  return count;
+}
+
+std::size_t went_back(const Replay& replay, Cause cause) {
+  std::size_t count = 0;
+  for (const auto& qp : replay.environment.requesters) count += qp.count(cause);
+  return count;
+}
+
+class WireCaptures : public testing::TestWithParam<Row> {
+ protected:
+  static Replay run(nic::QpEngine& engine) {
+    const auto frames = read_capture(folder() / (std::string(GetParam().capture) + ".pcap"));
+    return replay_frames(frames, *parse_address(GetParam().address), engine);
+  }
+  static void expect_row(const Replay& replay) {
+    const auto& row = GetParam();
+    EXPECT_EQ(replay.differences(), row.differences);
+    EXPECT_EQ(matched(replay.comparisons), row.answers);
+    EXPECT_EQ(matched(replay.requests), row.requests);
+    EXPECT_EQ(matched(replay.deliveries), row.delivered);
+    EXPECT_EQ(went_back(replay, Cause::nak), row.naks);
+    EXPECT_EQ(went_back(replay, Cause::rnr), row.rnrs);
+    EXPECT_EQ(went_back(replay, Cause::timeout), row.timeouts);
+    for (const auto& [equivalence, name, meaning] : kEquivalences) {
+      if (equivalence == Equivalence::migration_state) continue;  // of each packet that Soft-RoCE sent
+      const auto expected = equivalence == Equivalence::nak_behind_rnr ? row.nak_behind_rnr
+                            : equivalence == Equivalence::read_resumed ? row.read_resumed
+                                                                       : 0;
+      EXPECT_EQ(replay.equivalences()[static_cast<std::size_t>(equivalence)], expected) << name;
+    }
+  }
+};
+
+TEST_P(WireCaptures, OurNicDoesAsTheRealOne) {
+  nic::ModelEngine engine({});
+  const auto replay = run(engine);
+  expect_row(replay);
+  for (const auto& difference : replay.strays) ADD_FAILURE() << *difference.theirs;
+}
+
+// What it does follows from what it gets, and not from how fast it is.
+TEST_P(WireCaptures, TheSameOnAnEngineWhoseEveryTransactionIsLate) {
+  nic::JitteredEngine engine({.delay = Duration{300'000}}, nic::make_model_engine({}));
+  expect_row(run(engine));
+}
+
+INSTANTIATE_TEST_SUITE_P(BothEnds, WireCaptures, testing::ValuesIn(kRows), [](const auto& row) {
+  auto name = std::string(row.param.capture) + (row.param.address == std::string("10.0.0.1") ? "_as_h0" : "_as_h1");
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(WireFolder, EveryCaptureIsReplayedAsBothEnds) {
+  std::multiset<std::string> listed;
+  for (const auto& row : kRows) listed.insert(row.capture);
+  for (const auto& file : std::filesystem::directory_iterator(folder()))
+    EXPECT_EQ(listed.count(file.path().stem()), 2u) << file.path();
+}
+
+Replay replay_of(const char* capture, const char* address) {
+  nic::ModelEngine engine({});
+  return replay_frames(read_capture(folder() / capture), *parse_address(address), engine);
+}
+
+TEST(Exhaustion, OurNicGivesUpAfterAsManyRetries) {
+  const auto replay = replay_of("exhaustion-h0.pcap", "10.0.0.1");
+  const auto& qp = replay.environment.requesters.at(0);
+  EXPECT_TRUE(qp.gives_up);
+  EXPECT_EQ(qp.retry_count, 3);
+  EXPECT_EQ(qp.timeout, 10);  // 4.2 ms: the longest that none of 6.1 ms to 7.8 ms is shorter than
+  EXPECT_EQ(qp.posted.at(0).outcome, abi::CqeSyndrome::transport_retry_exceeded);
+  EXPECT_EQ(qp.posted.at(1).outcome, abi::CqeSyndrome::flushed_error);
+}
+
+TEST(ReadLoss, WhatWasLostIsAskedForAgainFromThere) {
+  const auto replay = replay_of("read_loss-h0.pcap", "10.0.0.1");
+  const auto& qp = replay.environment.requesters.at(0);
+  ASSERT_EQ(qp.posted.size(), 3u);
+  for (const auto& request : qp.posted) {
+    EXPECT_EQ(request.outcome, abi::CqeSyndrome::success);
+    EXPECT_EQ(request.brought.size(), 40000u);
+  }
+  const auto back = std::ranges::find(qp.events, Cause::nak, &WireEvent::cause);
+  EXPECT_EQ(back->packet->psn().value(), 258u);
+}
+
+TEST(BrokenMessages, AreNotDelivered) {
+  const auto replay = replay_of("uc-h1.pcap", "10.0.0.2");
+  std::vector<std::uint32_t> last;
+  for (const auto& delivery : replay.environment.qps.at(0).deliveries) last.push_back(delivery.frame);
+  // Without the SENDs of frames 4 and 5, and 9 and 10, whose first and last packets were lost.
+  EXPECT_EQ(last, (std::vector<std::uint32_t>{3, 8, 13, 16, 19, 21}));
+}
+
+TEST(Datagrams, AWrongKeyIsNotDelivered) {
+  const auto replay = replay_of("ud-h1.pcap", "10.0.0.2");
+  for (const auto& delivery : replay.environment.qps.at(0).deliveries) EXPECT_NE(delivery.frame, 6u);
+}
+
+}  // namespace
+}  // namespace rnicsim::sim::replay
