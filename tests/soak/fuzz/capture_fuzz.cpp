@@ -13,6 +13,8 @@ using roce::Opcode;
 using sim::replay::CapturedFrame;
 using sim::replay::test::Wire;
 
+constexpr Duration kFrameTime{5'000'000'000};
+
 enum Step : std::uint8_t { file, frame, sealed_frame, cut_frame, kinds };
 
 void replay(const std::vector<CapturedFrame>& frames, std::uint8_t host) {
@@ -30,7 +32,8 @@ void take(const Input::Step& step, std::vector<CapturedFrame>& frames) {
   const auto bytes = std::as_bytes(step.body);
   CapturedFrame one{static_cast<std::uint32_t>(frames.size() + 1),
                     static_cast<std::uint32_t>(bytes.size()),
-                    {bytes.begin(), bytes.end()}};
+                    {bytes.begin(), bytes.end()},
+                    kFrameTime * static_cast<std::int64_t>(frames.size())};
   if (step.kind % kinds == cut_frame) ++one.length;
   if (step.kind % kinds == sealed_frame && roce::parse_frame(bytes, bytes.size()).error == roce::ParseError::none)
     sim::replay::test::seal(one);
@@ -107,16 +110,81 @@ Wire conversation() {
   return wire;
 }
 
+// A requester that is not served at once: by RNR NAK, by sequence NAK, with an answer that is missing, not at all.
+Wire retries() {
+  Wire wire;
+  const auto read = [](std::uint32_t psn, std::uint32_t length) {
+    auto headers = Wire::headers(Opcode::read_request, psn);
+    headers.reth = roce::Reth{0x1000, {0x1234}, length};
+    return headers;
+  };
+  const auto response = [&](Opcode opcode, std::uint32_t psn, std::uint32_t bytes) {
+    auto headers = Wire::headers(opcode, psn, false);
+    if (roce::info(opcode).has(roce::header::kAeth)) headers.aeth = roce::Aeth{0x1f, 2};
+    wire.answer_to_own(headers, Wire::pattern(bytes));
+  };
+  for (int round = 0; round < 3; ++round) {
+    wire.own_request(Wire::headers(Opcode::send_only, 100), 64);
+    wire.own_request(Wire::headers(Opcode::send_only, 101), 64);
+    wire.answer_to_own(Opcode::acknowledge, 100, 0x21, 0);
+    wire.answer_to_own(Opcode::acknowledge, 100, 0x60, 0);
+  }
+  wire.own_request(Wire::headers(Opcode::send_only, 100), 64);
+  wire.answer_to_own(Opcode::acknowledge, 101, 0x60, 1);
+  wire.own_request(Wire::headers(Opcode::send_only, 101), 64);
+  wire.own_request(read(102, 3000));
+  response(Opcode::read_response_first, 102, 1024);
+  response(Opcode::read_response_last, 104, 952);
+  wire.own_request(read(103, 1976));
+  response(Opcode::read_response_middle, 103, 1024);
+  response(Opcode::read_response_last, 104, 952);
+  for (int round = 0; round < 3; ++round) wire.own_request(Wire::headers(Opcode::send_only, 105), 8);
+  return wire;
+}
+
+// What has no answers, and some of it is lost, has another key, or is for a group.
+Wire datagrams() {
+  Wire wire;
+  const auto uc = [&](Opcode opcode, std::uint32_t psn, std::uint32_t bytes) {
+    auto headers = Wire::headers(opcode, psn, false);
+    if (roce::info(opcode).has(roce::header::kReth)) headers.reth = roce::Reth{0x1000, {0x1234}, 1500};
+    psn % 2 == 0 ? wire.request(headers, bytes) : wire.own_request(headers, bytes);
+  };
+  uc(Opcode::uc_send_first, 10, 1024);
+  uc(Opcode::uc_send_only, 11, 8);
+  uc(Opcode::uc_send_only, 12, 8);
+  uc(Opcode::uc_write_first, 13, 1024);
+  wire.datagram(1, 7, 0x11, 20);
+  wire.datagram(2, 7, 0x80000022, 30);
+  wire.datagram(3, 0xffffff, 0x11, 40);
+  auto& group = wire.frames.back();
+  constexpr std::size_t kDestinationAt = 14 + 16, kIpAt = 14, kChecksumAt = 10;
+  group.bytes[kDestinationAt] = std::byte{239};
+  // The checksum of the IP header falls by what the address has risen.
+  auto sum = static_cast<unsigned>(group.bytes[kIpAt + kChecksumAt]) << 8 |
+             static_cast<unsigned>(group.bytes[kIpAt + kChecksumAt + 1]);
+  constexpr unsigned kRise = (239 - 10) << 8;
+  sum = sum >= kRise ? sum - kRise : sum + 0xffff - kRise;
+  group.bytes[kIpAt + kChecksumAt] = std::byte(sum >> 8);
+  group.bytes[kIpAt + kChecksumAt + 1] = std::byte(sum);
+  sim::replay::test::seal(group);
+  return wire;
+}
+
 }  // namespace
 
 std::vector<Bytes> seeds() {
-  const auto frames = conversation().frames;
-  std::vector<Bytes> all{Script().step(file, pcap_of(frames)), Script().step(file, pcapng_of(frames))};
-  for (const auto kind : {frame, sealed_frame}) {
-    Script script;
-    for (const auto& one : frames) script.step(kind, one.bytes);
-    all.push_back(script);
-    all.push_back(Script(script).step(cut_frame, frames[0].bytes));
+  std::vector<Bytes> all;
+  for (const auto& wire : {conversation(), retries(), datagrams()}) {
+    const auto& frames = wire.frames;
+    all.push_back(Script().step(file, pcap_of(frames)));
+    all.push_back(Script().step(file, pcapng_of(frames)));
+    for (const auto kind : {frame, sealed_frame}) {
+      Script script;
+      for (const auto& one : frames) script.step(kind, one.bytes);
+      all.push_back(script);
+      all.push_back(Script(script).step(cut_frame, frames[0].bytes));
+    }
   }
   return all;
 }
