@@ -17,7 +17,6 @@ Host::Host(sc_core::sc_module_name name, const Config& config, std::uint32_t ind
            const nic::EngineFactory& make_engine)
     : sc_module(name),
       entry_(config.topology.hosts[index]),
-      cpu_(config.host.cpu),
       iommu_(entry_.name),
       root_complex_("root_complex", config.host, iommu_),
       nic_("nic", with_address(config.nic, host::mac_of(entry_)), make_engine),

@@ -39,14 +39,12 @@ class Host : public sc_core::sc_module {
   host::RootComplex& root_complex() { return root_complex_; }
   nic::Nic& nic() { return nic_; }
   host::Iommu& iommu() { return iommu_; }
-  Duration cpu_cost(abi::CpuCost cost) const { return cpu_.cost(cost); }
 
   // Those of its cable are with the system, which has the cables.
   HostCounters counters() const;
 
  private:
   const abi::HostEntry entry_;
-  const host::CpuParams cpu_;
   host::Iommu iommu_;
   host::RootComplex root_complex_;
   nic::Nic nic_;
