@@ -74,6 +74,10 @@ void Dma::Load::reset() {
 void Dma::read(const Place& place, std::uint32_t bytes, Done done, bool discard) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
+  ask(place, bytes, std::move(done), discard);
+}
+
+void Dma::ask(const Place& place, std::uint32_t bytes, Done done, bool discard) {
   const auto requests = link_.read_request(place.offset, bytes);
   const auto tags = static_cast<std::uint32_t>(requests.tlps);
   if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
@@ -109,17 +113,15 @@ void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t p
   for (std::uint32_t offset = 0; offset < bytes;) {
     const auto room = part - static_cast<std::uint32_t>((place.offset + offset) % std::min<std::uint64_t>(part, 64));
     const auto size = std::min(room, bytes - offset);
-    --counters_.reads;  // the whole is one, and its parts are counted again
-    counters_.read_bytes -= size;
-    read({place.pasid, place.address + offset, place.offset + offset}, size,
-         [whole, offset, size, discard](AccessResult result, const Payload& data) {
-           if (result != AccessResult::ok) whole->result = result;
-           if (!discard && !data.empty())
-             std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
-           whole->awaited -= size;
-           if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
-         },
-         discard);
+    ask({place.pasid, place.address + offset, place.offset + offset}, size,
+        [whole, offset, size, discard](AccessResult result, const Payload& data) {
+          if (result != AccessResult::ok) whole->result = result;
+          if (!discard && !data.empty())
+            std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
+          whole->awaited -= size;
+          if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
+        },
+        discard);
     offset += size;
   }
 }

@@ -170,6 +170,7 @@ class Dma : public sc_core::sc_module {
     Placement placement;
   };
 
+  void ask(const Place& place, std::uint32_t bytes, Done done, bool discard);  // what is counted already
   void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
   std::uint32_t largest_read() const;
   Payload nothing(std::uint32_t bytes);
