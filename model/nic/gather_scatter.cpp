@@ -126,7 +126,7 @@ void GatherScatter::reset() {
 
 void GatherScatter::check(AccessCheck request) {
   translation_.check({request.pd, request.access, request.qpn, request.remote}, request.region,
-                     [this, tag = request.tag](AccessResult result) { checked({tag, result, {}}); });
+                     [this, tag = request.tag](AccessResult result) { checked({tag, result}); });
 }
 
 void GatherScatter::translate(const JobPtr& job) {

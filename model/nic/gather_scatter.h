@@ -32,7 +32,7 @@ class GatherScatter {
 
   Output<DmaDone> gathered;
   Output<DmaDone> scattered;
-  Output<DmaDone> checked;
+  Output<KeyDone> checked;
   trace::Point<AccessTranslated> translated;
 
   void gather(Gather request);

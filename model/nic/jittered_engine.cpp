@@ -90,13 +90,13 @@ void JitteredEngine::gathered(DmaDone done) {
 void JitteredEngine::scattered(DmaDone done) {
   later([this, done] { engine_->scattered(done); });
 }
-void JitteredEngine::checked(DmaDone done) {
+void JitteredEngine::checked(KeyDone done) {
   later([this, done] { engine_->checked(done); });
 }
 void JitteredEngine::atomic_done(AtomicDone done) {
   later([this, done] { engine_->atomic_done(done); });
 }
-void JitteredEngine::key_changed(DmaDone done) {
+void JitteredEngine::key_changed(KeyDone done) {
   later([this, done] { engine_->key_changed(done); });
 }
 void JitteredEngine::srq_taken(SrqTaken taken) {

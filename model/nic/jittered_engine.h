@@ -41,9 +41,9 @@ class JitteredEngine : public QpEngine {
   void transmit_free(std::uint32_t unit) override;
   void gathered(DmaDone done) override;
   void scattered(DmaDone done) override;
-  void checked(DmaDone done) override;
+  void checked(KeyDone done) override;
   void atomic_done(AtomicDone done) override;
-  void key_changed(DmaDone done) override;
+  void key_changed(KeyDone done) override;
   void srq_taken(SrqTaken taken) override;
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;

@@ -49,9 +49,9 @@ void ModelEngine::evict(Qpn qpn) { step<&ModelEngine::take_eviction>(qpn); }
 void ModelEngine::transmit_free(std::uint32_t unit) { step<&ModelEngine::take_unit>(unit); }
 void ModelEngine::gathered(DmaDone done) { step<&ModelEngine::take_gathered>(done); }
 void ModelEngine::scattered(DmaDone done) { step<&ModelEngine::take_scattered>(done); }
-void ModelEngine::checked(DmaDone done) { step<&ModelEngine::take_checked>(done); }
+void ModelEngine::checked(KeyDone done) { step<&ModelEngine::take_checked>(done); }
 void ModelEngine::atomic_done(AtomicDone done) { step<&ModelEngine::take_atomic>(done); }
-void ModelEngine::key_changed(DmaDone done) { step<&ModelEngine::take_key_changed>(done); }
+void ModelEngine::key_changed(KeyDone done) { step<&ModelEngine::take_key_changed>(done); }
 void ModelEngine::srq_taken(SrqTaken taken) { step<&ModelEngine::take_shared>(taken); }
 void ModelEngine::packet(PacketIn packet) { step<&ModelEngine::take_packet>(packet); }
 void ModelEngine::command(QpCommand command) { step<&ModelEngine::take_command>(command); }
@@ -145,7 +145,7 @@ void ModelEngine::take_scattered(const DmaDone& done) {
   schedule(*qp);
 }
 
-void ModelEngine::take_checked(const DmaDone& done) {
+void ModelEngine::take_checked(const KeyDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
   qp->offer.access_granted = done.result == AccessResult::ok;
@@ -161,7 +161,7 @@ void ModelEngine::take_atomic(const AtomicDone& done) {
   schedule(*qp);
 }
 
-void ModelEngine::take_key_changed(const DmaDone& done) {
+void ModelEngine::take_key_changed(const KeyDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
   if (purpose == Purpose::remote_invalidate) {

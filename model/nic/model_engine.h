@@ -31,9 +31,9 @@ class ModelEngine : public QpEngine {
   void transmit_free(std::uint32_t unit) override;
   void gathered(DmaDone done) override;
   void scattered(DmaDone done) override;
-  void checked(DmaDone done) override;
+  void checked(KeyDone done) override;
   void atomic_done(AtomicDone done) override;
-  void key_changed(DmaDone done) override;
+  void key_changed(KeyDone done) override;
   void srq_taken(SrqTaken taken) override;
   void packet(PacketIn packet) override;
   void command(QpCommand command) override;
@@ -84,9 +84,9 @@ class ModelEngine : public QpEngine {
   void take_unit(const std::uint32_t& number);
   void take_gathered(DmaDone& done);
   void take_scattered(const DmaDone& done);
-  void take_checked(const DmaDone& done);
+  void take_checked(const KeyDone& done);
   void take_atomic(const AtomicDone& done);
-  void take_key_changed(const DmaDone& done);
+  void take_key_changed(const KeyDone& done);
   void take_shared(SrqTaken& taken);
   void take_packet(PacketIn& packet);
   void take_command(const QpCommand& command);

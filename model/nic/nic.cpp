@@ -142,7 +142,7 @@ void Nic::wire_engine() {
   out.atomic.bind([this](Atomic&& atomic) { atomic_unit.execute(atomic); });
   out.invalidate.bind([this](Invalidate invalidate) { windows.invalidate(invalidate); });
   out.bind_window.bind([this](BindWindow bind) { windows.bind(bind); });
-  windows.done.bind([this](DmaDone&& done) { engine_->key_changed(std::move(done)); });
+  windows.done.bind([this](KeyDone&& done) { engine_->key_changed(done); });
   out.srq_take.bind([this](SrqTake take) { shared_receives.take(take); });
   out.srq_give_back.bind([this](SrqGiveBack back) { shared_receives.give_back(back); });
   shared_receives.taken.bind([this](SrqTaken&& taken) { engine_->srq_taken(std::move(taken)); });
@@ -164,7 +164,7 @@ void Nic::wire_engine() {
   wqe_fetch.fetched.bind([this](WqeBytes&& bytes) { engine_->wqe(std::move(bytes)); });
   gather_scatter.gathered.bind([this](DmaDone&& done) { engine_->gathered(std::move(done)); });
   gather_scatter.scattered.bind([this](DmaDone&& done) { engine_->scattered(std::move(done)); });
-  gather_scatter.checked.bind([this](DmaDone&& done) { engine_->checked(std::move(done)); });
+  gather_scatter.checked.bind([this](KeyDone&& done) { engine_->checked(done); });
   atomic_unit.done.bind([this](AtomicDone done) { engine_->atomic_done(done); });
   timers.expired.bind([this](TimerExpired timer) {
     // It may have been armed anew while the context was on its way.

@@ -66,6 +66,12 @@ struct DmaDone {
   Payload payload;                       // gather only
 };
 
+// A range was checked against its key; or a key was bound or invalidated.
+struct KeyDone {
+  Tag tag;
+  AccessResult result;
+};
+
 struct AtomicDone {
   Tag tag;
   AccessResult result;
@@ -308,9 +314,9 @@ class QpEngine {
   virtual void transmit_free(std::uint32_t unit) = 0;
   virtual void gathered(DmaDone done) = 0;
   virtual void scattered(DmaDone done) = 0;
-  virtual void checked(DmaDone done) = 0;
+  virtual void checked(KeyDone done) = 0;
   virtual void atomic_done(AtomicDone done) = 0;
-  virtual void key_changed(DmaDone done) = 0;  // of an invalidate or a bind_window
+  virtual void key_changed(KeyDone done) = 0;  // of an invalidate or a bind_window
   virtual void srq_taken(SrqTaken taken) = 0;
   virtual void packet(PacketIn packet) = 0;
   virtual void command(QpCommand command) = 0;

@@ -147,7 +147,7 @@ void WindowUnit::unbind(std::uint32_t index, MemoryRegion& window, Then then) {
 
 void WindowUnit::answer(Tag tag, AccessResult result) {
   if (result != AccessResult::ok) ++counters_.refused;
-  end([this, tag, result] { done({tag, result, {}}); });
+  end([this, tag, result] { done({tag, result}); });
 }
 
 void WindowUnit::find(std::uint32_t index, Found found) {

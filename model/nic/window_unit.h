@@ -34,7 +34,7 @@ class WindowUnit {
 
   explicit WindowUnit(ContextCache& contexts) : contexts_(contexts) {}
 
-  Output<DmaDone> done;                      // a bind, or an invalidation
+  Output<KeyDone> done;                      // a bind, or an invalidation
 
   void bind(const BindWindow& request);
   void invalidate(const Invalidate& request);

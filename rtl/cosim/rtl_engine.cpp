@@ -123,8 +123,8 @@ void RtlEngine::scattered(nic::DmaDone done) {
     feed(AnswerEvent{.slot = qp->slot, .kind = AnswerEvent::Kind::placed, .owed = owed, .result = result});
   });
 }
-void RtlEngine::checked(nic::DmaDone done) {
-  step([this, done = std::move(done)] {
+void RtlEngine::checked(nic::KeyDone done) {
+  step([this, done] {
     const auto [qp, purpose, argument] = redeem(done.tag);
     if (qp == nullptr) return;
     qp->access_granted = done.result == nic::AccessResult::ok;
@@ -146,7 +146,7 @@ void RtlEngine::atomic_done(nic::AtomicDone done) {
   });
 }
 // No key is ever asked to be changed, and the timers are the RTL's own.
-void RtlEngine::key_changed(nic::DmaDone) {}
+void RtlEngine::key_changed(nic::KeyDone) {}
 // Nor is anything taken from a shared queue.
 void RtlEngine::srq_taken(nic::SrqTaken) {}
 void RtlEngine::timer_expired(nic::Qpn, std::uint32_t) {}

@@ -51,9 +51,9 @@ class RtlEngine : public nic::QpEngine {
   void transmit_free(std::uint32_t unit) override;
   void gathered(nic::DmaDone done) override;
   void scattered(nic::DmaDone done) override;
-  void checked(nic::DmaDone done) override;
+  void checked(nic::KeyDone done) override;
   void atomic_done(nic::AtomicDone done) override;
-  void key_changed(nic::DmaDone done) override;
+  void key_changed(nic::KeyDone done) override;
   void srq_taken(nic::SrqTaken taken) override;
   void packet(nic::PacketIn packet) override;
   void command(nic::QpCommand command) override;

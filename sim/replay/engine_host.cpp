@@ -96,15 +96,15 @@ void EngineHost::bind_requests() {
     later([this, request] { engine_.scattered({request.tag, side_->scatter(request), {}}); });
   });
   out.access_check.bind([this](nic::AccessCheck request) {
-    later([this, request] { engine_.checked({request.tag, side_->check(request), {}}); });
+    later([this, request] { engine_.checked({request.tag, side_->check(request)}); });
   });
   out.atomic.bind(
       [this](nic::Atomic request) { later([this, request] { engine_.atomic_done(side_->atomic(request)); }); });
   out.invalidate.bind([this](nic::Invalidate request) {
-    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok, {}}); });
+    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok}); });
   });
   out.bind_window.bind([this](nic::BindWindow request) {
-    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok, {}}); });
+    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok}); });
   });
   out.srq_take.bind([this](nic::SrqTake take) {
     later([this, take] { engine_.srq_taken({.tag = take.tag, .qpn = take.qpn, .srqn = take.srqn}); });
