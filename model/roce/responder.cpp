@@ -104,7 +104,6 @@ Verdict Responder::execute(const Packet& packet) {
   if (packet.row.operation == Operation::atomic) return execute_atomic(packet);
   const auto& headers = packet.headers;
   Verdict verdict{Kind::place};
-  verdict.is_send = packet.row.operation == Operation::send;
   verdict.begins_receive = takes_receive(packet);
   if (packet.row.begins()) {
     message_ = InMessage{packet.row.operation, {}, 0, false};
@@ -112,7 +111,7 @@ Verdict Responder::execute(const Packet& packet) {
   }
   message_->has_receive |= verdict.begins_receive;
   verdict.offset = message_->received;
-  verdict.to_receive_wqe = verdict.is_send;
+  verdict.to_receive_wqe = packet.row.operation == Operation::send;
   verdict.range = {message_->target.address + message_->received, message_->target.rkey, packet.payload};
   verdict.access = needed_access(packet);
   message_->received += packet.payload;
@@ -123,7 +122,6 @@ Verdict Responder::execute(const Packet& packet) {
     verdict.completes = true;
     verdict.completes_receive = message_->has_receive;
     verdict.message_bytes = message_->received;
-    verdict.immediate = headers.immediate;
     verdict.invalidate = headers.invalidate;
     msn_ = (msn_ + 1) & Psn::kMask;
     message_.reset();

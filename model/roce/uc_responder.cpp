@@ -66,7 +66,7 @@ Verdict UcResponder::drop(const Packet& packet, DropCause cause) {
 Verdict UcResponder::execute(const Packet& packet) {
   const auto& headers = packet.headers;
   Verdict verdict{Kind::place};
-  verdict.is_send = verdict.to_receive_wqe = packet.row.operation == Operation::send;
+  verdict.to_receive_wqe = packet.row.operation == Operation::send;
   verdict.begins_receive = uses_receive(packet) && !holds_receive_;
   holds_receive_ |= verdict.begins_receive;
   if (packet.row.begins()) {
@@ -75,7 +75,7 @@ Verdict UcResponder::execute(const Packet& packet) {
   }
   verdict.offset = message_->received;
   verdict.range = {message_->target.address + message_->received, message_->target.rkey, packet.payload};
-  verdict.access = verdict.is_send ? 0 : remote_access::kWrite;
+  verdict.access = verdict.to_receive_wqe ? 0 : remote_access::kWrite;
   message_->received += packet.payload;
   expected_ = headers.bth.psn + 1;
   verdict.psn = headers.bth.psn;
@@ -83,7 +83,6 @@ Verdict UcResponder::execute(const Packet& packet) {
     verdict.completes = true;
     verdict.completes_receive = uses_receive(packet);
     verdict.message_bytes = message_->received;
-    verdict.immediate = headers.immediate;
     if (verdict.completes_receive) holds_receive_ = false;
     msn_ = (msn_ + 1) & Psn::kMask;
     message_.reset();

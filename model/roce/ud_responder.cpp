@@ -23,10 +23,9 @@ Verdict UdResponder::receive(const Headers& headers, std::uint32_t payload, cons
   if (std::uint64_t{kGrhBytes} + payload > offer.receive_bytes) return drop(DropCause::unfit);
   msn_ = (msn_ + 1) & Psn::kMask;
   Verdict verdict{Kind::place};
-  verdict.is_send = verdict.to_receive_wqe = true;
+  verdict.to_receive_wqe = true;
   verdict.begins_receive = verdict.completes = verdict.completes_receive = true;
   verdict.message_bytes = kGrhBytes + payload;
-  verdict.immediate = headers.immediate;
   verdict.psn = headers.bth.psn;
   verdict.msn = msn_;
   return verdict;

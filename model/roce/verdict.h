@@ -75,9 +75,7 @@ struct Verdict {
   bool acknowledge = false;
   bool duplicate = false;
   std::uint32_t message_bytes = 0;
-  std::optional<std::uint32_t> immediate;
   std::optional<Rkey> invalidate;        // once the payload is in memory, before the receive completes
-  bool is_send = false;
   // atomic, replay
   std::optional<AtomicEth> atomic;
   bool is_swap = false;                  // else fetch and add

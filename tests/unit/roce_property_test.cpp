@@ -207,7 +207,7 @@ class Pair {
     }
   }
   void place(const Wire& wire, const Verdict& verdict) {
-    if (verdict.is_send) {
+    if (verdict.to_receive_wqe) {
       if (verdict.begins_receive) receiving_.clear();
       RC_ASSERT(receiving_.size() == verdict.offset);
       receiving_.insert(receiving_.end(), wire.payload.begin(), wire.payload.end());
@@ -218,7 +218,7 @@ class Pair {
       RC_ASSERT(target.size() == offset);  // in order, and never twice
       target.insert(target.end(), wire.payload.begin(), wire.payload.end());
     }
-    if (!verdict.is_send && verdict.completes_receive) write_notices_.push_back(*verdict.immediate);
+    if (!verdict.to_receive_wqe && verdict.completes_receive) write_notices_.push_back(*wire.headers.immediate);
     // Whether an ACK waits for a later one is the implementation's choice, as long as the message's end is answered.
     if (verdict.acknowledge) acknowledge(verdict.psn, Aeth::kNoCredits, verdict.msn);
   }

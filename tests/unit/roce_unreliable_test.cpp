@@ -160,7 +160,7 @@ TEST_F(UdTest, ADatagramNamesItsSenderAndItsReceiver) {
   const auto verdict = judge(responder, packet.headers, packet.payload, kGrhBytes + 100, true);
   EXPECT_EQ(verdict.kind, Kind::place);
   EXPECT_EQ(verdict.message_bytes, kGrhBytes + 100);
-  EXPECT_EQ(verdict.immediate, 0x99u);
+  EXPECT_EQ(packet.headers.immediate, 0x99u);
 }
 
 TEST_F(UdTest, WhatDoesNotFitIsDropped) {
