@@ -248,8 +248,8 @@ module qp_engine (
       .wake_o
   );
 
-  assign busy_o = requester_busy || responder_busy || timers_busy || expired_valid || send_control_valid || post_valid ||
-      response_valid || send_event_valid || send_record_valid_o || answer_control_valid || request_valid ||
-      answer_event_valid || answer_record_valid_o;
+  assign busy_o = requester_busy || responder_busy || timers_busy || expired_valid || send_control_valid ||
+      post_valid || response_valid || send_event_valid || send_record_valid_o || answer_control_valid ||
+      request_valid || answer_event_valid || answer_record_valid_o;
 
 endmodule

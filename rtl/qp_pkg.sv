@@ -151,8 +151,8 @@ package qp_pkg;
     logic                    place;    // payload of a response belongs at `offset` of the message
     // Completions.
     logic [3:0]              status;
-    // Packets; offset: placements, too. Posts: the PSNs that the message takes. Responses: end_psn is the oldest that is
-    // not answered now.
+    // Packets; offset: placements, too. Posts: the PSNs that the message takes. Responses: end_psn is the oldest that
+    // is not answered now.
     logic [7:0]              opcode;
     logic [23:0]             destination;
     logic [23:0]             psn;

@@ -1,5 +1,5 @@
-// A memory with a read port, whose data comes in the next cycle, and a write port. A read of what is written in the same
-// cycle gives what stood there before.
+// A memory with a read port, whose data comes in the next cycle, and a write port. A read of what is written in the
+// same cycle gives what stood there before.
 module ram_1r1w #(
     parameter int unsigned Width = 32,
     parameter int unsigned Depth = 256,  // a power of two

@@ -284,8 +284,9 @@ module requester (
     class_of = response_i.syndrome[6:5];
     is_ack = row_operation == roce_pkg::OperationAcknowledge;
     ghost = !qp_pkg::precedes(response_i.psn, c_q.unsent_psn);
-    misfit = !roce_pkg::payload_fits(row_payload, response_i.bytes, {3'd0, mtu}) || !known || !(is_ack || row_operation == roce_pkg::OperationReadResponse ||
-        row_operation == roce_pkg::OperationAtomicAcknowledge);
+    misfit = !roce_pkg::payload_fits(row_payload, response_i.bytes, {3'd0, mtu}) || !known ||
+        !(is_ack || row_operation == roce_pkg::OperationReadResponse ||
+          row_operation == roce_pkg::OperationAtomicAcknowledge);
     // Of a READ `una`, from the packet expected.
     left = m.length - ({8'd0, c_q.una_psn - m.first} << c_q.mtu_shift);
 
@@ -619,7 +620,8 @@ module requester (
         message_read = 1'b1;
         if (passes) begin
           message_index = c_q.una[MW-1:0] + 1'b1;
-        end else if (!misfit && !is_ack && !walked_q && !is_rd_atomic(m.operation) && class_of == qp_pkg::ClassAck) begin
+        end else if (!misfit && !is_ack && !walked_q && !is_rd_atomic(m.operation) &&
+                     class_of == qp_pkg::ClassAck) begin
           // A response answers for what precedes its READ or atomic.
           walked_d = 1'b1;
           upto_d = response_i.psn;
@@ -833,7 +835,8 @@ module requester (
       r.end_psn = c_d.una_psn;
     end
     // An operation's step counts when its record is taken.
-    if ((state_q == StAct || (state_q == StExecute && op_q == qp_pkg::SendOpAckTimeout)) && emit && !record_ready_i) begin
+    if ((state_q == StAct || (state_q == StExecute && op_q == qp_pkg::SendOpAckTimeout)) && emit &&
+        !record_ready_i) begin
       c_d = c_q;
       state_d = state_q;
       moved_d = moved_q;

@@ -1,5 +1,5 @@
-// Grants to 256 entries (queue pairs) that want something, one at a time: after each the next one that wants, in a circle.
-// An entry that asks twice before it is granted is granted once. A grant stands until it is taken.
+// Grants to 256 entries (queue pairs) that want something, one at a time: after each the next one that wants, in a
+// circle. An entry that asks twice before it is granted is granted once. A grant stands until it is taken.
 module round_robin (
     input logic clk_i,
     input logic rst_ni,

@@ -1,5 +1,5 @@
-// One place between two streams (valid/ready): what comes in leaves in the next cycle at the soonest. It takes the next one
-// in the cycle in which it gives one, or, so that no path leads back through it, in the cycle behind that.
+// One place between two streams (valid/ready): what comes in leaves in the next cycle at the soonest. It takes the next
+// one in the cycle in which it gives one, or, so that no path leads back through it, in the cycle behind that.
 module stream_register #(
     parameter int unsigned Width = 32,
     parameter bit TakesAsItGives = 1'b1

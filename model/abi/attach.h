@@ -164,7 +164,7 @@ enum class Call : std::uint32_t {
                     // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR
   wait_address,     // until wake_address(argument[0]) or argument[1]; 0 or ETIMEDOUT
   wake_address,     // argument[0], at most argument[1] waiters, first come first woken. value = how many
-  set_alarm,        // SIGALRM at argument[0] (0 = none), then every argument[1], 1 us at least; result value = time left
+  set_alarm,        // SIGALRM at argument[0] (0: none), then every argument[1], 1 us at least; result value = time left
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index
   thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn

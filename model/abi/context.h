@@ -9,8 +9,8 @@
 
 namespace rnicsim::abi {
 
-enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };  // = enum ibv_qp_state
-enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4 };                                            // = enum ibv_qp_type
+enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };  // = ibv's
+enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4 };  // = enum ibv_qp_type; above, ibv_qp_state
 
 // Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
 namespace access {

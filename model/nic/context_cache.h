@@ -258,8 +258,13 @@ struct PageRange {
 class ContextCache {
  public:
   ContextCache(Dma& dma, const ContextParams& params)
-      : icm_(map_, dma, counters_), qpc(params.qpc, kQpcClients), cqs(icm_, params.cqc), eqs(icm_, kEqc),
-        srqs(icm_, params.srqc),        regions(icm_, params.mpt), pages(icm_, params.mtt) {}
+      : icm_(map_, dma, counters_),
+        qpc(params.qpc, kQpcClients),
+        cqs(icm_, params.cqc),
+        eqs(icm_, kEqc),
+        srqs(icm_, params.srqc),
+        regions(icm_, params.mpt),
+        pages(icm_, params.mtt) {}
 
   IcmMap& map() { return map_; }
   IcmAccess& icm() { return icm_; }

@@ -43,7 +43,8 @@ class CommandLine(LeavesNothing):
         self.check("run", "--topology", "ring", "--", "true", says="no topology is called 'ring'")
 
     def test_unknown_key(self):
-        self.check("run", "--set", "nic.pcie.raed_latency=1ns", "--", "true", says="did you mean nic.pcie.read_latency?")
+        self.check("run", "--set", "nic.pcie.raed_latency=1ns", "--", "true",
+                   says="did you mean nic.pcie.read_latency?")
 
     def test_missing_unit(self):
         self.check("run", "--set", "nic.pcie.read_latency=400", "--", "true", says="'400' is not a time with its unit")
@@ -110,7 +111,8 @@ class AlienPrograms(LeavesNothing):
         self.refused(built("static", "int main(void) { return 0; }", "-static"), "statically linked")
 
     def test_go_program(self):
-        go = built("go-like", 'int main(void) { return 0; }\n__asm__(".section .go.buildinfo,\\"a\\"\\n.quad 0\\n.text");')
+        go = built("go-like",
+                   'int main(void) { return 0; }\n__asm__(".section .go.buildinfo,\\"a\\"\\n.quad 0\\n.text");')
         self.refused(go, "Go program")
 
     def test_object_file(self):
@@ -485,7 +487,8 @@ class Serve(LeavesNothing):
         out, err = script.communicate(timeout=20)
         self.assertEqual(script.returncode, 0, err)
         self.assertIn("::ffff:10.0.1.1, RoCE v2", out)
-        server, client = self.script("h0", "ib_write_lat -n 50"), self.script("h1", "sh -c 'sleep 1; ib_write_lat -n 50 h0'")
+        server = self.script("h0", "ib_write_lat -n 50")
+        client = self.script("h1", "sh -c 'sleep 1; ib_write_lat -n 50 h0'")
         for program in (client, server):
             out, err = program.communicate(timeout=30)
             self.assertEqual(program.returncode, 0, out + err)

@@ -130,8 +130,8 @@ class OtherVerbs(CaptureCase):
         self.assertEqual({len(packet.frame) for packet in writes}, {14 + 20 + 8 + 12 + 16 + 5 + 3 + 4})
 
     def test_payload_is_the_programs(self):
-        """ibv_rc_pingpong -c fills the client's buffer with 0x7b and begins each page with 0; the server sends back what
-        it received."""
+        """ibv_rc_pingpong -c fills the client's buffer with 0x7b and begins each page with 0; the server sends back
+        what it received."""
         _, packets = self.capture("ibv_rc_pingpong -d rnic0 -g 1 -c -n 5 -s 16384 -m 4096")
         sent = [packet.payload for packet in packets if packet.payload]
         self.assertEqual(len(sent), 2 * 5 * 4)

@@ -2,8 +2,9 @@
 //
 //   many_objects QPS MRS CQS [SERVER]       QPS a multiple of 10
 //
-// Prints, a line each: what making a tenth of the queue pairs took, in nanoseconds (ten lines), and `rest` with the bytes
-// by which the simulator has grown a queue pair when all of them have been used. Exit status 2 when something went wrong.
+// Prints, a line each: what making a tenth of the queue pairs took, in nanoseconds (ten lines), and `rest` with the
+// bytes by which the simulator has grown a queue pair when all of them have been used. Exit status 2 when something
+// went wrong.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

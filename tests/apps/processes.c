@@ -1,5 +1,5 @@
-// A verbs program and its child: processes MODE. What becomes of each, it prints. Queue pairs are connected to each other
-// in the same process.
+// A verbs program and its child: processes MODE. What becomes of each, it prints. Queue pairs are connected to each
+// other in the same process.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>

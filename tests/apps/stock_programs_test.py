@@ -51,7 +51,8 @@ unsigned la_objopen(struct link_map *map, Lmid_t id, uintptr_t *cookie) {
   (void)map; (void)id; (void)cookie;
   return LA_FLG_BINDTO | LA_FLG_BINDFROM;
 }
-uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name) {
+uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags,
+                         const char *name) {
   (void)index; (void)by; (void)in; (void)flags;
   if (strcmp(name, "ibv_qp_to_qp_ex") != 0) return symbol->st_value;
   real_to_ex = (struct ibv_qp_ex * (*)(struct ibv_qp *)) symbol->st_value;
@@ -406,7 +407,8 @@ class DatagramQperfByTime(QperfRuns):
 
 class Output(apps.TestCase):
     def test_is_labelled_and_complete(self):
-        result = self.assert_succeeded(apps.run_on([("h0", "seq 1 3000"), ("h1", "sh -c 'seq 1 2000 >&2; printf end'")]))
+        result = self.assert_succeeded(apps.run_on([("h0", "seq 1 3000"),
+                                                    ("h1", "sh -c 'seq 1 2000 >&2; printf end'")]))
         self.assertEqual(result.lines("h0"), [str(number) for number in range(1, 3001)])
         self.assertEqual(result.errors("h1").splitlines(), [str(number) for number in range(1, 2001)])
         self.assertEqual(result.lines("h1"), ["end"])
@@ -418,8 +420,9 @@ class Output(apps.TestCase):
         self.assertIn("h1: sh ended with status 7", result.summary())
 
     def test_several_programs_on_a_host(self):
-        result = self.assert_succeeded(apps.run_on([("h0", "ib_write_lat -n 20 -p 1000"), ("h1", "ib_write_lat -n 20 -p 1000 h0"),
-                                                    ("h0", "ib_read_lat -n 20 -p 1001"), ("h1", "ib_read_lat -n 20 -p 1001 h0")]))
+        result = self.assert_succeeded(apps.run_on([
+            ("h0", "ib_write_lat -n 20 -p 1000"), ("h1", "ib_write_lat -n 20 -p 1000 h0"),
+            ("h0", "ib_read_lat -n 20 -p 1001"), ("h1", "ib_read_lat -n 20 -p 1001 h0")]))
         self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 2, result)
 
     def test_slow_network_between_the_programs(self):

@@ -50,7 +50,8 @@ class Replay(unittest.TestCase):
             run = replay(CAPTURE, address, "--json", str(results))
             self.assertEqual((run.returncode, run.stderr), (SAME, ""))
             found = json.loads(results.read_text())
-            self.assertEqual((found["frames"], found["roce"], found["parsed"], found["icrc_right"]), (212, 160, 160, 160))
+            self.assertEqual((found["frames"], found["roce"], found["parsed"], found["icrc_right"]),
+                             (212, 160, 160, 160))
             self.assertEqual((found["packets"]["answers"], found["differences"]), (compared, []))
             self.assertEqual(replay(CAPTURE, address).stdout, run.stdout)
 
@@ -61,7 +62,8 @@ class Replay(unittest.TestCase):
         run = replay(capture, "10.0.0.1", "--json", str(results))
         self.assertEqual(run.returncode, DIFFERENT)
         difference, = json.loads(results.read_text())["differences"]
-        self.assertEqual((difference["frame"], difference["fields"]), (12, [{"field": "msn", "ours": "2", "theirs": "3"}]))
+        self.assertEqual((difference["frame"], difference["fields"]),
+                         (12, [{"field": "msn", "ours": "2", "theirs": "3"}]))
         self.assertIn("frame 12", run.stdout)
         self.assertEqual(replay(capture, "10.0.0.2").returncode, SAME)  # it was not this one's answer
 

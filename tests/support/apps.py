@@ -87,7 +87,8 @@ def shell_status(returncode):
 
 
 def start(*arguments, **options):
-    """rnicsim as a process of its own, its output in pipes. RNICSIM_TEST_ENGINE in the environment is its runs' engine."""
+    """rnicsim as a process of its own, its output in pipes. RNICSIM_TEST_ENGINE in the environment is its runs'
+    engine."""
     command = [rnicsim(), *map(str, arguments)]
     if arguments[0] == "run" and "RNICSIM_TEST_ENGINE" in os.environ:
         command[2:2] = ["--engine", os.environ["RNICSIM_TEST_ENGINE"]]

@@ -202,7 +202,8 @@ def struct_table(e, values):
         meaning = "; ".join(filter(None, [kind, escaped(row.meaning)]))
         name = "-" if row.name.startswith("reserved") else row.name
         out += heading_row(row, 4)
-        out.append(f"| 0x{offset:0{digits}x} | {width} | {name} | {meaning or ('reserved, 0' if name == '-' else '')} |")
+        says = meaning or ('reserved, 0' if name == '-' else '')
+        out.append(f"| 0x{offset:0{digits}x} | {width} | {name} | {says} |")
         end = offset + width
     if size - end >= 4096 or end > size:
         raise SystemExit(f"{e.header}: {e.name}: bytes {end} to {size} are explained by no field")
@@ -312,7 +313,8 @@ def run(root, compiler, write):
         manual.write_text(wanted)
         print(f"{manual} written")
         return 0
-    sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), wanted.splitlines(True), "docs/device.md", "model/abi"))
+    sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), wanted.splitlines(True), "docs/device.md",
+                                                 "model/abi"))
     print("docs/device.md is not what model/abi says; bring it up to date with: tests/support/device_manual.py --write")
     return 1
 

@@ -10,8 +10,8 @@ import sys
 import tempfile
 
 ENGINE_PARTS = [f"model/nic/{part}.h" for part in (
-    "engine_cqes", "engine_factory", "engine_trace", "packet_lane", "qp_context", "receive_ring", "send_ring", "tickets",
-    "transmit_units", "wqe")]
+    "engine_cqes", "engine_factory", "engine_trace", "packet_lane", "qp_context", "receive_ring", "send_ring",
+    "tickets", "transmit_units", "wqe")]
 
 # room -> what its files may include besides the room itself. A name is a folder, or one header.
 # A file belongs to the longest room that its path begins with.

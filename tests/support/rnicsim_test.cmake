@@ -86,7 +86,8 @@ set(RNICSIM_NO_CACHES "RNICSIM_TEST_SETS=${sets}")
 # A QP engine whose every transaction comes late, and in another order (docs/architecture.md).
 set(RNICSIM_JITTER "RNICSIM_TEST_SETS=nic.jitter.delay=300ns")
 
-# Tests once more on the engine of rtl/ with its referee, as the variant `lockstep`; but for those of tests/rtl/skipped.txt.
+# Tests once more on the engine of rtl/ with its referee, as the variant `lockstep`; but for those of
+# tests/rtl/skipped.txt.
 #
 #   rnicsim_test_in_lockstep(NAME rc RUNG verbs [LABELS quick] [TIMEOUT 60] [ENVIRONMENT NAME=value ...])
 function(rnicsim_test_in_lockstep)
@@ -108,7 +109,8 @@ endfunction()
 # Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
 # tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.
 #
-#   rnicsim_script_test(NAME layering RUNG unit [LABELS quick] [SERIAL] [TIMEOUT 60] COMMAND python3 script arguments...)
+#   rnicsim_script_test(NAME layering RUNG unit [LABELS quick] [SERIAL] [TIMEOUT 60]
+#                       COMMAND python3 script arguments...)
 function(rnicsim_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;RUNG;TIMEOUT" "LABELS;COMMAND")
   rnicsim_check_arguments()

@@ -72,7 +72,8 @@ def described():
     found = {}
     for line in apps.call("describe").out.splitlines():
         words = re.split(r"\s{2,}", line.strip())
-        if len(words) >= 4 and re.fullmatch(r"[a-z0-9_.]+", words[0]) and words[1] in ("time", "rate", "bytes", "number"):
+        is_path = len(words) >= 4 and re.fullmatch(r"[a-z0-9_.]+", words[0])
+        if is_path and words[1] in ("time", "rate", "bytes", "number"):
             found[words[0]] = words[1], words[2]
     return found
 
@@ -243,7 +244,8 @@ class Multiples(IdleLatency):
         self.check(READ, self.rows)
 
     def test_write(self):
-        self.check(WRITE, ["nic.pcie.read_latency", "nic.pcie.write_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])
+        self.check(WRITE, ["nic.pcie.read_latency", "nic.pcie.write_latency", "link.latency", "host.cpu.poll_cqe",
+                           "host.cpu.detect"])
 
     def test_send(self):
         self.check(SEND, ["nic.pcie.read_latency", "link.latency", "host.cpu.poll_cqe", "host.cpu.detect"])

@@ -129,7 +129,8 @@ class Bench(unittest.TestCase):
         error = bench(bad, expect=2).stderr
         self.assertEqual(error, f"rnicsim: {bad}: flow[0].window: 1..32768 is needed\n")
         for arguments in (["none.toml"], ["write-4"], ["write-4k", "--set", "flow[7].qps=1"],
-                          ["write-4k", "--nic", "none"], ["write-4k", "--json", "/none/results.json"], ["write-4k", "--set", "topology=ring"], []):
+                          ["write-4k", "--nic", "none"], ["write-4k", "--json", "/none/results.json"],
+                          ["write-4k", "--set", "topology=ring"], []):
             with self.subTest(arguments):
                 error = bench(*arguments, expect=2).stderr
                 self.assertEqual(error.count("\n"), 1, error)

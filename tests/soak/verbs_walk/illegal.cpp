@@ -265,7 +265,10 @@ void Walker::ask_nonsense() {
   shared.pd = domain->pd;
   switch (dice_.below(15)) {
     case 0: extended.comp_mask |= 1u << dice_.between(16, 31); break;
-    case 1: extended.pd = nullptr; extended.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS; break;  // else the header looks into it
+    case 1:  // With that flag, else the header looks into it.
+      extended.pd = nullptr;
+      extended.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+      break;
     case 2: extended.send_cq = nullptr; break;
     case 3:
       expect("ibv_reg_mr of bad rights",
