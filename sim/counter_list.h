@@ -9,10 +9,13 @@
 namespace rnicsim::sim {
 
 struct CounterEntry {
+  enum class Kind { count, busy, most };  // as CounterVisitor knows them
   std::string path;
   Counter value;
   std::string unit;
   std::string meaning;
+  Kind kind = Kind::count;
+  std::uint32_t units = 1;                // busy
 };
 
 class CounterList : public CounterVisitor {
@@ -26,6 +29,12 @@ class CounterList : public CounterVisitor {
 
   void counter(const char* name, const Counter& value, const char* unit, const char* meaning) override {
     entries_.push_back({prefix_ + name, value, unit, meaning});
+  }
+  void busy(const char* name, const Counter& value, std::uint32_t units, const char* meaning) override {
+    entries_.push_back({prefix_ + name, value, "ps", meaning, CounterEntry::Kind::busy, units});
+  }
+  void most(const char* name, const Counter& value, const char* unit, const char* meaning) override {
+    entries_.push_back({prefix_ + name, value, unit, meaning, CounterEntry::Kind::most});
   }
 
  protected:

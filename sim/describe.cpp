@@ -10,6 +10,7 @@
 #include "sim/config/param_list.h"
 #include "sim/counter_list.h"
 #include "sim/host.h"
+#include "sim/system.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -29,8 +30,7 @@ std::string parameters(Config& config, std::string_view group) {
   return text;
 }
 
-std::string counters() {
-  const CounterList list{HostCounters{}};
+std::string counters(const CounterList& list) {
   std::size_t path_width = 0, unit_width = 0;
   for (const auto& entry : list.entries()) {
     path_width = std::max(path_width, entry.path.size());
@@ -73,7 +73,13 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
     text += fmt::format("Topologies: {}, star:N\n{}:\n\n{}\nIts parameters:\n\n{}{}{}\n",
                         fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config),
                         parameters(config, "link."), parameters(config, "switch."), parameters(config, "network."));
-  if (all || topic == DescribeTopic::counters) text += fmt::format("Counters of a host:\n\n{}\n", counters());
+  if (all || topic == DescribeTopic::counters)
+    text += fmt::format(
+        "Counters of a host:\n\n{}\nOf a switch:\n\n{}\n"
+        "What follows from them: hit_rate of hits and misses, l0_hit_rate and l1_hit_rate of a cache's levels,\n"
+        "each of what was looked for there; in bench also _share of what is busy, of one unit on average, and\n"
+        "_rate of bytes.\n",
+        counters(CounterList(HostCounters{})), counters(CounterList(fabric::SwitchCounters{})));
   return text;
 }
 

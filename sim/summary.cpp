@@ -8,15 +8,75 @@
 
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
-#include "sim/counter_list.h"
+#include "sim/counter_results.h"
 
 namespace rnicsim::sim {
 namespace {
 
-std::vector<CounterList> counters_of(const System& system) {
-  std::vector<CounterList> lists;
-  for (std::size_t i = 0; i < system.size(); ++i) lists.emplace_back(system.counters(i));
-  return lists;
+using Results = std::vector<CounterResult>;
+
+// Rates would be over the programs' set-up, too, and say little.
+bool is_told(const CounterResult& result) {
+  return result.kind == CounterResult::Kind::growth || result.kind == CounterResult::Kind::hit_rate;
+}
+
+template <class Counters>
+Results results_of(const Counters& counters, Duration end) {
+  auto results = counter_results(CounterList(Counters{}), CounterList(counters), end);
+  std::erase_if(results, [](const auto& result) { return !is_told(result); });
+  return results;
+}
+
+std::string number_text(const CounterResult& result) {
+  if (!result.known) return "-";
+  return result.derived() ? fmt::format("{:.4f}", result.value) : fmt::format("{:.0f}", result.value);
+}
+
+// A row a counter, and a column each host.
+std::string hosts_table(const System& system, Duration end) {
+  std::vector<Results> columns;
+  for (std::size_t i = 0; i < system.size(); ++i) columns.push_back(results_of(system.counters(i), end));
+  std::size_t width = 0;
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < columns.front().size(); ++row) {
+    if (std::ranges::none_of(columns, [&](const auto& column) { return column[row].tells(); })) continue;
+    rows.push_back(row);
+    width = std::max(width, columns.front()[row].path.size());
+  }
+  std::string text = fmt::format("    {:<{}}", "", width);
+  for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format(" {:>14}", system.host(i).entry().name);
+  text += '\n';
+  for (const auto row : rows) {
+    const auto& first = columns.front()[row];
+    text += fmt::format("    {:<{}}", first.path, width);
+    for (const auto& column : columns) text += fmt::format(" {:>14}", number_text(column[row]));
+    text += fmt::format("  {}\n", first.unit);
+  }
+  return text;
+}
+
+std::string switches_text(const System& system, Duration end) {
+  std::string text;
+  for (std::size_t i = 0; i < system.switches(); ++i)
+    for (const auto& result : results_of(system.switch_counters(i), end))
+      if (result.tells())
+        text += fmt::format("    {}: {} {} {}\n", system.config().topology.switches[i], result.path,
+                            number_text(result), result.unit);
+  return text;
+}
+
+nlohmann::ordered_json growths_json(const Results& told) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& result : told)
+    if (!result.derived()) json[result.path] = static_cast<Counter>(result.value);
+  return json;
+}
+
+nlohmann::ordered_json derived_json(const Results& told) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& result : told)
+    if (result.derived()) json[result.path] = result.known ? nlohmann::ordered_json(result.value) : nullptr;
+  return json;
 }
 
 nlohmann::ordered_json parameters_json(const System& system) {
@@ -44,23 +104,7 @@ std::string summary_text(const System& system, const RunOutcome& outcome) {
     if (program.exit_status != 0)
       text += fmt::format("    {}: {} ended with status {}\n", program.host, program.argv.front(), program.exit_status);
 
-  const auto lists = counters_of(system);
-  std::size_t width = 0;
-  std::vector<std::size_t> rows;
-  for (std::size_t row = 0; row < lists.front().entries().size(); ++row) {
-    if (std::ranges::none_of(lists, [&](const auto& list) { return list.entries()[row].value != 0; })) continue;
-    rows.push_back(row);
-    width = std::max(width, lists.front().entries()[row].path.size());
-  }
-  text += fmt::format("    {:<{}}", "", width);
-  for (std::size_t i = 0; i < lists.size(); ++i) text += fmt::format(" {:>14}", system.host(i).entry().name);
-  text += '\n';
-  for (const auto row : rows) {
-    const auto& first = lists.front().entries()[row];
-    text += fmt::format("    {:<{}}", first.path, width);
-    for (const auto& list : lists) text += fmt::format(" {:>14}", list.entries()[row].value);
-    text += fmt::format("  {}\n", first.unit);
-  }
+  text += hosts_table(system, outcome.end) + switches_text(system, outcome.end);
   if (outcome.waterfall) text += waterfall_text(*outcome.waterfall);
   return text;
 }
@@ -78,10 +122,14 @@ void write_results(const std::filesystem::path& path, const System& system, cons
   for (const auto& program : outcome.programs)
     results["programs"].push_back(
         {{"host", program.host}, {"argv", program.argv}, {"exit_status", program.exit_status}});
-  const auto lists = counters_of(system);
-  for (std::size_t i = 0; i < lists.size(); ++i)
-    for (const auto& entry : lists[i].entries())
-      results["counters"][system.host(i).entry().name][entry.path] = entry.value;
+  for (std::size_t i = 0; i < system.size(); ++i) {
+    const auto told = results_of(system.counters(i), outcome.end);
+    results["counters"][system.host(i).entry().name] = growths_json(told);
+    results["derived"][system.host(i).entry().name] = derived_json(told);
+  }
+  for (std::size_t i = 0; i < system.switches(); ++i)
+    results["switches"][system.config().topology.switches[i]] =
+        growths_json(results_of(system.switch_counters(i), outcome.end));
   if (outcome.waterfall) results["waterfall"] = waterfall_json(*outcome.waterfall);
   results["parameters"] = parameters_json(system);
   results["faults"] = nlohmann::ordered_json::array();

@@ -27,10 +27,11 @@ struct RunOutcome {
   int worst_status() const;
 };
 
-// A table of the counters that counted something, a column a host; warnings and failures first.
+// A table of the counters that counted something and of the caches' hit rates, a column a host; warnings and failures
+// first, switches last.
 std::string summary_text(const System& system, const RunOutcome& outcome);
-// JSON: the resolved parameters and fault rules, the counters, the simulated end, the exit statuses. ConfigError:
-// cannot be written.
+// JSON: the resolved parameters and fault rules, the counters of hosts and switches with the caches' hit rates, the
+// simulated end, the exit statuses. ConfigError: cannot be written.
 void write_results(const std::filesystem::path& path, const System& system, const RunOptions& options,
                    const RunOutcome& outcome);
 

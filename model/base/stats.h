@@ -11,6 +11,14 @@ class CounterVisitor {
  public:
   virtual ~CounterVisitor() = default;
   virtual void counter(const char* name, const Counter& value, const char* unit, const char* meaning) = 0;
+  // Picoseconds that `units` alike units were busy, of all together.
+  virtual void busy(const char* name, const Counter& value, std::uint32_t /*units*/, const char* meaning) {
+    counter(name, value, "ps", meaning);
+  }
+  // The most that there ever was: of two times, the later one's says it, not the difference.
+  virtual void most(const char* name, const Counter& value, const char* unit, const char* meaning) {
+    counter(name, value, unit, meaning);
+  }
 
   template <class Counters>
   void group(const char* name, const Counters& counters) {

@@ -44,7 +44,7 @@ struct SwitchCounters {
     visit.counter("frames", frames, "frames", "frames forwarded");
     visit.counter("bytes", bytes, "bytes", "bytes of them, without FCS");
     visit.counter("unknown", unknown, "frames", "dropped: no port leads to their destination");
-    visit.counter("most_waiting", most_waiting, "frames", "the most that were on their way to one port at a time");
+    visit.most("most_waiting", most_waiting, "frames", "the most that ever were on their way to one port at a time");
   }
 };
 

@@ -42,10 +42,10 @@ void DmaCounters::describe(CounterVisitor& visit) const {
   visit.counter("errors", errors, "requests", "accesses that the host refused");
   visit.counter("to_host_tlps", to_host_tlps, "TLPs", "writes and read requests on the link");
   visit.counter("to_host_bytes", to_host_bytes, "bytes", "of them, headers and framing too");
-  visit.counter("to_host_busy", to_host_busy_ps, "ps", "time that the link to the host was busy");
+  visit.busy("to_host_busy", to_host_busy_ps, 1, "time that the link to the host was busy");
   visit.counter("to_device_tlps", to_device_tlps, "TLPs", "completions and the CPU's writes on the link");
   visit.counter("to_device_bytes", to_device_bytes, "bytes", "of them, headers and framing too");
-  visit.counter("to_device_busy", to_device_busy_ps, "ps", "time that the link to the device was busy");
+  visit.busy("to_device_busy", to_device_busy_ps, 1, "time that the link to the device was busy");
   visit.counter("read_stalls", read_stalls, "requests",
                 "reads that waited for tags or bytes, or behind a write that waited");
   visit.counter("write_stalls", write_stalls, "requests", "writes that waited for posted credits");

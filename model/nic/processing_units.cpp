@@ -30,9 +30,9 @@ void ProcessingUnitsParams::describe(ParamVisitor& visit) {
 
 void ProcessingUnitsCounters::describe(CounterVisitor& visit) const {
   visit.counter("transmit_operations", transmit_operations, "operations", "packets that transmit units made");
-  visit.counter("transmit_busy", transmit_busy_ps, "ps", "time that transmit units were busy, of all together");
+  visit.busy("transmit_busy", transmit_busy_ps, transmit_units, "time that transmit units were busy, of all together");
   visit.counter("receive_packets", receive_packets, "packets", "packets that receive units took");
-  visit.counter("receive_busy", receive_busy_ps, "ps", "time that receive units were busy, of all together");
+  visit.busy("receive_busy", receive_busy_ps, receive_units, "time that receive units were busy, of all together");
   visit.counter("receive_waits", receive_waits, "packets", "of those, found their unit busy");
 }
 
@@ -42,7 +42,8 @@ ProcessingUnits::ProcessingUnits(sc_core::sc_module_name name, const ProcessingU
       params_(params),
       contexts_(contexts),
       transmit_(params.transmit_units),
-      receive_(params.receive_units) {}
+      receive_(params.receive_units),
+      counters_{.transmit_units = params.transmit_units, .receive_units = params.receive_units} {}
 
 void ProcessingUnits::take(SendDoorbell&& rung) {
   doorbell_taken({rung.qpn, rung.producer});

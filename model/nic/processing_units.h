@@ -39,6 +39,8 @@ struct ProcessingUnitsParams {
 };
 
 struct ProcessingUnitsCounters {
+  std::uint32_t transmit_units = 1;
+  std::uint32_t receive_units = 1;
   Counter transmit_operations = 0;
   Counter transmit_busy_ps = 0;
   Counter receive_packets = 0;

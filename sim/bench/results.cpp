@@ -12,6 +12,7 @@
 #include "sim/config/param_list.h"
 
 namespace rnicsim::sim::bench {
+#include "sim/counter_results.h"
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -120,8 +121,8 @@ Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
 Json counters_json(const std::vector<CounterResult>& counters) {
   Json json = {{"counters", Json::object()}, {"derived", Json::object()}};
   for (const auto& counter : counters) {
-    if (counter.derived)
-      json["derived"][counter.path] = counter.value;
+    if (counter.derived())
+      json["derived"][counter.path] = counter.known ? Json(counter.value) : nullptr;
     else
       json["counters"][counter.path] = static_cast<std::uint64_t>(counter.value);
   }
@@ -172,7 +173,7 @@ std::string counters_table(const BenchResult& result) {
   std::vector<std::size_t> rows;
   std::size_t width = 0;
   for (std::size_t row = 0; row < columns.front().size(); ++row) {
-    if (std::ranges::none_of(columns, [&](const auto& column) { return column[row].value != 0; })) continue;
+    if (std::ranges::none_of(columns, [&](const auto& column) { return column[row].tells(); })) continue;
     rows.push_back(row);
     width = std::max(width, columns.front()[row].path.size());
   }
@@ -188,7 +189,8 @@ std::string counters_table(const BenchResult& result) {
     text += fmt::format("{:<{}}", first.path, width);
     for (std::size_t i = 0; i < shown_columns; ++i) {
       const double value = columns[i][row].value;
-      text += !first.derived        ? fmt::format(" {:>12.0f}", value)
+      text += !columns[i][row].known ? fmt::format(" {:>12}", "-")
+              : !first.derived()      ? fmt::format(" {:>12.0f}", value)
               : first.unit == "b/s" ? fmt::format(" {:>12}", scaled(value))
                                     : fmt::format(" {:>12.4f}", value);
     }
@@ -202,32 +204,6 @@ std::string counters_table(const BenchResult& result) {
 FlowResult flow_result(const FlowState& flow, Duration run_end) {
   const auto until = std::min(flow.measured_until, run_end);
   return {until - flow.measured_from, flow.operations, flow.bytes};
-}
-
-std::vector<CounterResult> counter_results(const CounterList& before, const CounterList& after, Duration interval) {
-  std::vector<CounterResult> results;
-  const auto& old = before.entries();
-  const auto& fresh = after.entries();
-  const auto growth = [&](std::size_t i) { return static_cast<double>(fresh[i].value - old[i].value); };
-  const double ps = std::max<double>(1, static_cast<double>(interval.ps));
-  for (std::size_t i = 0; i < fresh.size(); ++i) {
-    const auto& [path, value, unit, meaning] = fresh[i];
-    results.push_back({path, unit, growth(i), false});
-    const auto ends_in = [&](std::string_view tail) { return path.ends_with(tail); };
-    if (ends_in("hits")) {
-      const auto stem = path.substr(0, path.size() - 4);
-      const auto misses = std::ranges::find(fresh, stem + "misses", &CounterEntry::path);
-      if (misses != fresh.end()) {
-        const double all = growth(i) + growth(static_cast<std::size_t>(misses - fresh.begin()));
-        results.push_back({stem + "hit_rate", "of 1", all == 0 ? 0 : growth(i) / all, true});
-      }
-    } else if (unit == "ps" && path.find("busy") != path.npos) {
-      results.push_back({path + "_share", "of 1", growth(i) / ps, true});
-    } else if (unit == "bytes" && path.starts_with("nic.")) {
-      results.push_back({path + "_rate", "b/s", 8e12 * growth(i) / ps, true});
-    }
-  }
-  return results;
 }
 
 std::string results_text(const BenchResult& result) {

@@ -24,14 +24,6 @@ struct FlowResult {
   }
 };
 
-// A counter's growth over the measured interval, or a rate that follows from several.
-struct CounterResult {
-  std::string path;
-  std::string unit;
-  double value;
-  bool derived;
-};
-
 struct BenchResult {
   const Workload& workload;
   const Runner& runner;
@@ -40,9 +32,6 @@ struct BenchResult {
 };
 
 FlowResult flow_result(const FlowState& flow, Duration run_end);
-// What counted something. Derived: the hit rate of hits and misses, the occupancy of busy times, bit rates of bytes.
-std::vector<CounterResult> counter_results(const CounterList& before, const CounterList& after, Duration interval);
-
 std::string results_text(const BenchResult& result);
 // Everything but "simulator" is the same at every run.
 nlohmann::ordered_json results_json(const BenchResult& result);

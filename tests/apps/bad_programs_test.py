@@ -369,6 +369,19 @@ class Results(LeavesNothing):
         self.assertEqual(set(results["counters"]), {"h0", "h1"})
         self.assertGreater(results["end_ps"], 0)
 
+    def test_results_of_caches_and_switches(self):
+        with apps.folder() as path:
+            result = self.call("run", "--json", path / "r.json", "--topology", "star:2", "--", "ib_write_lat", "-n", "20")
+            results = apps.read_json(path / "r.json")
+        self.assertEqual(result.status, 0, result)
+        for host in ("h0", "h1"):
+            for cache in ("qpc", "cqc", "mpt", "mtt"):
+                self.assertGreater(results["derived"][host][f"nic.contexts.{cache}.hit_rate"], 0.5, cache)
+        sent = sum(host["nic.port.tx_frames"] for host in results["counters"].values())
+        self.assertEqual(results["switches"]["s0"]["frames"], sent)
+        self.assertRegex(result.out, r"(?m)^ +nic\.contexts\.qpc\.l0_hit_rate +0\.\d{4} +0\.\d{4}  of 1$")
+        self.assertRegex(result.out, rf"(?m)^    s0: frames {sent} frames$")
+
     def run_on_with_json(self, path):
         return self.call("run", "--json", path, "--set", "nic.pcie.read_latency=500ns", "--on", "h0", "sh -c 'exit 7'")
 
