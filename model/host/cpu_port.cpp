@@ -98,6 +98,11 @@ void CpuPort::system_call() {
 // What a thread does ahead of the simulation can disturb nobody, and be disturbed by nobody but the kernel.
 bool CpuPort::alone() const { return threads_.size() == 1 && kernel_.processes() == 1; }
 
+void CpuPort::work(Thread& thread, Duration time) {
+  thread.owed += time;
+  if (thread.meter != nullptr) *thread.meter += time;
+}
+
 // A CPU whose buffers are full comes to a store's place on the way later.
 void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
   Thread& thread = current_thread();
@@ -105,12 +110,11 @@ void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) 
     settle(thread);
     const Duration room = root_complex_.mmio_room(data.size());
     kernel_.mmio_write(pasid_, offset, data);
-    thread.owed = std::max(room - now(), Duration{});
-    return;
+    return work(thread, std::max(room - now(), Duration{}));
   }
   const Duration at = now() + thread.owed;
   path_.free = std::max(path_.free, root_complex_.path().free);
-  thread.owed = std::max(path_.room(data.size(), params_), at) - now();
+  work(thread, std::max(path_.room(data.size(), params_), at) - at);
   path_.occupy(at, data.size(), params_);
   stores_.push(at, {offset, Payload::copy_of(data)});
 }
@@ -240,7 +244,7 @@ std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_ve
 
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
   Thread& thread = current_thread();
-  thread.owed += params_.cpu.cost(cost) * times;
+  work(thread, params_.cpu.cost(cost) * times);
   if (thread.owed >= (alone() ? kMostOwedAlone : kMostOwed)) settle(thread);
 }
 
@@ -284,7 +288,7 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
   const std::uint64_t has_it = lock.take(
       std::uint64_t((now() + thread.owed).ps),
       {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended), cost(held)});
-  thread.owed = Duration{std::int64_t(has_it)} - now();
+  work(thread, Duration{std::int64_t(has_it)} - now() - thread.owed);
 }
 
 std::uint64_t CpuPort::time() { return std::uint64_t((now() + current_thread().owed).ps); }

@@ -30,6 +30,9 @@ class CpuPort : public DevicePort {
   void settle();
   // The calling thread's own time: what it owes lies ahead of the simulation's.
   Duration thread_time() { return now() + current_thread().owed; }
+  // Adds to `busy` what the calling thread's CPU has to do from now on; looking at memory in vain is nothing. `busy`
+  // outlives the thread.
+  void meter(Duration& busy) { current_thread().meter = &busy; }
   // Memory of this process that stays mapped as long as it lives.
   void trust(std::span<std::byte> memory) { memory_.trust(memory); }
   // Huge pages lie behind that memory.
@@ -83,6 +86,7 @@ class CpuPort : public DevicePort {
     // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not
     // be slept over.
     bool seen_meanwhile = false;
+    Duration* meter = nullptr;   // of what it has to do
   };
 
   // A store that a thread makes when the simulation comes to its time.
@@ -96,6 +100,7 @@ class CpuPort : public DevicePort {
   void store_due();
   void written();
   void settle(Thread& thread);
+  static void work(Thread& thread, Duration time);
   void system_call();
 
   const HostParams params_;

@@ -46,6 +46,7 @@ void GatherScatter::gather(Gather request) {
 }
 
 void GatherScatter::scatter(Scatter request) {
+  taken({request.qpn, request.payload.size()});
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   auto& order = this->order(request.qpn);
   if (order.jobs.empty()) {

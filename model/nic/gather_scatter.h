@@ -24,6 +24,12 @@ struct AccessTranslated {
   Qpn qpn;
 };
 
+// The engine took payload, which is now to be placed.
+struct PayloadTaken {
+  Qpn qpn;
+  std::uint32_t bytes;
+};
+
 class GatherScatter {
  public:
   // With `timing_only` payload is neither read nor written.
@@ -34,6 +40,7 @@ class GatherScatter {
   Output<DmaDone> scattered;
   Output<KeyDone> checked;
   trace::Point<AccessTranslated> translated;
+  trace::Point<PayloadTaken> taken;
 
   void gather(Gather request);
   void scatter(Scatter request);

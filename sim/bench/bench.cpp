@@ -33,7 +33,7 @@ void run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
-  then(BenchResult{prepared.workload, runner, system, follower.shown()});
+  then(BenchResult{prepared.workload, prepared.plan, runner, system, follower.shown()});
   follower.finish();
 }
 

@@ -29,7 +29,7 @@ struct FlowState {
   Duration progress{};          // the last time when it went on, or began to wait
 
   std::uint64_t operations = 0;  // measured, as all that follows
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;       // of payload that arrived
   std::vector<std::uint64_t> of_mix;
   Histogram latency;
   Duration last{};  // completion

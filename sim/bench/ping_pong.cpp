@@ -93,7 +93,6 @@ void PingPong::count(Duration round_trip) {
   state_.progress = at;
   if (at < state_.measured_from || at >= state_.measured_until || state_.operations == state_.wanted) return;
   ++state_.of_mix.front();
-  state_.bytes += bytes_;
   state_.latency.add(Duration{round_trip.ps / 2});
   state_.last = at;
   if (++state_.operations != state_.wanted) return;

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <numeric>
 
 #include "sim/config/data_files.h"
 #include "sim/config/param_list.h"
+#include "sim/counter_results.h"
 
 namespace rnicsim::sim::bench {
-#include "sim/counter_results.h"
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -166,6 +168,36 @@ std::string flows_table(const BenchResult& result) {
   return text;
 }
 
+const char* end_name(bool sends) { return sends ? "from" : "to"; }
+
+// How busy the agents' CPUs were, by flow and end.
+std::string agents_table(const BenchResult& result) {
+  std::map<std::pair<std::uint32_t, bool>, std::vector<double>> shares;
+  for (std::size_t i = 0; i < result.plan.agents.size(); ++i) {
+    const auto& agent = result.plan.agents[i];
+    if (const auto share = result.runner.busy_share(i)) shares[{agent.flow, !agent.sends}].push_back(*share);
+  }
+  std::string text = fmt::format("{:<5} {:<5} {:>6} {:>12} {:>9} {:>9}\n", "flow", "end", "agents", "CPU busy", "least",
+                                 "most");
+  for (const auto& [key, of] : shares) {
+    const double mean = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+    text += fmt::format("{:<5} {:<5} {:>6} {:>12.4f} {:>9.4f} {:>9.4f}  of 1\n", key.first, end_name(!key.second),
+                        of.size(), mean, std::ranges::min(of), std::ranges::max(of));
+  }
+  return text;
+}
+
+Json agents_json(const BenchResult& result) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < result.plan.agents.size(); ++i) {
+    const auto& agent = result.plan.agents[i];
+    if (const auto share = result.runner.busy_share(i))
+      json.push_back({{"flow", agent.flow}, {"host", result.system.host(agent.host).entry().name},
+                      {"thread", agent.thread}, {"end", end_name(agent.sends)}, {"cpu_busy_share", *share}});
+  }
+  return json;
+}
+
 // A column a host, a row a counter; only what counted something.
 std::string counters_table(const BenchResult& result) {
   std::vector<std::vector<CounterResult>> columns;
@@ -213,7 +245,7 @@ std::string results_text(const BenchResult& result) {
                                  result.workload.nic, engine.is_model() ? "" : ", engine " + engine.kind,
                                  result.workload.topology, result.workload.seed,
                                  shown(result.runner.interval()), shown(result.runner.before().at));
-  text += flows_table(result) + '\n' + counters_table(result) + '\n';
+  text += flows_table(result) + '\n' + agents_table(result) + '\n' + counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)
     for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i],
                                                result.runner.interval()))
@@ -241,6 +273,7 @@ Json results_json(const BenchResult& result) {
   json["interval_ps"] = result.runner.interval().ps;
   for (std::size_t i = 0; i < workload.flows.size(); ++i)
     json["flows"].push_back(flow_json(workload.flows[i], result.runner.flows()[i], result.runner.after().at));
+  json["agents"] = agents_json(result);
   for (std::size_t i = 0; i < result.system.size(); ++i)
     json["hosts"][result.system.host(i).entry().name] = counters_json(host_counters(result, i));
   for (std::size_t i = 0; i < result.system.switches(); ++i)

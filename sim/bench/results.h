@@ -26,6 +26,7 @@ struct FlowResult {
 
 struct BenchResult {
   const Workload& workload;
+  const Plan& plan;
   const Runner& runner;
   const System& system;
   const Waterfall* waterfall = nullptr;  // what nobody asked for is not shown

@@ -49,6 +49,8 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
       workload_(workload),
       plan_(plan),
       flows_(workload.flows.size()),
+      arrivals_(system, flows_),
+      agents_busy_(plan.agents.size()),
       senders_(plan.agents.size()),
       receivers_(plan.agents.size()),
       players_(plan.agents.size()),
@@ -136,6 +138,7 @@ void Runner::meet(HostAgents& host) {
   if (++arrived_ == wanted) {
     if (arrived_ == 2 * hosts_.size()) {
       set_times(now());
+      watch_arrivals();
       control_.report();
     }
     wake(*met_);
@@ -147,7 +150,8 @@ void Runner::meet(HostAgents& host) {
 void Runner::start_threads(HostAgents& host) {
   const auto start = [&](std::uint32_t number, auto& agent) {
     ++host.working;
-    host.process->spawn(fmt::format("agent{}", number), [this, &host, &agent] {
+    host.process->spawn(fmt::format("agent{}", number), [this, number, &host, &agent] {
+      host.process->port().meter(agents_busy_[number]);
       agent.run();
       if (--host.working == 0) wake(*closing_);
     });
@@ -172,6 +176,17 @@ void Runner::set_times(Duration begin) {
     state.progress = begin;
   }
   before_.at = begin + measure.warmup;
+}
+
+// Who receives; of READs and atomics that is who asks. Of a ping-pong, one of its two ways is measured.
+void Runner::watch_arrivals() {
+  for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
+    const auto& agent = plan_.agents[i];
+    const auto& flow = workload_.flows[agent.flow];
+    if (flow.ping_pong && agent.sends) continue;
+    const std::uint32_t header = flow.transport == Transport::ud ? roce::kGrhBytes : 0;
+    for (const auto* qp : stations_[i]->qps()) arrivals_.add(agent.host, qp->qp_num, agent.flow, header);
+  }
 }
 
 std::string Runner::name_of(const PlannedAgent& agent) const {
@@ -333,10 +348,18 @@ Snapshot Runner::snapshot() const {
     taken.packets += counters.nic.tx.packets;
   }
   for (std::size_t i = 0; i < system_.switches(); ++i) taken.switches.emplace_back(system_.switch_counters(i));
+  taken.agents_busy = agents_busy_;
   for (const auto& flow : flows_) taken.posted += flow.posted;
   taken.events = sc_core::sc_delta_count() + Agenda::current()->served();
   taken.cpu_seconds = cpu_seconds();
   return taken;
+}
+
+std::optional<double> Runner::busy_share(std::size_t agent) const {
+  if (!senders_[agent] && !receivers_[agent] && !players_[agent]) return std::nullopt;
+  const auto busy = after_.agents_busy[agent] - before_.agents_busy[agent];
+  // A thread's own time may be a little ahead.
+  return std::min(1.0, static_cast<double>(busy.ps) / std::max(1.0, static_cast<double>(interval().ps)));
 }
 
 void Runner::close() {

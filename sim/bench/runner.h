@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/host/software_process.h"
+#include "sim/bench/arrivals.h"
 #include "sim/bench/flow_state.h"
 #include "sim/bench/ping_pong.h"
 #include "sim/bench/plan.h"
@@ -25,6 +26,7 @@ struct Snapshot {
   Duration at{};
   std::vector<CounterList> hosts;
   std::vector<CounterList> switches;
+  std::vector<Duration> agents_busy;  // time at work of each agent's CPU, ever
   std::uint64_t packets = 0;  // sent by all NICs
   std::uint64_t posted = 0;
   std::uint64_t events = 0;
@@ -62,6 +64,8 @@ class Runner {
   const std::vector<FlowState>& flows() const { return flows_; }
   const Snapshot& before() const { return before_; }
   const Snapshot& after() const { return after_; }
+  // Of the interval; nullopt: the agent has no thread, for there is nothing to do for it.
+  std::optional<double> busy_share(std::size_t agent) const;
   Duration interval() const { return after_.at - before_.at; }
 
  private:
@@ -80,6 +84,7 @@ class Runner {
   void meet(HostAgents& host);
   void start_threads(HostAgents& host);
   void set_times(Duration begin);
+  void watch_arrivals();
 
   std::string name_of(const PlannedAgent& agent) const;
   void run_until(Duration at);
@@ -101,6 +106,8 @@ class Runner {
   const Plan& plan_;
   Control control_;
   std::vector<FlowState> flows_;
+  Arrivals arrivals_;
+  std::vector<Duration> agents_busy_;                 // by agent
   std::vector<std::unique_ptr<Station>> stations_;    // by agent
   std::vector<std::unique_ptr<Sender>> senders_;      // by agent; null: it receives
   std::vector<std::unique_ptr<Receiver>> receivers_;  // by agent; null: there is nothing to receive

@@ -220,7 +220,6 @@ void Sender::complete(const ibv_wc& wc, Duration at) {
 void Sender::count(const Posted& posted, Duration at) {
   if (state_.operations == state_.wanted) return;
   ++state_.of_mix[posted.mix];
-  state_.bytes += flow_.mix[posted.mix].size.bytes;
   state_.last = at;
   if (++state_.operations == state_.wanted) end_of_operations(at);
 }

@@ -81,6 +81,25 @@ class Bench(unittest.TestCase):
                 result = self.results(path.stem, "--set", "measure.warmup=0 s", "--set", "measure.duration=20 us", *qps)
                 self.assertGreater(sum(flow["posted"] for flow in result["flows"]), 0)
 
+    def test_what_follows_from_counters(self):
+        result = self.results(self.file(MIXED))
+        for host in result["hosts"].values():
+            derived = host["derived"]
+            for cache in ("qpc", "cqc", "srqc", "mpt", "mtt"):
+                for rate in ("l0_hit_rate", "l1_hit_rate", "hit_rate"):
+                    self.assertIn(f"nic.contexts.{cache}.{rate}", derived)
+            for path, value in derived.items():
+                if path.endswith("_share") or path.endswith("hit_rate") and value is not None:
+                    self.assertTrue(0 <= value <= 1, (path, value))
+            self.assertIsNone(derived["nic.contexts.srqc.hit_rate"])  # nobody looked
+        self.assertGreater(result["hosts"]["h1"]["derived"]["nic.contexts.qpc.l0_hit_rate"], 0.5)
+        self.assertGreater(result["switches"]["s0"]["counters"]["frames"], 100)
+        # A host that answers atomics has nothing to do.
+        ends = {(agent["flow"], agent["host"], agent["end"]) for agent in result["agents"]}
+        self.assertEqual(ends, {(0, "h0", "from"), (1, "h3", "from")} | {(0, f"h{host}", "to") for host in range(1, 5)})
+        for agent in result["agents"]:
+            self.assertTrue(0 < agent["cpu_busy_share"] <= 1, agent)
+
     def test_latencies_are_in_order(self):
         latency = self.results("read-8", "--set", "measure.duration=50 us")["flows"][0]["latency_ps"]
         steps = [latency[key] for key in ("min", "p50", "p99", "p99.9", "max")]
@@ -88,7 +107,8 @@ class Bench(unittest.TestCase):
 
     def test_text(self):
         out = bench(self.file(MIXED)).stdout
-        for part in ("h0->h1..h4 write 1 KiB", "goodput", "nic.tx.packets", "s0: frames", "simulator: "):
+        for part in ("h0->h1..h4 write 1 KiB", "goodput", "CPU busy", "nic.tx.packets", "mtt.l1_hit_rate",
+                     "s0: frames", "simulator: "):
             self.assertIn(part, out)
 
     def test_waterfall(self):

@@ -1,0 +1,33 @@
+#include "sim/bench/arrivals.h"
+
+#include <algorithm>
+
+namespace rnicsim::sim::bench {
+
+Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows), owners_(system.size()) {
+  for (std::uint32_t host = 0; host < system.size(); ++host) {
+    nic::Nic& nic = system.host(host).nic();
+    nic.gather_scatter.taken.subscribe(
+        [this, host](const nic::PayloadTaken& taken) { count(host, taken.qpn.value, taken.bytes); });
+    // A message that comes in its completion is scattered nowhere.
+    nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
+      if (written.cqe.flags & abi::Cqe::kInlineData) count(host, written.cqe.qpn, written.cqe.byte_count);
+    });
+  }
+}
+
+void Arrivals::add(std::uint32_t host, std::uint32_t qpn, std::uint32_t flow, std::uint32_t header) {
+  auto& owners = owners_[host];
+  if (owners.size() <= qpn) owners.resize(qpn + 1);
+  owners[qpn] = {&flows_[flow], header};
+}
+
+void Arrivals::count(std::uint32_t host, std::uint32_t qpn, std::uint32_t bytes) {
+  const auto& owners = owners_[host];
+  if (qpn >= owners.size() || owners[qpn].flow == nullptr) return;
+  auto& [flow, header] = owners[qpn];
+  if (now() < flow->measured_from || now() >= flow->measured_until) return;
+  flow->bytes += bytes - std::min(bytes, header);
+}
+
+}  // namespace rnicsim::sim::bench
