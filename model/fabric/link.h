@@ -20,7 +20,7 @@ struct LinkParams {
 
   void describe(ParamVisitor& visit) {
     // A fabric can be cut over processes at any link, so none is instantaneous.
-    visit.param("latency", latency, "PHY, FEC and cable, one way; spec/timing.md, cx5-100g", {1'000, 1e12});
+    visit.param("latency", latency, "PHY, FEC and cable, one way; docs/timing.md", {1'000, 1e12});
   }
 };
 

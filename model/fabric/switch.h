@@ -23,7 +23,7 @@ struct SwitchParams {
   Duration latency = 300_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("latency", latency, "first bit in to first bit out of an idle port; spec/timing.md", {0, 1e12});
+    visit.param("latency", latency, "first bit in to first bit out of an idle port; docs/timing.md", {0, 1e12});
   }
 };
 

@@ -28,9 +28,9 @@ struct AtomicParams {
   Duration service = 60_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("lock_slots", lock_slots, "locks, by the address modulo their number; spec/timing.md, cx5: addr[11:0]",
+    visit.param("lock_slots", lock_slots, "locks, by the address modulo their number; docs/timing.md: addr[11:0]",
                 {8, 1 << 20});
-    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; spec/timing.md, cx5",
+    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; docs/timing.md",
                 {0, 1e9});
   }
 };

@@ -35,10 +35,10 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_ah", max_ah, "address handles of a program: the driver's, the device holds none; as mlx5's",
               {1, 0x7fffffff});
   visit.param("max_eq", max_eq, "event queues", {1, 64});
-  visit.param("max_inline", max_inline, "inline bytes; spec/timing.md: 256-byte BlueFlame less 36", {0, 956});
+  visit.param("max_inline", max_inline, "inline bytes; docs/timing.md: 256-byte BlueFlame less 36", {0, 956});
   visit.param("max_inline_receive", max_inline_receive, "bytes of a message that its completion may hold; as mlx5's",
               {0, sizeof(abi::Cqe::inline_data)});
-  visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; spec/timing.md: 16", {0, 128});
+  visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; docs/timing.md: 16", {0, 128});
   visit.param("max_mtu", max_mtu, "path MTU, as enum ibv_mtu: 1 = 256 .. 5 = 4096", {1, 5});
   visit.param("max_message", max_message, "bytes of a message", {1, 0x1p31});
   visit.param("gids", gids, "entries of the GID table; a host sets three", {3, 256});

@@ -15,17 +15,17 @@ constexpr double kMostLoad = 0.95;             // a queue is finite
 
 void DmaParams::describe(ParamVisitor& visit) {
   link.describe(visit);
-  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; spec/timing.md, cx5 (measured 372-488 ns)",
+  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; docs/timing.md (measured 372-488 ns)",
               {0, 1e9});
-  visit.param("read_internal", read_internal, "the device's own part of a read; spec/timing.md, cx5", {0, 1e9});
+  visit.param("read_internal", read_internal, "the device's own part of a read; docs/timing.md", {0, 1e9});
   visit.param(
       "read_queueing", read_queueing,
       "a read's wait in the host behind writes: so long x load^3 / (1 - load), the load that of the link to the "
-      "host; tuned to 800 ns at 88%, spec/timing.md",
+      "host; tuned to 800 ns at 88%, docs/timing.md",
       {0, 1e9});
-  visit.param("write_latency", write_latency, "posted write until visible in memory; spec/timing.md, cx5", {0, 1e9});
-  visit.param("read_tags", read_tags, "read requests in flight; spec/timing.md, cx5", {1, 1024});
-  visit.param("read_bytes", read_bytes, "bytes of reads in flight; spec/timing.md, cx5", {64, 1 << 24});
+  visit.param("write_latency", write_latency, "posted write until visible in memory; docs/timing.md", {0, 1e9});
+  visit.param("read_tags", read_tags, "read requests in flight; docs/timing.md", {1, 1024});
+  visit.param("read_bytes", read_bytes, "bytes of reads in flight; docs/timing.md", {64, 1 << 24});
   visit.param("posted_headers", posted_headers, "writes that the host takes before it gives credits back", {1, 4096});
   visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
   visit.param("relaxed_ordering", relaxed_ordering, "reads of programs' memory pass writes that wait for credits");

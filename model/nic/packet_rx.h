@@ -20,7 +20,7 @@ struct PacketRxParams {
   Duration latency = 170_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("latency", latency, "fixed part of the receive pipeline; spec/timing.md, cx5", {0, 1e9});
+    visit.param("latency", latency, "fixed part of the receive pipeline; docs/timing.md", {0, 1e9});
   }
 };
 

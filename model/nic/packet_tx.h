@@ -24,7 +24,7 @@ struct PacketTxParams {
   std::uint32_t queue_packets = 64;
 
   void describe(ParamVisitor& visit) {
-    visit.param("latency", latency, "fixed part of the transmit pipeline; spec/timing.md, cx5", {0, 1e9});
+    visit.param("latency", latency, "fixed part of the transmit pipeline; docs/timing.md", {0, 1e9});
     visit.param("queue_packets", queue_packets, "packets between the engine and the wire; the engine's credits",
                 {2, 65536});
   }

@@ -25,7 +25,7 @@ struct PcieEndpointParams {
   std::uint32_t core_clock_khz = 430'000;
 
   void describe(ParamVisitor& visit) {
-    visit.param("core_clock_khz", core_clock_khz, "device clock that stamps completions; spec/timing.md, cx5: 430 MHz",
+    visit.param("core_clock_khz", core_clock_khz, "device clock that stamps completions; docs/timing.md: 430 MHz",
                 {1, 1e7});
   }
 };

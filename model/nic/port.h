@@ -19,7 +19,7 @@ struct PortParams {
   ByteCount least_frame{60};
 
   void describe(ParamVisitor& visit) {
-    visit.param("rate", rate, "the link's rate; spec/timing.md, cx5-100g", {1e6, 1e13});
+    visit.param("rate", rate, "the link's rate; docs/timing.md", {1e6, 1e13});
     visit.param("overhead", overhead, "bytes a frame takes on the wire beyond itself: preamble 8, gap 12, FCS 4",
                 {0, 256});
     visit.param("least_frame", least_frame, "shorter frames take as long as this one (Ethernet's 64 less FCS)",

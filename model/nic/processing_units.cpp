@@ -9,19 +9,19 @@ namespace rnicsim::nic {
 
 void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("transmit_units", transmit_units,
-              "units that send; a QP's is its number modulo them; spec/timing.md, cx5", {1, 64});
-  visit.param("receive_units", receive_units, "units that receive; spec/timing.md, cx5", {1, 64});
-  visit.param("write", write, "a unit sends an RDMA WRITE; 11 ns over all units, spec/timing.md, cx5", {0, 1e9});
+              "units that send; a QP's is its number modulo them; docs/timing.md", {1, 64});
+  visit.param("receive_units", receive_units, "units that receive; docs/timing.md", {1, 64});
+  visit.param("write", write, "a unit sends an RDMA WRITE; 11 ns over all units, docs/timing.md", {0, 1e9});
   visit.param("send", send, "a unit sends a SEND; as a WRITE", {0, 1e9});
-  visit.param("read", read, "a unit sends an RDMA READ; 16 ns over all units, spec/timing.md, cx5", {0, 1e9});
+  visit.param("read", read, "a unit sends an RDMA READ; 16 ns over all units, docs/timing.md", {0, 1e9});
   visit.param("atomic", atomic, "a unit sends an atomic; as a READ", {0, 1e9});
   visit.param("read_response", read_response, "a unit begins the answer to a READ; 8 ns over all units", {0, 1e9});
   visit.param("read_ahead", read_ahead,
-              "bytes of READ responses that a QP asks host memory for at a time; tuned to CAL-9, spec/timing.md",
+              "bytes of READ responses that a QP asks host memory for at a time; tuned to CAL-9, docs/timing.md",
               {64, 1 << 20});
   visit.param("acknowledge", acknowledge, "a unit sends an ACK, NAK or an atomic's answer", {0, 1e9});
   visit.param("next_packet", next_packet, "a unit sends a further packet of a message", {0, 1e9});
-  visit.param("receive_request", receive_request, "a unit takes a request; 8 ns over all units, spec/timing.md, cx5",
+  visit.param("receive_request", receive_request, "a unit takes a request; 8 ns over all units, docs/timing.md",
               {0, 1e9});
   visit.param("receive_atomic", receive_atomic, "a unit takes an atomic, which occupies it longer", {0, 1e9});
   visit.param("receive_response", receive_response, "a unit takes a response or an ACK", {0, 1e9});

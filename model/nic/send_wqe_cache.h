@@ -26,7 +26,7 @@ struct SendWqeCacheParams {
   std::uint32_t miss_slots = 32;
 
   void describe(ParamVisitor& visit) {
-    visit.param("entries", entries, "64 B blocks of send WQEs kept; spec/timing.md, cx5", {0, 1 << 20});
+    visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
     visit.param("ways", ways, "blocks of a set; the least recently used leaves", {1, 64});
     visit.param("miss_slots", miss_slots, "WQEs read again at a time", {1, 1024});
     visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");

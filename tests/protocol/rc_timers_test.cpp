@@ -19,7 +19,7 @@ constexpr Duration kLong{100'000'000'000'000};
 // From the moment a timer is set or runs out until the packet has left: WQEs are at hand, payload is fetched anew.
 constexpr Duration kToTheWire = 3 * kMicrosecond;
 
-// spec/verbs.md section 5, in units of 10 us.
+// IBTA's timer codes of an RNR NAK, in units of 10 us.
 constexpr std::array<std::int64_t, 32> kRnrTable{65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
                                                  48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                                  2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
