@@ -48,8 +48,10 @@ class Planner {
 
   void check_device(Flow& flow) const {
     const auto& caps = config_.nic.capabilities;
-    const auto most = [&](const char* key, std::uint64_t value, std::uint64_t limit, const char* unit = "") {
-      if (value > limit) complain(key, fmt::format("no more than {}{} is needed: the NIC's limit", limit, unit));
+    const auto most = [&](const char* key, std::uint64_t value, std::uint64_t limit, const char* unit = "",
+                          const char* because = "the NIC's limit") {
+      if (value > limit)
+        complain(key, fmt::format("no more than {}{} is needed, not {}: {}", limit, unit, value, because));
     };
     if (flow.inline_device) flow.inline_most = {caps.max_inline};
     most("inline", flow.inline_most.bytes, caps.max_inline, " B");
@@ -58,7 +60,7 @@ class Planner {
     most("size", flow.longest().bytes, caps.max_message, " B");
     if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
     most("mtu", *flow.mtu, 128u << caps.max_mtu);
-    if (flow.transport == Transport::ud) most("size", flow.longest().bytes, 128u << caps.max_mtu, " B, the MTU");
+    if (flow.transport == Transport::ud) most("size", flow.longest().bytes, 128u << caps.max_mtu, " B", "the MTU");
     const bool reads = std::ranges::any_of(flow.mix, [](const auto& e) { return e.op == Op::read || is_atomic(e.op); });
     if (!flow.max_rd_atomic) flow.max_rd_atomic = caps.max_rd_atomic;
     most("max_rd_atomic", *flow.max_rd_atomic, caps.max_rd_atomic);
@@ -68,7 +70,8 @@ class Planner {
     const std::uint64_t address = flow.transport == Transport::ud ? kLine : 0;
     const std::uint64_t blocks = std::max<std::uint64_t>(1, (address + kLine + flow.inline_most.bytes) / kLine);
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
-    if (flow.window > ring) complain("window", fmt::format("1..{} is needed: the NIC's send ring", ring));
+    if (flow.window > ring)
+      complain("window", fmt::format("1..{} is needed, not {}: the NIC's send ring", ring, flow.window));
     if (flow.takes_receives()) {
       if (!flow.recv_depth) flow.recv_depth = std::min(flow.receives(), caps.max_qp_wr);
       most("recv_depth", *flow.recv_depth, std::min<std::uint64_t>(32768, caps.max_qp_wr));

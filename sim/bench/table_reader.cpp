@@ -1,6 +1,8 @@
 #include "sim/bench/table_reader.h"
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
@@ -10,6 +12,27 @@ namespace {
 
 std::optional<std::string> text_of(const toml::node& node) {
   return node.is_string() ? std::optional(node.as_string()->get()) : std::nullopt;
+}
+
+// 4.0 is 4.
+std::optional<std::uint64_t> whole_number(const toml::node& node) {
+  constexpr double kExact = 0x1p53;
+  const auto* whole = node.as_integer();
+  const auto* real = node.as_floating_point();
+  if (whole && whole->get() >= 0) return static_cast<std::uint64_t>(whole->get());
+  if (real && real->get() >= 0 && real->get() <= kExact && std::floor(real->get()) == real->get())
+    return static_cast<std::uint64_t>(real->get());
+  return std::nullopt;
+}
+
+// As it stands in the file, on one line.
+std::string given_text(const toml::node& node) {
+  if (const auto text = text_of(node)) return fmt::format("\"{}\"", shown(*text));
+  std::ostringstream out;
+  node.visit([&](const auto& value) { out << value; });
+  std::string text = out.str();
+  std::ranges::replace(text, '\n', ' ');
+  return shown(text);
 }
 
 }  // namespace
@@ -54,17 +77,17 @@ void TableReader::complain(std::string_view key, std::string_view what) const {
   throw ConfigError(fmt::format("{}: {}: {}", file_, path_of(key), what));
 }
 
-void TableReader::refuse(std::string_view key, std::string_view needed) const {
-  complain(key, fmt::format("{} is needed", needed));
+void TableReader::refuse(std::string_view key, std::string_view needed, std::string_view because) const {
+  const auto* given = table_.get(key);
+  complain(key, fmt::format("{} is needed{}{}", needed, given ? ", not " + given_text(*given) : "",
+                            because.empty() ? "" : fmt::format(": {}", because)));
 }
 
 std::uint64_t TableReader::checked_number(const toml::node& node, std::string_view key, std::uint64_t least,
                                           std::uint64_t most) const {
-  const auto* number = node.as_integer();
-  if (!number || number->get() < 0 || static_cast<std::uint64_t>(number->get()) < least ||
-      static_cast<std::uint64_t>(number->get()) > most)
-    refuse(key, fmt::format("{}..{}", least, most));
-  return static_cast<std::uint64_t>(number->get());
+  const auto number = whole_number(node);
+  if (!number || *number < least || *number > most) refuse(key, fmt::format("{}..{}", least, most));
+  return *number;
 }
 
 ByteCount TableReader::checked_size(const toml::node& node, std::string_view key, ByteCount least,

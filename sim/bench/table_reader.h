@@ -60,8 +60,8 @@ class TableReader {
     return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
   }
   const std::string& file() const { return file_; }
-  // "FILE: flow[1].window: NEEDED is needed"
-  [[noreturn]] void refuse(std::string_view key, std::string_view needed) const;
+  // "FILE: flow[1].window: NEEDED is needed, not 0: BECAUSE"
+  [[noreturn]] void refuse(std::string_view key, std::string_view needed, std::string_view because = {}) const;
   [[noreturn]] void complain(std::string_view key, std::string_view what) const;
 
   std::uint64_t checked_number(const toml::node& node, std::string_view key, std::uint64_t least,

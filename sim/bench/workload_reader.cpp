@@ -164,17 +164,17 @@ void check_transport(const TableReader& reader, const Flow& flow) {
 void check(const TableReader& reader, const Flow& flow) {
   check_transport(reader, flow);
   if (flow.batch > flow.window)
-    reader.complain("batch", fmt::format("1..{} is needed: no more than the window", flow.window));
+    reader.refuse("batch", fmt::format("1..{}", flow.window), "no more than the window");
   if (flow.signal_every > flow.window)
-    reader.complain("signal_every", fmt::format("1..{} is needed: no more than the window", flow.window));
+    reader.refuse("signal_every", fmt::format("1..{}", flow.window), "no more than the window");
   const bool simple = flow.mix.size() == 1 && flow.mix.front().op == Op::write && flow.qps == 1 && flow.window == 1 &&
                       flow.from.size() == 1 && flow.to.size() == 1 && !flow.mr_size;
   if (flow.ping_pong && !simple)
     reader.complain("ping_pong",
                     "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
-  if (flow.stop && *flow.stop <= flow.start) reader.complain("stop", "a time after start is needed");
+  if (flow.stop && *flow.stop <= flow.start) reader.refuse("stop", "a time after start");
   if (flow.mr_size && *flow.mr_size < flow.place())
-    reader.complain("mr_size", fmt::format("at least {} is needed, for the longest message", to_string(flow.place())));
+    reader.refuse("mr_size", fmt::format("at least {}", to_string(flow.place())), "the longest message must fit");
 }
 
 Flow read_flow(TableReader& reader) {
@@ -271,7 +271,7 @@ Workload read_root(const toml::table& root, const std::string& name) {
     workload.flows.push_back(read_flow(flow));
     const auto& start = workload.flows.back().start;
     if (workload.measure.duration && start >= workload.measure.warmup + *workload.measure.duration)
-      flow.complain("start", "a time before the end of the measurement is needed");
+      flow.refuse("start", "a time before the end of the measurement");
   }
   return workload;
 }

@@ -238,7 +238,7 @@ FaultSetting to_fault(const Record& record, const Topology& topology, std::size_
   if (const Setting* opcode = reader.find("opcode")) rule.opcodes = read_opcodes(reader, *opcode);
   const auto qp = reader.ranges("qp", {0, kMost24Bits}, std::nullopt);
   if (qp.size() > 1 || (!qp.empty() && qp[0].first != qp[0].last))
-    reader.refuse(*reader.find("qp"), "one number is needed");
+    reader.refuse(*reader.find("qp"), fmt::format("one number is needed, not '{}'", shown(reader.find("qp")->text)));
   if (!qp.empty()) rule.qp = static_cast<std::uint32_t>(qp[0].first);
   rule.psn = reader.ranges("psn", {0, kMost24Bits}, std::nullopt);
   rule.nth = reader.ranges("nth", {1, kUnlimited}, kUnlimited);

@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kMostHosts = 256;
 
 [[noreturn]] void refuse(const Setting& setting, const char* needed) {
-  throw ConfigError(fmt::format("{}: hosts.{}: {} is needed", setting.where, setting.path, needed));
+  throw ConfigError(fmt::format("{}: hosts.{}: {} is needed, not '{}'", setting.where, setting.path, needed,
+                                shown(setting.text)));
 }
 
 // "address/prefix" into the two.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace rnicsim::sim {
@@ -74,12 +75,16 @@ std::optional<std::string> assign_quantity(Quantity& value, std::optional<Quanti
 
 template <class Number>
 std::optional<std::string> assign_number(Number& value, std::string_view text, Range range) {
-  const auto parsed = parse_number<Number>(text);
-  // A whole number too large for its type, or negative, is a number all the same.
-  const bool is_number = parsed || parse_number<double>(text);
-  if (!is_number) return fmt::format("'{}' is not a number", text);
-  if (!parsed && std::floor(*parse_number<double>(text)) != *parse_number<double>(text))
-    return fmt::format("'{}' is not a whole number", text);
+  auto parsed = parse_number<Number>(text);
+  // A whole number too large for its type, or negative, is a number all the same; and 4.0 is 4.
+  if (!parsed) {
+    const auto number = parse_number<double>(text);
+    if (!number) return fmt::format("'{}' is not a number", text);
+    if (std::floor(*number) != *number) return fmt::format("'{}' is not a whole number", text);
+    constexpr double kExact = 0x1p53;
+    if (*number >= 0 && *number <= std::min(kExact, static_cast<double>(std::numeric_limits<Number>::max())))
+      parsed = static_cast<Number>(*number);
+  }
   if (!parsed || !within(static_cast<double>(*parsed), range))
     return fmt::format("'{}' is out of range: {}", text,
                        range_text(range, [](double bound) { return fmt::format("{}", bound); }));

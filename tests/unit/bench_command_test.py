@@ -147,7 +147,7 @@ class Bench(unittest.TestCase):
     def test_mistakes_are_a_line_and_status_2(self):
         bad = self.file(MIXED.replace("window = 4", "window = 0"))
         error = bench(bad, expect=2).stderr
-        self.assertEqual(error, f"rnicsim: {bad}: flow[0].window: 1..32768 is needed\n")
+        self.assertEqual(error, f"rnicsim: {bad}: flow[0].window: 1..32768 is needed, not 0\n")
         for arguments in (["none.toml"], ["write-4"], ["write-4k", "--set", "flow[7].qps=1"],
                           ["write-4k", "--nic", "none"], ["write-4k", "--json", "/none/results.json"],
                           ["write-4k", "--set", "topology=ring"], []):

@@ -161,6 +161,8 @@ TEST_F(BenchWorkload, BothSidesOfEveryRange) {
       EXPECT_THAT(flow_error(with(bad)),
                   testing::AllOf(HasSubstr(std::string("flow[0].") + range.key + ": "), HasSubstr(range.needed)))
           << range.key << " = " << bad;
+    for (const char* bad : {range.below, range.above})
+      EXPECT_THAT(flow_error(with(bad)), HasSubstr(std::string("is needed, not ") + bad)) << range.key;
     for (const char* good : {range.least, range.most})
       if (!std::string(range.key).starts_with("mrs") && !std::string(range.key).starts_with("mr_size") &&
           std::string(range.key) != "batch")
@@ -170,32 +172,41 @@ TEST_F(BenchWorkload, BothSidesOfEveryRange) {
   }
 }
 
+TEST_F(BenchWorkload, WholeNumbersMayHaveAFraction) {
+  EXPECT_EQ(flow("window = 4.0\n").window, 4u);
+  EXPECT_EQ(flow_error("window = 4.5\n"), "flow[0].window: 1..32768 is needed, not 4.5");
+  EXPECT_THAT(flow_error("window = -4.0\n"), HasSubstr("1..32768 is needed, not -4"));
+  EXPECT_THAT(flow_error("window = nan\n"), HasSubstr("1..32768 is needed, not nan"));
+}
+
 TEST_F(BenchWorkload, Sizes) {
   const auto with = [](const char* op, const char* size) {
     return std::string("schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"") + op +
            "\"\nsize = \"" + size + "\"\n";
   };
-  EXPECT_EQ(error(with("write", "0 B")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed");
-  EXPECT_EQ(error(with("write", "1025 MiB")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed");
+  EXPECT_EQ(error(with("write", "0 B")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed, not \"0 B\"");
+  EXPECT_EQ(error(with("write", "1025 MiB")), "flow[0].size: \"1 B\"..\"1 GiB\" is needed, not \"1025 MiB\"");
   EXPECT_EQ(error(with("read", "1 GiB")), "no error");
   EXPECT_EQ(error(with("read", "1 B")), "no error");
-  EXPECT_EQ(error(with("fetch_add", "4 B")), "flow[0].size: \"8 B\"..\"8 B\" is needed");
+  EXPECT_EQ(error(with("fetch_add", "4 B")), "flow[0].size: \"8 B\"..\"8 B\" is needed, not \"4 B\"");
   EXPECT_EQ(error(with("erase", "4 B")),
             "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\" or \"cmp_swap\" is "
-            "needed");
+            "needed, not \"erase\"");
 }
 
 TEST_F(BenchWorkload, MissingAndUnknown) {
   EXPECT_EQ(error("[measure]\nduration = \"1 us\"\n"), "schema: is missing");
-  EXPECT_EQ(error("schema = 2\n"), "schema: 1..1 is needed");
+  EXPECT_EQ(error("schema = 2\n"), "schema: 1..1 is needed, not 2");
   EXPECT_EQ(error("schema = 1\n"), "measure: is missing");
   EXPECT_EQ(error("schema = 1\n[measure]\n[[flow]]\n"), "measure.duration: is missing (or operations)");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\noperations = 3\n"),
             "measure.operations: does not go with duration");
-  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"0 s\"\n"), "measure.duration: \"1 ns\"..\"1000 s\" is needed");
-  EXPECT_EQ(error("schema = 1\n[measure]\noperations = 0\n"), "measure.operations: 1..1000000000000 is needed");
+  EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"0 s\"\n"),
+            "measure.duration: \"1 ns\"..\"1000 s\" is needed, not \"0 s\"");
+  EXPECT_EQ(error("schema = 1\n[measure]\noperations = 0\n"), "measure.operations: 1..1000000000000 is needed, not 0");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\n"), "flow: is missing");
-  EXPECT_EQ(error("schema = 1\nflow = 3\n[measure]\nduration = \"1 us\"\n"), "flow: 1..256 tables [[flow]] is needed");
+  EXPECT_EQ(error("schema = 1\nflow = 3\n[measure]\nduration = \"1 us\"\n"),
+            "flow: 1..256 tables [[flow]] is needed, not 3");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"), "flow[0].from: is missing");
   EXPECT_EQ(flow_error("windw = 3\n"), "flow[0].windw: there is no such key; did you mean window?");
   EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\n"), "flow[1].op: is missing");
@@ -206,26 +217,26 @@ TEST_F(BenchWorkload, MissingAndUnknown) {
 }
 
 TEST_F(BenchWorkload, Contradictions) {
-  EXPECT_EQ(flow_error("window = 4\nbatch = 5\n"), "flow[0].batch: 1..4 is needed: no more than the window");
+  EXPECT_EQ(flow_error("window = 4\nbatch = 5\n"), "flow[0].batch: 1..4 is needed, not 5: no more than the window");
   EXPECT_EQ(flow_error("window = 4\nsignal_every = 5\n"),
-            "flow[0].signal_every: 1..4 is needed: no more than the window");
+            "flow[0].signal_every: 1..4 is needed, not 5: no more than the window");
   EXPECT_THAT(flow_error("window = 8\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"),
               HasSubstr("flow[0].signal_every: 2 unsignalled"));
   EXPECT_EQ(flow_error("window = 9\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"), "no error");
   EXPECT_EQ(flow_error("mix = [{ op = \"read\", size = \"1 B\" }]\n"),
             "flow[0].op: does not go with mix, whose entries have their own");
-  EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"), "flow[0].mr_size: at least 4 KiB is needed, for the longest message");
-  EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"), "flow[0].stop: a time after start is needed");
-  EXPECT_EQ(flow_error("start = \"1 ms\"\n"), "flow[0].start: a time before the end of the measurement is needed");
-  EXPECT_EQ(flow_error("inline = \"237 B\"\n"), "flow[0].inline: no more than 236 B is needed: the NIC's limit");
-  EXPECT_EQ(flow_error("max_rd_atomic = 17\n"), "flow[0].max_rd_atomic: no more than 16 is needed: the NIC's limit");
-  EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"), "flow[0].window: 1..8192 is needed: the NIC's send ring");
+  EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"), "flow[0].mr_size: at least 4 KiB is needed, not \"1 KiB\": the longest message must fit");
+  EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"), "flow[0].stop: a time after start is needed, not \"3 us\"");
+  EXPECT_EQ(flow_error("start = \"1 ms\"\n"), "flow[0].start: a time before the end of the measurement is needed, not \"1 ms\"");
+  EXPECT_EQ(flow_error("inline = \"237 B\"\n"), "flow[0].inline: no more than 236 B is needed, not 237: the NIC's limit");
+  EXPECT_EQ(flow_error("max_rd_atomic = 17\n"), "flow[0].max_rd_atomic: no more than 16 is needed, not 17: the NIC's limit");
+  EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"), "flow[0].window: 1..8192 is needed, not 8193: the NIC's send ring");
   EXPECT_EQ(flow_error("qps = 65536\n"), "flow[0].qps: h0 has more QPs than nic.capabilities.max_qp");
   EXPECT_EQ(flow_error("qps = 65536\nthreads = 256\n"),
             "flow[0].qps: the flow has 16777216 connections; no more than 1048576 can be simulated");
   EXPECT_EQ(flow_error("mr_size = \"1 TiB\"\nmrs = 2\n"),
             "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
-  EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"), "flow[0].address.stride: a multiple of 8 B is needed");
+  EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"), "flow[0].address.stride: a multiple of 8 B is needed, not \"12 B\"");
 }
 
 TEST_F(BenchWorkload, Hosts) {
@@ -266,18 +277,19 @@ TEST_F(BenchWorkload, Transports) {
   EXPECT_EQ(error(of("ud", "write", size)), "flow[0].transport: ud has no write");
   EXPECT_EQ(error(of("ud", "send", "size = \"4096 B\"\n")), "no error");
   EXPECT_EQ(error(of("ud", "send", "size = \"4097 B\"\n")),
-            "flow[0].size: no more than 4096 B, the MTU is needed: the NIC's limit");
+            "flow[0].size: no more than 4096 B is needed, not 4097: the MTU");
   EXPECT_EQ(error(of("ud", "send", size + "mr_size = \"47 B\"\n")),
-            "flow[0].mr_size: at least 48 B is needed, for the longest message");
+            "flow[0].mr_size: at least 48 B is needed, not \"47 B\": the longest message must fit");
   EXPECT_EQ(error(of("ud", "send", size + "inline = \"60 B\"\nwindow = 16384\n")), "no error");
   EXPECT_EQ(error(of("ud", "send", size + "window = 16385\n")),
-            "flow[0].window: 1..16384 is needed: the NIC's send ring");
-  EXPECT_EQ(flow_error("transport = \"tcp\"\n"), "flow[0].transport: \"rc\", \"uc\" or \"ud\" is needed");
+            "flow[0].window: 1..16384 is needed, not 16385: the NIC's send ring");
+  EXPECT_EQ(flow_error("transport = \"tcp\"\n"), "flow[0].transport: \"rc\", \"uc\" or \"ud\" is needed, not \"tcp\"");
 }
 
 TEST_F(BenchWorkload, Pages) {
-  EXPECT_EQ(flow_error("page = \"3 KiB\"\n"), "flow[0].page: \"4 KiB\"..\"1 GiB\" is needed");
-  EXPECT_EQ(flow_error("page = \"8 KiB\"\n"), "flow[0].page: \"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\" is needed");
+  EXPECT_EQ(flow_error("page = \"3 KiB\"\n"), "flow[0].page: \"4 KiB\"..\"1 GiB\" is needed, not \"3 KiB\"");
+  EXPECT_EQ(flow_error("page = \"8 KiB\"\n"),
+            "flow[0].page: \"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\" is needed, not \"8 KiB\"");
 }
 
 TEST_F(BenchWorkload, Overrides) {

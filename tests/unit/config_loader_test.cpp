@@ -140,8 +140,19 @@ TEST_F(ConfigLoader, WrongKind) {
   EXPECT_THAT(load_error("base = 3\n"), HasSubstr("base"));
 }
 
+TEST_F(ConfigLoader, AWholeNumberMayHaveAFraction) {
+  load("units = 4.0\n");
+  EXPECT_EQ(params_.units, 4u);
+  loader_.set("units=6.0");
+  EXPECT_EQ(params_.units, 6u);
+  EXPECT_THAT(set_error("units=6.5"), HasSubstr("'6.5' is not a whole number"));
+  EXPECT_THAT(set_error("units=65.0"), HasSubstr("'65.0' is out of range"));
+  EXPECT_THAT(set_error("units=-6.0"), HasSubstr("'-6.0' is out of range"));
+  EXPECT_THAT(set_error("units=1e300"), HasSubstr("'1e300' is out of range"));
+}
+
 TEST_F(ConfigLoader, OutOfRange) {
-  EXPECT_THAT(load_error("units = 65\n"), HasSubstr("out of range: at least 1, at most 64"));
+  EXPECT_THAT(load_error("units = 65\n"), HasSubstr("'65' is out of range: at least 1, at most 64"));
   EXPECT_THAT(load_error("units = -1\n"), HasSubstr("out of range"));
   EXPECT_THAT(load_error("units = 99999999999\n"), HasSubstr("out of range"));
   EXPECT_THAT(load_error("[pcie]\nmax_payload = \"64 B\"\n"), HasSubstr("at least 128 B, at most 4 KiB"));
