@@ -42,6 +42,20 @@ pid_t parent_of(pid_t pid) {
   return pid_t(std::strtol(line.c_str() + end + 4, nullptr, 10));
 }
 
+// The name of an abstract socket; nullopt: it is empty or too long.
+struct SocketAddress {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+std::optional<SocketAddress> address_of(const std::string& name) {
+  SocketAddress result;
+  result.address.sun_family = AF_UNIX;
+  if (name.empty() || name.size() >= sizeof result.address.sun_path) return std::nullopt;
+  std::memcpy(result.address.sun_path + 1, name.data(), name.size());
+  result.bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return result;
+}
+
 void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> descriptors) {
   iovec part{const_cast<abi::Welcome*>(&welcome), sizeof welcome};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> ancillary{};
@@ -82,14 +96,18 @@ bool Patience::ends() {
 AttachServer::AttachServer(std::optional<std::string> name)
     : name_(name ? *name : random_name()),
       listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name_.empty() || name_.size() >= sizeof address.sun_path) throw std::invalid_argument("bad socket name");
-  std::memcpy(address.sun_path + 1, name_.data(), name_.size());
-  const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name_.size());
-  if (!listener_ || ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
+  const auto named = address_of(name_);
+  if (!named) throw std::invalid_argument("bad socket name");
+  if (!listener_ || ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) != 0 ||
       ::listen(listener_.get(), 128) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot listen for programs at " + name_);
+}
+
+bool AttachServer::listens(const std::string& name) {
+  const auto named = address_of(name);
+  const Descriptor visitor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  return named && visitor &&
+         ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) == 0;
 }
 
 bool AttachServer::has_visitors() const {

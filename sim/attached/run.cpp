@@ -404,7 +404,11 @@ int serve_programs(System& system, const RunOptions& options, const Waterfall* w
 }
 
 int print_environment(const std::string& host) {
-  const ProgramLauncher launcher({default_socket_name(), RNICSIM_LIBRARY_FOLDER, {}});
+  const std::string name = default_socket_name();
+  if (!AttachServer::listens(name))
+    throw ConfigError(
+        fmt::format("nobody serves at {}: start `rnicsim serve` first, and wait for its first line", name));
+  const ProgramLauncher launcher({name, RNICSIM_LIBRARY_FOLDER, {}});
   for (const std::string& variable : launcher.variables(host)) {
     const auto equals = variable.find('=');
     fmt::print("export {}='{}'\n", variable.substr(0, equals), variable.substr(equals + 1));

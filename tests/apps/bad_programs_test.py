@@ -614,9 +614,10 @@ class Serve(LeavesNothing):
     def test_program_without_a_simulator(self):
         script = self.script("h0", "ibv_devices")
         script.communicate(timeout=20)
+        lines = self.environment_lines("h0")
         self.end()
         orphan = subprocess.run(["sh", "-c", 'eval "$L"; exec ibv_devices'], capture_output=True, text=True, timeout=20,
-                                check=False, env=dict(self.environment, L=self.environment_lines("h0")))
+                                check=False, env=dict(self.environment, L=lines))
         self.assertNotEqual(orphan.returncode, 0, orphan.stdout)
         self.assertIn("rnicsim", orphan.stderr)
 

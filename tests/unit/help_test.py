@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""What rnicsim tells of itself: commands, parameters, counters; and the files that it names are there.
+
+usage: help_test.py RNICSIM [TESTS]
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+RNICSIM = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*command, **environment):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+def told(*arguments):
+    status, out, err = run(RNICSIM, *arguments)
+    assert status == 0, err
+    return out
+
+
+class Help(unittest.TestCase):
+    def test_the_launcher_lists_every_command(self):
+        listed = told("--help").split("Subcommands:")[1]
+        commands = re.findall(r"(?m)^  (\w+) ", listed)
+        self.assertIn("run", commands)
+        status, usage, _ = run("sh", str(ROOT / "rnicsim"), "help")
+        self.assertEqual(status, 0)
+        for command in commands:
+            with self.subTest(command):
+                self.assertRegex(usage, rf"(?m)^  {command} ")
+
+    def test_files_that_are_named_are_there(self):
+        texts = [told("describe"), told("--help")]
+        texts += [told(command, "--help") for command in ("run", "bench", "replay", "calibrate", "describe", "diff")]
+        named = set(re.findall(r"[\w./-]+\.(?:md|toml|py|txt)\b", "\n".join(texts)))
+        self.assertIn("docs/timing.md", named)
+        for name in sorted(named):
+            with self.subTest(name):
+                self.assertTrue((ROOT / name).is_file(), name)
+
+    def test_counters_have_unit_and_meaning(self):
+        text = told("describe", "counters")
+        host, switch = text.split("Of a switch:")
+        for part, some in ((host, "nic.tx.packets"), (switch, "most_waiting")):
+            table = part.split("\n\n")[1]
+            self.assertIn(some, table)
+            for line in table.splitlines():
+                with self.subTest(line):
+                    self.assertRegex(line, r"^[\w.]+ +\w+ +\S.+$")
+        for counter in ("frames", "bytes", "unknown", "most_waiting"):
+            self.assertRegex(switch, rf"(?m)^{counter} ")
+
+    def test_an_environment_needs_a_server(self):
+        name = f"rnicsim-nobody-{os.getpid()}"
+        status, out, err = run(RNICSIM, "env", "h0", RNICSIM_SOCKET=name)
+        self.assertEqual((status, out), (2, ""))
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn(f"nobody serves at {name}: start `rnicsim serve` first", err)
+        for bad in ("", "x" * 200):
+            self.assertEqual(run(RNICSIM, "env", "h0", RNICSIM_SOCKET=bad)[0], 2)
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main()
