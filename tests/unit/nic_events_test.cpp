@@ -30,6 +30,20 @@ TEST_F(Events, AnEventOnlyAfterArmingAndOnce) {
   EXPECT_FALSE(a().poll_eq(1));
 }
 
+// Of a CQ, and of the EQ that would be full without.
+TEST_F(Events, EveryDoorbellIsHeard) {
+  connect();
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    a().arm(kSendCqn, false);
+    a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+    ASSERT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+    run(1);
+    ASSERT_TRUE(a().poll_eq(1)) << "event " << i;
+    a().write_be(abi::kUarBase + abi::uar::kEqDoorbell, std::uint64_t{1} << 32 | (i + 1));
+  }
+  EXPECT_EQ(a().nic.counters().events.eq_overruns, 0u);
+}
+
 TEST_F(Events, ALateArmFiresAtOnce) {
   connect();
   a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});

@@ -112,6 +112,38 @@ TEST_F(Pages, MayLieBackwards) {
   }
 }
 
+// Each page that the cache's first level does not have is waited for, whether the region's entry is at hand or not.
+TEST_F(Pages, TheSecondLevelIsWaitedFor) {
+  for (const std::uint32_t regions : {2048u, 0u}) {
+    const auto landing = [&](Duration latency, std::uint32_t offset) {
+      auto params = with_caches(0, 4096);
+      params.contexts.mpt.l1_entries = regions;
+      params.contexts.mtt.l1_latency = latency;
+      build(params);
+      connect();
+      lend(b());
+      const auto memory = b().host.allocate(kPages * kPage);
+      write_entries(b(), memory, forwards);
+      EXPECT_EQ(make(b(), kPagedKey), CommandStatus::ok);
+      Duration took;
+      for (int i = 0; i < 2; ++i) {  // the first fills
+        run(100);
+        b().host.landed.clear();
+        const auto posted = now();
+        a().post_send({.opcode = SendOpcode::write, .length = 16, .remote = Remote{kIova + offset, kPagedKey}});
+        EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+        for (const auto& [address, at] : b().host.landed)
+          if (address >= memory && address < memory + kPages * kPage) took = at - posted;
+      }
+      EXPECT_GT(took, 0_s);
+      return took;
+    };
+    for (const auto& [offset, pages] : {std::pair{100u, 1}, {kPage - 8, 2}})
+      EXPECT_EQ((landing(1045_ns, offset) - landing(45_ns, offset)).ps, (pages * 1000_ns).ps)
+          << regions << " regions, " << pages << " pages";
+  }
+}
+
 TEST_F(Pages, AWordCutInTwoIsNoAtomics) {
   connect();
   lend(b());

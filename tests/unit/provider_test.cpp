@@ -412,6 +412,25 @@ TEST_F(CompletionRingTest, ArmingLeavesOutWhatIsAlreadyThere) {
   EXPECT_EQ(arm.consumer, 2u);
 }
 
+// A later doorbell tells what an earlier one would have: one that is left out is noticed only when it is the last.
+TEST(Uar, EveryDoorbellGoesToTheDevice) {
+  std::vector<Write> writes;
+  Uar uar(record_into(writes), kPage);
+  const std::array<std::byte, 64> wqe{};
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    writes.clear();
+    uar.ring_send(kQpn, i);
+    uar.blue_flame(wqe);
+    uar.arm_cq(5, false, i);
+    uar.ring_eq(1, i);
+    ASSERT_EQ(writes.size(), 4u) << "round " << i;
+    EXPECT_EQ(writes[0].offset, kUar + abi::uar::kSendDoorbell);
+    EXPECT_EQ(writes[1].offset, kUar + (i % 2 != 0 ? abi::uar::kBlueFlame1 : abi::uar::kBlueFlame0));
+    EXPECT_EQ(writes[2].offset, kUar + abi::uar::kCqArm);
+    EXPECT_EQ(writes[3].offset, kUar + abi::uar::kEqDoorbell);
+  }
+}
+
 TEST(EventRing, OwnershipHoldsOverManyLapsAndRearmTellsTheConsumer) {
   constexpr std::uint8_t kLogEntries = 2;
   Memory memory(4096);

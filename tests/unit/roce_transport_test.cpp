@@ -195,6 +195,63 @@ TEST(Responder, OneNakAGap) {
   EXPECT_EQ(c.naks, std::vector<std::uint8_t>{Aeth::kSequenceError});
 }
 
+// What is in flight behind a message that found no receive is dropped without a word, until that one comes again.
+TEST(Responder, SilentBehindAnRnrNak) {
+  Connection c(256);
+  c.receive_posted = false;
+  c.post(SendOperation::send, 600);
+  c.post(SendOperation::write, 8);
+  std::vector<RequestPacket> packets;
+  while (auto packet = c.requester.next_packet()) packets.push_back(*packet);
+  ASSERT_EQ(packets.size(), 4u);
+  const auto judged = [&](std::size_t i) { return c.judge({packets[i].headers, packets[i].payload}).kind; };
+  EXPECT_EQ(judged(0), Verdict::Kind::reject);
+  for (int round = 0; round < 2; ++round)
+    for (const std::size_t i : {1u, 2u, 3u}) EXPECT_EQ(judged(i), Verdict::Kind::drop) << i;
+  EXPECT_EQ(judged(0), Verdict::Kind::reject);  // and again, for there is none yet
+  EXPECT_EQ(judged(1), Verdict::Kind::drop);
+  c.receive_posted = true;
+  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(judged(i), Verdict::Kind::place) << i;
+  // From here on a gap is told.
+  EXPECT_EQ(judged(3), Verdict::Kind::reject);
+}
+
+TEST(Requester, AsksForAnAnswerAtTheEndAndEvery256Packets) {
+  Connection c(256);
+  for (const auto operation : {SendOperation::write, SendOperation::send}) {
+    c.post(operation, 600 * 256);
+    std::vector<std::uint32_t> asked;
+    std::uint32_t number = 0;
+    while (auto packet = c.requester.next_packet()) {
+      ++number;
+      if (packet->headers.bth.ack_request) asked.push_back(number);
+    }
+    EXPECT_EQ(asked, (std::vector<std::uint32_t>{256, 512, 600}));
+  }
+}
+
+// A receiver is roused by what takes a receive of it, and by its last packet.
+TEST(Requester, SolicitsOnlyWhatTakesAReceive) {
+  struct Posted {
+    SendOperation operation;
+    std::optional<std::uint32_t> immediate;
+    bool rouses;
+  };
+  for (const auto& [operation, immediate, rouses] : {Posted{SendOperation::send, {}, true},
+                                                     Posted{SendOperation::send, 7, true},
+                                                     Posted{SendOperation::write, 7, true},
+                                                     Posted{SendOperation::write, {}, false},
+                                                     Posted{SendOperation::read, {}, false}})
+    for (const bool solicited : {false, true}) {
+      Connection c(256);
+      c.window.post({.id = 0, .operation = operation, .length = 600, .rkey = {5}, .immediate = immediate,
+                     .solicited = solicited});
+      while (const auto packet = c.requester.next_packet())
+        EXPECT_EQ(packet->headers.bth.solicited,
+                  solicited && rouses && info(packet->headers.bth.opcode).ends()) << int(operation);
+    }
+}
+
 TEST(Responder, RefusesWhatTheSpecificationRefuses) {
   const auto verdict = [](Opcode opcode, std::uint32_t payload, std::uint32_t length, auto&& change) {
     Connection c(256);
