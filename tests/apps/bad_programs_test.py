@@ -371,7 +371,8 @@ class Results(LeavesNothing):
 
     def test_results_of_caches_and_switches(self):
         with apps.folder() as path:
-            result = self.call("run", "--json", path / "r.json", "--topology", "star:2", "--", "ib_write_lat", "-n", "20")
+            result = self.call("run", "--json", path / "r.json", "--topology", "star:2", "--", "ib_write_lat", "-n",
+                               "20")
             results = apps.read_json(path / "r.json")
         self.assertEqual(result.status, 0, result)
         for host in ("h0", "h1"):

@@ -225,18 +225,25 @@ TEST_F(BenchWorkload, Contradictions) {
   EXPECT_EQ(flow_error("window = 9\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"), "no error");
   EXPECT_EQ(flow_error("mix = [{ op = \"read\", size = \"1 B\" }]\n"),
             "flow[0].op: does not go with mix, whose entries have their own");
-  EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"), "flow[0].mr_size: at least 4 KiB is needed, not \"1 KiB\": the longest message must fit");
-  EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"), "flow[0].stop: a time after start is needed, not \"3 us\"");
-  EXPECT_EQ(flow_error("start = \"1 ms\"\n"), "flow[0].start: a time before the end of the measurement is needed, not \"1 ms\"");
-  EXPECT_EQ(flow_error("inline = \"237 B\"\n"), "flow[0].inline: no more than 236 B is needed, not 237: the NIC's limit");
-  EXPECT_EQ(flow_error("max_rd_atomic = 17\n"), "flow[0].max_rd_atomic: no more than 16 is needed, not 17: the NIC's limit");
-  EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"), "flow[0].window: 1..8192 is needed, not 8193: the NIC's send ring");
+  EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"),
+            "flow[0].mr_size: at least 4 KiB is needed, not \"1 KiB\": the longest message must fit");
+  EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"),
+            "flow[0].stop: a time after start is needed, not \"3 us\"");
+  EXPECT_EQ(flow_error("start = \"1 ms\"\n"),
+            "flow[0].start: a time before the end of the measurement is needed, not \"1 ms\"");
+  EXPECT_EQ(flow_error("inline = \"237 B\"\n"),
+            "flow[0].inline: no more than 236 B is needed, not 237: the NIC's limit");
+  EXPECT_EQ(flow_error("max_rd_atomic = 17\n"),
+            "flow[0].max_rd_atomic: no more than 16 is needed, not 17: the NIC's limit");
+  EXPECT_EQ(flow_error("inline = true\nwindow = 8193\n"),
+            "flow[0].window: 1..8192 is needed, not 8193: the NIC's send ring");
   EXPECT_EQ(flow_error("qps = 65536\n"), "flow[0].qps: h0 has more QPs than nic.capabilities.max_qp");
   EXPECT_EQ(flow_error("qps = 65536\nthreads = 256\n"),
             "flow[0].qps: the flow has 16777216 connections; no more than 1048576 can be simulated");
   EXPECT_EQ(flow_error("mr_size = \"1 TiB\"\nmrs = 2\n"),
             "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
-  EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"), "flow[0].address.stride: a multiple of 8 B is needed, not \"12 B\"");
+  EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"),
+            "flow[0].address.stride: a multiple of 8 B is needed, not \"12 B\"");
 }
 
 TEST_F(BenchWorkload, Hosts) {
