@@ -162,6 +162,11 @@ TEST_F(Errors, UnmappedMemoryIsAnErrorOnEitherSide) {
   b().host.refuse_from = b().buffer;
   expect_error({.opcode = SendOpcode::write, .length = 8, .remote = at_b()}, CqeSyndrome::remote_operation_error);
   EXPECT_EQ(event_at_b(), EventType::qp_fatal);
+  build({});
+  connect();
+  b().host.refuse_from = b().buffer;
+  expect_error({.opcode = SendOpcode::read, .length = 8, .remote = at_b()}, CqeSyndrome::remote_operation_error);
+  EXPECT_EQ(event_at_b(), EventType::qp_fatal);
 }
 
 TEST_F(Errors, TheRestFlushesInOrder) {
@@ -297,6 +302,76 @@ TEST_F(Errors, CqOverrunKillsTheQueueAndItsQps) {
   EXPECT_EQ(first->type, EventType::cq_error);
   EXPECT_EQ(a().poll_eq(0)->type, EventType::qp_fatal);
   EXPECT_EQ(state(a()), abi::QpState::error);
+}
+
+TEST_F(Errors, ACommandThatIsRefusedSaysWhy) {
+  const auto why = [&](const auto& mailbox) {
+    EXPECT_NE(a().command(mailbox), CommandStatus::ok);
+    return static_cast<CommandSyndrome>(std::uint32_t(a().output<abi::CommandResult>().syndrome));
+  };
+  EXPECT_EQ(why(a().region(64 << 8 | 1, a().buffer, 4096, 0)), CommandSyndrome::no_icm);  // memory for 64 was lent
+  EXPECT_EQ(why(a().region(kKey, a().buffer, 4096, 0)), CommandSyndrome::exists);
+  abi::CreateCq cq;
+  cq.header.opcode = std::uint16_t(abi::CommandOpcode::create_cq);
+  cq.header.object = 9;
+  cq.context.log_entries = 31;
+  EXPECT_EQ(why(cq), CommandSyndrome::bad_size);
+  cq.context.log_entries = 4;
+  cq.context.ring = 8;
+  EXPECT_EQ(why(cq), CommandSyndrome::bad_alignment);
+  cq.header.object = 64;
+  EXPECT_EQ(why(cq), CommandSyndrome::no_icm);
+}
+
+TEST_F(Errors, AQueryTellsHowFarTheSendsAre) {
+  connect();
+  for (std::uint32_t posted = 1; posted <= 3; ++posted) {
+    a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+    EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+    abi::CommandHeader query;
+    query.opcode = std::uint16_t(abi::CommandOpcode::query_qp);
+    query.object = kQpn;
+    ASSERT_EQ(a().command(query), CommandStatus::ok);
+    const auto context = a().output<abi::QueryQp>().context;
+    EXPECT_EQ(context.send_next, posted);
+    EXPECT_EQ(context.send_consumer, posted);
+  }
+}
+
+// A response that is lost shows by the one behind it, and by nothing else.
+TEST_F(Errors, ALostResponseIsCounted) {
+  connect();
+  int packets = 0;
+  drop() = [&](const Frame& frame) { return frame.size() > 1000 && ++packets == 2; };
+  a().post_send({.opcode = SendOpcode::read, .length = 4096, .remote = at_b()});
+  EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+  const auto& counters = a().nic.counters().engine;
+  EXPECT_EQ(counters.implied_nak_seq_err, 1u);
+  EXPECT_EQ(counters.packet_seq_err, 0u);
+  EXPECT_EQ(counters.local_ack_timeout_err, 0u);
+  // A request that is lost: a NAK.
+  packets = 0;
+  a().post_send({.opcode = SendOpcode::write, .length = 4096, .remote = at_b()});
+  EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+  EXPECT_EQ(a().nic.counters().engine.implied_nak_seq_err, 1u);
+  EXPECT_EQ(a().nic.counters().engine.packet_seq_err, 1u);
+}
+
+// A responder's bytes asked for ahead are bounded: the less, the longer a READ takes.
+TEST_F(Errors, ReadAheadIsBounded) {
+  const auto takes = [&](ByteCount ahead) {
+    NicParams params;
+    params.units.read_ahead = ahead;
+    build(params);
+    connect();
+    run(10);
+    const auto begun = now();
+    a().post_send({.opcode = SendOpcode::read, .length = 65536, .remote = at_b()});
+    EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+    return now() - begun;
+  };
+  const auto far = takes({65536});
+  EXPECT_GT(takes({2048}), 2 * far);
 }
 
 TEST_F(Errors, CorruptCommands) {

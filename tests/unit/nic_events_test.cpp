@@ -1,4 +1,8 @@
 // Interrupts, arming, function-level reset, and contexts that come back from ICM.
+#include <array>
+#include <tuple>
+
+#include "model/nic/msix.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -108,6 +112,51 @@ TEST_F(Events, FunctionLevelResetForgetsEverything) {
   a().host.config_write(abi::config::kCommand, abi::config::kCommandMemory, 2);
   EXPECT_EQ(a().host.mmio_read(abi::reg::kStatus), std::uint32_t(abi::DeviceStatus::initializing));
   EXPECT_EQ(a().host.mmio_read(abi::reg::kMagic), abi::kMagicValue);
+}
+
+// Of that register another bit of the same byte, and bytes around it.
+TEST_F(Events, NothingElseResetsTheFunction) {
+  connect();
+  for (const auto& [offset, value, bytes] : {std::tuple{abi::config::kDeviceControl + 1, 0x7fu, 1},
+                                             {abi::config::kDeviceControl + 0, 0x7fffu, 2},
+                                             {abi::config::kDeviceControl + 0, 0x80u, 1},
+                                             {abi::config::kDeviceControl + 2, 0x8000u, 2}})
+    EXPECT_TRUE(a().host.config_write(static_cast<std::uint64_t>(offset), value, static_cast<std::size_t>(bytes)));
+  run(10);
+  EXPECT_EQ(a().nic.counters().pcie.function_resets, 0u);
+  a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+  EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
+}
+
+TEST_F(Events, OfAQueueThatIsNotThereAreLost) {
+  abi::CommandHeader destroy;
+  destroy.opcode = std::uint16_t(abi::CommandOpcode::destroy_eq);
+  destroy.object = 0;  // of what is asynchronous
+  ASSERT_EQ(b().command(destroy), abi::CommandStatus::ok);
+  connect();
+  // A key that is none is an event at the other side.
+  a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = Remote{b().buffer, kKey + 1}});
+  EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::remote_access_error);
+  EXPECT_EQ(b().nic.counters().events.events, 0u);
+  EXPECT_EQ(b().nic.counters().events.eq_overruns, 1u);
+}
+
+TEST(MsixTable, AMessageIsWhatTheTableSays) {
+  MsixTable table;
+  std::array<std::byte, 16> entry{};
+  const std::uint32_t words[] = {0x12345678, 0x9abcdef0, 0x11223344, 0};
+  for (std::size_t i = 0; i < 4; ++i) abi::store_be(entry.data() + 4 * i, words[i]);
+  ASSERT_TRUE(table.write_table(3 * 16, entry));
+  std::array<std::byte, 16> read{};
+  ASSERT_TRUE(table.read_table(3 * 16, read));
+  EXPECT_EQ(read, entry);
+  const auto message = table.raise(3, false);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->address, 0x9abcdef012345678u);
+  EXPECT_EQ(message->data, 0x11223344u);
+  EXPECT_FALSE(table.raise(4, false));  // masked from the beginning
+  EXPECT_FALSE(table.read_table(abi::kMsixVectors * 16 - 8, read));
+  EXPECT_FALSE(table.write_table(abi::kMsixVectors * 16 - 8, entry));
 }
 
 TEST_F(Events, StandstillReportHasALineAQp) {

@@ -78,8 +78,10 @@ TEST_F(Moderation, WaitsForSoMany) {
   send(2);
   run(1000);
   EXPECT_TRUE(events.empty());
+  EXPECT_EQ(b().nic.counters().completion.moderated_events, 1u);
   send(1);
   expect_event(cqes[2]);
+  EXPECT_EQ(b().nic.counters().completion.moderated_events, 1u);
 }
 
 TEST_F(Moderation, OrForSoLong) {

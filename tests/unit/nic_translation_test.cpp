@@ -104,6 +104,15 @@ TEST(Contexts, SurviveTheirLayout) {
   EXPECT_EQ(back.producer, 77u);
   EXPECT_EQ(back.armed, Arm::solicited);
   EXPECT_TRUE(back.ignore_overrun);
+  const EventQueueContext eq{.log_entries = 6, .vector = 13, .pasid = 9, .ring = 0x80, .producer = 5,
+                             .consumer = 3};
+  const auto event_queue = decode(encode(eq));
+  EXPECT_EQ(event_queue.log_entries, 6u);
+  EXPECT_EQ(event_queue.vector, 13u);
+  EXPECT_EQ(event_queue.pasid, 9u);
+  EXPECT_EQ(event_queue.ring, 0x80u);
+  EXPECT_EQ(event_queue.producer, 5u);
+  EXPECT_EQ(event_queue.consumer, 3u);
 }
 
 TEST(QpAttributes, TimersOfTheTables) {
@@ -118,6 +127,21 @@ TEST(QpAttributes, PortIsCheckedOnlyWhenNamed) {
   abi::Qpc given;
   EXPECT_EQ(check_values(given, abi::qp_attr::kState, {}), QpSyndrome::none);
   EXPECT_EQ(check_values(given, abi::qp_attr::kPort, {}), QpSyndrome::port);
+}
+
+// Who asked for the event of one drain has not asked for the next one's.
+TEST(QpAttributes, ADrainsEventIsAskedForEachTime) {
+  QpCommand command{.kind = QpCommand::Kind::modify, .attributes = abi::qp_attr::kState};
+  abi::Qpc context;
+  context.transport = abi::Transport::rc;
+  context.sqd_notify = 1;  // of a drain before
+  command.context.state = abi::QpState::sqd;
+  EXPECT_EQ(judge_modify(command, context, roce::QpState::rts, false, {}).context.sqd_notify, 0);
+  command.attributes |= abi::qp_attr::kSqdNotify;
+  command.context.sqd_notify = 1;
+  const auto drains = judge_modify(command, context, roce::QpState::rts, false, {});
+  EXPECT_EQ(drains.refused, QpSyndrome::none);
+  EXPECT_EQ(drains.context.sqd_notify, 1);
 }
 
 TEST(ScatterList, SlicesAcrossSegments) {

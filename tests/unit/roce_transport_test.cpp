@@ -384,6 +384,24 @@ TEST(Completer, BadResponses) {
   EXPECT_EQ(c.completer.take_completion()->status, Status::bad_response_error);
 }
 
+// Right behind it, and far.
+TEST(Completer, AnAckBeyondAReadTellsThatItsResponseWasLost) {
+  for (const std::uint32_t behind : {1u, 2u}) {
+    Connection c(256);
+    c.post(SendOperation::read, 100);
+    for (std::uint32_t i = 0; i < behind; ++i) c.post(SendOperation::write, 8);
+    while (c.requester.next_packet()) {
+    }
+    Headers headers;
+    headers.bth.opcode = Opcode::acknowledge;
+    headers.bth.psn = Psn(0xfffffd) + behind;
+    headers.aeth = Aeth{};
+    const auto outcome = c.completer.receive(headers, 0);
+    EXPECT_EQ(outcome.kind, ResponseOutcome::Kind::implied_sequence_error) << behind;
+    EXPECT_TRUE(outcome.rewound);
+  }
+}
+
 TEST(Completer, GhostsAreDropped) {
   Connection c(256);
   Headers headers;
