@@ -222,9 +222,9 @@ std::string counters_table(const BenchResult& result) {
     for (std::size_t i = 0; i < shown_columns; ++i) {
       const double value = columns[i][row].value;
       text += !columns[i][row].known ? fmt::format(" {:>12}", "-")
-              : !first.derived()      ? fmt::format(" {:>12.0f}", value)
-              : first.unit == "b/s" ? fmt::format(" {:>12}", scaled(value))
-                                    : fmt::format(" {:>12.4f}", value);
+              : !first.derived()     ? fmt::format(" {:>12.0f}", value)
+              : first.unit == "b/s"  ? fmt::format(" {:>12}", scaled(value))
+                                     : fmt::format(" {:>12.4f}", value);
     }
     text += fmt::format("  {}\n", first.unit);
   }
