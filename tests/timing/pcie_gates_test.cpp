@@ -259,6 +259,29 @@ TEST(Queueing, TwiceTheIdleLatencyAt88Percent) {
   EXPECT_NEAR(loaded, 800 + 60, 40);  // and what the device itself takes
 }
 
+// What the link carried counts the less, the longer ago it was.
+TEST(Queueing, WearsOffWithTime) {
+  const auto read_after = [](Duration gap, int writes) {
+    DmaBench bench({});
+    constexpr Duration kEach = 400_ns;
+    for (int i = 0; i < writes; ++i) bench.at(i * kEach, [&bench] { bench.write(0, 4096); });
+    bench.at(100 * kEach + gap, [&bench] { bench.read(8192, 64); });
+    bench.run();
+    EXPECT_EQ(bench.unfinished(), 0u);
+    return bench.issued.back().done - bench.issued.back().at;
+  };
+  const auto idle = read_after({}, 0);
+  auto before = read_after(500_ns, 100);
+  EXPECT_GT(before, idle + 10_ns);
+  for (const auto gap : {1000_ns, 1900_ns, 2100_ns, 5_us, 20_us, 1_ms}) {
+    const auto now_takes = read_after(gap, 100);
+    EXPECT_LE(now_takes, before) << gap.ps;
+    EXPECT_GE(now_takes, idle) << gap.ps;
+    before = now_takes;
+  }
+  EXPECT_EQ(before, idle);
+}
+
 TEST(Queueing, IsBoundedWhenTheLinkIsFull) {
   auto params = DmaParams{};
   params.posted_headers = 4096;
