@@ -157,8 +157,9 @@ enum class Call : std::uint32_t {
   // time
   sync,             // let the world reach ThreadSlot::now
   wait_visible,     // until the device wrote into DMA memory or interrupted, at most argument[0] ps
-  spin,             // until the device wrote anywhere into the process or interrupted; no limit. argument[0] = SpinProof.
-                    // value = 1: only because another thread, or a process of the host, may have stored something
+  spin,             // until the device wrote anywhere into the process or interrupted; no limit.
+                    // argument[0] = SpinProof; value = 1: only because another thread of the process, or another
+                    // process of its host, may have stored something
   sleep,            // until argument[0]; EINTR when an alarm comes first
   wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1..]:
                     // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR

@@ -1,5 +1,5 @@
-// What a simulated host has under /sys, /dev, /proc and /tmp in the place of this machine's: where the simulator puts the
-// files for its processes to find, and the network device that they tell of.
+// What a simulated host has under /sys, /dev, /proc and /tmp in the place of this machine's: where the simulator puts
+// the files for its processes to find, and the network device that they tell of.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Where a run keeps what its hosts have of their own: a folder of files, and one in memory (their /dev/shm). Both go with
-// the object; what a run left that was killed goes with the next.
+// Where a run keeps what its hosts have of their own: a folder of files, and one in memory (their /dev/shm). Both go
+// with the object; what a run left that was killed goes with the next.
 #pragma once
 
 #include <filesystem>

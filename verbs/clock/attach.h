@@ -32,8 +32,8 @@ bool simulated();
 enum class Tool { none, gdb, valgrind };
 Tool tool();
 
-// What a new image of this process, or a child, finds the simulator by: the variables as they were at its start, whatever
-// the program made of its environment since (launchers hand on that of another host).
+// What a new image of this process, or a child, finds the simulator by: the variables as they were at its start,
+// whatever the program made of its environment since (launchers hand on that of another host).
 inline constexpr const char* kVariables[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
                                              abi::kLibrariesVariable};
 const char* variable(const char* name);  // nullptr: it was not set

@@ -50,9 +50,11 @@ timespec since_boot() {
 
 int open_uptime(int flags) {
   const timespec time = since_boot();
+  const auto seconds = static_cast<long long>(time.tv_sec);
+  const long hundredths = time.tv_nsec / 10'000'000;
   char text[64];
-  const int length = snprintf(text, sizeof text, "%lld.%02ld %lld.%02ld\n", static_cast<long long>(time.tv_sec),
-                              time.tv_nsec / 10'000'000, static_cast<long long>(time.tv_sec), time.tv_nsec / 10'000'000);
+  const int length =
+      snprintf(text, sizeof text, "%lld.%02ld %lld.%02ld\n", seconds, hundredths, seconds, hundredths);
   return file_of(text, std::size_t(length), flags);
 }
 
@@ -71,7 +73,8 @@ int open_stat(int flags) {
   if (char* line = strstr(text, "\nbtime "); line != nullptr) {
     char* end = strchr(line + 1, '\n');
     char made[64];
-    const int bytes = snprintf(made, sizeof made, "\nbtime %lld", static_cast<long long>(now.tv_sec - since_boot().tv_sec));
+    const auto boot = static_cast<long long>(now.tv_sec - since_boot().tv_sec);
+    const int bytes = snprintf(made, sizeof made, "\nbtime %lld", boot);
     if (end != nullptr) {
       memmove(line + bytes, end, length - std::size_t(end - text) + 1);
       memcpy(line, made, std::size_t(bytes));

@@ -8,8 +8,8 @@ namespace rnicsim::clock {
 // Fills `buffer`: this process's next random bytes.
 void draw(void* buffer, std::size_t bytes);
 
-// The 16 bytes that the kernel gives each program at its start (AT_RANDOM). The C library has used the real ones by now,
-// for what it shows to nobody.
+// The 16 bytes that the kernel gives each program at its start (AT_RANDOM). The C library has used the real ones by
+// now, for what it shows to nobody.
 void redraw_auxiliary_bytes();
 
 }  // namespace rnicsim::clock

@@ -83,7 +83,8 @@ constexpr long kHarmless[] = {
     SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_fstat,
     SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64, SYS_getcwd, SYS_fchdir,
     SYS_socketpair, SYS_shutdown, SYS_close_range, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile, SYS_splice,
-    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_shmdt, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_shmdt, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
+    SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
 
 bool is_harmless(long number) { return std::ranges::find(kHarmless, number) != std::end(kHarmless); }

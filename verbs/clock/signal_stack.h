@@ -1,6 +1,6 @@
-// The stack on which signal handlers run. Ours need more room than a program may have given its own (a frame with AVX-512
-// registers is 3.4 KB, and Rust's or a crash handler's stack has 8), so each simulated thread gets one of us, and
-// sigaltstack() answers as if the program's stood there. A program's stack that is ample is used as it is.
+// The stack on which signal handlers run. Ours need more room than a program may have given its own (a frame with
+// AVX-512 registers is 3.4 KB, and Rust's or a crash handler's stack has 8), so each simulated thread gets one of us,
+// and sigaltstack() answers as if the program's stood there. A program's stack that is ample is used as it is.
 #pragma once
 
 namespace rnicsim::clock {

@@ -46,7 +46,8 @@ void await_turn(ThreadSlot& slot) {
     const bool napped = futex(slot.turn, FUTEX_WAIT, ThreadSlot::kKernel) != 0 && errno == ETIMEDOUT;
     // A simulator that died without a word leaves its programs nothing to wait for.
     char byte;
-    if (napped && checked_call(SYS_recvfrom, session()->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr) == 0)
+    constexpr int kLook = MSG_PEEK | MSG_DONTWAIT;
+    if (napped && raw_call(SYS_recvfrom, session()->socket, &byte, 1, kLook, nullptr, nullptr) == 0)
       checked_call(SYS_exit_group, 125);
   }
   slot.sleeping.fetch_and(~ThreadSlot::kProcess);

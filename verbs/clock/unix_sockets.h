@@ -27,7 +27,8 @@ class UnixAddress {
   int folder_ = -1;  // of a path too long for an address
 };
 
-// An address that the kernel gave, as the program knows it. `room` bytes are at `address`; *length is what the kernel said.
+// An address that the kernel gave, as the program knows it. `room` bytes are at `address`; *length is what the
+// kernel said.
 void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length);
 
 }  // namespace rnicsim::clock
