@@ -30,6 +30,10 @@ class Mpi(apps.TestCase):
         expected = [f"rank {rank} of {ranks} on {hosts[rank % len(hosts)]}: right" for rank in range(ranks)]
         self.assertEqual(sorted(line for line in result.lines(hosts[0]) if line.startswith("rank ")), expected, result)
 
+    def test_two_hosts_by_default(self):
+        """UCX chooses its transports: it must not take two hosts for one."""
+        self.ring(["h0", "h1"], 2, "all")
+
     def test_two_hosts(self):
         self.ring(["h0", "h1"], 2, "rc_v")
 

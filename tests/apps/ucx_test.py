@@ -38,6 +38,12 @@ class Ucx(apps.TestCase):
             with self.subTest(test):
                 self.measure(transport, test)
 
+    def test_by_default(self):
+        """As a user calls it: UCX chooses its transports itself."""
+        result = self.assert_succeeded(apps.run("ucx_perftest -t tag_lat -n 200"))
+        self.assertRegex(result.text("h1"), r"(?m)^Final:\s+200\s+[\d.]+", result)
+        self.assertNotIn("ERROR", result.out + result.err, result)
+
     def test_rc(self):
         self.run_all("rc_verbs")
 

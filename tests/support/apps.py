@@ -313,15 +313,14 @@ def _interface_name(body):
 
 # --- Programs of a test's own
 
-def built(name, source, *flags):
-    """A program compiled from C, once."""
+def built(name, source, *flags, compiler=("gcc", "-O1", "-x", "c", "-", "-x", "none")):
+    """A program compiled from C, or by another compiler from its standard input, once."""
     if not _built:
         _built["folder"] = pathlib.Path(tempfile.mkdtemp(prefix="rnicsim-test-"))
         atexit.register(shutil.rmtree, _built["folder"], ignore_errors=True)
     if name not in _built:
         path = _built["folder"] / name
-        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-x", "none", "-o", path, *flags], input=source, text=True,
-                       check=True)
+        subprocess.run([*compiler, "-o", path, *flags], input=source, text=True, check=True)
         path.chmod(0o755)
         _built[name] = path
     return _built[name]
@@ -335,7 +334,9 @@ def simulator_sockets():
 
 
 def shared_memory_files():
-    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()}
+    """But for what belongs to the hosts of a run: other runs come and go meanwhile."""
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()
+            if not entry.name.startswith(("rnicsim-hosts.", "sem.rnicsim-"))}
 
 
 def processes_with(variable):

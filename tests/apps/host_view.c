@@ -1,0 +1,325 @@
+/* What a program sees of its simulated host, by every way that the C library has. With -DCONSTRUCTOR: a library whose
+ * constructor looks before any code of the program's. Modes: look, random, files, sockets, threads, stack, handover. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/times.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+static void look(const char *who) {
+  char name[64];
+  struct utsname system;
+  gethostname(name, sizeof name);
+  uname(&system);
+  printf("%s: host %s %s pid %d time %ld\n", who, name, system.nodename, getpid(), (long)time(NULL));
+  fflush(stdout);
+}
+
+#ifdef CONSTRUCTOR
+__attribute__((constructor)) static void before_main(void) { look("constructor"); }
+int linked(void) { return 0; }
+#else
+
+static void fail(const char *what) {
+  printf("%s: %s\n", what, strerror(errno));
+  exit(1);
+}
+
+static double seconds_on(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static double uptime_of_file(void) {
+  double seconds = 0;
+  FILE *file = fopen("/proc/uptime", "r");
+  if (file == NULL || fscanf(file, "%lf", &seconds) != 1) fail("/proc/uptime");
+  fclose(file);
+  return seconds;
+}
+
+static long boot_of_file(void) {
+  char line[4096];
+  long boot = 0;
+  FILE *file = fopen("/proc/stat", "r");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) sscanf(line, "btime %ld", &boot);
+  if (file != NULL) fclose(file);
+  return boot;
+}
+
+/* All clocks that count from the boot agree, by name and by number, and the boot was some hours ago. */
+static void clocks(void) {
+  struct timespec raw;
+  struct sysinfo info;
+  struct tms spent;
+  const double monotonic = seconds_on(CLOCK_MONOTONIC);
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &raw);
+  sysinfo(&info);
+  const double ticks = (double)times(&spent) / (double)sysconf(_SC_CLK_TCK);
+  const double file = uptime_of_file();
+  const double counter = (double)__builtin_ia32_rdtsc() / 1e9;
+  const long epoch = (long)seconds_on(CLOCK_REALTIME) - (long)monotonic;
+  printf("hours %d\n", (int)(monotonic / 3600));
+  printf("apart %d %d %d %d %d\n", (int)(raw.tv_sec - (long)monotonic), (int)(info.uptime - (long)monotonic),
+         (int)(file - monotonic), (int)(ticks - monotonic), (int)(counter - monotonic));
+  printf("boot %s\n", epoch - boot_of_file() <= 1 && boot_of_file() - epoch <= 1 ? "right" : "wrong");
+  struct timespec until = {(time_t)monotonic, 0};
+  until.tv_sec += 2;
+  const double before = seconds_on(CLOCK_MONOTONIC);
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+  printf("slept %d\n", (int)(seconds_on(CLOCK_MONOTONIC) - before + 0.5));
+}
+
+static void print_bytes(const char *what, const void *bytes, size_t count) {
+  printf("%s ", what);
+  for (size_t i = 0; i < count; ++i) printf("%02x", ((const unsigned char *)bytes)[i]);
+  putchar('\n');
+}
+
+static void random_bytes(void) {
+  unsigned char bytes[8];
+  char name[] = "/tmp/host_viewXXXXXX";
+  getrandom(bytes, sizeof bytes, 0);
+  print_bytes("getrandom", bytes, sizeof bytes);
+  syscall(SYS_getrandom, bytes, sizeof bytes, 0);
+  print_bytes("by number", bytes, sizeof bytes);
+  const int fd = open("/dev/urandom", O_RDONLY), copy = dup(fd);
+  if (read(copy, bytes, sizeof bytes) != sizeof bytes) fail("/dev/urandom");
+  print_bytes("urandom", bytes, sizeof bytes);
+  close(fd);
+  FILE *stream = fopen("/dev/random", "r");
+  if (stream == NULL || fread(bytes, 1, sizeof bytes, stream) != sizeof bytes) fail("/dev/random");
+  print_bytes("random", bytes, sizeof bytes);
+  print_bytes("AT_RANDOM", (const void *)getauxval(AT_RANDOM), 16);
+  const uint32_t word = arc4random();
+  print_bytes("arc4random", &word, sizeof word);
+  close(mkstemp(name));
+  printf("name %s\n", name);
+  printf("numbers %d %ld %d %ld\n", getpid(), syscall(SYS_getpid), gettid(), syscall(SYS_gettid));
+  char maps[64];
+  snprintf(maps, sizeof maps, "/proc/%d/maps", getpid());
+  printf("own maps %s\n", access(maps, R_OK) == 0 ? "readable" : strerror(errno));
+}
+
+/* `tag` goes into files that each host has under one name. */
+static void files(const char *tag) {
+  char text[64] = "", path[4096], long_path[200], there[4096];
+  FILE *file = fopen("/tmp/host_view.txt", "wx");
+  if (file == NULL) fail("/tmp/host_view.txt");
+  fputs(tag, file);
+  fclose(file);
+  const int fd = shm_open("/host_view", O_CREAT | O_EXCL | O_RDWR, 0600);
+  if (fd < 0 || ftruncate(fd, 4096) != 0) fail("shm_open");
+  usleep(1000);
+  file = fopen("/tmp/../tmp//host_view.txt", "r");
+  if (file == NULL || fgets(text, sizeof text, file) == NULL) fail("read");
+  fclose(file);
+  printf("holds %s\n", text);
+  if (realpath("/tmp/host_view.txt", path) == NULL) fail("realpath");
+  printf("realpath %s\n", path);
+  snprintf(there, sizeof there, "/proc/self/fd/%d", fd);
+  path[readlink(there, path, sizeof path - 1)] = 0;
+  printf("memory %s\n", path);
+  if (mkdir("/tmp/deep", 0700) != 0 || chdir("/tmp/deep") != 0 || getcwd(path, sizeof path) == NULL) fail("chdir");
+  printf("stands in %s\n", path);
+  if (rename("/tmp/host_view.txt", "/tmp/deep/renamed") != 0 || access("renamed", R_OK) != 0) fail("rename");
+  memset(long_path, 'a', 99);
+  long_path[0] = '/';
+  memcpy(long_path, "/tmp/deep/", 10);
+  long_path[99] = 0;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  strcpy(address.sun_path, long_path);
+  const int s = socket(AF_UNIX, SOCK_STREAM, 0), c = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(s, (void *)&address, sizeof address) != 0 || listen(s, 1) != 0) fail("bind");
+  if (connect(c, (void *)&address, sizeof address) != 0) fail("connect");
+  puts("connected");
+}
+
+/* An abstract name, taken by every host. */
+static void abstract_name(void) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0host_view"};
+  const socklen_t length = offsetof(struct sockaddr_un, sun_path) + 10;
+  socklen_t told = sizeof address;
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(fd, (void *)&address, length) != 0) fail("bind");
+  memset(&address, 0, sizeof address);
+  getsockname(fd, (void *)&address, &told);
+  printf("bound %s %d\n", address.sun_path + 1, (int)(told - length));
+  usleep(1000);
+}
+
+/* --- Threads. */
+
+static atomic_uint word;
+
+static int wait_word(unsigned value, const struct timespec *timeout) {
+  return syscall(SYS_futex, &word, FUTEX_WAIT, value, timeout, NULL, 0) == 0 ? 0 : errno;
+}
+static void *wake_later(void *unused) {
+  usleep(5000);
+  word = 1;
+  printf("woke %ld\n", syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0));
+  return unused;
+}
+
+static pthread_barrier_t barrier;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int times_done;
+static void do_once(void) {
+  usleep(2000);
+  ++times_done;
+}
+static void *meet(void *unused) {
+  pthread_once(&once, do_once);
+  usleep(1000);
+  pthread_barrier_wait(&barrier);
+  return unused;
+}
+
+static mtx_t mutex;
+static int hold(void *unused) {
+  (void)unused;
+  mtx_lock(&mutex);
+  usleep(4000);
+  mtx_unlock(&mutex);
+  return 7;
+}
+
+static long since(double start) { return (long)((seconds_on(CLOCK_MONOTONIC) - start) * 1000 + 0.5); }
+
+static void waits(void) {
+  pthread_t thread, others[3];
+  double start = seconds_on(CLOCK_MONOTONIC);
+  pthread_create(&thread, NULL, wake_later, NULL);
+  printf("futex %d", wait_word(0, NULL));
+  printf(" after %ld ms\n", since(start));
+  pthread_join(thread, NULL);
+  const struct timespec ms = {0, 3000000};
+  start = seconds_on(CLOCK_MONOTONIC);
+  const int timed_out = wait_word(1, &ms);
+  printf("timeout %d after %ld ms; other value %d\n", timed_out == ETIMEDOUT, since(start), wait_word(0, NULL) == EAGAIN);
+
+  pthread_barrier_init(&barrier, NULL, 4);
+  start = seconds_on(CLOCK_MONOTONIC);
+  for (int i = 0; i < 3; ++i) pthread_create(&others[i], NULL, meet, NULL);
+  meet(NULL);
+  printf("barrier after %ld ms, once %d\n", since(start), times_done);
+  for (int i = 0; i < 3; ++i) pthread_join(others[i], NULL);
+
+  thrd_t holder;
+  int result = 0;
+  mtx_init(&mutex, mtx_timed);
+  start = seconds_on(CLOCK_MONOTONIC);
+  thrd_create(&holder, hold, NULL);
+  thrd_sleep(&(struct timespec){0, 1000000}, NULL);
+  struct timespec soon;
+  timespec_get(&soon, TIME_UTC);
+  soon.tv_nsec += 1000000;
+  const int busy = mtx_timedlock(&mutex, &soon);
+  mtx_lock(&mutex);
+  printf("mutex %d after %ld ms", busy == thrd_timedout, since(start));
+  thrd_join(holder, &result);
+  printf(", thread said %d\n", result);
+
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  start = seconds_on(CLOCK_MONOTONIC);
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += 1;
+  pthread_mutex_lock(&lock);
+  const int error = pthread_cond_clockwait(&condition, &lock, CLOCK_MONOTONIC, &until);
+  printf("condition %d after %ld ms\n", error == ETIMEDOUT, since(start));
+}
+
+/* --- A small stack for signals, and a program that computes between its calls, so that it is looked at. */
+
+static volatile sig_atomic_t handled;
+static void on_usr1(int signal) {
+  char text[2048];
+  memset(text, signal, sizeof text);
+  handled += text[1000] == SIGUSR1;
+}
+
+static void small_stack(void) {
+  stack_t stack = {.ss_size = 8192, .ss_sp = malloc(8192)}, told;
+  memset(stack.ss_sp, 0x5a, 256);
+  struct sigaction action = {.sa_handler = on_usr1, .sa_flags = SA_ONSTACK};
+  sigaltstack(&stack, NULL);
+  sigaction(SIGUSR1, &action, NULL);
+  volatile double x = 0;
+  for (int i = 0; i < 300; ++i) {
+    for (int j = 0; j < 20000; ++j) x = x + j;
+    raise(SIGUSR1);
+    seconds_on(CLOCK_MONOTONIC);
+  }
+  sigaltstack(NULL, &told);
+  stack_t tiny = {.ss_size = 100, .ss_sp = stack.ss_sp};
+  const int refused = sigaltstack(&tiny, NULL) != 0 ? errno : 0;
+  printf("handled %d, the stack is %s, too small %d\n", (int)handled,
+         told.ss_sp == stack.ss_sp && told.ss_size == 8192 && told.ss_flags == 0 ? "ours" : "another",
+         refused == ENOMEM);
+}
+
+/* --- Two processes that hand over to each other through memory alone, and spin for it. */
+
+static void hand_over(void) {
+  volatile unsigned *turn =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  enum { kRounds = 200 };
+  const pid_t child = fork();
+  const unsigned mine = child == 0 ? 1 : 0;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    while (*turn != 2 * round + mine) {
+    }
+    *turn = 2 * round + mine + 1;
+  }
+  if (child == 0) _exit(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  printf("handed over %u times\n", *turn);
+}
+
+#ifdef LINKED
+int linked(void);
+#else
+static int linked(void) { return 0; }
+#endif
+
+int main(int count, char **arguments) {
+  const char *mode = count > 1 ? arguments[1] : "look";
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (strcmp(mode, "look") == 0) look("main");
+  if (strcmp(mode, "clocks") == 0) clocks();
+  if (strcmp(mode, "random") == 0) random_bytes();
+  if (strcmp(mode, "files") == 0) files(count > 2 ? arguments[2] : "nothing");
+  if (strcmp(mode, "sockets") == 0) abstract_name();
+  if (strcmp(mode, "waits") == 0) waits();
+  if (strcmp(mode, "stack") == 0) small_stack();
+  if (strcmp(mode, "handover") == 0) hand_over();
+  if (strcmp(mode, "uname") == 0) syscall(SYS_getcpu, NULL, NULL, NULL);
+  return linked();
+}
+#endif

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""What programs see of the host they run on: its name, clocks, numbers, chance and folders, by whatever call; and that
+runs and hosts side by side do not disturb each other.
+
+usage: simulated_host_test.py path/to/rnicsim     (needs gcc, g++ and rustc)
+"""
+import fcntl
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+from apps import built  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOST_VIEW = HERE / "host_view.c"
+FILES = "/tmp/rnicsim-hosts."
+MEMORY = "/dev/shm/rnicsim-hosts."
+
+
+def host_view():
+    return built("host_view", HOST_VIEW.read_text(), "-lpthread")
+
+
+class HostTestCase(apps.TestCase):
+    def on_both(self, mode):
+        """Each host's lines, of a reproducible run."""
+        command = f"{host_view()} {mode}"
+        result = self.assert_succeeded(apps.run_on([("h0", command), ("h1", command)]))
+        return result.lines("h0"), result.lines("h1")
+
+    def on_h0(self, command):
+        return self.assert_succeeded(apps.run_on([("h0", str(command))])).lines("h0")
+
+
+class View(HostTestCase):
+    def test_a_librarys_constructor_sees_the_host(self):
+        library = built("libhost_view.so", HOST_VIEW.read_text(), "-DCONSTRUCTOR", "-shared", "-fPIC")
+        program = built("linked_view", HOST_VIEW.read_text(), "-DLINKED", "-lpthread", str(library),
+                        f"-Wl,-rpath,{library.parent}")
+        result = self.assert_succeeded(apps.run_on([(host, str(program)) for host in ("h0", "h1")]))
+        for index in (0, 1):
+            seen = f"host h{index} h{index} pid {1000 * (index + 1)} time 1700000000"
+            self.assertEqual(result.lines(f"h{index}"), [f"constructor: {seen}", f"main: {seen}"], result)
+
+    def test_clocks_count_from_a_boot_some_hours_ago(self):
+        lines = self.on_h0(f"{host_view()} clocks")
+        self.assertEqual(lines, ["hours 3", "apart 0 0 0 0 0", "boot right", "slept 2"])
+
+    def test_chance_is_drawn_from_the_seed(self):
+        first, other = self.on_both("random")
+        self.assertEqual((first, other), self.on_both("random"))
+        self.assertEqual(len(first), 9)
+        for ours, theirs in zip(first[:-1], other[:-1]):
+            self.assertNotEqual(ours, theirs)
+        self.assertEqual(first[-2:], ["numbers 1000 1000 1000 1000", "own maps readable"])
+        seeded = apps.run_on([("h0", f"{host_view()} random")], "--seed", "2").lines("h0")
+        self.assertNotEqual(first[0], seeded[0])
+
+    def test_waits_of_every_kind_take_simulated_time(self):
+        self.assertEqual(self.on_h0(f"{host_view()} waits"), [
+            "woke 1", "futex 0 after 5 ms", "timeout 1 after 3 ms; other value 1", "barrier after 3 ms, once 1",
+            "mutex 1 after 4 ms, thread said 7", "condition 1 after 1000 ms"])
+
+    def test_processes_that_hand_over_by_memory_alone(self):
+        self.assertEqual(self.on_h0(f"{host_view()} handover"), ["handed over 400 times"])
+
+    def test_a_small_stack_for_signals(self):
+        """The program is looked at, for it computes between its calls; the busier the machine, the oftener."""
+        for _ in range(3):
+            self.assertEqual(self.on_h0(f"{host_view()} stack"),
+                             ["handled 300, the stack is ours, too small 1"])
+
+    def test_a_call_that_is_not_simulated_is_told_of(self):
+        result = apps.run_on([("h0", f"{host_view()} uname")])
+        self.assertIn("not reproducible: host_view (pid 1000): system call 309, by number, is not simulated",
+                      result.summary())
+
+
+class Runtimes(HostTestCase):
+    def test_futures_and_atomic_waits(self):
+        program = built("future", (HERE / "future.cc").read_text(), "-lpthread",
+                        compiler=("g++", "-std=c++20", "-O1", "-x", "c++", "-", "-x", "none"))
+        expected = ["task 1 after 5 ms", "nothing 1 after 100 ms", "atomic 1, future 4 after 3 ms"]
+        self.assertEqual(self.on_h0(program), expected)
+
+    def test_rust(self):
+        program = built("thread_wait", (HERE / "thread_wait.rs").read_text(),
+                        compiler=("/usr/bin/rustc", "-O", "-"))
+        expected = ["sum 90 after 10 ms", "timeout true after 20 ms", "computed true"]
+        for _ in range(3):
+            self.assertEqual(self.on_h0(program), expected)
+
+
+class Folders(HostTestCase):
+    def test_each_host_has_its_own(self):
+        commands = [(f"h{i}", f"{host_view()} files of-h{i}") for i in (0, 1)]
+        result = self.assert_succeeded(apps.run_on(commands))
+        for index in (0, 1):
+            self.assertEqual(result.lines(f"h{index}"), [
+                f"holds of-h{index}", "realpath /tmp/host_view.txt", "memory /dev/shm/host_view",
+                "stands in /tmp/deep", "connected"], result)
+        self.assertFalse(os.path.exists("/tmp/host_view.txt") or os.path.exists("/tmp/deep"))
+        self.assertFalse(os.path.exists("/dev/shm/host_view"))
+
+    def test_the_machines_files_are_seen_and_stay(self):
+        with apps.folder() as folder:
+            (folder / "input").write_text("outside")
+            lines = self.on_h0(f"sh -c 'cat {folder}/input; echo more > {folder}/output; rm {folder}'")
+            self.assertEqual(lines, ["outside"])
+            self.assertEqual((folder / "output").read_text(), "more\n")
+
+    def test_abstract_sockets_are_the_hosts(self):
+        for lines in self.on_both("sockets"):
+            self.assertEqual(lines, ["bound host_view 0"])
+
+    def serve(self, name):
+        environment = dict(os.environ, RNICSIM_SOCKET=name)
+        process = apps.start("serve", env=environment)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertIn("serving", process.stdout.readline())
+        return process
+
+    def test_they_go_with_the_run(self):
+        name = f"rnicsim-test-{os.getpid()}-ends"
+        process = self.serve(name)
+        self.assertTrue(os.path.isdir(f"{FILES}{name}/h0/tmp") and os.path.isdir(f"{MEMORY}{name}/h0"))
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        self.assertFalse(os.path.exists(FILES + name) or os.path.exists(MEMORY + name))
+
+    def test_what_a_killed_run_left_goes_with_the_next(self):
+        name = f"rnicsim-test-{os.getpid()}-killed"
+        process = self.serve(name)
+        files = pathlib.Path(FILES + name)
+        (files / "h0/tmp/locked").mkdir()
+        (files / "h0/tmp/locked/file").touch()
+        (files / "h0/tmp/locked").chmod(0)
+        os.utime(files, (0, 0))
+        self.on_h0("true")
+        self.assertTrue(files.exists())  # somebody's who lives
+        process.kill()
+        process.wait()
+        os.utime(files, (0, 0))
+        self.on_h0("true")
+        self.assertFalse(files.exists() or os.path.exists(MEMORY + name))
+
+    def test_a_folder_that_is_not_ours_stays(self):
+        name = f"rnicsim-test-{os.getpid()}-held"
+        os.mkdir(FILES + name, 0o700)
+        self.addCleanup(lambda: os.path.exists(FILES + name) and os.rmdir(FILES + name))
+        os.utime(FILES + name, (0, 0))
+        holder = os.open(FILES + name, os.O_RDONLY)
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        self.on_h0("true")
+        self.assertTrue(os.path.exists(FILES + name))
+        os.close(holder)
+
+
+class SideBySide(HostTestCase):
+    RUNS = 20
+    AT_A_TIME = 4
+
+    def test_mpirun(self):
+        with apps.folder() as folder:
+            program = folder / "mpi_ring"
+            subprocess.run(["mpicc", "-O1", "-o", program, HERE / "mpi_ring.c"], check=True)
+            command = f"mpirun --allow-run-as-root --oversubscribe -n 2 {program}"
+            for _ in range(0, self.RUNS, self.AT_A_TIME):
+                started = [apps.start("run", "--on", "h0", command) for _ in range(self.AT_A_TIME)]
+                for result in [apps.finish(process) for process in started]:
+                    self.assertEqual(result.status, 0, result)
+                    self.assertEqual(sorted(line for line in result.lines("h0") if line.startswith("rank")),
+                                     ["rank 0 of 2 on h0: right", "rank 1 of 2 on h0: right"], result)
+
+
+if __name__ == "__main__":
+    unittest.TestLoader.sortTestMethodsUsing = None
+    apps.main()
