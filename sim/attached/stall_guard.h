@@ -1,0 +1,57 @@
+// Watches over accesses to the memory of other processes, which may never end: a page that a userfaultfd or a user's
+// file system is to bring in waits for whoever serves that, and no signal but SIGKILL ends the wait.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace rnicsim::sim {
+
+class StallGuard {
+ public:
+  // Called in a thread of its own, with the pidfd whose memory it is, when an access takes longer than `patience`, and
+  // once more each time that it takes as long again; `calls` counts from 1.
+  using OnStall = std::function<void(int process, int calls)>;
+  StallGuard(std::chrono::milliseconds patience, OnStall on_stall);
+  ~StallGuard();
+  StallGuard(const StallGuard&) = delete;
+  StallGuard& operator=(const StallGuard&) = delete;
+
+  // As long as it lives the access is under way. One at a time.
+  class Access {
+   public:
+    Access(StallGuard* guard, int process) : guard_(guard) {
+      if (guard_ == nullptr) return;
+      guard_->process_.store(process, std::memory_order_relaxed);
+      guard_->step();
+    }
+    ~Access() {
+      if (guard_ != nullptr) guard_->step();
+    }
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+
+   private:
+    StallGuard* guard_;
+  };
+
+ private:
+  void step() { serial_.store(serial_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  void watch();
+
+  const std::chrono::milliseconds patience_;
+  const OnStall on_stall_;
+  std::atomic<int> process_{-1};
+  std::atomic<std::uint64_t> serial_{0};  // odd: an access is under way
+  std::mutex lock_;
+  std::condition_variable ending_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,64 @@
+// Is an access that does not end noticed, again and again, and nothing else?
+#include "sim/attached/stall_guard.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+namespace rnicsim::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+class StallGuardTest : public testing::Test {
+ protected:
+  void stalled(int process, int calls) {
+    const std::lock_guard held(lock_);
+    processes_.push_back(process);
+    calls_.push_back(calls);
+    told_.notify_all();
+  }
+  void await(std::size_t calls) {
+    std::unique_lock held(lock_);
+    told_.wait(held, [&] { return calls_.size() >= calls; });
+  }
+
+  std::mutex lock_;
+  std::condition_variable told_;
+  std::vector<int> processes_;
+  std::vector<int> calls_;
+};
+
+TEST_F(StallGuardTest, AnAccessThatDoesNotEnd) {
+  StallGuard guard(1ms, [&](int process, int calls) { stalled(process, calls); });
+  {
+    const StallGuard::Access access(&guard, 7);
+    await(3);
+  }
+  const std::lock_guard held(lock_);
+  EXPECT_EQ(processes_[0], 7);
+  EXPECT_EQ(calls_[0], 1);
+  EXPECT_EQ(calls_[1], 2);
+  EXPECT_EQ(calls_[2], 3);
+}
+
+TEST_F(StallGuardTest, NoneUnderWay) {
+  {
+    StallGuard guard(1ms, [&](int process, int calls) { stalled(process, calls); });
+    for (int i = 0; i < 3; ++i) const StallGuard::Access access(&guard, 7);
+    {
+      const StallGuard::Access access(&guard, 8);
+      await(1);
+    }
+    calls_.clear();
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_TRUE(calls_.empty());
+}
+
+TEST_F(StallGuardTest, NobodyWatches) { const StallGuard::Access access(nullptr, 7); }
+
+}  // namespace
+}  // namespace rnicsim::sim
