@@ -181,8 +181,14 @@ enum class Call : std::uint32_t {
   wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = 1: do not wait. value = virtual pid; 0 =
                     // none yet; ECHILD
   // memory
-  pin,              // [argument[0], + argument[1]) becomes reachable by DMA; counted
-  unpin,
+  pin,              // [argument[0], + argument[1]) becomes reachable by DMA, for writing if argument[2]; counted.
+                    // value = its bus address; EFAULT: some of it is not there, or may not be used so
+  unpin,            // bus address argument[0], + argument[1], argument[2] as it was pinned. out: AsideRange[value], to
+                    // be unmapped: nobody needs them any more
+  set_aside,        // the process is about to unmap [argument[0], + argument[1]), in the way SetAside argument[2].
+                    // value = the first pages there that are pinned, argument[1] = their bytes, argument[2] = where it
+                    // must first move them (mremap), and the device finds them from now on; ENOENT: none (left)
+  pages_moved,      // [argument[0], + argument[1]) lies at argument[2] now (mremap), for the device too
   // objects that the kernel gives out
   alloc_pd,         // value = number
   dealloc_pd,
@@ -216,6 +222,17 @@ enum class Call : std::uint32_t {
 };
 
 inline constexpr std::uint64_t kForever = ~0ull;
+
+// How pages go, for Call::set_aside.
+enum class SetAside : std::uint64_t {
+  unmapped,         // munmap, or another mapping in their place
+  dropped,          // MADV_DONTNEED: the mapping stays, and what is the process's own is forgotten
+  detached,         // shmdt: all of the segment that begins at argument[0]
+};
+struct AsideRange {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
 
 struct NetAddress {
   std::uint8_t ip[16] = {};    // v4-mapped for IPv4
@@ -295,5 +312,7 @@ inline constexpr std::uint64_t kDoorbellWord = 2048;
 // this address so that two runs see the same addresses.
 inline constexpr std::uint64_t kMemoryAddress = 0x2000'0000'0000;
 inline constexpr std::uint64_t kMemoryBytes = 1ull << 30;  // reserved, not used up
+// From here on a process keeps pages that it unmapped while they were pinned.
+inline constexpr std::uint64_t kAsideAddress = 0x2100'0000'0000;
 
 }  // namespace rnicsim::abi

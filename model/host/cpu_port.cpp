@@ -134,13 +134,14 @@ std::byte* CpuPort::allocate(std::size_t bytes, std::size_t alignment) {
 }
 void CpuPort::release(std::byte* memory, std::size_t bytes) { memory_.arena().release(memory, bytes); }
 
-int CpuPort::pin(const void* address, std::size_t bytes) {
+int CpuPort::pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) {
   system_call();
-  return kernel_.pin(pasid_, reinterpret_cast<std::uint64_t>(address), bytes);
+  bus_address = reinterpret_cast<std::uint64_t>(address);
+  return kernel_.pin(pasid_, bus_address, bytes, writable);
 }
-int CpuPort::unpin(const void* address, std::size_t bytes) {
+int CpuPort::unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) {
   system_call();
-  return kernel_.unpin(pasid_, reinterpret_cast<std::uint64_t>(address), bytes);
+  return kernel_.unpin(pasid_, bus_address, bytes, writable);
 }
 int CpuPort::alloc_pd(std::uint32_t& number) {
   system_call();

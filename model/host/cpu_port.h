@@ -48,8 +48,8 @@ class CpuPort : public DevicePort {
   std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes) override;
   std::byte* allocate(std::size_t bytes, std::size_t alignment) override;
   void release(std::byte* memory, std::size_t bytes) override;
-  int pin(const void* address, std::size_t bytes) override;
-  int unpin(const void* address, std::size_t bytes) override;
+  int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) override;
+  int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) override;
   int alloc_pd(std::uint32_t& number) override;
   int dealloc_pd(std::uint32_t number) override;
   int alloc_uar(std::uint32_t& page) override;

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "model/base/kernel.h"
@@ -11,6 +12,9 @@ namespace {
 
 // A fault is one line for people, but a device gone wild would drown everything else.
 constexpr Counter kFaultsLogged = 8;
+constexpr std::uint64_t kPage = AddressSpace::kPage;
+// Of the shared pages' devices: what belongs to one process, whose PASID stands for the inode.
+constexpr std::uint64_t kPrivate = ~0ull;
 
 bool wraps(std::uint64_t address, std::uint64_t bytes) { return address + bytes < address; }
 
@@ -26,54 +30,103 @@ const char* to_string(IommuFault::Reason reason) {
       return "no process has this PASID";
     case IommuFault::Reason::not_pinned:
       return "the range was never registered";
+    case IommuFault::Reason::read_only:
+      return "the range was registered for reading";
     case IommuFault::Reason::not_mapped:
       return "the process has unmapped the range";
   }
   return "";
 }
 
-void Iommu::attach(Pasid pasid, AddressSpace& space) { processes_.insert_or_assign(pasid, Process{&space, {}}); }
+void Iommu::attach(Pasid pasid, AddressSpace& space) {
+  processes_.insert_or_assign(pasid, Process{&space, {}, {}, {}});
+}
 void Iommu::detach(Pasid pasid) {
   processes_.erase(pasid);
   departed_.insert(pasid);
 }
 
-int Iommu::pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
+Iommu::PinCount& Iommu::PinCount::operator+=(const PinCount& other) {
+  all += other.all;
+  writable += other.writable;
+  return *this;
+}
+Iommu::PinCount& Iommu::PinCount::operator-=(const PinCount& other) {
+  all -= other.all;
+  writable -= other.writable;
+  return *this;
+}
+
+int Iommu::pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable) {
   if (wraps(address, bytes)) return EINVAL;
   const auto process = processes_.find(pasid);
   if (process == processes_.end()) return ESRCH;
   if (bytes == 0) return 0;
-  // The ends are looked at; a hole in between shows when the device gets there.
-  for (const std::uint64_t end : {address, address + bytes - 1}) {
-    std::byte probe[1];
-    if (!process->second.space->read(end, probe)) return EFAULT;
-  }
-  process->second.pins += std::pair(interval(address, bytes), 1u);
+  if (const int error = process->second.space->admit(address, bytes, writable)) return error;
+  forget(process->second, address, bytes);
+  process->second.pins += std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
   return 0;
 }
 
-int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
+int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable) {
   if (wraps(address, bytes)) return EINVAL;
   const auto process = processes_.find(pasid);
   if (process == processes_.end()) return ESRCH;
   if (bytes == 0) return 0;
-  if (!pinned(process->second, address, bytes)) return EINVAL;
-  process->second.begin = process->second.end = 0;
-  process->second.pins -= std::pair(interval(address, bytes), 1u);
+  if (!pinned(process->second, address, bytes, writable)) return EINVAL;
+  process->second.known[0] = process->second.known[1] = {};
+  forget(process->second, address, bytes);
+  process->second.pins -= std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
   return 0;
 }
 
-bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes) {
+std::optional<std::pair<std::uint64_t, std::uint64_t>> Iommu::first_pinned(Pasid pasid, std::uint64_t address,
+                                                                           std::uint64_t bytes) const {
+  const auto process = processes_.find(pasid);
+  if (process == processes_.end() || bytes == 0 || wraps(address, bytes)) return std::nullopt;
+  const auto& pins = process->second.pins;
   const std::uint64_t end = address + bytes;
-  if (address >= process.begin && end <= process.end) return true;
+  auto segment = pins.lower_bound(interval(address, bytes));
+  if (segment == pins.end() || segment->first.lower() >= end) return std::nullopt;
+  const std::uint64_t begin = std::max(segment->first.lower(), address);
+  std::uint64_t until = begin;
+  for (; segment != pins.end() && segment->first.lower() <= until && until < end; ++segment)
+    until = segment->first.upper();
+  return std::pair(begin, std::min(until, end) - begin);
+}
+
+// What lies there may be another page from now on.
+void Iommu::forget(Process& process, std::uint64_t address, std::uint64_t bytes) {
+  process.frames.erase(process.frames.lower_bound(address / kPage),
+                       process.frames.upper_bound((address + bytes - 1) / kPage));
+}
+
+std::optional<std::uint64_t> Iommu::physical(Pasid pasid, std::uint64_t address) {
+  const auto process = processes_.find(pasid);
+  if (process == processes_.end() || address == ~0ull || !pinned(process->second, address, 1, false))
+    return std::nullopt;
+  const std::uint64_t page = address / kPage;
+  const auto [known, unknown] = process->second.frames.try_emplace(page);
+  if (unknown) {
+    const auto shared = process->second.space->shared_page(address);
+    known->second =
+        frames_.try_emplace(shared.value_or(SharedPage{kPrivate, pasid, page}), frames_.size()).first->second;
+  }
+  return known->second * kPage + address % kPage;
+}
+
+bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  const std::uint64_t end = address + bytes;
+  auto& known = process.known[writable];
+  if (address >= known.begin && end <= known.end) return true;
   const auto& pins = process.pins;
   // Neighbours with different counts are separate segments: walk them without a gap.
   const auto first = pins.find(address);
   for (auto segment = first; segment != pins.end() && segment->first.lower() <= address; ++segment) {
+    if (writable && segment->second.writable == 0) return false;
     address = segment->first.upper();
     if (address < end) continue;
-    process.begin = first->first.lower();
-    process.end = address;
+    known = {first->first.lower(), address};
     return true;
   }
   return false;
@@ -109,11 +162,17 @@ AddressSpace* Iommu::translate(Pasid pasid, std::uint64_t address, std::uint64_t
     record(pasid, address, bytes, write, IommuFault::Reason::no_process);
     return nullptr;
   }
-  if (wraps(address, bytes) || (bytes != 0 && !pinned(process->second, address, bytes))) {
-    record(pasid, address, bytes, write, IommuFault::Reason::not_pinned);
+  if (wraps(address, bytes) || (bytes != 0 && !pinned(process->second, address, bytes, write))) {
+    const bool readable = write && !wraps(address, bytes) && pinned(process->second, address, bytes, false);
+    record(pasid, address, bytes, write, readable ? IommuFault::Reason::read_only : IommuFault::Reason::not_pinned);
     return nullptr;
   }
   return process->second.space;
+}
+
+void Iommu::lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
+  ++counters_.faults;
+  fault(IommuFault{now(), pasid, address, bytes, true, IommuFault::Reason::not_mapped});
 }
 
 // What was under way when a process ended is no mistake of a program's.

@@ -1,13 +1,18 @@
-// The IOMMU of a host: which process's memory a PASID means, and which ranges of it the device may touch.
-// Everything else is a completer abort, counted and recorded.
+// The IOMMU of a host: which process's memory a PASID means, which ranges of it the device may read and which it may
+// write. Everything else is a completer abort, counted and recorded.
+//
+// Each page that the device asks for has a number, its physical frame, which all its mappings have in common. They are
+// given out in the order of asking, so that they are the same at every run.
 #pragma once
 
 #include <boost/icl/interval_map.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
@@ -18,7 +23,7 @@
 namespace rnicsim::host {
 
 struct IommuFault {
-  enum class Reason : std::uint8_t { no_process, not_pinned, not_mapped };
+  enum class Reason : std::uint8_t { no_process, not_pinned, not_mapped, read_only };
   Duration at;
   Pasid pasid;
   std::uint64_t address;
@@ -40,7 +45,8 @@ struct IommuCounters {
     visit.counter("writes", writes, "requests", "DMA writes that the IOMMU let pass");
     visit.counter("read_bytes", read_bytes, "bytes", "bytes of those reads");
     visit.counter("write_bytes", write_bytes, "bytes", "bytes of those writes");
-    visit.counter("faults", faults, "requests", "DMA aborted: to a range not pinned, not mapped, or of no process");
+    visit.counter("faults", faults, "requests",
+                  "DMA aborted: to a range not pinned, read-only, not mapped, or of no process");
   }
 };
 
@@ -53,28 +59,47 @@ class Iommu {
   void detach(Pasid pasid);
 
   // Counted, byte by byte. 0 or errno: EINVAL for a range that wraps, ESRCH for no such process, EFAULT for memory that
-  // is not there; unpin: EINVAL unless all of the range is pinned.
-  int pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
-  int unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
+  // is not there or, `writable` for the device, read-only; unpin: EINVAL unless all of the range is pinned so.
+  int pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable = true);
+  int unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable = true);
+  // The first range from `address` on, below address + bytes, that is pinned without a gap: {begin, bytes}.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> first_pinned(Pasid pasid, std::uint64_t address,
+                                                                      std::uint64_t bytes) const;
 
   // False: aborted.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes);
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes);
 
+  // nullopt: not pinned.
+  std::optional<std::uint64_t> physical(Pasid pasid, std::uint64_t address);
+  // A write that was let pass turned out to have no memory: counted and recorded. The caller tells people.
+  void lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
+
   const IommuCounters& counters() const { return counters_; }
   trace::Point<IommuFault> fault;
 
  private:
-  using Pins = boost::icl::interval_map<std::uint64_t, std::uint32_t>;
-  struct Process {
-    AddressSpace* space;
-    Pins pins;
-    // The range found pinned last: most accesses are to its like.
+  struct PinCount {
+    std::uint32_t all = 0;
+    std::uint32_t writable = 0;
+    bool operator==(const PinCount&) const = default;
+    PinCount& operator+=(const PinCount& other);
+    PinCount& operator-=(const PinCount& other);
+  };
+  using Pins = boost::icl::interval_map<std::uint64_t, PinCount>;
+  struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
+  struct Process {
+    AddressSpace* space;
+    Pins pins;
+    Range known[2];  // found pinned last for reading, for writing: most accesses are to its like
+    std::map<std::uint64_t, std::uint64_t> frames;  // by page, of those asked for
+  };
 
-  static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes);
+  static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable);
+  static void forget(Process& process, std::uint64_t address, std::uint64_t bytes);
   AddressSpace* translate(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write);
   bool has_ended(Pasid pasid) const;
   void record(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason);
@@ -82,6 +107,7 @@ class Iommu {
   std::string host_;
   std::map<Pasid, Process> processes_;
   std::set<Pasid> departed_;
+  std::map<SharedPage, std::uint64_t> frames_;
   Counter faults_told_ = 0;
   IommuCounters counters_;
 };

@@ -283,11 +283,11 @@ const std::string& KernelAgent::failure() const { return impl_->failure(); }
 Pasid KernelAgent::attach(AddressSpace& space) { return impl_->attach(space); }
 void KernelAgent::detach(Pasid process, std::function<void()> done) { impl_->detach(process, std::move(done)); }
 
-int KernelAgent::pin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
-  return impl_->iommu().pin(process, address, bytes);
+int KernelAgent::pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  return impl_->iommu().pin(process, address, bytes, writable);
 }
-int KernelAgent::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes) {
-  return impl_->iommu().unpin(process, address, bytes);
+int KernelAgent::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  return impl_->iommu().unpin(process, address, bytes, writable);
 }
 void KernelAgent::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
   impl_->gate().back(process, address, bytes, page);

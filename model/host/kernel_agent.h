@@ -85,8 +85,8 @@ class KernelAgent : public sc_core::sc_module {
   std::size_t processes() const;           // attached
 
   // --- System calls that need no device: 0 or errno.
-  int pin(Pasid process, std::uint64_t address, std::uint64_t bytes);
-  int unpin(Pasid process, std::uint64_t address, std::uint64_t bytes);
+  int pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable = true);
+  int unpin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable = true);
   // Regions of that memory are registered in such pages, if they are larger than host.page_size: huge pages, hugetlbfs.
   void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
   int alloc_pd(Pasid process, std::uint32_t& number);

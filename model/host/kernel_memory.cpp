@@ -1,6 +1,7 @@
 #include "model/host/kernel_memory.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace rnicsim::host {
 
@@ -22,6 +23,10 @@ bool KernelMemory::write(std::uint64_t address, std::span<const std::byte> bytes
   if (range.size() != bytes.size()) return false;
   std::ranges::copy(bytes, range.begin());
   return true;
+}
+
+int KernelMemory::admit(std::uint64_t address, std::uint64_t bytes, bool) {
+  return arena_.range(address - kBusAddress, bytes).size() == bytes ? 0 : EFAULT;
 }
 
 }  // namespace rnicsim::host

@@ -18,6 +18,8 @@ class KernelMemory : public AddressSpace {
 
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
+  int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override;
+  std::optional<SharedPage> shared_page(std::uint64_t) const override { return std::nullopt; }
 
  private:
   static constexpr std::uint64_t kBusAddress = 0x1'0000'0000;  // of the arena's first byte

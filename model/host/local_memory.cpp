@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "model/host/mappings.h"
+
 namespace rnicsim::host {
 namespace {
 
@@ -32,6 +34,11 @@ bool LocalMemory::write(std::uint64_t address, std::span<const std::byte> bytes)
     return true;
   }
   return copy_checked<process_vm_writev>(address, const_cast<std::byte*>(bytes.data()), bytes.size());
+}
+
+int LocalMemory::admit(std::uint64_t address, std::uint64_t bytes, bool writable) {
+  if (!known(address, bytes).empty()) return 0;
+  return may_be_pinned(mappings_of(getpid(), address, bytes), address, bytes, writable);
 }
 
 std::span<std::byte> LocalMemory::known(std::uint64_t address, std::size_t bytes) const {

@@ -19,6 +19,11 @@ class LocalMemory : public AddressSpace {
 
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
+  int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override;
+  // All such processes have the simulator's memory.
+  std::optional<SharedPage> shared_page(std::uint64_t address) const override {
+    return SharedPage{0, 0, address / kPage};
+  }
 
  private:
   // Empty: it must be asked for.

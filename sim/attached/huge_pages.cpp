@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "model/host/mappings.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -36,7 +39,7 @@ struct Mapping {
   std::uint64_t inode = 0;
 };
 
-// The first line of a mapping, in maps and in smaps.
+// The first line of a mapping in smaps.
 std::optional<Mapping> mapping_of(const std::string& line) {
   Mapping mapping;
   const int fields = std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %*4s %*x %*x:%*x %" SCNu64, &mapping.begin,
@@ -55,12 +58,9 @@ bool may_be_huge(const Mapping& mapping) {
 
 // The kernel walks every page of the process to write smaps: not without need.
 bool is_worth_a_look(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
-  std::ifstream file(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(file, line);) {
-    const auto mapping = mapping_of(line);
-    if (mapping && overlaps(*mapping, begin, bytes) && may_be_huge(*mapping)) return true;
-  }
-  return false;
+  return std::ranges::any_of(host::mappings_of(pid, begin, bytes), [](const host::Mapping& mapping) {
+    return may_be_huge({mapping.begin, mapping.end, mapping.inode});
+  });
 }
 
 }  // namespace

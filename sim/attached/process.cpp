@@ -1,11 +1,9 @@
 #include "sim/attached/process.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -13,13 +11,6 @@
 #include <cstring>
 
 namespace rnicsim::sim {
-namespace {
-
-constexpr std::size_t kMostPendingBytes = 1 << 20;
-constexpr std::size_t kMostPendingWrites = 512;  // below IOV_MAX
-
-}  // namespace
-
 Process::Process(Identity identity, Descriptor socket)
     : identity_(std::move(identity)),
       socket_(std::move(socket)),
@@ -30,6 +21,7 @@ Process::Process(Identity identity, Descriptor socket)
 void Process::share_memory() {
   control_ = std::make_unique<SharedMemory>("rnicsim-control", abi::kControlBytes);
   memory_ = std::make_unique<SharedMemory>("rnicsim-memory", abi::kMemoryBytes);
+  address_space_ = std::make_unique<ProcessMemory>(identity_.pid, pid_descriptor_, *memory_);
 }
 
 std::string Process::label() const {
@@ -41,11 +33,6 @@ abi::ControlHeader& Process::header() const {
 }
 abi::ThreadSlot& Process::slot(std::uint32_t index) const {
   return reinterpret_cast<abi::ThreadSlot*>(control_->data() + abi::kThreadSlots)[index];
-}
-
-bool Process::has_exited() const {
-  pollfd watched{pid_descriptor_.get(), POLLIN, 0};
-  return !pid_descriptor_ || ::poll(&watched, 1, 0) == 1;
 }
 
 void Process::kill() const { ::syscall(SYS_pidfd_send_signal, pid_descriptor_.get(), SIGKILL, nullptr, 0); }
@@ -60,6 +47,7 @@ std::optional<std::string> Process::disturbance() const {
 
 void Process::release() {
   contexts.clear();
+  address_space_->end();
   memory_.reset();
   control_->close_descriptor();
   pid_descriptor_.reset();
@@ -67,8 +55,8 @@ void Process::release() {
 }
 
 void Process::replace_image(Descriptor socket, std::string program) {
-  pending_.clear();
-  pending_bytes_.clear();
+  address_space_->end();
+  former_.push_back(std::move(address_space_));
   descriptors_.clear();
   contexts.clear();
   socket_ = std::move(socket);
@@ -139,62 +127,6 @@ void Process::drain_kicks() {
   while (::recv(socket_.get(), &message, sizeof message, MSG_DONTWAIT | MSG_PEEK) == ssize_t(sizeof message) &&
          message.count == 0)
     ::recv(socket_.get(), &message, sizeof message, MSG_DONTWAIT);
-}
-
-std::byte* Process::shared(std::uint64_t address, std::uint64_t bytes) const {
-  if (address < abi::kMemoryAddress || address - abi::kMemoryAddress > abi::kMemoryBytes) return nullptr;
-  const std::uint64_t offset = address - abi::kMemoryAddress;
-  return bytes <= abi::kMemoryBytes - offset ? memory_->data() + offset : nullptr;
-}
-
-bool Process::read(std::uint64_t address, std::span<std::byte> bytes) {
-  if (!alive) return false;
-  if (const std::byte* from = shared(address, bytes.size())) {
-    std::memcpy(bytes.data(), from, bytes.size());
-    return true;
-  }
-  flush_writes();
-  const iovec local{bytes.data(), bytes.size()};
-  const iovec remote{reinterpret_cast<void*>(address), bytes.size()};
-  return ::process_vm_readv(identity_.pid, &local, 1, &remote, 1, 0) == ssize_t(bytes.size());
-}
-
-bool Process::write(std::uint64_t address, std::span<const std::byte> bytes) {
-  if (!alive) return false;
-  if (std::byte* to = shared(address, bytes.size())) {
-    // The last byte tells the reader that the entry is whole (owner of a CQE or EQE).
-    if (bytes.size() > 1) std::memcpy(to, bytes.data(), bytes.size() - 1);
-    if (!bytes.empty())
-      std::atomic_ref(to[bytes.size() - 1]).store(bytes.back(), std::memory_order_release);
-    return true;
-  }
-  pending_.push_back({address, pending_bytes_.size(), bytes.size()});
-  pending_bytes_.insert(pending_bytes_.end(), bytes.begin(), bytes.end());
-  if (write_at_once_ || pending_bytes_.size() >= kMostPendingBytes || pending_.size() >= kMostPendingWrites)
-    flush_writes();
-  return true;
-}
-
-void Process::flush_writes() {
-  if (pending_.empty()) return;
-  std::array<iovec, kMostPendingWrites> local;
-  std::array<iovec, kMostPendingWrites> remote;
-  for (std::size_t i = 0; i < pending_.size(); ++i) {
-    local[i] = {pending_bytes_.data() + pending_[i].offset, pending_[i].bytes};
-    remote[i] = {reinterpret_cast<void*>(pending_[i].address), pending_[i].bytes};
-  }
-  for (std::size_t first = 0; first < pending_.size() && alive;) {
-    const std::size_t count = pending_.size() - first;
-    ssize_t written = ::process_vm_writev(identity_.pid, &local[first], count, &remote[first], count, 0);
-    // A partial write stops at the first range that is not there: the rest goes on after it.
-    while (first < pending_.size() && written >= ssize_t(pending_[first].bytes))
-      written -= ssize_t(pending_[first++].bytes);
-    if (first == pending_.size() || has_exited()) break;
-    if (lost_write) lost_write(pending_[first].address, pending_[first].bytes);
-    ++first;
-  }
-  pending_.clear();
-  pending_bytes_.clear();
 }
 
 }  // namespace rnicsim::sim

@@ -1,5 +1,4 @@
-// A real process that runs on a simulated host: its identity, what it shares with the simulator, and its memory as DMA
-// finds it.
+// A real process that runs on a simulated host: its identity and what it shares with the simulator.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,8 +17,8 @@
 #include "model/base/kernel.h"
 #include "model/base/pcie.h"
 #include "model/base/units.h"
-#include "model/host/address_space.h"
 #include "sim/attached/descriptor.h"
+#include "sim/attached/process_memory.h"
 #include "sim/attached/shared_memory.h"
 #include "sim/attached/thread.h"
 
@@ -33,7 +31,7 @@ struct AlarmClock {
   std::uint64_t seen_progress = 0;
 };
 
-class Process final : public host::AddressSpace {
+class Process {
  public:
   struct Identity {
     std::uint32_t host = 0;
@@ -52,8 +50,9 @@ class Process final : public host::AddressSpace {
   abi::ThreadSlot& slot(std::uint32_t index) const;
   const SharedMemory& control() const { return *control_; }
   const SharedMemory& memory() const { return *memory_; }
+  ProcessMemory& address_space() const { return *address_space_; }  // its image's
   int socket() const { return socket_.get(); }
-  bool has_exited() const;          // the real process is gone (a zombie counts)
+  bool has_exited() const { return address_space_->has_exited(); }  // the real process is gone (a zombie counts)
   void kill() const;
   std::optional<std::string> disturbance() const;  // it did what makes a run not reproducible, and what
 
@@ -66,16 +65,6 @@ class Process final : public host::AddressSpace {
   std::vector<Descriptor> receive_descriptors(std::uint32_t slot);  // those that came with the call of this thread
   bool send_descriptor(int fd);
   void drain_kicks();               // real time: messages that only woke us
-
-  // --- host::AddressSpace. Writes outside the shared memory are kept and done in one go: nobody can see them before
-  // flush_writes, which comes before the process's next turn, before a read, and when there are many.
-  bool read(std::uint64_t address, std::span<std::byte> bytes) override;
-  bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
-  bool exists() const override { return alive; }
-  void flush_writes();
-  void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment
-  // Called with address and length when memory that the device may write is not there any more.
-  std::function<void(std::uint64_t, std::uint64_t)> lost_write;
 
   // --- Bookkeeping of the time keeper and the system calls.
   Pasid pasid = 0;
@@ -91,22 +80,14 @@ class Process final : public host::AddressSpace {
  private:
   bool receive_message();
   void share_memory();
-  std::byte* shared(std::uint64_t address, std::uint64_t bytes) const;
 
   Identity identity_;
   Descriptor socket_;
   Descriptor pid_descriptor_;
   std::unique_ptr<SharedMemory> control_;
   std::unique_ptr<SharedMemory> memory_;
-
-  struct PendingWrite {
-    std::uint64_t address;
-    std::size_t offset;
-    std::size_t bytes;
-  };
-  bool write_at_once_ = false;
-  std::vector<PendingWrite> pending_;
-  std::vector<std::byte> pending_bytes_;
+  std::unique_ptr<ProcessMemory> address_space_;
+  std::vector<std::unique_ptr<ProcessMemory>> former_;  // of images that exec replaced: the device may still ask
   std::map<std::uint32_t, std::vector<Descriptor>> descriptors_;  // arrived, by slot
 };
 

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "sim/attached/huge_pages.h"
 #include "sim/program_check.h"
 
 namespace rnicsim::sim {
@@ -94,10 +93,21 @@ void SystemCalls::fill_control(Process& process) const {
   for (std::size_t i = 0; i < hosts_.size(); ++i) table[i] = hosts_[i].entry;
 }
 
+// Each image anew.
+void SystemCalls::equip(Process& process) {
+  process.address_space().guard(stalls_);
+  process.address_space().write_at_once(!params_.simulated_time);
+  process.address_space().lost_write = [&process, this](std::uint64_t address, std::uint64_t bytes) {
+    spdlog::error("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
+                  host_of(process).entry.name, process.label(), bytes, address);
+    host_of(process).root_complex->iommu().lost_write(process.pasid, address, bytes);
+  };
+}
+
 // A process has its PASID, and its shared memory is pinned as a whole, from the start.
 void SystemCalls::join_device(Process& process) {
   host::KernelAgent& kernel = *host_of(process).kernel;
-  process.pasid = kernel.attach(process);
+  process.pasid = kernel.attach(process.address_space());
   kernel.pin(process.pasid, abi::kMemoryAddress, abi::kMemoryBytes);
 }
 
@@ -134,11 +144,7 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
   process->slot(0).tid = tid;
   process->slot(0).virtual_tid = process->identity().virtual_pid;
   process->parent = parent;
-  process->write_at_once(!params_.simulated_time);
-  process->lost_write = [raw = process.get(), this](std::uint64_t address, std::uint64_t bytes) {
-    spdlog::error("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
-                  hosts_[raw->identity().host].entry.name, raw->label(), bytes, address);
-  };
+  equip(*process);
   if (parent != nullptr) families_[parent].running.push_back(process.get());
   Process& added = keeper_.add(std::move(process), start);
   if (random_addresses) keeper_.disturbed(random_addresses_of(added, host_of(added).entry.name));
@@ -256,6 +262,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   keeper_.forget_threads(process);
   if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
   process.replace_image(std::move(guest->socket), guest->hello.program);
+  equip(process);
   fill_control(process);
   process.slot(0).tid = guest->hello.tid;
   process.slot(0).virtual_tid = process.identity().virtual_pid;
@@ -336,36 +343,6 @@ bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
   if (slot.argument[1] != 0) return true;
   keeper_.wait(thread, ThreadState::awaiting_child, std::nullopt);
   return false;
-}
-
-// --- Memory, and numbers that the kernel gives out.
-
-// Memory that is registered is looked at once: what lies there then stays, for it is pinned.
-int SystemCalls::pin(Process& process, std::uint64_t address, std::uint64_t bytes) {
-  HostServices& host = host_of(process);
-  if (const int error = host.kernel->pin(process.pasid, address, bytes)) return error;
-  host.kernel->back(process.pasid, address, bytes, host.params->page_size);
-  for (const auto& [begin, end, page] : huge_mappings(process.identity().pid, address, bytes))
-    host.kernel->back(process.pasid, begin, end - begin, page);
-  return 0;
-}
-
-bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  host::KernelAgent& kernel = *host_of(process).kernel;
-  const auto number = std::uint32_t(slot.argument[0]);
-  std::uint32_t given = 0;
-  int error = 0;
-  switch (slot.call) {
-    case Call::pin: error = pin(process, slot.argument[0], slot.argument[1]); break;
-    case Call::unpin: error = kernel.unpin(process.pasid, slot.argument[0], slot.argument[1]); break;
-    case Call::alloc_pd: error = kernel.alloc_pd(process.pasid, given); break;
-    case Call::dealloc_pd: error = kernel.dealloc_pd(process.pasid, number); break;
-    case Call::alloc_uar: error = kernel.alloc_uar(process.pasid, given); break;
-    default: error = kernel.free_uar(process.pasid, number); break;
-  }
-  slot.value = given;
-  return answer(slot, error);
 }
 
 // --- Contexts.

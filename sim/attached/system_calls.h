@@ -2,6 +2,7 @@
 // keeper, the device and its objects to the host's kernel agent, sockets to the network; processes are kept here.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/network.h"
+#include "sim/attached/stall_guard.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
@@ -55,13 +57,21 @@ class SystemCalls : public CallHandler {
   std::uint32_t new_tid(const Process& process) override { return next_pid_[process.identity().host]++; }
 
  private:
+  // Of an access to a program's memory: a machine that swaps may be slow.
+  static constexpr std::chrono::seconds kStallPatience{5};
+
   struct Family {                     // what a parent may wait for
     std::vector<Process*> running;
     std::vector<Process*> ended;
   };
 
   bool process_call(Thread& thread, abi::ThreadSlot& slot);
-  int pin(Process& process, std::uint64_t address, std::uint64_t bytes);
+  int pin(Process& process, abi::ThreadSlot& slot);
+  int unpin(Process& process, abi::ThreadSlot& slot);
+  int set_aside(Process& process, abi::ThreadSlot& slot);
+  int pages_moved(Process& process, abi::ThreadSlot& slot);
+  ProcessMemory::FirstPinned first_pinned(Process& process);
+  static void end_stall(int process, int calls);
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
@@ -84,6 +94,7 @@ class SystemCalls : public CallHandler {
   bool connect(Thread& thread, abi::ThreadSlot& slot, Network::Number number);
   bool accept(Thread& thread, abi::ThreadSlot& slot, Network::Number number);
   void fill_control(Process& process) const;
+  void equip(Process& process);
   void join_device(Process& process);
   HostServices& host_of(const Process& process) { return hosts_[process.identity().host]; }
   // The thread that made a call which is answered later, if it still waits for the answer.
@@ -99,6 +110,7 @@ class SystemCalls : public CallHandler {
   std::map<Process*, Family> families_;
   std::vector<std::uint32_t> next_pid_;   // by host
   std::uint32_t next_order_ = 0;
+  StallGuard stalls_{kStallPatience, &SystemCalls::end_stall};
 };
 
 }  // namespace rnicsim::sim

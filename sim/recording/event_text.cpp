@@ -147,12 +147,12 @@ constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
 constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours", "bad_pkey"};
 constexpr const char* kDoorbellKinds[] = {"send", "blueflame", "cq_arm", "unknown"};
 constexpr const char* kDoorbellReasons[] = {"wrong_page", "malformed"};
-constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped"};
+constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped", "read_only"};
 static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::bad_pkey) + 1);
 static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);
 constexpr const char* kFaultActions[] = {"drop", "corrupt", "duplicate", "delay", "reorder"};
 static_assert(std::size(kFaultActions) == std::size_t(fabric::FaultAction::reorder) + 1);
-static_assert(std::size(kAbortReasons) == std::size_t(host::IommuFault::Reason::not_mapped) + 1);
+static_assert(std::size(kAbortReasons) == std::size_t(host::IommuFault::Reason::read_only) + 1);
 
 template <std::size_t count>
 const char* pick(const char* const (&names)[count], std::uint64_t value) {

@@ -271,7 +271,7 @@ def wait_until(condition, seconds=10):
 
 
 class BadWork(LeavesNothing):
-    """Bad keys, and memory that has gone: completion statuses, and the simulator goes on."""
+    """Bad keys: completion statuses, and the simulator goes on. Memory that the program has unmapped is still pinned."""
 
     def check(self, mode, client, server=()):
         result = self.call("run", "--", str(misbehave()), mode, "-")
@@ -290,17 +290,13 @@ class BadWork(LeavesNothing):
         self.check("bad-rkey-read", "remote access error", event)
 
     def test_remote_memory_unmapped_before_a_write(self):
-        result = self.check("munmap-write", "success")
-        self.assertRegex(result.err, r"rnicsim: h0: misbehave \(pid \d+\): the device wrote 64 bytes at 0x[0-9a-f]+, "
-                                     r"which the program has unmapped")
+        self.assertNotIn("unmapped", self.check("munmap-write", "success").err)
 
     def test_remote_memory_unmapped_before_a_read(self):
-        result = self.check("munmap-read", "remote operation error")
-        self.assertRegex(result.err, r"rnicsim: h0: .*DMA read of 64 bytes at 0x[0-9a-f]+.*unmapped")
+        self.assertNotIn("unmapped", self.check("munmap-read", "success").err)
 
     def test_local_memory_unmapped(self):
-        result = self.check("munmap-local", "local protection error")
-        self.assertRegex(result.err, r"rnicsim: h1: .*DMA read of 64 bytes at 0x[0-9a-f]+.*unmapped")
+        self.assertNotIn("unmapped", self.check("munmap-local", "success").err)
 
     def test_an_ended_program_leaves_no_complaint(self):
         """What the device still had in hand for a program that ended in good order is no error of anyone's."""

@@ -18,7 +18,17 @@ class FakeMemory : public AddressSpace {
     return touches(address, bytes.size());
   }
 
+  int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override {
+    return touches(address, bytes) && !(writable && read_only) ? 0 : EFAULT;
+  }
+  std::optional<SharedPage> shared_page(std::uint64_t address) const override {
+    if (address < shared_from) return std::nullopt;
+    return SharedPage{1, 2, (address - shared_from) / kPage};
+  }
+
   std::uint64_t mapped_end = ~0ull;
+  bool read_only = false;
+  std::uint64_t shared_from = ~0ull;
 
  private:
   bool touches(std::uint64_t address, std::size_t bytes) const {
@@ -72,6 +82,69 @@ TEST_F(IommuTest, AFaultSaysWhatHappened) {
   EXPECT_TRUE(faults_[0].write);
   EXPECT_EQ(faults_[1].reason, IommuFault::Reason::no_process);
   EXPECT_EQ(faults_[2].reason, IommuFault::Reason::not_mapped);
+}
+
+TEST_F(IommuTest, WhatWasPinnedForReadingIsNotWritten) {
+  std::array<std::byte, 16> data{};
+  mine_.read_only = true;
+  EXPECT_EQ(iommu_.pin(kMine, 0x1000, 0x100), EFAULT);
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100, false), 0);
+  EXPECT_TRUE(readable(0x1000, 16));
+  EXPECT_FALSE(iommu_.write(kMine, 0x1000, data));
+  ASSERT_EQ(faults_.size(), 1u);
+  EXPECT_EQ(faults_[0].reason, IommuFault::Reason::read_only);
+  EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x100, true), EINVAL);
+  // Another region has some of it to be written.
+  mine_.read_only = false;
+  ASSERT_EQ(iommu_.pin(kMine, 0x1080, 0x80), 0);
+  EXPECT_TRUE(iommu_.write(kMine, 0x1080, data));
+  EXPECT_FALSE(iommu_.write(kMine, 0x1078, data));
+  EXPECT_TRUE(readable(0x1000, 0x100));
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1080, 0x80), 0);
+  EXPECT_FALSE(iommu_.write(kMine, 0x1080, data));
+  EXPECT_TRUE(readable(0x1000, 0x100));
+}
+
+TEST_F(IommuTest, PagesHaveAPhysicalAddress) {
+  EXPECT_EQ(iommu_.physical(kMine, 0x1010), std::nullopt);
+  EXPECT_EQ(iommu_.physical(99, 0x1010), std::nullopt);
+  for (const auto pasid : {kMine, kOther}) ASSERT_EQ(iommu_.pin(pasid, 0x1000, 0x8000), 0);
+  const auto first = iommu_.physical(kMine, 0x1010);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(*first % 4096, 0x10u);
+  EXPECT_EQ(iommu_.physical(kMine, 0x1018), *first + 8);
+  EXPECT_NE(*iommu_.physical(kMine, 0x2010), *first);
+  EXPECT_NE(*iommu_.physical(kOther, 0x1010), *first);
+  // Numbered in the order of asking.
+  EXPECT_EQ(*first / 4096 + 3, *iommu_.physical(kMine, 0x7000) / 4096);
+}
+
+TEST_F(IommuTest, MappingsOfOnePageHaveOnePhysicalAddress) {
+  mine_.shared_from = 0x4000;
+  other_.shared_from = 0x9000;
+  for (const auto pasid : {kMine, kOther}) ASSERT_EQ(iommu_.pin(pasid, 0x1000, 0xa000), 0);
+  EXPECT_EQ(iommu_.physical(kMine, 0x4008), iommu_.physical(kOther, 0x9008));
+  EXPECT_EQ(iommu_.physical(kMine, 0x5008), iommu_.physical(kOther, 0xa008));
+  EXPECT_NE(iommu_.physical(kMine, 0x4008), iommu_.physical(kMine, 0x5008));
+  EXPECT_NE(iommu_.physical(kMine, 0x2008), iommu_.physical(kOther, 0x2008));
+  // Pinned anew it is what lies there by then.
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0xa000), 0);
+  mine_.shared_from = 0x5000;
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0xa000), 0);
+  EXPECT_EQ(iommu_.physical(kMine, 0x5008), iommu_.physical(kOther, 0x9008));
+}
+
+TEST_F(IommuTest, TheFirstRangeThatIsPinned) {
+  using Range = std::pair<std::uint64_t, std::uint64_t>;
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x200), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x1100, 0x200), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x2000, 0x100), 0);
+  EXPECT_EQ(iommu_.first_pinned(kMine, 0, 0x3000), Range(0x1000, 0x300));
+  EXPECT_EQ(iommu_.first_pinned(kMine, 0x1080, 0x100), Range(0x1080, 0x100));
+  EXPECT_EQ(iommu_.first_pinned(kMine, 0x1300, 0xd01), Range(0x2000, 1));
+  EXPECT_EQ(iommu_.first_pinned(kMine, 0x1300, 0xd00), std::nullopt);
+  EXPECT_EQ(iommu_.first_pinned(kMine, 0x2100, ~0ull - 0x2100), std::nullopt);
+  EXPECT_EQ(iommu_.first_pinned(kOther, 0, 0x3000), std::nullopt);
 }
 
 TEST_F(IommuTest, AnotherProcessesRange) {

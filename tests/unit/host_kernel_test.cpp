@@ -385,7 +385,8 @@ TEST_F(KernelAgentTest, ARegionThatTheDeviceRefusesHasNoPages) {
 TEST_F(KernelAgentTest, MemoryUnmappedSinceAbortsAndNothingElse) {
   run({[&] {
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_EQ(port().pin(page, 4096), 0);
+    std::uint64_t bus_address = 0;
+    ASSERT_EQ(port().pin(page, 4096, true, bus_address), 0);
     std::array<std::byte, 8> data{std::byte(0x5a)};
     auto& device = machine_.device;
     const auto address = reinterpret_cast<std::uint64_t>(page);
@@ -394,7 +395,7 @@ TEST_F(KernelAgentTest, MemoryUnmappedSinceAbortsAndNothingElse) {
     EXPECT_FALSE(device.transfer(tlm::TLM_WRITE_COMMAND, port().pasid(), address + 4092, data));
     munmap(page, 4096);
     EXPECT_FALSE(device.transfer(tlm::TLM_READ_COMMAND, port().pasid(), address, data));
-    EXPECT_EQ(port().pin(page, 4096), EFAULT);
+    EXPECT_EQ(port().pin(page, 4096, true, bus_address), EFAULT);
   }});
   EXPECT_EQ(machine_.iommu.counters().faults, 2u);
 }

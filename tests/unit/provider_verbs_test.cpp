@@ -43,8 +43,11 @@ class FakePort : public DevicePort {
     std::free(memory);
   }
 
-  int pin(const void*, std::size_t) override { return ++pins, 0; }
-  int unpin(const void*, std::size_t) override { return --pins, 0; }
+  int pin(const void* address, std::size_t, bool, std::uint64_t& bus_address) override {
+    bus_address = reinterpret_cast<std::uint64_t>(address);
+    return ++pins, 0;
+  }
+  int unpin(std::uint64_t, std::size_t, bool) override { return --pins, 0; }
   int alloc_pd(std::uint32_t& number) override { return number = next_++, 0; }
   int dealloc_pd(std::uint32_t) override { return 0; }
   int alloc_uar(std::uint32_t& page) override { return page = 5, 0; }

@@ -145,7 +145,7 @@ TEST_F(FewPages, RunOutAndComeBack) {
       for (const int i : {0, 1, 4, 5, 6}) EXPECT_EQ(ibv_dereg_mr(made[std::size_t(i)]), 0);
     }
     // What was pinned for those that failed is not any more.
-    EXPECT_EQ(process(0).port().unpin(memory.data(), 1), EINVAL);
+    EXPECT_EQ(process(0).port().unpin(reinterpret_cast<std::uint64_t>(memory.data()), 1, true), EINVAL);
   });
 }
 

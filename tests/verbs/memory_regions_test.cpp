@@ -1,5 +1,6 @@
 // Memory regions: what they cover and grant, the null region, regions registered anew, and what each mistake ends in.
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include <cstdint>
 
@@ -221,10 +222,99 @@ TEST_F(MemoryRegions, RegisteredAnewElsewhere) {
     expect_refused(old, at(far().buffer.data()));
     expect_refused(mr->rkey, at(far().buffer.data()));
     // What it leaves is pinned no more, and what it has is.
-    EXPECT_EQ(process(1).port().unpin(memory.data(), memory.size()), 0);
-    EXPECT_EQ(process(1).port().pin(memory.data(), memory.size()), 0);
+    std::uint64_t bus_address = 0;
+    EXPECT_EQ(process(1).port().unpin(at(memory.data()), memory.size(), true), 0);
+    EXPECT_EQ(process(1).port().pin(memory.data(), memory.size(), true, bus_address), 0);
+    EXPECT_EQ(bus_address, at(memory.data()));
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
-    EXPECT_EQ(process(1).port().unpin(memory.data(), memory.size()), EINVAL);
+    EXPECT_EQ(process(1).port().unpin(at(memory.data()), memory.size(), true), EINVAL);
+  });
+}
+
+// Pages of a mapping of one's own.
+class Mapped {
+ public:
+  explicit Mapped(std::size_t pages, int protection = PROT_READ | PROT_WRITE)
+      : bytes_(pages * kPage),
+        memory_(static_cast<std::uint8_t*>(
+            mmap(nullptr, bytes_, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {}
+  ~Mapped() { munmap(memory_, bytes_); }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  std::uint8_t* page(std::size_t index) const { return memory_ + index * kPage; }
+  static constexpr std::size_t kPage = 4096;
+
+ private:
+  std::size_t bytes_;
+  std::uint8_t* memory_;
+};
+
+constexpr int kWrites[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_MW_BIND, kAll};
+constexpr int kReads[] = {0, IBV_ACCESS_REMOTE_READ};
+
+// 0, or why the region could not be had.
+int registers(Endpoint& end, void* memory, std::size_t bytes, int access) {
+  errno = 0;
+  ibv_mr* mr = ibv_reg_mr(end.pd, memory, bytes, access);
+  if (mr == nullptr) return errno;
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  return 0;
+}
+
+TEST_F(MemoryRegions, OfMemoryThatMayNotBeWritten) {
+  run_alone([](Endpoint& end) {
+    const Mapped memory(2, PROT_READ);
+    for (const int access : kWrites) EXPECT_EQ(registers(end, memory.page(0), 4096, access), EFAULT) << access;
+    for (const int access : kReads) EXPECT_EQ(registers(end, memory.page(0), 4096, access), 0) << access;
+    // One byte of it is too many.
+    mprotect(memory.page(0), 4096, PROT_READ | PROT_WRITE);
+    EXPECT_EQ(registers(end, memory.page(0), 4096, kAll), 0);
+    EXPECT_EQ(registers(end, memory.page(0), 4097, kAll), EFAULT);
+  });
+}
+
+TEST_F(MemoryRegions, OfMemoryThatMayNotBeRead) {
+  run_alone([](Endpoint& end) {
+    const Mapped memory(1, PROT_NONE);
+    for (const int access : kWrites) EXPECT_EQ(registers(end, memory.page(0), 64, access), EFAULT) << access;
+    for (const int access : kReads) EXPECT_EQ(registers(end, memory.page(0), 64, access), EFAULT) << access;
+  });
+}
+
+TEST_F(MemoryRegions, OverAHole) {
+  run_alone([](Endpoint& end) {
+    const Mapped memory(4);
+    munmap(memory.page(1), 4096);
+    for (const int access : {0, kAll}) {
+      EXPECT_EQ(registers(end, memory.page(0), 4 * 4096, access), EFAULT);
+      EXPECT_EQ(registers(end, memory.page(0), 4097, access), EFAULT);
+      EXPECT_EQ(registers(end, memory.page(1) + 4095, 2, access), EFAULT);
+      EXPECT_EQ(registers(end, memory.page(0), 4096, access), 0);
+      EXPECT_EQ(registers(end, memory.page(2), 2 * 4096, access), 0);
+    }
+  });
+}
+
+// More rights: the pages that were pinned to be read are pinned to be written.
+TEST_F(MemoryRegions, RegisteredAnewToBeWritten) {
+  run_both([&] {
+    const Mapped memory(2, PROT_READ);
+    ibv_mr* mr = ibv_reg_mr(far().pd, memory.page(0), 4096, IBV_ACCESS_REMOTE_READ);
+    ASSERT_NE(mr, nullptr);
+    errno = 0;
+    EXPECT_NE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), 0);
+    EXPECT_EQ(errno, EFAULT);
+    EXPECT_EQ(access(IBV_WR_RDMA_READ, mr->rkey, at(memory.page(0))), IBV_WC_SUCCESS);
+    expect_refused(mr->rkey, at(memory.page(0)));
+    mprotect(memory.page(0), 4096, PROT_READ | PROT_WRITE);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), 0);
+    near().buffer[0] = 9;
+    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, at(memory.page(0))), IBV_WC_SUCCESS);
+    EXPECT_EQ(*memory.page(0), 9);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.page(1), 4096, 0),
+              IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EFAULT);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
   });
 }
 

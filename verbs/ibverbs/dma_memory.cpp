@@ -4,6 +4,19 @@
 
 namespace rnicsim::verbs {
 
+namespace {
+
+// A ring lies where the device looks for it: not in the place of memory that went and is still pinned.
+bool pin(DevicePort& port, void* memory, std::size_t bytes) {
+  std::uint64_t bus_address = 0;
+  if (port.pin(memory, bytes, true, bus_address) != 0) return false;
+  if (bus_address == reinterpret_cast<std::uintptr_t>(memory)) return true;
+  port.unpin(bus_address, bytes, true);
+  return false;
+}
+
+}  // namespace
+
 DmaMemory::DmaMemory(DevicePort& port, const Allocator* allocator, MemoryUse use, std::size_t bytes,
                      std::size_t alignment) {
   void* given = IBV_ALLOCATOR_USE_DEFAULT;
@@ -14,7 +27,7 @@ DmaMemory::DmaMemory(DevicePort& port, const Allocator* allocator, MemoryUse use
     return;
   }
   if (given == nullptr) return;
-  if (reinterpret_cast<std::uintptr_t>(given) % alignment != 0 || port.pin(given, bytes) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(given) % alignment != 0 || !pin(port, given, bytes)) {
     allocator->free(allocator->pd, allocator->context, given, std::uint64_t(use));
     return;
   }
@@ -28,7 +41,7 @@ DmaMemory::DmaMemory(DevicePort& port, const Allocator* allocator, MemoryUse use
 
 void DmaMemory::give_back() {
   if (allocator_ == nullptr) return port_->release(memory_, bytes_);
-  port_->unpin(memory_, bytes_);
+  port_->unpin(bus_address(), bytes_, true);
   allocator_->free(allocator_->pd, allocator_->context, memory_, std::uint64_t(use_));
 }
 

@@ -51,6 +51,8 @@ struct Pd : ibv_pd {
 struct Mr : ibv_mr {
   bool null = false;        // no memory of the program's
   bool pinned = false;
+  bool writable = false;    // for the device
+  std::uint64_t bus_address = 0;
   std::uint32_t import = 0; // not 0: the kernel's region is another's, too
   unsigned access = 0;
   std::uint64_t start = 0;  // the first address that a work request may name

@@ -25,9 +25,15 @@ int check_access(unsigned access) {
   return remote_changes && !(access & IBV_ACCESS_LOCAL_WRITE) ? EINVAL : 0;
 }
 
+// For which Linux pins pages to be written.
+bool writes(unsigned access) {
+  return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+}
+
 int pin(Context& context, Mr& mr) {
   if (mr.length == 0) return 0;
-  const int error = context.port.pin(mr.addr, mr.length);
+  mr.writable = writes(mr.access);
+  const int error = context.port.pin(mr.addr, mr.length, mr.writable, mr.bus_address);
   mr.pinned = error == 0;
   return error;
 }
@@ -35,7 +41,7 @@ int pin(Context& context, Mr& mr) {
 int unpin(Context& context, Mr& mr) {
   if (!mr.pinned) return 0;
   mr.pinned = false;
-  return context.port.unpin(mr.addr, mr.length);
+  return context.port.unpin(mr.bus_address, mr.length, mr.writable);
 }
 
 std::uint32_t take_tag(const Context& context) { return Device::of(context.context.device).take_tag(); }
@@ -50,7 +56,7 @@ abi::Mpt entry_of(const Mr& mr, std::uint32_t tag) {
   mpt.access_flags = mr.access & kDeviceAccess;
   mpt.start = mr.start;
   mpt.length = mr.length;
-  mpt.bus_address = reinterpret_cast<std::uintptr_t>(mr.addr);
+  mpt.bus_address = mr.bus_address;
   return mpt;
 }
 
@@ -117,6 +123,8 @@ struct Reregistration {
   bool moves() const { return flags & IBV_REREG_MR_CHANGE_TRANSLATION; }
   bool changes_pd() const { return flags & IBV_REREG_MR_CHANGE_PD; }
   bool changes_access() const { return flags & IBV_REREG_MR_CHANGE_ACCESS; }
+  // Pages that were pinned for reading are pinned anew to be written.
+  bool repins(const Mr& mr) const { return moves() || (changes_access() && writes(access) && !mr.writable); }
 };
 
 // What rdma-core itself refuses (ERR_INPUT), and what it leaves to driver and kernel (ERR_CMD).
@@ -144,8 +152,8 @@ Mr changed(const Mr& mr, const Reregistration& wanted) {
   if (wanted.moves()) {
     next.addr = wanted.address;
     next.length = wanted.length;
-    next.pinned = false;
   }
+  if (wanted.repins(mr)) next.pinned = false;
   const bool was_zero_based = mr.access & IBV_ACCESS_ZERO_BASED;
   if (next.access & IBV_ACCESS_ZERO_BASED)
     next.start = 0;
@@ -165,16 +173,17 @@ int register_anew(Mr& mr, const Reregistration& wanted) {
   if ((errno = check_input(mr, wanted))) return IBV_REREG_MR_ERR_INPUT;
   if ((errno = check_command(context, mr, wanted))) return IBV_REREG_MR_ERR_CMD;
   Mr next = changed(mr, wanted);
-  if (wanted.moves() && (errno = pin(context, next))) return IBV_REREG_MR_ERR_CMD;
+  const bool repins = wanted.repins(mr);
+  if (repins && (errno = pin(context, next))) return IBV_REREG_MR_ERR_CMD;
   const std::uint32_t tag = tag_after(context, mr, wanted);
   if (const int error = context.execute(provider::modify_mpt(mr.handle, entry_of(next, tag)))) {
-    if (wanted.moves()) unpin(context, next);
+    if (repins) unpin(context, next);
     errno = error;
     return IBV_REREG_MR_ERR_CMD;
   }
   next.lkey = next.rkey = mr.handle << 8 | tag;
   std::swap(mr, next);
-  if (wanted.moves() && (errno = unpin(context, next))) return IBV_REREG_MR_ERR_DO_FORK_OLD;
+  if (repins && (errno = unpin(context, next))) return IBV_REREG_MR_ERR_DO_FORK_OLD;
   return 0;
 }
 

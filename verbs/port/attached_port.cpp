@@ -8,12 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/interprocess/managed_external_buffer.hpp>
 #include <memory>
 #include <mutex>
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
+#include "verbs/clock/mappings.h"
 #include "verbs/clock/turn.h"
 #include "verbs/port/device_port.h"
 
@@ -69,11 +72,26 @@ class AttachedPort : public DevicePort {
     heap_.deallocate(memory);
   }
 
-  int pin(const void* address, std::size_t bytes) override {
-    return call_slot(Call::pin, {reinterpret_cast<std::uint64_t>(address), bytes});
+  int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    if (!clock::populate(address, bytes)) return EFAULT;
+    const int error = call_slot(Call::pin, {reinterpret_cast<std::uint64_t>(address), bytes, writable});
+    if (error == 0) {
+      bus_address = slot->value;
+      clock::note_pinned(address, bytes);
+    }
+    return error;
   }
-  int unpin(const void* address, std::size_t bytes) override {
-    return call_slot(Call::unpin, {reinterpret_cast<std::uint64_t>(address), bytes});
+  int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) override {
+    const int error = call_slot(Call::unpin, {bus_address, bytes, writable});
+    const ThreadSlot* slot = usable_slot();
+    if (error != 0 || slot == nullptr) return error;
+    std::array<abi::AsideRange, sizeof slot->output / sizeof(abi::AsideRange)> aside;
+    memcpy(aside.data(), slot->output, sizeof aside);
+    for (std::size_t i = 0; i < std::min<std::size_t>(slot->value, aside.size()); ++i)
+      clock::unmap_aside(aside[i].address, aside[i].bytes);
+    return 0;
   }
   int alloc_pd(std::uint32_t& number) override { return call_slot(Call::alloc_pd, {}, &number); }
   int dealloc_pd(std::uint32_t number) override { return call_slot(Call::dealloc_pd, {number}); }

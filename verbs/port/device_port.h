@@ -47,8 +47,11 @@ class DevicePort {
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
 
   // --- The operating system: each returns 0 or a positive errno.
-  virtual int pin(const void* address, std::size_t bytes) = 0;    // reachable by DMA from now on; counted
-  virtual int unpin(const void* address, std::size_t bytes) = 0;
+  // Reachable by DMA from now on, for writing only if `writable`; counted. EFAULT: some of it is not there, or may not
+  // be used so. `bus_address` is where the device finds it: at the address itself, unless what lay there earlier is
+  // still pinned.
+  virtual int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) = 0;
+  virtual int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) = 0;
   virtual int alloc_pd(std::uint32_t& number) = 0;
   virtual int dealloc_pd(std::uint32_t number) = 0;
   virtual int alloc_uar(std::uint32_t& page) = 0;

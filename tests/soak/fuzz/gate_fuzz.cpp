@@ -1,4 +1,5 @@
 // What a process asks the kernel's agent: commands, objects, pinning, channels, doorbells. In front of a real NIC.
+#include <cerrno>
 #include <map>
 #include <memory>
 
@@ -29,6 +30,8 @@ class FlatMemory : public host::AddressSpace {
     std::ranges::copy(bytes, bytes_.begin() + std::ptrdiff_t(address - kBase));
     return true;
   }
+  int admit(std::uint64_t address, std::uint64_t bytes, bool) override { return holds(address, bytes) ? 0 : EFAULT; }
+  std::optional<host::SharedPage> shared_page(std::uint64_t) const override { return std::nullopt; }
 
  private:
   static bool holds(std::uint64_t address, std::uint64_t bytes) {
@@ -65,7 +68,9 @@ class Process {
         auto address = body.take<std::uint64_t>();
         auto bytes = body.take<std::uint64_t>();
         if ((flags & 1) == 0) address = kBase + address % kBytes, bytes %= kBytes;
-        step.kind % kinds == pin ? kernel_.pin(pasid_, address, bytes) : kernel_.unpin(pasid_, address, bytes);
+        const bool writable = (flags & 2) == 0;
+        step.kind % kinds == pin ? kernel_.pin(pasid_, address, bytes, writable)
+                                 : kernel_.unpin(pasid_, address, bytes, writable);
         return;
       }
       case open_channel:

@@ -1,0 +1,139 @@
+// The system calls about a process's memory, and the numbers that the kernel gives out.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "sim/attached/huge_pages.h"
+#include "sim/attached/system_calls.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::Call;
+using abi::SetAside;
+using abi::ThreadSlot;
+
+// No process has memory beyond; what it says of its own is not to be relied on.
+constexpr std::uint64_t kMemoryEnd = 1ull << 47;
+bool is_possible(std::uint64_t address, std::uint64_t bytes) {
+  return address <= kMemoryEnd && bytes <= kMemoryEnd - address;
+}
+
+}  // namespace
+
+ProcessMemory::FirstPinned SystemCalls::first_pinned(Process& process) {
+  return [this, &process](const ProcessMemory::Range& range) -> std::optional<ProcessMemory::Range> {
+    const auto found =
+        host_of(process).root_complex->iommu().first_pinned(process.pasid, range.begin, range.bytes);
+    return found ? std::optional(ProcessMemory::Range{found->first, found->second}) : std::nullopt;
+  };
+}
+
+// Memory that is registered is looked at once: what lies there then stays, for it is pinned.
+int SystemCalls::pin(Process& process, ThreadSlot& slot) {
+  const HostServices& host = host_of(process);
+  const std::uint64_t address = slot.argument[0];
+  const std::uint64_t bytes = slot.argument[1];
+  if (address + bytes < address) return EINVAL;
+  if (!is_possible(address, bytes)) return EFAULT;
+  slot.value = address;
+  if (bytes == 0) return 0;
+  ProcessMemory& memory = process.address_space();
+  const std::uint64_t bus_address = memory.bus_address_for(address, bytes);
+  if (const int error = host.kernel->pin(process.pasid, bus_address, bytes, slot.argument[2] != 0)) {
+    std::vector<ProcessMemory::Range> nothing_aside;
+    memory.unpinned({bus_address, bytes}, first_pinned(process), nothing_aside);
+    return error;
+  }
+  host.kernel->back(process.pasid, bus_address, bytes, host.params->page_size);
+  for (const auto& [begin, end, page] : huge_mappings(process.identity().pid, address, bytes))
+    host.kernel->back(process.pasid, bus_address + (begin - address), end - begin, page);
+  slot.value = bus_address;
+  return 0;
+}
+
+int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
+  const ProcessMemory::Range range{slot.argument[0], slot.argument[1]};
+  slot.value = 0;
+  if (const int error = host_of(process).kernel->unpin(process.pasid, range.begin, range.bytes, slot.argument[2] != 0))
+    return error;
+  std::vector<ProcessMemory::Range> free;
+  process.address_space().unpinned(range, first_pinned(process), free);
+  // More than there is room for stay mapped, in a place that nobody uses again.
+  slot.value = std::min(free.size(), sizeof slot.output / sizeof(abi::AsideRange));
+  for (std::size_t i = 0; i < slot.value; ++i) {
+    const abi::AsideRange aside{free[i].begin, free[i].bytes};
+    std::memcpy(slot.output + i * sizeof aside, &aside, sizeof aside);
+  }
+  return 0;
+}
+
+int SystemCalls::set_aside(Process& process, ThreadSlot& slot) {
+  ProcessMemory& memory = process.address_space();
+  if (!is_possible(slot.argument[0], slot.argument[1])) return ENOENT;
+  const auto how = SetAside(slot.argument[2]);
+  ProcessMemory::Range range{slot.argument[0], slot.argument[1]};
+  if (how == SetAside::detached) range.bytes = memory.bytes_of_object_at(range.begin);
+  const auto pages = memory.first_pinned_pages(range, first_pinned(process), how == SetAside::dropped);
+  if (!pages) return ENOENT;
+  slot.value = pages->begin;
+  slot.argument[1] = pages->bytes;
+  slot.argument[2] = memory.place_aside(*pages);
+  memory.move(*pages, slot.argument[2], first_pinned(process));
+  return 0;
+}
+
+int SystemCalls::pages_moved(Process& process, ThreadSlot& slot) {
+  const std::uint64_t bytes = slot.argument[1];
+  if (!is_possible(slot.argument[0], bytes) || !is_possible(slot.argument[2], bytes)) return EINVAL;
+  process.address_space().move({slot.argument[0], bytes}, slot.argument[2], first_pinned(process));
+  return 0;
+}
+
+bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = *host_of(process).kernel;
+  const auto number = std::uint32_t(slot.argument[0]);
+  const auto answer = [&](int error) {
+    slot.error = error;
+    return true;
+  };
+  switch (slot.call) {
+    case Call::pin: return answer(pin(process, slot));
+    case Call::unpin: return answer(unpin(process, slot));
+    case Call::set_aside: return answer(set_aside(process, slot));
+    case Call::pages_moved: return answer(pages_moved(process, slot));
+    default: break;
+  }
+  std::uint32_t given = 0;
+  int error = 0;
+  switch (slot.call) {
+    case Call::alloc_pd: error = kernel.alloc_pd(process.pasid, given); break;
+    case Call::dealloc_pd: error = kernel.dealloc_pd(process.pasid, number); break;
+    case Call::alloc_uar: error = kernel.alloc_uar(process.pasid, given); break;
+    default: error = kernel.free_uar(process.pasid, number); break;
+  }
+  slot.value = given;
+  return answer(error);
+}
+
+// An access that does not end holds up every host. Its process is what can be ended; when that does not help, the run.
+void SystemCalls::end_stall(int process, int calls) {
+  if (calls == 1) {
+    fmt::print(stderr, "rnicsim: the device's access to a program's memory does not end (a page that a userfaultfd or a "
+                       "user's file system should bring in?): the program is killed\n");
+    ::syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
+  } else {
+    fmt::print(stderr, "rnicsim: the access still does not end: the run does\n");
+    std::_Exit(EXIT_FAILURE);
+  }
+}
+
+}  // namespace rnicsim::sim

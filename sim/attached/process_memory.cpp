@@ -1,0 +1,359 @@
+#include "sim/attached/process_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "model/abi/attach.h"
+#include "model/host/mappings.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::size_t kMostPendingBytes = 1 << 20;
+constexpr std::size_t kMostPendingWrites = 512;  // below IOV_MAX
+constexpr std::uint64_t kPage = host::AddressSpace::kPage;
+// Bus addresses that no process has for its own.
+constexpr std::uint64_t kFirstBusAddress = 1ull << 56;
+// The largest huge page: what is aligned stays so, wherever it goes.
+constexpr std::uint64_t kLargestPage = 1ull << 30;
+
+std::uint64_t page_of(std::uint64_t address) { return address / kPage * kPage; }
+std::uint64_t pages_end(std::uint64_t address) { return (address + kPage - 1) / kPage * kPage; }
+
+// The first address from `from` on that lies in a page of any size as `model` does.
+std::uint64_t aligned_like(std::uint64_t model, std::uint64_t from) { return from + (model - from) % kLargestPage; }
+
+}  // namespace
+
+ProcessMemory::ProcessMemory(pid_t pid, const Descriptor& process, SharedMemory& shared)
+    : pid_(pid),
+      process_(process),
+      shared_memory_(shared),
+      next_bus_address_(kFirstBusAddress),
+      next_aside_(abi::kAsideAddress) {}
+
+void ProcessMemory::end() {
+  alive_ = false;
+  pending_.clear();
+  pending_bytes_.clear();
+}
+
+bool ProcessMemory::has_exited() const {
+  pollfd watched{process_.get(), POLLIN, 0};
+  return !process_ || ::poll(&watched, 1, 0) == 1;
+}
+
+std::byte* ProcessMemory::shared(std::uint64_t address, std::uint64_t bytes) const {
+  if (address < abi::kMemoryAddress || address - abi::kMemoryAddress > abi::kMemoryBytes) return nullptr;
+  const std::uint64_t offset = address - abi::kMemoryAddress;
+  return bytes <= abi::kMemoryBytes - offset ? shared_memory_.data() + offset : nullptr;
+}
+
+// --- Access.
+
+bool ProcessMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
+  if (!alive_) return false;
+  if (const std::byte* from = shared(address, bytes.size())) {
+    std::memcpy(bytes.data(), from, bytes.size());
+    return true;
+  }
+  flush();
+  if (is_lost(address, bytes.size())) return false;
+  if (moved_.empty()) return read_piece(address, bytes);
+  return std::ranges::all_of(pieces(address, bytes.size()), [&](const Piece& piece) {
+    return read_piece(piece.address, bytes.subspan(piece.offset, piece.bytes));
+  });
+}
+
+// A process that has ended may have left its number to another: what was read of that is not given to anybody.
+bool ProcessMemory::read_piece(std::uint64_t address, std::span<std::byte> bytes) {
+  const StallGuard::Access access(guard_, process_.get());
+  const iovec local{bytes.data(), bytes.size()};
+  const iovec remote{reinterpret_cast<void*>(address), bytes.size()};
+  const auto wanted = ssize_t(bytes.size());
+  if (::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == wanted) return !has_exited();
+  const Descriptor memory = open_memory(O_RDONLY);
+  return memory && ::pread(memory.get(), bytes.data(), bytes.size(), off_t(address)) == wanted && !has_exited();
+}
+
+bool ProcessMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
+  if (!alive_) return false;
+  if (std::byte* to = shared(address, bytes.size())) {
+    // The last byte tells the reader that the entry is whole (owner of a CQE or EQE).
+    if (bytes.size() > 1) std::memcpy(to, bytes.data(), bytes.size() - 1);
+    if (!bytes.empty()) std::atomic_ref(to[bytes.size() - 1]).store(bytes.back(), std::memory_order_release);
+    return true;
+  }
+  if (is_lost(address, bytes.size())) return false;
+  std::size_t copied = pending_bytes_.size();
+  pending_bytes_.insert(pending_bytes_.end(), bytes.begin(), bytes.end());
+  if (moved_.empty()) {
+    pending_.push_back({address, address, copied, bytes.size()});
+  } else {
+    for (const Piece& piece : pieces(address, bytes.size()))
+      pending_.push_back({address + piece.offset, piece.address, copied + piece.offset, piece.bytes});
+  }
+  if (write_at_once_ || pending_bytes_.size() >= kMostPendingBytes || pending_.size() >= kMostPendingWrites ||
+      is_shared(address, bytes.size()))
+    flush();
+  return true;
+}
+
+// No process's number is given to another before all other numbers were: not between this look and the writes.
+void ProcessMemory::flush() {
+  if (pending_.empty()) return;
+  const StallGuard::Access access(guard_, process_.get());
+  for (std::size_t first = 0; first < pending_.size() && alive_ && !has_exited();) {
+    first += write_some(first);
+    if (first == pending_.size() || has_exited()) break;
+    if (!write_by_force(pending_[first])) lose(pending_[first]);
+    ++first;
+  }
+  pending_.clear();
+  pending_bytes_.clear();
+}
+
+// How many were written whole. It stops at the first range that is not there.
+std::size_t ProcessMemory::write_some(std::size_t first) {
+  const std::size_t count = std::min(pending_.size() - first, kMostPendingWrites);
+  from_.clear();
+  to_.clear();
+  for (const Pending& write : std::span(pending_).subspan(first, count)) {
+    from_.push_back({pending_bytes_.data() + write.offset, write.bytes});
+    to_.push_back({reinterpret_cast<void*>(write.address), write.bytes});
+  }
+  ssize_t written = ::process_vm_writev(pid_, from_.data(), count, to_.data(), count, 0);
+  std::size_t whole = 0;
+  while (whole < count && written >= ssize_t(pending_[first + whole].bytes))
+    written -= ssize_t(pending_[first + whole++].bytes);
+  return whole;
+}
+
+// A page that the process has taken its rights from since it was pinned is the device's still.
+bool ProcessMemory::write_by_force(const Pending& write) {
+  const Descriptor memory = open_memory(O_RDWR);
+  return memory && !has_exited() &&
+         ::pwrite(memory.get(), pending_bytes_.data() + write.offset, write.bytes, off_t(write.address)) ==
+             ssize_t(write.bytes);
+}
+
+Descriptor ProcessMemory::open_memory(int flags) const {
+  return Descriptor(::open(fmt::format("/proc/{}/mem", pid_).c_str(), flags | O_CLOEXEC));
+}
+
+void ProcessMemory::lose(const Pending& write) {
+  for (auto page = write.bus_address / kPage; page <= (write.bus_address + write.bytes - 1) / kPage; ++page)
+    lost_.insert(page);
+  if (lost_write) lost_write(write.bus_address, write.bytes);
+}
+
+bool ProcessMemory::is_lost(std::uint64_t address, std::uint64_t bytes) const {
+  if (lost_.empty() || bytes == 0) return false;
+  const auto page = lost_.lower_bound(address / kPage);
+  return page != lost_.end() && *page <= (address + bytes - 1) / kPage;
+}
+
+// --- What is pinned.
+
+// The process maps what it shares with the simulator after it was pinned.
+int ProcessMemory::admit(std::uint64_t address, std::uint64_t bytes, bool writable) {
+  if (shared(address, bytes)) return 0;
+  const std::uint64_t begin = page_of(address);
+  const std::uint64_t end = pages_end(address + bytes);
+  forget_shared(begin, end);
+  lost_.erase(lost_.lower_bound(begin / kPage), lost_.lower_bound(end / kPage));
+  for (const Piece& piece : pieces(begin, end - begin)) {
+    const auto mappings = host::mappings_of(pid_, piece.address, piece.bytes);
+    if (const int error = host::may_be_pinned(mappings, piece.address, piece.bytes, writable)) return error;
+    for (const host::Mapping& mapping : mappings) {
+      if (!mapping.shared) continue;
+      const auto first = std::max(mapping.begin, piece.address);
+      const auto last = std::min(mapping.end, piece.address + piece.bytes);
+      const auto bus = begin + piece.offset + (first - piece.address);
+      shared_[bus] = {bus + (last - first),
+                      {mapping.device, mapping.inode, (mapping.offset + (first - mapping.begin)) / kPage}};
+    }
+  }
+  return 0;
+}
+
+void ProcessMemory::forget_shared(std::uint64_t begin, std::uint64_t end) {
+  auto range = shared_.upper_bound(begin);
+  if (range != shared_.begin()) --range;
+  while (range != shared_.end() && range->first < end) {
+    const auto [first, old] = *range;
+    range = old.end <= begin ? std::next(range) : shared_.erase(range);
+    if (old.end <= begin) continue;
+    if (first < begin) shared_[first] = {begin, old.first};
+    if (old.end <= end) continue;
+    auto rest = old.first;
+    rest.index += (end - first) / kPage;
+    shared_[end] = {old.end, rest};
+  }
+}
+
+std::optional<host::SharedPage> ProcessMemory::shared_page(std::uint64_t address) const {
+  const auto behind = shared_.upper_bound(address);
+  if (behind == shared_.begin()) return std::nullopt;
+  const auto& [begin, range] = *std::prev(behind);
+  if (address >= range.end) return std::nullopt;
+  auto page = range.first;
+  page.index += (address - begin) / kPage;
+  return page;
+}
+
+bool ProcessMemory::is_shared(std::uint64_t address, std::uint64_t bytes) const {
+  const auto behind = shared_.lower_bound(address + bytes);
+  return behind != shared_.begin() && std::prev(behind)->second.end > address;
+}
+
+// --- Pages that move.
+
+std::vector<ProcessMemory::Piece> ProcessMemory::pieces(std::uint64_t address, std::uint64_t bytes) const {
+  std::vector<Piece> found;
+  const std::uint64_t end = address + bytes;
+  auto place = moved_.upper_bound(address);
+  if (place != moved_.begin() && std::prev(place)->second.end > address) --place;
+  for (std::uint64_t at = address; at < end;) {
+    const bool inside = place != moved_.end() && place->first <= at;
+    const std::uint64_t next = inside ? place->second.end : place != moved_.end() ? place->first : end;
+    const std::uint64_t until = std::min(next, end);
+    found.push_back({inside ? place->second.address + (at - place->first) : at, at - address, until - at});
+    if (inside) ++place;
+    at = until;
+  }
+  return found;
+}
+
+std::uint64_t ProcessMemory::bus_address_for(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t begin = page_of(address);
+  const std::uint64_t end = pages_end(address + bytes);
+  for (const auto& [bus, place] : moved_)  // it may be pinned memory that the process moved
+    if (begin >= place.address && end - place.address <= place.end - bus) return bus + (address - place.address);
+  const auto next = moved_.lower_bound(end);
+  if (next == moved_.begin() || std::prev(next)->second.end <= begin) return address;
+  const std::uint64_t bus = aligned_like(begin, next_bus_address_);
+  next_bus_address_ = bus + (end - begin);
+  moved_[bus] = {next_bus_address_, begin};
+  return bus + (address - begin);
+}
+
+// Cuts a place in two at this bus address.
+void ProcessMemory::cut(std::uint64_t at) {
+  const auto behind = moved_.lower_bound(at);
+  if (behind == moved_.begin()) return;
+  auto& [bus, place] = *std::prev(behind);
+  if (place.end <= at) return;
+  moved_[at] = {place.end, place.address + (at - bus)};
+  place.end = at;
+}
+
+std::vector<ProcessMemory::Range> ProcessMemory::still_in_place(const Range& range, const FirstPinned& pinned) const {
+  std::vector<Range> found;
+  for (const Piece& piece : pieces(range.begin, range.bytes)) {
+    if (piece.address != range.begin + piece.offset) continue;
+    const std::uint64_t end = piece.address + piece.bytes;
+    for (std::uint64_t at = piece.address; at < end;) {
+      const auto run = pinned({at, end - at});
+      if (!run) break;
+      const std::uint64_t begin = page_of(run->begin);
+      at = std::min(pages_end(run->begin + run->bytes), end);
+      found.push_back({begin, at - begin});
+    }
+  }
+  return found;
+}
+
+std::optional<ProcessMemory::Range> ProcessMemory::first_pinned_pages(const Range& range, const FirstPinned& pinned,
+                                                                      bool own_only) const {
+  auto found = still_in_place(range, pinned);
+  const std::uint64_t end = range.begin + range.bytes;
+  for (const auto& [bus, place] : moved_) {
+    const auto first = std::max(place.address, range.begin);
+    const auto last = std::min(place.address + (place.end - bus), end);
+    if (first < last) found.push_back({first, last - first});
+  }
+  if (own_only) found = without_shared(found);
+  const auto first = std::ranges::min_element(found, {}, &Range::begin);
+  return first == found.end() ? std::nullopt : std::optional(*first);
+}
+
+std::vector<ProcessMemory::Range> ProcessMemory::without_shared(const std::vector<Range>& ranges) const {
+  std::vector<Range> own;
+  for (const Range& range : ranges)
+    for (const host::Mapping& mapping : host::mappings_of(pid_, range.begin, range.bytes)) {
+      const auto first = std::max(mapping.begin, range.begin);
+      const auto last = std::min(mapping.end, range.begin + range.bytes);
+      if (!mapping.shared && first < last) own.push_back({first, last - first});
+    }
+  return own;
+}
+
+void ProcessMemory::move(const Range& range, std::uint64_t to, const FirstPinned& pinned) {
+  flush();
+  const std::uint64_t end = range.begin + range.bytes;
+  const auto in_place = still_in_place(range, pinned);
+  std::vector<std::uint64_t> cuts;
+  for (const auto& [bus, place] : moved_)
+    for (const std::uint64_t edge : {range.begin, end})
+      if (edge > place.address && edge - place.address < place.end - bus) cuts.push_back(bus + (edge - place.address));
+  for (const std::uint64_t at : cuts) cut(at);
+  for (auto& [bus, place] : moved_)
+    if (place.address >= range.begin && place.address < end) place.address = to + (place.address - range.begin);
+  for (const Range& pages : in_place)
+    moved_[pages.begin] = {pages.begin + pages.bytes, to + (pages.begin - range.begin)};
+}
+
+std::uint64_t ProcessMemory::place_aside(const Range& range) {
+  const std::uint64_t place = aligned_like(range.begin, next_aside_);
+  next_aside_ = place + range.bytes;
+  return place;
+}
+
+void ProcessMemory::unpinned(const Range& bus, const FirstPinned& pinned, std::vector<Range>& free) {
+  if (moved_.empty()) return;
+  const std::uint64_t begin = page_of(bus.begin);
+  const std::uint64_t end = pages_end(bus.begin + bus.bytes);
+  for (std::uint64_t at = begin; at < end;) {
+    const auto run = pinned({at, end - at});
+    give_up({at, (run ? page_of(run->begin) : end) - at}, free);
+    at = run ? pages_end(run->begin + run->bytes) : end;
+  }
+}
+
+void ProcessMemory::give_up(const Range& bus, std::vector<Range>& free) {
+  const std::uint64_t end = bus.begin + bus.bytes;
+  cut(bus.begin);
+  cut(end);
+  for (auto place = moved_.lower_bound(bus.begin); place != moved_.end() && place->first < end;) {
+    const auto [address, bytes] = Range{place->second.address, place->second.end - place->first};
+    place = moved_.erase(place);
+    const bool aside = address >= abi::kAsideAddress && address < next_aside_;
+    const bool wanted = std::ranges::any_of(moved_, [&, address = address, bytes = bytes](const auto& entry) {
+      const auto& [other, kept] = entry;
+      return kept.address < address + bytes && address < kept.address + (kept.end - other);
+    });
+    if (aside && !wanted) free.push_back({address, bytes});
+  }
+}
+
+std::uint64_t ProcessMemory::bytes_of_object_at(std::uint64_t address) const {
+  std::uint64_t end = address;
+  std::uint64_t inode = 0;
+  for (const host::Mapping& mapping : host::mappings_of(pid_, address, ~address)) {
+    if (mapping.begin != end || (end != address && mapping.inode != inode)) break;
+    inode = mapping.inode;
+    end = mapping.end;
+  }
+  return end - address;
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,18 @@
+// The process's memory, as far as the device has it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rnicsim::clock {
+
+// Brings the pages in, as Linux does when it pins them: later the device must not wait for them, which a userfaultfd
+// might make it do for ever. False: some of them can't be had. Holes and rights are the kernel's to judge.
+bool populate(const void* address, std::size_t bytes);
+
+// That memory was pinned: what unmaps it from now on tells the kernel, and moves its pages aside.
+void note_pinned(const void* address, std::size_t bytes);
+// Pages aside that nobody needs any more.
+void unmap_aside(std::uint64_t address, std::size_t bytes);
+
+}  // namespace rnicsim::clock
