@@ -1,4 +1,5 @@
-// What PCIe adds to a TLM-2.0 generic payload: the PASID prefix of every request to host memory.
+// What PCIe adds to a TLM-2.0 generic payload: the PASID prefix of every request to host memory, and the translation
+// request (ATS).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,16 @@ struct PasidExtension : tlm::tlm_extension<PasidExtension> {
   tlm::tlm_extension_base* clone() const override { return new PasidExtension(*this); }
   void copy_from(const tlm::tlm_extension_base& other) override {
     pasid = static_cast<const PasidExtension&>(other).pasid;
+  }
+};
+
+// With TLM_IGNORE_COMMAND: which physical address does that of the request, in that PASID, mean? The root complex fills
+// it in, or refuses; nothing is moved. Addresses mean the same memory exactly when their physical ones are equal.
+struct TranslationExtension : tlm::tlm_extension<TranslationExtension> {
+  std::uint64_t physical = 0;
+  tlm::tlm_extension_base* clone() const override { return new TranslationExtension(*this); }
+  void copy_from(const tlm::tlm_extension_base& other) override {
+    physical = static_cast<const TranslationExtension&>(other).physical;
   }
 };
 

@@ -59,10 +59,17 @@ void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_ti
     ok = iommu_.write(pasid, request.get_address(), data);
     if (ok) dma_written({pasid, request.get_address(), data.size()});
   } else {
-    request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
-    return;
+    return translate(pasid, request);
   }
   request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+}
+
+void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
+  auto* translation = request.get_extension<TranslationExtension>();
+  if (!translation) return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  const auto physical = iommu_.physical(pasid, request.get_address());
+  if (physical) translation->physical = *physical;
+  request.set_response_status(physical ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 
 // Only the function itself signals: a request with a process's PASID goes to that process's memory, whatever its

@@ -97,6 +97,7 @@ class RootComplex : public sc_core::sc_module {
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   bool is_message(Pasid pasid, const tlm::tlm_generic_payload& request) const;
+  void translate(Pasid pasid, tlm::tlm_generic_payload& request);
   // On its way from the CPU.
   struct Access {
     std::uint32_t offset;

@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <memory>
-#include <optional>
 
 namespace rnicsim::nic {
 namespace {
@@ -36,7 +35,7 @@ void AtomicUnit::translated(const Atomic& request, const Translated& place) {
   // Pages that lie apart may cut a word in two, where a region begins at an odd address.
   const bool cut = place.result == AccessResult::ok && place.ranges.size() != 1;
   if (place.result == AccessResult::ok && !cut)
-    lock({request, place.place(0)});
+    lock({request, place.place(0), slot_of(place.place(0))});
   else
     done({request.tag, cut ? AccessResult::bad_range : place.result, 0});
   const auto behind = translating_.find(request.qpn.value);
@@ -46,20 +45,14 @@ void AtomicUnit::translated(const Atomic& request, const Translated& place) {
   translate(next);
 }
 
-// By the place in its region, which is aligned to pages: a program's own addresses are not the same at every run.
-std::uint64_t AtomicUnit::slot_of(const Operation& operation) const {
-  return operation.place.offset % params_.lock_slots;
+// A host that tells no physical addresses has its words apart at least within a process.
+std::uint64_t AtomicUnit::slot_of(const Dma::Place& place) const {
+  const auto physical = dma_.translate ? dma_.translate(place.pasid, place.address) : std::nullopt;
+  return physical.value_or(place.address) % params_.lock_slots;
 }
 
 void AtomicUnit::lock(const Operation& operation) {
-  const auto [holder, free] = locked_.try_emplace(slot_of(operation));
-  if (free) return enter(operation);
-  ++counters_.conflicts;
-  holder->second.push_back(Operation(operation));
-}
-
-void AtomicUnit::enter(const Operation& operation) {
-  const auto [holder, free] = addresses_.try_emplace({operation.place.pasid, operation.place.address});
+  const auto [holder, free] = locked_.try_emplace(operation.slot);
   if (free) return read(operation);
   ++counters_.conflicts;
   holder->second.push_back(Operation(operation));
@@ -77,7 +70,7 @@ void AtomicUnit::read(const Operation& operation) {
     std::memcpy(&kept->original, bytes.bytes().data(), sizeof kept->original);
     modifying_.push(now() + params_.service, *kept);
   };
-  dma_.read(operation.place, roce::kAtomicBytes, std::move(sampled));
+  dma_.read(operation.place, roce::kAtomicBytes, std::move(sampled), {.ordered = true});
 }
 
 void AtomicUnit::modify_due() {
@@ -99,21 +92,16 @@ void AtomicUnit::write(const Operation& operation) {
 }
 
 void AtomicUnit::unlock(const Operation& operation) {
-  const auto next_of = [](auto& table, const auto& key) -> std::optional<Operation> {
-    const auto holder = table.find(key);
-    if (holder->second.empty()) return table.erase(holder), std::nullopt;
-    const auto next = std::move(holder->second.front());
-    holder->second.pop_front();
-    return next;
-  };
-  if (const auto next = next_of(addresses_, std::pair{operation.place.pasid, operation.place.address})) read(*next);
-  if (const auto next = next_of(locked_, slot_of(operation))) enter(*next);
+  const auto holder = locked_.find(operation.slot);
+  if (holder->second.empty()) return void(locked_.erase(holder));
+  const auto next = std::move(holder->second.front());
+  holder->second.pop_front();
+  read(next);
 }
 
 void AtomicUnit::reset() {
   translating_.clear();
   locked_.clear();
-  addresses_.clear();
   modifying_.clear();
   ++resets_;
 }

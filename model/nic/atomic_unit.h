@@ -1,14 +1,11 @@
-// Atomic operations on host memory: read, modify and write. A table of lock slots, by the address's low bits,
-// serialises them: a slot is held from the read until the write is on its way, so addresses that share a slot wait for
-// one another.
-// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA): those on one address by two
-// regions' keys too, which may have different slots.
+// Atomic operations on host memory: read, modify and write. A table of lock slots, by the physical address's low bits,
+// serialises them: a slot is held from the read until the write is on its way, which the next read does not pass. So
+// addresses that share a slot wait for one another, and one word is one, by whichever region, key or process.
+// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <unordered_map>
-#include <utility>
 
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
@@ -28,8 +25,8 @@ struct AtomicParams {
   Duration service = 60_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("lock_slots", lock_slots, "locks, by the address modulo their number; docs/timing.md: addr[11:0]",
-                {8, 1 << 20});
+    visit.param("lock_slots", lock_slots,
+                "locks, by the physical address modulo their number; docs/timing.md: addr[11:0]", {8, 1 << 20});
     visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; docs/timing.md",
                 {0, 1e9});
   }
@@ -60,14 +57,14 @@ class AtomicUnit : public sc_core::sc_module {
   struct Operation {
     Atomic request;
     Dma::Place place;
+    std::uint64_t slot;
     std::uint64_t original = 0;
   };
 
   void translate(const Atomic& request);
   void translated(const Atomic& request, const Translated& place);
-  std::uint64_t slot_of(const Operation& operation) const;
+  std::uint64_t slot_of(const Dma::Place& place) const;
   void lock(const Operation& operation);
-  void enter(const Operation& operation);
   void read(const Operation& operation);
   void modify_due();
   void write(const Operation& operation);
@@ -78,7 +75,6 @@ class AtomicUnit : public sc_core::sc_module {
   Dma& dma_;
   std::unordered_map<std::uint32_t, Fifo<Atomic>> translating_;  // by QP, those behind one whose place is being found
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
-  std::map<std::pair<Pasid, std::uint64_t>, Fifo<Operation>> addresses_;  // the same, of those that have their slot
   EventQueue<Operation> modifying_{[this] { modify_due(); }};
   std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
   AtomicCounters counters_;

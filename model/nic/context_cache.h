@@ -81,7 +81,8 @@ class IcmAccess {
     constexpr auto kContextLines = static_cast<std::uint32_t>((sizeof(Context) + kLine - 1) / kLine);
     if (lines > kContextLines)
       dma_.read(
-          {kKernelPasid, *address, 0}, (lines - kContextLines) * kLine, [](AccessResult, const Payload&) {}, true);
+          {kKernelPasid, *address, 0}, (lines - kContextLines) * kLine, [](AccessResult, const Payload&) {},
+          {.discard = true});
     dma_.read(kKernelPasid, *address, sizeof(Context), [done = std::move(done)](AccessResult result, Payload bytes) {
       if (result != AccessResult::ok) return done(std::nullopt);
       Context context;

@@ -28,7 +28,8 @@ void DmaParams::describe(ParamVisitor& visit) {
   visit.param("read_bytes", read_bytes, "bytes of reads in flight; docs/timing.md", {64, 1 << 24});
   visit.param("posted_headers", posted_headers, "writes that the host takes before it gives credits back", {1, 4096});
   visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
-  visit.param("relaxed_ordering", relaxed_ordering, "reads of programs' memory pass writes that wait for credits");
+  visit.param("relaxed_ordering", relaxed_ordering,
+              "reads of programs' memory, but those of atomics, pass writes that wait for credits");
   visit.param("burst", burst, "most bytes of adjoining accesses made in one call to the host", {4096, 1 << 20});
   visit.refuse(read_bytes < link.max_read_request, "read_bytes", "is less than", "max_read_request");
   visit.refuse(posted_data < link.max_payload, "posted_data", "is less than", "max_payload");
@@ -71,20 +72,20 @@ void Dma::Load::reset() {
   load_ = 0;
 }
 
-void Dma::read(const Place& place, std::uint32_t bytes, Done done, bool discard) {
+void Dma::read(const Place& place, std::uint32_t bytes, Done done, Sampling sampling) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
-  ask(place, bytes, std::move(done), discard);
+  ask(place, bytes, std::move(done), sampling);
 }
 
-void Dma::ask(const Place& place, std::uint32_t bytes, Done done, bool discard) {
+void Dma::ask(const Place& place, std::uint32_t bytes, Done done, Sampling sampling) {
   const auto requests = link_.read_request(place.offset, bytes);
   const auto tags = static_cast<std::uint32_t>(requests.tlps);
   if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
-    return read_in_parts(place, bytes, part, std::move(done), discard);
+    return read_in_parts(place, bytes, part, std::move(done), sampling);
   Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset,
-                .data = Payload().slice(0, bytes), .done = std::move(done), .discard = discard,
-                .tags = tags, .tlps = requests, .asked = now()};
+                .data = Payload().slice(0, bytes), .done = std::move(done), .discard = sampling.discard,
+                .ordered = sampling.ordered, .tags = tags, .tlps = requests, .asked = now()};
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
     return issue_read(std::move(access));
   ++counters_.read_stalls;
@@ -92,7 +93,9 @@ void Dma::ask(const Place& place, std::uint32_t bytes, Done done, bool discard) 
 }
 
 // What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
-bool Dma::passes_writes(const Access& read) const { return params_.relaxed_ordering && read.pasid != kKernelPasid; }
+bool Dma::passes_writes(const Access& read) const {
+  return params_.relaxed_ordering && read.pasid != kKernelPasid && !read.ordered;
+}
 
 // What always fits, wherever it begins.
 std::uint32_t Dma::largest_read() const {
@@ -101,7 +104,8 @@ std::uint32_t Dma::largest_read() const {
   return static_cast<std::uint32_t>(std::min(params_.read_bytes.bytes, params_.read_tags == 1 ? 64 : by_tags));
 }
 
-void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard) {
+void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done,
+                        Sampling sampling) {
   struct Whole {
     Payload data;
     Done done;
@@ -109,19 +113,19 @@ void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t p
     std::uint32_t awaited = 0;
   };
   const auto whole = std::make_shared<Whole>(
-      Whole{discard ? nothing(bytes) : Payload(bytes), std::move(done), AccessResult::ok, bytes});
+      Whole{sampling.discard ? nothing(bytes) : Payload(bytes), std::move(done), AccessResult::ok, bytes});
   for (std::uint32_t offset = 0; offset < bytes;) {
     const auto room = part - static_cast<std::uint32_t>((place.offset + offset) % std::min<std::uint64_t>(part, 64));
     const auto size = std::min(room, bytes - offset);
     ask({place.pasid, place.address + offset, place.offset + offset}, size,
-        [whole, offset, size, discard](AccessResult result, const Payload& data) {
+        [whole, offset, size, discard = sampling.discard](AccessResult result, const Payload& data) {
           if (result != AccessResult::ok) whole->result = result;
           if (!discard && !data.empty())
             std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
           whole->awaited -= size;
           if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
         },
-        discard);
+        sampling);
     offset += size;
   }
 }

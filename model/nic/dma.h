@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "model/base/delay_line.h"
@@ -80,6 +81,10 @@ class Dma : public sc_core::sc_module {
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
     bool discard = false;       // payload that nobody looks at (timing only): memory is not touched
   };
+  struct Sampling {
+    bool discard = false;       // as of a write
+    bool ordered = false;       // without the attribute of relaxed ordering: passes no write
+  };
   // Where an access lies. TLPs end at multiples of `offset`, which is counted from the start of the memory region: a
   // program's own addresses are not the same at every run, and no result may depend on them.
   struct Place {
@@ -92,9 +97,11 @@ class Dma : public sc_core::sc_module {
 
   // Bound to the endpoint.
   std::function<bool(tlm::tlm_command, Pasid, std::uint64_t, std::span<std::byte>)> transfer;
+  std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> translate;  // by ATS; nullopt: the host won't
   trace::Point<DmaIssued> issued;
 
-  void read(const Place& place, std::uint32_t bytes, Done done, bool discard = false);
+  void read(const Place& place, std::uint32_t bytes, Done done, Sampling sampling);
+  void read(const Place& place, std::uint32_t bytes, Done done) { read(place, bytes, std::move(done), Sampling{}); }
   void write(const Place& place, Payload data, Done done, Placement placement);
   // Queues, contexts and records, whose addresses are aligned.
   void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done) {
@@ -123,6 +130,7 @@ class Dma : public sc_core::sc_module {
     AccessResult result = AccessResult::ok;
     bool sampled = false;
     bool discard = false;
+    bool ordered = false;
     bool more = false;
     std::uint32_t tags = 0;
     TlpCount tlps;              // of a write, or of a read's requests
@@ -170,8 +178,8 @@ class Dma : public sc_core::sc_module {
     Placement placement;
   };
 
-  void ask(const Place& place, std::uint32_t bytes, Done done, bool discard);  // what is counted already
-  void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, bool discard);
+  void ask(const Place& place, std::uint32_t bytes, Done done, Sampling sampling);  // what is counted already
+  void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, Sampling sampling);
   std::uint32_t largest_read() const;
   Payload nothing(std::uint32_t bytes);
   bool passes_writes(const Access& read) const;

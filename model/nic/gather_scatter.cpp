@@ -88,7 +88,7 @@ void GatherScatter::begin(Access&& access) {
                      [this, tag = access.tag](AccessResult result, Payload bytes) {
                        gathered({tag, result, std::move(bytes)});
                      },
-                     timing_only_);
+                     {.discard = timing_only_});
   dma_.write(access.place, std::move(access.payload),
              [this, tag = access.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
              {.more = access.more, .discard = timing_only_});
@@ -178,7 +178,7 @@ void GatherScatter::read(const JobPtr& job) {
               std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
             part_done(job, result);
           },
-          timing_only_);
+          {.discard = timing_only_});
       at += place.ranges[range].length;
     }
     offset += job->regions[i].length;

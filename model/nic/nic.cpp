@@ -83,6 +83,7 @@ void Nic::wire_host() {
   dma_unit.transfer = [this](tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
     return pcie.transfer(command, pasid, address, data);
   };
+  dma_unit.translate = [this](Pasid pasid, std::uint64_t address) { return pcie.translate(pasid, address); };
   pcie.uar_written.bind([this](UarWrite write) {
     dma_unit.carry_mmio(write.data.size());
     doorbell.write(write);

@@ -29,6 +29,9 @@ PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParam
   bar.register_b_transport(this, &PcieEndpoint::access_bar);
   config.register_b_transport(this, &PcieEndpoint::access_config);
   request_.set_extension(new PasidExtension);  // whose owner it is
+  translation_.set_extension(new PasidExtension);
+  translation_.set_extension(new TranslationExtension);
+  translation_.set_command(tlm::TLM_IGNORE_COMMAND);
 }
 
 bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
@@ -48,6 +51,18 @@ bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t
   dma->b_transport(request_, delay);
   if (!request_.is_response_ok()) ++counters_.dma_aborts;
   return request_.is_response_ok();
+}
+
+std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t address) {
+  if (!config_space_.bus_master()) return std::nullopt;
+  ++counters_.translations;
+  translation_.get_extension<PasidExtension>()->pasid = pasid;
+  translation_.set_address(address);
+  translation_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  auto delay = sc_core::SC_ZERO_TIME;
+  dma->b_transport(translation_, delay);
+  if (!translation_.is_response_ok()) return std::nullopt;
+  return translation_.get_extension<TranslationExtension>()->physical;
 }
 
 std::optional<MsixMessage> PcieEndpoint::interrupt(std::uint32_t vector) {

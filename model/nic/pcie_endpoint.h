@@ -38,6 +38,7 @@ struct PcieEndpointCounters {
   Counter dma_writes = 0;
   Counter dma_aborts = 0;
   Counter dma_blocked = 0;
+  Counter translations = 0;
   Counter interrupts = 0;
   Counter function_resets = 0;
 
@@ -49,6 +50,7 @@ struct PcieEndpointCounters {
     visit.counter("dma_writes", dma_writes, "requests", "writes to host memory");
     visit.counter("dma_aborts", dma_aborts, "requests", "requests that the root complex aborted");
     visit.counter("dma_blocked", dma_blocked, "requests", "requests not made: bus mastering is off");
+    visit.counter("translations", translations, "requests", "requests for a physical address (ATS)");
     visit.counter("interrupts", interrupts, "messages", "MSI-X messages written");
     visit.counter("function_resets", function_resets, "resets", "function-level resets");
   }
@@ -76,6 +78,8 @@ class PcieEndpoint : public sc_core::sc_module {
 
   // Host memory, at the present time. False: aborted, or bus mastering is off.
   bool transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data);
+  // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
+  std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
   // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
   std::optional<MsixMessage> interrupt(std::uint32_t vector);
 
@@ -105,6 +109,7 @@ class PcieEndpoint : public sc_core::sc_module {
   std::uint32_t syndrome_ = 0;
   // One for all transfers: they take no time, so there is never a second, and to make one is dear.
   tlm::tlm_generic_payload request_;
+  tlm::tlm_generic_payload translation_;
   PcieEndpointCounters counters_;
 };
 

@@ -251,7 +251,7 @@ static void refused(void) {
   say_registration("beyond a file's end", mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), kAll);
 }
 
-// Two processes count in one word, each by a region of its own that begins elsewhere.
+// Two processes count in one word, each by a mapping and a region of its own that begin elsewhere.
 static void count(char *page, uint32_t offset) {
   enum { kAdds = 2000 };
   open_device();
@@ -272,8 +272,13 @@ static void count(char *page, uint32_t offset) {
 static void counted(void) {
   char *page = mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const pid_t child = fork();
-  count(page, child == 0 ? 64 : 0);
-  if (child == 0) _exit(0);
+  if (child == 0) {
+    char *again = mremap(page, 0, kPage, MREMAP_MAYMOVE);
+    check(again != MAP_FAILED && again != page, "mremap");
+    count(again, 64);
+    _exit(0);
+  }
+  count(page, 0);
   int status;
   waitpid(child, &status, 0);
   printf("counted %lu\n", *(uint64_t *)(page + 512));

@@ -52,9 +52,10 @@ class DmaBench {
   }
 
   // Addresses are offsets too. The number of the access.
-  std::size_t read(std::uint64_t address, std::uint32_t bytes) {
+  std::size_t read(std::uint64_t address, std::uint32_t bytes, bool ordered = false) {
     const auto number = begin(false);
-    dma().read({kProgram, address, address}, bytes, [this, number](AccessResult, const Payload&) { end(number); });
+    dma().read({kProgram, address, address}, bytes, [this, number](AccessResult, const Payload&) { end(number); },
+               {.ordered = ordered});
     return number;
   }
   std::size_t write(std::uint64_t address, std::uint32_t bytes) {

@@ -146,7 +146,7 @@ TEST(PostedCredits, AWriteOfMoreThanAllGoesWhenItHasThemAll) {
 struct Mixed {
   Duration read, stalled_write, first_landing;
 };
-Mixed behind_a_stalled_write(bool relaxed) {
+Mixed behind_a_stalled_write(bool relaxed, bool ordered = false) {
   auto params = quiet();
   params.posted_headers = 1;
   params.relaxed_ordering = relaxed;
@@ -154,7 +154,7 @@ Mixed behind_a_stalled_write(bool relaxed) {
   bench.at({}, [&] {
     bench.write(0, 64);
     bench.write(4096, 64);
-    bench.read(8192, 64);
+    bench.read(8192, 64, ordered);
   });
   bench.run();
   Mixed found{};
@@ -176,6 +176,13 @@ TEST(Ordering, ARelaxedReadPassesIt) {
   const auto relaxed = behind_a_stalled_write(true);
   EXPECT_EQ(relaxed.stalled_write, relaxed.first_landing);
   EXPECT_EQ(relaxed.read, Duration{});
+}
+
+// As an atomic's: it must see what the atomic before it wrote.
+TEST(Ordering, AnOrderedReadPassesNoWrite) {
+  const auto relaxed = behind_a_stalled_write(true, true);
+  EXPECT_EQ(relaxed.stalled_write, relaxed.first_landing);
+  EXPECT_EQ(relaxed.read, relaxed.stalled_write);
 }
 
 TEST(Ordering, AWritePassesStalledReads) {

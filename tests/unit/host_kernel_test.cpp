@@ -382,6 +382,38 @@ TEST_F(KernelAgentTest, ARegionThatTheDeviceRefusesHasNoPages) {
   }});
 }
 
+TEST_F(KernelAgentTest, TheDeviceMayAskForAPhysicalAddress) {
+  run({[&] {
+    alignas(4096) static std::array<std::byte, 8192> memory;
+    const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+    std::uint64_t bus_address = 0;
+    ASSERT_EQ(port().pin(memory.data(), memory.size(), true, bus_address), 0);
+    const auto ask = [&](std::uint64_t at, bool translation) -> std::optional<std::uint64_t> {
+      tlm::tlm_generic_payload request;
+      PasidExtension pasid;
+      TranslationExtension answer;
+      pasid.pasid = port().pasid();
+      request.set_extension(&pasid);
+      if (translation) request.set_extension(&answer);
+      request.set_command(tlm::TLM_IGNORE_COMMAND);
+      request.set_address(at);
+      request.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+      auto delay = sc_core::SC_ZERO_TIME;
+      machine_.device.dma->b_transport(request, delay);
+      request.clear_extension(&pasid);
+      request.clear_extension(&answer);
+      return request.is_response_ok() ? std::optional(answer.physical) : std::nullopt;
+    };
+    const auto first = ask(address + 24, true);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(*first % 4096, 24u);
+    EXPECT_EQ(ask(address, true), *first - 24);
+    EXPECT_NE(ask(address + 4096, true), *first - 24);
+    EXPECT_EQ(ask(address + 8192, true), std::nullopt);
+    EXPECT_EQ(ask(address, false), std::nullopt);
+  }});
+}
+
 TEST_F(KernelAgentTest, MemoryUnmappedSinceAbortsAndNothingElse) {
   run({[&] {
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,7 @@
 // Atomics: do they change memory as ibv_post_send(3) says, whoever else works on it?
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "tests/verbs/rc_pair.h"
 
@@ -8,6 +10,8 @@ namespace {
 
 class Atomics : public RcPair {
  protected:
+  using RcPair::RcPair;
+
   static std::uint64_t word(const Endpoint& end, std::size_t offset) {
     std::uint64_t value;
     std::memcpy(&value, end.buffer.data() + offset, sizeof value);
@@ -128,6 +132,77 @@ TEST_F(Atomics, TheResultMayBeScattered) {
                   (std::vector<std::uint8_t>{4, 5, 6, 7, 8}));
       },
       nothing);
+}
+
+// With relaxed ordering reads pass writes that wait for credits, of which there are few.
+class AtomicsOfRelaxedOrdering : public Atomics {
+ protected:
+  static constexpr std::size_t kCounting = 4;
+  static constexpr std::size_t kWriting = 2;
+
+  AtomicsOfRelaxedOrdering() : Atomics({"nic.pcie.relaxed_ordering=true", "nic.pcie.posted_headers=4"}) {}
+
+  // Queue pairs on one region, of which an endpoint works with one at a time.
+  static std::vector<ibv_qp*> more_queue_pairs(Endpoint& end) {
+    std::vector<ibv_qp*> qps{end.qp};
+    while (qps.size() < kCounting + kWriting) qps.push_back(end.create_qp());
+    return qps;
+  }
+  static std::vector<EndpointAddress> addresses_of(Endpoint& end, const std::vector<ibv_qp*>& qps) {
+    std::vector<EndpointAddress> addresses;
+    for (ibv_qp* qp : qps) {
+      end.qp = qp;
+      addresses.push_back(end.address());
+    }
+    return addresses;
+  }
+  static void connect_all(Endpoint& end, const std::vector<ibv_qp*>& qps, const std::vector<EndpointAddress>& remote) {
+    for (std::size_t i = 0; i < qps.size(); ++i) {
+      end.qp = qps[i];
+      end.connect(remote[i]);
+    }
+  }
+};
+
+// All in one word, while others fill the posted writes' credits.
+TEST_F(AtomicsOfRelaxedOrdering, NoUpdateIsLost) {
+  constexpr std::uint64_t kAdds = 100;
+  Exchange<std::vector<EndpointAddress>> addresses;
+  std::uint64_t counted = 0;
+  const auto body = [&](std::size_t me, const auto& action) {
+    Endpoint end;
+    const auto qps = more_queue_pairs(end);
+    connect_all(end, qps, addresses.swap(me, addresses_of(end, qps)));
+    meet(me);
+    action(end, qps);
+    meet(me);
+    if (me == 1) counted = word(end, 64);
+    for (ibv_qp* qp : qps)
+      if (qp != qps[0]) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    end.qp = qps[0];
+  };
+  const auto count_and_write = [&](Endpoint& end, const std::vector<ibv_qp*>& qps) {
+    std::array<std::uint64_t, kCounting + kWriting> sent{}, under_way{};
+    for (std::uint64_t done = 0; done < kAdds * kCounting;) {
+      for (std::size_t i = 0; i < qps.size(); ++i) {
+        end.qp = qps[i];
+        const bool counts = i < kCounting;
+        for (; under_way[i] < 4 && (!counts || sent[i] < kAdds); ++under_way[i], ++sent[i]) {
+          auto wr = counts ? end.fetch_add(8 * std::uint32_t(i), 1, 64)
+                           : end.request(IBV_WR_RDMA_WRITE, 4096, 16384, 16384);
+          wr.wr_id = i;
+          ASSERT_EQ(end.post(wr), 0);
+        }
+      }
+      const auto wc = end.completion();
+      ASSERT_EQ(wc.status, IBV_WC_SUCCESS);
+      --under_way[wc.wr_id];
+      done += wc.wr_id < kCounting;
+    }
+  };
+  run([&] { body(0, count_and_write); }, [&] { body(1, [](Endpoint&, const auto&) {}); });
+  EXPECT_EQ(counted, kAdds * kCounting);
+  EXPECT_GT(host(1).nic().counters().dma.write_stalls, 0u);
 }
 
 TEST_F(Atomics, AreNeverInline) {
