@@ -127,8 +127,9 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
 // An access that does not end holds up every host. Its process is what can be ended; when that does not help, the run.
 void SystemCalls::end_stall(int process, int calls) {
   if (calls == 1) {
-    fmt::print(stderr, "rnicsim: the device's access to a program's memory does not end (a page that a userfaultfd or a "
-                       "user's file system should bring in?): the program is killed\n");
+    fmt::print(stderr,
+               "rnicsim: the device's access to a program's memory does not end (a page that a userfaultfd or a user's "
+               "file system should bring in?): the program is killed\n");
     ::syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
   } else {
     fmt::print(stderr, "rnicsim: the access still does not end: the run does\n");

@@ -271,7 +271,8 @@ def wait_until(condition, seconds=10):
 
 
 class BadWork(LeavesNothing):
-    """Bad keys: completion statuses, and the simulator goes on. Memory that the program has unmapped is still pinned."""
+    """Bad keys: completion statuses, and the simulator goes on. Memory that the program has unmapped is still
+    pinned."""
 
     def check(self, mode, client, server=()):
         result = self.call("run", "--", str(misbehave()), mode, "-")

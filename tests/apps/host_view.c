@@ -219,7 +219,8 @@ static void waits(void) {
   const struct timespec ms = {0, 3000000};
   start = seconds_on(CLOCK_MONOTONIC);
   const int timed_out = wait_word(1, &ms);
-  printf("timeout %d after %ld ms; other value %d\n", timed_out == ETIMEDOUT, since(start), wait_word(0, NULL) == EAGAIN);
+  printf("timeout %d after %ld ms; other value %d\n", timed_out == ETIMEDOUT, since(start),
+         wait_word(0, NULL) == EAGAIN);
 
   pthread_barrier_init(&barrier, NULL, 4);
   start = seconds_on(CLOCK_MONOTONIC);

@@ -1,5 +1,5 @@
-// A program that registers memory and then unmaps, replaces, drops, moves or frees it: pinned_memory MODE. Queue pairs are
-// connected to each other in the same process; what the device finds, it prints.
+// A program that registers memory and then unmaps, replaces, drops, moves or frees it: pinned_memory MODE. Queue pairs
+// are connected to each other in the same process; what the device finds, it prints.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What becomes of registered memory that a program unmaps, replaces, drops, moves or frees, and what can't be registered:
-pinned pages stay, as on Linux, or the device's access ends in an error that is seen.
+"""What becomes of registered memory that a program unmaps, replaces, drops, moves or frees, and what can't be
+registered: pinned pages stay, as on Linux, or the device's access ends in an error that is seen.
 
 usage: pinned_memory_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -30,8 +30,9 @@ class PinnedMemory(LeavesNothing):
 
     def test_unmapped(self):
         self.check("unmapped", "gone: the device reads 7 7 7 7", "gone: the device writes 9: success",
-                   "gone: the device reads 9 9 9 9", "new: the device reads 3 3 3 3", "new: the device writes 4: success",
-                   "new: the program reads 4 4 4 4", "gone: the device reads 9 9 9 9", "new: the device reads 4 4 4 4")
+                   "gone: the device reads 9 9 9 9", "new: the device reads 3 3 3 3",
+                   "new: the device writes 4: success", "new: the program reads 4 4 4 4",
+                   "gone: the device reads 9 9 9 9", "new: the device reads 4 4 4 4")
 
     def test_replaced(self):
         self.check("replaced", "replaced: the device writes 9: success", "replaced: the program reads 3 3 3 3",

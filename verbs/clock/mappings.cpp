@@ -17,6 +17,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/turn.h"
+#include "verbs/port/raw_call.h"
 
 RNICSIM_NEXT(shmdt);
 
@@ -47,7 +48,7 @@ bool may_be_pinned(const void* address, std::size_t bytes) {
 abi::ThreadSlot* slot_for_calls() { return simulated() ? simulated_slot() : own_slot(); }
 
 void* real_mremap(const void* from, std::size_t old_bytes, std::size_t bytes, int flags, const void* to) {
-  return reinterpret_cast<void*>(::syscall(SYS_mremap, from, old_bytes, bytes, flags, to));
+  return reinterpret_cast<void*>(checked_call(SYS_mremap, from, old_bytes, bytes, flags, to));
 }
 
 // A range may have several mappings, of which an older kernel moves one at a time.
@@ -83,7 +84,7 @@ bool populate(const void* address, std::size_t bytes) {
   const auto end = pages_end(number(address) + bytes);
   if (end <= begin) return true;
   const int saved = errno;
-  const bool lost = ::syscall(SYS_madvise, begin, end - begin, kPopulateRead) != 0 && errno == EFAULT;
+  const bool lost = checked_call(SYS_madvise, begin, end - begin, kPopulateRead) != 0 && errno == EFAULT;
   errno = saved;
   return !lost;
 }
@@ -98,7 +99,7 @@ void note_pinned(const void* address, std::size_t bytes) {
   extend(pinned_end, pages_end(number(address) + bytes), std::greater<>());
 }
 
-void unmap_aside(std::uint64_t address, std::size_t bytes) { ::syscall(SYS_munmap, address, bytes); }
+void unmap_aside(std::uint64_t address, std::size_t bytes) { checked_call(SYS_munmap, address, bytes); }
 
 }  // namespace rnicsim::clock
 
@@ -107,13 +108,13 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int munmap(void* address, size_t bytes) noexcept {
   if (is_aligned(address)) set_aside(address, bytes, abi::SetAside::unmapped);
-  return int(::syscall(SYS_munmap, address, bytes));
+  return int(checked_call(SYS_munmap, address, bytes));
 }
 
 RNICSIM_EXPORT void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   const bool replaces = (flags & MAP_FIXED) != 0 && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE;
   if (replaces && is_aligned(address)) set_aside(address, bytes, abi::SetAside::unmapped);
-  return reinterpret_cast<void*>(::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
+  return reinterpret_cast<void*>(checked_call(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
 RNICSIM_EXPORT void* mmap64(void* address, size_t bytes, int protection, int flags, int fd, off64_t offset) noexcept {
   return ::mmap(address, bytes, protection, flags, fd, offset);
@@ -143,7 +144,7 @@ RNICSIM_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
   if (advice == MADV_FREE && may_be_pinned(address, bytes)) return 0;
   if ((advice == MADV_DONTNEED || advice == kDropLocked) && is_aligned(address))
     set_aside(address, bytes, abi::SetAside::dropped);
-  return int(::syscall(SYS_madvise, address, bytes, advice));
+  return int(checked_call(SYS_madvise, address, bytes, advice));
 }
 
 RNICSIM_EXPORT int shmdt(const void* address) noexcept {

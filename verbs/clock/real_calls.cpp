@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -62,6 +63,8 @@ long apply(Result (*function)(Parameters...) noexcept, const Words& words) {
   return apply(static_cast<Result (*)(Parameters...)>(function), words);
 }
 
+long as_long(void* address) { return reinterpret_cast<long>(address); }
+
 long sleep_on_clock(const Words& words) {
   const int error = ::clock_nanosleep(clockid_t(words[0]), int(words[1]), as<const timespec*>(words[2]),
                                       as<timespec*>(words[3]));
@@ -72,7 +75,7 @@ long sleep_on_clock(const Words& words) {
 
 // What neither takes time, nor tells of the machine's clock, processes or chance.
 constexpr long kHarmless[] = {
-    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind,
+    SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind,
     SYS_get_mempolicy, SYS_set_mempolicy, SYS_msync, SYS_mincore, SYS_memfd_create, SYS_userfaultfd, SYS_membarrier,
     SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_rt_sigreturn, SYS_getuid, SYS_geteuid, SYS_getgid,
     SYS_getegid, SYS_getgroups, SYS_setuid, SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_prlimit64,
@@ -125,6 +128,13 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_tkill: return signal_thread(::getpid(), pid_t(w[0]), int(w[1]));
     case SYS_setpgid: return apply(::setpgid, w);
     case SYS_exit_group: ::_exit(int(w[0]));
+    // memory
+    case SYS_mmap:
+      return as_long(::mmap(as<void*>(w[0]), size_t(w[1]), int(w[2]), int(w[3]), int(w[4]), w[5]));
+    case SYS_mremap:
+      return as_long(::mremap(as<void*>(w[0]), size_t(w[1]), size_t(w[2]), int(w[3]), as<void*>(w[4])));
+    case SYS_munmap: return apply(::munmap, w);
+    case SYS_madvise: return apply(::madvise, w);
     // chance, names
     case SYS_getrandom: return apply(::getrandom, w);
     case SYS_uname: return apply(::uname, w);
