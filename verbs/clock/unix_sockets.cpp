@@ -95,6 +95,7 @@ void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length) {
     const std::size_t tag = strlen(host_tag());
     if (bytes < 1 + tag || memcmp(named->sun_path + 1, host_tag(), tag) != 0) return;
     memmove(named->sun_path + 1, named->sun_path + 1 + tag, bytes - 1 - tag);
+    memset(named->sun_path + bytes - tag, 0, tag);  // what a program that asks for a string reads on
     *length -= socklen_t(tag);
     return;
   }
