@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Open MPI over UCX: a program on two hosts, and on four, which mpirun starts through a shell of the simulated network.
+"""MPI over UCX: a program on two hosts, and on four, which mpirun starts through a shell of the simulated network; Open
+MPI, and MPICH without any setting of its own.
 
 usage: mpi_test.py path/to/rnicsim
 """
@@ -42,6 +43,30 @@ class Mpi(apps.TestCase):
 
     def test_four_hosts(self):
         self.ring(["h0", "h1", "h2", "h3"], 4, "rc_v")
+
+
+class Mpich(apps.TestCase):
+    def ring(self, folder, launcher, hosts, servers):
+        program = folder / "mpi_ring"
+        subprocess.run(["mpicc.mpich", "-O1", "-o", program, HERE / "mpi_ring.c"], check=True)
+        mpiexec = f"mpiexec.mpich {launcher} -n 2 {program}"
+        result = apps.run_on([*servers, ("h0", mpiexec)], timeout=SECONDS)
+        self.assertEqual(result.status, 0, result)
+        expected = [f"rank {rank} of 2 on {host}: right" for rank, host in enumerate(hosts)]
+        self.assertEqual(sorted(line for line in result.lines("h0") if line.startswith("rank ")), expected, result)
+
+    def test_one_host(self):
+        """Its ranks share memory, and spin on it."""
+        with apps.folder() as folder:
+            self.ring(folder, "", ["h0", "h0"], [])
+
+    def test_two_hosts(self):
+        with apps.folder() as folder:
+            # Its launcher calls ssh's stand-in as ssh, with an option.
+            shell = folder / "ssh"
+            shell.write_text(f'#!/bin/sh\n[ "$1" = -x ] && shift\nexec {SHELL} "$@"\n')
+            shell.chmod(0o755)
+            self.ring(folder, f"-launcher ssh -launcher-exec {shell} -hosts h0,h1", ["h0", "h1"], [("h1", SHELL)])
 
 
 if __name__ == "__main__":
