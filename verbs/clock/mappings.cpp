@@ -19,7 +19,6 @@
 #include "verbs/clock/turn.h"
 #include "verbs/port/raw_call.h"
 
-RNICSIM_NEXT(shmdt);
 
 namespace rnicsim::clock {
 namespace {
@@ -101,35 +100,22 @@ void note_pinned(const void* address, std::size_t bytes) {
 
 void unmap_aside(std::uint64_t address, std::size_t bytes) { checked_call(SYS_munmap, address, bytes); }
 
-}  // namespace rnicsim::clock
-
-using namespace rnicsim;
-using namespace rnicsim::clock;
-
-RNICSIM_EXPORT int munmap(void* address, size_t bytes) noexcept {
+int unmap_pages(void* address, std::size_t bytes) {
   if (is_aligned(address)) set_aside(address, bytes, abi::SetAside::unmapped);
   return int(checked_call(SYS_munmap, address, bytes));
 }
 
-RNICSIM_EXPORT void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
+void* map_pages(void* address, std::size_t bytes, int protection, int flags, int fd, long offset) {
   const bool replaces = (flags & MAP_FIXED) != 0 && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE;
   if (replaces && is_aligned(address)) set_aside(address, bytes, abi::SetAside::unmapped);
   return reinterpret_cast<void*>(checked_call(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
-RNICSIM_EXPORT void* mmap64(void* address, size_t bytes, int protection, int flags, int fd, off64_t offset) noexcept {
-  return ::mmap(address, bytes, protection, flags, fd, offset);
-}
 
-// Pages that move stay the device's where they are.
-RNICSIM_EXPORT void* mremap(void* address, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
-  va_list list;
-  va_start(list, flags);
-  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
-  va_end(list);
+void* remap_pages(void* address, std::size_t old_bytes, std::size_t bytes, int flags, void* wanted) {
   const auto old = pages_end(old_bytes);
   const auto kept = std::min(old, pages_end(bytes));
   const bool pinned = is_aligned(address) && old_bytes != 0 && may_be_pinned(address, old);
-  if (wanted != nullptr) set_aside(wanted, bytes, abi::SetAside::unmapped);
+  if ((flags & MREMAP_FIXED) != 0) set_aside(wanted, bytes, abi::SetAside::unmapped);
   if (pinned && kept < old) set_aside(static_cast<std::byte*>(address) + kept, old - kept, abi::SetAside::unmapped);
   abi::ThreadSlot* slot = pinned ? slot_for_calls() : nullptr;
   if (slot != nullptr) sync(*slot);  // between the move and the word of it nothing happens
@@ -139,7 +125,7 @@ RNICSIM_EXPORT void* mremap(void* address, size_t old_bytes, size_t bytes, int f
   return moved;
 }
 
-RNICSIM_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
+int advise_pages(void* address, std::size_t bytes, int advice) {
   // Pinned pages are not freed, and there is no telling from others here which those are.
   if (advice == MADV_FREE && may_be_pinned(address, bytes)) return 0;
   if ((advice == MADV_DONTNEED || advice == kDropLocked) && is_aligned(address))
@@ -147,11 +133,39 @@ RNICSIM_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
   return int(checked_call(SYS_madvise, address, bytes, advice));
 }
 
-RNICSIM_EXPORT int shmdt(const void* address) noexcept {
+int detach_segment(const void* address) {
   // What is left of a segment whose first pages are aside is found all the same; nothing may be left.
   const bool any = set_aside(address, 0, abi::SetAside::detached);
   const int saved = errno;
-  if (next_shmdt(address) == 0) return 0;
+  if (checked_call(SYS_shmdt, address) == 0) return 0;
   if (any) errno = saved;
   return any ? 0 : -1;
 }
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int munmap(void* address, size_t bytes) noexcept { return unmap_pages(address, bytes); }
+
+RNICSIM_EXPORT void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
+  return map_pages(address, bytes, protection, flags, fd, offset);
+}
+RNICSIM_EXPORT void* mmap64(void* address, size_t bytes, int protection, int flags, int fd, off64_t offset) noexcept {
+  return map_pages(address, bytes, protection, flags, fd, offset);
+}
+
+// Pages that move stay the device's where they are.
+RNICSIM_EXPORT void* mremap(void* address, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
+  va_list list;
+  va_start(list, flags);
+  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
+  va_end(list);
+  return remap_pages(address, old_bytes, bytes, flags, wanted);
+}
+
+RNICSIM_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
+  return advise_pages(address, bytes, advice);
+}
+
+RNICSIM_EXPORT int shmdt(const void* address) noexcept { return detach_segment(address); }

@@ -12,6 +12,14 @@ bool populate(const void* address, std::size_t bytes);
 
 // That memory was pinned: what unmaps it from now on tells the kernel, and moves its pages aside.
 void note_pinned(const void* address, std::size_t bytes);
+// mmap, munmap, mremap, madvise and shmdt, as the C library answers them. Under names of our own: UCX overwrites the
+// functions of the others' names with jumps into itself, and makes the calls by number, which lead here.
+void* map_pages(void* address, std::size_t bytes, int protection, int flags, int fd, long offset);
+int unmap_pages(void* address, std::size_t bytes);
+void* remap_pages(void* address, std::size_t old_bytes, std::size_t bytes, int flags, void* wanted);
+int advise_pages(void* address, std::size_t bytes, int advice);
+int detach_segment(const void* address);
+
 // Pages aside that nobody needs any more.
 void unmap_aside(std::uint64_t address, std::size_t bytes);
 

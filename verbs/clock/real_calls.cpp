@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -32,6 +31,7 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/futex.h"
+#include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/turn.h"
@@ -86,7 +86,7 @@ constexpr long kHarmless[] = {
     SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_fstat,
     SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64, SYS_getcwd, SYS_fchdir,
     SYS_socketpair, SYS_shutdown, SYS_close_range, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile, SYS_splice,
-    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_shmdt, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
     SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
 
@@ -130,11 +130,12 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_exit_group: ::_exit(int(w[0]));
     // memory
     case SYS_mmap:
-      return as_long(::mmap(as<void*>(w[0]), size_t(w[1]), int(w[2]), int(w[3]), int(w[4]), w[5]));
+      return as_long(map_pages(as<void*>(w[0]), size_t(w[1]), int(w[2]), int(w[3]), int(w[4]), w[5]));
     case SYS_mremap:
-      return as_long(::mremap(as<void*>(w[0]), size_t(w[1]), size_t(w[2]), int(w[3]), as<void*>(w[4])));
-    case SYS_munmap: return apply(::munmap, w);
-    case SYS_madvise: return apply(::madvise, w);
+      return as_long(remap_pages(as<void*>(w[0]), size_t(w[1]), size_t(w[2]), int(w[3]), as<void*>(w[4])));
+    case SYS_munmap: return apply(unmap_pages, w);
+    case SYS_madvise: return apply(advise_pages, w);
+    case SYS_shmdt: return apply(detach_segment, w);
     // chance, names
     case SYS_getrandom: return apply(::getrandom, w);
     case SYS_uname: return apply(::uname, w);

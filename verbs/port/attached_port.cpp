@@ -87,7 +87,7 @@ class AttachedPort : public DevicePort {
     const int error = call_slot(Call::unpin, {bus_address, bytes, writable});
     const ThreadSlot* slot = usable_slot();
     if (error != 0 || slot == nullptr) return error;
-    std::array<abi::AsideRange, sizeof slot->output / sizeof(abi::AsideRange)> aside;
+    std::array<abi::AsideRange, sizeof slot->output / (sizeof(abi::AsideRange))> aside;
     memcpy(aside.data(), slot->output, sizeof aside);
     for (std::size_t i = 0; i < std::min<std::size_t>(slot->value, aside.size()); ++i)
       clock::unmap_aside(aside[i].address, aside[i].bytes);

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "sim/attached/attach_server.h"
+#include "sim/attached/descriptor_budget.h"
 #include "sim/attached/network.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
@@ -303,7 +304,8 @@ class World : public sim::Programs {
   sim::AttachServer server_;
   sim::TimeKeeper keeper_{"time_keeper", {}, *this, output_};
   sim::Network network_{"network", system_.config().network, system_.config().topology.hosts};
-  sim::SystemCalls calls_{{}, services(), keeper_, network_, server_};
+  sim::DescriptorBudget budget_;
+  sim::SystemCalls calls_{{}, services(), keeper_, network_, server_, budget_};
   Input input_{nullptr, 0};
   int steps_ = 0;
   bool good_ = false;
