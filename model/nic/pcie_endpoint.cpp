@@ -53,16 +53,20 @@ bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t
   return request_.is_response_ok();
 }
 
+constexpr std::uint64_t kUntranslated = ~0ull;
 std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t address) {
   if (!config_space_.bus_master()) return std::nullopt;
   ++counters_.translations;
   translation_.get_extension<PasidExtension>()->pasid = pasid;
   translation_.set_address(address);
   translation_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  auto& physical = translation_.get_extension<TranslationExtension>()->physical;
+  physical = kUntranslated;
   auto delay = sc_core::SC_ZERO_TIME;
   dma->b_transport(translation_, delay);
-  if (!translation_.is_response_ok()) return std::nullopt;
-  return translation_.get_extension<TranslationExtension>()->physical;
+  // A host that knows no translations may answer anything.
+  if (!translation_.is_response_ok() || physical == kUntranslated) return std::nullopt;
+  return physical;
 }
 
 std::optional<MsixMessage> PcieEndpoint::interrupt(std::uint32_t vector) {

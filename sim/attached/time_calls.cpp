@@ -107,8 +107,11 @@ bool TimeKeeper::spin(Thread& thread) {
   const Process& process = *thread.process;
   thread.has_spun = true;
   // What it proved was of the memory as it stood in its turn.
-  slot_of(thread).value = 0;
-  if (process.memory_writes != thread.seen_memory_writes || process.stores != thread.seen_stores) return true;
+  const bool written = process.memory_writes != thread.seen_memory_writes;
+  const bool stored = process.stores != thread.seen_stores;
+  if (stored && !written) thread.looked_again = true;
+  slot_of(thread).value = stored && !written ? 1 : 0;
+  if (written || stored) return true;
   wait(thread, ThreadState::spinning, std::nullopt);
   return false;
 }

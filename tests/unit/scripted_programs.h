@@ -83,6 +83,11 @@ class Program {
     slot.turn = ThreadSlot::kKernel;
     return {*this, true};
   }
+  // As a loop that waits for memory: while it is woken for others' stores alone, it comes round and has stored nothing.
+  bool looks_again() const { return slot().call == Call::spin && slot().value != 0; }
+  Answer spin() {
+    return call(Call::spin, std::uint64_t(looks_again() ? abi::SpinProof::unmoved : abi::SpinProof::proved));
+  }
   Answer sleep_until(Duration deadline) { return call(Call::sleep, std::uint64_t(deadline.ps)); }
   Answer wait_address(std::uint64_t address) { return call(Call::wait_address, address, abi::kForever); }
   // Its clock goes on by what it does, until it must let the world catch up.

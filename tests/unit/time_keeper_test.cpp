@@ -282,9 +282,11 @@ TEST_F(TimeKeeperTest, ANewThreadDoesNotInheritItsSlotsPatience) {
 
 TEST_F(TimeKeeperTest, ASpinnerWakesWhenTheDeviceWritesIntoItsProcess) {
   Process* spins = &world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::spin);
+    do co_await me.spin();
+    while (me.looks_again());
     tell("written", me);
-    co_await me.call(Call::spin);
+    do co_await me.spin();
+    while (me.looks_again());
     tell("interrupted", me);
   });
   Process& other = world.attach(0, [](Program& me) -> Script { co_await me.sleep_until(50_us); });
@@ -365,10 +367,10 @@ TEST_F(TimeKeeperTest, ADeviceWriteWakesASpinnerBeforeAStoreThatIsYetToShow) {
 TEST_F(TimeKeeperTest, TwoSpinnersDoNotKeepEachOtherAwake) {
   world.attach(0, [&](Program& me) -> Script {
     co_await me.new_thread([](Program& child) -> Script {
-      for (;;) co_await child.call(Call::spin);
+      for (;;) co_await child.spin();
     });
     co_await me.call(Call::thread_start, me.value());
-    for (;;) co_await me.call(Call::spin);
+    for (;;) co_await me.spin();
   });
   world.run();
   EXPECT_LT(world.turns.size(), 10u);
