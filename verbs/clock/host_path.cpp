@@ -107,7 +107,7 @@ HostPath::HostPath(const char* given) : path_(given) {
   lead_to_process(text);
 }
 
-// "/proc/1000/...": the process with that number on this host.
+// "/proc/1000/...": the process with that number on this host, else this machine's.
 void HostPath::lead_to_process(std::string_view text) {
   constexpr std::string_view kProc = "/proc/";
   if (!text.starts_with(kProc) || !simulated()) return;
@@ -115,7 +115,9 @@ void HostPath::lead_to_process(std::string_view text) {
   pid_t number = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   if (error != std::errc() || (end != rest.data() + rest.size() && *end != '/')) return;
-  const int length = snprintf(buffer_, sizeof buffer_, "/proc/%d%s", find_process(number).value_or(0), end);
+  const auto real = find_process(number);
+  if (!real) return;
+  const int length = snprintf(buffer_, sizeof buffer_, "/proc/%d%s", *real, end);
   if (length < int(sizeof buffer_)) path_ = buffer_;
 }
 
