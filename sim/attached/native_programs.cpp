@@ -38,19 +38,6 @@ void futex_wake(std::atomic<std::uint32_t>& word) { ::syscall(SYS_futex, &word, 
 
 NativeThread native(const Thread& thread) { return {thread.process->identity().pid, slot_of(thread).tid}; }
 
-// A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? True: the
-// latter.
-bool is_blocked(const Thread& thread, std::int64_t elapsed_us) {
-  if (elapsed_us < kBlockedUs || !native(thread).sleeps()) {
-    // Signals queue, each with a frame on the thread's stack: one at a time, unless it seems to be lost.
-    const bool asked = slot_of(thread).asked.exchange(1) != 0;
-    if (!asked || elapsed_us >= kLongestLookUs) native(thread).send(abi::kLookSignal);
-    return false;
-  }
-  // It may have come back, and be asleep for that, while this process did not have a processor.
-  return slot_of(thread).turn != ThreadSlot::kKernel;
-}
-
 }  // namespace
 
 // Between two looks lie a few microseconds; the kernel would make 50 more of them.
@@ -85,7 +72,30 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   return end;
 }
 
-TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile) const {
+// Signals queue, each with a frame on the thread's stack: one at a time, unless it seems to be lost. A process that said
+// hello and never took its first turn may not be ours: the signal would end it.
+void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
+  const NativeThread asked = native(thread);
+  if (!answering_.contains(slot_of(thread).tid)) {
+    if (!asked.catches(abi::kLookSignal)) return;
+    answering_.insert(slot_of(thread).tid);
+  }
+  const bool pending = slot_of(thread).asked.exchange(1) != 0;
+  if (!pending || elapsed_us >= kLongestLookUs) asked.send(abi::kLookSignal);
+}
+
+// A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? True: the
+// latter.
+bool NativePrograms::is_blocked(const Thread& thread, std::int64_t elapsed_us) {
+  if (elapsed_us < kBlockedUs || !native(thread).sleeps()) {
+    ask(thread, elapsed_us);
+    return false;
+  }
+  // It may have come back, and be asleep for that, while this process did not have a processor.
+  return slot_of(thread).turn != ThreadSlot::kKernel;
+}
+
+TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile) {
   ThreadSlot& slot = slot_of(thread);
   const auto start = Clock::now();
   std::int64_t next_housekeeping = kHousekeepingUs;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 
 #include "sim/attached/programs.h"
 
@@ -16,9 +17,12 @@ class NativePrograms final : public Programs {
   std::string activity(const Thread& thread) const override;
 
  private:
-  TurnEnd sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile) const;
+  void ask(const Thread& thread, std::int64_t elapsed_us);
+  bool is_blocked(const Thread& thread, std::int64_t elapsed_us);
+  TurnEnd sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile);
 
   const Thread* last_run_ = nullptr;
+  std::set<std::uint32_t> answering_;  // threads, by real number, that have a handler for looks
 };
 
 }  // namespace rnicsim::sim

@@ -26,6 +26,13 @@ std::string NativeThread::system_call() const {
   return "system call " + line.substr(0, line.find(' '));
 }
 
+bool NativeThread::catches(int signal) const {
+  std::ifstream in(fmt::format("/proc/{}/task/{}/status", process_, thread_));
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("SigCgt:")) return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
+}
+
 void NativeThread::send(int signal) const { ::tgkill(process_, thread_, signal); }
 
 }  // namespace rnicsim::sim

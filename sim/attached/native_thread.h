@@ -13,6 +13,7 @@ class NativeThread {
   NativeThread(pid_t process, std::uint32_t thread) : process_(process), thread_(pid_t(thread)) {}
   bool sleeps() const;              // state S: blocked in a system call
   std::string system_call() const;  // "system call 202", for people
+  bool catches(int signal) const;     // it has a handler
   void send(int signal) const;
 
  private:
