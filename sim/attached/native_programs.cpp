@@ -72,8 +72,8 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   return end;
 }
 
-// Signals queue, each with a frame on the thread's stack: one at a time, unless it seems to be lost. A process that said
-// hello and never took its first turn may not be ours: the signal would end it.
+// Signals queue, each with a frame on the thread's stack: one at a time, unless it seems to be lost. A process that
+// said hello and never took its first turn may not be ours: the signal would end it.
 void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
   const NativeThread asked = native(thread);
   if (!answering_.contains(slot_of(thread).tid)) {
