@@ -53,13 +53,13 @@ bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t
   return request_.is_response_ok();
 }
 
-constexpr std::uint64_t kUntranslated = ~0ull;
 std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t address) {
   if (!config_space_.bus_master()) return std::nullopt;
   ++counters_.translations;
   translation_.get_extension<PasidExtension>()->pasid = pasid;
   translation_.set_address(address);
   translation_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  constexpr std::uint64_t kUntranslated = ~0ull;
   auto& physical = translation_.get_extension<TranslationExtension>()->physical;
   physical = kUntranslated;
   auto delay = sc_core::SC_ZERO_TIME;
