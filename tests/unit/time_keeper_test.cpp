@@ -23,7 +23,6 @@ constexpr std::uint64_t kLock = 0x1000;
 
 class TimeKeeperTest : public testing::Test {
  protected:
-  explicit TimeKeeperTest(const TimeKeeperParams& params = {}) : world(params) {}
   // Every thread that runs, in order, as its script says it.
   std::vector<std::pair<std::string, Duration>> story;
   void tell(const char* what, const Program& me) { story.emplace_back(what, me.clock()); }
@@ -521,85 +520,6 @@ TEST_F(TimeKeeperTest, TheDeadHoldNoDescriptors) {
   EXPECT_GT(open(), before);
   world.run();
   EXPECT_EQ(open(), before);
-}
-
-// --- Progress.
-
-// How the world looked, whenever the keeper asked.
-class Quiet : public TimeKeeperTest {
- protected:
-  Quiet() : TimeKeeperTest(asking_each(100_us)) {
-    world.keeper.on_quiet = [this] { looks.emplace_back(now(), world.keeper.all_wait_in_vain()); };
-  }
-  static TimeKeeperParams asking_each(Duration interval) {
-    TimeKeeperParams params;
-    params.look_when_quiet = interval;
-    return params;
-  }
-  bool ever_in_vain() const {
-    return std::ranges::any_of(looks, [](const auto& look) { return look.second; });
-  }
-  std::vector<std::pair<Duration, bool>> looks;
-};
-
-TEST_F(Quiet, PollingAloneIsInVain) {
-  world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 1_ms) co_await me.call(Call::wait_visible);
-  });
-  world.run();
-  ASSERT_FALSE(looks.empty());
-  EXPECT_TRUE(std::ranges::all_of(looks, [](const auto& look) { return look.second; }));
-  for (std::size_t i = 1; i < looks.size(); ++i) EXPECT_GE(looks[i].first - looks[i - 1].first, 100_us);
-}
-
-TEST_F(Quiet, NobodyIsAskedWhileThereIsProgress) {
-  Process& polls = world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 1_ms) co_await me.call(Call::wait_visible);
-  });
-  for (Duration at = 50_us; at < 1_ms; at += 50_us) device_writes(polls, kRing, at);
-  world.run();
-  EXPECT_THAT(looks, IsEmpty());
-}
-
-TEST_F(Quiet, AWaitWithAnEndIsNotInVainUntilItRepeats) {
-  world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 3_ms) co_await me.call(Call::wait_visible);
-  });
-  world.attach(0, [&](Program& me) -> Script {
-    co_await me.sleep_until(1_ms);
-    for (int i = 0; i < 20; ++i) co_await me.sleep_until(me.clock() + 100_us);
-  });
-  world.run();
-  std::erase_if(looks, [](const auto& look) { return look.first > 3_ms; });
-  for (const auto& [at, in_vain] : looks) EXPECT_EQ(in_vain, at >= 1200_us) << to_string(at);
-}
-
-TEST_F(Quiet, WhatActsInBetweenIsNotInVain) {
-  world.attach(0, [&](Program& me) -> Script {
-    for (int i = 0; i < 20; ++i) {
-      co_await me.sleep_until(me.clock() + 300_us);
-      co_await me.call(Call::command);
-    }
-  });
-  world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 6_ms) co_await me.call(Call::wait_visible);
-  });
-  world.run();
-  EXPECT_FALSE(looks.empty());
-  EXPECT_FALSE(ever_in_vain());
-}
-
-TEST_F(Quiet, AnAlarmIsWaitedForUntilItRepeats) {
-  world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::set_alarm, std::uint64_t((1_ms).ps));
-    while (me.clock() < 900_us) co_await me.call(Call::wait_visible);
-    co_await me.call(Call::set_alarm, std::uint64_t((1_ms).ps), std::uint64_t((100_us).ps));
-    while (me.clock() < 2_ms) co_await me.call(Call::wait_visible);
-    co_await me.call(Call::set_alarm, 0);
-  });
-  world.run();
-  for (const auto& [at, in_vain] : looks)
-    if (at < 1_ms || at > 1300_us) EXPECT_EQ(in_vain, at > 1_ms) << to_string(at);
 }
 
 }  // namespace
