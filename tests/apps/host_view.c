@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -255,6 +256,31 @@ static void waits(void) {
   printf("condition %d after %ld ms\n", error == ETIMEDOUT, since(start));
 }
 
+// Waits that would never end, and deadlines that are none: told at once.
+static void refused_waits(void) {
+  pthread_mutexattr_t checked;
+  pthread_mutexattr_init(&checked);
+  pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+  pthread_mutex_t lock;
+  pthread_mutex_init(&lock, &checked);
+  pthread_mutex_lock(&lock);
+  pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
+  pthread_rwlock_wrlock(&written);
+  printf("own mutex %d, own rwlock %d %d\n", pthread_mutex_lock(&lock) == EDEADLK,
+         pthread_rwlock_rdlock(&written) == EDEADLK, pthread_rwlock_wrlock(&written) == EDEADLK);
+
+  const struct timespec no_time = {1, 1000000000};
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  sem_t empty;
+  sem_init(&empty, 0, 0);
+  const int waited = sem_timedwait(&empty, &no_time);
+  printf("semaphore %d, condition %d", waited < 0 && errno == EINVAL,
+         pthread_cond_timedwait(&condition, &lock, &no_time) == EINVAL);
+  pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&held);
+  printf(", mutex %d\n", pthread_mutex_timedlock(&held, &no_time) == EINVAL);
+}
+
 /* --- A small stack for signals, and a program that computes between its calls, so that it is looked at. */
 
 static volatile sig_atomic_t handled;
@@ -318,6 +344,7 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "files") == 0) files(count > 2 ? arguments[2] : "nothing");
   if (strcmp(mode, "sockets") == 0) abstract_name();
   if (strcmp(mode, "waits") == 0) waits();
+  if (strcmp(mode, "refused_waits") == 0) refused_waits();
   if (strcmp(mode, "stack") == 0) small_stack();
   if (strcmp(mode, "handover") == 0) hand_over();
   if (strcmp(mode, "uname") == 0) syscall(SYS_getcpu, NULL, NULL, NULL);

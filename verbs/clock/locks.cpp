@@ -44,43 +44,71 @@ static const Next<int(pthread_cond_t*)> next_cond_broadcast{"pthread_cond_broadc
 namespace rnicsim::clock {
 namespace {
 
-// 0, ETIMEDOUT, or what `attempt` says that is neither success nor EBUSY.
+// Until when to wait; not valid: what the program gave has more nanoseconds than a second.
+struct Deadline {
+  std::uint64_t at = abi::kForever;
+  bool valid = true;
+
+  Deadline() = default;
+  Deadline(clockid_t clock, const timespec& time) : at(moment(clock, time)), valid(valid_nanoseconds(time)) {}
+  bool is_past(const abi::ThreadSlot& slot) const { return at != abi::kForever && at <= slot.now; }
+};
+
+// 0, EINVAL, ETIMEDOUT, or what `attempt` says that is neither success nor EBUSY.
 template <class Try>
-int lock(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Try attempt) {
+int lock(abi::ThreadSlot& slot, const void* address, const Deadline& deadline, Try attempt) {
   int error;
   while ((error = attempt()) == EBUSY) {
-    if (deadline != abi::kForever && slot.now >= deadline) return ETIMEDOUT;
-    wait_on(slot, address, deadline);
+    if (!deadline.valid) return EINVAL;
+    if (deadline.is_past(slot)) return ETIMEDOUT;
+    wait_on(slot, address, deadline.at);
   }
   return error;
 }
 
-int lock_mutex(abi::ThreadSlot& slot, pthread_mutex_t* mutex, std::uint64_t deadline) {
-  return lock(slot, mutex, deadline, [&] { return ::pthread_mutex_trylock(mutex); });
+// Whoever waits for its own lock is told so, of a mutex if that is to check.
+bool is_checked_and_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
+  constexpr int kKinds = 3;
+  return (mutex.__data.__kind & kKinds) == PTHREAD_MUTEX_ERRORCHECK && mutex.__data.__owner == int(slot.tid);
 }
-int lock_for_reading(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, std::uint64_t deadline) {
-  return lock(slot, rwlock, deadline, [&] { return ::pthread_rwlock_tryrdlock(rwlock); });
+
+bool is_own(const abi::ThreadSlot& slot, const pthread_rwlock_t& rwlock) {
+  return rwlock.__data.__cur_writer == int(slot.tid);
 }
-int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, std::uint64_t deadline) {
-  return lock(slot, rwlock, deadline, [&] { return ::pthread_rwlock_trywrlock(rwlock); });
+
+int lock_mutex(abi::ThreadSlot& slot, pthread_mutex_t* mutex, const Deadline& deadline = {}) {
+  return lock(slot, mutex, deadline, [&] {
+    const int error = ::pthread_mutex_trylock(mutex);
+    return error == EBUSY && is_checked_and_own(slot, *mutex) ? EDEADLK : error;
+  });
+}
+int lock_for_reading(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Deadline& deadline = {}) {
+  return lock(slot, rwlock, deadline, [&] {
+    return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_tryrdlock(rwlock);
+  });
+}
+int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Deadline& deadline = {}) {
+  return lock(slot, rwlock, deadline, [&] {
+    return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_trywrlock(rwlock);
+  });
 }
 
 // Which clock a condition variable's deadlines are on is known to the C library alone: a deadline before the wall
 // clock's epoch is on the other.
-std::uint64_t condition_moment(const timespec& time) {
-  const bool monotonic = time.tv_sec < time_t(zero_of(CLOCK_REALTIME));
-  return moment(monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, time);
+clockid_t clock_of_condition(const timespec& deadline) {
+  return deadline.tv_sec < time_t(zero_of(CLOCK_REALTIME)) ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
-int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex, std::uint64_t deadline) {
+int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex,
+                   const Deadline& deadline = {}) {
+  if (!deadline.valid) return EINVAL;
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
-  const bool past = deadline != abi::kForever && deadline <= slot.now;
-  const int error = past ? ETIMEDOUT : wait_on(slot, condition, deadline);
+  const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at);
   ::pthread_mutex_lock(mutex);
   return error;
 }
 
-int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, std::uint64_t deadline) {
+int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
   const int error = lock(slot, semaphore, deadline, [&] {
     if (::sem_trywait(semaphore) == 0) return 0;
     return errno == EAGAIN ? EBUSY : errno;
@@ -119,17 +147,17 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  return slot != nullptr ? lock_mutex(*slot, mutex, abi::kForever) : next_pthread_mutex_lock(mutex);
+  return slot != nullptr ? lock_mutex(*slot, mutex) : next_pthread_mutex_lock(mutex);
 }
 RNICSIM_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_mutex_clocklock(mutex, clock, deadline);
-  return lock_mutex(*slot, mutex, moment(clock, *deadline));
+  return lock_mutex(*slot, mutex, {clock, *deadline});
 }
 RNICSIM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_mutex_timedlock(mutex, deadline);
-  return lock_mutex(*slot, mutex, moment(CLOCK_REALTIME, *deadline));
+  return lock_mutex(*slot, mutex, {CLOCK_REALTIME, *deadline});
 }
 RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const int error = next_pthread_mutex_unlock(mutex);
@@ -141,33 +169,33 @@ RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
 
 RNICSIM_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* rwlock) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  return slot != nullptr ? lock_for_reading(*slot, rwlock, abi::kForever) : next_pthread_rwlock_rdlock(rwlock);
+  return slot != nullptr ? lock_for_reading(*slot, rwlock) : next_pthread_rwlock_rdlock(rwlock);
 }
 RNICSIM_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* rwlock, clockid_t clock,
                                               const timespec* deadline) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_rwlock_clockrdlock(rwlock, clock, deadline);
-  return lock_for_reading(*slot, rwlock, moment(clock, *deadline));
+  return lock_for_reading(*slot, rwlock, {clock, *deadline});
 }
 RNICSIM_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* rwlock, const timespec* deadline) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_rwlock_timedrdlock(rwlock, deadline);
-  return lock_for_reading(*slot, rwlock, moment(CLOCK_REALTIME, *deadline));
+  return lock_for_reading(*slot, rwlock, {CLOCK_REALTIME, *deadline});
 }
 RNICSIM_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* rwlock) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  return slot != nullptr ? lock_for_writing(*slot, rwlock, abi::kForever) : next_pthread_rwlock_wrlock(rwlock);
+  return slot != nullptr ? lock_for_writing(*slot, rwlock) : next_pthread_rwlock_wrlock(rwlock);
 }
 RNICSIM_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* rwlock, clockid_t clock,
                                               const timespec* deadline) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_rwlock_clockwrlock(rwlock, clock, deadline);
-  return lock_for_writing(*slot, rwlock, moment(clock, *deadline));
+  return lock_for_writing(*slot, rwlock, {clock, *deadline});
 }
 RNICSIM_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* rwlock, const timespec* deadline) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_rwlock_timedwrlock(rwlock, deadline);
-  return lock_for_writing(*slot, rwlock, moment(CLOCK_REALTIME, *deadline));
+  return lock_for_writing(*slot, rwlock, {CLOCK_REALTIME, *deadline});
 }
 RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
   const int error = next_pthread_rwlock_unlock(rwlock);
@@ -180,19 +208,19 @@ RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
 RNICSIM_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_cond_wait(condition, mutex);
-  return wait_condition(*slot, condition, mutex, abi::kForever);
+  return wait_condition(*slot, condition, mutex);
 }
 RNICSIM_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_cond_timedwait(condition, mutex, deadline);
-  return wait_condition(*slot, condition, mutex, condition_moment(*deadline));
+  return wait_condition(*slot, condition, mutex, {clock_of_condition(*deadline), *deadline});
 }
 // std::condition_variable's, for a steady clock.
 RNICSIM_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                           const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_cond_clockwait(condition, mutex, clock, deadline);
-  return wait_condition(*slot, condition, mutex, moment(clock, *deadline));
+  return wait_condition(*slot, condition, mutex, {clock, *deadline});
 }
 RNICSIM_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
@@ -211,17 +239,17 @@ RNICSIM_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 
 RNICSIM_EXPORT int sem_wait(sem_t* semaphore) {
   abi::ThreadSlot* slot = simulated_slot();
-  return slot != nullptr ? wait_semaphore(*slot, semaphore, abi::kForever) : next_sem_wait(semaphore);
+  return slot != nullptr ? wait_semaphore(*slot, semaphore) : next_sem_wait(semaphore);
 }
 RNICSIM_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_sem_clockwait(semaphore, clock, deadline);
-  return wait_semaphore(*slot, semaphore, moment(clock, *deadline));
+  return wait_semaphore(*slot, semaphore, {clock, *deadline});
 }
 RNICSIM_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_sem_timedwait(semaphore, deadline);
-  return wait_semaphore(*slot, semaphore, moment(CLOCK_REALTIME, *deadline));
+  return wait_semaphore(*slot, semaphore, {CLOCK_REALTIME, *deadline});
 }
 RNICSIM_EXPORT int sem_post(sem_t* semaphore) noexcept {
   const int error = next_sem_post(semaphore);

@@ -37,7 +37,8 @@ std::uint64_t picoseconds(const timeval& time) {
 }
 timespec to_timespec(std::uint64_t ps) { return {time_t(ps / kSecond), long(ps % kSecond / 1000)}; }
 timeval to_timeval(std::uint64_t ps) { return {time_t(ps / kSecond), suseconds_t(ps % kSecond / kMicrosecond)}; }
-bool valid(const timespec& time) { return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000; }
+bool valid(const timespec& time) { return time.tv_sec >= 0 && valid_nanoseconds(time); }
+bool valid_nanoseconds(const timespec& time) { return time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000; }
 
 std::uint64_t after(std::uint64_t now, std::uint64_t ps) {
   return ps >= abi::kForever - now ? abi::kForever : now + ps;

@@ -23,7 +23,9 @@ std::uint64_t picoseconds(const timespec& time);
 std::uint64_t picoseconds(const timeval& time);
 timespec to_timespec(std::uint64_t picoseconds);
 timeval to_timeval(std::uint64_t picoseconds);
+// As a length of time; as a moment, which may lie before the clock's zero.
 bool valid(const timespec& time);
+bool valid_nanoseconds(const timespec& time);
 
 // The moment so much after `now`.
 std::uint64_t after(std::uint64_t now, std::uint64_t picoseconds);
