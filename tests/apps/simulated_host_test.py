@@ -66,6 +66,10 @@ class View(HostTestCase):
             "woke 1", "futex 0 after 5 ms", "timeout 1 after 3 ms; other value 1", "barrier after 3 ms, once 1",
             "mutex 1 after 4 ms, thread said 7", "condition 1 after 1000 ms"])
 
+    def test_waits_without_an_end_are_refused(self):
+        self.assertEqual(self.on_h0(f"{host_view()} refused_waits"),
+                         ["own mutex 1, own rwlock 1 1", "semaphore 1, condition 1, mutex 1"])
+
     def test_processes_that_hand_over_by_memory_alone(self):
         self.assertEqual(self.on_h0(f"{host_view()} handover"), ["handed over 400 times"])
 
@@ -96,6 +100,23 @@ class Runtimes(HostTestCase):
             self.assertEqual(self.on_h0(program), expected)
 
 
+MAKES_PROGRAMS = """
+cp /bin/echo /tmp/shout
+/tmp/shout by path
+PATH=/tmp:$PATH
+shout by search
+echo 'echo as a script' > /tmp/told
+chmod +x /tmp/told
+told
+python3 - <<end
+import os
+output = (os.POSIX_SPAWN_OPEN, 1, "/tmp/said", os.O_WRONLY | os.O_CREAT, 0o600)
+os.waitpid(os.posix_spawnp("shout", ["shout", "spawned"], os.environ, file_actions=[output]), 0)
+end
+cat /tmp/said
+"""
+
+
 class Folders(HostTestCase):
     def test_each_host_has_its_own(self):
         commands = [(f"h{i}", f"{host_view()} files of-h{i}") for i in (0, 1)]
@@ -113,6 +134,11 @@ class Folders(HostTestCase):
             lines = self.on_h0(f"sh -c 'cat {folder}/input; echo more > {folder}/output; rm {folder}'")
             self.assertEqual(lines, ["outside"])
             self.assertEqual((folder / "output").read_text(), "more\n")
+
+    def test_programs_made_there_run(self):
+        with apps.folder() as folder:
+            (folder / "script").write_text(MAKES_PROGRAMS)
+            self.assertEqual(self.on_h0(f"sh {folder}/script"), ["by path", "by search", "as a script", "spawned"])
 
     def test_abstract_sockets_are_the_hosts(self):
         for lines in self.on_both("sockets"):

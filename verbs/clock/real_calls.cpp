@@ -31,9 +31,9 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/futex.h"
+#include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/process.h"
 #include "verbs/clock/turn.h"
 #include "verbs/port/raw_call.h"
 

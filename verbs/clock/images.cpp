@@ -1,0 +1,224 @@
+// New images: exec and spawn. What runs them must find the way back to the simulator, and be a program that it can
+// follow.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/children.h"
+#include "verbs/clock/host_path.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/tsc.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(execve);
+RNICSIM_NEXT(execvpe);
+RNICSIM_NEXT(fexecve);
+RNICSIM_NEXT(execveat);
+RNICSIM_NEXT(posix_spawn);
+RNICSIM_NEXT(posix_spawnp);
+RNICSIM_NEXT(posix_spawn_file_actions_addopen);
+RNICSIM_NEXT(posix_spawn_file_actions_addchdir_np);
+
+namespace rnicsim::clock {
+namespace {
+
+// Whether the simulator can follow a process into the file; if not, it has said why. Where there is no file, the
+// system's own error tells more.
+bool can_execute(int fd) {
+  abi::ThreadSlot* slot = own_slot();
+  // valgrind is such an image, and runs the program all the same.
+  if (fd < 0 || slot == nullptr || tool() != Tool::none || !send_descriptors({&fd, 1})) return true;
+  return call(*slot, abi::Call::check_image) == 0;
+}
+bool can_execute(int folder, const char* path) {
+  const int saved = errno;
+  const int fd = ::openat(folder, path, O_PATH | O_CLOEXEC);
+  const bool can = can_execute(fd);
+  if (fd >= 0) ::close(fd);
+  errno = saved;
+  return can;
+}
+
+// The file that execvpe and posix_spawnp would execute; empty if there is none.
+std::string search_path(const char* file) {
+  if (strchr(file, '/') != nullptr || *file == 0) return file;
+  const char* path = ::getenv("PATH");
+  const std::string folders = path != nullptr ? path : "/bin:/usr/bin";
+  for (std::size_t start = 0; start <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', start), folders.size());
+    const std::string folder = folders.substr(start, end - start);
+    const std::string candidate = folder.empty() ? file : folder + "/" + file;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+    start = end + 1;
+  }
+  return {};
+}
+
+// What a new image needs to find its way back to the simulator, whatever environment its parent made for it.
+class Environment {
+ public:
+  Environment(char* const* given, bool same_process) {
+    for (; given != nullptr && *given != nullptr; ++given) {
+      const bool ours = std::ranges::any_of(kVariables, [&](const char* name) { return names(*given, name); });
+      if (!ours && !names(*given, "RNICSIM_EXEC")) pointers_.push_back(*given);
+    }
+    for (const char* name : kVariables)
+      if (const char* value = variable(name)) strings_.push_back(std::string(name) + "=" + value);
+    if (same_process) strings_.push_back("RNICSIM_EXEC=1");
+    for (std::string& string : strings_) pointers_.push_back(string.data());
+    pointers_.push_back(nullptr);
+  }
+  char** get() { return pointers_.data(); }
+
+ private:
+  static bool names(const char* entry, const char* name) {
+    const std::size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+  }
+  std::vector<std::string> strings_;
+  std::vector<char*> pointers_;
+};
+
+// Programs close descriptors that they do not know before an exec.
+void restore_library_descriptor() {
+  const char* folder = variable(abi::kLibrariesVariable);
+  if (folder == nullptr || ::fcntl(abi::kLibraryDescriptor, F_GETFD) >= 0) return;
+  const int fd = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  ::dup2(fd, abi::kLibraryDescriptor);
+  ::close(fd);
+}
+
+// Runs `exec`, which returns only if it failed. `can` is whether the simulator can follow.
+template <class Exec>
+int replace_image(bool can, char* const* environment, Exec exec) {
+  abi::ThreadSlot* slot = own_slot();
+  if (slot == nullptr) return exec(const_cast<char**>(environment));
+  if (!can) {
+    errno = ENOEXEC;
+    return -1;
+  }
+  Environment augmented(environment, true);
+  restore_library_descriptor();
+  call(*slot, abi::Call::exec_begin);
+  if (simulated()) untrap_tsc();
+  const int result = exec(augmented.get());
+  const int error = errno;
+  if (simulated()) trap_tsc();
+  call(*slot, abi::Call::exec_failed);
+  errno = error;
+  return result;
+}
+
+template <class Spawn>
+int spawn_image(pid_t* pid, const char* path, char* const* environment, Spawn spawn) {
+  if (own_slot() == nullptr) return spawn(pid, const_cast<char**>(environment));
+  if (!can_execute(AT_FDCWD, path)) return ENOEXEC;
+  Environment augmented(environment, false);
+  restore_library_descriptor();
+  pid_t real_pid = 0;
+  // The counter's trap would pass to the child and kill it in its loader.
+  if (simulated()) untrap_tsc();
+  const int error = spawn(&real_pid, augmented.get());
+  if (simulated()) trap_tsc();
+  if (error != 0) return error;
+  const pid_t seen = announce(abi::Call::spawned, real_pid);
+  if (seen < 0) return errno;
+  if (pid != nullptr) *pid = seen;
+  return 0;
+}
+
+std::vector<char*> collect(const char* first, va_list list) {
+  std::vector<char*> arguments{const_cast<char*>(first)};
+  while (arguments.back() != nullptr) arguments.push_back(va_arg(list, char*));
+  return arguments;
+}
+
+}  // namespace
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  return replace_image(can_execute(AT_FDCWD, path), environment,
+                       [&](char** env) { return next_execve(HostPath(path).get(), arguments, env); });
+}
+RNICSIM_EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment,
+                            int flags) noexcept {
+  const bool is_itself = *path == 0 && (flags & AT_EMPTY_PATH) != 0;
+  return replace_image(is_itself ? can_execute(folder) : can_execute(folder, path), environment,
+                       [&](char** env) { return next_execveat(folder, HostPath(path).get(), arguments, env, flags); });
+}
+RNICSIM_EXPORT int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
+  return replace_image(can_execute(fd), environment, [&](char** env) { return next_fexecve(fd, arguments, env); });
+}
+RNICSIM_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  const std::string found = search_path(file);
+  return replace_image(can_execute(AT_FDCWD, found.c_str()), environment, [&](char** env) {
+    return next_execvpe(found.empty() ? file : HostPath(found.c_str()).get(), arguments, env);
+  });
+}
+RNICSIM_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  return ::execve(path, arguments, environ);
+}
+RNICSIM_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
+  return ::execvpe(file, arguments, environ);
+}
+RNICSIM_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const auto arguments = collect(first, list);
+  va_end(list);
+  return ::execv(path, arguments.data());
+}
+RNICSIM_EXPORT int execlp(const char* file, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const auto arguments = collect(first, list);
+  va_end(list);
+  return ::execvp(file, arguments.data());
+}
+RNICSIM_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const auto arguments = collect(first, list);
+  char** environment = va_arg(list, char**);
+  va_end(list);
+  return ::execve(path, arguments.data(), environment);
+}
+
+RNICSIM_EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  return spawn_image(pid, path, environment, [&](pid_t* real, char** env) {
+    return next_posix_spawn(real, HostPath(path).get(), actions, attributes, arguments, env);
+  });
+}
+RNICSIM_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
+                                const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  const std::string found = search_path(file);
+  return spawn_image(pid, found.c_str(), environment, [&](pid_t* real, char** env) {
+    const HostPath path(found.empty() ? file : found.c_str());
+    return next_posix_spawnp(real, path.get(), actions, attributes, arguments, env);
+  });
+}
+
+
+// What the child opens before it runs the new image.
+RNICSIM_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd, const char* path,
+                                                    int flags, mode_t mode) noexcept {
+  return next_posix_spawn_file_actions_addopen(actions, fd, HostPath(path).get(), flags, mode);
+}
+RNICSIM_EXPORT int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t* actions,
+                                                        const char* path) noexcept {
+  return next_posix_spawn_file_actions_addchdir_np(actions, HostPath(path).get());
+}
