@@ -67,7 +67,7 @@ int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
   std::vector<ProcessMemory::Range> free;
   process.address_space().unpinned(range, first_pinned(process), free);
   // More than there is room for stay mapped, in a place that nobody uses again.
-  slot.value = std::min(free.size(), sizeof slot.output / sizeof(abi::AsideRange));
+  slot.value = std::min(free.size(), sizeof slot.output / (sizeof(abi::AsideRange)));
   for (std::size_t i = 0; i < slot.value; ++i) {
     const abi::AsideRange aside{free[i].begin, free[i].bytes};
     std::memcpy(slot.output + i * sizeof aside, &aside, sizeof aside);
@@ -101,15 +101,11 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   host::KernelAgent& kernel = *host_of(process).kernel;
   const auto number = std::uint32_t(slot.argument[0]);
-  const auto answer = [&](int error) {
-    slot.error = error;
-    return true;
-  };
   switch (slot.call) {
-    case Call::pin: return answer(pin(process, slot));
-    case Call::unpin: return answer(unpin(process, slot));
-    case Call::set_aside: return answer(set_aside(process, slot));
-    case Call::pages_moved: return answer(pages_moved(process, slot));
+    case Call::pin: return answer(slot, pin(process, slot));
+    case Call::unpin: return answer(slot, unpin(process, slot));
+    case Call::set_aside: return answer(slot, set_aside(process, slot));
+    case Call::pages_moved: return answer(slot, pages_moved(process, slot));
     default: break;
   }
   std::uint32_t given = 0;
@@ -121,7 +117,7 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
     default: error = kernel.free_uar(process.pasid, number); break;
   }
   slot.value = given;
-  return answer(error);
+  return answer(slot, error);
 }
 
 // An access that does not end holds up every host. Its process is what can be ended; when that does not help, the run.

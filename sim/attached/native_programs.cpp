@@ -25,6 +25,8 @@ constexpr std::int64_t kLongestLookUs = 20'000;
 constexpr std::int64_t kHousekeepingUs = 1'000;
 // In the real kernel for longer than any call takes that does not block.
 constexpr std::int64_t kBlockedUs = 3'000;
+// A thread that leaves may yet wait for what others hold.
+constexpr std::int64_t kLeavingUs = 100'000;
 
 std::int64_t microseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
@@ -86,8 +88,8 @@ void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
 
 // A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? True: the
 // latter.
-bool NativePrograms::is_blocked(const Thread& thread, std::int64_t elapsed_us) {
-  if (elapsed_us < kBlockedUs || !native(thread).sleeps()) {
+bool NativePrograms::is_blocked(const Thread& thread, std::int64_t elapsed_us, std::int64_t silent_us) {
+  if (silent_us < kBlockedUs || !native(thread).sleeps()) {
     ask(thread, elapsed_us);
     return false;
   }
@@ -99,21 +101,35 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_u
   ThreadSlot& slot = slot_of(thread);
   const auto start = Clock::now();
   std::int64_t next_housekeeping = kHousekeepingUs;
+  std::int64_t output_at = 0;  // whoever fills its pipe waits for us
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {
     const std::int64_t elapsed = microseconds_since(start);
+    const std::chrono::microseconds waited(elapsed);
     if (elapsed >= next_housekeeping) {
-      meanwhile(std::chrono::microseconds(elapsed));
-      if (has_ended(*thread.process)) return TurnEnd::died;
+      if (meanwhile(waited)) output_at = elapsed;
+      // It may have given the turn back since, and ended then.
+      if (has_ended(*thread.process))
+        return slot.turn.load() == ThreadSlot::kKernel ? TurnEnd::given_back : TurnEnd::died;
       next_housekeeping = elapsed + kHousekeepingUs;
     }
     if (elapsed >= next_look_us) {
-      if (is_blocked(thread, elapsed)) return TurnEnd::blocked;
+      if (is_blocked(thread, elapsed, elapsed - output_at)) {
+        if (!meanwhile(waited)) return TurnEnd::blocked;
+        output_at = elapsed;
+      }
       next_look_us = elapsed + std::min(elapsed, kLongestLookUs);
     }
     futex_wait(slot.turn, ThreadSlot::kProcess,
                std::max<std::int64_t>(10, std::min(next_look_us, next_housekeeping) - elapsed));
   }
   return TurnEnd::given_back;
+}
+
+// It frees its stack, which the next thread may get, and ends what joins it. The first one stays as long as its process.
+void NativePrograms::await_thread_end(const Thread& thread) {
+  if (thread.index == 0) return;
+  const auto start = Clock::now();
+  while (native(thread).exists() && microseconds_since(start) < kLeavingUs) ::usleep(10);
 }
 
 std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }

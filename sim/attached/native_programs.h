@@ -13,12 +13,13 @@ class NativePrograms final : public Programs {
   NativePrograms();
   void give_turn(Thread& thread) override;
   TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) override;
+  void await_thread_end(const Thread& thread) override;
   bool has_ended(const Process& process) const override { return process.has_exited(); }
   std::string activity(const Thread& thread) const override;
 
  private:
   void ask(const Thread& thread, std::int64_t elapsed_us);
-  bool is_blocked(const Thread& thread, std::int64_t elapsed_us);
+  bool is_blocked(const Thread& thread, std::int64_t elapsed_us, std::int64_t silent_us);
   TurnEnd sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile);
 
   const Thread* last_run_ = nullptr;

@@ -14,6 +14,8 @@ std::string NativeThread::read(const char* file) const {
   return line;
 }
 
+bool NativeThread::exists() const { return ::tgkill(process_, thread_, 0) == 0; }
+
 bool NativeThread::sleeps() const {
   // pid (name) state ...: the name may hold anything, its parenthesis is the last.
   const std::string stat = read("stat");

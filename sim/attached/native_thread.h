@@ -11,6 +11,7 @@ namespace rnicsim::sim {
 class NativeThread {
  public:
   NativeThread(pid_t process, std::uint32_t thread) : process_(process), thread_(pid_t(thread)) {}
+  bool exists() const;
   bool sleeps() const;              // state S: blocked in a system call
   std::string system_call() const;  // "system call 202", for people
   bool catches(int signal) const;     // it has a handler

@@ -91,6 +91,12 @@ class Process {
   std::map<std::uint32_t, std::vector<Descriptor>> descriptors_;  // arrived, by slot
 };
 
+// The answer of a call: 0 or an errno. True: it is answered.
+inline bool answer(abi::ThreadSlot& slot, int error) {
+  slot.error = error;
+  return true;
+}
+
 inline abi::ThreadSlot& slot_of(const Thread& thread) { return thread.process->slot(thread.index); }
 // Shared memory is the program's to scribble on: no clock is further ahead of the world than this.
 inline constexpr Duration kMostAhead{3600 * std::int64_t{1'000'000'000'000}};

@@ -19,9 +19,12 @@ class Programs {
  public:
   virtual ~Programs() = default;
   virtual void give_turn(Thread& thread) = 0;
-  // The thread that has the turn runs until it ends. `meanwhile` is called now and then, with the time waited so far.
-  using Meanwhile = std::function<void(std::chrono::microseconds waited)>;
+  // The thread that has the turn runs until it ends. `meanwhile` is called now and then, with the time waited so far;
+  // true: it took in what programs wrote.
+  using Meanwhile = std::function<bool(std::chrono::microseconds waited)>;
   virtual TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) = 0;
+  // The thread has given its turn away for good: what it still does, it does now.
+  virtual void await_thread_end(const Thread& thread) = 0;
   virtual bool has_ended(const Process& process) const = 0;
   // "system call 202", for people.
   virtual std::string activity(const Thread& thread) const = 0;

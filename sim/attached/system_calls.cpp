@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-
-#include "sim/program_check.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -23,11 +18,6 @@ using abi::ThreadSlot;
 
 // Of a host: two hosts' programs have different pids, as they would have by chance.
 constexpr std::uint32_t kFirstPid = 1000;
-
-bool answer(ThreadSlot& slot, int error) {
-  slot.error = error;
-  return true;
-}
 
 std::string random_addresses_of(const Process& process, const char* host) {
   return fmt::format(
@@ -174,175 +164,6 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
 
 void SystemCalls::milestone(Process& process, const abi::Milestone& milestone) {
   host_of(process).kernel->software({process.pasid, milestone});
-}
-
-// --- Processes.
-
-bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  switch (slot.call) {
-    case Call::forked:
-    case Call::spawned:
-      return new_child(thread, slot);
-    case Call::check_image:
-      return check_image(thread, slot);
-    case Call::exec_begin:
-      return exec(thread, slot);
-    case Call::process_exit:
-      return await_exit(process);
-    case Call::wait_child:
-      return wait_child(thread, slot);
-    case Call::find_process:
-      return find_process(process, slot);
-    default:
-      return true;  // exec_failed outside an exec
-  }
-}
-
-// Of a process that is about to attach, in real time. nullopt when it has ended or came back; or when nobody waits for
-// it any more or it took too long, and it was killed.
-std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting, const std::string& who,
-                                              const std::function<bool()>& came_back) {
-  const Descriptor awaited(pid != 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
-  Patience patience(who);
-  return server_.await(pid, waiting.identity().pid, [&] {
-    pollfd ended{awaited.get(), POLLIN, 0};
-    if (came_back() || (pid != 0 && (!awaited || ::poll(&ended, 1, 0) == 1))) return true;
-    const bool goes_on = keeper_.look_around() && !waiting.has_exited();
-    if (goes_on && (keeper_.is_patient() || !patience.ends())) return false;
-    if (goes_on) spdlog::error("{} did not attach within {} s, and is killed", who, Patience::kMost.count());
-    ::syscall(SYS_pidfd_send_signal, awaited.get(), SIGKILL, nullptr, 0);
-    return true;
-  });
-}
-
-bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
-  Process& parent = *thread.process;
-  const std::string& host = host_of(parent).entry.name;
-  auto guest = await_hello(pid_t(slot.argument[0]), parent,
-                           fmt::format("{}: a child of {}", host, parent.label()), [] { return false; });
-  if (!guest) {
-    if (!parent.has_exited())
-      spdlog::warn("{}: a child of {} did not attach: it ran outside the simulation, or died at once", host,
-                   parent.label());
-    return answer(slot, ECHILD);
-  }
-  if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
-  const Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
-  slot.value = child.identity().virtual_pid;
-  return true;
-}
-
-// What cannot be simulated would never attach, and all hosts would wait for it.
-bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  const auto descriptors = process.receive_descriptors(thread.index);
-  if (descriptors.empty()) return true;
-  const std::filesystem::path file = fmt::format("/proc/self/fd/{}", descriptors.front().get());
-  const std::string problem = image_problem(file, fmt::format("/proc/{}/cwd", process.identity().pid));
-  if (problem.empty()) return true;
-  std::error_code none;
-  spdlog::error("{}: {} cannot execute {}: {}", host_of(process).entry.name, process.label(),
-                std::filesystem::read_symlink(file, none).string(), problem);
-  return answer(slot, ENOEXEC);
-}
-
-// The thread goes on, in its turn, into the real exec: it comes back only as a new image, or because that failed.
-bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  process.executing = true;
-  keeper_.release(thread);
-  const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
-  const std::string who = fmt::format("{}: what {} executes", host_of(process).entry.name, process.label());
-  auto guest = await_hello(process.identity().pid, process, who, came_back);
-  process.executing = false;
-  if (!guest && came_back()) return true;
-  if (!guest) return await_exit(process);
-  host_of(process).kernel->detach(process.pasid, [] {});
-  keeper_.forget_threads(process);
-  if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
-  process.replace_image(std::move(guest->socket), guest->hello.program);
-  equip(process);
-  fill_control(process);
-  process.slot(0).tid = guest->hello.tid;
-  process.slot(0).virtual_tid = process.identity().virtual_pid;
-  keeper_.start_thread(process, 0, now());
-  join_device(process);
-  AttachServer::welcome(process);
-  return false;
-}
-
-bool SystemCalls::find_process(const Process& asking, ThreadSlot& slot) {
-  const auto& all = keeper_.processes();
-  const auto found = std::ranges::find_if(all, [&](const auto& process) {
-    const auto& identity = process->identity();
-    return process->alive && identity.host == asking.identity().host && identity.virtual_pid == slot.argument[0];
-  });
-  if (found == all.end()) return answer(slot, ESRCH);
-  slot.value = std::uint64_t((*found)->identity().pid);
-  return true;
-}
-
-bool SystemCalls::await_exit(Process& process) {
-  constexpr int kPatienceMs = 10'000;
-  for (int waited = 0; !process.has_exited(); ++waited) {
-    if (!keeper_.look_around() || waited == kPatienceMs) process.kill();
-    ::poll(nullptr, 0, waited < 20 ? 0 : 1);
-  }
-  process_died(process);
-  return false;
-}
-
-void SystemCalls::process_died(Process& process) {
-  if (!process.alive) return;
-  keeper_.end_process(process);
-  network_.collect(now());
-  host_of(process).kernel->detach(process.pasid, [] {});
-  process.release();
-  families_.erase(&process);
-  if (process.parent != nullptr && process.parent->alive) {
-    Family& family = families_[process.parent];
-    std::erase(family.running, &process);
-    family.ended.push_back(&process);
-    for (Thread& waiting : process.parent->threads) {
-      if (waiting.state != ThreadState::awaiting_child) continue;
-      if (answer_wait(waiting, process.parent->slot(waiting.index)))
-        keeper_.resume(waiting, now() + keeper_.params().wakeup);
-    }
-  }
-  keeper_.relay_output();
-  keeper_.descriptors_may_be_ready();
-  if (on_exit) on_exit(process);
-}
-
-// True if a child that the thread wants has ended: it is in the slot then.
-bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
-  auto& ended = families_[thread.process].ended;
-  const auto found = std::ranges::find_if(ended, [&](const Process* child) {
-    return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
-  });
-  if (found == ended.end()) return false;
-  slot.value = (*found)->identity().virtual_pid;
-  slot.argument[2] = std::uint64_t((*found)->identity().pid);
-  ended.erase(found);
-  return true;
-}
-
-bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
-  thread.wanted_child = std::uint32_t(slot.argument[0]);
-  // One that was killed while it waited ended unnoticed.
-  for (Process* child : std::vector(families_[thread.process].running))
-    if (child->has_exited()) process_died(*child);
-  if (answer_wait(thread, slot)) return true;
-  const Family& family = families_[thread.process];
-  const bool expected = std::ranges::any_of(family.running, [&](const Process* child) {
-    return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
-  });
-  if (!expected) return answer(slot, ECHILD);
-  slot.value = 0;
-  if (slot.argument[1] != 0) return true;
-  keeper_.wait(thread, ThreadState::awaiting_child, std::nullopt);
-  return false;
 }
 
 // --- Contexts.

@@ -82,6 +82,7 @@ class SystemCalls : public CallHandler {
   bool check_image(Thread& thread, abi::ThreadSlot& slot);
   bool new_child(Thread& thread, abi::ThreadSlot& slot);
   bool exec(Thread& thread, abi::ThreadSlot& slot);
+  void kill(const Process& process, const char* why);
   bool await_exit(Process& process);
   bool find_process(const Process& asking, abi::ThreadSlot& slot);
   bool wait_child(Thread& thread, abi::ThreadSlot& slot);

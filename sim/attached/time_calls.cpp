@@ -18,11 +18,6 @@ std::optional<Duration> deadline(std::uint64_t ps) {
   return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
 }
 
-bool answer(ThreadSlot& slot, int error) {
-  slot.error = error;
-  return true;
-}
-
 }  // namespace
 
 bool TimeKeeper::execute(Thread& thread) {
@@ -173,6 +168,7 @@ bool TimeKeeper::new_thread(Process& process, ThreadSlot& slot) {
 bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
   const std::uint64_t index = slot.argument[0];
   if (index == 0 || index == thread.index) {
+    if (params_.simulated) programs_.await_thread_end(thread);
     end_thread(thread);
     return false;
   }

@@ -74,8 +74,11 @@ class TimeKeeper : public sc_core::sc_module {
   void forget_threads(Process& process);                            // its image is replaced
   void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
   void descriptors_may_be_ready();                                  // something was written to one
-  void relay_output() {
-    if (output_.drain()) progressed();
+  // True: there was some.
+  bool relay_output() {
+    const bool any = output_.drain();
+    if (any) progressed();
+    return any;
   }
   // Of a call that waits in real time: output, and whatever else is outside. False: the run is at its end.
   bool look_around();

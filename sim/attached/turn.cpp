@@ -47,10 +47,13 @@ bool TimeKeeper::await_return(Thread& thread) {
   auto next_report = kStuck;
   if (++turns_ % kTurnsBetweenLooks == 0) look_around();
   const auto meanwhile = [&](std::chrono::microseconds waited) {
+    const bool wrote = relay_output();
     look_around();
-    if (patient_ || waited < next_report) return;
-    report_stuck(thread, waited);
-    next_report = waited + kStuck;
+    if (!patient_ && waited >= next_report) {
+      report_stuck(thread, waited);
+      next_report = waited + kStuck;
+    }
+    return wrote;
   };
   TurnEnd end;
   do end = programs_.await_turn_end(thread, meanwhile);
@@ -80,17 +83,18 @@ bool TimeKeeper::poll_real_kernel() {
   for (const auto& process : processes_) {
     for (Thread& thread : process->threads) {
       if (thread.state != ThreadState::in_real_kernel) continue;
-      if (programs_.has_ended(*process)) {
+      const bool ended = programs_.has_ended(*process);  // before the look at its turn, which may have been its last
+      if (slot_of(thread).turn != ThreadSlot::kKernel) {
+        if (!ended) continue;
         handler_->process_died(*process);
         return true;
       }
-      if (slot_of(thread).turn != ThreadSlot::kKernel) continue;
       collect(thread);
       schedule(thread, ThreadState::due, std::max(clock_of(thread), now()), slot_of(thread).call != abi::Call::sync);
       return true;
     }
   }
-  output_.drain();
+  relay_output();
   return false;
 }
 

@@ -235,6 +235,7 @@ class World : public Programs, public CallHandler {
     holder_ = nullptr;
     return end;
   }
+  void await_thread_end(const Thread&) override {}
   bool has_ended(const Process& process) const override { return ended_.contains(&process); }
   std::string activity(const Thread&) const override { return "a script's call"; }
 

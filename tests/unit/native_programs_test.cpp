@@ -1,0 +1,85 @@
+// How a turn ends, of a process that is really there.
+#include "sim/attached/native_programs.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::ThreadSlot;
+using namespace std::chrono_literals;
+
+// A child that sleeps, as if in the turn that it was given.
+class NativeProgramsTest : public testing::Test {
+ protected:
+  NativeProgramsTest() : process_({.pid = start(), .program = "sleeper"}, Descriptor{}) {
+    thread_.process = &process_;
+    slot().tid = std::uint32_t(process_.identity().pid);
+    programs_.give_turn(thread_);
+  }
+  ~NativeProgramsTest() override {
+    process_.kill();
+    waitpid(process_.identity().pid, nullptr, 0);
+  }
+
+  static pid_t start() {
+    const pid_t child = fork();
+    if (child == 0)
+      for (;;) pause();
+    return child;
+  }
+  ThreadSlot& slot() { return process_.slot(0); }
+  void end_process() {
+    process_.kill();
+    while (!process_.has_exited()) poll(nullptr, 0, 1);
+  }
+
+  NativePrograms programs_;
+  Process process_;
+  Thread thread_;
+};
+
+TEST_F(NativeProgramsTest, ADeathInTheTurn) {
+  const TurnEnd end = programs_.await_turn_end(thread_, [&](std::chrono::microseconds) {
+    end_process();
+    return false;
+  });
+  EXPECT_EQ(end, TurnEnd::died);
+}
+
+// What it did in its last turn counts, though the real process is gone before anybody looks.
+TEST_F(NativeProgramsTest, ADeathAfterTheTurnWasGivenBack) {
+  const TurnEnd end = programs_.await_turn_end(thread_, [&](std::chrono::microseconds) {
+    slot().turn = ThreadSlot::kKernel;
+    end_process();
+    return false;
+  });
+  EXPECT_EQ(end, TurnEnd::given_back);
+}
+
+TEST_F(NativeProgramsTest, WhoeverWaitsForItsOutputToBeTakenIsNotBlocked) {
+  constexpr auto kWriting = 30ms;
+  std::chrono::microseconds last{};
+  const TurnEnd end = programs_.await_turn_end(thread_, [&](std::chrono::microseconds waited) {
+    last = waited;
+    return waited < kWriting;
+  });
+  EXPECT_EQ(end, TurnEnd::blocked);
+  EXPECT_GE(last, kWriting);
+}
+
+TEST_F(NativeProgramsTest, AThreadThatStaysIsWaitedForWithAnEnd) {
+  thread_.index = 1;
+  process_.slot(1).tid = slot().tid;
+  programs_.await_thread_end(thread_);
+  EXPECT_FALSE(process_.has_exited());
+}
+
+}  // namespace
+}  // namespace rnicsim::sim
