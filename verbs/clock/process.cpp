@@ -4,6 +4,7 @@
 #include "verbs/clock/process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -26,8 +27,20 @@ RNICSIM_NEXT(_exit);
 namespace rnicsim::clock {
 namespace {
 
+// The process really ends at its own time, not before the world has come there: its memory, which the device may still
+// read, its descriptors and its threads go with it.
 void announce_exit(int status) {
-  if (abi::ThreadSlot* slot = simulated_slot()) leave(*slot, abi::Call::process_exit, {std::uint64_t(status)});
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return;
+  sync(*slot);
+  leave(*slot, abi::Call::process_exit, {std::uint64_t(status)});
+}
+
+// While others still get turns: whoever reads may have to make room.
+void flush_standard_output() {
+  if (::ftrylockfile(stdout) != 0) return;
+  ::fflush_unlocked(stdout);
+  ::funlockfile(stdout);
 }
 
 // For a child that is not of the simulation: it died before it could attach, or has left. Whoever waits for it and
@@ -41,7 +54,10 @@ pid_t wait_outside(pid_t pid, int* status, int options, rusage* usage) {
 }
 
 // Registered first, so that it runs last: the program's own exit handlers still have their clock.
-void at_exit(int status, void*) { announce_exit(status); }
+void at_exit(int status, void*) {
+  if (simulated()) flush_standard_output();
+  announce_exit(status);
+}
 __attribute__((constructor)) void register_exit() { ::on_exit(at_exit, nullptr); }
 
 }  // namespace
