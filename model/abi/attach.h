@@ -106,6 +106,7 @@ struct ControlHeader {
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   std::uint32_t signals_sent = 0;    // to other processes, counted by this one
   std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
+  std::uint32_t catches_child = 0;   // the program has a handler for SIGCHLD
 };
 
 // A host of the simulated network, at kHostTable of the control region.
@@ -163,7 +164,7 @@ enum class Call : std::uint32_t {
   sleep,            // until argument[0]; EINTR when an alarm comes first
   wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1..]:
                     // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR
-  wait_address,     // until wake_address(argument[0]) or argument[1]; 0 or ETIMEDOUT
+  wait_address,     // until wake_address(argument[0]) or argument[1]; 0, ETIMEDOUT, or EINTR
   wake_address,     // argument[0], at most argument[1] waiters, first come first woken. value = how many
   set_alarm,        // SIGALRM at argument[0] (0: none), then every argument[1], 1 us at least; result value = time left
   // threads and processes
@@ -273,13 +274,14 @@ struct alignas(4096) ThreadSlot {
   std::uint64_t argument[8] = {};
   std::uint64_t value = 0;
   std::int32_t error = 0;            // 0 or a positive errno
-  std::uint32_t signals = 0;         // kAlarm: raise SIGALRM before the call returns
+  std::uint32_t signals = 0;         // to be raised in the thread before the call returns; atomic
   std::uint32_t input_bytes = 0;
   std::uint32_t output_bytes = 0;
   std::uint32_t acted = 0;           // calls other than clock reads since the turn began
   std::uint32_t clock_reads = 0;     // ever
   std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it
-  static constexpr std::uint32_t kAlarm = 1u << 0;
+  static constexpr std::uint32_t kAlarm = 1u << 0;  // SIGALRM
+  static constexpr std::uint32_t kChild = 1u << 1;  // SIGCHLD, if the program has a handler for it
 
   alignas(64) std::byte input[4096] = {};
   std::byte output[4096] = {};

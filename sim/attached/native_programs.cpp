@@ -1,6 +1,7 @@
 #include "sim/attached/native_programs.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,6 +131,10 @@ void NativePrograms::await_thread_end(const Thread& thread) {
   if (thread.index == 0) return;
   const auto start = Clock::now();
   while (native(thread).exists() && microseconds_since(start) < kLeavingUs) ::usleep(10);
+}
+
+void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) {
+  native(thread).send(signal == ThreadSlot::kAlarm ? SIGALRM : SIGCHLD);
 }
 
 std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }

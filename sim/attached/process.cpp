@@ -41,7 +41,7 @@ std::optional<std::string> Process::disturbance() const {
   if (std::atomic_ref(header().signals_sent).load(std::memory_order_relaxed) != 0)
     return label() + ": a signal was sent between processes";
   if (const auto call = std::atomic_ref(header().real_call).load(std::memory_order_relaxed); call != 0)
-    return fmt::format("{}: system call {}, by number, is not simulated", label(), call - 1);
+    return fmt::format("{}: system call {} is not simulated", label(), call - 1);
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 
@@ -162,6 +163,8 @@ void SystemCalls::process_died(Process& process) {
       if (answer_wait(waiting, process.parent->slot(waiting.index)))
         keeper_.resume(waiting, now() + keeper_.params().wakeup);
     }
+    if (std::atomic_ref(process.parent->header().catches_child).load() != 0)
+      keeper_.raise(*process.parent, ThreadSlot::kChild);
   }
   keeper_.relay_output();
   keeper_.descriptors_may_be_ready();

@@ -25,6 +25,8 @@ class Programs {
   virtual TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) = 0;
   // The thread has given its turn away for good: what it still does, it does now.
   virtual void await_thread_end(const Thread& thread) = 0;
+  // A thread that is blocked in the real kernel, while there is a signal for it (ThreadSlot::signals).
+  virtual void interrupt(const Thread& thread, std::uint32_t signal) = 0;
   virtual bool has_ended(const Process& process) const = 0;
   // "system call 202", for people.
   virtual std::string activity(const Thread& thread) const = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <tuple>
 
 namespace rnicsim::sim {
@@ -257,30 +258,38 @@ void TimeKeeper::poll_descriptors() {
       resume(*owner[i], std::max(now(), clock_of(*owner[i])) + params_.wakeup);
 }
 
-// SIGALRM reaches a process in its main thread: at once if that waits, else when it next comes back.
+// A signal reaches a process in its main thread: at once if that waits, else when it next comes back.
 void TimeKeeper::raise_alarms() {
   for (const auto& process : processes_) {
     AlarmClock& alarm = process->alarm;
     if (!process->alive || !alarm.deadline || *alarm.deadline > now()) continue;
     alarm.deadline = alarm.interval.ps > 0 ? std::optional(now() + alarm.interval) : std::nullopt;
     if (alarm.deadline) at(*alarm.deadline, [] {});
-    Thread& main = process->threads.front();
-    process->slot(0).signals |= ThreadSlot::kAlarm;
     if (std::exchange(alarm.seen_progress, progress_) != progress_) alarm.fired_in_vain = 0;
     ++alarm.fired_in_vain;
-    switch (main.state) {
-      case ThreadState::sleeping:
-      case ThreadState::awaiting_descriptors:
-      case ThreadState::awaiting_child:
-        resume(main, now(), EINTR);
-        break;
-      case ThreadState::polling:
-      case ThreadState::spinning:
-        resume(main, now());
-        break;
-      default:
-        break;
-    }
+    raise(*process, ThreadSlot::kAlarm);
+  }
+}
+
+void TimeKeeper::raise(Process& process, std::uint32_t signal) {
+  std::atomic_ref(process.slot(0).signals).fetch_or(signal);
+  Thread& main = process.threads.front();
+  switch (main.state) {
+    case ThreadState::sleeping:
+    case ThreadState::awaiting_descriptors:
+    case ThreadState::awaiting_address:
+    case ThreadState::awaiting_child:
+      resume(main, now(), EINTR);
+      break;
+    case ThreadState::polling:
+    case ThreadState::spinning:
+      resume(main, now());
+      break;
+    case ThreadState::in_real_kernel:
+      programs_.interrupt(main, signal);
+      break;
+    default:
+      break;
   }
 }
 

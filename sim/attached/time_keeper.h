@@ -92,6 +92,8 @@ class TimeKeeper : public sc_core::sc_module {
 
   // The run was not reproducible, and why (empty: it was).
   const std::set<std::string>& disturbances() const { return disturbances_; }
+  // A signal (ThreadSlot::signals) for a process, at the world's time.
+  void raise(Process& process, std::uint32_t signal);
   void disturbed(std::string why) { disturbances_.insert(std::move(why)); }
   bool all_wait_for_descriptors() const;  // without an end, or in vain
   // Progress: something was printed, came from the network or was written by the device, a program acted on the device,

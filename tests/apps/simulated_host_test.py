@@ -81,7 +81,7 @@ class View(HostTestCase):
 
     def test_a_call_that_is_not_simulated_is_told_of(self):
         result = apps.run_on([("h0", f"{host_view()} uname")])
-        self.assertIn("not reproducible: host_view (pid 1000): system call 309, by number, is not simulated",
+        self.assertIn("not reproducible: host_view (pid 1000): system call 309 is not simulated",
                       result.summary())
 
 

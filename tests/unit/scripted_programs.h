@@ -236,6 +236,7 @@ class World : public Programs, public CallHandler {
     return end;
   }
   void await_thread_end(const Thread&) override {}
+  void interrupt(const Thread&, std::uint32_t) override {}
   bool has_ended(const Process& process) const override { return ended_.contains(&process); }
   std::string activity(const Thread&) const override { return "a script's call"; }
 

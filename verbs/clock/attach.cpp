@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "verbs/clock/child_signal.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
@@ -189,6 +190,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   find_host_files(socket_name, the_session.header().host);
 
   own_slot() = &the_session.slot(0);
+  show_child_action();
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   if (!simulated()) return;
   if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();

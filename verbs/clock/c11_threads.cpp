@@ -84,6 +84,7 @@ RNICSIM_EXPORT int mtx_lock(mtx_t* mutex) {
   if (simulated_slot() == nullptr) return next_mtx_lock(mutex);
   return to_c11(::pthread_mutex_lock(posix(mutex)));
 }
+RNICSIM_EXPORT void thrd_yield() { ::sched_yield(); }
 RNICSIM_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
   if (simulated_slot() == nullptr) return next_mtx_timedlock(mutex, deadline);
   return to_c11(::pthread_mutex_timedlock(posix(mutex), deadline));

@@ -39,6 +39,9 @@ class Children {
   Child* find(pid_t virtual_pid) {
     return find_if([&](const Child& child) { return child.virtual_pid == virtual_pid; });
   }
+  Child* find_real(pid_t real_pid) {
+    return find_if([&](const Child& child) { return child.real_pid == real_pid; });
+  }
   Child* find_outside() {
     return find_if([](const Child& child) { return child.outside; });
   }
@@ -83,6 +86,7 @@ pid_t announce(abi::Call code, pid_t real_pid) {
 
 const Child* find_child(pid_t virtual_pid) { return children.find(virtual_pid); }
 const Child* find_child_outside() { return children.find_outside(); }
+const Child* find_real_child(pid_t real_pid) { return children.find_real(real_pid); }
 void forget_child(pid_t virtual_pid) { children.forget(virtual_pid); }
 void forget_children() { children.clear(); }
 

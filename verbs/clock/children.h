@@ -20,6 +20,7 @@ pid_t announce(abi::Call code, pid_t real_pid);
 // Null: there is none. Signal handlers may look, too.
 const Child* find_child(pid_t virtual_pid);
 const Child* find_child_outside();
+const Child* find_real_child(pid_t real_pid);
 void forget_child(pid_t virtual_pid);
 // A new process has none.
 void forget_children();

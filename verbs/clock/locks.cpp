@@ -5,10 +5,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <time.h>
+
+#include <algorithm>
+#include <type_traits>
 
 #include "verbs/clock/addresses.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/real_calls.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
@@ -54,14 +59,47 @@ struct Deadline {
   bool is_past(const abi::ThreadSlot& slot) const { return at != abi::kForever && at <= slot.now; }
 };
 
-// 0, EINVAL, ETIMEDOUT, or what `attempt` says that is neither success nor EBUSY.
-template <class Try>
-int lock(abi::ThreadSlot& slot, const void* address, const Deadline& deadline, Try attempt) {
+// What the C library keeps in its objects (bits/struct_mutex.h, its pthread_cond_common.c and semaphoreP.h): whether
+// processes share them, and which clock a condition variable's deadlines are on.
+bool is_shared(const pthread_mutex_t& mutex) { return (mutex.__data.__kind & 128) != 0; }
+bool is_shared(const pthread_rwlock_t& rwlock) { return rwlock.__data.__shared != 0; }
+bool is_shared(const pthread_cond_t& condition) { return (condition.__data.__wrefs & 1) != 0; }
+bool is_shared(const sem_t& semaphore) { return reinterpret_cast<const int*>(&semaphore)[2] != 0; }
+clockid_t clock_of(const pthread_cond_t& condition) {
+  return (condition.__data.__wrefs & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+}
+
+// What a thread waits on. Nobody can say when another process releases what processes share: it is looked at again and
+// again, at intervals of simulated time.
+class Wait {
+ public:
+  template <class Object>
+  explicit Wait(const Object& object) : address_(&object), shared_(is_shared(object)) {}
+
+  // 0, ETIMEDOUT or EINTR.
+  int until(abi::ThreadSlot& slot, std::uint64_t deadline) {
+    if (!shared_) return wait_on(slot, address_, deadline);
+    interval_ = std::min(interval_ * 2, kLongestInterval);
+    return call(slot, abi::Call::sleep, {std::min(deadline, slot.now + interval_)});
+  }
+
+ private:
+  static constexpr std::uint64_t kLongestInterval = 64 * kMicrosecond;
+  const void* address_;
+  bool shared_;
+  std::uint64_t interval_ = kMicrosecond / 2;
+};
+
+// 0, EINVAL, ETIMEDOUT, EINTR of an object that may say so, or what `attempt` says that is neither success nor EBUSY.
+template <class Object, class Try>
+int lock(abi::ThreadSlot& slot, const Object& object, const Deadline& deadline, Try attempt) {
+  Wait wait(object);
   int error;
   while ((error = attempt()) == EBUSY) {
     if (!deadline.valid) return EINVAL;
     if (deadline.is_past(slot)) return ETIMEDOUT;
-    wait_on(slot, address, deadline.at);
+    const bool interrupted = wait.until(slot, deadline.at) == EINTR;
+    if (std::is_same_v<Object, sem_t> && interrupted && !restarts_after_signal()) return EINTR;
   }
   return error;
 }
@@ -77,26 +115,27 @@ bool is_own(const abi::ThreadSlot& slot, const pthread_rwlock_t& rwlock) {
 }
 
 int lock_mutex(abi::ThreadSlot& slot, pthread_mutex_t* mutex, const Deadline& deadline = {}) {
-  return lock(slot, mutex, deadline, [&] {
+  return lock(slot, *mutex, deadline, [&] {
     const int error = ::pthread_mutex_trylock(mutex);
     return error == EBUSY && is_checked_and_own(slot, *mutex) ? EDEADLK : error;
   });
 }
 int lock_for_reading(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Deadline& deadline = {}) {
-  return lock(slot, rwlock, deadline, [&] {
+  return lock(slot, *rwlock, deadline, [&] {
     return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_tryrdlock(rwlock);
   });
 }
 int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Deadline& deadline = {}) {
-  return lock(slot, rwlock, deadline, [&] {
+  return lock(slot, *rwlock, deadline, [&] {
     return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_trywrlock(rwlock);
   });
 }
 
-// Which clock a condition variable's deadlines are on is known to the C library alone: a deadline before the wall
-// clock's epoch is on the other.
-clockid_t clock_of_condition(const timespec& deadline) {
-  return deadline.tv_sec < time_t(zero_of(CLOCK_REALTIME)) ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+// A condition that processes share is waited for in the real kernel, which ends reproducibility.
+bool waits_outside(const pthread_cond_t& condition) {
+  if (!is_shared(condition)) return false;
+  note_real_call(SYS_futex);
+  return true;
 }
 
 int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex,
@@ -105,11 +144,11 @@ int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mut
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
   const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at);
   ::pthread_mutex_lock(mutex);
-  return error;
+  return error == EINTR ? 0 : error;  // as if woken for nothing
 }
 
 int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
-  const int error = lock(slot, semaphore, deadline, [&] {
+  const int error = lock(slot, *semaphore, deadline, [&] {
     if (::sem_trywait(semaphore) == 0) return 0;
     return errno == EAGAIN ? EBUSY : errno;
   });
@@ -207,30 +246,30 @@ RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
 
 RNICSIM_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_wait(condition, mutex);
+  if (slot == nullptr || waits_outside(*condition)) return next_cond_wait(condition, mutex);
   return wait_condition(*slot, condition, mutex);
 }
 RNICSIM_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_timedwait(condition, mutex, deadline);
-  return wait_condition(*slot, condition, mutex, {clock_of_condition(*deadline), *deadline});
+  if (slot == nullptr || waits_outside(*condition)) return next_cond_timedwait(condition, mutex, deadline);
+  return wait_condition(*slot, condition, mutex, {clock_of(*condition), *deadline});
 }
 // std::condition_variable's, for a steady clock.
 RNICSIM_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                           const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_clockwait(condition, mutex, clock, deadline);
+  if (slot == nullptr || waits_outside(*condition)) return next_cond_clockwait(condition, mutex, clock, deadline);
   return wait_condition(*slot, condition, mutex, {clock, *deadline});
 }
 RNICSIM_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_signal(condition);
+  if (slot == nullptr || is_shared(*condition)) return next_cond_signal(condition);
   wake(*slot, condition, 1);
   return 0;
 }
 RNICSIM_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_cond_broadcast(condition);
+  if (slot == nullptr || is_shared(*condition)) return next_cond_broadcast(condition);
   wake(*slot, condition, kEveryone);
   return 0;
 }
@@ -294,7 +333,11 @@ RNICSIM_EXPORT int pthread_once(pthread_once_t* control, void (*routine)()) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_once(control, routine);
   while (is_under_way(control)) wait_on(*slot, control, abi::kForever);
-  const int error = next_pthread_once(control, routine);
-  wake(*slot, control, kEveryone);
-  return error;
+  // The routine may throw; the next one then begins anew.
+  const struct Waker {
+    abi::ThreadSlot& slot;
+    const void* address;
+    ~Waker() { wake(slot, address, kEveryone); }
+  } waker{*slot, control};
+  return next_pthread_once(control, routine);
 }

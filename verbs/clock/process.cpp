@@ -4,6 +4,7 @@
 #include "verbs/clock/process.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -53,12 +54,51 @@ pid_t wait_outside(pid_t pid, int* status, int options, rusage* usage) {
   return reaped > 0 || pid > 0 ? reaped : 0;
 }
 
+// In a handler that runs while its thread waits in the real kernel: the simulator cannot be asked.
+pid_t wait_out_of_turn(pid_t pid, int* status, int options, rusage* usage) {
+  siginfo_t ended{};
+  const Child* wanted = pid > 0 ? find_child(pid) : nullptr;
+  if (pid <= 0 && raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0)
+    wanted = find_real_child(ended.si_pid);
+  if (wanted == nullptr) return next_wait4(pid, status, options | WNOHANG, usage);
+  const pid_t seen = wanted->virtual_pid;
+  const pid_t reaped = next_wait4(wanted->real_pid, status, options | WNOHANG, usage);
+  if (reaped > 0) forget_child(seen);
+  return reaped > 0 ? seen : reaped;
+}
+
+struct Ended {
+  int error;
+  pid_t virtual_pid;  // 0: none
+  pid_t real_pid;
+};
+
+Ended await_child(abi::ThreadSlot& slot, pid_t pid, int options) {
+  const std::uint64_t wanted = pid > 0 ? std::uint64_t(pid) : 0;
+  const bool at_once = (options & WNOHANG) != 0;
+  const int error = call_without_signals(slot, abi::Call::wait_child, {wanted, at_once ? 1u : 0u});
+  if (error != 0) return {error, 0, 0};
+  return {0, pid_t(slot.value), pid_t(slot.argument[2])};
+}
+
+// 0: a handler has, out of turn.
+pid_t reap(const Ended& ended, int* status, rusage* usage) {
+  if (find_child(ended.virtual_pid) == nullptr) return 0;
+  const pid_t reaped = next_wait4(ended.real_pid, status, 0, usage);
+  forget_child(ended.virtual_pid);
+  return reaped > 0 ? ended.virtual_pid : reaped;
+}
+
 // Registered first, so that it runs last: the program's own exit handlers still have their clock.
 void at_exit(int status, void*) {
   if (simulated()) flush_standard_output();
   announce_exit(status);
 }
-__attribute__((constructor)) void register_exit() { ::on_exit(at_exit, nullptr); }
+// A new process has neither slot nor turn until it attaches: the program's own handlers of fork come later, too.
+__attribute__((constructor)) void register_exit() {
+  ::on_exit(at_exit, nullptr);
+  ::pthread_atfork(nullptr, nullptr, abandon);
+}
 
 }  // namespace
 
@@ -96,6 +136,7 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   if (child > 0) return announce(abi::Call::forked, child);
   abandon();
   forget_children();
+  forget_other_threads();
   attach(abi::Hello::kFork, std::uint32_t(parent));
   return 0;
 }
@@ -109,22 +150,21 @@ RNICSIM_EXPORT int setpgid(pid_t pid, pid_t group) noexcept {
 
 RNICSIM_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) {
   abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr && simulated() && own_slot() != nullptr) return wait_out_of_turn(pid, status, options, usage);
   if (slot == nullptr) return next_wait4(pid, status, options, usage);
   charge(*slot, abi::CpuCost::system_call);
-  if (const pid_t reaped = wait_outside(pid, status, options, usage); reaped != 0) return reaped;
-  const std::uint64_t wanted = pid > 0 ? std::uint64_t(pid) : 0;
-  const int error = call(*slot, abi::Call::wait_child, {wanted, (options & WNOHANG) != 0 ? 1u : 0u});
-  const Child* outside = error == ECHILD && pid <= 0 ? find_child_outside() : nullptr;
-  if (outside != nullptr) return wait_outside(outside->real_pid, status, options, usage);
-  if (error != 0) {
-    errno = error;
-    return -1;
+  for (;;) {
+    if (const pid_t reaped = wait_outside(pid, status, options, usage); reaped != 0) return reaped;
+    const Ended ended = await_child(*slot, pid, options);
+    const pid_t reaped = ended.virtual_pid != 0 ? reap(ended, status, usage) : 0;
+    raise_signals(*slot);  // when the child is known, as from Linux
+    const Child* outside = ended.error == ECHILD && pid <= 0 ? find_child_outside() : nullptr;
+    if (outside != nullptr) return wait_outside(outside->real_pid, status, options, usage);
+    if (ended.error == EINTR && restarts_after_signal()) continue;
+    if (ended.virtual_pid != 0 && reaped == 0) continue;
+    errno = ended.error != 0 ? ended.error : errno;
+    return ended.error != 0 ? -1 : reaped;
   }
-  const auto virtual_pid = pid_t(slot->value);
-  if (virtual_pid == 0) return 0;
-  const pid_t reaped = next_wait4(pid_t(slot->argument[2]), status, 0, usage);
-  forget_child(virtual_pid);
-  return reaped > 0 ? virtual_pid : reaped;
 }
 RNICSIM_EXPORT pid_t waitpid(pid_t pid, int* status, int options) { return ::wait4(pid, status, options, nullptr); }
 RNICSIM_EXPORT pid_t wait(int* status) { return ::wait4(-1, status, 0, nullptr); }

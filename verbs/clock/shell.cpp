@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,10 +65,20 @@ RNICSIM_EXPORT int system(const char* command) {
   if (command == nullptr) return 1;
   const char* arguments[] = {"sh", "-c", command, nullptr};
   pid_t pid;
-  if (::posix_spawn(&pid, "/bin/sh", nullptr, nullptr, const_cast<char**>(arguments), environ) != 0) return -1;
+  sigset_t child_signal, before;
+  ::sigemptyset(&child_signal);
+  ::sigaddset(&child_signal, SIGCHLD);
+  ::pthread_sigmask(SIG_BLOCK, &child_signal, &before);
   int status = -1;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigmask(&attributes, &before);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int error = ::posix_spawn(&pid, "/bin/sh", nullptr, &attributes, const_cast<char**>(arguments), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  while (error == 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) errno = error;
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/child_signal.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/spin.h"
@@ -136,6 +137,7 @@ sigset_t allowed(const sigset_t& set) {
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+  if (signal == SIGCHLD && simulated()) return set_child_action(action, old);
   if (!is_ours(signal)) {
     if (!taken || action == nullptr) return next_sigaction(signal, action, old);
     struct sigaction filtered = *action;

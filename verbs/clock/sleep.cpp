@@ -116,6 +116,16 @@ RNICSIM_EXPORT useconds_t ualarm(useconds_t value, useconds_t interval) noexcept
   return useconds_t(set_alarm(*slot, value * kMicrosecond, interval * kMicrosecond).left / kMicrosecond);
 }
 
+RNICSIM_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || which != ITIMER_REAL) return next_getitimer(which, value);
+  // To be asked, it must be set anew.
+  const Alarm now = set_alarm(*slot, 0, 0);
+  if (now.left != 0) set_alarm(*slot, now.left, now.interval);
+  *value = {to_timeval(now.interval), to_timeval(now.left)};
+  return 0;
+}
+
 RNICSIM_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   // CPU-time timers measure the real processor: a simulated one has none of its own.

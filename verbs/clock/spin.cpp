@@ -31,16 +31,40 @@ constexpr std::int64_t kRestPerLook = 10;
 struct CpuState {
   greg_t registers[REG_RIP + 1];
   greg_t flags;
-  std::uint8_t vectors[256];  // xmm0..15
+  std::uint8_t x87[128];
+  std::uint8_t vectors[256];       // xmm0..15
+  std::uint8_t upper_halves[256];  // ymm0..15
 
   explicit CpuState(const ucontext_t& context) {
     memset(static_cast<void*>(this), 0, sizeof *this);
     memcpy(registers, context.uc_mcontext.gregs, sizeof registers);
     flags = context.uc_mcontext.gregs[REG_EFL] & ~(kTrapFlag | kResumeFlag);
-    if (context.uc_mcontext.fpregs != nullptr) memcpy(vectors, context.uc_mcontext.fpregs->_xmm, sizeof vectors);
+    const auto* saved = reinterpret_cast<const std::byte*>(context.uc_mcontext.fpregs);
+    if (saved == nullptr) return;
+    memcpy(x87, context.uc_mcontext.fpregs->_st, sizeof x87);
+    memcpy(vectors, context.uc_mcontext.fpregs->_xmm, sizeof vectors);
+    if (has_upper_halves(saved)) memcpy(upper_halves, saved + kUpperHalves, sizeof upper_halves);
   }
   CpuState() = default;
   bool operator==(const CpuState& other) const { return memcmp(this, &other, sizeof *this) == 0; }
+  // Any order will do that does not depend on when the thread was looked at.
+  bool operator<(const CpuState& other) const {
+    if (registers[REG_RIP] != other.registers[REG_RIP]) return registers[REG_RIP] < other.registers[REG_RIP];
+    return memcmp(this, &other, sizeof *this) < 0;
+  }
+
+ private:
+  // The layout of XSAVE's area, as the kernel puts it into a signal's frame (asm/sigcontext.h).
+  static constexpr std::size_t kMagic = 464, kComponents = 512, kUpperHalves = 576;
+  static constexpr std::uint32_t kHasXsave = 0x46505853;
+  static constexpr std::uint64_t kUpperHalvesComponent = 1 << 2;
+  static bool has_upper_halves(const std::byte* saved) {
+    std::uint32_t magic;
+    std::uint64_t components;
+    memcpy(&magic, saved + kMagic, sizeof magic);
+    memcpy(&components, saved + kComponents, sizeof components);
+    return magic == kHasXsave && (components & kUpperHalvesComponent) != 0;
+  }
 };
 
 // Brent's way to find a cycle: compare with a state kept at the start and at step 8, 16, 32 ... The loops that wait are
@@ -54,11 +78,16 @@ struct Look {
   int proof_steps = 0;  // of the last look that was a proof: the thread is likely to come round to that loop again
   int next_kept = kFirstKept;
   int kept_at = 0;             // step
+  int period = 0;              // of the loop, in steps
   std::uint64_t activity = 0;  // calls made when it began
   std::int64_t begun_ns = 0;   // of the thread's CPU time
   std::int64_t rests_until_ns = 0;
   CpuState kept;
   WrittenMemory written;       // since `kept`
+  // Where in its loop a thread waits decides what it has read already: not where the look found it, but where its
+  // state is least.
+  CpuState least;              // since `kept`
+  bool proved = false;         // on the way there
 };
 thread_local Look look;
 
@@ -114,13 +143,15 @@ void stop(ucontext_t& context) {
 // for one more turn, so that two that spin do not keep each other awake, and what either stored is not missed.
 void park(abi::ThreadSlot& slot, ucontext_t& context) {
   const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
-  const int period = look.steps - look.kept_at;
+  const int period = look.period;
   if (!look.woken) look.proof_steps = look.steps;
   stop(context);
   call(slot, abi::Call::spin, {std::uint64_t(proof)});
   look.woken = slot.value != 0;
   if (!look.woken) return;
   look.active = true;
+  look.proved = false;
+  look.kept = look.least;
   look.steps = look.kept_at = 0;
   look.next_kept = kMostSteps + 1;
   look.most_steps = period;
@@ -138,7 +169,7 @@ void begin_look(void* opaque) {
   if (look.active || !has_run_since_last_look()) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
-  look.woken = false;
+  look.woken = look.proved = false;
   look.steps = look.kept_at = 0;
   look.next_kept = kFirstKept;
   // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
@@ -146,7 +177,7 @@ void begin_look(void* opaque) {
                                                 : std::clamp(look.proof_steps * 2, kFirstSteps, kMostSteps);
   look.activity = activity();
   look.begun_ns = cpu_time_ns();
-  look.kept = CpuState(context);
+  look.kept = look.least = CpuState(context);
   look.written.clear();
   if (!look.written.note(context)) return stop(context);
   context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
@@ -161,12 +192,16 @@ void continue_look(void* opaque) {
     return stop(context);
   }
   const CpuState state(context);
-  if (state == look.kept && look.written.is_as_before()) {
-    park(*slot, context);
-    return;
+  if (!look.proved && state == look.kept && look.written.is_as_before()) {
+    look.proved = true;
+    look.period = look.steps - look.kept_at;
+    look.most_steps = look.steps + look.period;
   }
+  if (look.proved && state == look.least) return park(*slot, context);
+  if (look.proved) return;
+  if (state < look.least) look.least = state;
   if (look.steps == look.next_kept) {
-    look.kept = state;
+    look.kept = look.least = state;
     look.kept_at = look.steps;
     look.next_kept *= 2;
     look.written.clear();

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <new>
@@ -23,6 +24,7 @@
 RNICSIM_NEXT(pthread_create);
 RNICSIM_NEXT(pthread_join);
 RNICSIM_NEXT(pthread_timedjoin_np);
+RNICSIM_NEXT(pthread_tryjoin_np);
 RNICSIM_NEXT(pthread_clockjoin_np);
 RNICSIM_NEXT(gettid);
 
@@ -47,36 +49,62 @@ std::array<Joinable, abi::kMaxThreads> joinables;
 
 std::uint32_t index_of(const abi::ThreadSlot& slot) { return std::uint32_t(&slot - &session()->slot(0)); }
 
-// Ends the thread for the simulator, however it ends: by return, pthread_exit or cancellation.
-struct Leaver {
-  bool armed = false;
-  ~Leaver() {
-    abi::ThreadSlot* slot = own_slot();
-    if (!armed || slot == nullptr) return;
-    Joinable& joinable = joinables[index_of(*slot)];
-    joinable.ended = true;
-    --begun;
-    wake(*slot, &joinable, kEveryone);
-    own_slot() = nullptr;
-    release_signal_stack();
-    leave(*slot, abi::Call::thread_exit, {0});
-  }
-};
-thread_local Leaver leaver;
+// Threads that have not come to their end, the first among them.
+std::atomic<int> present{1};
+
+// Ends the thread for the simulator, however it ends: by return, pthread_exit or cancellation; after what else the
+// thread has to clean up.
+void end_thread() {
+  abi::ThreadSlot* slot = own_slot();
+  if (slot == nullptr) return;
+  const std::uint32_t index = index_of(*slot);
+  if (--present == 0) return;  // the process ends with it, and says so
+  if (index != 0) --begun;
+  Joinable& joinable = joinables[index];
+  joinable.ended = true;
+  wake(*slot, &joinable, kEveryone);
+  own_slot() = nullptr;
+  release_signal_stack();
+  leave(*slot, abi::Call::thread_exit, {0});
+}
+
+// The C library calls the destructors of keys in rounds, while there is something left to destroy.
+pthread_key_t leaving;
+void leave_in_last_round(void* round) {
+  const auto number = reinterpret_cast<std::uintptr_t>(round);
+  if (number >= PTHREAD_DESTRUCTOR_ITERATIONS) return end_thread();
+  ::pthread_setspecific(leaving, reinterpret_cast<void*>(number + 1));
+}
+void arm_leaving() { ::pthread_setspecific(leaving, reinterpret_cast<void*>(1)); }
+
+__attribute__((constructor)) void prepare_leaving() {
+  ::pthread_key_create(&leaving, leave_in_last_round);
+  joinables[0].thread = ::pthread_self();
+  if (session() != nullptr) arm_leaving();
+}
 
 void* run_thread(void* opaque) {
   const Start start = *static_cast<Start*>(opaque);
-  delete static_cast<Start*>(opaque);
   own_slot() = start.slot;
   start.slot->tid = std::uint32_t(checked_call(SYS_gettid));
-  leaver.armed = true;
-  if (simulated()) take_signals();
-  wait_for_turn();  // in real time, too, for the first: before, the slot is not served
-  if (simulated()) trap_tsc();
+  // Whoever made it goes on meanwhile. In real time, too, for the first: before, the slot is not served.
+  wait_for_turn();
+  delete static_cast<Start*>(opaque);
+  arm_leaving();
+  if (simulated()) {
+    take_signals();
+    trap_tsc();
+  }
   return start.function(start.argument);
 }
 
 }  // namespace
+
+void forget_other_threads() {
+  begun = 0;
+  present = 1;
+  joinables[0].thread = ::pthread_self();
+}
 
 bool other_threads() { return begun.load(std::memory_order_relaxed) != 0; }
 
@@ -98,6 +126,7 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   if (error == 0) {
     joinables[index].thread = *thread;
     ++begun;
+    ++present;
     call(*slot, abi::Call::thread_start, {index});
   } else {
     delete start;
@@ -129,6 +158,13 @@ RNICSIM_EXPORT int pthread_clockjoin_np(pthread_t thread, void** result, clockid
   if (slot == nullptr || deadline == nullptr) return next_pthread_clockjoin_np(thread, result, clock, deadline);
   const int error = await_end(*slot, thread, moment(clock, *deadline));
   return error != 0 ? error : next_pthread_join(thread, result);
+}
+RNICSIM_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
+  if (simulated_slot() == nullptr) return next_pthread_tryjoin_np(thread, result);
+  const auto found = std::ranges::find_if(joinables, [&](const Joinable& joinable) { return joinable.thread == thread; });
+  if (found != joinables.end() && !found->ended) return EBUSY;
+  if (found != joinables.end()) found->thread = 0;
+  return next_pthread_join(thread, result);
 }
 RNICSIM_EXPORT int pthread_timedjoin_np(pthread_t thread, void** result, const timespec* deadline) {
   if (simulated_slot() == nullptr || deadline == nullptr) return next_pthread_timedjoin_np(thread, result, deadline);

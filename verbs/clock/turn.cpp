@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/child_signal.h"
 #include "verbs/port/raw_call.h"
 
 namespace rnicsim::clock {
@@ -20,6 +21,7 @@ using abi::ThreadSlot;
 
 thread_local ThreadSlot* slot_of_thread = nullptr;
 thread_local std::uint64_t activity_of_thread = 0;
+thread_local int raised_in_thread = 0;
 
 // The simulator knows who else needs a processor, and so how long a busy wait may be.
 constexpr std::uint32_t kLongestBusyWait = 10'000;
@@ -73,19 +75,39 @@ abi::ThreadSlot* simulated_slot() {
   return slot->turn.load(std::memory_order_relaxed) == ThreadSlot::kProcess ? slot : nullptr;
 }
 
-int call(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
+int call_without_signals(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
   const int saved = errno;
   if (code != abi::Call::sync) ++slot.acted;
   submit(slot, code, arguments);
   await_turn(slot);
-  const int error = slot.error;
-  if ((slot.signals & ThreadSlot::kAlarm) != 0) {
-    slot.signals &= ~ThreadSlot::kAlarm;
-    const auto value = slot.value;  // the handler may make calls of its own
-    checked_call(SYS_tgkill, checked_call(SYS_getpid), checked_call(SYS_gettid), SIGALRM);
-    slot.value = value;
-  }
   errno = saved;
+  return slot.error;
+}
+
+void raise_signals(ThreadSlot& slot) {
+  const std::atomic_ref signals(slot.signals);
+  if (signals.load(std::memory_order_relaxed) == 0) return;
+  const auto due = signals.exchange(0);
+  const auto value = slot.value;
+  if ((due & ThreadSlot::kAlarm) != 0) {
+    raised_in_thread = SIGALRM;
+    raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGALRM);
+  }
+  if ((due & ThreadSlot::kChild) != 0) {
+    raised_in_thread = SIGCHLD;
+    raise_child_signal();
+  }
+  slot.value = value;
+}
+
+bool restarts_after_signal() {
+  struct sigaction action {};
+  return ::sigaction(raised_in_thread, nullptr, &action) == 0 && (action.sa_flags & SA_RESTART) != 0;
+}
+
+int call(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
+  const int error = call_without_signals(slot, code, arguments);
+  raise_signals(slot);
   return error;
 }
 

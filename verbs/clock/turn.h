@@ -15,8 +15,14 @@ abi::ThreadSlot*& own_slot();
 // The slot of the calling thread when it may make calls in simulated time: known, and in its turn.
 abi::ThreadSlot* simulated_slot();
 
-// Makes a call; returns the error (0 or errno). Results are in the slot. Alarms due are raised before it returns.
+// Makes a call; returns the error (0 or errno). Results are in the slot. Signals due are raised before it returns: their
+// handlers may make calls of their own.
 int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+// The same in two steps.
+int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+void raise_signals(abi::ThreadSlot& slot);
+// Whether a call that the last signal interrupted begins again.
+bool restarts_after_signal();
 // Gives the turn away for good (the thread or process ends).
 void leave(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 // Grows with every call and every charge of this thread.
@@ -29,6 +35,8 @@ void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
 
 // Whether this process has threads besides the caller's.
 bool other_threads();
+// Of a forked process: it has none.
+void forget_other_threads();
 
 // In real time: there is something in a slot for a simulator that may sleep.
 void kick();

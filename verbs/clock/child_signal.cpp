@@ -1,0 +1,116 @@
+#include "verbs/clock/child_signal.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/children.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/signals.h"
+#include "verbs/clock/turn.h"
+#include "verbs/port/raw_call.h"
+
+RNICSIM_NEXT(sigaction);
+
+namespace rnicsim::clock {
+namespace {
+
+constinit struct sigaction program_action {};
+constinit std::atomic<bool> due{false};
+
+bool is_handler(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+bool is_raised_here(const siginfo_t& info) {
+  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == static_cast<void*>(&due);
+}
+// The simulator's, for a thread that is blocked in the real kernel.
+bool is_interrupt(const siginfo_t& info) {
+  return info.si_code == SI_TKILL && info.si_pid != pid_t(raw_call(SYS_getpid));
+}
+// The real kernel's word for an end whose time has not come, or has been.
+bool is_real_end(const siginfo_t& info) {
+  const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+  return ended && find_child_outside() == nullptr;
+}
+
+enum class Meaning { nothing, child_ended, other };
+
+// A real one that waits, blocked, takes the place of ours.
+Meaning meaning_of(const siginfo_t& info) {
+  if (!simulated()) return Meaning::other;
+  if (is_raised_here(info) || is_real_end(info)) return due.exchange(false) ? Meaning::child_ended : Meaning::nothing;
+  if (!is_interrupt(info)) return Meaning::other;
+  const std::atomic_ref signals(session()->slot(0).signals);
+  const bool ended = (signals.fetch_and(~abi::ThreadSlot::kChild) & abi::ThreadSlot::kChild) != 0;
+  return ended ? Meaning::child_ended : Meaning::nothing;
+}
+
+// Which child it is about, as the program knows it.
+void describe(siginfo_t& info) {
+  siginfo_t ended{};
+  if (raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0 && ended.si_pid != 0)
+    info = ended;
+  if (const Child* child = find_real_child(info.si_pid)) info.si_pid = child->virtual_pid;
+}
+
+void install(const struct sigaction& action);
+
+void on_child(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  const Meaning meaning = meaning_of(*info);
+  if (meaning != Meaning::nothing) {
+    const struct sigaction action = program_action;
+    if (meaning == Meaning::child_ended) describe(*info);
+    if ((action.sa_flags & int(SA_RESETHAND)) != 0) install({});
+    if ((action.sa_flags & SA_SIGINFO) != 0) {
+      action.sa_sigaction(signal, info, context);
+    } else if (is_handler(action)) {
+      action.sa_handler(signal);
+    }
+  }
+  errno = saved;
+}
+
+void install(const struct sigaction& action) {
+  constexpr int kKept = SA_NODEFER | SA_ONSTACK | SA_NOCLDSTOP | SA_NOCLDWAIT;
+  program_action = action;
+  struct sigaction real = action;
+  real.sa_mask = allowed(action.sa_mask);
+  if (is_handler(action)) {
+    real.sa_sigaction = on_child;
+    // A signal that is not passed on interrupts nothing.
+    real.sa_flags = (action.sa_flags & kKept) | SA_SIGINFO | SA_RESTART;
+  }
+  next_sigaction(SIGCHLD, &real, nullptr);
+  show_child_action();
+}
+
+}  // namespace
+
+int set_child_action(const struct sigaction* action, struct sigaction* old) {
+  const struct sigaction before = program_action;
+  if (action != nullptr) install(*action);
+  if (old != nullptr) *old = before;
+  return 0;
+}
+
+void show_child_action() {
+  std::atomic_ref(session()->header().catches_child).store(is_handler(program_action) ? 1 : 0);
+}
+
+void raise_child_signal() {
+  due = true;
+  siginfo_t info{};
+  info.si_signo = SIGCHLD;
+  info.si_code = SI_QUEUE;
+  info.si_value.sival_ptr = &due;
+  raw_call(SYS_rt_tgsigqueueinfo, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGCHLD, &info);
+}
+
+}  // namespace rnicsim::clock

@@ -1,0 +1,16 @@
+// SIGCHLD in simulated time: the real kernel sends it when a child really ends; the program's handler is called when
+// the child's end has come for the simulator (ThreadSlot::kChild).
+#pragma once
+
+#include <signal.h>
+
+namespace rnicsim::clock {
+
+// As sigaction(2) of SIGCHLD.
+int set_child_action(const struct sigaction* action, struct sigaction* old);
+// Tells the simulator, of a new process, whether there is a handler to call.
+void show_child_action();
+// In this thread, at once unless it blocks the signal.
+void raise_child_signal();
+
+}  // namespace rnicsim::clock
