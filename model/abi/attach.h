@@ -106,7 +106,9 @@ struct ControlHeader {
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   std::uint32_t signals_sent = 0;    // to other processes, counted by this one
   std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
-  std::uint32_t catches_child = 0;   // the program has a handler for SIGCHLD
+  // Signals as in ThreadSlot::signals.
+  std::uint32_t caught = 0;          // kChild: the program has a handler for it
+  std::uint32_t blocked = 0;         // by the first thread
 };
 
 // A host of the simulated network, at kHostTable of the control region.

@@ -163,7 +163,7 @@ void SystemCalls::process_died(Process& process) {
       if (answer_wait(waiting, process.parent->slot(waiting.index)))
         keeper_.resume(waiting, now() + keeper_.params().wakeup);
     }
-    if (std::atomic_ref(process.parent->header().catches_child).load() != 0)
+    if ((std::atomic_ref(process.parent->header().caught).load() & ThreadSlot::kChild) != 0)
       keeper_.raise(*process.parent, ThreadSlot::kChild);
   }
   keeper_.relay_output();

@@ -273,6 +273,7 @@ void TimeKeeper::raise_alarms() {
 
 void TimeKeeper::raise(Process& process, std::uint32_t signal) {
   std::atomic_ref(process.slot(0).signals).fetch_or(signal);
+  if ((std::atomic_ref(process.header().blocked).load() & signal) != 0) return;
   Thread& main = process.threads.front();
   switch (main.state) {
     case ThreadState::sleeping:

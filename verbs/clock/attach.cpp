@@ -191,6 +191,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
 
   own_slot() = &the_session.slot(0);
   show_child_action();
+  show_blocked_signals();
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   if (!simulated()) return;
   if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();

@@ -101,7 +101,7 @@ int set_child_action(const struct sigaction* action, struct sigaction* old) {
 }
 
 void show_child_action() {
-  std::atomic_ref(session()->header().catches_child).store(is_handler(program_action) ? 1 : 0);
+  std::atomic_ref(session()->header().caught).store(is_handler(program_action) ? abi::ThreadSlot::kChild : 0);
 }
 
 void raise_child_signal() {

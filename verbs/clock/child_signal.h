@@ -8,7 +8,7 @@ namespace rnicsim::clock {
 
 // As sigaction(2) of SIGCHLD.
 int set_child_action(const struct sigaction* action, struct sigaction* old);
-// Tells the simulator, of a new process, whether there is a handler to call.
+// Tells the simulator whether there is a handler to call.
 void show_child_action();
 // In this thread, at once unless it blocks the signal.
 void raise_child_signal();

@@ -7,6 +7,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "verbs/clock/attach.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/next.h"
@@ -124,6 +126,15 @@ void take_signals() {
   next_sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
+void show_blocked_signals() {
+  if (session() == nullptr || own_slot() != &session()->slot(0)) return;
+  sigset_t set;
+  next_pthread_sigmask(SIG_BLOCK, nullptr, &set);
+  const std::uint32_t blocked = (::sigismember(&set, SIGALRM) != 0 ? abi::ThreadSlot::kAlarm : 0) |
+                                (::sigismember(&set, SIGCHLD) != 0 ? abi::ThreadSlot::kChild : 0);
+  std::atomic_ref(session()->header().blocked).store(blocked);
+}
+
 sigset_t allowed(const sigset_t& set) {
   sigset_t result = set;
   ::sigdelset(&result, SIGSEGV);
@@ -158,14 +169,18 @@ RNICSIM_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
   return old.sa_handler;
 }
 
-RNICSIM_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  if (!taken || set == nullptr || how == SIG_UNBLOCK) return next_sigprocmask(how, set, old);
-  const sigset_t filtered = allowed(*set);
-  return next_sigprocmask(how, &filtered, old);
+// Both are pthread_sigmask(3) but for how they tell of an error.
+template <class Next>
+static int set_mask(const Next& next, int how, const sigset_t* set, sigset_t* old) {
+  if (!taken || set == nullptr) return next(how, set, old);
+  const sigset_t filtered = how == SIG_UNBLOCK ? *set : allowed(*set);
+  const int error = next(how, &filtered, old);
+  show_blocked_signals();
+  return error;
 }
-
+RNICSIM_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return set_mask(next_sigprocmask, how, set, old);
+}
 RNICSIM_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  if (!taken || set == nullptr || how == SIG_UNBLOCK) return next_pthread_sigmask(how, set, old);
-  const sigset_t filtered = allowed(*set);
-  return next_pthread_sigmask(how, &filtered, old);
+  return set_mask(next_pthread_sigmask, how, set, old);
 }

@@ -12,6 +12,8 @@ namespace rnicsim::clock {
 using abi::kLookSignal;
 
 void take_signals();  // in each thread, before the simulator may send it one
+// Tells the simulator which signals do not interrupt the first thread.
+void show_blocked_signals();
 // Without the three.
 sigset_t allowed(const sigset_t& set);
 
