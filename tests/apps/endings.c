@@ -155,6 +155,22 @@ static struct ibv_context *opened(void) {
   return context;
 }
 
+// --- One that waits without an end, and one that gets on without one. A second after their start each has told of
+// itself, and the first is asleep.
+static void wait_for_ever(void) {
+  printf("waits\n");
+  for (;;) pause();
+}
+static void work_for_ever(void) {
+  struct ibv_context *context = opened();
+  for (int round = 0;; ++round) {
+    struct ibv_port_attr port;
+    check(ibv_query_port(context, 1, &port) == 0, "query");
+    if (round == 100) printf("works\n");
+    usleep(10000);
+  }
+}
+
 // --- Descriptors.
 static void open_channels(int count) {
   struct ibv_context *context = opened();
@@ -180,6 +196,8 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "popen") == 0) pipe_to_a_shell();
   if (strcmp(mode, "nothing") == 0) nothing(argument);
   if (strcmp(mode, "tick") == 0) tick(atoi(argument));
+  if (strcmp(mode, "waits") == 0) wait_for_ever();
+  if (strcmp(mode, "works") == 0) work_for_ever();
   if (strcmp(mode, "channels") == 0) open_channels(atoi(argument));
   return 0;
 }

@@ -91,14 +91,20 @@ class Crash(Endings):
         self.assertEqual(result.lines("h0"), ["woke"], result)
 
     def test_death_that_nobody_sees(self):
-        """Killed while it waits for ever, and another polls with a timeout: no turn shows it, and none is to come."""
-        process = self.start("run", "--on", "h0", f"{endings()} tick 1", "--on", "h1", "cat")
-        time.sleep(1)
-        victims = [pid for pid in apps.processes_with(self.mark)
-                   if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "endings"]
-        os.kill(victims[0], signal.SIGKILL)
+        """Killed while it waits for ever, beside one that gets on for ever: no turn shows it, and none is to come."""
+        process = self.start("run", "--wall-limit", "30s", "--on", "h0", f"{endings()} waits", "--on", "h1",
+                             f"{endings()} works")
+        self.assertEqual([process.stdout.readline() for _ in range(2)], ["h0| waits\n", "h1| works\n"])
+        victim, = [pid for pid in apps.processes_with(self.mark)
+                   if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:2] ==
+                   [bytes(endings()), b"waits"]]
+        os.kill(victim, signal.SIGKILL)
+        self.assertRegex(process.stderr.readline(), r"^rnicsim: h0: .*endings was killed by signal 9 \(Killed\)")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
         result = apps.finish(process)
-        self.assertEqual(result.status, 128 + signal.SIGKILL, result)
+        self.assertEqual(result.status, 128 + signal.SIGTERM, result)
+        self.assert_shows_state(result, r"ended by signal 15 \(Terminated\)", r"h1 endings \(pid \d+\) thread 0: ")
 
 
 class Creeping(Endings):
