@@ -13,7 +13,7 @@ Which faults are drawn follows from the seed and from each line's text, not from
 one file does not alter what is drawn of another. Headers are left alone: every test would have to be compiled anew.
 
 Faults that no test could notice are in mutants_equivalent.txt, each with its reason, and are not drawn. Exit status 0:
-at least nine of ten were killed.
+at least nine of ten were killed, and so were all that are PINNED, which are drawn first.
 """
 import argparse
 import concurrent.futures
@@ -87,6 +87,7 @@ class Mutant:
         self.file, self.number, self.line, self.changed, self.shape, self.what = (
             file, number, line, changed, shape, what)
         self.id = None
+        self.pinned = False
 
     def key(self):
         """As it stands in the list of equivalent ones."""
@@ -238,9 +239,14 @@ def candidates(root, rooms):
 def pinned(root):
     for what, file, old, place, new in PINNED:
         lines = (root / file).read_text().split("\n")
-        at = [number for number, line in enumerate(lines) if old in line][place]
-        yield Mutant(file, at, lines[at], what, lambda id, line=lines[at], old=old, new=new: line.replace(
+        found = [number for number, line in enumerate(lines) if old in line]
+        if place >= len(found):
+            sys.exit(f"pinned: {what}: {file} no longer has {old!r}")
+        at = found[place]
+        mutant = Mutant(file, at, lines[at], what, lambda id, line=lines[at], old=old, new=new: line.replace(
             old, new.replace("IS", f"rnicsim_mutation::is({id})"), 1), what)
+        mutant.pinned = True
+        yield mutant
 
 
 def equivalents():
@@ -344,7 +350,7 @@ def draw(tree, wanted, seed, rooms):
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         while True:
-            while len(chosen) < wanted and (mutant := next(rest, None)):
+            while len(chosen) < max(wanted, len(PINNED)) and (mutant := next(rest, None)):
                 if (mutant.file, mutant.number) not in taken:
                     taken.add((mutant.file, mutant.number))
                     mutant.id, number = number, number + 1
@@ -355,6 +361,8 @@ def draw(tree, wanted, seed, rooms):
             misfits = [mutant for found in pool.map(build, sorted(stale)) for mutant in found]
             stale = {mutant.file for mutant in misfits}
             for mutant in misfits:
+                if mutant.pinned:
+                    sys.exit(f"pinned: {mutant.what}: {mutant.file}:{mutant.number + 1} does not compile with it")
                 taken.discard((mutant.file, mutant.number))
                 chosen.remove(mutant)
 
@@ -463,8 +471,8 @@ def main():
     killed = len(mutants) - len(survivors)
     print(f"{killed} of {len(mutants)} killed ({time.monotonic() - started:.0f} s)")
     for mutant in survivors:
-        print(mutant.key())
-    return 0 if killed >= FLOOR * len(mutants) else 1
+        print(f"pinned: {mutant.key()}" if mutant.pinned else mutant.key())
+    return 0 if killed >= FLOOR * len(mutants) and not any(mutant.pinned for mutant in survivors) else 1
 
 
 if __name__ == "__main__":
