@@ -25,6 +25,10 @@ class Quiet : public testing::Test {
     params.look_when_quiet = interval;
     return params;
   }
+  // Whether there was a look in that time, its ends left out.
+  bool looked(Duration from, Duration to) const {
+    return std::ranges::any_of(looks, [&](const auto& look) { return look.first > from && look.first < to; });
+  }
   bool ever_in_vain() const {
     return std::ranges::any_of(looks, [](const auto& look) { return look.second; });
   }
@@ -66,6 +70,8 @@ TEST_F(Quiet, AWaitWithAnEndIsNotInVainUntilItRepeats) {
   });
   world.run();
   std::erase_if(looks, [](const auto& look) { return look.first > 3_ms; });
+  EXPECT_TRUE(looked(0_us, 1_ms));
+  EXPECT_TRUE(looked(1200_us, 3_ms));
   for (const auto& [at, in_vain] : looks) EXPECT_EQ(in_vain, at >= 1200_us) << to_string(at);
 }
 
@@ -93,6 +99,8 @@ TEST_F(Quiet, AnAlarmIsWaitedForUntilItRepeats) {
     co_await me.call(Call::set_alarm, 0);
   });
   world.run();
+  EXPECT_TRUE(looked(0_us, 1_ms));
+  EXPECT_TRUE(looked(1300_us, 2_ms));
   for (const auto& [at, in_vain] : looks)
     if (at < 1_ms || at > 1300_us) EXPECT_EQ(in_vain, at > 1_ms) << to_string(at);
 }
