@@ -11,7 +11,10 @@
 namespace rnicsim::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 constexpr std::uint32_t kBadKey = 0x00abcd00;
@@ -210,6 +213,33 @@ TEST_F(AsyncEvents, AnUnreadEventGoesWithItsQueuePair) {
         end.qp = nullptr;
         EXPECT_THAT(take_async_events(end.context), ElementsAre());
       });
+}
+
+// Nobody reads them: a list without bound, though what a descriptor holds is bounded.
+TEST_F(AsyncEvents, ManyUnreadOnes) {
+  run_alone([&](Endpoint& end) {
+    never_wait(end.context->async_fd);
+    end.connect(end.address());
+    const auto drain = [](ibv_qp* qp) {
+      ibv_qp_attr wanted{};
+      wanted.qp_state = IBV_QPS_SQD;
+      wanted.en_sqd_async_notify = 1;
+      ASSERT_EQ(ibv_modify_qp(qp, &wanted, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+      ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
+    };
+    ibv_qp* other = std::exchange(end.qp, end.create_qp());
+    end.connect(end.address());
+    std::swap(other, end.qp);
+    for (int i = 0; i < kManyEvents; ++i) drain(i % 3 != 2 ? end.qp : other);
+    EXPECT_EQ(ibv_destroy_qp(other), 0);  // nobody hears of it any more
+    for (int i = 0; i < 5; ++i) drain(end.qp);
+    pass(0, kSettled);
+    const std::size_t left = kManyEvents - kManyEvents / 3 + 5;
+    EXPECT_THAT(take_async_events(end.context), AllOf(SizeIs(left), Each(IBV_EVENT_SQ_DRAINED)));
+    drain(end.qp);
+    pass(0, kSettled);
+    EXPECT_THAT(take_async_events(end.context), SizeIs(1));
+  });
 }
 
 class Overrun : public AsyncEvents {

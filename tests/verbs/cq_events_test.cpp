@@ -376,6 +376,26 @@ TEST_F(CqEvents, AnUnreadEventGoesWithItsQueue) {
       options);
 }
 
+// Nobody reads them: a list without bound, though what a descriptor holds is bounded.
+TEST_F(CqEvents, ManyUnreadOnes) {
+  EndpointOptions options;
+  options.channel = true;
+  run_alone(
+      [&](Endpoint& end) {
+        never_wait(end.channel->fd);
+        end.to_init();
+        ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
+        for (int i = 0; i < kManyEvents; ++i) {
+          ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+          ASSERT_EQ(end.receive(0, 64, std::uint64_t(i)), 0);
+          expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, std::uint64_t(i), 1);
+        }
+        pass(0, kSettled);
+        EXPECT_EQ(take_cq_events(end.channel), kManyEvents);
+      },
+      options);
+}
+
 TEST_F(CqEvents, DestructionWaitsForAcknowledgements) {
   EndpointOptions options;
   options.channel = true;

@@ -112,6 +112,8 @@ class RcPair : public TwoHosts {
   // Long enough for all that is under way.
   static constexpr Duration kSettled{20'000'000};
 
+  static constexpr int kManyEvents = 9000;  // a pipe of Linux holds 8192 records at most
+
   static void never_wait(int fd) { ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0); }
   // Events that are there, acknowledged.
   static int take_cq_events(ibv_comp_channel* channel) {
