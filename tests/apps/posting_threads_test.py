@@ -20,9 +20,9 @@ CLOCK = CLOCK_READ // POSTS  # of the measurement, in each post
 
 
 class PostingThreads(apps.TestCase):
-    def posts(self, threads, **variables):
+    def posts(self, threads, *options, **variables):
         program = built("posting_threads", SOURCE.read_text(), "-libverbs", "-pthread")
-        result = apps.run_on([("h0", f"{program} {threads} {POSTS}")], env=dict(os.environ, **variables))
+        result = apps.run_on([("h0", f"{program} {threads} {POSTS}")], *options, env=dict(os.environ, **variables))
         self.assert_succeeded(result)
         self.assertNotIn("not reproducible", result.out, result)
         took = [int(line) for line in result.lines("h0")]
@@ -49,6 +49,12 @@ class PostingThreads(apps.TestCase):
                     # But for the first rounds, and the last.
                     self.assertLess(abs(each - round_trip), round_trip * 2 * threads / POSTS, took)
                 self.assertEqual(self.posts(threads, RNICSIM_TOTAL_UUARS="1"), took)
+
+    def test_in_real_time(self):
+        """What it costs says nothing there, but each thread comes to its end."""
+        for variables in ({}, {"RNICSIM_TOTAL_UUARS": "1"}):
+            with self.subTest(**variables):
+                self.posts(8, "--time=real", **variables)
 
 
 if __name__ == "__main__":
