@@ -242,7 +242,7 @@ struct DeviceCapabilities {
   Be32 max_cqe;
   Be32 max_mr;
   Be32 max_pd;
-  Be32 max_inline;         // bytes that a WQE of the largest size holds
+  Be32 max_inline;         // most inline bytes of a WQE
   Be32 max_rd_atomic;      // a QP, as requester and as responder
   Be32 local_ca_ack_delay; // code: 4.096 us x 2^n
   Be32 max_eq;

@@ -35,7 +35,8 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_ah", max_ah, "address handles of a program: the driver's, the device holds none; as mlx5's",
               {1, 0x7fffffff});
   visit.param("max_eq", max_eq, "event queues", {1, 64});
-  visit.param("max_inline", max_inline, "inline bytes; docs/timing.md: 256-byte BlueFlame less 36", {0, 956});
+  visit.param("max_inline", max_inline,
+              "most inline bytes of a WQE; 236: a SEND that fills a 256-byte BlueFlame window", {0, 956});
   visit.param("max_inline_receive", max_inline_receive, "bytes of a message that its completion may hold; as mlx5's",
               {0, sizeof(abi::Cqe::inline_data)});
   visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; docs/timing.md: 16", {0, 128});
