@@ -1,5 +1,6 @@
 /* What a program sees of its simulated host, by every way that the C library has. With -DCONSTRUCTOR: a library whose
- * constructor looks before any code of the program's. Modes: look, random, files, sockets, threads, stack, handover. */
+ * constructor looks before any code of the program's. Modes: look, clocks, random, files, sockets, waits,
+ * refused_waits, stack, handover, uname. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
