@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -211,43 +212,60 @@ int Network::names(Number number, abi::NetAddress (&names)[2]) const {
 }
 
 void Network::collect(Duration written) {
-  // A program reads in its own turns, and has just had one.
-  for (const Number number : std::vector<Number>(full_.begin(), full_.end())) push_undelivered(number);
+  // A program reads in its own turns, and has just had one. Where both sides are at their end, both go.
+  for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
+    if (full_.contains(number)) push_undelivered(number);
   std::array<epoll_event, 64> events;
-  for (;;) {
+  // Enough for all that was written before, for the ends behind it, and for those of connections that nobody will
+  // accept. One who writes outside its turn could keep us here.
+  const std::size_t most_rounds = 4 + 4 * sockets_.size() / events.size();
+  for (std::size_t round = 0; round < most_rounds; ++round) {
     const int count = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
     if (count <= 0) return;
     // By number, and not in the order in which the kernel happened to list them.
     std::sort(events.begin(), events.begin() + count,
               [](const epoll_event& a, const epoll_event& b) { return a.data.u32 < b.data.u32; });
-    for (int i = 0; i < count; ++i) {
-      const Number number = events[std::size_t(i)].data.u32;
-      Socket& socket = sockets_.at(number);
-      std::vector<std::byte> bytes(65536);
-      const ssize_t got = ::read(socket.far_end.get(), bytes.data(), bytes.size());
-      const Duration start = std::max({written, now(), socket.line_free});
-      if (got > 0) {
-        bytes.resize(std::size_t(got));
-        if (!socket.peer) continue;
-        socket.line_free = start + params_.rate.time_for({std::uint64_t(got)});
-        const Duration arrival = socket.line_free + latency(socket.host, sockets_.at(*socket.peer).host);
-        arrivals_.push(arrival, [this, to = *socket.peer, bytes = std::move(bytes)]() mutable {
-          deliver(to, std::move(bytes));
-        });
-      } else if (got == 0 || errno != EAGAIN) {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.far_end.get(), nullptr);
-        socket.write_ended = true;
-        socket.listening = false;
-        if (socket.peer) {
-          const Duration arrival = start + latency(socket.host, sockets_.at(*socket.peer).host);
-          arrivals_.push(arrival, [this, to = *socket.peer] { deliver_end(to); });
-        }
-        for (const Number waiting : socket.waiting) sockets_.at(waiting).near_end.reset();
-        socket.waiting.clear();
-        forget_if_closed(number);
-      }
-    }
+    for (int i = 0; i < count; ++i) collect_from(events[std::size_t(i)].data.u32, written);
   }
+}
+
+// What is there now, and no more.
+void Network::collect_from(Number number, Duration written) {
+  constexpr std::size_t kMostBytes = 65536;
+  Socket& socket = sockets_.at(number);
+  int left = 0;
+  ::ioctl(socket.far_end.get(), FIONREAD, &left);
+  do {
+    std::vector<std::byte> bytes(kMostBytes);
+    const ssize_t got = ::read(socket.far_end.get(), bytes.data(), bytes.size());
+    const Duration start = std::max({written, now(), socket.line_free});
+    if (got <= 0) {
+      if (got == 0 || errno != EAGAIN) end_writing(number, start);
+      return;
+    }
+    left -= int(got);
+    if (!socket.peer) continue;
+    bytes.resize(std::size_t(got));
+    socket.line_free = start + params_.rate.time_for({std::uint64_t(got)});
+    const Duration arrival = socket.line_free + latency(socket.host, sockets_.at(*socket.peer).host);
+    arrivals_.push(arrival,
+                   [this, to = *socket.peer, bytes = std::move(bytes)]() mutable { deliver(to, std::move(bytes)); });
+  } while (left > 0);
+}
+
+// The program closed or shut down its side; the peer hears of it behind the last byte.
+void Network::end_writing(Number number, Duration start) {
+  Socket& socket = sockets_.at(number);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.far_end.get(), nullptr);
+  socket.write_ended = true;
+  socket.listening = false;
+  if (socket.peer) {
+    const Duration arrival = start + latency(socket.host, sockets_.at(*socket.peer).host);
+    arrivals_.push(arrival, [this, to = *socket.peer] { deliver_end(to); });
+  }
+  for (const Number waiting : socket.waiting) sockets_.at(waiting).near_end.reset();
+  socket.waiting.clear();
+  forget_if_closed(number);
 }
 
 void Network::deliver(Number to, std::vector<std::byte> bytes) {
@@ -286,7 +304,8 @@ void Network::push_undelivered(Number number) {
   forget_if_closed(number);
 }
 
-// Both sides ended: the pair is gone. A socket without a peer goes with its program's end.
+// Both sides wrote their ends and were told of the other's (or are gone, and hear no more): nothing is under way. A
+// socket without a peer goes with its program's end.
 void Network::forget_if_closed(Number number) {
   const Socket& socket = sockets_.at(number);
   if (!socket.write_ended) return;
@@ -294,12 +313,10 @@ void Network::forget_if_closed(Number number) {
     sockets_.erase(number);
     return;
   }
-  const auto peer = sockets_.find(*socket.peer);
-  if (peer == sockets_.end() || !peer->second.write_ended) return;
-  if (!socket.read_ended && !peer->second.read_ended) return;
   const Number other = *socket.peer;
-  full_.erase(other);
-  full_.erase(number);
+  const auto peer = sockets_.find(other);
+  if (peer == sockets_.end() || !peer->second.write_ended) return;
+  if (!socket.read_ended || !peer->second.read_ended) return;
   sockets_.erase(other);
   sockets_.erase(number);
 }

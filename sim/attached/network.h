@@ -2,7 +2,6 @@
 // Bytes carry their sender's time and arrive after the network's latency.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,7 +19,6 @@ namespace rnicsim::sim {
 
 class Network : public sc_core::sc_module {
  public:
-  using Address = std::array<std::uint8_t, 16>;
   using Number = std::uint32_t;
 
   Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts);
@@ -61,6 +59,8 @@ class Network : public sc_core::sc_module {
     Duration line_free;
   };
 
+  void collect_from(Number number, Duration written);
+  void end_writing(Number number, Duration start);
   void deliver_due();
   void deliver(Number to, std::vector<std::byte> bytes);
   void deliver_end(Number to);

@@ -1,11 +1,16 @@
 // The out-of-band network against programs that do not keep to what a kernel would let them do.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/attached/network.h"
@@ -34,9 +39,57 @@ class NetworkTest : public testing::Test {
     address.ip[12] = 127, address.ip[15] = 1;
     return address;
   }
+  struct Connection {
+    Program client;
+    Program server;
+  };
+  Connection connection() {
+    if (!listener_) {
+      listener_ = socket();
+      std::uint16_t port = 0;
+      EXPECT_EQ(network_.bind(listener_->number, loopback(), port), 0);
+      EXPECT_EQ(network_.listen(listener_->number, 4), 0);
+    }
+    Connection made{.client = socket(), .server = {}};
+    network_.connect(made.client.number, loopback(), [](int error, std::uint16_t) { EXPECT_EQ(error, 0); });
+    pass();
+    abi::NetAddress peer;
+    EXPECT_EQ(network_.accept(listener_->number, made.server.number, made.server.end, peer), 0);
+    return made;
+  }
+  // As programs do it, while the world goes on. How much it took.
+  std::size_t write_all(const Program& from, std::size_t bytes) {
+    const std::vector<char> some(bytes, 'x');
+    std::size_t written = 0;
+    for (ssize_t got = 1; written < bytes && got > 0; written += std::size_t(std::max<ssize_t>(got, 0))) {
+      got = ::send(from.end.get(), some.data() + written, bytes - written, MSG_DONTWAIT | MSG_NOSIGNAL);
+      network_.collect(now());
+      pass();
+    }
+    return written;
+  }
+  struct Heard {
+    std::size_t bytes = 0;
+    bool end = false;
+    bool operator==(const Heard&) const = default;
+  };
+  Heard hear(const Program& to) {
+    Heard heard;
+    std::vector<char> buffer(1u << 16);
+    ssize_t got;
+    while ((got = ::recv(to.end.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0) {
+      heard.bytes += std::size_t(got);
+      network_.collect(now());
+      pass();
+    }
+    heard.end = got == 0;
+    return heard;
+  }
+  bool forgotten(const Program& program) const { return !network_.belongs_to(program.number, 0); }
   static void pass() { sc_core::sc_start(1, sc_core::SC_MS); }
 
   Network network_{"network", {}, {default_host(0, "h0")}};
+  std::optional<Program> listener_;
 };
 
 // Two threads at once: the second must not take the first one's connection away.
@@ -64,6 +117,106 @@ TEST_F(NetworkTest, ASocketConnectsOnce) {
   accepted[0].reset();
   network_.collect(now());
   pass();
+}
+
+// --- Ends. More is under way than a program's buffer holds.
+
+constexpr std::size_t kMuch = 1u << 20;
+
+// Each writes all it has, ends its side, and only then reads.
+TEST_F(NetworkTest, BothSidesAreReadToTheirEnds) {
+  const auto [client, server] = connection();
+  for (const Program* program : {&client, &server}) {
+    EXPECT_EQ(write_all(*program, kMuch), kMuch);
+    ASSERT_EQ(::shutdown(program->end.get(), SHUT_WR), 0);
+    network_.collect(now());
+    pass();
+  }
+  for (const Program* program : {&client, &server}) EXPECT_EQ(hear(*program), (Heard{kMuch, true}));
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+// What one side has heard to the end says nothing of the other.
+TEST_F(NetworkTest, OneSideReadsLater) {
+  const auto [client, server] = connection();
+  EXPECT_EQ(write_all(client, kMuch), kMuch);
+  for (const Program* program : {&client, &server}) {
+    ASSERT_EQ(::shutdown(program->end.get(), SHUT_WR), 0);
+    network_.collect(now());
+    pass();
+  }
+  EXPECT_EQ(hear(client), (Heard{0, true}));
+  EXPECT_EQ(hear(server), (Heard{kMuch, true}));
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+// Both have more to hear, and both are gone at once.
+TEST_F(NetworkTest, BothSidesGoWithoutReading) {
+  auto [client, server] = connection();
+  for (const Program* program : {&client, &server}) EXPECT_EQ(write_all(*program, kMuch), kMuch);
+  client.end.reset();
+  server.end.reset();
+  for (int i = 0; i < 3; ++i) {
+    network_.collect(now());
+    pass();
+  }
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+TEST_F(NetworkTest, OneSideGoesWithoutReading) {
+  auto [client, server] = connection();
+  EXPECT_EQ(write_all(client, kMuch), kMuch);
+  EXPECT_EQ(write_all(server, kMuch), kMuch);
+  client.end.reset();
+  network_.collect(now());
+  pass();
+  EXPECT_EQ(hear(server), (Heard{kMuch, true}));
+  EXPECT_FALSE(forgotten(server));
+  server.end.reset();
+  network_.collect(now());
+  pass();
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+// --- What programs write outside their turns.
+
+// Its ends do not come in the first round, nor do all sockets.
+TEST_F(NetworkTest, AllThatWasWrittenIsCollectedAtOnce) {
+  std::vector<Connection> connections;
+  for (int i = 0; i < 100; ++i) {
+    connections.push_back(connection());
+    ASSERT_EQ(::send(connections.back().client.end.get(), "x", 1, 0), 1);
+    connections.back().client.end.reset();
+  }
+  network_.collect(now());
+  pass();
+  for (const auto& [client, server] : connections) EXPECT_EQ(hear(server), (Heard{1, true}));
+}
+
+// Writes again whenever the simulator's reading makes room.
+struct Eager {
+  static constexpr int kMost = 1000;
+  static inline int end = -1;
+  static inline volatile int refills = 0;
+  static void refill(int) {
+    static constexpr std::array<char, 4096> kSome{};
+    if (refills == kMost) return;
+    refills = refills + 1;
+    while (::send(end, kSome.data(), kSome.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
+  }
+};
+
+TEST_F(NetworkTest, WhoNeverStopsWritingIsLeft) {
+  const auto [client, server] = connection();
+  Eager::end = client.end.get();
+  ::signal(SIGIO, Eager::refill);
+  ::fcntl(Eager::end, F_SETOWN, ::getpid());
+  ::fcntl(Eager::end, F_SETFL, ::fcntl(Eager::end, F_GETFL) | O_ASYNC);
+  Eager::refill(SIGIO);
+  network_.collect(now());
+  EXPECT_GT(Eager::refills, 1);
+  EXPECT_LT(Eager::refills, 50);
+  ::signal(SIGIO, SIG_IGN);
 }
 
 }  // namespace
