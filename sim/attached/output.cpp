@@ -2,11 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include "sim/progress_line.h"
 
@@ -21,6 +20,11 @@ void OutputRelay::add(Descriptor from, std::string label, std::FILE* to) {
   event.data.u64 = sources_.size();
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, from.get(), &event);
   sources_.push_back({std::move(from), std::move(label), to, {}});
+  events_.resize(sources_.size());
+}
+
+void OutputRelay::print_line(const Source& source, std::string_view line) {
+  fmt::print(source.to, "{}| {}\n", source.label, line);
 }
 
 void OutputRelay::print(Source& source, std::string_view text) {
@@ -28,37 +32,57 @@ void OutputRelay::print(Source& source, std::string_view text) {
   std::size_t start = 0;
   progress_line::erase();
   for (std::size_t end; (end = source.partial.find('\n', start)) != std::string::npos; start = end + 1)
-    fmt::print(source.to, "{}| {}\n", source.label, std::string_view(source.partial).substr(start, end - start));
+    print_line(source, std::string_view(source.partial).substr(start, end - start));
   source.partial.erase(0, start);
+  if (source.partial.size() <= kMostLine) return;
+  print_line(source, source.partial);
+  source.partial.clear();
 }
 
 bool OutputRelay::drain() {
-  std::array<epoll_event, 64> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
+  const int count = ::epoll_wait(epoll_.get(), events_.data(), int(events_.size()), 0);
   if (count <= 0) return false;
   // In the order of the programs, not in that in which the kernel lists them.
-  std::sort(events.begin(), events.begin() + count,
+  std::sort(events_.begin(), events_.begin() + count,
             [](const epoll_event& a, const epoll_event& b) { return a.data.u64 < b.data.u64; });
   bool any = false;
-  for (int i = 0; i < count; ++i) any |= drain(sources_[events[std::size_t(i)].data.u64]);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events_[std::size_t(i)];
+    Source& source = sources_[event.data.u64];
+    any |= drain(source);
+    // Nobody could write any more when we asked: that was all.
+    if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) end(source);
+  }
   return any;
 }
 
 bool OutputRelay::drain(Source& source) {
-  std::array<char, 65536> buffer;
-  ssize_t got;
   bool any = false;
-  while ((got = ::read(source.from.get(), buffer.data(), buffer.size())) > 0) {
-    print(source, {buffer.data(), std::size_t(got)});
+  for (int there = 0; ::ioctl(source.from.get(), FIONREAD, &there) == 0 && there > 0;) {
     any = true;
+    take(source, std::size_t(there));
+    if (goes_on && !goes_on()) break;
   }
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    if (!source.partial.empty()) print(source, "\n");
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.from.get(), nullptr);
-    source.from.reset();
-  }
-  std::fflush(source.to);
+  if (any) std::fflush(source.to);
   return any;
+}
+
+void OutputRelay::take(Source& source, std::size_t bytes) {
+  std::array<char, 65536> buffer;
+  while (bytes > 0) {
+    const ssize_t got = ::read(source.from.get(), buffer.data(), std::min(buffer.size(), bytes));
+    if (got <= 0) return;
+    print(source, {buffer.data(), std::size_t(got)});
+    bytes -= std::size_t(got);
+    relayed_ += std::uint64_t(got);
+  }
+}
+
+void OutputRelay::end(Source& source) {
+  if (!source.partial.empty()) print(source, "\n");
+  std::fflush(source.to);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.from.get(), nullptr);
+  source.from.reset();
 }
 
 }  // namespace rnicsim::sim

@@ -94,6 +94,10 @@ class Run {
     calls_.on_exit = [this](Process& process) { ended(process); };
     keeper_.on_standstill = [this] { return stand_still(); };
     keeper_.while_waiting = [this] { look_outside(); };
+    output_.goes_on = [this] {
+      if (!ending_) tell_outside();
+      return !watch_.end();
+    };
     keeper_.on_quiet = [this] { end_if_in_vain(); };
     watch_.look_with([this] {
       look_outside();
@@ -250,6 +254,8 @@ class Run {
   bool stand_still() {
     look_outside();
     if (ending_) return false;
+    // One that prints is only blocked in the real kernel while we do not take it.
+    if (std::exchange(seen_relayed_, output_.relayed()) != output_.relayed()) return true;
     // A program that another has just killed takes a moment to be gone.
     if (std::exchange(stood_still_at_, now()) != now()) {
       ::usleep(20'000);
@@ -321,14 +327,18 @@ class Run {
     stop();
   }
 
-  void look_outside() {
-    if (ending_) return;
+  void tell_outside() {
     if (progress_line::is_due())
       progress_line::show(fmt::format("{}; {}", progress_line::pace(now()), keeper_.awaited()));
     if (watch_.report_wanted()) {
       progress_line::erase();
       fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
     }
+  }
+
+  void look_outside() {
+    if (ending_) return;
+    tell_outside();
     if (const auto end = watch_.end()) return end_for(*end);
     if (serving_ && server_.has_visitors()) admit_stranger();
   }
@@ -382,6 +392,7 @@ class Run {
   std::vector<Started> started_;
   RunOutcome outcome_;
   std::optional<Duration> stood_still_at_;
+  std::uint64_t seen_relayed_ = 0;  // at the last standstill
   std::size_t launched_ = 0;  // of the commands
   int end_status_ = 0;
   bool ending_ = false;

@@ -154,6 +154,14 @@ class Limits(Endings):
         self.assert_shows_state(result, "ended at the limit of 1.5 s of wall time",
                                 r"h0 counts \(pid \d+\) thread 0: running")
 
+    def test_wall_of_one_who_never_stops_printing(self):
+        for command in ("yes", "cat /dev/zero"):
+            with self.subTest(command=command):
+                process = subprocess.Popen([apps.rnicsim(), "run", "--wall-limit", "2s", "--on", "h0", command],
+                                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL, env=self.environment)
+                self.assertEqual(process.wait(timeout=apps.RUN_SECONDS), LIMIT)
+
     def test_bench(self):
         result = self.call("bench", "write-4k", "--limit", "13ms")
         self.assertEqual(result.status, LIMIT, result)
