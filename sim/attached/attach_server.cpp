@@ -10,11 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <system_error>
 
+#include "sim/attached/native_thread.h"
 #include "sim/attached/process.h"
 
 namespace rnicsim::sim {
@@ -31,15 +31,6 @@ constexpr std::size_t kMostGuests = 256;
 std::string random_name() {
   std::random_device device;
   return fmt::format("rnicsim-{:08x}{:08x}", device(), device());
-}
-
-pid_t parent_of(pid_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(stat, line);
-  const auto end = line.rfind(") ");
-  if (end == std::string::npos || line.size() < end + 5) return 0;
-  return pid_t(std::strtol(line.c_str() + end + 4, nullptr, 10));
 }
 
 // The name of an abstract socket; nullopt: it is empty or too long.

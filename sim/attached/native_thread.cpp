@@ -3,9 +3,19 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <fstream>
 
 namespace rnicsim::sim {
+namespace {
+
+// "state parent ...", of "pid (name) state parent ...": the name may hold anything, its parenthesis is the last.
+std::string behind_name(const std::string& stat) {
+  const auto end = stat.rfind(") ");
+  return end == std::string::npos ? "" : stat.substr(end + 2);
+}
+
+}  // namespace
 
 std::string NativeThread::read(const char* file) const {
   std::ifstream in(fmt::format("/proc/{}/task/{}/{}", process_, thread_, file));
@@ -15,13 +25,7 @@ std::string NativeThread::read(const char* file) const {
 }
 
 bool NativeThread::exists() const { return ::tgkill(process_, thread_, 0) == 0; }
-
-bool NativeThread::sleeps() const {
-  // pid (name) state ...: the name may hold anything, its parenthesis is the last.
-  const std::string stat = read("stat");
-  const auto end = stat.rfind(") ");
-  return end != std::string::npos && end + 2 < stat.size() && stat[end + 2] == 'S';
-}
+bool NativeThread::sleeps() const { return behind_name(read("stat")).starts_with('S'); }
 
 std::string NativeThread::system_call() const {
   const std::string line = read("syscall");
@@ -36,5 +40,13 @@ bool NativeThread::catches(int signal) const {
 }
 
 void NativeThread::send(int signal) const { ::tgkill(process_, thread_, signal); }
+
+pid_t parent_of(pid_t process) {
+  std::ifstream in(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  std::getline(in, line);
+  const std::string fields = behind_name(line);
+  return fields.size() < 3 ? 0 : pid_t(std::strtol(fields.c_str() + 2, nullptr, 10));
+}
 
 }  // namespace rnicsim::sim

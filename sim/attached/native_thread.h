@@ -23,4 +23,6 @@ class NativeThread {
   pid_t thread_;
 };
 
+pid_t parent_of(pid_t process);  // 0: it is gone
+
 }  // namespace rnicsim::sim

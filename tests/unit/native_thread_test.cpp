@@ -1,0 +1,41 @@
+// What /proc says of a thread, whatever its process is called.
+#include "sim/attached/native_thread.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rnicsim::sim {
+namespace {
+
+class NativeThreadTest : public testing::Test {
+ protected:
+  // A child with a name, that waits.
+  NativeThreadTest() : child_(::fork()) {
+    if (child_ != 0) return;
+    ::prctl(PR_SET_NAME, "a) R 1 (b) S 2");
+    for (;;) ::pause();
+  }
+  ~NativeThreadTest() override {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  const pid_t child_;
+};
+
+TEST_F(NativeThreadTest, SleepsInACall) {
+  const NativeThread thread(child_, std::uint32_t(child_));
+  while (!thread.sleeps() || thread.system_call() != "system call 34") ::usleep(1000);
+  EXPECT_FALSE(NativeThread(::getpid(), std::uint32_t(::getpid())).sleeps());
+}
+
+TEST_F(NativeThreadTest, Parent) {
+  EXPECT_EQ(parent_of(child_), ::getpid());
+  EXPECT_EQ(parent_of(::getpid()), ::getppid());
+  EXPECT_EQ(parent_of(-1), 0);
+}
+
+}  // namespace
+}  // namespace rnicsim::sim
