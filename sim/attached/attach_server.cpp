@@ -24,6 +24,8 @@ constexpr int kPollMs = 1;
 // Who connects says hello at once.
 constexpr std::size_t kMostSilent = 32;
 constexpr std::chrono::seconds kLongestSilence{20};
+// A pass: who connects again and again does not keep us here.
+constexpr int kMostAccepted = 64;
 // Children whose parents have not announced them yet, and strangers.
 constexpr std::size_t kMostGuests = 256;
 
@@ -116,7 +118,7 @@ void AttachServer::accept_all(int timeout_ms) {
 
 // Anybody on this machine may connect.
 void AttachServer::accept_visitors() {
-  for (;;) {
+  for (int accepted = 0; accepted < kMostAccepted; ++accepted) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket) {
       const bool is_late = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
@@ -128,7 +130,8 @@ void AttachServer::accept_visitors() {
     socklen_t length = sizeof peer;
     ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
     if (peer.uid != ::geteuid()) {
-      spdlog::warn("refused a process that wants to attach (pid {}): it is user {}'s", peer.pid, peer.uid);
+      if (refused_users_.insert(peer.uid).second)
+        spdlog::warn("refused a process that wants to attach (pid {}): it is user {}'s; said once", peer.pid, peer.uid);
       send_refusal(socket.get(), EPERM, "another user's simulator");
       continue;
     }
@@ -141,7 +144,8 @@ void AttachServer::hear_visitors() {
   std::vector<Visitor> still_silent;
   for (Visitor& visitor : visitors_) {
     pollfd ready{visitor.socket.get(), POLLIN, 0};
-    if (::poll(&ready, 1, 0) == 0) {
+    // (A signal may interrupt even this one.)
+    if (::poll(&ready, 1, 0) <= 0) {
       if (std::chrono::steady_clock::now() - visitor.since < kLongestSilence)
         still_silent.push_back(std::move(visitor));
     } else if (auto guest = greet(visitor)) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,7 @@ class AttachServer {
   Descriptor listener_;
   std::vector<Visitor> visitors_;
   std::vector<Guest> guests_;
+  std::set<uid_t> refused_users_;
 };
 
 }  // namespace rnicsim::sim
