@@ -69,6 +69,8 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, const 
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_DFL);  // the simulator ignores it, which would be inherited
   ::dup2(library_folder, abi::kLibraryDescriptor);
+  // Where it has that number already, nothing was done.
+  ::fcntl(abi::kLibraryDescriptor, F_SETFD, 0);
   const int persona = ::personality(0xffffffff);
   if (persona >= 0) ::personality(persona | ADDR_NO_RANDOMIZE);
   // Where a program's memory lies depends on the stack's limit.
