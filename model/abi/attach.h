@@ -164,8 +164,8 @@ enum class Call : std::uint32_t {
                     // argument[0] = SpinProof; value = 1: only because another thread of the process, or another
                     // process of its host, may have stored something
   sleep,            // until argument[0]; EINTR when an alarm comes first
-  wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1..]:
-                    // unused; in: poll events a descriptor (u32). result: 0, ETIMEDOUT or EINTR
+  wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1] =
+                    // how many; in: poll events a descriptor (u32). 0, ETIMEDOUT, EINTR; ENOMEM: no room for copies
   wait_address,     // until wake_address(argument[0]) or argument[1]; 0, ETIMEDOUT, or EINTR
   wake_address,     // argument[0], at most argument[1] waiters, first come first woken. value = how many
   set_alarm,        // SIGALRM at argument[0] (0: none), then every argument[1], 1 us at least; result value = time left

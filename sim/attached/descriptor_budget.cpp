@@ -32,7 +32,10 @@ bool DescriptorBudget::take(std::size_t count, std::size_t spare) {
     known_open_ = count_open();
     taken_since_ = 0;
   }
-  if (!fits()) return false;
+  if (!fits()) {
+    refused_ = true;
+    return false;
+  }
   known_open_ += count;
   return true;
 }

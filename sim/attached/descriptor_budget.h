@@ -1,9 +1,12 @@
 // The simulator's own descriptors: what programs open there (processes, contexts, channels, sockets) is refused while
-// some are left for what passes through, so that nothing is lost for want of one.
+// some are left for what passes through, so that nothing is lost for want of one. So are waits, of which the simulator
+// keeps copies.
 #pragma once
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstddef>
 #include <string>
 
@@ -18,6 +21,11 @@ class DescriptorBudget {
   bool take_for_process(std::size_t count) { return take(count, kForPassing); }
   // Objects leave room for processes, too: one that cannot start is worse off than one that has enough already.
   bool take_for_object(std::size_t count) { return take(count, kForPassing + kForProcesses); }
+
+  // The copies of descriptors that programs wait for come and go; they are numbered below this.
+  int end_for_waits() const { return int(std::min<std::size_t>(limit_ - std::min(limit_, kForPassing), INT_MAX)); }
+  // Something was not to be had, which at another limit would have been.
+  bool refused() const { return refused_; }
 
   // "1000 of 1024 are open; ..." and what to do about it.
   std::string shortage() const;
@@ -35,6 +43,7 @@ class DescriptorBudget {
   // Counted now and then: others come and go without asking.
   std::size_t known_open_;
   std::size_t taken_since_ = 0;
+  bool refused_ = false;
 };
 
 }  // namespace rnicsim::sim

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -67,13 +68,20 @@ void Process::replace_image(Descriptor socket, std::string program) {
 
 // They travel in the order in which threads made their calls, which need not be that in which the calls are executed.
 std::vector<Descriptor> Process::receive_descriptors(std::uint32_t slot) {
-  while (receive_message()) {
-  }
+  // Those that are there, and not those that a program sends without end.
+  for (auto left = unread_messages(); left > 0 && receive_message(); --left) continue;
   const auto found = descriptors_.find(slot);
   if (found == descriptors_.end()) return {};
   auto result = std::move(found->second);
   descriptors_.erase(found);
   return result;
+}
+
+// At most: of some that are malformed, several may be less than one.
+std::size_t Process::unread_messages() const {
+  int bytes = 0;
+  if (::ioctl(socket_.get(), FIONREAD, &bytes) != 0) return 0;
+  return (std::size_t(bytes) + sizeof(abi::DescriptorMessage) - 1) / sizeof(abi::DescriptorMessage);
 }
 
 bool Process::receive_message() {
@@ -97,9 +105,12 @@ bool Process::receive_message() {
       descriptors.emplace_back(fd);
     }
   }
-  // A thread makes one call at a time; what an earlier one did not take is closed.
+  // A thread makes one call at a time; what an earlier one did not take is closed. Of what came in part (the simulator
+  // has no descriptors left), nothing is of use.
   const bool valid = got == ssize_t(sizeof announcement) && announcement.slot < abi::kMaxThreads;
-  if (valid && !descriptors.empty()) descriptors_[announcement.slot] = std::move(descriptors);
+  if (!valid || announcement.count == 0) return true;
+  descriptors_.erase(announcement.slot);
+  if (announcement.count == descriptors.size()) descriptors_[announcement.slot] = std::move(descriptors);
   return true;
 }
 
@@ -124,9 +135,11 @@ bool Process::send_descriptor(int fd) {
 // A message with descriptors belongs to a call, and stays for it.
 void Process::drain_kicks() {
   abi::DescriptorMessage message;
-  while (::recv(socket_.get(), &message, sizeof message, MSG_DONTWAIT | MSG_PEEK) == ssize_t(sizeof message) &&
-         message.count == 0)
+  for (auto left = unread_messages(); left > 0; --left) {
+    const ssize_t got = ::recv(socket_.get(), &message, sizeof message, MSG_DONTWAIT | MSG_PEEK);
+    if (got != ssize_t(sizeof message) || message.count != 0) return;
     ::recv(socket_.get(), &message, sizeof message, MSG_DONTWAIT);
+  }
 }
 
 }  // namespace rnicsim::sim

@@ -62,7 +62,8 @@ class Process {
   void replace_image(Descriptor socket, std::string program);
 
   // --- Descriptors beside a call.
-  std::vector<Descriptor> receive_descriptors(std::uint32_t slot);  // those that came with the call of this thread
+  // Those that came with the call of this thread: all that were announced, or none.
+  std::vector<Descriptor> receive_descriptors(std::uint32_t slot);
   bool send_descriptor(int fd);
   void drain_kicks();               // real time: messages that only woke us
 
@@ -78,6 +79,7 @@ class Process {
   Process* parent = nullptr;
 
  private:
+  std::size_t unread_messages() const;
   bool receive_message();
   void share_memory();
 

@@ -51,13 +51,14 @@ std::vector<HostServices> services_of(System& system) {
 }
 std::vector<abi::HostEntry> entries_of(System& system) { return system.config().topology.hosts; }
 
-TimeKeeperParams keeper_params(const System& system, const RunOptions& options) {
+TimeKeeperParams keeper_params(const System& system, const RunOptions& options, const DescriptorBudget& budget) {
   TimeKeeperParams params;
   const host::HostParams& host = system.config().host;
   params.simulated = options.time == TimeMode::simulated;
   params.poll_interval = host.poll_interval;
   params.detect = host.cpu.detect;
   params.wakeup = host.cpu.wakeup;
+  params.watched_end = budget.end_for_waits();
   if (options.grace) params.look_when_quiet = Duration{options.grace->ps / 4};
   return params;
 }
@@ -87,7 +88,7 @@ class Run {
         server_(socket_name),
         files_(server_.name(), entries_of(system), files_params(system)),
         launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER, budget_.given()}),
-        keeper_("time_keeper", keeper_params(system, options), programs_, output_),
+        keeper_("time_keeper", keeper_params(system, options, budget_), programs_, output_),
         network_("network", system.config().network, entries_of(system)),
         calls_({options.time == TimeMode::simulated, options.seed}, services_of(system), keeper_, network_, server_,
                budget_) {
@@ -368,6 +369,7 @@ class Run {
     if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);
     for (const auto& process : keeper_.processes())
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
+    if (budget_.refused()) keeper_.disturbed("programs were refused what takes a file descriptor of the simulator");
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);

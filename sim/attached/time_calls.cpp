@@ -1,5 +1,8 @@
 // The calls about time and threads: those that decide who runs next.
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +19,15 @@ Duration duration(std::uint64_t ps) { return {std::int64_t(std::min<std::uint64_
 
 std::optional<Duration> deadline(std::uint64_t ps) {
   return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
+}
+
+// Said once a process.
+void tell_of_refused_wait(TimeKeeper& keeper, const Process& process) {
+  std::string why = fmt::format(
+      "h{}: {} is refused a wait for descriptors: the simulator is out of them; raise the hard limit (ulimit -Hn)",
+      process.identity().host, process.label());
+  if (!keeper.disturbances().contains(why)) spdlog::error("{}", why);
+  keeper.disturbed(std::move(why));
 }
 
 }  // namespace
@@ -113,11 +125,17 @@ bool TimeKeeper::spin(Thread& thread) {
 
 bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
   thread.watched.clear();
-  if (slot.argument[1] != 0) {
+  if (const std::uint64_t sent = slot.argument[1]; sent != 0) {
     auto descriptors = thread.process->receive_descriptors(thread.index);
+    // A wait for some of them might not end. The lowest free numbers are given out: below the last, all are taken.
+    const bool refused = descriptors.size() != sent || descriptors.back().get() >= params_.watched_end;
+    if (refused) {
+      tell_of_refused_wait(*this, *thread.process);
+      return answer(slot, ENOMEM);
+    }
     std::uint32_t events[abi::kMaxDescriptors];
     std::memcpy(events, slot.input, sizeof events);
-    for (std::size_t i = 0; i < descriptors.size() && i < abi::kMaxDescriptors; ++i)
+    for (std::size_t i = 0; i < descriptors.size(); ++i)
       thread.watched.push_back({std::move(descriptors[i]), short(events[i])});
   }
   wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));

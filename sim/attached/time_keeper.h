@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <climits>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -29,6 +30,7 @@ struct TimeKeeperParams {
   Duration act_slack{100'000'000};      // the same for a thread that posts
   Duration detect{80'000};              // memory written until a spinning or polling CPU sees it
   Duration wakeup{3'000'000};           // an event until a blocked thread runs again
+  int watched_end = INT_MAX;            // copies of descriptors that threads wait for are numbered below
   std::optional<Duration> look_when_quiet;  // how often to ask on_quiet while nothing makes progress
 };
 

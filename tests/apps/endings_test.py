@@ -299,6 +299,7 @@ class Descriptors(Endings):
         self.assertEqual(result.lines("h1"), ["limit 1024", "all channels"], result)
         self.assertEqual(result.lines("h2"), ["limit 1024", "channels: EMFILE", "some channels"], result)
         self.assertEqual(result.lines("h3"), ["open: EMFILE"], result)
+        self.assertIn("not reproducible: programs were refused", result.out)
         self.assertRegex(result.err, r"rnicsim: h\d: endings \(pid \d+\) is refused a channel: the simulator is out of "
                                      r"file descriptors: \d+ of 1024 are open; raise the hard limit")
 

@@ -27,7 +27,17 @@ TEST(DescriptorBudget, LeavesWhatPassesThrough) {
   const std::size_t before = open_now();
   DescriptorBudget budget(before + kRoom + DescriptorBudget::kForPassing);
   EXPECT_FALSE(budget.take_for_process(kRoom + 2));  // to count them takes one
+  EXPECT_TRUE(budget.refused());
   EXPECT_TRUE(budget.take_for_process(kRoom - 2));
+  EXPECT_EQ(budget.end_for_waits(), int(before + kRoom));
+}
+
+TEST(DescriptorBudget, KnowsWhetherItEverRefused) {
+  DescriptorBudget budget(open_now() + 20 + DescriptorBudget::kForPassing);
+  EXPECT_TRUE(budget.take_for_process(1));
+  EXPECT_FALSE(budget.refused());
+  EXPECT_FALSE(budget.take_for_object(1));
+  EXPECT_TRUE(budget.refused());
 }
 
 TEST(DescriptorBudget, ObjectsLeaveRoomForProcesses) {
@@ -54,6 +64,7 @@ TEST(DescriptorBudget, AnyLimitIsPossible) {
   DescriptorBudget budget(10);
   EXPECT_FALSE(budget.take_for_process(1));
   EXPECT_FALSE(budget.take_for_object(1));
+  EXPECT_EQ(budget.end_for_waits(), 0);
 }
 
 }  // namespace

@@ -156,14 +156,14 @@ class World : public Programs, public CallHandler {
   }
 
   Process& attach(std::uint32_t host, std::uint32_t order, Duration start, Program::Body body,
-                  Process* parent = nullptr) {
+                  Process* parent = nullptr, Descriptor socket = {}) {
     Process::Identity identity;
     identity.host = host;
     identity.order = order;
     next_order_ = std::max(next_order_, order + 1);
     identity.pid = ::getpid();
     identity.program = "script";
-    Process& process = keeper.add(std::make_unique<Process>(std::move(identity), Descriptor{}), start);
+    Process& process = keeper.add(std::make_unique<Process>(std::move(identity), std::move(socket)), start);
     process.parent = parent;
     script(process, 0, std::move(body));
     return process;
@@ -171,6 +171,9 @@ class World : public Programs, public CallHandler {
   // In order of attaching, from now on.
   Process& attach(std::uint32_t host, Program::Body body) {
     return attach(host, next_order_, now(), std::move(body));
+  }
+  Process& attach(std::uint32_t host, Program::Body body, Descriptor socket) {
+    return attach(host, next_order_, now(), std::move(body), nullptr, std::move(socket));
   }
   Program& program(const Process& process, std::uint32_t index = 0) { return *scripts_.at({&process, index}); }
   // Until nothing is to come.
