@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "model/abi/attach.h"
 #include "model/host/mappings.h"
@@ -163,13 +164,13 @@ bool ProcessMemory::is_lost(std::uint64_t address, std::uint64_t bytes) const {
 
 // --- What is pinned.
 
-// The process maps what it shares with the simulator after it was pinned.
+// The process maps what it shares with the simulator after it was pinned. A refusal leaves what is known of the pages,
+// which may be pinned already.
 int ProcessMemory::admit(std::uint64_t address, std::uint64_t bytes, bool writable) {
   if (shared(address, bytes)) return 0;
   const std::uint64_t begin = page_of(address);
   const std::uint64_t end = pages_end(address + bytes);
-  forget_shared(begin, end);
-  lost_.erase(lost_.lower_bound(begin / kPage), lost_.lower_bound(end / kPage));
+  std::vector<std::pair<std::uint64_t, SharedRange>> found;
   for (const Piece& piece : pieces(begin, end - begin)) {
     const auto mappings = host::mappings_of(pid_, piece.address, piece.bytes);
     if (const int error = host::may_be_pinned(mappings, piece.address, piece.bytes, writable)) return error;
@@ -178,10 +179,13 @@ int ProcessMemory::admit(std::uint64_t address, std::uint64_t bytes, bool writab
       const auto first = std::max(mapping.begin, piece.address);
       const auto last = std::min(mapping.end, piece.address + piece.bytes);
       const auto bus = begin + piece.offset + (first - piece.address);
-      shared_[bus] = {bus + (last - first),
-                      {mapping.device, mapping.inode, (mapping.offset + (first - mapping.begin)) / kPage}};
+      const host::SharedPage page{mapping.device, mapping.inode, (mapping.offset + (first - mapping.begin)) / kPage};
+      found.push_back({bus, {bus + (last - first), page}});
     }
   }
+  forget_shared(begin, end);
+  lost_.erase(lost_.lower_bound(begin / kPage), lost_.lower_bound(end / kPage));
+  shared_.insert(found.begin(), found.end());
   return 0;
 }
 

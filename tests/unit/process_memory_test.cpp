@@ -116,6 +116,27 @@ TEST_F(ProcessMemoryTest, WhatOthersShareIsSeenAtOnce) {
   munmap(there, 2 * kPage);
 }
 
+TEST_F(ProcessMemoryTest, ARefusedPinLeavesWhatIsKnown) {
+  const Descriptor file(memfd_create("shared", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.get(), kPage), 0);
+  auto* page = map(3);
+  mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0);
+  ASSERT_EQ(pin(page, 2 * kPage), at(page));
+  munmap(page + kPage, 2 * kPage);
+  EXPECT_TRUE(write(at(page) + kPage, 1));
+  memory_.flush();
+  ASSERT_EQ(lost_.size(), 1u);
+  const auto shared = memory_.shared_page(at(page));
+  ASSERT_TRUE(shared);
+
+  EXPECT_FALSE(pin(page, 3 * kPage));
+  EXPECT_EQ(memory_.shared_page(at(page)), shared);
+  EXPECT_TRUE(write(at(page), 2));
+  EXPECT_EQ(*page, 2);  // at once, as others see it
+  EXPECT_FALSE(write(at(page) + kPage, 3));
+  munmap(page, kPage);
+}
+
 TEST_F(ProcessMemoryTest, PagesPutAsideStay) {
   auto* page = map(3);
   page[0] = 1, page[kPage] = 2, page[2 * kPage] = 3;
