@@ -84,7 +84,9 @@ std::vector<ResponderDriver::Result> ResponderDriver::run() {
 
 void ResponderDriver::feed(Side& side, const Request& request) {
   if (request.receive) side.receives.push_back(*request.receive);
-  if (request.packet->row().begins()) side.written = 0;
+  // A request that is not carried out, a duplicate say, leaves the WRITE that is under way.
+  const bool taken = request.executed || !side.qp->reliable();
+  if (taken && request.packet->row().begins()) side.written = 0;
   learn(side, request);
   current_ = &request;
   current_mtu_ = roce::mtu_bytes(side.qp->path_mtu);

@@ -155,6 +155,21 @@ TEST_F(ReplayEnvironment, DuplicatesAreAnsweredAgain) {
   expect_agreement(5);
 }
 
+// Its last packet was lost on the way, and the requester's timer made it send the message anew.
+TEST_F(ReplayEnvironment, AWriteOfWhichAllIsSentAgain) {
+  constexpr std::uint32_t kMtu = 256, kTail = 8;
+  auto first = Wire::headers(Opcode::write_first, 5, false);
+  first.reth = roce::Reth{kAddress, {kRkey}, 2 * kMtu + kTail};
+  for (int round = 0; round < 2; ++round) {
+    wire.request(first, kMtu);
+    wire.request(Wire::headers(Opcode::write_middle, 6, false), kMtu);
+  }
+  wire.request(Wire::headers(Opcode::write_last, 7), kTail);
+  ack(7, 1);
+  expect_agreement(1);
+  EXPECT_EQ(run().deliveries.at(0).matched, 1u);
+}
+
 TEST_F(ReplayEnvironment, AReadGivesWhatWasWritten) {
   const auto bytes = Wire::pattern(64);
   write(5, 64);
