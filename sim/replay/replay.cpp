@@ -12,6 +12,16 @@
 namespace rnicsim::sim::replay {
 namespace {
 
+using roce::Aeth;
+
+// Bytes that the engine answers a READ with: the driver refuses it only where its memory is at fault.
+std::uint64_t answered_bytes(const QpEnvironment& qp, const Request& read) {
+  const std::uint64_t length = read.packet->headers.reth->length;
+  if (read.refusal != Aeth::kRemoteAccessError && read.refusal != Aeth::kRemoteOperationError) return length;
+  const auto before = static_cast<std::uint64_t>(distance(read.first_psn(), read.refused_psn));
+  return std::min(length, before * roce::mtu_bytes(qp.path_mtu));
+}
+
 // Our answers to READs are kept: a length that nothing in the capture bears out would fill the memory.
 void check_reads(const Replay& replay) {
   constexpr std::uint64_t kAlways = std::uint64_t{64} << 20;
@@ -19,8 +29,7 @@ void check_reads(const Replay& replay) {
   for (const auto& packet : replay.capture.packets) held += packet.payload.size();
   for (const auto& qp : replay.environment.qps)
     for (const auto& request : qp.requests)
-      if (request.packet->row().operation == roce::Operation::read && request.refusal == 0)
-        asked += request.packet->headers.reth->length;
+      if (request.packet->row().operation == roce::Operation::read) asked += answered_bytes(qp, request);
   if (asked > kAlways + 4 * held)
     throw ConfigError(fmt::format("its READs ask for {} bytes, and all its packets hold {}", asked, held));
 }

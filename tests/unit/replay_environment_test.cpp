@@ -246,5 +246,29 @@ TEST_F(ReplayEnvironment, ReadsOfWhatNoCaptureHolds) {
   EXPECT_THROW(run(), ConfigError);
 }
 
+// What precedes its refusal is carried out; of an invalid READ that is all of it, of one that is denied nothing.
+TEST_F(ReplayEnvironment, RefusedReadsOfWhatNoCaptureHolds) {
+  constexpr std::uint32_t kLength = 1u << 27, kRead = 101, kPackets = kLength / 256;
+  send(100), ack(100, 1);
+  read(kRead, kLength);
+  const auto too_much = [&](std::uint32_t psn, std::uint8_t syndrome) {
+    ack(psn, 1, syndrome);
+    bool complained = false;
+    try {
+      run();
+    } catch (const ConfigError&) {
+      complained = true;
+    }
+    wire.frames.pop_back();
+    return complained;
+  };
+  EXPECT_TRUE(too_much(kRead, Aeth::kInvalidRequest));
+  EXPECT_TRUE(too_much(kRead + kPackets - 1, Aeth::kRemoteOperationError));
+  EXPECT_TRUE(too_much(kRead + kPackets - 1, Aeth::kRemoteAccessError));
+  EXPECT_FALSE(too_much(kRead, Aeth::kRemoteAccessError));
+  EXPECT_FALSE(too_much(kRead, Aeth::kRemoteOperationError));
+  EXPECT_FALSE(too_much(kRead + 4, Aeth::kRemoteOperationError));
+}
+
 }  // namespace
 }  // namespace rnicsim::sim::replay
