@@ -9,8 +9,7 @@
 namespace rnicsim::host {
 namespace {
 
-// Below them are numbers with a meaning: QP0, QP1 and what may come; kInvalidLkey is index 1.
-constexpr std::uint32_t kFirstQpn = 0x40;
+// Below them are numbers with a meaning; kInvalidLkey is index 1.
 constexpr std::uint32_t kFirstCqn = 1;
 constexpr std::uint32_t kFirstMptIndex = 2;
 

@@ -83,6 +83,9 @@ struct QueuePair {
 
 class Objects {
  public:
+  // Below it are numbers with a meaning: QP0, QP1 and what may come.
+  static constexpr std::uint32_t kFirstQpn = 0x40;
+
   // The device's limits, known after it was asked.
   void set_limits(const abi::DeviceCapabilities& device);
   // Those of a process: what numbers with a meaning take is not its to have.

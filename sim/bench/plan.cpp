@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "model/abi/device.h"
+#include "model/host/objects.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 
@@ -179,9 +180,7 @@ class Planner {
       const Flow& flow = workload_.flows[member.flow];
       const std::string host = config_.topology.hosts[member.host].name;
       qps[member.host] += member.qps.size();
-      // The first numbers are reserved.
-      constexpr std::uint64_t kReserved = 64;
-      if (qps[member.host] + kReserved > config_.nic.capabilities.max_qp)
+      if (qps[member.host] + host::Objects::kFirstQpn > config_.nic.capabilities.max_qp)
         complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));
       const std::uint64_t each = round_up(member.region.bytes, kPageBytes.bytes);
       if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
