@@ -73,7 +73,7 @@ int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool w
   const auto process = processes_.find(pasid);
   if (process == processes_.end()) return ESRCH;
   if (bytes == 0) return 0;
-  if (!pinned(process->second, address, bytes, writable)) return EINVAL;
+  if (!has_pin(process->second.pins, address, bytes, writable)) return EINVAL;
   process->second.known[0] = process->second.known[1] = {};
   forget(process->second, address, bytes);
   process->second.pins -= std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
@@ -113,6 +113,18 @@ std::optional<std::uint64_t> Iommu::physical(Pasid pasid, std::uint64_t address)
         frames_.try_emplace(shared.value_or(SharedPage{kPrivate, pasid, page}), frames_.size()).first->second;
   }
   return known->second * kPage + address % kPage;
+}
+
+// What is pinned for writing only has no pin for reading that could be taken away.
+bool Iommu::has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  const std::uint64_t end = address + bytes;
+  for (auto segment = pins.find(address); segment != pins.end() && segment->first.lower() <= address; ++segment) {
+    const auto& count = segment->second;
+    if ((writable ? count.writable : count.all - count.writable) == 0) return false;
+    address = segment->first.upper();
+    if (address >= end) return true;
+  }
+  return false;
 }
 
 bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable) {

@@ -98,6 +98,8 @@ class Iommu {
     std::map<std::uint64_t, std::uint64_t> frames;  // by page, of those asked for
   };
 
+  // Whether every byte is pinned so at least once.
+  static bool has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes, bool writable);
   static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable);
   static void forget(Process& process, std::uint64_t address, std::uint64_t bytes);
   AddressSpace* translate(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write);

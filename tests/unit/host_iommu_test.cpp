@@ -181,6 +181,19 @@ TEST_F(IommuTest, UnpinOfWhatIsNotPinned) {
   EXPECT_TRUE(readable(0x1000, 0x100));
 }
 
+TEST_F(IommuTest, APinIsTakenAwayAsItWasMade) {
+  std::array<std::byte, 16> data{};
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100, true), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x80, false), 0);
+  EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x100, false), EINVAL);  // of its second half there is none
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0x80, false), 0);
+  EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x80, false), EINVAL);
+  EXPECT_TRUE(iommu_.write(kMine, 0x10f0, data));
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0x100, true), 0);
+  EXPECT_FALSE(readable(0x1000, 1));
+  EXPECT_FALSE(iommu_.write(kMine, 0x1000, data));
+}
+
 TEST_F(IommuTest, AddressesThatWrap) {
   EXPECT_EQ(iommu_.pin(kMine, ~0ull - 0xf, 0x20), EINVAL);
   EXPECT_EQ(iommu_.pin(kMine, 1, ~0ull), EINVAL);
