@@ -234,6 +234,7 @@ module requester (
   logic [1:0] class_of;
   logic lost, go_back, fail, answered, advance;
   logic [3:0] fail_status;
+  logic head_begun, head_starved;
   logic blocked;  // the packet whose turn it was may not be sent yet
   logic passes;   // `una` has no packet, and something behind it was sent: it is answered for with that
   logic finish, emit;
@@ -274,6 +275,11 @@ module requester (
     begins = index == '0;
     ends = index + 24'd1 == m.packets;
     drained = !(qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn) || c_q.partial) && c_q.placing == '0;
+    // Of the oldest message, whose data are `m` when it is looked at. Without a responder resource to use it would wait
+    // for ever.
+    head_begun = c_q.head != c_q.una || c_q.partial || qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn);
+    head_starved = c_q.head == c_q.una && is_rd_atomic(m.operation) && c_q.max_rd_atomic == '0 &&
+        c_q.outstanding == '0;
     may_start = !(c_q.draining && !qp_pkg::precedes(c_q.sent_psn, c_q.unsent_psn)) &&
         !(m.fence && (c_q.outstanding != '0 || c_q.placing != '0)) &&
         !(is_rd_atomic(m.operation) && c_q.outstanding >= c_q.max_rd_atomic);
@@ -292,8 +298,7 @@ module requester (
 
     // --- Of a message posted.
     operation = post_i.operation;
-    silent = post_i.refused != qp_pkg::StatusSuccess || operation == qp_pkg::MessageNop ||
-        (is_rd_atomic(operation) && c_q.max_rd_atomic == '0);
+    silent = post_i.refused != qp_pkg::StatusSuccess || operation == qp_pkg::MessageNop;
     post_packets = post_i.length == '0 ? 32'd1 : ((post_i.length - 32'd1) >> c_q.mtu_shift) + 32'd1;
     message_new = '0;
     message_new.operation = operation;
@@ -527,12 +532,10 @@ module requester (
               progress_index = c_q.tail[MW-1:0];
               progress_new = '0;
               progress_new.status = post_i.refused;
-              if (post_i.refused == qp_pkg::StatusSuccess && silent && operation != qp_pkg::MessageNop)
-                progress_new.status = qp_pkg::StatusLocalQpOperationError;
               c_d.next_psn = c_q.next_psn + message_new.packets;
               c_d.tail = c_q.tail + 1'b1;
               if (c_q.life == Failed) state_d = StFlush;
-              else state_d = silent ? StSettle : StIdle;
+              else state_d = silent || (is_rd_atomic(operation) && c_q.max_rd_atomic == '0) ? StSettle : StIdle;
             end
           end
 
@@ -734,17 +737,18 @@ module requester (
 
       StRetire: begin
         state_d = StTimer;
-        if (c_q.life == Active && c_q.head != c_q.tail && p.placing == '0) begin
-          if (p.status != qp_pkg::StatusSuccess || c_q.head != c_q.una || m.packets == '0) begin
+        if (c_q.life == Active && c_q.head != c_q.tail && p.placing == '0 && (!c_q.draining || head_begun)) begin
+          if (p.status != qp_pkg::StatusSuccess || c_q.head != c_q.una || m.packets == '0 || head_starved) begin
             emit = 1'b1;
             r.op = qp_pkg::SendOpComplete;
             r.message = c_q.head[MW-1:0];
             r.status = p.status;
+            if (p.status == qp_pkg::StatusSuccess && head_starved) r.status = qp_pkg::StatusLocalQpOperationError;
             if (record_ready_i) begin
               c_d.head = c_q.head + 1'b1;
               if (c_q.una == c_q.head) c_d.una = c_d.head;
               if (c_q.cursor == c_q.head) c_d.cursor = c_d.head;
-              if (p.status != qp_pkg::StatusSuccess) begin
+              if (r.status != qp_pkg::StatusSuccess) begin
                 c_d.life = Failed;
                 state_d = StFlush;
               end else begin

@@ -73,13 +73,10 @@ void ModelEngine::enter(Qp& qp, QpState from, QpState to) {
   qp.responder.update(responder);
   qp.requester.stop_starting(to == QpState::sqd);
   set_state(qp, to);
-  if (to == QpState::sqd && from != QpState::sqd) {
-    qp.drain_announced = false;
-    announce_drained(qp);
-  }
+  if (to == QpState::sqd && from != QpState::sqd) qp.drain_announced = false;
   if (std::exchange(qp.ack_timeout, qp.context.timeout) != qp.context.timeout) keep_ack_timer(qp, true);
-  if (to == QpState::rts) start_local_work(qp);
-  fetch_sends(qp);
+  // What waited in SQD may be done with now, and a READ with no resource left for it is.
+  retire(qp, false);
 }
 
 // Everything on its way for this QP is void: answers to its tags find another epoch.

@@ -121,14 +121,22 @@ void Completer::placed(std::uint64_t id, Status status) {
   if (status != Status::success && !message->error) message->error = status;
 }
 
-std::optional<Completion> Completer::take_completion() {
+std::optional<Status> Completer::oldest_done() const {
   if (window_.messages.empty()) return std::nullopt;
   const auto& head = window_.messages.front();
   if (head.placing != 0 || head.local != Message::Local::none) return std::nullopt;
-  if (head.error) return retire(*head.error);
+  if (window_.draining && !window_.begun(head)) return std::nullopt;
+  if (head.error) return head.error;
   // A message of no packets is done when its turn comes; others when they were sent and answered.
-  if (!head.answered()) return std::nullopt;
-  return retire(Status::success);
+  if (head.answered()) return Status::success;
+  // Without a responder resource to use it would wait for ever.
+  const bool starved = window_.attributes.max_rd_atomic == 0 && window_.rd_atomic_outstanding == 0;
+  return head.is_rd_atomic() && starved ? std::optional(Status::local_qp_operation_error) : std::nullopt;
+}
+
+std::optional<Completion> Completer::take_completion() {
+  const auto status = oldest_done();
+  return status ? std::optional(retire(*status)) : std::nullopt;
 }
 
 std::optional<Completion> Completer::take_flushed() {

@@ -38,6 +38,8 @@ class Completer {
   void left(Psn upto) { window_.acknowledge_before(upto); }
   // Payload of a response reached memory, or could not.
   void placed(std::uint64_t message, Status status);
+  // What the oldest message is done with, if it is.
+  std::optional<Status> oldest_done() const;
   // The next message that is done, in order; after one with an error the queue pair is in error and the rest flushes.
   std::optional<Completion> take_completion();
   std::optional<Completion> take_flushed();

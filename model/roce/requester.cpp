@@ -16,7 +16,7 @@ Extra extra_of(const SendRequest& request) {
 }  // namespace
 
 bool Requester::may_start(const Message& message) const {
-  if (draining_ && !message.started) return false;
+  if (window_.draining && !message.started) return false;
   if (message.request.fence) {
     for (const auto& earlier : window_.messages) {
       if (&earlier == &message) break;
@@ -138,10 +138,11 @@ bool Requester::ack_timeout() {
 }
 
 std::optional<SendRequest> Requester::take_local_work() {
-  if (window_.messages.empty() || draining_) return std::nullopt;
+  if (window_.messages.empty() || window_.draining) return std::nullopt;
   auto& head = window_.messages.front();
   if (head.local != Message::Local::waiting) return std::nullopt;
   head.local = Message::Local::running;
+  head.started = true;
   return head.request;
 }
 

@@ -36,7 +36,7 @@ class Requester {
   void local_work_done(std::uint64_t message, Status status);
 
   // A drained send queue stops before the next message.
-  void stop_starting(bool stop) { draining_ = stop; }
+  void stop_starting(bool stop) { window_.draining = stop; }
   bool drained() const;
 
  private:
@@ -47,7 +47,6 @@ class Requester {
   RequestPacket data_packet(Message& message) const;
 
   SendWindow& window_;
-  bool draining_ = false;
 };
 
 }  // namespace rnicsim::roce

@@ -33,9 +33,6 @@ bool SendWindow::replenish() {
 
 void SendWindow::post(const SendRequest& request) {
   Message message{.request = request, .first = next_psn, .error = request.refused};
-  // Without a responder resource to use it would wait for ever.
-  if (message.is_rd_atomic() && attributes.max_rd_atomic == 0 && !message.error)
-    message.error = Status::local_qp_operation_error;
   if (message.is_local() && !message.error) message.local = Message::Local::waiting;
   const bool silent =
       message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;

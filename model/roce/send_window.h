@@ -47,7 +47,8 @@ struct Message {
   std::uint32_t acknowledged = 0;        // PSNs the responder has answered for
   std::uint32_t asked_from = 0;          // of a READ: where the last of its requests begins
   std::uint32_t placing = 0;             // packets of a response on their way to memory
-  bool started = false;                  // a packet of it was sent once, though it may have to be sent again
+  bool started = false;                  // a packet of it was sent once, though it may have to be sent again; or its
+                                         // local work was
   bool outstanding = false;              // counts in SendWindow::rd_atomic_outstanding
   enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work of the device's own
   std::optional<Status> error;
@@ -93,6 +94,7 @@ struct SendWindow {
   std::uint8_t rnr_retries_left = 0;
   bool rnr_waiting = false;
   bool gap_known = false;                // a lost response was asked for again: what is in flight behind it is old
+  bool draining = false;                 // what has not begun waits: it is not sent, and not judged
 
   void start(const SendAttributes& given, Psn initial);
   void update(const SendAttributes& given);  // counts of retries that are new begin at once
@@ -102,6 +104,10 @@ struct SendWindow {
   // The oldest message, ever sent, that the responder has not answered for whole.
   Message* oldest_unanswered();
   Message* find(std::uint64_t id);
+  // Of a message without packets: something behind it was sent.
+  bool begun(const Message& message) const {
+    return message.started || (message.packets == 0 && before(message.first, unsent_psn));
+  }
   // Marks [.., upto) as answered; READs and atomics are answered by their responses only. True when something moved.
   bool acknowledge_before(Psn upto);
   // `packets` more of it were answered.

@@ -11,13 +11,6 @@ namespace {
 std::uint8_t index_of(std::uint64_t message) { return message % kMessages; }
 std::uint64_t ticks(Duration duration) { return static_cast<std::uint64_t>((duration.ps + kTickPs - 1) / kTickPs); }
 
-// The oldest message is done with, and the RTL has to say so.
-bool completes(const roce::SendWindow& window) {
-  if (window.messages.empty()) return false;
-  const auto& head = window.messages.front();
-  return head.placing == 0 && (head.error || head.answered());
-}
-
 roce::SendOperation operation_of(MessageKind kind) {
   switch (kind) {
     case MessageKind::nop: return roce::SendOperation::nop;
@@ -35,7 +28,7 @@ roce::SendOperation operation_of(MessageKind kind) {
 SendRecord Lockstep::send_core(SendSide& side, const SendRecord& rtl, const VerilatedEngine& engine,
                                std::uint64_t now) {
   const bool begins = rtl.op != SendOp::complete && rtl.op != SendOp::drained;
-  if (begins && side.alive && !side.failing && completes(side.window))
+  if (begins && side.alive && !side.failing && side.completer.oldest_done())
     illegal("the oldest message was done, and not completed");
   if (begins && side.failing && !side.window.messages.empty()) illegal("messages were left in the error state");
   if (begins && side.alive && !side.failing && side.draining && !side.drain_told && side.requester.drained())

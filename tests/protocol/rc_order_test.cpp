@@ -254,6 +254,68 @@ TEST_F(Drain, TellsOnlyWhoAsksEachTime) {
       [](Endpoint&) {});
 }
 
+// A WR posted in SQD is queued, not processed: it completes with nothing, not even in error, before RTS.
+TEST_F(Drain, JudgesNothingThatHasNotBegun) {
+  run_connected(
+      [&](Endpoint& end) {
+        ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
+        auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 0);
+        ibv_sge parts[3];
+        for (auto& part : parts) part = {wr.sg_list->addr, 1u << 30, wr.sg_list->lkey};
+        wr.sg_list = parts, wr.num_sge = 3;  // longer than any message
+        ASSERT_EQ(end.post(wr), 0);
+        EXPECT_FALSE(completion_soon(end.cq));
+        EXPECT_EQ(end.state(), IBV_QPS_SQD);
+        ASSERT_EQ(move(end.qp, IBV_QPS_RTS), 0);
+        EXPECT_EQ(end.completion().status, IBV_WC_LOC_LEN_ERR);
+      },
+      [](Endpoint&) {});
+}
+
+// READs that no resource is left for: they wait for no other.
+class DrainWithoutResources : public Drain {
+ protected:
+  explicit DrainWithoutResources(const std::vector<std::string>& faults = {}) : Drain(faults) {}
+
+  static int take_resources(Endpoint& end) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_SQD;
+    attributes.max_rd_atomic = 0;
+    return ibv_modify_qp(end.qp, &attributes, IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC);
+  }
+};
+TEST_F(DrainWithoutResources, AReadThatWaitedFails) {
+  run_connected(
+      [&](Endpoint& end) {
+        ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
+        ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_READ, 0, 64)), 0);
+        pass(0, 20 * kMicrosecond);
+        ASSERT_EQ(take_resources(end), 0);
+        EXPECT_FALSE(completion_soon(end.cq));
+        ASSERT_EQ(move(end.qp, IBV_QPS_RTS), 0);
+        EXPECT_EQ(end.completion().status, IBV_WC_LOC_QP_OP_ERR);
+      },
+      [](Endpoint&) {});
+}
+
+class LostWithoutResources : public DrainWithoutResources {
+ protected:
+  LostWithoutResources() : DrainWithoutResources({"drop,host=h0,nth=1"}) {}
+};
+TEST_F(LostWithoutResources, AReadThatWasLostFails) {
+  EndpointOptions requester;
+  requester.timeout = 8;
+  run_connected(
+      [&](Endpoint& end) {
+        ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_READ, 0, 64)), 0);
+        await_requests(0, 1);
+        ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
+        ASSERT_EQ(take_resources(end), 0);
+        EXPECT_EQ(end.completion().status, IBV_WC_LOC_QP_OP_ERR);
+      },
+      [](Endpoint&) {}, requester);
+}
+
 // The responder of a drained queue goes on.
 TEST_F(Drain, StopsNobodyElse) {
   run_connected(

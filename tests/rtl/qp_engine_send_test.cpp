@@ -77,6 +77,76 @@ TEST(QpEngineDrain, SendsAgain) {
   EXPECT_THAT(only(bench.send(ack(1)), SendOp::drained), SizeIs(1));
 }
 
+// It is not judged either, nor done with, before its turn comes.
+TEST(QpEngineDrain, WhatIsPostedMeanwhileWaits) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  control.kind = Control::update;
+  control.draining = true;
+  auto malformed = post(MessageKind::write);
+  malformed.refused = status(Status::local_length_error);
+  EXPECT_THAT(statuses(bench.send(control, post(MessageKind::nop), malformed)), IsEmpty());
+  EXPECT_TRUE(bench.send(SendControl{.slot = kSlot, .kind = Control::query}).at(0).drained);
+  control.draining = false;
+  EXPECT_THAT(statuses(bench.send(control)), ElementsAre(0, status(Status::local_length_error)));
+}
+
+TEST(QpEngineDrain, FinishesANopBetweenWhatWasStarted) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  carry(bench, post(MessageKind::write), post(MessageKind::nop), post(MessageKind::write), post(MessageKind::nop));
+  control.kind = Control::update;
+  control.draining = true;
+  bench.send(control);
+  EXPECT_THAT(statuses(bench.send(ack(0))), ElementsAre(0, 0));
+  EXPECT_THAT(statuses(bench.send(ack(1))), ElementsAre(0));
+  control.draining = false;
+  EXPECT_THAT(statuses(bench.send(control)), ElementsAre(0));
+}
+
+// A READ that no resource is left for waits for none; one that has not begun fails when its turn comes.
+TEST(QpEngineDrain, MayLeaveAReadWithoutAResource) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  control.kind = Control::update;
+  control.draining = true;
+  bench.send(control, post(MessageKind::read));
+  control.max_rd_atomic = 0;
+  EXPECT_THAT(statuses(bench.send(control, post(MessageKind::compare_swap))), IsEmpty());
+  control.draining = false;
+  EXPECT_THAT(statuses(bench.send(control)), ElementsAre(status(Status::local_qp_operation_error), 5));
+}
+
+TEST(QpEngineDrain, MayLeaveALostReadWithoutAResource) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  carry(bench, post(MessageKind::read, 2 * kMtu), post(MessageKind::write));
+  control.kind = Control::update;
+  control.draining = true;
+  control.max_rd_atomic = 0;
+  bench.send(control);
+  bench.send(answer(Opcode::read_response_first, 0, kMtu));
+  EXPECT_THAT(statuses(bench.send(ack(2))), IsEmpty()) << "what came is on its way to memory";
+  EXPECT_THAT(statuses(bench.send(placed(0))), ElementsAre(status(Status::local_qp_operation_error), 5));
+}
+
+TEST(QpEngineDrain, AReadOnItsWayNeedsNoFurtherResource) {
+  Bench bench;
+  auto control = send_start(kSlot, 0);
+  bench.start(control);
+  carry(bench, post(MessageKind::read));
+  control.kind = Control::update;
+  control.draining = true;
+  control.max_rd_atomic = 0;
+  bench.send(control);
+  bench.send(answer(Opcode::read_response_only, 0, 8));
+  EXPECT_THAT(statuses(bench.send(placed(0))), ElementsAre(0));
+}
+
 // --- Commands.
 TEST(QpEngineCommands, UpdateCountsFromNowOn) {
   Bench bench;
