@@ -239,6 +239,7 @@ void CommandUnit::destroy_eq() {
   const bool used = std::ranges::any_of(contexts_.cq_eqns, [eqn](const auto& cq) { return cq.second == eqn; });
   if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
   contexts_.eqs.destroy(eqn);
+  events_.forget(eqn);
   complete(CommandStatus::ok);
 }
 

@@ -2,6 +2,9 @@
 // all others to EQ 0.
 #pragma once
 
+#include <deque>
+#include <map>
+
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/context_cache.h"
@@ -17,7 +20,7 @@ struct EventCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("events", events, "events", "event queue entries written");
-    visit.counter("eq_overruns", eq_overruns, "events", "events lost: the event queue was full, or is not there");
+    visit.counter("eq_overruns", eq_overruns, "events", "events lost: the event queue is not there");
   }
 };
 
@@ -36,18 +39,30 @@ class EventWriter {
   trace::Point<EventTrace> written;       // when the entry is on its way to memory
   trace::Point<EventTrace> lost;
 
+  // What finds the queue full is held back until the driver has made room.
   void write(std::uint32_t eqn, abi::EventType type, std::uint32_t number);
   void arm(std::uint32_t eqn, std::uint32_t consumer);
+  // The queue is no more, or none is: what was held back goes with it.
+  void forget(std::uint32_t eqn) { held_.erase(eqn); }
+  void reset() { held_.clear(); }
   void interrupt(std::uint32_t vector);
 
   const EventCounters& counters() const { return counters_; }
 
  private:
-  void write(std::uint32_t eqn, EventQueueContext* queue, abi::EventType type, std::uint32_t number);
+  struct Event {
+    abi::EventType type;
+    std::uint32_t number;
+  };
+
+  void take(std::uint32_t eqn, EventQueueContext* queue, const Event& event);
+  void put(std::uint32_t eqn, EventQueueContext& queue, const Event& event);
+  void put_held(std::uint32_t eqn, EventQueueContext& queue);
 
   ContextCache& contexts_;
   Dma& dma_;
   PcieEndpoint& pcie_;
+  std::map<std::uint32_t, std::deque<Event>> held_;  // by EQ, of those that are full
   EventCounters counters_;
 };
 

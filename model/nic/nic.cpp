@@ -241,6 +241,7 @@ void Nic::forget_objects() {
   loopback.reset();
   completion.reset();
   shared_receives.reset();
+  events.reset();
   contexts.clear();
   qp_contexts.reset();
   gids_.clear();

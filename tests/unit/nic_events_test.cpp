@@ -1,4 +1,5 @@
 // Interrupts, arming, function-level reset, and contexts that come back from ICM.
+#include <algorithm>
 #include <array>
 #include <tuple>
 
@@ -45,6 +46,39 @@ TEST_F(Events, EveryDoorbellIsHeard) {
     ASSERT_TRUE(a().poll_eq(1)) << "event " << i;
     a().write_be(abi::kUarBase + abi::uar::kEqDoorbell, std::uint64_t{1} << 32 | (i + 1));
   }
+  EXPECT_EQ(a().nic.counters().events.eq_overruns, 0u);
+}
+
+// The queue has 64 entries, and the driver is late.
+TEST_F(Events, OfAQueueThatIsFullWaitForRoom) {
+  constexpr int kEntries = 64, kEvents = 150;
+  connect();
+  for (int i = 0; i < kEvents; ++i) {
+    const auto cqn = i % 3 == 0 ? kReceiveCqn : kSendCqn;
+    a().arm(cqn, false);
+    if (cqn == kReceiveCqn) a().post_receive(a().buffer, 64);
+    auto& sender = cqn == kReceiveCqn ? b() : a();
+    if (cqn == kReceiveCqn)
+      sender.post_send({.opcode = SendOpcode::send, .length = 8});
+    else
+      sender.post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+    ASSERT_EQ(a().wait_status(cqn), CqeSyndrome::success);
+    run(1);
+  }
+  for (int taken = 0; taken < kEvents;) {
+    const int round = std::min(kEntries, kEvents - taken);
+    for (const int end = taken + round; taken < end; ++taken) {
+      const auto eqe = a().poll_eq(1);
+      ASSERT_TRUE(eqe) << "event " << taken;
+      EXPECT_EQ(eqe->number, taken % 3 == 0 ? kReceiveCqn : kSendCqn);
+    }
+    EXPECT_FALSE(a().poll_eq(1));
+    a().host.interrupts.clear();
+    a().write_be(abi::kUarBase + abi::uar::kEqDoorbell, std::uint64_t{1} << 32 | static_cast<std::uint64_t>(taken));
+    run(1);
+    EXPECT_EQ(a().host.interrupts.size(), taken < kEvents ? 1u : 0u);
+  }
+  EXPECT_EQ(a().nic.counters().events.events, static_cast<Counter>(kEvents));
   EXPECT_EQ(a().nic.counters().events.eq_overruns, 0u);
 }
 
