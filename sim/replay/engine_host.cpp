@@ -18,7 +18,6 @@ constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kPd = 1;
 constexpr Pasid kPasid = 1;
 constexpr std::uint8_t kOnlyPort = 1;  // not kPort: that is the attribute
-constexpr std::uint8_t kRdAtomic = 16;
 // What an engine does at once takes it less, and the shortest timer of the transport is longer.
 constexpr Duration kAtOnce = 5_us;
 
@@ -60,12 +59,13 @@ abi::Qpc plain_context() {
   context.pd = kPd;
   context.pasid = kPasid;
   context.port = kOnlyPort;
-  context.max_rd_atomic = kRdAtomic;
-  context.max_dest_rd_atomic = kRdAtomic;
   return context;
 }
 
-EngineHost::EngineHost(nic::QpEngine& engine, const Engines* made_by) : engine_(engine), made_by_(made_by) { bind(); }
+EngineHost::EngineHost(nic::QpEngine& engine, std::uint8_t rd_atomic, const Engines* made_by)
+    : engine_(engine), rd_atomic_(rd_atomic), made_by_(made_by) {
+  bind();
+}
 
 // What the engine asks for while it takes an input is answered once it has returned.
 void EngineHost::bind() {
@@ -121,8 +121,9 @@ void EngineHost::begin(HostSide& side) {
   settle();
 }
 
-void EngineHost::connect(nic::Qpn qpn, const abi::Qpc& context) {
+void EngineHost::connect(nic::Qpn qpn, abi::Qpc context) {
   using namespace abi::qp_attr;
+  context.max_rd_atomic = context.max_dest_rd_atomic = rd_atomic_;
   command(qpn, context, nic::QpCommand::Kind::create, abi::QpState::reset, 0);
   for (const auto& [to, attributes] : way_of(context.transport).steps) {
     const auto always = to == abi::QpState::init ? kState | kPkeyIndex | kPort : kState;

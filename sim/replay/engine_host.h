@@ -30,8 +30,9 @@ class HostSide {
 
 class EngineHost {
  public:
-  // Binds the engine's outputs: one host an engine. `made_by`: whose mismatch ends the run.
-  explicit EngineHost(nic::QpEngine& engine, const Engines* made_by = nullptr);
+  // Binds the engine's outputs: one host an engine. `rd_atomic`: READs and atomics that its QPs may have in flight.
+  // `made_by`: whose mismatch ends the run.
+  EngineHost(nic::QpEngine& engine, std::uint8_t rd_atomic, const Engines* made_by);
   EngineHost(const EngineHost&) = delete;
   EngineHost& operator=(const EngineHost&) = delete;
 
@@ -39,7 +40,7 @@ class EngineHost {
   // The engine forgets all, and is `side`'s from now on.
   void begin(HostSide& side);
   // Creates a QP that has these attributes, and brings it to RTS. std::runtime_error: the engine refuses.
-  void connect(nic::Qpn qpn, const abi::Qpc& context);
+  void connect(nic::Qpn qpn, abi::Qpc context);
   // Until the engine is at rest, but for timers that it keeps itself. EngineMismatch.
   void settle();
   // Lets an engine that keeps its timers itself go on for so long.
@@ -55,6 +56,7 @@ class EngineHost {
   void later(std::function<void()> answer) { pending_.push_back(std::move(answer)); }
 
   nic::QpEngine& engine_;
+  const std::uint8_t rd_atomic_;
   const Engines* const made_by_;
   HostSide* side_ = nullptr;
   std::deque<std::function<void()>> pending_;

@@ -150,7 +150,7 @@ void refuse_useless(const Environment& environment, const WireCapture& capture) 
 // Sorts the packets of a capture by what they are to the address.
 class Sorter {
  public:
-  Sorter(Environment& environment, Transports transports) : environment_(environment), transports_(transports) {}
+  Sorter(Environment& environment, Abilities abilities) : environment_(environment), abilities_(abilities) {}
 
   void take(const WirePacket& packet) {
     auto role = role_of(packet, environment_.address);
@@ -159,7 +159,7 @@ class Sorter {
     if (role == Role::request || (datagram_or_uc && !ours)) role = receive(packet, role);
     if (role == Role::answer) answers.push_back(&packet);
     if (role == Role::answer_to_own) answers_to_own.push_back(&packet);
-    if ((role == Role::own_request || (datagram_or_uc && ours)) && transports_.has(packet.row().transport))
+    if ((role == Role::own_request || (datagram_or_uc && ours)) && abilities_.has(packet.row().transport))
       own_requests.push_back(&packet);
     if (role == Role::corrupt && ours && packet.row().response()) environment_.strays.push_back(&packet);
     ++environment_.roles[static_cast<std::size_t>(role)];
@@ -170,7 +170,7 @@ class Sorter {
  private:
   Role receive(const WirePacket& packet, Role role) {
     const auto transport = packet.row().transport;
-    if (!transports_.has(transport)) return role;
+    if (!abilities_.has(transport)) return role;
     auto& qp = qp_of(packet);
     const bool same_peer = qp.peer == packet.addresses.source || transport == roce::Transport::ud;
     if (qp.transport != transport || !same_peer) return Role::foreign;
@@ -197,7 +197,7 @@ class Sorter {
   }
 
   Environment& environment_;
-  const Transports transports_;
+  const Abilities abilities_;
 };
 
 std::vector<const WirePacket*> packets_of(const QpEnvironment& qp) {
@@ -278,9 +278,9 @@ void imply_datagrams(QpEnvironment& qp) {
 
 }  // namespace
 
-Environment implied_environment(const WireCapture& capture, const roce::Gid& address, Transports transports) {
+Environment implied_environment(const WireCapture& capture, const roce::Gid& address, Abilities abilities) {
   Environment environment{.address = address};
-  Sorter sorter(environment, transports);
+  Sorter sorter(environment, abilities);
   for (const auto& packet : capture.packets) sorter.take(packet);
   environment.requesters = requester_streams(sorter.own_requests);
   refuse_useless(environment, capture);

@@ -99,10 +99,11 @@ struct Environment {
   std::size_t count(Role role) const { return roles[static_cast<std::size_t>(role)]; }
 };
 
-// Of what an engine has, beside RC.
-struct Transports {
+// What an engine has, beside RC.
+struct Abilities {
   bool uc = true;
   bool ud = true;
+  std::uint8_t rd_atomic = 16;  // READs and atomics of a queue pair in flight
 
   bool has(roce::Transport transport) const {
     return transport == roce::Transport::rc || (transport == roce::Transport::uc ? uc : ud);
@@ -110,6 +111,6 @@ struct Transports {
 };
 
 // The environment points into `capture`. ConfigError: the address is not in it, or nothing there can be replayed.
-Environment implied_environment(const WireCapture& capture, const roce::Gid& address, Transports transports = {});
+Environment implied_environment(const WireCapture& capture, const roce::Gid& address, Abilities abilities = {});
 
 }  // namespace rnicsim::sim::replay

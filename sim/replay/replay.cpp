@@ -14,6 +14,9 @@ namespace {
 
 using roce::Aeth;
 
+// As many READs and atomics as real NICs agree on: eight bits tell how many.
+constexpr std::uint32_t kMostRdAtomic = 255;
+
 // Bytes that the engine answers a READ with: the driver refuses it only where its memory is at fault.
 std::uint64_t answered_bytes(const QpEnvironment& qp, const Request& read) {
   const std::uint64_t length = read.packet->headers.reth->length;
@@ -64,11 +67,11 @@ EquivalenceCounts Replay::equivalences() const {
 }
 
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
-                     const Engines* made_by, Transports transports) {
+                     const Engines* made_by, Abilities abilities) {
   Replay replay{.capture = parse_capture(frames)};
-  replay.environment = implied_environment(replay.capture, address, transports);
+  replay.environment = implied_environment(replay.capture, address, abilities);
   check_reads(replay);
-  EngineHost host(engine, made_by);
+  EngineHost host(engine, abilities.rd_atomic, made_by);
   const auto& qps = replay.environment.qps;
   ResponderDriver responder(host, replay.environment);
   const auto answered = responder.run();
@@ -91,12 +94,16 @@ int replay_wire(const ReplayOptions& options) {
   EngineParams params;
   if (!options.engine.kind.empty()) params.kind = options.engine.kind;
   nic::CapabilityParams capabilities;
+  capabilities.max_rd_atomic = kMostRdAtomic;
   params.limit(capabilities);
+  const Abilities abilities{
+      .uc = capabilities.uc, .ud = capabilities.ud, .rd_atomic = static_cast<std::uint8_t>(capabilities.max_rd_atomic)};
   Engines engines(params, options.engine.fst);
-  const auto engine = engines.factory()({.invalidate = capabilities.invalidate, .windows = capabilities.windows});
+  const auto engine = engines.factory()(
+      {.max_rd_atomic = abilities.rd_atomic, .invalidate = capabilities.invalidate, .windows = capabilities.windows});
   Replay replay = [&] {
     try {
-      return replay_frames(frames, *address, *engine, &engines, {.uc = capabilities.uc, .ud = capabilities.ud});
+      return replay_frames(frames, *address, *engine, &engines, abilities);
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: {}", shown(options.wire.string()), error.what()));
     }

@@ -44,7 +44,7 @@ struct Replay {
 // The engine is new, and its outputs are not bound; a mismatch of those who made it ends the replay (EngineMismatch).
 // ConfigError: nothing to replay.
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
-                     const Engines* made_by = nullptr, Transports transports = {});
+                     const Engines* made_by = nullptr, Abilities abilities = {});
 
 // Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
 int replay_wire(const ReplayOptions& options);

@@ -42,9 +42,10 @@ class ReplayRequester : public testing::Test {
     if (roce::info(opcode).has(roce::header::kReth)) headers.reth = roce::Reth{0x1000, {5}, 1500};
     wire.request(headers, bytes);
   }
-  Replay run() {
-    nic::ModelEngine engine({});
-    return replay_frames(wire.frames, Wire::address(test::kNic), engine);
+  Replay run() { return run({}); }
+  Replay run(Abilities abilities) {
+    nic::ModelEngine engine({.max_rd_atomic = abilities.rd_atomic});
+    return replay_frames(wire.frames, Wire::address(test::kNic), engine, nullptr, abilities);
   }
   RequesterEnvironment expect_agreement(std::uint64_t matched) {
     const auto replay = run();
@@ -178,6 +179,17 @@ TEST_F(ReplayRequester, AMissingResponseIsAskedForAgain) {
   const auto qp = expect_agreement(2);
   EXPECT_EQ(qp.count(Cause::nak), 1u);
   EXPECT_EQ(qp.posted.at(0).brought.size(), 3000u);
+}
+
+// The engine waits for answers where it may have fewer in flight than the real NIC had.
+TEST_F(ReplayRequester, HasAsManyReadsInFlightAsTheRealNic) {
+  constexpr std::uint32_t kReads = 40;
+  for (std::uint32_t n = 0; n < kReads; ++n) read(n, 16);
+  for (std::uint32_t n = 0; n < kReads; ++n) response(Opcode::read_response_only, n, 16);
+  const auto replay = run({.rd_atomic = kReads});
+  EXPECT_EQ(replay.differences(), 0u);
+  EXPECT_EQ(replay.requests.at(0).matched, kReads);
+  EXPECT_NE(run({.rd_atomic = 16}).differences(), 0u);
 }
 
 TEST_F(ReplayRequester, AskingForOtherBytesIsADifference) {
