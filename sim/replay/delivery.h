@@ -15,11 +15,11 @@ struct QpEnvironment;
 struct Delivery {
   std::uint32_t frame = 0;  // of its last packet
   bool is_write = false;
-  std::optional<std::uint32_t> immediate;
-  std::optional<std::uint32_t> invalidate;
-  std::optional<std::uint32_t> source;  // QPN of a datagram's sender
-  roce::Reth target;                    // of a WRITE
-  std::vector<std::byte> bytes;         // of a datagram: its GRH first
+  std::optional<std::uint32_t> immediate{};
+  std::optional<std::uint32_t> invalidate{};
+  std::optional<std::uint32_t> source{};  // QPN of a datagram's sender
+  roce::Reth target{};                    // of a WRITE
+  std::vector<std::byte> bytes{};         // of a datagram: its GRH first
 
   bool completes_receive() const { return !is_write || immediate.has_value(); }
 };

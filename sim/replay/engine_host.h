@@ -6,6 +6,8 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "model/nic/qp_engine.h"
 #include "sim/engine_choice.h"
@@ -66,5 +68,12 @@ class EngineHost {
 
 // What all contexts of a replay have.
 abi::Qpc plain_context();
+
+// Of what a WQE is made of.
+template <class Segment>
+void append(std::vector<std::byte>& wqe, const Segment& segment) {
+  const auto bytes = std::as_bytes(std::span(&segment, 1));
+  wqe.insert(wqe.end(), bytes.begin(), bytes.end());
+}
 
 }  // namespace rnicsim::sim::replay

@@ -40,12 +40,6 @@ abi::Qpc context_of(const RequesterEnvironment& qp) {
   return context;
 }
 
-template <class Segment>
-void append(std::vector<std::byte>& out, const Segment& segment) {
-  const auto bytes = std::as_bytes(std::span(&segment, 1));
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
-
 abi::DatagramSegment datagram_of(const WirePacket& packet) {
   abi::DatagramSegment segment;
   std::ranges::copy(packet.addresses.destination, segment.path.remote_gid);

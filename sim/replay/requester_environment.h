@@ -47,7 +47,7 @@ struct RequesterEnvironment {
   std::uint8_t rnr_retry = 7;
   std::vector<const WirePacket*> sent;
   std::vector<const WirePacket*> answers;
-  // --- from here on what environment_of() finds
+  // --- from here on what imply_requests() finds
   std::vector<Posted> posted;
   std::vector<WireEvent> events;
   std::optional<std::uint32_t> hole;  // a frame before which packets of its own are missing: nothing is judged behind

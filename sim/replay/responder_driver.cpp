@@ -44,12 +44,6 @@ abi::Qpc context_of(const QpEnvironment& qp) {
   return context;
 }
 
-template <class Object>
-void append(std::vector<std::byte>& out, const Object& object) {
-  const auto bytes = std::as_bytes(std::span(&object, 1));
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
-
 std::array<std::byte, roce::kAtomicBytes> host_bytes(std::uint64_t number) {
   std::array<std::byte, roce::kAtomicBytes> bytes;
   std::memcpy(bytes.data(), &number, sizeof number);
@@ -111,13 +105,7 @@ void ResponderDriver::received(const nic::CqeWrite& write) {
   if (cqe.syndrome != abi::CqeSyndrome::success || current_ == nullptr) return;
   auto& side = side_of({cqe.qpn});
   const auto opcode = static_cast<abi::CqeOpcode>(cqe.opcode_owner >> 4);
-  Delivery delivery{.frame = current_->packet->frame,
-                    .is_write = opcode == abi::CqeOpcode::receive_write_with_imm,
-                    .immediate = std::nullopt,
-                    .invalidate = std::nullopt,
-                    .source = std::nullopt,
-                    .target = {},
-                    .bytes = {}};
+  Delivery delivery{.frame = current_->packet->frame, .is_write = opcode == abi::CqeOpcode::receive_write_with_imm};
   if (delivery.is_write || opcode == abi::CqeOpcode::receive_send_with_imm) delivery.immediate = cqe.immediate;
   if (opcode == abi::CqeOpcode::receive_send_with_inv) delivery.invalidate = cqe.immediate;
   if (side.qp->transport == roce::Transport::ud)
@@ -137,14 +125,7 @@ void ResponderDriver::take_write(Side& side, const Request& request) {
   auto& deliveries = side.result.deliveries;
   const bool completed = !deliveries.empty() && deliveries.back().frame == frame;
   if (side.written != implied->target.length || (implied->immediate && !completed)) return;
-  if (!completed)
-    deliveries.push_back({.frame = frame,
-                          .is_write = true,
-                          .immediate = std::nullopt,
-                          .invalidate = std::nullopt,
-                          .source = std::nullopt,
-                          .target = {},
-                          .bytes = {}});
+  if (!completed) deliveries.push_back({.frame = frame, .is_write = true});
   auto& bytes = deliveries.back().bytes;
   bytes.resize(implied->target.length);
   memory_.read(implied->target.rkey.value, implied->target.address, bytes);
