@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sim/replay/environment.h"
+#include "sim/replay/responder_environment.h"
 
 namespace rnicsim::sim::replay {
 namespace {

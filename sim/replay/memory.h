@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "sim/replay/environment.h"
+#include "sim/replay/responder_environment.h"
 
 namespace rnicsim::sim::replay {
 
