@@ -74,7 +74,6 @@ class Process {
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   std::map<std::uint32_t, Descriptor> contexts;  // kept, so that no later file is taken for a context's
-  bool executing = false;           // between exec_begin and the new image's hello
   bool alive = true;
   Process* parent = nullptr;
 

@@ -95,12 +95,10 @@ bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
 // The thread goes on, in its turn, into the real exec: it comes back only as a new image, or because that failed.
 bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  process.executing = true;
   keeper_.release(thread);
   const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
   const std::string who = fmt::format("{}: what {} executes", host_of(process).entry.name, process.label());
   auto guest = await_hello(process.identity().pid, process, who, came_back);
-  process.executing = false;
   if (!guest && came_back()) return true;
   if (!guest) return await_exit(process);
   host_of(process).kernel->detach(process.pasid, [] {});

@@ -161,7 +161,7 @@ RNICSIM_EXPORT int pthread_clockjoin_np(pthread_t thread, void** result, clockid
 }
 RNICSIM_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
   if (simulated_slot() == nullptr) return next_pthread_tryjoin_np(thread, result);
-  const auto found = std::ranges::find_if(joinables, [&](const Joinable& joinable) { return joinable.thread == thread; });
+  const auto found = std::ranges::find_if(joinables, [&](const Joinable& known) { return known.thread == thread; });
   if (found != joinables.end() && !found->ended) return EBUSY;
   if (found != joinables.end()) found->thread = 0;
   return next_pthread_join(thread, result);

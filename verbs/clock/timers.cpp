@@ -1,4 +1,4 @@
-// Timers that the real kernel keeps, on its own clock: a program that sets one is not simulated to the bit, and says so.
+// Timers that the real kernel keeps, on its own clock: a run in which one is set is not reproducible, and says so.
 
 #include <sys/syscall.h>
 #include <sys/timerfd.h>

@@ -15,8 +15,8 @@ abi::ThreadSlot*& own_slot();
 // The slot of the calling thread when it may make calls in simulated time: known, and in its turn.
 abi::ThreadSlot* simulated_slot();
 
-// Makes a call; returns the error (0 or errno). Results are in the slot. Signals due are raised before it returns: their
-// handlers may make calls of their own.
+// Makes a call; returns the error (0 or errno). Results are in the slot. Signals due are raised before it returns:
+// their handlers may make calls of their own.
 int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 // The same in two steps.
 int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});

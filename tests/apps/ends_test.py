@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What threads and processes of a host tell each other at their ends, in simulated time, and to the bit.
 
-usage: children_test.py path/to/rnicsim     (needs gcc and bash)
+usage: ends_test.py path/to/rnicsim     (needs gcc and bash)
 """
 import os
 import pathlib
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
-SOURCE = pathlib.Path(__file__).resolve().with_name("children.c")
+SOURCE = pathlib.Path(__file__).resolve().with_name("ends.c")
 # Pipes, background jobs, a trap, command substitution: a shell hears of each child by SIGCHLD.
 SCRIPT = """
 trap 'heard=$((heard + 1))' CHLD
@@ -25,33 +25,33 @@ echo "said $said"
 """
 
 
-class Children(LeavesNothing):
+class Ends(LeavesNothing):
     def run_on_h0(self, command):
         result = self.run_on(("h0", command))
         self.assertEqual(result.status, 0, result)
         self.assertNotIn("not reproducible", result.out, result)
         return result
 
-    def children(self, how):
-        return self.run_on_h0(f"{built('children', SOURCE.read_text(), '-lpthread')} {how}").lines("h0")
+    def ends(self, how):
+        return self.run_on_h0(f"{built('ends', SOURCE.read_text(), '-lpthread')} {how}").lines("h0")
 
     def test_a_handler_cuts_a_sleep_short(self):
-        self.assertEqual(self.children("sleeps"), ["sleep EINTR at 5 ms, told of 1 with 3 at 5 ms",
+        self.assertEqual(self.ends("sleeps"), ["sleep EINTR at 5 ms, told of 1 with 3 at 5 ms",
                                                    "late 1 at 25 ms, told 3 times, early 1"])
 
     def test_a_handler_that_waits(self):
-        self.assertEqual(self.children("waits"), ["wait got one 1 at 5 ms, its handler 0",
+        self.assertEqual(self.ends("waits"), ["wait got one 1 at 5 ms, its handler 0",
                                                   "the handler got 3 by 12 ms, then none was left"])
 
     def test_while_it_is_blocked(self):
-        self.assertEqual(self.children("blocked"), ["0 while blocked, then 1 at 10 ms", "system 7, told 2",
+        self.assertEqual(self.ends("blocked"), ["0 while blocked, then 1 at 10 ms", "system 7, told 2",
                                                     "undisturbed: 0"])
 
     def test_locks_that_processes_share(self):
-        self.assertEqual(self.children("shares"), ["posted by 0 ms, unlocked by 7 ms"])
+        self.assertEqual(self.ends("shares"), ["posted by 0 ms, unlocked by 7 ms"])
 
     def test_the_first_thread_leaves(self):
-        self.assertEqual(self.children("leaves"), ["tryjoin 1", "first left at 2 ms", "joined at 2 ms",
+        self.assertEqual(self.ends("leaves"), ["tryjoin 1", "first left at 2 ms", "joined at 2 ms",
                                                    "other left at 7 ms"])
 
     def test_a_shell_script_is_reproducible(self):

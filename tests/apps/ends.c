@@ -1,4 +1,4 @@
-// SIGCHLD as a parent's handler sees it, in simulated time: children HOW. What happened, and when, it prints.
+// What threads and processes tell of their ends, and what they share: ends HOW. What happened, and when, it prints.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
