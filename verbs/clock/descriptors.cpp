@@ -41,6 +41,7 @@ RNICSIM_NEXT(writev);
 RNICSIM_NEXT(send);
 RNICSIM_NEXT(sendto);
 RNICSIM_NEXT(sendmsg);
+RNICSIM_NEXT(close);
 
 namespace rnicsim::clock {
 namespace {
@@ -105,6 +106,57 @@ Result written(int fd, Result result) {
   return result;
 }
 
+// The bits of poll and epoll are the same. poll may name one descriptor several times.
+std::uint32_t wanted_of(int fd, std::span<const pollfd> descriptors) {
+  std::uint32_t wanted = 0;
+  for (const pollfd& descriptor : descriptors)
+    if (descriptor.fd == fd) wanted |= std::uint16_t(descriptor.events);
+  return wanted;
+}
+
+// One descriptor that is readable when one of these is ready; -1 and errno. What is always ready is no part of it.
+int gather(std::span<const pollfd> descriptors) {
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  for (const pollfd& descriptor : descriptors) {
+    if (set < 0 || descriptor.fd < 0) continue;
+    epoll_event event{};
+    event.events = std::uint16_t(descriptor.events);
+    if (::epoll_ctl(set, EPOLL_CTL_ADD, descriptor.fd, &event) == 0 || errno == EPERM) continue;
+    event.events = wanted_of(descriptor.fd, descriptors);
+    if (errno == EEXIST && ::epoll_ctl(set, EPOLL_CTL_MOD, descriptor.fd, &event) == 0) continue;
+    next_close(set);
+    return -1;
+  }
+  return set;
+}
+
+// Copies of what is to be watched go to the simulator, so many. False, with errno: they can't.
+bool send_watched(abi::ThreadSlot& slot, std::span<const pollfd> descriptors, std::uint32_t& count) {
+  int watched[abi::kMaxDescriptors];
+  std::uint32_t events[abi::kMaxDescriptors];
+  const auto wanted = std::ranges::count_if(descriptors, [](const pollfd& descriptor) { return descriptor.fd >= 0; });
+  int set = -1;
+  count = 0;
+  if (wanted > std::ptrdiff_t(abi::kMaxDescriptors)) {
+    set = gather(descriptors);
+    if (set < 0) return false;
+    watched[count] = set;
+    events[count++] = POLLIN;
+  } else {
+    for (const pollfd& descriptor : descriptors) {
+      if (descriptor.fd < 0) continue;
+      watched[count] = descriptor.fd;
+      events[count++] = std::uint16_t(descriptor.events);
+    }
+  }
+  memcpy(slot.input, events, count * sizeof events[0]);
+  slot.input_bytes = count * sizeof events[0];
+  const bool sent = count == 0 || send_descriptors({watched, count});
+  if (set >= 0) next_close(set);
+  if (!sent) errno = ENOMEM;
+  return sent;
+}
+
 }  // namespace
 
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
@@ -112,17 +164,8 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   for (;;) {
     const int ready = poll_now(descriptors);
     if (ready != 0 || deadline <= slot.now) return ready;
-    int watched[abi::kMaxDescriptors];
     std::uint32_t count = 0;
-    std::uint32_t events[abi::kMaxDescriptors];
-    for (const pollfd& descriptor : descriptors) {
-      if (descriptor.fd < 0 || count == abi::kMaxDescriptors) continue;
-      watched[count] = descriptor.fd;
-      events[count++] = std::uint32_t(descriptor.events);
-    }
-    memcpy(slot.input, events, count * sizeof events[0]);
-    slot.input_bytes = count * sizeof events[0];
-    if (count != 0 && !send_descriptors({watched, count})) count = 0;
+    if (!send_watched(slot, descriptors, count)) return -1;
     const int error = call(slot, abi::Call::wait_descriptors, {deadline, count});
     if (error == EINTR) {
       errno = EINTR;

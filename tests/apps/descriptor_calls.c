@@ -1,0 +1,87 @@
+/* Reads, writes and waits of descriptors within a simulated host. The mode says which. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+
+static void fail(const char *what) {
+  printf("%s: %s\n", what, strerror(errno));
+  exit(1);
+}
+
+static long milliseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000 + (time.tv_nsec + 500000) / 1000000;
+}
+
+/* --- More descriptors than one message to the simulator carries. */
+
+enum { kPipes = 70 };
+static int ends[kPipes][2];
+
+static void *write_last(void *unused) {
+  usleep(5000);
+  if (write(ends[kPipes - 1][1], "x", 1) != 1) fail("write");
+  return unused;
+}
+
+static void take(const char *what, int ready, long start, pthread_t writer) {
+  char byte;
+  printf("%s: %d after %ld ms\n", what, ready, milliseconds() - start);
+  if (read(ends[kPipes - 1][0], &byte, 1) != 1) fail("read");
+  pthread_join(writer, NULL);
+}
+
+static void wait_for_many(void) {
+  struct pollfd watched[kPipes + 2];
+  pthread_t writer;
+  for (int i = 0; i < kPipes; ++i) {
+    if (pipe(ends[i]) != 0) fail("pipe");
+    watched[i] = (struct pollfd){ends[i][0], POLLIN, 0};
+  }
+  /* The first once more, for something else, and none. */
+  watched[kPipes] = (struct pollfd){ends[0][0], POLLPRI, 0};
+  watched[kPipes + 1] = (struct pollfd){-1, POLLIN, 0};
+
+  long start = milliseconds();
+  printf("nothing: %d", poll(watched, kPipes + 2, 7));
+  printf(" after %ld ms\n", milliseconds() - start);
+
+  start = milliseconds();
+  pthread_create(&writer, NULL, write_last, NULL);
+  const int polled = poll(watched, kPipes + 2, 60000);
+  printf("the last %s, ", watched[kPipes - 1].revents == POLLIN ? "is ready" : "is not");
+  take("poll", polled, start, writer);
+
+  fd_set set;
+  FD_ZERO(&set);
+  for (int i = 0; i < kPipes; ++i) FD_SET(ends[i][0], &set);
+  start = milliseconds();
+  pthread_create(&writer, NULL, write_last, NULL);
+  take("select", select(ends[kPipes - 1][0] + 1, &set, NULL, NULL, NULL), start, writer);
+
+  const int epoll = epoll_create1(0);
+  for (int i = 0; i < kPipes; ++i) {
+    struct epoll_event event = {.events = EPOLLIN};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, ends[i][0], &event) != 0) fail("epoll_ctl");
+  }
+  struct epoll_event seen[2];
+  start = milliseconds();
+  pthread_create(&writer, NULL, write_last, NULL);
+  take("epoll", epoll_wait(epoll, seen, 2, -1), start, writer);
+}
+
+int main(int count, char **arguments) {
+  const char *mode = count > 1 ? arguments[1] : "";
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (strcmp(mode, "many") == 0) wait_for_many();
+  return 0;
+}
