@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,9 +82,57 @@ static void wait_for_many(void) {
   take("epoll", epoll_wait(epoll, seen, 2, -1), start, writer);
 }
 
+/* --- Names of UNIX sockets, in every call that takes or tells one. */
+
+static struct sockaddr_un name_of(const char *name, socklen_t *length) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  memcpy(address.sun_path + (*name == '@'), name + (*name == '@'), strlen(name) - (*name == '@'));
+  *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name) + (*name != '@'));
+  return address;
+}
+
+static int bound(const char *name) {
+  socklen_t length;
+  const struct sockaddr_un address = name_of(name, &length);
+  const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+  if (bind(fd, (const void *)&address, length) != 0) fail("bind");
+  return fd;
+}
+
+static void tell_name(const char *call, const struct sockaddr_un *address, socklen_t length) {
+  const int abstract = address->sun_path[0] == 0;
+  printf("%s from %s%.*s\n", call, abstract ? "@" : "",
+         (int)(length - offsetof(struct sockaddr_un, sun_path) - 1), address->sun_path + abstract);
+}
+
+/* From one to the other, once by each pair of calls. */
+static void exchange(const char *from_name, const char *to_name) {
+  const int from = bound(from_name), to = bound(to_name);
+  char text[8];
+  struct sockaddr_un there;
+  socklen_t length;
+  struct sockaddr_un address = name_of(to_name, &length);
+  if (sendto(from, "one", 4, 0, (void *)&address, length) != 4) fail("sendto");
+  struct iovec part = {"two", 4};
+  struct msghdr message = {.msg_name = &address, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1};
+  if (sendmsg(from, &message, 0) != 4) fail("sendmsg");
+  length = sizeof there;
+  if (recvfrom(to, text, sizeof text, 0, (void *)&there, &length) != 4) fail("recvfrom");
+  tell_name("recvfrom", &there, length);
+  part = (struct iovec){text, sizeof text};
+  message = (struct msghdr){.msg_name = &there, .msg_namelen = sizeof there, .msg_iov = &part, .msg_iovlen = 1};
+  if (recvmsg(to, &message, 0) != 4) fail("recvmsg");
+  tell_name("recvmsg", &there, message.msg_namelen);
+  /* The name told leads back. */
+  if (sendto(to, text, 4, 0, (void *)&there, message.msg_namelen) != 4) fail("answer");
+  printf("answered %zd\n", read(from, text, sizeof text));
+}
+
 int main(int count, char **arguments) {
   const char *mode = count > 1 ? arguments[1] : "";
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(mode, "many") == 0) wait_for_many();
+  if (strcmp(mode, "names") == 0) exchange("/tmp/descriptor_calls.a", "/tmp/descriptor_calls.b");
+  if (strcmp(mode, "names") == 0) exchange("@descriptor_calls.a", "@descriptor_calls.b");
   return 0;
 }

@@ -15,6 +15,10 @@ from apps import built  # noqa: E402
 SOURCE = pathlib.Path(__file__).resolve().parent / "descriptor_calls.c"
 
 
+def program():
+    return built("descriptor_calls", SOURCE.read_text(), "-lpthread")
+
+
 class CallsTestCase(apps.TestCase):
     def on_h0(self, command):
         """Its lines, of a reproducible run."""
@@ -22,7 +26,7 @@ class CallsTestCase(apps.TestCase):
         return result.lines("h0")
 
     def calls(self, mode):
-        return self.on_h0(f"{built('descriptor_calls', SOURCE.read_text(), '-lpthread')} {mode}")
+        return self.on_h0(f"{program()} {mode}")
 
 
 class Waits(CallsTestCase):
@@ -30,6 +34,14 @@ class Waits(CallsTestCase):
         self.assertEqual(self.calls("many"), [
             "nothing: 0 after 7 ms", "the last is ready, poll: 1 after 5 ms", "select: 1 after 5 ms",
             "epoll: 1 after 5 ms"])
+
+
+class Names(CallsTestCase):
+    def test_of_datagram_sockets(self):
+        expected = []
+        for name in ("/tmp/descriptor_calls.a", "@descriptor_calls.a"):
+            expected += [f"recvfrom from {name}", f"recvmsg from {name}", "answered 4"]
+        self.assertEqual(self.calls("names"), expected)
 
 
 if __name__ == "__main__":

@@ -225,11 +225,14 @@ RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
 }
 RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return next_recvfrom(fd, buffer, bytes, flags, from, length);
+  return with_unix_name(from, length, [&] { return next_recvfrom(fd, buffer, bytes, flags, from, length); });
 }
 RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return next_recvmsg(fd, message, flags);
+  const socklen_t room = message->msg_namelen;
+  const ssize_t result = next_recvmsg(fd, message, flags);
+  if (result >= 0) hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
+  return result;
 }
 RNICSIM_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
   if (!prepare(fd, POLLOUT, bytes == 0)) return -1;
@@ -251,7 +254,11 @@ RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flag
 }
 RNICSIM_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return written(fd, next_sendmsg(fd, message, flags));
+  const UnixAddress leads(static_cast<const sockaddr*>(message->msg_name), message->msg_namelen);
+  msghdr led = *message;
+  led.msg_name = const_cast<sockaddr*>(leads.get());
+  led.msg_namelen = leads.length();
+  return written(fd, next_sendmsg(fd, &led, flags));
 }
 
 RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {

@@ -168,15 +168,6 @@ void copy_knowledge(int from, int to) {
   streams[to] = stream != nullptr ? *stream : Stream{};
 }
 
-// A call that names a real socket's end.
-template <class Name>
-int with_name(sockaddr* address, socklen_t* length, Name name) {
-  const socklen_t room = length != nullptr ? *length : 0;
-  const int result = name();
-  if (result >= 0) hide_unix_address(address, room, length);
-  return result;
-}
-
 }  // namespace
 
 bool is_stream(int fd) { return find(fd) != nullptr; }
@@ -234,7 +225,7 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
   Stream* stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
   if (stream == nullptr || slot == nullptr)
-    return with_name(address, length, [&] { return next_accept4(fd, address, length, flags); });
+    return with_unix_name(address, length, [&] { return next_accept4(fd, address, length, flags); });
   charge(*slot, abi::CpuCost::system_call);
   for (;;) {
     const int error = call(*slot, abi::Call::net_accept, {stream->number});
@@ -283,12 +274,12 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
 
 RNICSIM_EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) noexcept {
   if (find(fd) == nullptr || network_slot() == nullptr)
-    return with_name(address, length, [&] { return next_getsockname(fd, address, length); });
+    return with_unix_name(address, length, [&] { return next_getsockname(fd, address, length); });
   return name_of(fd, false, address, length);
 }
 RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noexcept {
   if (find(fd) == nullptr || network_slot() == nullptr)
-    return with_name(address, length, [&] { return next_getpeername(fd, address, length); });
+    return with_unix_name(address, length, [&] { return next_getpeername(fd, address, length); });
   return name_of(fd, true, address, length);
 }
 

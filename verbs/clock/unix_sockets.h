@@ -31,4 +31,13 @@ class UnixAddress {
 // kernel said.
 void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length);
 
+// A call that tells the address of a real socket's end there.
+template <class Call>
+auto with_unix_name(sockaddr* address, socklen_t* length, Call call) {
+  const socklen_t room = length != nullptr ? *length : 0;
+  const auto result = call();
+  if (result >= 0) hide_unix_address(address, room, length);
+  return result;
+}
+
 }  // namespace rnicsim::clock
