@@ -1,6 +1,7 @@
 /* Reads, writes and waits of descriptors within a simulated host. The mode says which. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,11 +130,69 @@ static void exchange(const char *from_name, const char *to_name) {
   printf("answered %zd\n", read(from, text, sizeof text));
 }
 
+/* --- Writes greater than what there is room for. */
+
+enum { kBytes = 1000000 };
+static unsigned char sent_bytes[kBytes];
+
+static void *read_all(void *descriptor) {
+  static unsigned char got[kBytes];
+  const int fd = *(const int *)descriptor;
+  size_t at = 0;
+  usleep(3000);
+  for (ssize_t part; at < kBytes && (part = read(fd, got + at, kBytes - at)) > 0;) at += (size_t)part;
+  printf("read %zu, %s\n", at, memcmp(got, sent_bytes, kBytes) == 0 ? "as written" : "something else");
+  return NULL;
+}
+
+static ssize_t by_write(int fd) { return write(fd, sent_bytes, kBytes); }
+static ssize_t by_send(int fd) { return send(fd, sent_bytes, kBytes, 0); }
+static ssize_t by_writev(int fd) {
+  struct iovec parts[50];
+  for (int i = 0; i < 50; ++i)
+    parts[i] = (struct iovec){sent_bytes + (i < 3 ? 0 : 10 * (i - 2)), i < 3 ? 0 : 10};
+  parts[49] = (struct iovec){sent_bytes + 470, kBytes - 470};
+  parts[3] = (struct iovec){sent_bytes, 20};
+  return writev(fd, parts, 50);
+}
+
+static void transfer(const char *what, const int pair[2], ssize_t (*write_all)(int)) {
+  pthread_t reader;
+  const long start = milliseconds();
+  pthread_create(&reader, NULL, read_all, (void *)&pair[0]);
+  const ssize_t written = write_all(pair[1]);
+  printf("%s %zd after %ld ms\n", what, written, milliseconds() - start);
+  pthread_join(reader, NULL);
+}
+
+static void write_much(void) {
+  int ends_of_pipe[2], pair[2];
+  for (int i = 0; i < kBytes; ++i) sent_bytes[i] = (unsigned char)(i * 7 + i / 251);
+  if (pipe(ends_of_pipe) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) fail("pipe");
+  transfer("write to a pipe", ends_of_pipe, by_write);
+  transfer("writev to a pipe", ends_of_pipe, by_writev);
+  transfer("write to a socket", pair, by_write);
+  transfer("writev to a socket", pair, by_writev);
+  transfer("send", pair, by_send);
+  fcntl(ends_of_pipe[1], F_SETFL, O_NONBLOCK);
+  printf("what does not block takes %zd", by_write(ends_of_pipe[1]));
+  printf(", then %d\n", by_write(ends_of_pipe[1]) < 0 && errno == EAGAIN);
+}
+
+/* To standard output, whoever reads it. */
+static void print_much(void) {
+  for (int i = 0; i < kBytes; ++i) sent_bytes[i] = i % 100 == 99 ? '\n' : 'x';
+  const ssize_t written = by_write(1);
+  fprintf(stderr, "%zd written\n", written);
+}
+
 int main(int count, char **arguments) {
   const char *mode = count > 1 ? arguments[1] : "";
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(mode, "many") == 0) wait_for_many();
   if (strcmp(mode, "names") == 0) exchange("/tmp/descriptor_calls.a", "/tmp/descriptor_calls.b");
   if (strcmp(mode, "names") == 0) exchange("@descriptor_calls.a", "@descriptor_calls.b");
+  if (strcmp(mode, "write_much") == 0) write_much();
+  if (strcmp(mode, "print_much") == 0) print_much();
   return 0;
 }

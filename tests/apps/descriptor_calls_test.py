@@ -36,6 +36,22 @@ class Waits(CallsTestCase):
             "epoll: 1 after 5 ms"])
 
 
+class Writes(CallsTestCase):
+    def test_greater_than_what_there_is_room_for(self):
+        expected = []
+        for what in ("write to a pipe", "writev to a pipe", "write to a socket", "writev to a socket", "send"):
+            expected += [f"{what} 1000000 after 3 ms", "read 1000000, as written"]
+        lines = self.calls("write_much")
+        self.assertEqual(sorted(lines[:-1]), sorted(expected))
+        self.assertEqual(lines[-1], "what does not block takes 65536, then 1")
+
+    def test_to_a_pipeline(self):
+        self.assertEqual(self.on_h0(f"sh -c '{program()} print_much | tail -n1 | wc -c'"), ["100"])
+
+    def test_to_the_user(self):
+        self.assertEqual(self.calls("print_much"), ["x" * 99] * 10000)
+
+
 class Names(CallsTestCase):
     def test_of_datagram_sockets(self):
         expected = []

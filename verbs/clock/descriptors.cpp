@@ -1,4 +1,4 @@
-// Reads, writes and waits that may block. A thread in its turn must not block in the real kernel: the world stands
+// Reads and waits that may block. A thread in its turn must not block in the real kernel: the world stands
 // still until it comes back.
 
 #include "verbs/clock/descriptors.h"
@@ -36,11 +36,6 @@ RNICSIM_NEXT(readv);
 RNICSIM_NEXT(recv);
 RNICSIM_NEXT(recvfrom);
 RNICSIM_NEXT(recvmsg);
-RNICSIM_NEXT(write);
-RNICSIM_NEXT(writev);
-RNICSIM_NEXT(send);
-RNICSIM_NEXT(sendto);
-RNICSIM_NEXT(sendmsg);
 RNICSIM_NEXT(close);
 
 namespace rnicsim::clock {
@@ -52,12 +47,6 @@ std::uint64_t deadline_after_ms(const abi::ThreadSlot& slot, int milliseconds) {
 std::uint64_t deadline_after(const abi::ThreadSlot& slot, const timespec* time) {
   if (time == nullptr) return abi::kForever;
   return after(slot.now, picoseconds(*time));
-}
-
-// Regular files are always ready; a descriptor that is not blocking answers for itself.
-bool blocks(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
 // What is ready now. The simulator's own signals must not show as EINTR.
@@ -79,31 +68,6 @@ bool alarm_restarts() {
   struct sigaction action {};
   ::sigaction(SIGALRM, nullptr, &action);
   return (action.sa_flags & SA_RESTART) != 0;
-}
-
-std::size_t bytes_of(const iovec* parts, int count) {
-  std::size_t bytes = 0;
-  for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
-  return bytes;
-}
-
-// For a call that reads from or writes to `fd`: charges it and waits if it would block. False, with errno: EINTR, ...
-bool prepare(int fd, short events, bool dont_wait) {
-  abi::ThreadSlot* slot = simulated_slot();
-  // Standard output and error are drained by the simulator, whoever has the turn.
-  if (slot == nullptr || ((fd == 1 || fd == 2) && events == POLLOUT)) return true;
-  charge(*slot, abi::CpuCost::system_call);
-  if (events == POLLIN && is_stream(fd)) sync(*slot);
-  if (dont_wait || !blocks(fd)) return true;
-  return wait_ready(*slot, fd, events);
-}
-
-// After a write: the bytes carry the time at which they were written.
-template <class Result>
-Result written(int fd, Result result) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot != nullptr && result > 0 && is_stream(fd)) call(*slot, abi::Call::net_flush);
-  return result;
 }
 
 // The bits of poll and epoll are the same. poll may name one descriptor several times.
@@ -179,12 +143,33 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   }
 }
 
+bool blocks(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
 bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   pollfd descriptor{fd, events, 0};
   if (poll_now({&descriptor, 1}) != 0) return true;
   while (wait_descriptors(slot, {&descriptor, 1}, abi::kForever) < 0)
     if (errno != EINTR || !alarm_restarts()) return false;
   return true;
+}
+
+bool prepare(int fd, short events, bool dont_wait) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return true;
+  // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
+  if ((fd != 1 && fd != 2) || events != POLLOUT) charge(*slot, abi::CpuCost::system_call);
+  if (events == POLLIN && is_stream(fd)) sync(*slot);
+  if (dont_wait || !blocks(fd)) return true;
+  return wait_ready(*slot, fd, events);
+}
+
+std::size_t bytes_of(std::span<const iovec> parts) {
+  std::size_t bytes = 0;
+  for (const iovec& part : parts) bytes += part.iov_len;
+  return bytes;
 }
 
 }  // namespace rnicsim::clock
@@ -202,7 +187,7 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
   return next_read(fd, buffer, bytes);
 }
 RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
-  if (!prepare(fd, POLLIN, bytes_of(parts, count) == 0)) return -1;
+  if (!prepare(fd, POLLIN, bytes_of({parts, std::size_t(std::max(count, 0))}) == 0)) return -1;
   return next_readv(fd, parts, count);
 }
 
@@ -234,33 +219,6 @@ RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (result >= 0) hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
   return result;
 }
-RNICSIM_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
-  if (!prepare(fd, POLLOUT, bytes == 0)) return -1;
-  return written(fd, next_write(fd, buffer, bytes));
-}
-RNICSIM_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
-  if (!prepare(fd, POLLOUT, bytes_of(parts, count) == 0)) return -1;
-  return written(fd, next_writev(fd, parts, count));
-}
-RNICSIM_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
-  if (!prepare(fd, POLLOUT, bytes == 0 || (flags & MSG_DONTWAIT) != 0)) return -1;
-  return written(fd, next_send(fd, buffer, bytes, flags));
-}
-RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to,
-                              socklen_t length) {
-  if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
-  const UnixAddress leads(to, length);
-  return written(fd, next_sendto(fd, buffer, bytes, flags, leads.get(), leads.length()));
-}
-RNICSIM_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  if (!prepare(fd, POLLOUT, (flags & MSG_DONTWAIT) != 0)) return -1;
-  const UnixAddress leads(static_cast<const sockaddr*>(message->msg_name), message->msg_namelen);
-  msghdr led = *message;
-  led.msg_name = const_cast<sockaddr*>(leads.get());
-  led.msg_namelen = leads.length();
-  return written(fd, next_sendmsg(fd, &led, flags));
-}
-
 RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_poll(descriptors, count, timeout);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/uio.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -16,5 +18,13 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
 
 // Before a call that would block on `fd`: true when the call may go ahead.
 bool wait_ready(abi::ThreadSlot& slot, int fd, short events);
+
+// For a call that reads from or writes to `fd`: charges it, and waits if it would block. False, with errno: EINTR, ...
+bool prepare(int fd, short events, bool dont_wait);
+
+// A descriptor that does not block answers for itself.
+bool blocks(int fd);
+
+std::size_t bytes_of(std::span<const iovec> parts);
 
 }  // namespace rnicsim::clock

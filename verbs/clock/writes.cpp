@@ -1,0 +1,175 @@
+// Writes that may block. A descriptor that blocks takes all of a write, in simulated time: what there is no room for
+// goes in pieces, with a wait before each.
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "verbs/clock/descriptors.h"
+#include "verbs/clock/network.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/turn.h"
+#include "verbs/clock/unix_sockets.h"
+#include "verbs/port/raw_call.h"
+
+RNICSIM_NEXT(write);
+RNICSIM_NEXT(writev);
+RNICSIM_NEXT(sendmsg);
+
+namespace rnicsim::clock {
+namespace {
+
+// After a write: the bytes carry the time at which they were written.
+ssize_t written(int fd, ssize_t result) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot != nullptr && result > 0 && is_stream(fd)) call(*slot, abi::Call::net_flush);
+  return result;
+}
+
+bool is_stream_socket(int fd) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return raw_call(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
+}
+bool is_pipe(int fd) {
+  struct stat file {};
+  return raw_call(SYS_fstat, fd, &file) == 0 && S_ISFIFO(file.st_mode);
+}
+
+// What is left of several parts.
+class Remainder {
+ public:
+  explicit Remainder(std::span<const iovec> parts) : parts_(parts) { skip_empty(); }
+  bool empty() const { return parts_.empty(); }
+  // The next piece, of at most so many bytes.
+  std::span<iovec> next(std::size_t most) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < parts_.size() && count < piece_.size() && most > 0; ++i) {
+      const std::size_t begin = i == 0 ? used_ : 0;
+      const std::size_t bytes = std::min(parts_[i].iov_len - begin, most);
+      piece_[count++] = {static_cast<char*>(parts_[i].iov_base) + begin, bytes};
+      most -= bytes;
+    }
+    return {piece_.data(), count};
+  }
+  void advance(std::size_t bytes) {
+    used_ += bytes;
+    while (!parts_.empty() && used_ >= parts_[0].iov_len) {
+      used_ -= parts_[0].iov_len;
+      parts_ = parts_.subspan(1);
+    }
+    skip_empty();
+  }
+
+ private:
+  void skip_empty() {
+    while (!parts_.empty() && parts_[0].iov_len == 0) parts_ = parts_.subspan(1);
+  }
+
+  std::span<const iovec> parts_;
+  std::size_t used_ = 0;  // of the first part
+  std::array<iovec, 16> piece_{};
+};
+
+// To a descriptor that is ready; `write` gets a piece, and does not block.
+template <class Write>
+ssize_t write_pieces(int fd, std::span<const iovec> parts, std::size_t most, Write write) {
+  Remainder rest(parts);
+  std::size_t done = 0;
+  for (;;) {
+    const ssize_t part = written(fd, write(rest.next(most)));
+    if (part < 0 && errno != EAGAIN && errno != EINTR) break;
+    if (part > 0) {
+      done += std::size_t(part);
+      rest.advance(std::size_t(part));
+    }
+    if (rest.empty() || !wait_ready(*simulated_slot(), fd, POLLOUT)) break;
+  }
+  return done > 0 ? ssize_t(done) : -1;
+}
+
+// To a socket that takes part of a message.
+ssize_t send_pieces(int fd, const msghdr& message, int flags) {
+  msghdr piece = message;
+  return write_pieces(fd, {message.msg_iov, message.msg_iovlen}, SSIZE_MAX, [&](std::span<iovec> parts) {
+    piece.msg_iov = parts.data();
+    piece.msg_iovlen = parts.size();
+    const ssize_t sent = next_sendmsg(fd, &piece, flags | MSG_DONTWAIT);
+    if (sent > 0) piece.msg_controllen = 0;  // it went with the first
+    return sent;
+  });
+}
+
+// Whether a call is to wait for room for all that it writes.
+bool waits_for_room(int fd, std::size_t bytes) { return simulated_slot() != nullptr && bytes != 0 && blocks(fd); }
+
+ssize_t send_message(int fd, const msghdr& message, int flags) {
+  const std::size_t bytes = bytes_of({message.msg_iov, message.msg_iovlen});
+  const bool in_pieces = is_stream_socket(fd);
+  const bool dont_wait = (flags & MSG_DONTWAIT) != 0 || (in_pieces && bytes == 0);
+  if (!prepare(fd, POLLOUT, dont_wait)) return -1;
+  if (in_pieces && !dont_wait && waits_for_room(fd, bytes)) return send_pieces(fd, message, flags);
+  return written(fd, next_sendmsg(fd, &message, flags));
+}
+
+// `whole` writes all of it at once.
+template <class Whole>
+ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
+  const std::size_t bytes = bytes_of(parts);
+  if (!prepare(fd, POLLOUT, bytes == 0)) return -1;
+  if (!waits_for_room(fd, bytes)) return written(fd, whole());
+  if (is_stream_socket(fd)) {
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    return send_pieces(fd, message, 0);
+  }
+  // A pipe that is ready has room for so many, and more need not stay together.
+  if (bytes <= PIPE_BUF || !is_pipe(fd)) return written(fd, whole());
+  return write_pieces(fd, parts, PIPE_BUF,
+                      [&](std::span<iovec> piece) { return next_writev(fd, piece.data(), int(piece.size())); });
+}
+
+}  // namespace
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT ssize_t write(int fd, const void* buffer, size_t bytes) {
+  iovec part{const_cast<void*>(buffer), bytes};
+  return write_parts(fd, {&part, 1}, [&] { return next_write(fd, buffer, bytes); });
+}
+RNICSIM_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
+  if (count < 0 || count > IOV_MAX) return next_writev(fd, parts, count);
+  return write_parts(fd, {const_cast<iovec*>(parts), std::size_t(count)},
+                     [&] { return next_writev(fd, parts, count); });
+}
+RNICSIM_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  const UnixAddress leads(static_cast<const sockaddr*>(message->msg_name), message->msg_namelen);
+  msghdr led = *message;
+  led.msg_name = const_cast<sockaddr*>(leads.get());
+  led.msg_namelen = leads.length();
+  return send_message(fd, led, flags);
+}
+RNICSIM_EXPORT ssize_t sendto(int fd, const void* buffer, size_t bytes, int flags, const sockaddr* to,
+                              socklen_t length) {
+  iovec part{const_cast<void*>(buffer), bytes};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_name = const_cast<sockaddr*>(to);
+  message.msg_namelen = length;
+  return ::sendmsg(fd, &message, flags);
+}
+RNICSIM_EXPORT ssize_t send(int fd, const void* buffer, size_t bytes, int flags) {
+  return ::sendto(fd, buffer, bytes, flags, nullptr, 0);
+}
