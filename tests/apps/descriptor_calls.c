@@ -179,6 +179,50 @@ static void write_much(void) {
   printf(", then %d\n", by_write(ends_of_pipe[1]) < 0 && errno == EAGAIN);
 }
 
+/* --- Numbers that are given out anew. */
+
+enum { kNumber = 300 };
+
+static int random_at_number(void) {
+  const int fd = open("/dev/urandom", O_RDONLY);
+  if (dup2(fd, kNumber) != kNumber) fail("dup2");
+  close(fd);
+  return kNumber;
+}
+
+static void read_text(const char *closed_by) {
+  char text[8] = "", there[64];
+  snprintf(there, sizeof there, "/tmp/descriptor_calls.%s", closed_by);
+  FILE *file = fopen(there, "w+");
+  if (file == NULL || fputs("text", file) < 0 || fflush(file) != 0) fail(there);
+  int moved = -1;
+  for (int fd; (fd = open(there, O_RDONLY)) <= kNumber && fd >= 0;) moved = fd;
+  if (read(kNumber, text, 4) != 4) fail("read");
+  printf("%s: %s\n", closed_by, moved == kNumber ? text : "another number");
+  fclose(file);
+  for (int fd = 3; fd <= moved; ++fd) close(fd);
+}
+
+static void reuse_numbers(void) {
+  fclose(fdopen(random_at_number(), "r"));
+  read_text("fclose");
+  random_at_number();
+  close_range(kNumber, kNumber, 0);
+  read_text("close_range");
+  random_at_number();
+  closefrom(kNumber);
+  read_text("closefrom");
+
+  const int stream = socket(AF_INET, SOCK_STREAM, 0);
+  int pair[2];
+  struct sockaddr address = {0};
+  socklen_t length = sizeof address;
+  fclose(fdopen(stream, "r"));
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || pair[0] != stream) fail("socketpair");
+  if (getsockname(stream, &address, &length) != 0) fail("getsockname");
+  printf("a pair of %s\n", address.sa_family == AF_UNIX ? "UNIX sockets" : "strangers");
+}
+
 /* To standard output, whoever reads it. */
 static void print_much(void) {
   for (int i = 0; i < kBytes; ++i) sent_bytes[i] = i % 100 == 99 ? '\n' : 'x';
@@ -194,5 +238,6 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "names") == 0) exchange("@descriptor_calls.a", "@descriptor_calls.b");
   if (strcmp(mode, "write_much") == 0) write_much();
   if (strcmp(mode, "print_much") == 0) print_much();
+  if (strcmp(mode, "reuse_numbers") == 0) reuse_numbers();
   return 0;
 }

@@ -52,6 +52,20 @@ class Writes(CallsTestCase):
         self.assertEqual(self.calls("print_much"), ["x" * 99] * 10000)
 
 
+class Knowledge(CallsTestCase):
+    def test_of_a_number_is_not_that_of_the_next_with_it(self):
+        self.assertEqual(self.calls("reuse_numbers"), ["fclose: text", "close_range: text", "closefrom: text",
+                                                       "a pair of UNIX sockets"])
+
+    def test_of_chance_goes_on_in_another_image(self):
+        for command in ("head -c8 </dev/urandom >/tmp/chance; od -tx1 /tmp/chance",
+                        "python3 -c 'import os; print(os.read(0, 8))' </dev/random"):
+            with apps.folder() as folder:
+                (folder / "script").write_text(command)
+                drawn = [self.on_h0(f"sh {folder}/script") for _ in range(2)]
+            self.assertEqual(drawn[0], drawn[1])
+
+
 class Names(CallsTestCase):
     def test_of_datagram_sockets(self):
         expected = []

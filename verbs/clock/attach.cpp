@@ -18,6 +18,7 @@
 
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/host_path.h"
+#include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/signals.h"
@@ -195,6 +196,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   if (!simulated()) return;
   if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();
+  if ((hello_flags & abi::Hello::kFork) == 0) know_inherited();
   trap_tsc();
   // Lines, so that what several programs print comes out in the order of simulated time.
   if ((hello_flags & abi::Hello::kFork) == 0) ::setvbuf(stdout, nullptr, _IOLBF, 4096);

@@ -17,7 +17,7 @@
 #include <algorithm>
 
 #include "verbs/clock/attach.h"
-#include "verbs/clock/made_files.h"
+#include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
@@ -187,6 +187,10 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
   return next_read(fd, buffer, bytes);
 }
 RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
+  if (is_random(fd) && simulated_slot() != nullptr) {
+    for (int i = 0; i < count; ++i) draw(parts[i].iov_base, parts[i].iov_len);
+    return ssize_t(bytes_of({parts, std::size_t(std::max(count, 0))}));
+  }
   if (!prepare(fd, POLLIN, bytes_of({parts, std::size_t(std::max(count, 0))}) == 0)) return -1;
   return next_readv(fd, parts, count);
 }

@@ -6,10 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <iterator>
+#include <cstdint>
 
+#include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/turn.h"
@@ -24,10 +23,6 @@ namespace {
 
 bool is(const char* path, const char* name) { return strcmp(path, name) == 0; }
 bool is_random_device(const char* path) { return is(path, "/dev/urandom") || is(path, "/dev/random"); }
-
-constexpr int kMostDescriptors = 4096;
-std::atomic<bool> random_descriptors[kMostDescriptors];
-std::atomic<bool>* mark(int fd) { return fd >= 0 && fd < kMostDescriptors ? &random_descriptors[fd] : nullptr; }
 
 // A file of nobody else's that holds this text.
 int file_of(const char* text, std::size_t length, int flags) {
@@ -97,7 +92,7 @@ int open_made_file(const char* path, int flags) {
   if (is(path, "/proc/stat")) return open_stat(flags);
   if (!is_random_device(path)) return -1;
   const int fd = next_open(path, flags, 0);
-  if (auto* random = mark(fd)) *random = true;
+  if (fd >= 0) remember(fd, {.is_random = true});
   return fd;
 }
 
@@ -106,17 +101,6 @@ FILE* open_made_stream(const char* path, const char* mode) {
   if (is_random_device(path)) return ::fopencookie(nullptr, mode, {read_random, nullptr, nullptr, nullptr});
   const int fd = open_made_file(path, strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0);
   return fd >= 0 ? ::fdopen(fd, mode) : nullptr;
-}
-
-bool is_random(int fd) {
-  const auto* random = mark(fd);
-  return random != nullptr && random->load(std::memory_order_relaxed);
-}
-void copy_random(int from, int to) {
-  if (auto* copy = mark(to)) *copy = is_random(from);
-}
-void forget_random(int fd) {
-  if (auto* random = mark(fd)) *random = false;
 }
 
 }  // namespace rnicsim::clock

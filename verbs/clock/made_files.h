@@ -2,19 +2,11 @@
 #pragma once
 
 #include <stdio.h>
-#include <sys/types.h>
-
-#include <cstddef>
 
 namespace rnicsim::clock {
 
 // A descriptor or stream of such a file; -1 or nullptr: `path` is none, or it can't be opened so.
 int open_made_file(const char* path, int flags);
 FILE* open_made_stream(const char* path, const char* mode);
-
-// A descriptor of /dev/random or /dev/urandom: what is read is drawn as getrandom() draws.
-bool is_random(int fd);
-void copy_random(int from, int to);  // dup
-void forget_random(int fd);          // close
 
 }  // namespace rnicsim::clock

@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
-#include "verbs/clock/made_files.h"
+#include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/turn.h"
@@ -30,6 +31,7 @@ RNICSIM_NEXT(getpeername);
 RNICSIM_NEXT(setsockopt);
 RNICSIM_NEXT(getsockopt);
 RNICSIM_NEXT(close);
+RNICSIM_NEXT(close_range);
 RNICSIM_NEXT(dup);
 RNICSIM_NEXT(dup2);
 RNICSIM_NEXT(dup3);
@@ -39,17 +41,10 @@ static const rnicsim::clock::Next<int(int, int, long)> next_fcntl{"fcntl64"};
 namespace rnicsim::clock {
 namespace {
 
-// What we remember of a descriptor. `number` is the simulator's; 0 = not a socket of the simulated network.
-struct Stream {
-  std::uint32_t number = 0;
-  int family = 0;
-};
-constexpr int kMostDescriptors = 4096;
-Stream streams[kMostDescriptors];
-
-Stream* find(int fd) {
-  if (fd < 0 || fd >= kMostDescriptors || streams[fd].number == 0) return nullptr;
-  return &streams[fd];
+// A socket of the simulated network.
+std::optional<KnownDescriptor> find(int fd) {
+  const auto descriptor = known(fd);
+  return descriptor && descriptor->socket != 0 ? descriptor : std::nullopt;
 }
 
 // In real time the simulated network works too: only the clock is real.
@@ -129,13 +124,13 @@ bool is_inet(const sockaddr* address, socklen_t length) {
 }
 
 // A socket whose address lies outside: becomes a real one under the same number.
-int make_real(int fd, Stream& stream) {
+int make_real(int fd, const KnownDescriptor& stream) {
   const int flags = ::fcntl(fd, F_GETFL);
   const int real = next_socket(stream.family, SOCK_STREAM | ((flags & O_NONBLOCK) != 0 ? SOCK_NONBLOCK : 0), 0);
   if (real < 0) return -1;
   next_dup2(real, fd);
   next_close(real);
-  stream = {};
+  forget(fd);
   return 0;
 }
 
@@ -151,8 +146,8 @@ int fail(int error) {
 
 int name_of(int fd, bool peer, sockaddr* address, socklen_t* length) {
   abi::ThreadSlot* slot = network_slot();
-  Stream* stream = find(fd);
-  if (const int error = call(*slot, abi::Call::net_name, {stream->number}); error != 0) return fail(error);
+  const auto stream = find(fd);
+  if (const int error = call(*slot, abi::Call::net_name, {stream->socket}); error != 0) return fail(error);
   abi::NetAddress names[2];
   memcpy(names, slot->output, sizeof names);
   if (peer && names[1].port == 0) return fail(ENOTCONN);
@@ -160,17 +155,9 @@ int name_of(int fd, bool peer, sockaddr* address, socklen_t* length) {
   return 0;
 }
 
-// What is known of a descriptor is known of its copies.
-void copy_knowledge(int from, int to) {
-  copy_random(from, to);
-  if (to < 0 || to >= kMostDescriptors) return;
-  const Stream* stream = find(from);
-  streams[to] = stream != nullptr ? *stream : Stream{};
-}
-
 }  // namespace
 
-bool is_stream(int fd) { return find(fd) != nullptr; }
+bool is_stream(int fd) { return find(fd).has_value(); }
 
 }  // namespace rnicsim::clock
 
@@ -188,18 +175,17 @@ RNICSIM_EXPORT int socket(int family, int type, int protocol) noexcept {
   send_descriptors({&ends[1], 1});
   const int error = call(*slot, abi::Call::net_socket, {1});
   next_close(ends[1]);
-  if (error != 0 || ends[0] >= kMostDescriptors) {
+  if (error != 0 || !remember(ends[0], {.socket = std::uint32_t(slot->value), .family = family})) {
     next_close(ends[0]);
     return fail(error != 0 ? error : EMFILE);
   }
-  streams[ends[0]] = {std::uint32_t(slot->value), family};
   return ends[0];
 }
 
 RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexcept {
-  Stream* stream = find(fd);
+  const auto stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr) {
+  if (!stream || slot == nullptr) {
     const UnixAddress leads(address, length);
     return next_bind(fd, leads.get(), leads.length());
   }
@@ -208,27 +194,27 @@ RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexc
   if (!is_simulated(net)) return make_real(fd, *stream) != 0 ? -1 : next_bind(fd, address, length);
   charge(*slot, abi::CpuCost::system_call);
   put_address(*slot, net);
-  const int error = call(*slot, abi::Call::net_bind, {stream->number, net.port});
+  const int error = call(*slot, abi::Call::net_bind, {stream->socket, net.port});
   return error != 0 ? fail(error) : 0;
 }
 
 RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
-  Stream* stream = find(fd);
+  const auto stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr) return next_listen(fd, backlog);
+  if (!stream || slot == nullptr) return next_listen(fd, backlog);
   charge(*slot, abi::CpuCost::system_call);
-  const int error = call(*slot, abi::Call::net_listen, {stream->number, std::uint64_t(std::max(backlog, 1))});
+  const int error = call(*slot, abi::Call::net_listen, {stream->socket, std::uint64_t(std::max(backlog, 1))});
   return error != 0 ? fail(error) : 0;
 }
 
 RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-  Stream* stream = find(fd);
+  const auto stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr)
+  if (!stream || slot == nullptr)
     return with_unix_name(address, length, [&] { return next_accept4(fd, address, length, flags); });
   charge(*slot, abi::CpuCost::system_call);
   for (;;) {
-    const int error = call(*slot, abi::Call::net_accept, {stream->number});
+    const int error = call(*slot, abi::Call::net_accept, {stream->socket});
     if (error == 0) break;
     if (error != EAGAIN || (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) return fail(error);
     if (simulated()) {
@@ -247,9 +233,12 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
   const int arrived = receive_descriptor();
   const int accepted = ::fcntl(arrived, (flags & SOCK_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
   next_close(arrived);
-  if (accepted < 0 || accepted >= kMostDescriptors) return fail(EMFILE);
+  if (accepted < 0) return fail(EMFILE);
+  if (!remember(accepted, {.socket = number, .family = stream->family})) {
+    next_close(accepted);
+    return fail(EMFILE);
+  }
   if ((flags & SOCK_NONBLOCK) != 0) ::fcntl(accepted, F_SETFL, ::fcntl(accepted, F_GETFL) | O_NONBLOCK);
-  streams[accepted] = {number, stream->family};
   from_net(peer, stream->family, address, length);
   return accepted;
 }
@@ -257,9 +246,9 @@ RNICSIM_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) { return
 
 // A connection is made within the call, for a descriptor that does not block too.
 RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
-  Stream* stream = find(fd);
+  const auto stream = find(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (stream == nullptr || slot == nullptr) {
+  if (!stream || slot == nullptr) {
     const UnixAddress leads(address, length);
     return next_connect(fd, leads.get(), leads.length());
   }
@@ -268,28 +257,28 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   if (!is_simulated(net)) return make_real(fd, *stream) != 0 ? -1 : next_connect(fd, address, length);
   charge(*slot, abi::CpuCost::system_call);
   put_address(*slot, net);
-  const int error = call(*slot, abi::Call::net_connect, {stream->number, net.port});
+  const int error = call(*slot, abi::Call::net_connect, {stream->socket, net.port});
   return error != 0 ? fail(error) : 0;
 }
 
 RNICSIM_EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) noexcept {
-  if (find(fd) == nullptr || network_slot() == nullptr)
+  if (!find(fd) || network_slot() == nullptr)
     return with_unix_name(address, length, [&] { return next_getsockname(fd, address, length); });
   return name_of(fd, false, address, length);
 }
 RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noexcept {
-  if (find(fd) == nullptr || network_slot() == nullptr)
+  if (!find(fd) || network_slot() == nullptr)
     return with_unix_name(address, length, [&] { return next_getpeername(fd, address, length); });
   return name_of(fd, true, address, length);
 }
 
 // Options of TCP and IP change nothing that the simulated network models.
 RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {
-  if (find(fd) == nullptr || level == SOL_SOCKET) return next_setsockopt(fd, level, name, value, length);
+  if (!find(fd) || level == SOL_SOCKET) return next_setsockopt(fd, level, name, value, length);
   return 0;
 }
 RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noexcept {
-  if (find(fd) == nullptr || level == SOL_SOCKET) return next_getsockopt(fd, level, name, value, length);
+  if (!find(fd) || level == SOL_SOCKET) return next_getsockopt(fd, level, name, value, length);
   if (level == IPPROTO_TCP && name == TCP_NODELAY && *length >= sizeof(int)) {
     const int on = 1;
     memcpy(value, &on, sizeof on);
@@ -302,10 +291,17 @@ RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_
 RNICSIM_EXPORT int close(int fd) {
   // The descriptor through which this process is attached is not the program's to close.
   if (session() != nullptr && fd == session()->socket) return fail(EBADF);
-  if (Stream* stream = find(fd)) *stream = {};
-  forget_random(fd);
+  forget(fd);
   return next_close(fd);
 }
+RNICSIM_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if (session() == nullptr) return next_close_range(first, last, flags);
+  const auto kept = unsigned(session()->socket);
+  if (kept < first || kept > last) return next_close_range(first, last, flags);
+  if (kept > first && next_close_range(first, kept - 1, flags) != 0) return -1;
+  return kept < last ? next_close_range(kept + 1, last, flags) : 0;
+}
+RNICSIM_EXPORT void closefrom(int first) noexcept { ::close_range(unsigned(std::max(first, 0)), ~0u, 0); }
 // Its third argument, whatever it is, fits a word.
 static int control(int fd, int command, long argument) {
   if (command == F_SETOWN && simulated()) argument = real_pid_of(pid_t(argument));

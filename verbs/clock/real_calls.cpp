@@ -85,7 +85,7 @@ constexpr long kHarmless[] = {
     SYS_ioprio_set, SYS_ioprio_get, SYS_setpriority, SYS_getpriority, SYS_epoll_create, SYS_epoll_create1,
     SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_fstat,
     SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64, SYS_getcwd, SYS_fchdir,
-    SYS_socketpair, SYS_shutdown, SYS_close_range, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile, SYS_splice,
+    SYS_socketpair, SYS_shutdown, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile, SYS_splice,
     SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
     SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
@@ -166,6 +166,7 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_setsockopt: return apply(::setsockopt, w);
     case SYS_getsockopt: return apply(::getsockopt, w);
     case SYS_close: return apply(::close, w);
+    case SYS_close_range: return apply(::close_range, w);
     case SYS_dup: return apply(::dup, w);
     case SYS_dup2: return apply(::dup2, w);
     case SYS_dup3: return apply(::dup3, w);

@@ -1,0 +1,82 @@
+#include "verbs/clock/known_descriptors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include <cstddef>
+
+#include "verbs/port/raw_call.h"
+
+namespace rnicsim::clock {
+namespace {
+
+struct Entry {
+  bool used = false;
+  KnownDescriptor descriptor;
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+constexpr int kMostDescriptors = 4096;
+constinit Entry entries[kMostDescriptors];
+
+Entry* entry(int fd) { return fd >= 0 && fd < kMostDescriptors ? &entries[fd] : nullptr; }
+
+// errno stays as it is.
+bool look(int fd, struct stat& file) { return raw_call(SYS_fstat, fd, &file) == 0; }
+
+bool is_random_device(const struct stat& file) {
+  return S_ISCHR(file.st_mode) && (file.st_rdev == makedev(1, 8) || file.st_rdev == makedev(1, 9));
+}
+
+}  // namespace
+
+std::optional<KnownDescriptor> known(int fd) {
+  Entry* found = entry(fd);
+  if (found == nullptr || !found->used) return std::nullopt;
+  struct stat file {};
+  if (look(fd, file) && file.st_dev == found->device && file.st_ino == found->inode) return found->descriptor;
+  *found = {};
+  return std::nullopt;
+}
+
+bool remember(int fd, const KnownDescriptor& descriptor) {
+  struct stat file {};
+  Entry* place = entry(fd);
+  if (place == nullptr || !look(fd, file)) return false;
+  *place = {true, descriptor, file.st_dev, file.st_ino};
+  return true;
+}
+
+void copy_knowledge(int from, int to) {
+  if (const auto descriptor = known(from)) {
+    remember(to, *descriptor);
+  } else {
+    forget(to);
+  }
+}
+
+void forget(int fd) {
+  if (Entry* found = entry(fd)) *found = {};
+}
+
+// No memory is allocated: a program's heap must not depend on it.
+void know_inherited() {
+  const auto folder = int(raw_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  alignas(dirent64) char buffer[4096];
+  for (long bytes; (bytes = raw_call(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;) {
+    for (long at = 0; at < bytes;) {
+      const auto* listed = reinterpret_cast<const dirent64*>(buffer + at);
+      at += listed->d_reclen;
+      const int fd = ::atoi(listed->d_name);
+      struct stat file {};
+      if (listed->d_name[0] != '.' && look(fd, file) && is_random_device(file)) remember(fd, {.is_random = true});
+    }
+  }
+  raw_call(SYS_close, folder);
+}
+
+}  // namespace rnicsim::clock

@@ -1,0 +1,31 @@
+// What is known of descriptors beyond what the kernel tells. It is known of the file behind a number: a number that was
+// closed and given out anew, by whatever call, is a stranger's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace rnicsim::clock {
+
+struct KnownDescriptor {
+  std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
+  int family = 0;            // of the socket's addresses
+  bool is_random = false;    // /dev/random or /dev/urandom: what is read is drawn as getrandom() draws
+};
+
+// Nothing: it is the real kernel's alone.
+std::optional<KnownDescriptor> known(int fd);
+inline bool is_random(int fd) {
+  const auto descriptor = known(fd);
+  return descriptor && descriptor->is_random;
+}
+
+// False: the number is too great to be known.
+bool remember(int fd, const KnownDescriptor& descriptor);
+void copy_knowledge(int from, int to);  // dup
+void forget(int fd);                    // close
+
+// In a new image: what it can tell of those that it was given.
+void know_inherited();
+
+}  // namespace rnicsim::clock
