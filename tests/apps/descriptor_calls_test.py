@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads, writes and waits of descriptors within a simulated host take simulated time, however many they are.
 
-usage: descriptor_calls_test.py path/to/rnicsim     (needs gcc)
+usage: descriptor_calls_test.py path/to/rnicsim     (needs gcc and g++)
 """
 import os
 import pathlib
@@ -12,7 +12,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import built  # noqa: E402
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "descriptor_calls.c"
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE / "descriptor_calls.c"
 
 
 def program():
@@ -64,6 +65,19 @@ class Knowledge(CallsTestCase):
                 (folder / "script").write_text(command)
                 drawn = [self.on_h0(f"sh {folder}/script") for _ in range(2)]
             self.assertEqual(drawn[0], drawn[1])
+
+    def test_of_chance_holds_for_streams(self):
+        view = built("random_streams", (HERE / "random_streams.cc").read_text(),
+                     compiler=("g++", "-std=c++20", "-O1", "-x", "c++", "-", "-x", "none"))
+        first, again = [self.on_h0(f"sh -c '{view} </dev/urandom'") for _ in range(2)]
+        self.assertEqual(first, again)
+        self.assertEqual([line.rpartition(" ")[0] for line in first], [
+            "ifstream", "fopen", "fopen", "closed on exec:", "fdopen", "fdopen", "standard input", "standard input",
+            "cin", "different", "random_device", "closed 0, then"])
+        drawn = [line.split()[-1] for line in first if len(line.split()[-1]) == 16]
+        self.assertEqual(len(set(drawn)), 8)
+        self.assertIn("closed on exec: 1", first)
+        self.assertEqual(first[-1], "closed 0, then -1")
 
 
 class Names(CallsTestCase):

@@ -19,6 +19,7 @@
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/known_descriptors.h"
+#include "verbs/clock/made_files.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/signals.h"
@@ -197,6 +198,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   if (!simulated()) return;
   if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();
   if ((hello_flags & abi::Hello::kFork) == 0) know_inherited();
+  if ((hello_flags & abi::Hello::kFork) == 0) take_standard_input();
   trap_tsc();
   // Lines, so that what several programs print comes out in the order of simulated time.
   if ((hello_flags & abi::Hello::kFork) == 0) ::setvbuf(stdout, nullptr, _IOLBF, 4096);

@@ -17,6 +17,7 @@ RNICSIM_NEXT(open);
 RNICSIM_NEXT(read);
 RNICSIM_NEXT(write);
 RNICSIM_NEXT(close);
+RNICSIM_NEXT(fdopen);
 
 namespace rnicsim::clock {
 namespace {
@@ -83,6 +84,16 @@ ssize_t read_random(void*, char* buffer, size_t bytes) {
   draw(buffer, bytes);
   return ssize_t(bytes);
 }
+int close_random(void* descriptor) { return ::close(int(reinterpret_cast<std::intptr_t>(descriptor))); }
+
+// The C library fills its buffer behind our back, so that it is given a function for that; and the descriptor, for those
+// who read past it (C++ streams do).
+FILE* random_stream(int fd, const char* mode) {
+  const cookie_io_functions_t functions{read_random, nullptr, nullptr, close_random};
+  FILE* stream = ::fopencookie(reinterpret_cast<void*>(std::intptr_t(fd)), mode, functions);
+  if (stream != nullptr) stream->_fileno = fd;
+  return stream;
+}
 
 }  // namespace
 
@@ -98,9 +109,20 @@ int open_made_file(const char* path, int flags) {
 
 FILE* open_made_stream(const char* path, const char* mode) {
   if (path == nullptr || path[0] != '/' || simulated_slot() == nullptr || mode[0] != 'r') return nullptr;
-  if (is_random_device(path)) return ::fopencookie(nullptr, mode, {read_random, nullptr, nullptr, nullptr});
   const int fd = open_made_file(path, strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0);
   return fd >= 0 ? ::fdopen(fd, mode) : nullptr;
 }
 
+void take_standard_input() {
+  if (!is_random(STDIN_FILENO)) return;
+  if (FILE* stream = random_stream(STDIN_FILENO, "r")) stdin = stream;
+}
+
 }  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
+  const bool draws = is_random(fd) && simulated_slot() != nullptr && mode[0] == 'r';
+  return draws ? random_stream(fd, mode) : next_fdopen(fd, mode);
+}
