@@ -1,11 +1,11 @@
 /* What a program sees of its simulated host, by every way that the C library has. With -DCONSTRUCTOR: a library whose
- * constructor looks before any code of the program's. Modes: look, clocks, random, files, sockets, waits,
- * refused_waits, stack, handover, uname. */
+ * constructor looks before any code of the program's. The mode says at what. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,6 +17,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -282,6 +283,89 @@ static void refused_waits(void) {
   printf(", mutex %d\n", pthread_mutex_timedlock(&held, &no_time) == EINVAL);
 }
 
+/* --- Numbers of threads and processes, in every call that takes one. */
+
+static volatile sig_atomic_t told_thread;
+static void on_told(int signal) { told_thread = signal == SIGUSR2 ? gettid() : 0; }
+
+static void *look_at_own(void *unused) {
+  const pid_t own = gettid();
+  cpu_set_t set;
+  struct sched_param parameters = {0};
+  struct timespec interval;
+  struct {
+    uint32_t size, policy;
+    uint64_t more[6];
+  } attributes = {0};
+  const int got = sched_getaffinity(own, sizeof set, &set), set_same = sched_setaffinity(own, sizeof set, &set);
+  const long bytes = syscall(SYS_sched_getaffinity, own, sizeof set, &set);
+  printf("affinity %d %d %d %d\n", got, set_same, bytes > 0, (int)syscall(SYS_sched_setaffinity, own, bytes, &set));
+  const int before = sched_getscheduler(own), set_batch = sched_setscheduler(own, SCHED_BATCH, &parameters);
+  const int told_attributes = (int)syscall(SYS_sched_getattr, own, &attributes, 56, 0);
+  printf("scheduler %d %d %d %d %d\n", before, set_batch, (int)syscall(SYS_sched_getscheduler, own), told_attributes,
+         attributes.policy == SCHED_BATCH);
+  printf("parameters %d %d %d\n", sched_getparam(own, &parameters), sched_setparam(own, &parameters),
+         sched_rr_get_interval(own, &interval));
+  const int usual = getpriority(PRIO_PROCESS, (id_t)own), set_priority = setpriority(PRIO_PROCESS, (id_t)own, 5);
+  printf("priority %d %d %d %d %d %d\n", usual, set_priority, getpriority(PRIO_PROCESS, (id_t)own),
+         getpriority(PRIO_PROCESS, 0), (int)syscall(SYS_getpriority, PRIO_PROCESS, own),
+         getpriority(PRIO_PROCESS, (id_t)getpid()));
+  signal(SIGUSR2, on_told);
+  const int told = tgkill(getpid(), own, SIGUSR2);
+  printf("told %d %d\n", told, told_thread == own);
+  return unused;
+}
+
+static void look_at_stranger(pid_t stranger) {
+  cpu_set_t set = {0};
+  struct sched_param parameters = {0};
+  struct rlimit limit;
+  siginfo_t info;
+  int found = 0;
+#define LOOK(call) found += (call) != -1 || errno != ESRCH
+  LOOK(sched_getaffinity(stranger, sizeof set, &set));
+  LOOK(sched_setaffinity(stranger, sizeof set, &set));
+  LOOK(sched_getscheduler(stranger));
+  LOOK(sched_getparam(stranger, &parameters));
+  LOOK(getpriority(PRIO_PROCESS, (id_t)stranger));
+  LOOK(syscall(SYS_getpriority, PRIO_PROCESS, stranger));
+  LOOK(syscall(SYS_sched_getaffinity, stranger, sizeof set, &set));
+  LOOK(prlimit(stranger, RLIMIT_CORE, NULL, &limit));
+  LOOK(getpgid(stranger));
+  LOOK(getsid(stranger));
+  LOOK(tgkill(stranger, stranger, 0));
+  printf("stranger found %d times, waited for %d\n", found,
+         waitid(P_PID, (id_t)stranger, &info, WEXITED) == 0 || errno != ECHILD);
+}
+
+static void identities(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, look_at_own, NULL);
+  pthread_join(thread, NULL);
+  struct rlimit limit, same;
+  prlimit(getpid(), RLIMIT_NOFILE, NULL, &limit);
+  getrlimit(RLIMIT_NOFILE, &same);
+  setpgid(0, 0);
+  printf("limit %d, group %d %d %d\n", limit.rlim_cur == same.rlim_cur, getpgid(getpid()), getpgrp(),
+         (int)syscall(SYS_getpgid, 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    printf("child's session %d\n", setsid());
+    usleep(2000);
+    _exit(3);
+  }
+  const double start = seconds_on(CLOCK_MONOTONIC);
+  siginfo_t info = {0};
+  usleep(1000);
+  printf("child %d, session %d, ", child, getsid(child));
+  const int set = setpriority(PRIO_PROCESS, (id_t)child, 3), lives = waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0;
+  printf("priority %d %d, lives %d\n", set, getpriority(PRIO_PROCESS, (id_t)child), lives && info.si_pid == 0);
+  if (waitid(P_PID, (id_t)child, &info, WEXITED) != 0) fail("waitid");
+  printf("ended %d, %d %d after %ld ms\n", info.si_pid, info.si_code == CLD_EXITED, info.si_status, since(start));
+  look_at_stranger(1);
+  look_at_stranger(child);
+}
+
 /* --- A small stack for signals, and a program that computes between its calls, so that it is looked at. */
 
 static volatile sig_atomic_t handled;
@@ -346,6 +430,7 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "sockets") == 0) abstract_name();
   if (strcmp(mode, "waits") == 0) waits();
   if (strcmp(mode, "refused_waits") == 0) refused_waits();
+  if (strcmp(mode, "identities") == 0) identities();
   if (strcmp(mode, "stack") == 0) small_stack();
   if (strcmp(mode, "handover") == 0) hand_over();
   if (strcmp(mode, "uname") == 0) syscall(SYS_getcpu, NULL, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
+#include "verbs/clock/thread_numbers.h"
 #include "verbs/port/raw_call.h"
 
 namespace rnicsim::clock {
@@ -51,12 +52,9 @@ int send_signal(pid_t pid, int signal, Send send) {
 }  // namespace
 
 long signal_thread(pid_t process, pid_t thread, int signal) {
-  const auto own = pid_t(session()->header().virtual_pid);
-  for (std::uint32_t index = 0; process == own && index < abi::kMaxThreads; ++index) {
-    const abi::ThreadSlot& slot = session()->slot(index);
-    if (slot.tid != 0 && pid_t(slot.virtual_tid) == thread)
-      return checked_call(SYS_tgkill, raw_call(SYS_getpid), slot.tid, signal);
-  }
+  const bool is_own = process == pid_t(session()->header().virtual_pid);
+  if (const auto real = is_own ? real_tid_of(thread) : std::nullopt)
+    return checked_call(SYS_tgkill, raw_call(SYS_getpid), *real, signal);
   errno = ESRCH;
   return -1;
 }

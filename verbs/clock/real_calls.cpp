@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <type_traits>
 
 #include "verbs/clock/attach.h"
@@ -34,6 +35,7 @@
 #include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
 #include "verbs/port/raw_call.h"
 
@@ -75,18 +77,15 @@ long sleep_on_clock(const Words& words) {
 
 // What neither takes time, nor tells of the machine's clock, processes or chance.
 constexpr long kHarmless[] = {
-    SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind,
-    SYS_get_mempolicy, SYS_set_mempolicy, SYS_msync, SYS_mincore, SYS_memfd_create, SYS_userfaultfd, SYS_membarrier,
-    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_rt_sigreturn, SYS_getuid, SYS_geteuid, SYS_getgid,
-    SYS_getegid, SYS_getgroups, SYS_setuid, SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_prlimit64,
-    SYS_capget, SYS_capset, SYS_prctl, SYS_arch_prctl, SYS_personality, SYS_set_robust_list, SYS_get_robust_list,
-    SYS_set_tid_address, SYS_rseq, SYS_sched_setaffinity, SYS_sched_getaffinity, SYS_sched_setscheduler,
-    SYS_sched_getscheduler, SYS_sched_setparam, SYS_sched_getparam, SYS_sched_setattr, SYS_sched_getattr,
-    SYS_ioprio_set, SYS_ioprio_get, SYS_setpriority, SYS_getpriority, SYS_epoll_create, SYS_epoll_create1,
-    SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_fstat,
-    SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64, SYS_getcwd, SYS_fchdir,
-    SYS_socketpair, SYS_shutdown, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile, SYS_splice,
-    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
+    SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy,
+    SYS_msync, SYS_mincore, SYS_memfd_create, SYS_userfaultfd, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask,
+    SYS_sigaltstack, SYS_rt_sigreturn, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups, SYS_setuid,
+    SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_capget, SYS_capset, SYS_prctl, SYS_arch_prctl,
+    SYS_personality, SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_epoll_create,
+    SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64,
+    SYS_pwrite64, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64,
+    SYS_getcwd, SYS_fchdir, SYS_socketpair, SYS_shutdown, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile,
+    SYS_splice, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
     SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
 
@@ -95,6 +94,47 @@ bool is_harmless(long number) { return std::ranges::find(kHarmless, number) != s
 long in_real_kernel(long number, const Words& w) {
   if (!is_harmless(number)) note_real_call(number);
   return checked_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
+// The number of a thread or a process is the simulated host's.
+long with_real_id(long number, const Words& w, std::size_t place) {
+  const auto real = real_id_of(pid_t(w[place]));
+  if (!real) {
+    errno = ESRCH;
+    return -1;
+  }
+  Words real_words;
+  std::ranges::copy(w, real_words);
+  real_words[place] = *real;
+  return checked_call(number, real_words[0], real_words[1], real_words[2], real_words[3], real_words[4],
+                      real_words[5]);
+}
+
+// Of a thread; of a group or a user, others say.
+long with_real_target(long number, const Words& w, long process) {
+  return w[0] == process ? with_real_id(number, w, 1) : in_real_kernel(number, w);
+}
+
+// The kernel's words for what the C library has no function for, or one with another answer.
+std::optional<long> call_of_thread(long number, const Words& w) {
+  constexpr long kIoprioProcess = 1;
+  switch (number) {
+    case SYS_sched_setaffinity:
+    case SYS_sched_getaffinity:
+    case SYS_sched_setscheduler:
+    case SYS_sched_getscheduler:
+    case SYS_sched_setparam:
+    case SYS_sched_getparam:
+    case SYS_sched_setattr:
+    case SYS_sched_getattr:
+    case SYS_sched_rr_get_interval:
+    case SYS_prlimit64: return with_real_id(number, w, 0);
+    case SYS_setpriority:
+    case SYS_getpriority: return with_real_target(number, w, PRIO_PROCESS);
+    case SYS_ioprio_set:
+    case SYS_ioprio_get: return with_real_target(number, w, kIoprioProcess);
+    default: return std::nullopt;
+  }
 }
 
 long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
@@ -127,6 +167,11 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_tgkill: return signal_thread(pid_t(w[0]), pid_t(w[1]), int(w[2]));
     case SYS_tkill: return signal_thread(::getpid(), pid_t(w[0]), int(w[1]));
     case SYS_setpgid: return apply(::setpgid, w);
+    case SYS_getpgid: return apply(::getpgid, w);
+    case SYS_getpgrp: return apply(::getpgrp, w);
+    case SYS_getsid: return apply(::getsid, w);
+    case SYS_setsid: return apply(::setsid, w);
+    case SYS_waitid: return ::waitid(idtype_t(w[0]), id_t(w[1]), as<siginfo_t*>(w[2]), int(w[3]));
     case SYS_exit_group: ::_exit(int(w[0]));
     // memory
     case SYS_mmap:
@@ -181,8 +226,10 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_statx: return apply(::statx, w);
     case SYS_readlink: return apply(::readlink, w);
     case SYS_readlinkat: return apply(::readlinkat, w);
-    default: return in_real_kernel(number, w);
+    default: break;
   }
+  const auto result = call_of_thread(number, w);
+  return result ? *result : in_real_kernel(number, w);
 }
 
 }  // namespace

@@ -1,0 +1,137 @@
+// Calls that take the number of a thread or a process: it is the simulated host's, and must not reach the real kernel,
+// where it may be a stranger's.
+
+#include "verbs/clock/thread_numbers.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/children.h"
+#include "verbs/clock/kill.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/other_processes.h"
+#include "verbs/clock/process.h"
+#include "verbs/port/raw_call.h"
+
+RNICSIM_NEXT(sched_setaffinity);
+RNICSIM_NEXT(sched_getaffinity);
+RNICSIM_NEXT(sched_setscheduler);
+RNICSIM_NEXT(sched_getscheduler);
+RNICSIM_NEXT(sched_setparam);
+RNICSIM_NEXT(sched_getparam);
+RNICSIM_NEXT(sched_rr_get_interval);
+RNICSIM_NEXT(setpriority);
+RNICSIM_NEXT(getpriority);
+RNICSIM_NEXT(prlimit);
+RNICSIM_NEXT(prlimit64);
+RNICSIM_NEXT(getpgid);
+RNICSIM_NEXT(getsid);
+RNICSIM_NEXT(setsid);
+RNICSIM_NEXT(tgkill);
+
+namespace rnicsim::clock {
+
+std::optional<pid_t> real_tid_of(pid_t virtual_tid) {
+  for (std::uint32_t index = 0; index < abi::kMaxThreads; ++index) {
+    const abi::ThreadSlot& slot = session()->slot(index);
+    if (slot.tid == 0 || pid_t(slot.virtual_tid) != virtual_tid) continue;
+    // The slot of a thread that has ended keeps its number, which may be somebody else's by now.
+    if (raw_call(SYS_tgkill, raw_call(SYS_getpid), slot.tid, 0) == 0) return pid_t(slot.tid);
+  }
+  return std::nullopt;
+}
+
+std::optional<pid_t> real_id_of(pid_t virtual_id) {
+  if (virtual_id <= 0) return virtual_id;
+  if (const auto thread = real_tid_of(virtual_id)) return thread;
+  if (const Child* child = find_child(virtual_id)) return child->real_pid;
+  return find_process(virtual_id);
+}
+
+namespace {
+
+// `next` gets the real number.
+template <class Next>
+int with_real_id(pid_t id, Next next) {
+  const auto real = simulated() ? real_id_of(id) : std::optional(id);
+  if (real) return next(*real);
+  errno = ESRCH;
+  return -1;
+}
+
+// A group is known by its leader's number.
+template <class Next>
+int with_real_target(int which, id_t who, Next next) {
+  if (!simulated() || which == PRIO_USER) return next(who);
+  if (which == PRIO_PGRP) return next(id_t(real_pid_of(pid_t(who))));
+  return with_real_id(pid_t(who), [&](pid_t real) { return next(id_t(real)); });
+}
+
+// The group or session of `asked`, as the program knows it: its own, its parent's, or that of `asked` itself. That of
+// others, whom the simulator may not know either, stays as it is.
+pid_t known_leader(pid_t leader, pid_t asked, pid_t real) {
+  if (!simulated() || leader < 0) return leader;
+  const auto& header = session()->header();
+  if (leader == pid_t(raw_call(SYS_getpid))) return pid_t(header.virtual_pid);
+  if (leader == pid_t(raw_call(SYS_getppid))) return pid_t(header.virtual_parent_pid);
+  return leader == real ? asked : leader;
+}
+
+}  // namespace
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int sched_setaffinity(pid_t id, size_t size, const cpu_set_t* set) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_setaffinity(real, size, set); });
+}
+RNICSIM_EXPORT int sched_getaffinity(pid_t id, size_t size, cpu_set_t* set) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_getaffinity(real, size, set); });
+}
+RNICSIM_EXPORT int sched_setscheduler(pid_t id, int policy, const sched_param* parameters) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_setscheduler(real, policy, parameters); });
+}
+RNICSIM_EXPORT int sched_getscheduler(pid_t id) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_getscheduler(real); });
+}
+RNICSIM_EXPORT int sched_setparam(pid_t id, const sched_param* parameters) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_setparam(real, parameters); });
+}
+RNICSIM_EXPORT int sched_getparam(pid_t id, sched_param* parameters) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_getparam(real, parameters); });
+}
+RNICSIM_EXPORT int sched_rr_get_interval(pid_t id, timespec* interval) noexcept {
+  return with_real_id(id, [&](pid_t real) { return next_sched_rr_get_interval(real, interval); });
+}
+
+RNICSIM_EXPORT int setpriority(__priority_which_t which, id_t who, int value) noexcept {
+  return with_real_target(which, who, [&](id_t real) { return next_setpriority(which, real, value); });
+}
+RNICSIM_EXPORT int getpriority(__priority_which_t which, id_t who) noexcept {
+  return with_real_target(which, who, [&](id_t real) { return next_getpriority(which, real); });
+}
+
+RNICSIM_EXPORT int prlimit(pid_t pid, __rlimit_resource resource, const rlimit* set, rlimit* old) noexcept {
+  return with_real_id(pid, [&](pid_t real) { return next_prlimit(real, resource, set, old); });
+}
+RNICSIM_EXPORT int prlimit64(pid_t pid, __rlimit_resource resource, const rlimit64* set, rlimit64* old) noexcept {
+  return with_real_id(pid, [&](pid_t real) { return next_prlimit64(real, resource, set, old); });
+}
+
+RNICSIM_EXPORT pid_t getpgid(pid_t pid) noexcept {
+  return with_real_id(pid, [&](pid_t real) { return known_leader(next_getpgid(real), pid, real); });
+}
+RNICSIM_EXPORT pid_t getpgrp() noexcept { return ::getpgid(0); }
+RNICSIM_EXPORT pid_t getsid(pid_t pid) noexcept {
+  return with_real_id(pid, [&](pid_t real) { return known_leader(next_getsid(real), pid, real); });
+}
+RNICSIM_EXPORT pid_t setsid() noexcept { return known_leader(next_setsid(), 0, 0); }
+
+RNICSIM_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
+  return simulated() ? int(signal_thread(process, thread, signal)) : next_tgkill(process, thread, signal);
+}
