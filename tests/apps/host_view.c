@@ -334,6 +334,7 @@ static void look_at_stranger(pid_t stranger) {
   LOOK(getpgid(stranger));
   LOOK(getsid(stranger));
   LOOK(tgkill(stranger, stranger, 0));
+  LOOK(syscall(SYS_process_vm_readv, stranger, NULL, 0, NULL, 0, 0));
   printf("stranger found %d times, waited for %d\n", found,
          waitid(P_PID, (id_t)stranger, &info, WEXITED) == 0 || errno != ECHILD);
 }

@@ -129,6 +129,9 @@ std::optional<long> call_of_thread(long number, const Words& w) {
     case SYS_sched_getattr:
     case SYS_sched_rr_get_interval:
     case SYS_prlimit64: return with_real_id(number, w, 0);
+    case SYS_pidfd_open:
+      note_real_call(number);
+      return with_real_id(number, w, 0);
     case SYS_setpriority:
     case SYS_getpriority: return with_real_target(number, w, PRIO_PROCESS);
     case SYS_ioprio_set:
@@ -166,6 +169,9 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_kill: return apply(::kill, w);
     case SYS_tgkill: return signal_thread(pid_t(w[0]), pid_t(w[1]), int(w[2]));
     case SYS_tkill: return signal_thread(::getpid(), pid_t(w[0]), int(w[1]));
+    case SYS_rt_sigqueueinfo: return ::sigqueue(pid_t(w[0]), int(w[1]), as<siginfo_t*>(w[2])->si_value);
+    case SYS_process_vm_readv: return apply(::process_vm_readv, w);
+    case SYS_process_vm_writev: return apply(::process_vm_writev, w);
     case SYS_setpgid: return apply(::setpgid, w);
     case SYS_getpgid: return apply(::getpgid, w);
     case SYS_getpgrp: return apply(::getpgrp, w);

@@ -10,12 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+extern "C" {  // some C libraries' header does not say so
+#include <sys/pidfd.h>
+}
+
 #include "verbs/clock/attach.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/kill.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
 #include "verbs/clock/process.h"
+#include "verbs/clock/real_calls.h"
 #include "verbs/port/raw_call.h"
 
 RNICSIM_NEXT(sched_setaffinity);
@@ -33,6 +38,7 @@ RNICSIM_NEXT(getpgid);
 RNICSIM_NEXT(getsid);
 RNICSIM_NEXT(setsid);
 RNICSIM_NEXT(tgkill);
+RNICSIM_NEXT(pidfd_open);
 
 namespace rnicsim::clock {
 
@@ -131,6 +137,12 @@ RNICSIM_EXPORT pid_t getsid(pid_t pid) noexcept {
   return with_real_id(pid, [&](pid_t real) { return known_leader(next_getsid(real), pid, real); });
 }
 RNICSIM_EXPORT pid_t setsid() noexcept { return known_leader(next_setsid(), 0, 0); }
+
+// What is told by it comes from the real kernel, at no certain simulated time.
+RNICSIM_EXPORT int pidfd_open(pid_t pid, unsigned flags) noexcept {
+  note_real_call(SYS_pidfd_open);
+  return with_real_id(pid, [&](pid_t real) { return next_pidfd_open(real, flags); });
+}
 
 RNICSIM_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
   return simulated() ? int(signal_thread(process, thread, signal)) : next_tgkill(process, thread, signal);
