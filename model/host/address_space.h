@@ -26,8 +26,8 @@ class AddressSpace {
   // False when some byte is not there (the process unmapped it or died). A read then leaves `bytes` undefined.
   virtual bool read(std::uint64_t address, std::span<std::byte> bytes) = 0;
   virtual bool write(std::uint64_t address, std::span<const std::byte> bytes) = 0;
-  // It is about to be pinned: 0, and from now on its pages are what lies there now. EFAULT when some of it is not there,
-  // may not be read, or not be written if `writable`; then nothing has changed.
+  // It is about to be pinned: 0, and from now on its pages are what lies there now. EFAULT when some of it is not
+  // there, may not be read, or not be written if `writable`; then nothing has changed.
   virtual int admit(std::uint64_t address, std::uint64_t bytes, bool writable) = 0;
   // What lies at a pinned address; nullopt: memory of this space alone.
   virtual std::optional<SharedPage> shared_page(std::uint64_t address) const = 0;

@@ -69,7 +69,7 @@ class EngineHost {
 // What all contexts of a replay have.
 abi::Qpc plain_context();
 
-// Of what a WQE is made of.
+// Appends a segment to the bytes of a WQE.
 template <class Segment>
 void append(std::vector<std::byte>& wqe, const Segment& segment) {
   const auto bytes = std::as_bytes(std::span(&segment, 1));
