@@ -1,6 +1,7 @@
 // What threads and processes tell of their ends, and what they share: ends HOW. What happened, and when, it prints.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -88,6 +89,19 @@ static void blocked(void) {
   const int early = told;
   sigprocmask(SIG_SETMASK, &before, NULL);
   printf("%d while blocked, then %d at %.0f ms\n", early, told, told_at);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  child_of(1, 0);
+  struct timespec second = {1, 0};
+  int error = ppoll(NULL, 0, &second, &before) < 0 ? errno : 0;
+  printf("%s at %.0f ms, ", error == EINTR ? "EINTR" : "whole", since());
+  child_of(1, 0);
+  usleep(5000);
+  error = sigsuspend(&before) < 0 ? errno : 0;
+  printf("%s at %.0f ms, ", error == EINTR ? "EINTR" : "whole", since());
+  child_of(1, 0);
+  sigsuspend(&before);
+  printf("told %d by %.0f ms\n", told, since());
+  sigprocmask(SIG_SETMASK, &before, NULL);
   const int said = system("exit 7");
   printf("system %d, told %d\n", WEXITSTATUS(said), told);
   signal(SIGCHLD, SIG_DFL);

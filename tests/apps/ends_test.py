@@ -44,8 +44,9 @@ class Ends(LeavesNothing):
                                                   "the handler got 3 by 12 ms, then none was left"])
 
     def test_while_it_is_blocked(self):
-        self.assertEqual(self.ends("blocked"), ["0 while blocked, then 1 at 10 ms", "system 7, told 2",
-                                                    "undisturbed: 0"])
+        self.assertEqual(self.ends("blocked"), ["0 while blocked, then 1 at 10 ms",
+                                               "EINTR at 11 ms, EINTR at 16 ms, told 4 by 17 ms",
+                                               "system 7, told 5", "undisturbed: 0"])
 
     def test_locks_that_processes_share(self):
         self.assertEqual(self.ends("shares"), ["posted by 0 ms, unlocked by 7 ms"])

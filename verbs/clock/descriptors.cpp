@@ -21,6 +21,7 @@
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
+#include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
@@ -61,13 +62,6 @@ int epoll_now(int fd, epoll_event* events, int most) {
   do ready = next_epoll_wait(fd, events, most, 0);
   while (ready < 0 && errno == EINTR);
   return ready;
-}
-
-// An alarm's handler has run: does the call that it interrupted go on?
-bool alarm_restarts() {
-  struct sigaction action {};
-  ::sigaction(SIGALRM, nullptr, &action);
-  return (action.sa_flags & SA_RESTART) != 0;
 }
 
 // The bits of poll and epoll are the same. poll may name one descriptor several times.
@@ -152,7 +146,7 @@ bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   pollfd descriptor{fd, events, 0};
   if (poll_now({&descriptor, 1}) != 0) return true;
   while (wait_descriptors(slot, {&descriptor, 1}, abi::kForever) < 0)
-    if (errno != EINTR || !alarm_restarts()) return false;
+    if (errno != EINTR || !restarts_after_signal()) return false;
   return true;
 }
 
@@ -234,6 +228,8 @@ RNICSIM_EXPORT int ppoll(pollfd* descriptors, nfds_t count, const timespec* time
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_ppoll(descriptors, count, timeout, mask);
   charge(*slot, abi::CpuCost::system_call);
+  const MaskedWait masked(mask);
+  if (masked.interrupted()) return -1;
   return wait_descriptors(*slot, {descriptors, count}, deadline_after(*slot, timeout));
 }
 
@@ -278,6 +274,8 @@ RNICSIM_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, c
                            const sigset_t* mask) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pselect(count, in, out, except, timeout, mask);
+  const MaskedWait masked(mask);
+  if (masked.interrupted()) return -1;
   return select_until(*slot, count, in, out, except, deadline_after(*slot, timeout));
 }
 
@@ -299,5 +297,7 @@ RNICSIM_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout
 RNICSIM_EXPORT int epoll_pwait(int fd, epoll_event* events, int most, int timeout, const sigset_t* mask) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_epoll_pwait(fd, events, most, timeout, mask);
+  const MaskedWait masked(mask);
+  if (masked.interrupted()) return -1;
   return epoll_until(*slot, fd, events, most, deadline_after_ms(*slot, timeout));
 }

@@ -22,6 +22,7 @@
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);
 RNICSIM_NEXT(pthread_sigmask);
+RNICSIM_NEXT(sigsuspend);
 
 namespace rnicsim::clock {
 namespace {
@@ -135,6 +136,29 @@ void show_blocked_signals() {
   std::atomic_ref(session()->header().blocked).store(blocked);
 }
 
+MaskedWait::MaskedWait(const sigset_t* mask) : changes_(mask != nullptr) {
+  if (!changes_) return;
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  // The real kernel's own word for a child's end does not count.
+  if (!child_signal_waits()) ::sigdelset(&waiting, SIGCHLD);
+  for (int signal = 1; signal < NSIG; ++signal)
+    interrupted_ |= ::sigismember(&waiting, signal) == 1 && ::sigismember(mask, signal) == 0;
+  ::pthread_sigmask(SIG_SETMASK, mask, &before_);
+}
+
+MaskedWait::~MaskedWait() {
+  if (!changes_) return;
+  const int saved = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  errno = saved;
+}
+
+bool MaskedWait::interrupted() const {
+  if (interrupted_) errno = EINTR;
+  return interrupted_;
+}
+
 sigset_t allowed(const sigset_t& set) {
   sigset_t result = set;
   ::sigdelset(&result, SIGSEGV);
@@ -167,6 +191,19 @@ RNICSIM_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
   action.sa_flags = SA_RESTART;
   if (::sigaction(signal, &action, &old) != 0) return SIG_ERR;
   return old.sa_handler;
+}
+
+// For a child's end, in simulated time; for what others send, as that comes.
+RNICSIM_EXPORT int sigsuspend(const sigset_t* mask) {
+  abi::ThreadSlot* slot = simulated_slot();
+  const bool hears_children =
+      slot != nullptr && (session()->header().caught & abi::ThreadSlot::kChild) != 0 && !::sigismember(mask, SIGCHLD);
+  if (!hears_children) return next_sigsuspend(mask);
+  charge(*slot, abi::CpuCost::system_call);
+  const MaskedWait masked(mask);
+  if (!masked.interrupted()) call(*slot, abi::Call::sleep, {abi::kForever});
+  errno = EINTR;
+  return -1;
 }
 
 // Both are pthread_sigmask(3) but for how they tell of an error.

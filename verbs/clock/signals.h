@@ -12,6 +12,21 @@ namespace rnicsim::clock {
 using abi::kLookSignal;
 
 void take_signals();  // in each thread, before the simulator may send it one
+// While it lives another mask holds, as in ppoll(2).
+class MaskedWait {
+ public:
+  explicit MaskedWait(const sigset_t* mask);  // null: no other
+  ~MaskedWait();
+  MaskedWait(const MaskedWait&) = delete;
+  // A signal that had been held back came with the mask: the wait is over, errno says EINTR.
+  bool interrupted() const;
+
+ private:
+  const bool changes_;
+  bool interrupted_ = false;
+  sigset_t before_;
+};
+
 // Tells the simulator which signals do not interrupt the first thread.
 void show_blocked_signals();
 // Without the three.
