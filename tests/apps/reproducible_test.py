@@ -6,6 +6,7 @@ usage: reproducible_test.py path/to/rnicsim [--full]     (4 runs of each program
 import contextlib
 import hashlib
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -74,6 +75,11 @@ class Reproducible(apps.TestCase):
 
     def test_ib_send_bw(self):
         self.check("ib_send_bw -n 1000")
+
+    def test_mailboxes_that_are_scanned(self):
+        source = pathlib.Path(__file__).resolve().with_name("mailboxes.c").read_text()
+        first = self.check(str(apps.built("mailboxes", source, "-lpthread")))
+        self.assertEqual(set(first["h0"][0]), {"1", "5"})
 
     def test_another_seed_reproduces_too(self):
         self.check("ibv_rc_pingpong -d rnic0 -g 1 -n 50", "--seed", "7")
