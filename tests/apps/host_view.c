@@ -306,10 +306,10 @@ static void *look_at_own(void *unused) {
          attributes.policy == SCHED_BATCH);
   printf("parameters %d %d %d\n", sched_getparam(own, &parameters), sched_setparam(own, &parameters),
          sched_rr_get_interval(own, &interval));
-  const int usual = getpriority(PRIO_PROCESS, (id_t)own), set_priority = setpriority(PRIO_PROCESS, (id_t)own, 5);
-  printf("priority %d %d %d %d %d %d\n", usual, set_priority, getpriority(PRIO_PROCESS, (id_t)own),
+  const int usual = getpriority(PRIO_PROCESS, (id_t)own), set_priority = setpriority(PRIO_PROCESS, (id_t)own, 19);
+  printf("priority %d %d %d %d, main's %d\n", set_priority, getpriority(PRIO_PROCESS, (id_t)own),
          getpriority(PRIO_PROCESS, 0), (int)syscall(SYS_getpriority, PRIO_PROCESS, own),
-         getpriority(PRIO_PROCESS, (id_t)getpid()));
+         getpriority(PRIO_PROCESS, (id_t)getpid()) == usual);
   signal(SIGUSR2, on_told);
   const int told = tgkill(getpid(), own, SIGUSR2);
   printf("told %d %d\n", told, told_thread == own);
@@ -359,7 +359,7 @@ static void identities(void) {
   siginfo_t info = {0};
   usleep(1000);
   printf("child %d, session %d, ", child, getsid(child));
-  const int set = setpriority(PRIO_PROCESS, (id_t)child, 3), lives = waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0;
+  const int set = setpriority(PRIO_PROCESS, (id_t)child, 19), lives = waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0;
   printf("priority %d %d, lives %d\n", set, getpriority(PRIO_PROCESS, (id_t)child), lives && info.si_pid == 0);
   if (waitid(P_PID, (id_t)child, &info, WEXITED) != 0) fail("waitid");
   printf("ended %d, %d %d after %ld ms\n", info.si_pid, info.si_code == CLD_EXITED, info.si_status, since(start));

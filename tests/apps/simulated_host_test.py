@@ -72,9 +72,9 @@ class View(HostTestCase):
 
     def test_numbers_of_threads_and_processes_are_the_hosts(self):
         self.assertEqual(self.on_h0(f"{host_view()} identities"), [
-            "affinity 0 0 1 0", "scheduler 0 0 3 0 1", "parameters 0 0 0", "priority 0 0 5 5 15 0", "told 0 1",
+            "affinity 0 0 1 0", "scheduler 0 0 3 0 1", "parameters 0 0 0", "priority 0 19 19 1, main's 1", "told 0 1",
             "limit 1, group 1000 1000 1000", "child's session 1002",
-            "child 1002, session 1002, priority 0 3, lives 1", "ended 1002, 1 3 after 2 ms",
+            "child 1002, session 1002, priority 0 19, lives 1", "ended 1002, 1 3 after 2 ms",
             "stranger found 0 times, waited for 0", "stranger found 0 times, waited for 0"])
 
     def test_processes_that_hand_over_by_memory_alone(self):

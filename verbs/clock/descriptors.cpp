@@ -217,6 +217,7 @@ RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (result >= 0) hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
   return result;
 }
+
 RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_poll(descriptors, count, timeout);
