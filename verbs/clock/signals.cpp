@@ -169,6 +169,7 @@ sigset_t allowed(const sigset_t& set) {
 
 }  // namespace rnicsim::clock
 
+using namespace rnicsim;
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {

@@ -85,7 +85,7 @@ class World : public sim::Programs {
   // --- Programs.
   void give_turn(Thread& thread) override {
     slot_of(thread).turn = ThreadSlot::kProcess;
-    if (!thread.process->executing) return;
+    if (slot_of(thread).call != Call::exec_begin) return;
     // In the middle of an exec nobody waits for the turn: it failed.
     slot_of(thread).call = Call::exec_failed;
     slot_of(thread).turn = ThreadSlot::kKernel;
@@ -97,6 +97,8 @@ class World : public sim::Programs {
     slot.turn = ThreadSlot::kKernel;
     return end;
   }
+  void await_thread_end(const Thread&) override {}
+  void interrupt(const Thread&, std::uint32_t) override {}
   bool has_ended(const sim::Process& process) const override { return process.has_exited(); }
   std::string activity(const Thread&) const override { return "a step of the input"; }
 
