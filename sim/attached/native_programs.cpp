@@ -126,7 +126,8 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_u
   return TurnEnd::given_back;
 }
 
-// It frees its stack, which the next thread may get, and ends what joins it. The first one stays as long as its process.
+// It frees its stack, which the next thread may get, and ends the wait of whoever joins it. The first one stays as long
+// as its process.
 void NativePrograms::await_thread_end(const Thread& thread) {
   if (thread.index == 0) return;
   const auto start = Clock::now();

@@ -63,6 +63,7 @@ void end_thread() {
   Joinable& joinable = joinables[index];
   joinable.ended = true;
   wake(*slot, &joinable, kEveryone);
+  sync(*slot);  // what is left of it is over before anybody else runs
   own_slot() = nullptr;
   release_signal_stack();
   leave(*slot, abi::Call::thread_exit, {0});
