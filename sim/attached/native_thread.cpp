@@ -25,7 +25,11 @@ std::string NativeThread::read(const char* file) const {
 }
 
 bool NativeThread::exists() const { return ::tgkill(process_, thread_, 0) == 0; }
-bool NativeThread::sleeps() const { return behind_name(read("stat")).starts_with('S'); }
+// A thread that lost its processor just before it would have slept, in a wait4() that need not wait, say, has the state
+// of a sleeper and runs.
+bool NativeThread::sleeps() const {
+  return behind_name(read("stat")).starts_with('S') && !read("syscall").starts_with("running");
+}
 
 std::string NativeThread::system_call() const {
   const std::string line = read("syscall");

@@ -62,6 +62,30 @@ void submit(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_
   give_turn(slot);
 }
 
+// What a call has brought, kept while handlers make calls of their own.
+class Answer {
+ public:
+  explicit Answer(ThreadSlot& slot) : slot_(slot), error_(errno), value_(slot.value), output_bytes_(slot.output_bytes) {
+    std::ranges::copy(slot.argument, argument_);
+    std::ranges::copy(slot.output, output_);
+  }
+  ~Answer() {
+    errno = error_;
+    slot_.value = value_;
+    slot_.output_bytes = output_bytes_;
+    std::ranges::copy(argument_, slot_.argument);
+    std::ranges::copy(output_, slot_.output);
+  }
+
+ private:
+  ThreadSlot& slot_;
+  const int error_;
+  const std::uint64_t value_;
+  const std::uint32_t output_bytes_;
+  decltype(ThreadSlot::argument) argument_;
+  decltype(ThreadSlot::output) output_;
+};
+
 }  // namespace
 
 std::uint64_t activity() { return activity_of_thread; }
@@ -88,7 +112,7 @@ void raise_signals(ThreadSlot& slot) {
   const std::atomic_ref signals(slot.signals);
   if (signals.load(std::memory_order_relaxed) == 0) return;
   const auto due = signals.exchange(0);
-  const auto value = slot.value;
+  const Answer answer(slot);
   if ((due & ThreadSlot::kAlarm) != 0) {
     raised_in_thread = SIGALRM;
     raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGALRM);
@@ -97,7 +121,6 @@ void raise_signals(ThreadSlot& slot) {
     raised_in_thread = SIGCHLD;
     raise_child_signal();
   }
-  slot.value = value;
 }
 
 bool restarts_after_signal() {
