@@ -47,6 +47,16 @@ struct CpuState {
   }
   CpuState() = default;
   bool operator==(const CpuState& other) const { return memcmp(this, &other, sizeof *this) == 0; }
+  bool has_vectors_of(const CpuState& other) const {
+    return memcmp(x87, other.x87, sizeof x87) == 0 && memcmp(vectors, other.vectors, sizeof vectors) == 0 &&
+           memcmp(upper_halves, other.upper_halves, sizeof upper_halves) == 0;
+  }
+  // But for its vectors.
+  void put_into(ucontext_t& context) const {
+    greg_t& its_flags = context.uc_mcontext.gregs[REG_EFL];
+    memcpy(context.uc_mcontext.gregs, registers, sizeof registers);
+    its_flags = flags | (its_flags & (kTrapFlag | kResumeFlag));
+  }
   // Any order will do that does not depend on when the thread was looked at.
   bool operator<(const CpuState& other) const {
     if (registers[REG_RIP] != other.registers[REG_RIP]) return registers[REG_RIP] < other.registers[REG_RIP];
@@ -88,6 +98,12 @@ struct Look {
   // state is least.
   CpuState least;              // since `kept`
   bool proved = false;         // on the way there
+
+  // Most steps lead neither to a state that is kept nor to one that may be the least.
+  bool is_of_interest(const ucontext_t& context) const {
+    const greg_t place = context.uc_mcontext.gregs[REG_RIP];
+    return place == kept.registers[REG_RIP] || place <= least.registers[REG_RIP] || steps == next_kept;
+  }
 };
 thread_local Look look;
 
@@ -183,6 +199,30 @@ void begin_look(void* opaque) {
   context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
 }
 
+// A step's state. True: the thread has been parked.
+static bool judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
+  if (!look.proved && state == look.kept && look.written.is_as_before()) {
+    look.proved = true;
+    look.period = look.steps - look.kept_at;
+    look.most_steps = look.steps + look.period;
+    // Without a word written on the way, only its registers tell one place of the loop from another.
+    if (look.written.empty() && look.least.has_vectors_of(state)) look.least.put_into(context);
+  }
+  if (look.proved) {
+    if (CpuState(context) != look.least) return false;
+    park(slot, context);
+    return true;
+  }
+  if (state < look.least) look.least = state;
+  if (look.steps == look.next_kept) {
+    look.kept = look.least = state;
+    look.kept_at = look.steps;
+    look.next_kept *= 2;
+    look.written.clear();
+  }
+  return false;
+}
+
 void continue_look(void* opaque) {
   auto& context = *static_cast<ucontext_t*>(opaque);
   abi::ThreadSlot* slot = simulated_slot();
@@ -191,22 +231,8 @@ void continue_look(void* opaque) {
     if (!look.woken) look.proof_steps = 0;
     return stop(context);
   }
-  const CpuState state(context);
-  if (!look.proved && state == look.kept && look.written.is_as_before()) {
-    look.proved = true;
-    look.period = look.steps - look.kept_at;
-    look.most_steps = look.steps + look.period;
-  }
-  if (look.proved && state == look.least) return park(*slot, context);
-  if (look.proved) return;
-  if (state < look.least) look.least = state;
-  if (look.steps == look.next_kept) {
-    look.kept = look.least = state;
-    look.kept_at = look.steps;
-    look.next_kept *= 2;
-    look.written.clear();
-  }
-  if (!look.written.note(context)) stop(context);
+  if (look.is_of_interest(context) && judge(*slot, context, CpuState(context))) return;
+  if (!look.proved && !look.written.note(context)) stop(context);
 }
 
 void abandon_look(void* context) {

@@ -15,6 +15,7 @@ void prepare_decoder();
 class WrittenMemory {
  public:
   void clear() { count_ = 0; }
+  bool empty() const { return count_ == 0; }
   // Remembers the words that the instruction at `context` is about to write. False: it cannot be followed.
   bool note(const ucontext_t& context);
   bool is_as_before() const;
