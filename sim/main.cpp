@@ -1,9 +1,11 @@
 // The command line of rnicsim.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -356,8 +358,17 @@ int sc_main(int argc, char** argv) {
   }
 }
 
+// What is opened later must not get the numbers of the standard streams, should a caller have closed those.
+static void keep_standard_streams() {
+  int fd;
+  do fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  ::close(fd);
+}
+
 // In the place of SystemC's own, whose banner is not part of our output.
 int main(int argc, char** argv) {
+  keep_standard_streams();
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   return sc_core::sc_elab_and_sim(argc, argv);
 }

@@ -287,6 +287,13 @@ class Descriptors(Endings):
         return apps.run_on(commands, "--topology", "star:4", env=self.environment,
                            preexec_fn=limit_descriptors(soft, hard))
 
+    def test_without_standard_streams(self):
+        with apps.folder() as folder:
+            command = f"sh -c 'echo to both && echo >&2 && echo written > {folder}/file'"
+            result = apps.run_on([("h0", command)], env=self.environment, preexec_fn=lambda: os.closerange(0, 3))
+            self.assertEqual(result.status, 0, result)
+            self.assertEqual((folder / "file").read_text(), "written\n")
+
     def test_the_soft_limit_is_raised(self):
         result = self.assert_succeeded(self.run_limited(1024, 4096))
         for host in ("h1", "h2", "h3"):
