@@ -41,6 +41,7 @@ struct Thread {
   Process* process = nullptr;
   std::uint32_t index = 0;
   ThreadState state = ThreadState::free;
+  bool signalled = false;             // a signal came while it did not wait: its next wait ends at once
   bool call_pending = false;          // with `due`: execute the slot's call, then resume
   std::optional<Duration> at;         // when it is due, or its wait ends
   Duration idle_since;                // last time it did something else than read clocks

@@ -73,6 +73,8 @@ void TimeKeeper::wait(Thread& thread, ThreadState state, std::optional<Duration>
   auto watched = std::move(thread.watched);
   schedule(thread, state, until, false);
   thread.watched = std::move(watched);
+  // What came between the call and its execution must not be slept through.
+  if (std::exchange(thread.signalled, false)) end_wait_for_signal(thread);
 }
 
 Process& TimeKeeper::add(std::unique_ptr<Process> process, Duration start) {
@@ -275,22 +277,28 @@ void TimeKeeper::raise(Process& process, std::uint32_t signal) {
   std::atomic_ref(process.slot(0).signals).fetch_or(signal);
   if ((std::atomic_ref(process.header().blocked).load() & signal) != 0) return;
   Thread& main = process.threads.front();
-  switch (main.state) {
+  if (main.state == ThreadState::in_real_kernel) {
+    programs_.interrupt(main, signal);
+  } else {
+    main.signalled = !end_wait_for_signal(main);
+  }
+}
+
+// False: it does not wait, or not so that a signal ends it.
+bool TimeKeeper::end_wait_for_signal(Thread& thread) {
+  switch (thread.state) {
     case ThreadState::sleeping:
     case ThreadState::awaiting_descriptors:
     case ThreadState::awaiting_address:
     case ThreadState::awaiting_child:
-      resume(main, now(), EINTR);
-      break;
+      resume(thread, now(), EINTR);
+      return true;
     case ThreadState::polling:
     case ThreadState::spinning:
-      resume(main, now());
-      break;
-    case ThreadState::in_real_kernel:
-      programs_.interrupt(main, signal);
-      break;
+      resume(thread, now());
+      return true;
     default:
-      break;
+      return false;
   }
 }
 

@@ -129,6 +129,7 @@ class TimeKeeper : public sc_core::sc_module {
   void raise_alarms();
   void poll_descriptors();
   void deliver_posted();
+  bool end_wait_for_signal(Thread& thread);
   void note_end_of_wait(Thread& thread);
   bool waits_in_vain(const Thread& thread) const;
   void look_when_quiet();

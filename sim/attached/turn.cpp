@@ -35,6 +35,7 @@ void TimeKeeper::grant(Thread& thread) {
   slot.run_until = std::uint64_t(limit.ps);
   slot.act_until = std::uint64_t((now() + params_.act_slack).ps);
   slot.acted = 0;
+  thread.signalled = false;  // its call raises what there is
   thread.state = ThreadState::running;
   running_ = &thread;
   release(thread);

@@ -65,6 +65,18 @@ static void sleeps(void) {
   printf("early %d\n", waitpid(early, &status, 0) == early && WEXITSTATUS(status) == 4);
 }
 
+// One ends before its parent has asked for its sleep.
+static void ends_at_once(void) {
+  listen_with(0);
+  child_of(3, 0);
+  child_of(0, 0);
+  for (int i = 0; i < 2; ++i) {
+    const int error = usleep(900000) < 0 ? errno : 0;
+    printf("%s at %.0f ms, ", error == EINTR ? "EINTR" : "whole", since());
+  }
+  printf("told %d times\n", told);
+}
+
 // The handler comes when the child is known.
 static void waits(void) {
   signal(SIGCHLD, reap_all);
@@ -160,6 +172,7 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IONBF, 0);
   begun = now();
   if (strcmp(how, "sleeps") == 0) sleeps();
+  if (strcmp(how, "ends_at_once") == 0) ends_at_once();
   if (strcmp(how, "waits") == 0) waits();
   if (strcmp(how, "blocked") == 0) blocked();
   if (strcmp(how, "shares") == 0) shares();

@@ -37,7 +37,10 @@ class Ends(LeavesNothing):
 
     def test_a_handler_cuts_a_sleep_short(self):
         self.assertEqual(self.ends("sleeps"), ["sleep EINTR at 5 ms, told of 1 with 3 at 5 ms",
-                                                   "late 1 at 25 ms, told 3 times, early 1"])
+                                               "late 1 at 25 ms, told 3 times, early 1"])
+
+    def test_a_child_that_ends_before_the_sleep(self):
+        self.assertEqual(self.ends("ends_at_once"), ["EINTR at 0 ms, EINTR at 3 ms, told 2 times"])
 
     def test_a_handler_that_waits(self):
         self.assertEqual(self.ends("waits"), ["wait got one 1 at 5 ms, its handler 0",

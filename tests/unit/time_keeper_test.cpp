@@ -437,6 +437,18 @@ TEST_F(TimeKeeperTest, AnAlarmEndsASleep) {
   EXPECT_THAT(story, ElementsAre(std::pair("alarm", 7_us)));
 }
 
+// It is due before the world has reached the wait, but the thread had asked for it already.
+TEST_F(TimeKeeperTest, AnAlarmBeforeASleepIsNotSleptThrough) {
+  world.attach(0, [&](Program& me) -> Script {
+    co_await me.call(Call::set_alarm, std::uint64_t((1_us).ps));
+    co_await me.act(2_us);
+    EXPECT_EQ(co_await me.sleep_until(1_ms), EINTR);
+    tell("woke", me);
+  });
+  world.run();
+  EXPECT_THAT(story, ElementsAre(std::pair("woke", 2_us)));
+}
+
 TEST_F(TimeKeeperTest, AWaitForDescriptorsEndsAtItsDeadline) {
   world.attach(0, [&](Program& me) -> Script {
     EXPECT_EQ(co_await me.call(Call::wait_descriptors, 5'000'000), ETIMEDOUT);

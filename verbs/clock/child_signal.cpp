@@ -104,6 +104,8 @@ void show_child_action() {
   std::atomic_ref(session()->header().caught).store(is_handler(program_action) ? abi::ThreadSlot::kChild : 0);
 }
 
+void forget_child_signal() { due = false; }
+
 bool child_signal_waits() { return due; }
 
 void raise_child_signal() {

@@ -10,6 +10,8 @@ namespace rnicsim::clock {
 int set_child_action(const struct sigaction* action, struct sigaction* old);
 // Tells the simulator whether there is a handler to call.
 void show_child_action();
+// A new process has none.
+void forget_child_signal();
 // It was raised, and is held back by the mask.
 bool child_signal_waits();
 // In this thread, at once unless it blocks the signal.

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/turn.h"
@@ -136,6 +137,7 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   if (child > 0) return announce(abi::Call::forked, child);
   abandon();
   forget_children();
+  forget_child_signal();
   forget_other_threads();
   attach(abi::Hello::kFork, std::uint32_t(parent));
   return 0;
