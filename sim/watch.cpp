@@ -42,7 +42,7 @@ void tick_every(suseconds_t us) {
 }  // namespace
 
 Watch::Watch(const Limits& limits) : limits_(limits) {
-  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, int(SA_RESETHAND));
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, int(SA_RESETHAND) | SA_RESTART);
   handle(SIGUSR1, on_report, SA_RESTART);
   handle(SIGALRM, on_tick, SA_RESTART);
   tick_every(kTickUs);

@@ -209,7 +209,7 @@ class Run {
     const auto found = std::ranges::find(started_, pid, &Started::pid);
     if (found == started_.end()) return;
     int status = 0;
-    ::waitpid(pid, &status, 0);
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     const std::size_t command = found->command;
     started_.erase(found);
     if (WIFSIGNALED(status) && !ending_) tell_of_death(command, WTERMSIG(status));
