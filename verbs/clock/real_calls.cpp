@@ -97,22 +97,18 @@ long in_real_kernel(long number, const Words& w) {
 }
 
 // The number of a thread or a process is the simulated host's.
-long with_real_id(long number, const Words& w, std::size_t place) {
-  const auto real = real_id_of(pid_t(w[place]));
-  if (!real) {
-    errno = ESRCH;
-    return -1;
-  }
-  Words real_words;
-  std::ranges::copy(w, real_words);
-  real_words[place] = *real;
-  return checked_call(number, real_words[0], real_words[1], real_words[2], real_words[3], real_words[4],
-                      real_words[5]);
+long with_real_id_at(std::size_t place, long number, const Words& w) {
+  return with_real_id(pid_t(w[place]), [&](pid_t real) {
+    Words words;
+    std::ranges::copy(w, words);
+    words[place] = real;
+    return checked_call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+  });
 }
 
 // Of a thread; of a group or a user, others say.
 long with_real_target(long number, const Words& w, long process) {
-  return w[0] == process ? with_real_id(number, w, 1) : in_real_kernel(number, w);
+  return w[0] == process ? with_real_id_at(1, number, w) : in_real_kernel(number, w);
 }
 
 // The kernel's words for what the C library has no function for, or one with another answer.
@@ -128,10 +124,10 @@ std::optional<long> call_of_thread(long number, const Words& w) {
     case SYS_sched_setattr:
     case SYS_sched_getattr:
     case SYS_sched_rr_get_interval:
-    case SYS_prlimit64: return with_real_id(number, w, 0);
+    case SYS_prlimit64: return with_real_id_at(0, number, w);
     case SYS_pidfd_open:
       note_real_call(number);
-      return with_real_id(number, w, 0);
+      return with_real_id_at(0, number, w);
     case SYS_setpriority:
     case SYS_getpriority: return with_real_target(number, w, PRIO_PROCESS);
     case SYS_ioprio_set:

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 extern "C" {  // some C libraries' header does not say so
@@ -39,6 +40,8 @@ RNICSIM_NEXT(getsid);
 RNICSIM_NEXT(setsid);
 RNICSIM_NEXT(tgkill);
 RNICSIM_NEXT(pidfd_open);
+RNICSIM_NEXT(process_vm_readv);
+RNICSIM_NEXT(process_vm_writev);
 
 namespace rnicsim::clock {
 
@@ -53,22 +56,13 @@ std::optional<pid_t> real_tid_of(pid_t virtual_tid) {
 }
 
 std::optional<pid_t> real_id_of(pid_t virtual_id) {
-  if (virtual_id <= 0) return virtual_id;
+  if (virtual_id <= 0 || !simulated()) return virtual_id;
   if (const auto thread = real_tid_of(virtual_id)) return thread;
   if (const Child* child = find_child(virtual_id)) return child->real_pid;
   return find_process(virtual_id);
 }
 
 namespace {
-
-// `next` gets the real number.
-template <class Next>
-int with_real_id(pid_t id, Next next) {
-  const auto real = simulated() ? real_id_of(id) : std::optional(id);
-  if (real) return next(*real);
-  errno = ESRCH;
-  return -1;
-}
 
 // A group is known by its leader's number.
 template <class Next>
@@ -142,6 +136,20 @@ RNICSIM_EXPORT pid_t setsid() noexcept { return known_leader(next_setsid(), 0, 0
 RNICSIM_EXPORT int pidfd_open(pid_t pid, unsigned flags) noexcept {
   note_real_call(SYS_pidfd_open);
   return with_real_id(pid, [&](pid_t real) { return next_pidfd_open(real, flags); });
+}
+
+// Copies from and into memory of another process (MPI libraries do, within a host).
+RNICSIM_EXPORT ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
+                                        unsigned long remote_count, unsigned long flags) noexcept {
+  return with_real_id(pid, [&](pid_t real) {
+    return next_process_vm_readv(real, local, local_count, remote, remote_count, flags);
+  });
+}
+RNICSIM_EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
+                                         unsigned long remote_count, unsigned long flags) noexcept {
+  return with_real_id(pid, [&](pid_t real) {
+    return next_process_vm_writev(real, local, local_count, remote, remote_count, flags);
+  });
 }
 
 RNICSIM_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
