@@ -25,6 +25,7 @@ std::string NativeThread::read(const char* file) const {
 }
 
 bool NativeThread::exists() const { return ::tgkill(process_, thread_, 0) == 0; }
+
 // A thread that lost its processor just before it would have slept, in a wait4() that need not wait, say, has the state
 // of a sleeper and runs.
 bool NativeThread::sleeps() const {

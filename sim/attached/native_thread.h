@@ -14,7 +14,7 @@ class NativeThread {
   bool exists() const;
   bool sleeps() const;              // state S: blocked in a system call
   std::string system_call() const;  // "system call 202", for people
-  bool catches(int signal) const;     // it has a handler
+  bool catches(int signal) const;   // it has a handler
   void send(int signal) const;
 
  private:

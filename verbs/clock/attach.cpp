@@ -196,12 +196,13 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   show_blocked_signals();
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   if (!simulated()) return;
-  if ((hello_flags & abi::Hello::kFork) == 0) redraw_auxiliary_bytes();
-  if ((hello_flags & abi::Hello::kFork) == 0) know_inherited();
-  if ((hello_flags & abi::Hello::kFork) == 0) take_standard_input();
   trap_tsc();
+  if ((hello_flags & abi::Hello::kFork) != 0) return;
+  redraw_auxiliary_bytes();
+  know_inherited();
+  take_standard_input();
   // Lines, so that what several programs print comes out in the order of simulated time.
-  if ((hello_flags & abi::Hello::kFork) == 0) ::setvbuf(stdout, nullptr, _IOLBF, 4096);
+  ::setvbuf(stdout, nullptr, _IOLBF, 4096);
 }
 
 void abandon() {

@@ -83,4 +83,3 @@ RNICSIM_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept 
   info.si_value = value;
   return send_signal(pid, signal, [&](pid_t real) { return checked_call(SYS_rt_sigqueueinfo, real, signal, &info); });
 }
-
