@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 7;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 8;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -212,6 +212,8 @@ enum class Call : std::uint32_t {
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
   lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT
   resolve_path,     // in: AddressVector; out: the same with its remote_mac, of a host or a group; EHOSTUNREACH, EINVAL
+  rdma_cm,          // of channel argument[0], command argument[1] of <rdma/rdma_user_cm.h>; in: its structure, without
+                    // header, what its pointers name behind it; out: its response. GET_EVENT never waits: EAGAIN
   mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
   // the simulated out-of-band network (verbs/clock)
   net_socket,       // a descriptor is sent: the far end of a stream, or ENOTSOCK. value = its number
@@ -254,8 +256,10 @@ struct GidEntry {
 
 // What the kernel writes into an event channel.
 struct EventRecord {
-  std::uint32_t type = 0;      // EventType of queue.h
+  std::uint32_t type = 0;      // EventType of queue.h, or kConnectionEvent
   std::uint32_t number = 0;    // cqn, qpn, srqn or port
+
+  static constexpr std::uint32_t kConnectionEvent = 0x100;  // Call::rdma_cm has one more event for the channel
 };
 static_assert(sizeof(EventRecord) == 8);
 

@@ -243,6 +243,12 @@ int CpuPort::resolve_path(abi::AddressVector& path) {
 }
 std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
 
+int CpuPort::rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+                     std::span<std::byte> output) {
+  system_call();
+  return kernel_.rdma_cm(pasid_, channel, command, input, output);
+}
+
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
   Thread& thread = current_thread();
   work(thread, params_.cpu.cost(cost) * times);

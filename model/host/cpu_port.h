@@ -69,6 +69,8 @@ class CpuPort : public DevicePort {
   int lid_route(std::uint16_t lid, abi::GidEntry& route) override;
   int resolve_path(abi::AddressVector& path) override;
   std::uint32_t completion_vectors() const override;
+  int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+              std::span<std::byte> output) override;
   void charge(abi::CpuCost cost, std::uint32_t times) override;
   void wait_visible() override;
   bool wait_readable(int fd) override;

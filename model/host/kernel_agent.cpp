@@ -334,6 +334,10 @@ int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
   return 0;
 }
 
+int KernelAgent::rdma_cm(Pasid, std::uint32_t, std::uint32_t, std::span<const std::byte>, std::span<std::byte>) {
+  return EOPNOTSUPP;
+}
+
 int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->gate().resolve(path); }
 
 const abi::HostEntry& KernelAgent::host_entry() const { return impl_->identity(); }

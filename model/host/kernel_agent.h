@@ -119,6 +119,10 @@ class KernelAgent : public sc_core::sc_module {
   int bind_events(Pasid process, std::uint32_t channel);                          // of port and device
   int refill_channel(Pasid process, std::uint32_t channel);
 
+  // --- Connections: a command of <rdma/rdma_user_cm.h>, as Call::rdma_cm of attach.h has it. 0 or errno.
+  int rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+              std::span<std::byte> output);
+
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.
   bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data);

@@ -250,6 +250,13 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       put_output(slot, path);
       return answer(slot, error);
     }
+    case Call::rdma_cm: {
+      if (slot.input_bytes > sizeof slot.input || slot.output_bytes > sizeof slot.output) return answer(slot, EINVAL);
+      const int error = kernel.rdma_cm(process.pasid, std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]),
+                                       std::span(slot.input).first(slot.input_bytes),
+                                       std::span(slot.output).first(slot.output_bytes));
+      return answer(slot, error);
+    }
     default:
       return mmio_read(thread, slot);
   }

@@ -73,6 +73,9 @@ class FakePort : public DevicePort {
   int refill_channel(std::uint32_t) override { return 0; }
   int port_info(abi::HostEntry& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
   int lid_route(std::uint16_t, abi::GidEntry&) override { return ENOENT; }
+  int rdma_cm(std::uint32_t, std::uint32_t, std::span<const std::byte>, std::span<std::byte>) override {
+    return EOPNOTSUPP;
+  }
   int resolve_path(abi::AddressVector& path) override { return path.remote_mac[5] = 7, 0; }
   int gid_entry(std::uint32_t, std::uint32_t index, abi::GidEntry& entry) override {
     if (index >= 4) return EINVAL;

@@ -11,7 +11,7 @@
 
 #include "model/abi/command.h"
 #include "verbs/ibverbs/doorbell_pages.h"
-#include "verbs/ibverbs/event_pipe.h"
+#include "verbs/port/event_pipe.h"
 #include "verbs/ibverbs/registry.h"
 #include "verbs/port/device_port.h"
 #include "verbs/provider/commands.h"

@@ -15,7 +15,7 @@
 
 #include "verbs/ibverbs/device.h"
 #include "verbs/ibverbs/dma_memory.h"
-#include "verbs/ibverbs/event_pipe.h"
+#include "verbs/port/event_pipe.h"
 #include "verbs/ibverbs/queue_lock.h"
 #include "verbs/provider/completion_ring.h"
 #include "verbs/provider/receive_ring.h"

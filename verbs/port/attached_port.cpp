@@ -167,6 +167,20 @@ class AttachedPort : public DevicePort {
     return slot != nullptr && call(*slot, Call::port_info, {}) == 0 ? std::uint32_t(slot->value) : 1;
   }
 
+  int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+              std::span<std::byte> output) override {
+    ThreadSlot* slot = usable_slot();
+    if (slot == nullptr) return ENODEV;
+    if (input.size() > sizeof slot->input || output.size() > sizeof slot->output) return EINVAL;
+    clock::charge(*slot, abi::CpuCost::system_call);
+    memcpy(slot->input, input.data(), input.size());
+    slot->input_bytes = std::uint32_t(input.size());
+    slot->output_bytes = std::uint32_t(output.size());
+    const int error = call(*slot, Call::rdma_cm, {channel, command});
+    if (error == 0) memcpy(output.data(), slot->output, output.size());
+    return error;
+  }
+
   std::uint64_t epoch() const override { return clock::session()->header().epoch; }
   void charge(abi::CpuCost cost, std::uint32_t times) override {
     if (ThreadSlot* slot = usable_slot()) clock::charge(*slot, cost, times);

@@ -81,6 +81,9 @@ class DevicePort {
   // Fills the MAC address of a path, to a host or to a group. EHOSTUNREACH; EINVAL: no such source GID.
   virtual int resolve_path(abi::AddressVector& path) = 0;
   virtual std::uint32_t completion_vectors() const = 0;
+  // A command of <rdma/rdma_user_cm.h>, as Call::rdma_cm has it, of the ids and events of that channel.
+  virtual int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+                      std::span<std::byte> output) = 0;
 
   // --- The CPU's time.
   virtual void charge(abi::CpuCost cost, std::uint32_t times = 1) = 0;

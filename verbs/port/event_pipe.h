@@ -11,7 +11,7 @@
 #include "model/abi/attach.h"
 #include "verbs/port/device_port.h"
 
-namespace rnicsim::verbs {
+namespace rnicsim {
 
 class EventPipe {
  public:
@@ -50,4 +50,4 @@ class EventPipe {
   bool opened_ = false;
 };
 
-}  // namespace rnicsim::verbs
+}  // namespace rnicsim

@@ -1,4 +1,4 @@
-#include "verbs/ibverbs/event_pipe.h"
+#include "verbs/port/event_pipe.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -12,7 +12,7 @@
 
 #include "verbs/port/raw_call.h"
 
-namespace rnicsim::verbs {
+namespace rnicsim {
 
 namespace {
 
@@ -111,4 +111,4 @@ bool EventPipe::has_record() const {
   return ::ioctl(read_fd_, FIONREAD, &available) == 0 && available >= int(sizeof(abi::EventRecord));
 }
 
-}  // namespace rnicsim::verbs
+}  // namespace rnicsim
