@@ -1,0 +1,42 @@
+// An event channel, and how the kernel's connection manager is asked through it.
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "verbs/port/device_port.h"
+#include "verbs/port/event_pipe.h"
+#include "verbs/rdmacm/kernel_interface.h"
+
+namespace rnicsim::rdmacm {
+
+struct EventChannel : rdma_event_channel {
+  explicit EventChannel(DevicePort& carrier) : rdma_event_channel{}, port(carrier), pipe(carrier) {}
+
+  // Commands return 0 or errno.
+  int command(std::uint32_t number, std::span<const std::byte> input, std::span<std::byte> output = {}) {
+    return port.rdma_cm(pipe.number(), number, input, output);
+  }
+  template <class Input>
+  int tell(std::uint32_t number, const Input& input) {
+    return command(number, std::as_bytes(std::span(&input, 1)));
+  }
+  template <class Input, class Output>
+  int ask(std::uint32_t number, const Input& input, Output& output) {
+    return command(number, std::as_bytes(std::span(&input, 1)), std::as_writable_bytes(std::span(&output, 1)));
+  }
+
+  DevicePort& port;
+  EventPipe pipe;
+
+  static EventChannel& of(rdma_event_channel* channel) { return *static_cast<EventChannel*>(channel); }
+};
+
+// Of the calling process: 0 or errno, ENODEV without a device.
+int open_channel(std::unique_ptr<EventChannel>& opened);
+
+}  // namespace rnicsim::rdmacm
