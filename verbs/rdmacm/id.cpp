@@ -44,6 +44,7 @@ int destroy_id(Id& id) {
   const kernel::rdma_ucm_destroy_id command{.response = 0, .id = id.handle, .reserved = 0};
   kernel::rdma_ucm_destroy_id_resp response{};
   if (const int error = id.events().ask(kernel::RDMA_USER_CM_CMD_DESTROY_ID, command, response)) return error;
+  id.events().forget(id.handle);
   acknowledge_last(id);
   wait_acknowledged(id.port, id.events_completed, response.events_reported);
   delete &id;
@@ -61,6 +62,7 @@ int migrate_id(Id& id, rdma_event_channel* channel) {
   kernel::rdma_ucm_migrate_resp response{};
   EventChannel& target = EventChannel::of(channel);
   if (const int error = target.ask(kernel::RDMA_USER_CM_CMD_MIGRATE_ID, command, response)) return error;
+  id.events().forget(id.handle);
   if (id.synchronous()) acknowledge_last(id);
   id.channel = channel;
   id.own_channel = std::move(own);
