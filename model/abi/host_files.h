@@ -25,4 +25,11 @@ constexpr std::array<std::uint8_t, 16> link_local_of(const HostEntry& host) {
   return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 }
 
+// EUI-64 of its MAC address: the GUID of its NIC.
+constexpr std::uint64_t node_guid_of(const HostEntry& host) {
+  std::uint64_t guid = 0;
+  for (std::size_t i = 8; i < 16; ++i) guid = guid << 8 | link_local_of(host)[i];
+  return guid;
+}
+
 }  // namespace rnicsim::abi

@@ -82,21 +82,21 @@ void Driver::bring_up(std::span<const Gid> gids, const Mac& mac) {
 
   start_command_queue();
   capabilities_ = provider::decode<abi::DeviceCapabilities>(
-      must_execute(provider::header(abi::CommandOpcode::query_device), "query_device").output);
+      must_execute(provider::encode(provider::header(abi::CommandOpcode::query_device)), "query_device").output);
   if (capabilities_.max_eq < event_queues)
     throw std::runtime_error(fmt::format("the device cannot be used: {} event queues, {} are needed",
                                          std::uint32_t(capabilities_.max_eq), event_queues));
   for (std::uint32_t eqn = 0; eqn < event_queues; ++eqn)
     if (!lend(abi::IcmTable::eqc, eqn)) throw std::runtime_error("no kernel memory for event queue contexts");
-  must_execute(provider::header(abi::CommandOpcode::initialize), "initialize");
+  must_execute(provider::encode(provider::header(abi::CommandOpcode::initialize)), "initialize");
   const auto status = abi::DeviceStatus(root_complex_.mmio_read(abi::reg::kStatus, 4));
   if (status != abi::DeviceStatus::ready) throw std::runtime_error("the device did not become ready");
 
   for (std::uint32_t eqn = 0; eqn < event_queues; ++eqn) create_event_queue(eqn);
   port_ = provider::decode<abi::PortAttributes>(
-      must_execute(provider::header(abi::CommandOpcode::query_port, kPort), "query_port").output);
+      must_execute(provider::encode(provider::header(abi::CommandOpcode::query_port, kPort)), "query_port").output);
   for (std::uint16_t index = 0; index < gids.size(); ++index)
-    must_execute(provider::set_gid(kPort, index, gids[index], mac), "set_gid");
+    must_execute(provider::encode(provider::set_gid(kPort, index, gids[index], mac)), "set_gid");
 }
 
 void Driver::start_command_queue() {
@@ -117,18 +117,22 @@ void Driver::create_event_queue(std::uint32_t eqn) {
   context.msix_vector = static_cast<std::uint16_t>(eqn + 1);
   context.pasid = kKernelPasid;
   context.ring = ring.bus_address;
-  must_execute(provider::create_eq(eqn, context), "create_eq");
+  must_execute(provider::encode(provider::create_eq(eqn, context)), "create_eq");
   events_.back().rearm(uar_);
 }
 
-template <class Mailbox>
-Driver::Answer Driver::must_execute(const Mailbox& mailbox, const char* what) {
-  Answer answer = execute(provider::encode(mailbox));
+Driver::Answer Driver::must_execute(std::span<const std::byte> input, const char* what) {
+  Answer answer = execute(input);
   if (answer.status != abi::CommandStatus::ok)
     throw std::runtime_error(fmt::format("the device cannot be used: it answers {} with status {:#x}, syndrome {:#x}",
                                          what, unsigned(answer.status),
                                          std::uint32_t(provider::decode<abi::CommandResult>(answer.output).syndrome)));
   return answer;
+}
+
+void Driver::create(abi::IcmTable table, std::uint32_t index, std::span<const std::byte> input, const char* what) {
+  if (!lend(table, index)) throw std::runtime_error(fmt::format("no kernel memory for the context of {}", what));
+  must_execute(input, what);
 }
 
 Driver::Answer Driver::execute(std::span<const std::byte> input) {

@@ -39,12 +39,19 @@ class Driver {
     std::vector<std::byte> output;
   };
   Answer execute(std::span<const std::byte> input);
+  // Waits. std::runtime_error: the device refuses what its driver cannot do without, and how.
+  Answer must_execute(std::span<const std::byte> input, const char* what);
+  // The same for a mailbox that makes an object, whose context gets its memory.
+  void create(abi::IcmTable table, std::uint32_t index, std::span<const std::byte> input, const char* what);
 
   // Waits. Lends the device memory for this context, unless it has it; false when there is none left.
   bool lend(abi::IcmTable table, std::uint32_t index);
   // Waits. Lends memory for the entries of these pages and writes where they lie; false when there is none left.
   bool write_pages(std::uint32_t first, std::uint32_t count, std::uint64_t bus_address, ByteCount size);
 
+  // Of the kernel's own, pinned; std::runtime_error: there is none left.
+  provider::DmaBuffer allocate(std::size_t bytes);
+  provider::Uar& uar() { return uar_; }
   const abi::DeviceCapabilities& capabilities() const { return capabilities_; }
   const abi::PortAttributes& port() const { return port_; }
 
@@ -53,11 +60,8 @@ class Driver {
 
  private:
   std::uint32_t chunk_entries(abi::IcmTable table) const;
-  provider::DmaBuffer allocate(std::size_t bytes);
   void start_command_queue();
   void create_event_queue(std::uint32_t eqn);
-  template <class Mailbox>
-  Answer must_execute(const Mailbox& mailbox, const char* what);
 
   const HostParams params_;
   RootComplex& root_complex_;

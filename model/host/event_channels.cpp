@@ -85,7 +85,8 @@ void EventChannels::bind_object(IcmTable table, std::uint32_t number, std::uint3
 void EventChannels::forget_object(IcmTable table, std::uint32_t number) {
   for (auto& [index, channel] : channels_)
     std::erase_if(channel.kept, [&](const abi::EventRecord& record) {
-      return record.number == number && table_of(EventType(record.type)) == table;
+      return record.type != abi::EventRecord::kConnectionEvent && record.number == number &&
+             table_of(EventType(record.type)) == table;
     });
 }
 
@@ -115,6 +116,18 @@ std::optional<std::uint32_t> EventChannels::asynchronous_channel(IcmTable table,
 void EventChannels::deliver_to(std::optional<std::uint32_t> channel, const abi::EventRecord& record) {
   if (!channel) return;
   if (const auto found = channels_.find(*channel); found != channels_.end()) put(found->second, record);
+}
+
+void EventChannels::deliver_connection(std::uint32_t channel, std::uint32_t id) {
+  deliver_to(channel, {abi::EventRecord::kConnectionEvent, id});
+}
+
+void EventChannels::forget_connection(std::uint32_t channel, std::uint32_t id) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return;
+  std::erase_if(found->second.kept, [&](const abi::EventRecord& record) {
+    return record.type == abi::EventRecord::kConnectionEvent && record.number == id;
+  });
 }
 
 }  // namespace rnicsim::host

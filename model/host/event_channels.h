@@ -38,6 +38,9 @@ class EventChannels {
 
   // To whom it concerns, if he listens.
   void deliver(const abi::Eqe& eqe);
+  // There is one more event of an rdma_cm_id, or there are none any more, of those that wait here.
+  void deliver_connection(std::uint32_t channel, std::uint32_t id);
+  void forget_connection(std::uint32_t channel, std::uint32_t id);
 
  private:
   struct Channel {

@@ -61,10 +61,29 @@ struct CpuParams {
   }
 };
 
+// The kernel's connection manager.
+struct CmParams {
+  Duration send = 3_us;
+  Duration receive = 8_us;
+  Duration resolve_known = 4_us;
+  Duration resolve_neighbour = 40_us;
+
+  void describe(ParamVisitor& visit) {
+    constexpr Range range{0, 1e12};
+    visit.param("send", send, "a message of the connection manager, until its doorbell", range);
+    visit.param("receive", receive,
+                "from the interrupt of a message until it is acted on: two work queues; one after the other", range);
+    visit.param("resolve_known", resolve_known, "an address that the host knows, a route or a group resolved", range);
+    visit.param("resolve_neighbour", resolve_neighbour,
+                "an address that the host first asks the network for (ARP, neighbour discovery)", range);
+  }
+};
+
 struct HostParams {
   static constexpr double kPageSizes[] = {0x1p12, 0x1p16, 0x1p21, 0x1p30};
 
   CpuParams cpu;
+  CmParams cm;
   Duration mmio_write_latency = 170_ns;
   Duration mmio_line_interval{5'715};
   std::uint32_t mmio_write_buffers = 10;
@@ -80,6 +99,7 @@ struct HostParams {
 
   void describe(ParamVisitor& visit) {
     visit.group("cpu", cpu);
+    visit.group("cm", cm);
     visit.param("mmio_write_latency", mmio_write_latency, "a posted write from the CPU until it reaches the device",
                 {0, 1e12});
     visit.param("mmio_line_interval", mmio_line_interval,

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "model/abi/device.h"
+#include "model/host/cm/rdma_cm.h"
 #include "model/host/command_gate.h"
 #include "model/host/driver.h"
 #include "model/host/event_channels.h"
@@ -40,13 +41,15 @@ class KernelAgent::Impl : public sc_core::sc_module {
         identity_(identity),
         gids_(gids_of(identity)),
         driver_(params, root_complex),
-        gate_(objects_, gids_, Neighbours(std::move(hosts)), {Driver::kFirstCompletionEqn, params.completion_vectors},
-              params.page_size) {
+        gate_(objects_, gids_, Neighbours(hosts), {Driver::kFirstCompletionEqn, params.completion_vectors},
+              params.page_size),
+        cm_(params, identity, std::move(hosts), driver_, gate_, channels_) {
     SC_HAS_PROCESS(Impl);
     root_complex_.interrupt.bind([this](std::uint32_t vector) {
       driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
         ++counters_.events;
         agent_.event_taken({eqe.type, eqe.number});
+        if (RdmaCm::is_for_it(eqe)) return cm_.interrupt();
         channels_.deliver(eqe);
       });
     });
@@ -65,6 +68,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   }
 
   void detach(Pasid process, std::function<void()> done) {
+    cm_.close_process(process);
     channels_.close_all(process);
     processes_.erase(process);
     objects_.close_contexts(process);  // at once: nobody keeps their files open any more
@@ -106,6 +110,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   Iommu& iommu() { return root_complex_.iommu(); }
   Objects& objects() { return objects_; }
   EventChannels& channels() { return channels_; }
+  RdmaCm& cm() { return cm_; }
   const abi::HostEntry& identity() const { return identity_; }
   const Neighbours& neighbours() const { return gate_.neighbours(); }
   CommandGate& gate() { return gate_; }
@@ -114,13 +119,18 @@ class KernelAgent::Impl : public sc_core::sc_module {
     if (!ready_) return static_cast<std::uint32_t>(gids_.size());
     return driver_.port().gid_table_length;
   }
-  const KernelCounters& counters() const { return counters_; }
+  KernelCounters counters() const {
+    KernelCounters counters = counters_;
+    counters.cm = cm_.counters();
+    return counters;
+  }
   std::uint32_t completion_vectors() const { return params_.completion_vectors; }
 
  private:
   void run() {
     try {
       driver_.bring_up(gids_, mac_of(identity_));
+      cm_.bring_up();
     } catch (const std::runtime_error& error) {
       failure_ = error.what();
       return;
@@ -260,6 +270,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   EventChannels channels_{objects_};
   Driver driver_;
   CommandGate gate_;
+  RdmaCm cm_;
 
   KernelCounters counters_;
   std::set<Pasid> processes_;
@@ -334,8 +345,10 @@ int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
   return 0;
 }
 
-int KernelAgent::rdma_cm(Pasid, std::uint32_t, std::uint32_t, std::span<const std::byte>, std::span<std::byte>) {
-  return EOPNOTSUPP;
+int KernelAgent::rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command,
+                         std::span<const std::byte> input, std::span<std::byte> output) {
+  if (!impl_->channels().owns(process, channel)) return EBADF;
+  return impl_->cm().command({process, channel}, command, input, output);
 }
 
 int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->gate().resolve(path); }
@@ -351,7 +364,9 @@ std::uint32_t KernelAgent::open_channel(Pasid process, EventSink sink) {
   return impl_->channels().open(process, std::move(sink));
 }
 int KernelAgent::close_channel(Pasid process, std::uint32_t channel) {
-  return impl_->channels().close(process, channel);
+  const int error = impl_->channels().close(process, channel);
+  if (error == 0) impl_->cm().close_channel(channel);
+  return error;
 }
 int KernelAgent::bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel) {
   return impl_->channels().bind_completions(process, cqn, channel);
@@ -370,6 +385,6 @@ bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, std::span<cons
 bool KernelAgent::mmio_readable(Pasid process, std::uint32_t offset) const {
   return impl_->mmio_readable(process, offset);
 }
-const KernelCounters& KernelAgent::counters() const { return impl_->counters(); }
+KernelCounters KernelAgent::counters() const { return impl_->counters(); }
 
 }  // namespace rnicsim::host

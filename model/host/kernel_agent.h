@@ -21,6 +21,7 @@
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/host/address_space.h"
+#include "model/host/cm/counters.h"
 #include "model/host/host_params.h"
 #include "model/host/objects.h"
 
@@ -34,6 +35,7 @@ struct KernelCounters {
   Counter mmio_refused = 0;
   Counter pages_registered = 0;
   Counter events = 0;
+  CmCounters cm;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("commands", commands, "commands", "commands of processes that the device executed");
@@ -41,6 +43,7 @@ struct KernelCounters {
     visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
     visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
     visit.counter("events", events, "events", "entries taken from event queues");
+    visit.group("cm", cm);
   }
 };
 
@@ -132,7 +135,7 @@ class KernelAgent : public sc_core::sc_module {
   trace::Point<EventTaken> event_taken;
   // Told only when somebody listened before the process was made.
   trace::Point<SoftwareMilestone> software;
-  const KernelCounters& counters() const;
+  KernelCounters counters() const;
 
  private:
   class Impl;

@@ -2,6 +2,7 @@
 // once; whatever their times, and however acknowledgements were put together.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -9,7 +10,9 @@
 #include <sstream>
 #include <vector>
 
+#include "model/abi/command.h"
 #include "model/roce/opcode.h"
+#include "model/roce/types.h"
 #include "sim/recording/trace_file.h"
 #include "tests/golden/behaviours.h"
 
@@ -27,6 +30,25 @@ struct Stream {
 };
 using Retired = std::map<Stream, std::vector<std::vector<std::uint64_t>>>;
 
+// Of the kernel, before any program comes: QP1, where the device has datagrams, and the memory lent for it.
+bool is_before_programs(EventKind kind, const std::vector<std::uint64_t>& fields) {
+  constexpr std::uint64_t kManagementQpn = 1, kFirstOfPrograms = 2;
+  if (kind == EventKind::qp_state) return fields[0] == kManagementQpn;
+  if (kind != EventKind::device_command) return false;
+  switch (abi::CommandOpcode(fields[0])) {
+    case abi::CommandOpcode::map_icm:
+      return true;
+    case abi::CommandOpcode::create_cq:
+      return fields[1] == 0;
+    case abi::CommandOpcode::create_mpt:
+    case abi::CommandOpcode::create_qp:
+    case abi::CommandOpcode::modify_qp:
+      return fields[1] < kFirstOfPrograms;
+    default:
+      return false;
+  }
+}
+
 Retired retired_in(std::istream& file) {
   sim::TraceReader reader(file, "trace");
   Retired retired;
@@ -34,6 +56,7 @@ Retired retired_in(std::istream& file) {
   while (const auto event = reader.next()) {
     std::vector<std::uint64_t> fields(event->fields.begin(),
                                       event->fields.begin() + sim::info(event->kind).fields.size());
+    if (is_before_programs(event->kind, fields)) continue;
     Stream stream{event->host, event->kind, fields.empty() ? 0 : fields[0]};
     switch (event->kind) {
       case EventKind::wqe:
@@ -59,6 +82,14 @@ Retired retired_in(std::istream& file) {
   return retired;
 }
 
+// What left behind a request that the peer refuses is a matter of time: until its NAK is there.
+bool fails(const Retired& retired, const Stream& stream) {
+  const auto states = retired.find({stream.host, EventKind::qp_state, stream.number});
+  return states != retired.end() && std::ranges::any_of(states->second, [](const auto& fields) {
+           return fields[2] == std::uint64_t(roce::QpState::error);
+         });
+}
+
 class Retires : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Retires, WhatTheGoldenTraceDoes) {
@@ -73,7 +104,13 @@ TEST_P(Retires, WhatTheGoldenTraceDoes) {
   for (const auto& [stream, events] : wanted) {
     const auto found = got.find(stream);
     ASSERT_NE(found, got.end()) << sim::info(stream.kind).name << " of " << std::hex << stream.number;
-    EXPECT_EQ(found->second, events) << sim::info(stream.kind).name << " of " << std::hex << stream.number << " on h"
+    auto got_here = found->second, wanted_here = events;
+    if (stream.kind == EventKind::packet_sent && fails(wanted, stream)) {
+      const std::size_t both = std::min(got_here.size(), wanted_here.size());
+      got_here.resize(both);
+      wanted_here.resize(both);
+    }
+    EXPECT_EQ(got_here, wanted_here) << sim::info(stream.kind).name << " of " << std::hex << stream.number << " on h"
                                      << stream.host;
   }
   EXPECT_EQ(got.size(), wanted.size());

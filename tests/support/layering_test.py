@@ -19,9 +19,10 @@ ALLOWED = {
     "model/abi": [],
     "model/roce": ["model/base/fifo.h"],
     "model/base": [],
+    "model/cm": ["model/base/units.h"],
     "model/nic": ["model/base", "model/abi", "model/roce"],
     # The kernel agent reuses the driver, and carries it through the same seam as any process.
-    "model/host": ["model/base", "model/abi", "verbs/provider", "verbs/port/device_port.h"],
+    "model/host": ["model/base", "model/abi", "model/cm", "verbs/provider", "verbs/port/device_port.h"],
     "model/fabric": ["model/base"],
     # The seam, what a device can do, and the parts that every engine is built of.
     "rtl/cosim": ["model/nic/qp_engine.h", "model/nic/capability_params.h", *ENGINE_PARTS, "model/roce", "model/base",

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "model/abi/host_files.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
 
@@ -38,15 +39,6 @@ class DeviceList {
   std::mutex mutex_;
   std::map<std::pair<pid_t, std::uint64_t>, std::unique_ptr<Device>> devices_;  // a child of fork has its own
 };
-
-// EUI-64 of the host's MAC address.
-std::uint64_t guid_of(const abi::HostEntry& host) {
-  const std::uint8_t* mac = host.mac;
-  const std::uint8_t bytes[8] = {std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
-  std::uint64_t guid = 0;
-  for (const std::uint8_t byte : bytes) guid = guid << 8 | byte;
-  return guid;
-}
 
 std::unique_ptr<Device> DeviceList::make(std::uint64_t guid) {
   auto made = std::make_unique<Device>();
@@ -81,7 +73,7 @@ Device* find_device() {
   if (port == nullptr && std::getenv(abi::kSocketVariable) != nullptr) complain_once();
   abi::HostEntry host;
   if (port == nullptr || port->port_info(host) != 0) return nullptr;
-  return device_list().device(guid_of(host));
+  return device_list().device(abi::node_guid_of(host));
 }
 
 namespace {

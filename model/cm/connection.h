@@ -1,0 +1,86 @@
+// A connection as one side's communication manager knows it (IBTA vol 1, 12.9.5 to 12.9.8).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/base/units.h"
+#include "model/cm/messages.h"
+
+namespace rnicsim::cm {
+
+// The local communication ID, or the request ID of a service ID resolution.
+using ConnectionId = std::uint32_t;
+
+enum class State : std::uint8_t {
+  idle,
+  request_sent,
+  request_received,
+  request_acknowledged,      // an MRA answers whoever repeats it
+  reply_sent,
+  reply_received,
+  established,
+  disconnect_sent,
+  disconnect_received,
+  timewait,
+  service_request_sent,
+  service_request_received,
+};
+
+// How messages reach the peer, and its packets this side.
+struct Route {
+  Gid local{};
+  Gid remote{};
+  std::uint32_t flow_label = 0;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t hop_limit = 0;
+  std::uint8_t service_level = 0;
+  bool operator==(const Route&) const = default;
+};
+
+// Whom a connection has at its other end: no two at the same time to one.
+struct Peer {
+  std::uint64_t ca_guid = 0;
+  std::uint32_t id = 0;
+  std::uint32_t qpn = 0;
+};
+
+// A message that is sent until it is answered.
+struct Pending {
+  Envelope envelope;
+  Duration interval;
+  unsigned retries = 0;      // left
+};
+
+struct Connection {
+  ConnectionId id = 0;
+  State state = State::idle;
+  Route route;
+  Peer peer;
+  bool peer_known = false;   // it is entered, so that another connection to it is found stale
+  std::uint64_t service_id = 0;
+  std::uint64_t transaction_id = 0;
+
+  // What the QP of this side becomes.
+  TransportService transport = TransportService::rc;
+  std::uint32_t local_qpn = 0;
+  std::uint32_t send_psn = 0;
+  std::uint32_t receive_psn = 0;
+  std::uint16_t pkey = 0xffff;
+  std::uint8_t path_mtu = 0;
+  std::uint8_t responder_resources = 0;
+  std::uint8_t initiator_depth = 0;
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry_count = 0;
+  TimeCode ack_timeout = 0;
+
+  Duration response_timeout; // of what it sends
+  unsigned max_retries = 0;
+  bool is_active = false;    // it sent the REQ
+  std::optional<Envelope> last_answer;     // to a peer that repeats what it sent
+  std::optional<Pending> pending;
+  std::optional<Duration> deadline;        // of `pending`, or of timewait
+  bool orphan = false;       // its owner has gone: it ends with its timewait
+};
+
+}  // namespace rnicsim::cm

@@ -1,0 +1,194 @@
+// The communication manager of a host (IBTA vol 1, chapter 12): connections from their REQ to the end of their
+// timewait, and the resolution of service IDs. Time and the way to the peer are its caller's: messages and events are
+// queues that he empties after each call.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "model/base/units.h"
+#include "model/cm/connection.h"
+#include "model/cm/messages.h"
+
+namespace rnicsim::cm {
+
+constexpr Duration duration_of(TimeCode code) { return {std::int64_t{4'096'000} << (code & 0x1f)}; }
+
+enum class EventKind : std::uint8_t {
+  request_received,          // REQ; `id` is new
+  request_failed,            // nobody answered
+  reply_received,            // REP
+  reply_failed,
+  established,               // RTU, or data before it
+  rejected,                  // REJ
+  disconnect_requested,      // DREQ
+  disconnected,              // DREP, or the peer did not answer
+  timewait_over,
+  service_requested,         // SIDR_REQ; `id` is new
+  service_answered,          // SIDR_REP
+  service_failed,
+};
+
+struct Event {
+  EventKind kind;
+  ConnectionId id;
+  Message message{};         // that brought it, if one did
+};
+
+struct Outgoing {
+  Route route;
+  Envelope envelope;
+};
+
+struct ConnectParams {
+  std::uint64_t service_id = 0;
+  RequestedPath path;        // its local_ack_timeout is computed
+  TimeCode packet_life_time = 0;
+  std::uint8_t path_mtu = 0;
+  std::uint16_t pkey = 0xffff;
+  TransportService transport = TransportService::rc;
+  std::uint32_t qpn = 0;
+  std::uint32_t starting_psn = 0;
+  std::uint8_t responder_resources = 0;
+  std::uint8_t initiator_depth = 0;
+  bool flow_control = false;
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry_count = 0;
+  bool srq = false;
+  TimeCode response_timeout = 0;           // of both sides' managers
+  std::uint8_t max_retries = 0;
+  std::span<const std::uint8_t> private_data;
+};
+
+struct ReplyParams {
+  std::uint32_t qpn = 0;
+  std::uint32_t starting_psn = 0;
+  std::uint8_t responder_resources = 0;
+  std::uint8_t initiator_depth = 0;
+  bool flow_control = false;
+  std::uint8_t rnr_retry_count = 0;
+  bool srq = false;
+  std::span<const std::uint8_t> private_data;
+};
+
+struct ServiceParams {
+  std::uint64_t service_id = 0;
+  Route route;
+  std::uint16_t pkey = 0xffff;
+  TimeCode response_timeout = 0;
+  std::uint8_t max_retries = 0;
+  std::span<const std::uint8_t> private_data;
+};
+
+struct ManagerCounters {
+  std::uint64_t sent = 0;
+  std::uint64_t repeated = 0;
+  std::uint64_t received = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t unexpected = 0;            // for no connection of ours, or not in its state
+  std::uint64_t stale = 0;                 // a peer knows nothing any more of a connection that still stands here
+};
+
+class ConnectionManager {
+ public:
+  struct Params {
+    std::uint64_t ca_guid = 0;
+    TimeCode ack_delay = 0;                // local CA ACK delay
+    std::uint32_t id_mask = 0;             // what the first communication IDs look like
+  };
+  explicit ConnectionManager(const Params& params) : params_(params) {}
+
+  // What falls due until then happens. To be called first, before each of the calls below.
+  void advance(Duration now);
+  std::optional<Duration> next_deadline() const;
+
+  // A REQ or SIDR_REQ for it becomes an event; others are refused.
+  void listen(std::uint64_t service_id) { services_.insert(service_id); }
+  void unlisten(std::uint64_t service_id) { services_.erase(service_id); }
+
+  ConnectionId create();
+  // The peer is told what its state calls for.
+  void destroy(ConnectionId id);
+  // As if its REQ had never come: the peer may ask again.
+  void forget(ConnectionId id);
+  const Connection* find(ConnectionId id) const;
+
+  // Each is 0, or EINVAL when the connection's state does not allow it or private data are too long.
+  int connect(ConnectionId id, const ConnectParams& params);
+  int reply(ConnectionId id, const ReplyParams& params);
+  int ready(ConnectionId id, std::span<const std::uint8_t> private_data = {});
+  int reject(ConnectionId id, RejectReason reason, std::span<const std::uint8_t> private_data = {});
+  // From now on an MRA with that service timeout answers a peer that repeats its REQ or REP.
+  int promise(ConnectionId id, TimeCode service_timeout);
+  int disconnect(ConnectionId id);         // DREQ
+  int confirm_disconnect(ConnectionId id);  // DREP
+  int establish(ConnectionId id);          // data came before the RTU
+  int resolve_service(ConnectionId id, const ServiceParams& params);
+  int answer_service(ConnectionId id, ServiceIdStatus status, std::uint32_t qpn, std::uint32_t qkey,
+                     std::span<const std::uint8_t> private_data = {});
+
+  // From the peer at the route's other end.
+  void receive(const Route& route, const Envelope& envelope);
+
+  std::optional<Outgoing> next_message();
+  std::optional<Event> next_event();
+
+  const ManagerCounters& counters() const { return counters_; }
+  std::size_t connections() const { return connections_.size(); }
+
+ private:
+  using PeerId = std::pair<std::uint64_t, std::uint32_t>;  // CA GUID, communication ID or QPN
+
+  void on(const Route& route, const Envelope& envelope, const ConnectRequest& message);
+  void on(const Route& route, const Envelope& envelope, const MessageReceiptAck& message);
+  void on(const Route& route, const Envelope& envelope, const ConnectReject& message);
+  void on(const Route& route, const Envelope& envelope, const ConnectReply& message);
+  void on(const Route& route, const Envelope& envelope, const ReadyToUse& message);
+  void on(const Route& route, const Envelope& envelope, const DisconnectRequest& message);
+  void on(const Route& route, const Envelope& envelope, const DisconnectReply& message);
+  void on(const Route& route, const Envelope& envelope, const ServiceIdRequest& message);
+  void on(const Route& route, const Envelope& envelope, const ServiceIdReply& message);
+  void on(const Route& route, const Envelope& envelope, const LoadAlternatePath& message);
+  void on(const Route& route, const Envelope& envelope, const AlternatePathResponse& message);
+
+  Connection* lookup(ConnectionId id);
+  // Of ours by `local`, and its peer calls it `remote`.
+  Connection* match(std::uint32_t local, std::uint32_t remote);
+  bool is_repeated(const Route& route, const ConnectRequest& request);
+  bool enter_peer(Connection& connection, const Peer& peer);
+  void forget_peer(Connection& connection);
+  void reset(Connection& connection);
+  void enter_timewait(Connection& connection);
+  void erase(ConnectionId id);
+
+  static std::uint64_t new_transaction(const Connection& connection);
+  void send(const Route& route, const Envelope& envelope);
+  void send_until_answered(Connection& connection, Envelope envelope);
+  void answered(Connection& connection);
+  void arm(Connection& connection, std::optional<Duration> deadline);
+  void expire(Connection& connection);
+  void give_up(Connection& connection);
+  void tell(EventKind kind, const Connection& connection, const Message& message = {});
+  void reject_stranger(const Route& route, std::uint64_t transaction, std::uint32_t remote_id, Subject subject,
+                       RejectReason reason);
+
+  const Params params_;
+  Duration now_;
+  std::uint32_t next_id_ = 1;
+  std::set<std::uint64_t> services_;
+  std::map<ConnectionId, Connection> connections_;
+  std::map<PeerId, ConnectionId> by_remote_id_;
+  std::map<PeerId, ConnectionId> by_remote_qpn_;
+  std::map<std::pair<Gid, std::uint32_t>, ConnectionId> service_requests_;
+  std::set<std::pair<Duration, ConnectionId>> deadlines_;
+  std::deque<Outgoing> outgoing_;
+  std::deque<Event> events_;
+  ManagerCounters counters_;
+};
+
+}  // namespace rnicsim::cm

@@ -1,0 +1,23 @@
+// What rdma_cm puts before a program's private data: the addresses that connect (IBTA vol 1, A11.4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "model/host/cm/ip_address.h"
+
+namespace rnicsim::host {
+
+struct AddressHeader {
+  static constexpr std::size_t kBytes = 36;
+  IpAddress source;
+  IpAddress destination;     // its port is in the service ID
+
+  std::array<std::uint8_t, kBytes> encode() const;
+  // nullopt: another version than ours, or no IP.
+  static std::optional<AddressHeader> decode(std::span<const std::uint8_t, kBytes> bytes);
+};
+
+}  // namespace rnicsim::host

@@ -1,0 +1,64 @@
+// The kernel's QP1, the general services interface (IBTA vol 1, 13.5): management datagrams, which travel through the
+// device as any UD QP's packets do.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "model/abi/context.h"
+#include "model/cm/messages.h"
+#include "model/host/driver.h"
+#include "model/host/gids.h"
+#include "verbs/provider/completion_ring.h"
+#include "verbs/provider/receive_ring.h"
+#include "verbs/provider/send_ring.h"
+
+namespace rnicsim::host {
+
+class ManagementPort {
+ public:
+  static constexpr std::uint32_t kCqn = 0;
+
+  struct Arrival {
+    Gid local;               // GIDs of the packet's GRH or IPv4 header
+    Gid remote;
+    std::uint8_t traffic_class;
+    cm::Mad mad;
+  };
+
+  explicit ManagementPort(Driver& driver) : driver_(driver) {}
+
+  // Waits. std::runtime_error: the device cannot be used, and why. A device without datagrams has no such port.
+  void bring_up();
+  bool available() const { return available_; }
+
+  void send(const abi::AddressVector& path, const cm::Mad& mad);
+  // Its CQ's event: gives what has come.
+  void interrupt(const std::function<void(const Arrival&)>& arrived);
+
+ private:
+  struct Departure {
+    abi::AddressVector path;
+    cm::Mad mad;
+  };
+
+  void create_queues();
+  void receive_into(std::uint32_t buffer);
+  void post_waiting();
+  std::optional<Arrival> arrival_in(const abi::Cqe& cqe, std::uint32_t buffer) const;
+
+  Driver& driver_;
+  bool available_ = false;
+  provider::DmaBuffer send_buffers_;
+  provider::DmaBuffer receive_buffers_;
+  std::optional<provider::SendRing> send_;
+  std::optional<provider::ReceiveRing> receive_;
+  provider::CompletionRing completions_;
+  std::deque<Departure> waiting_;  // for a place in the send queue
+  std::uint32_t next_send_ = 0;
+};
+
+}  // namespace rnicsim::host

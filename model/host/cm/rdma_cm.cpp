@@ -1,0 +1,158 @@
+#include "model/host/cm/rdma_cm.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rnicsim::host {
+namespace {
+
+constexpr std::uint8_t kHopLimit = 64;     // of answers to strangers
+
+// The port's, as a path record names it: enum ibv_rate.
+std::uint8_t rate_of(const abi::PortAttributes& port) {
+  struct Rate {
+    std::uint8_t speed;
+    std::uint8_t width;
+    std::uint8_t rate;
+  };
+  // Speeds: 2.5, 5, 10, 10, 14, 25, 50, 100 Gb/s a lane. Widths: 1, 4, 8, 12 lanes.
+  constexpr Rate kRates[] = {{1, 1, 2},   {1, 2, 5},   {2, 1, 5},   {2, 2, 6},   {4, 1, 3},    {4, 2, 7},
+                             {8, 1, 3},   {8, 2, 7},   {16, 1, 11}, {16, 2, 12}, {32, 1, 15},  {32, 2, 16},
+                             {32, 4, 17}, {32, 8, 18}, {64, 1, 20}, {64, 2, 17}, {64, 4, 21},  {64, 8, 22},
+                             {128, 1, 16}, {128, 2, 21}, {128, 4, 23}, {128, 8, 24}};
+  const auto found = std::ranges::find_if(
+      kRates, [&](const Rate& rate) { return rate.speed == port.active_speed && rate.width == port.active_width; });
+  return found != std::end(kRates) ? found->rate : 0;
+}
+
+}  // namespace
+
+RdmaCm::RdmaCm(const HostParams& params, const abi::HostEntry& self, std::vector<abi::HostEntry> hosts,
+               Driver& driver, const CommandGate& gate, EventChannels& channels)
+    : params_(params),
+      self_(self),
+      hosts_(std::move(hosts)),
+      driver_(driver),
+      gate_(gate),
+      channels_(channels),
+      port_(driver),
+      arrivals_([this] { handle_arrivals(); }),
+      departures_([this] { depart(); }),
+      timer_([this] { expire(); }) {}
+
+void RdmaCm::bring_up() {
+  port_.bring_up();
+  if (port_.available()) {
+    RdmaIds::Host host;
+    host.self = self_;
+    host.all = hosts_;
+    host.mtu = driver_.port().active_mtu;
+    host.rate = rate_of(driver_.port());
+    host.ack_delay = std::uint8_t(std::uint32_t(driver_.capabilities().local_ca_ack_delay));
+    host.resolve_known = params_.cm.resolve_known;
+    host.resolve_neighbour = params_.cm.resolve_neighbour;
+    const RdmaIds::EventSink sink{
+        [this](std::uint32_t channel, std::uint32_t id) { channels_.deliver_connection(channel, id); },
+        [this](std::uint32_t channel, std::uint32_t id) { channels_.forget_connection(channel, id); }};
+    ids_.emplace(host, sink);
+  }
+  up_ = true;
+}
+
+bool RdmaCm::is_for_it(const abi::Eqe& eqe) {
+  return eqe.type == abi::EventType::completion && eqe.number == ManagementPort::kCqn;
+}
+
+void RdmaCm::interrupt() {
+  port_.interrupt([this](const ManagementPort::Arrival& arrival) {
+    worker_free_ = std::max(worker_free_, now()) + params_.cm.receive;
+    arrivals_.push(worker_free_, arrival);
+  });
+}
+
+void RdmaCm::handle_arrivals() {
+  ManagementPort::Arrival arrival;
+  while (arrivals_.pop_due(arrival)) {
+    const auto envelope = cm::decode(arrival.mad);
+    if (!envelope) {
+      ++malformed_;
+      continue;
+    }
+    ids_->advance(now());
+    ids_->receive({.local = arrival.local,
+                   .remote = arrival.remote,
+                   .traffic_class = arrival.traffic_class,
+                   .hop_limit = kHopLimit},
+                  *envelope);
+    flush();
+  }
+}
+
+void RdmaCm::expire() {
+  ids_->advance(now());
+  flush();
+}
+
+// What is to be sent leaves when the kernel has made it; the alarm rings for what comes next.
+void RdmaCm::flush() {
+  while (const auto message = ids_->next_message()) departures_.push(now() + params_.cm.send, *message);
+  if (const auto deadline = ids_->next_deadline()) {
+    timer_.arm(*deadline);
+  } else {
+    timer_.disarm();
+  }
+}
+
+void RdmaCm::depart() {
+  cm::Outgoing message;
+  while (departures_.pop_due(message)) {
+    abi::AddressVector path;
+    std::ranges::copy(message.route.remote, path.remote_gid);
+    path.sgid_index = std::uint16_t(ids_->gid_index(message.route.local));
+    path.flow_label = message.route.flow_label;
+    path.traffic_class = message.route.traffic_class;
+    path.hop_limit = message.route.hop_limit;
+    path.service_level = message.route.service_level;
+    // To nobody's address it is lost, as on a real wire.
+    if (gate_.resolve(path) == 0) port_.send(path, cm::encode(message.envelope));
+  }
+}
+
+int RdmaCm::command(const UserChannel& channel, std::uint32_t command, std::span<const std::byte> input,
+                    std::span<std::byte> output) {
+  if (!up_) return EAGAIN;
+  if (!ids_) return ENODEV;
+  ids_->advance(now());
+  const int error = execute_user_command(*ids_, channel, command, input, output);
+  flush();
+  return error;
+}
+
+void RdmaCm::close_channel(std::uint32_t channel) {
+  if (!ids_) return;
+  ids_->advance(now());
+  ids_->close_channel(channel);
+  flush();
+}
+
+void RdmaCm::close_process(Pasid process) {
+  if (!ids_) return;
+  ids_->advance(now());
+  ids_->close_process(process);
+  flush();
+}
+
+CmCounters RdmaCm::counters() const {
+  CmCounters counters;
+  if (!ids_) return counters;
+  const auto& from = ids_->manager().counters();
+  counters.sent = from.sent;
+  counters.repeated = from.repeated;
+  counters.received = from.received;
+  counters.malformed = malformed_;
+  counters.duplicates = from.duplicates;
+  counters.unexpected = from.unexpected;
+  return counters;
+}
+
+}  // namespace rnicsim::host

@@ -1,0 +1,77 @@
+// An rdma_cm_id as the kernel keeps it (rdma_cm(7)).
+#pragma once
+
+#include <rdma/rdma_user_cm.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "model/base/pcie.h"
+#include "model/cm/connection.h"
+#include "model/host/cm/ip_address.h"
+
+namespace rnicsim::host {
+
+enum class IdState : std::uint8_t {
+  idle,
+  address_bound,
+  address_query,
+  address_resolved,
+  route_query,
+  route_resolved,
+  connect,
+  disconnect,
+  listen,
+};
+
+// enum ibv_qp_type, as the commands have it.
+enum class IdQpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
+
+// Of a resolved route, or of a request.
+struct IdPath {
+  cm::Route route;
+  std::uint8_t mtu = 0;                    // enum ibv_mtu
+  std::uint8_t rate = 0;                   // enum ibv_rate
+  cm::TimeCode packet_life_time = 0;
+};
+
+struct IdGroup {
+  std::uint64_t uid = 0;
+  IpAddress address;
+  Gid gid{};
+  std::uint32_t events_reported = 0;
+};
+
+struct RdmaId {
+  std::uint32_t number = 0;
+  Pasid owner = 0;
+  std::uint32_t channel = 0;
+  std::uint64_t uid = 0;                   // the program's
+  bool accepted = true;                    // not: it is a peer's request, and the program has no uid for it
+  rdma_ucm_port_space port_space = RDMA_PS_TCP;
+  IdQpType qp_type = IdQpType::rc;
+  IdState state = IdState::idle;
+
+  IpAddress source;
+  std::optional<IpAddress> destination;
+  bool has_device = false;                 // bound to an address of the NIC, not to the wildcard
+  std::optional<IdPath> path;
+  std::optional<cm::ConnectionId> connection;
+  std::uint32_t psn = 0;                   // that its QP expects first
+  std::uint32_t qpn = 0;
+  std::uint32_t qkey = 0;
+  bool srq = false;
+
+  bool reuse_address = false;
+  std::optional<bool> ipv6_only;
+  std::uint8_t traffic_class = 0;
+  std::optional<cm::TimeCode> ack_timeout;
+
+  std::uint32_t backlog = 0;               // requests that may still come
+  std::uint32_t listener = 0;              // it came by: until the program has heard of it; 0: none
+  std::uint32_t events_reported = 0;
+  std::map<std::uint32_t, IdGroup> groups;
+};
+
+}  // namespace rnicsim::host
