@@ -1,0 +1,36 @@
+// One thread that reads the UDP sockets of all datagram sockets, while there are any.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "verbs/rsockets/waiter.h"
+
+namespace rnicsim::rsockets {
+
+class Datagram;
+
+class LookupService {
+ public:
+  static LookupService& service();
+
+  // 0 or a positive errno.
+  int add(const std::shared_ptr<Datagram>& socket);
+  // When it returns, the thread does not use the socket any more.
+  void remove(const Datagram& socket);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable rounds_changed_;
+  std::uint64_t rounds_ = 0;  // of the thread
+  std::vector<std::shared_ptr<Datagram>> sockets_;
+  std::unique_ptr<Waiter> news_;
+  bool running_ = false;  // the thread
+};
+
+}  // namespace rnicsim::rsockets
