@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verbs/clock/attach.h"
@@ -64,16 +65,47 @@ std::string search_path(const char* file) {
   return {};
 }
 
+// Each entry of a list that LD_PRELOAD may hold.
+template <class Take>
+void each_preload(std::string_view list, Take take) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find_first_of(": "), list.size());
+    if (end != 0) take(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+}
+
+// This library, wherever it lies: a launcher may hand on the path of another host.
+bool is_this_library(std::string_view path) { return path.substr(path.rfind('/') + 1) == "librnicsim_os.so"; }
+
+// What a program preloads into its child stands before this library, which its calls come to in turn.
+std::string preloads(std::string_view given, std::string_view ours) {
+  std::string result;
+  each_preload(given, [&](std::string_view entry) {
+    if (!is_this_library(entry)) result.append(entry).append(":");
+  });
+  each_preload(ours, [&](std::string_view entry) {
+    if (is_this_library(entry)) result.append(entry);
+  });
+  return result;
+}
+
 // What a new image needs to find its way back to the simulator, whatever environment its parent made for it.
 class Environment {
  public:
   Environment(char* const* given, bool same_process) {
+    std::string_view preloaded;
     for (; given != nullptr && *given != nullptr; ++given) {
       const bool ours = std::ranges::any_of(kVariables, [&](const char* name) { return names(*given, name); });
       if (!ours && !names(*given, "RNICSIM_EXEC")) pointers_.push_back(*given);
+      if (names(*given, kPreload)) preloaded = *given + strlen(kPreload) + 1;
     }
-    for (const char* name : kVariables)
-      if (const char* value = variable(name)) strings_.push_back(std::string(name) + "=" + value);
+    for (const char* name : kVariables) {
+      const char* value = variable(name);
+      if (value == nullptr) continue;
+      const bool preload = strcmp(name, kPreload) == 0;
+      strings_.push_back(std::string(name) + "=" + (preload ? preloads(preloaded, value) : value));
+    }
     if (same_process) strings_.push_back("RNICSIM_EXEC=1");
     for (std::string& string : strings_) pointers_.push_back(string.data());
     pointers_.push_back(nullptr);
@@ -81,6 +113,8 @@ class Environment {
   char** get() { return pointers_.data(); }
 
  private:
+  static constexpr const char* kPreload = "LD_PRELOAD";
+
   static bool names(const char* entry, const char* name) {
     const std::size_t length = strlen(name);
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
