@@ -109,6 +109,8 @@ struct ControlHeader {
   // Signals as in ThreadSlot::signals.
   std::uint32_t caught = 0;          // kChild: the program has a handler for it
   std::uint32_t blocked = 0;         // by the first thread
+  std::uint32_t shared_waits = 0;    // threads of the host that wait in memory that processes share
+  std::uint32_t reserved = 0;
 };
 
 // A host of the simulated network, at kHostTable of the control region.
@@ -166,8 +168,10 @@ enum class Call : std::uint32_t {
   sleep,            // until argument[0]; EINTR when an alarm comes first
   wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1] =
                     // how many; in: poll events a descriptor (u32). 0, ETIMEDOUT, EINTR; ENOMEM: no room for copies
-  wait_address,     // until wake_address(argument[0]) or argument[1]; 0, ETIMEDOUT, or EINTR
-  wake_address,     // argument[0], at most argument[1] waiters, first come first woken. value = how many
+  wait_address,     // until wake_address(argument[0]) or argument[1]; 0, ETIMEDOUT, or EINTR. argument[2] = 1: another
+                    // process that has the memory mapped may wake it, too, and so does the death of any
+  wake_address,     // argument[0], at most argument[1] waiters, first come first woken; argument[2] as above.
+                    // value = how many
   set_alarm,        // SIGALRM at argument[0] (0: none), then every argument[1], 1 us at least; result value = time left
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index

@@ -37,6 +37,14 @@ struct WatchedDescriptor {
   short events;
 };
 
+// A word of memory that processes of a host share, in whatever mapping: by its file.
+struct SharedWord {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t offset = 0;
+  bool operator==(const SharedWord&) const = default;
+};
+
 struct Thread {
   Process* process = nullptr;
   std::uint32_t index = 0;
@@ -59,6 +67,7 @@ struct Thread {
   std::uint64_t seen_progress = 0;
   ThreadState last_wait = ThreadState::free;  // the last of them
   std::uint64_t address = 0;
+  std::optional<SharedWord> shared_word;  // there, if other processes may wake it
   std::uint64_t wait_ticket = 0;      // order of arrival at `address`
   std::uint32_t wanted_child = 0;     // 0 = any
   std::vector<WatchedDescriptor> watched;

@@ -51,12 +51,10 @@ bool TimeKeeper::execute(Thread& thread) {
     case Call::wait_descriptors:
       return wait_descriptors(thread, slot);
     case Call::wait_address:
-      thread.address = slot.argument[0];
-      thread.wait_ticket = ++next_ticket_;
-      wait(thread, ThreadState::awaiting_address, deadline(slot.argument[1]));
+      wait_address(thread, slot, deadline(slot.argument[1]));
       return false;
     case Call::wake_address:
-      slot.value = wake_address(process, slot.argument[0], slot.argument[1], clock_of(thread));
+      slot.value = wake_address(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0, clock_of(thread)});
       return true;
     case Call::set_alarm: {
       const auto old = process.alarm.deadline;
@@ -143,22 +141,7 @@ bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
   return false;
 }
 
-// --- Waiting for another thread.
-
-// How many it woke.
-std::uint64_t TimeKeeper::wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at) {
-  for (std::uint64_t woken = 0;; ++woken) {
-    if (woken == most) return woken;
-    Thread* first = nullptr;
-    for (Thread& thread : process.threads) {
-      if (thread.state != ThreadState::awaiting_address || thread.address != address) continue;
-      if (thread.at && *thread.at < at) continue;  // the waker is ahead of the world: by then this wait has ended
-      if (first == nullptr || thread.wait_ticket < first->wait_ticket) first = &thread;
-    }
-    if (first == nullptr) return woken;
-    resume(*first, std::max(at, clock_of(*first)) + params_.wakeup);
-  }
-}
+// --- Alarms.
 
 void TimeKeeper::set_alarm(Process& process, std::optional<Duration> deadline, Duration interval) {
   // As setitimer counts: oftener than each microsecond, nothing else would happen any more.

@@ -40,6 +40,7 @@ void TimeKeeper::unschedule(Thread& thread) {
   if (thread.at) timed_.erase(&thread);
   thread.at.reset();
   thread.watched.clear();
+  if (std::exchange(thread.shared_word, std::nullopt)) show_shared_waits(thread.process->identity().host);
 }
 
 void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending) {
@@ -81,6 +82,7 @@ Process& TimeKeeper::add(std::unique_ptr<Process> process, Duration start) {
   Process& added = *processes_.emplace_back(std::move(process));
   progressed();
   start_thread(added, 0, start);
+  show_shared_waits(added.identity().host);
   return added;
 }
 
@@ -112,6 +114,7 @@ void TimeKeeper::end_process(Process& process) {
   process.alive = false;
   process.alarm = {};
   forget_threads(process);
+  wake_sharers(process.identity().host);
 }
 
 // --- The turn.

@@ -145,11 +145,23 @@ class TimeKeeper : public sc_core::sc_module {
   bool spin(Thread& thread);
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   void poll_again(Thread& thread);
-  std::uint64_t wake_address(Process& process, std::uint64_t address, std::uint64_t most, Duration at);
   void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
   bool new_thread(Process& process, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
   void end_thread(Thread& thread);
+
+  // --- address_waits.cpp
+  struct Wake {
+    std::uint64_t address;
+    std::uint64_t most;
+    bool shared;
+    Duration at;
+  };
+  void wait_address(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until);
+  std::uint64_t wake_address(Process& process, const Wake& wake);
+  void wake_sharers(std::uint32_t host);
+  void show_shared_waits(std::uint32_t host);
+  Thread* first_waiter(Process& process, const Wake& wake, const std::optional<SharedWord>& word);
 
   // --- turn.cpp
   void grant(Thread& thread);

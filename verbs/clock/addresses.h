@@ -1,4 +1,4 @@
-// Threads of this process that wait for one another: on an address, in simulated time.
+// Threads that wait for one another: on an address, in simulated time.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,16 @@
 
 namespace rnicsim::clock {
 
+// Who may wait and wake: the threads of a process, or of all that have the memory mapped.
+enum class Sharing : std::uint64_t { process = 0, host = 1 };
+constexpr Sharing sharing_of(bool shared) { return shared ? Sharing::host : Sharing::process; }
+
 inline constexpr std::uint64_t kEveryone = ~0ull;
 
 // Until somebody wakes `address`; 0 or ETIMEDOUT. Between the look that made the caller wait and this no other thread
 // runs.
-int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline);
+int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing = Sharing::process);
 // At most so many, first come first woken; returns how many.
-std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most);
+std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing = Sharing::process);
 
 }  // namespace rnicsim::clock

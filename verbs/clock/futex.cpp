@@ -10,7 +10,6 @@
 
 #include <algorithm>
 
-#include "verbs/clock/addresses.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
 #include "verbs/clock/timeline.h"
@@ -64,7 +63,7 @@ long wait(abi::ThreadSlot& slot, const FutexCall& call, std::uint64_t deadline) 
   sync(slot);  // the word as it is when the world has come to this moment
   if (*static_cast<volatile std::uint32_t*>(call.word) != call.value) return fail(EAGAIN);
   if (deadline != abi::kForever && deadline <= slot.now) return fail(ETIMEDOUT);
-  return wait_on(slot, call.word, deadline) == ETIMEDOUT ? fail(ETIMEDOUT) : 0;
+  return wait_on(slot, call.word, deadline, call.sharing) == ETIMEDOUT ? fail(ETIMEDOUT) : 0;
 }
 
 // FUTEX_WAIT's timeout is a length of time, that of the others a moment.
@@ -103,21 +102,21 @@ long wake_two(abi::ThreadSlot& slot, const FutexCall& call) {
     case FUTEX_OP_XOR: *call.second_word = old ^ std::uint32_t(operand); break;
     default: return fail(ENOSYS);
   }
-  auto woken = long(wake(slot, call.word, call.value));
+  auto woken = long(wake(slot, call.word, call.value, call.sharing));
   const auto most_at_second = std::uint64_t(reinterpret_cast<std::uintptr_t>(call.timeout));
   if (holds(code >> 24 & 0xf, old, sign_extended(code & 0xfff)))
-    woken += long(wake(slot, call.second_word, most_at_second));
+    woken += long(wake(slot, call.second_word, most_at_second, call.sharing));
   return woken;
 }
 
 }  // namespace
 
-long futex(abi::ThreadSlot& slot, const FutexCall& call) {
+long futex(abi::ThreadSlot& slot, FutexCall call) {
   const int operation = call.operation & FUTEX_CMD_MASK;
   const bool may_be_shared = (call.operation & FUTEX_PRIVATE_FLAG) == 0;
   if (reinterpret_cast<std::uintptr_t>(call.word) % sizeof(std::uint32_t) != 0) return fail(EINVAL);
   if (call.word == nullptr) return fail(EFAULT);
-  if (may_be_shared && is_shared(call.word)) return in_real_kernel(call);
+  call.sharing = sharing_of(may_be_shared && is_shared(call.word));
   // To wake too many is allowed: those who wait look again. So masks, and queues to move to, need no memory.
   const bool masked = call.third_value != FUTEX_BITSET_MATCH_ANY;
   switch (operation) {
@@ -125,14 +124,14 @@ long futex(abi::ThreadSlot& slot, const FutexCall& call) {
     case FUTEX_WAIT_BITSET:
       return wait(slot, call, deadline_of(slot, call, operation == FUTEX_WAIT));
     case FUTEX_WAKE:
-      return long(wake(slot, call.word, call.value));
+      return long(wake(slot, call.word, call.value, call.sharing));
     case FUTEX_WAKE_BITSET:
-      return long(wake(slot, call.word, masked ? kEveryone : call.value));
+      return long(wake(slot, call.word, masked ? kEveryone : call.value, call.sharing));
     case FUTEX_CMP_REQUEUE:
       if (*static_cast<volatile std::uint32_t*>(call.word) != call.third_value) return fail(EAGAIN);
       [[fallthrough]];
     case FUTEX_REQUEUE:
-      return long(wake(slot, call.word, kEveryone));
+      return long(wake(slot, call.word, kEveryone, call.sharing));
     case FUTEX_WAKE_OP:
       return wake_two(slot, call);
     default:

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "model/abi/attach.h"
+#include "verbs/clock/addresses.h"
 
 namespace rnicsim::clock {
 
@@ -16,9 +17,10 @@ struct FutexCall {
   const timespec* timeout;  // a number for the operations that wake two addresses
   std::uint32_t* second_word;
   std::uint32_t third_value;
+  Sharing sharing = Sharing::process;  // found out
 };
 
 // As syscall(SYS_futex, ...): -1 and errno.
-long futex(abi::ThreadSlot& slot, const FutexCall& call);
+long futex(abi::ThreadSlot& slot, FutexCall call);
 
 }  // namespace rnicsim::clock

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 
 #include "verbs/clock/addresses.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/real_calls.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
@@ -69,36 +67,19 @@ clockid_t clock_of(const pthread_cond_t& condition) {
   return (condition.__data.__wrefs & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
-// What a thread waits on. Nobody can say when another process releases what processes share: it is looked at again and
-// again, at intervals of simulated time.
-class Wait {
- public:
-  template <class Object>
-  explicit Wait(const Object& object) : address_(&object), shared_(is_shared(object)) {}
-
-  // 0, ETIMEDOUT or EINTR.
-  int until(abi::ThreadSlot& slot, std::uint64_t deadline) {
-    if (!shared_) return wait_on(slot, address_, deadline);
-    interval_ = std::min(interval_ * 2, kLongestInterval);
-    return call(slot, abi::Call::sleep, {std::min(deadline, slot.now + interval_)});
-  }
-
- private:
-  static constexpr std::uint64_t kLongestInterval = 64 * kMicrosecond;
-  const void* address_;
-  bool shared_;
-  std::uint64_t interval_ = kMicrosecond / 2;
-};
+template <class Object>
+Sharing sharing_of(const Object& object) {
+  return clock::sharing_of(is_shared(object));
+}
 
 // 0, EINVAL, ETIMEDOUT, EINTR of an object that may say so, or what `attempt` says that is neither success nor EBUSY.
 template <class Object, class Try>
 int lock(abi::ThreadSlot& slot, const Object& object, const Deadline& deadline, Try attempt) {
-  Wait wait(object);
   int error;
   while ((error = attempt()) == EBUSY) {
     if (!deadline.valid) return EINVAL;
     if (deadline.is_past(slot)) return ETIMEDOUT;
-    const bool interrupted = wait.until(slot, deadline.at) == EINTR;
+    const bool interrupted = wait_on(slot, &object, deadline.at, sharing_of(object)) == EINTR;
     if (std::is_same_v<Object, sem_t> && interrupted && !restarts_after_signal()) return EINTR;
   }
   return error;
@@ -131,18 +112,11 @@ int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Dead
   });
 }
 
-// A condition that processes share is waited for in the real kernel, which ends reproducibility.
-bool waits_outside(const pthread_cond_t& condition) {
-  if (!is_shared(condition)) return false;
-  note_real_call(SYS_futex);
-  return true;
-}
-
 int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex,
                    const Deadline& deadline = {}) {
   if (!deadline.valid) return EINVAL;
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
-  const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at);
+  const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at, sharing_of(*condition));
   ::pthread_mutex_lock(mutex);
   return error == EINTR ? 0 : error;  // as if woken for nothing
 }
@@ -200,7 +174,7 @@ RNICSIM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespe
 }
 RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const int error = next_pthread_mutex_unlock(mutex);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, mutex, 1);
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, mutex, 1, sharing_of(*mutex));
   return error;
 }
 
@@ -238,7 +212,7 @@ RNICSIM_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* rwlock, const ti
 }
 RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
   const int error = next_pthread_rwlock_unlock(rwlock);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, rwlock, kEveryone);
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, rwlock, kEveryone, sharing_of(*rwlock));
   return error;
 }
 
@@ -246,31 +220,31 @@ RNICSIM_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* rwlock) noexcept {
 
 RNICSIM_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || waits_outside(*condition)) return next_cond_wait(condition, mutex);
+  if (slot == nullptr) return next_cond_wait(condition, mutex);
   return wait_condition(*slot, condition, mutex);
 }
 RNICSIM_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || waits_outside(*condition)) return next_cond_timedwait(condition, mutex, deadline);
+  if (slot == nullptr) return next_cond_timedwait(condition, mutex, deadline);
   return wait_condition(*slot, condition, mutex, {clock_of(*condition), *deadline});
 }
 // std::condition_variable's, for a steady clock.
 RNICSIM_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                           const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || waits_outside(*condition)) return next_cond_clockwait(condition, mutex, clock, deadline);
+  if (slot == nullptr) return next_cond_clockwait(condition, mutex, clock, deadline);
   return wait_condition(*slot, condition, mutex, {clock, *deadline});
 }
 RNICSIM_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || is_shared(*condition)) return next_cond_signal(condition);
-  wake(*slot, condition, 1);
+  if (slot == nullptr) return next_cond_signal(condition);
+  wake(*slot, condition, 1, sharing_of(*condition));
   return 0;
 }
 RNICSIM_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || is_shared(*condition)) return next_cond_broadcast(condition);
-  wake(*slot, condition, kEveryone);
+  if (slot == nullptr) return next_cond_broadcast(condition);
+  wake(*slot, condition, kEveryone, sharing_of(*condition));
   return 0;
 }
 
@@ -292,7 +266,7 @@ RNICSIM_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
 }
 RNICSIM_EXPORT int sem_post(sem_t* semaphore) noexcept {
   const int error = next_sem_post(semaphore);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, semaphore, 1);
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, semaphore, 1, sharing_of(*semaphore));
   return error;
 }
 
