@@ -17,8 +17,6 @@ import sys
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 # The version nodes of each library begin so.
 NODES = {"libibverbs.so.1": "IBVERBS_", "librdmacm.so.1": "RDMACM_"}
-# Not built yet: rsockets, whose names do not begin with rdma_. One that is there has to leave this list.
-PENDING = re.compile(r"r(?!dma_)[a-z]+$")
 PACKAGES = {
     "perftest": ["/usr/bin/ib_*", "/usr/bin/raw_ethernet_*"],
     "ibverbs-utils": ["/usr/bin/ibv_*"],
@@ -76,29 +74,24 @@ def classify(name, version, refused, stubs):
     return "implemented"
 
 
-def is_pending(name, version):
-    return version.startswith(NODES["librdmacm.so.1"]) and PENDING.match(name)
-
-
 def report_packages(ours, source):
     """Prints a line a package; returns what they lack as (symbol, package)."""
     refused = names_in(source, "unsupported.cpp")
     stubs = names_in(source, "private_stubs.cpp")
     missing, absent = set(), []
     print(f"{'package':<15}{'files':>6}{'symbols':>9}{'implemented':>13}{'EOPNOTSUPP':>12}{'private stub':>14}"
-          f"{'pending':>9}{'missing':>9}")
+          f"{'missing':>9}")
     for package, patterns in PACKAGES.items():
         files = sorted({file for pattern in patterns for file in glob.glob(pattern)})
         if not files:
             absent.append(package)
             continue
         wanted = set().union(*(imports(file) for file in files))
-        pending = {symbol for symbol in wanted - ours if is_pending(*symbol)}
-        lacking = wanted - ours - pending
+        lacking = wanted - ours
         missing |= {(symbol, package) for symbol in lacking}
         kinds = [classify(*symbol, refused, stubs) for symbol in wanted & ours]
         print(f"{package:<15}{len(files):>6}{len(wanted):>9}{kinds.count('implemented'):>13}"
-              f"{kinds.count('EOPNOTSUPP'):>12}{kinds.count('private stub'):>14}{len(pending):>9}{len(lacking):>9}")
+              f"{kinds.count('EOPNOTSUPP'):>12}{kinds.count('private stub'):>14}{len(lacking):>9}")
     if absent:
         print("not installed:", ", ".join(absent))
     return missing
@@ -107,10 +100,8 @@ def report_packages(ours, source):
 def report_library(name, ours):
     """The same of what the installed library exports."""
     original = exports(f"{LIBRARIES}/{name}")
-    lacking = original - ours
-    pending = {symbol for symbol in lacking if is_pending(*symbol)}
-    print(f"exported: {len(ours)}, by the installed {name}: {len(original)}, pending: {len(pending)}")
-    return {(symbol, "rdma-core itself") for symbol in lacking - pending}
+    print(f"exported: {len(ours)}, by the installed {name}: {len(original)}")
+    return {(symbol, "rdma-core itself") for symbol in original - ours}
 
 
 def main(ibverbs, rdmacm, source):
@@ -123,10 +114,7 @@ def main(ibverbs, rdmacm, source):
         missing |= report_library(name, ours[library])
     for (name, version), package in sorted(missing):
         print(f"MISSING {name}@{version} for {package}")
-    arrived = sorted(name for name, version in ours[rdmacm] if is_pending(name, version))
-    if arrived:
-        print("no longer pending:", ", ".join(arrived))
-    return 1 if missing or arrived else 0
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ struct IpAddress {
 
   bool is_any() const;
   bool is_loopback() const;
+  // No device's own: rdma_cm binds 127.0.0.1 and ::1 as it does 0.0.0.0 and ::.
+  bool is_wildcard() const { return is_any() || is_loopback(); }
   bool is_link_local() const { return ipv6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80; }
   bool is_group() const { return ipv6 ? bytes[0] == 0xff : bytes[12] >> 4 == 0xe; }
   bool same_host(const IpAddress& other) const { return ipv6 == other.ipv6 && bytes == other.bytes; }

@@ -11,9 +11,9 @@ bool may_meet(const PortTable::Binding& a, const PortTable::Binding& b) {
   if (a.address.ipv6 != b.address.ipv6) {
     // An IPv6 wildcard takes IPv4, too, unless it says otherwise.
     const auto& six = a.address.ipv6 ? a : b;
-    return six.address.is_any() && !six.ipv6_only;
+    return six.address.is_wildcard() && !six.ipv6_only;
   }
-  return a.address.is_any() || b.address.is_any() || a.address.same_host(b.address);
+  return a.address.is_wildcard() || b.address.is_wildcard() || a.address.same_host(b.address);
 }
 
 }  // namespace

@@ -185,9 +185,8 @@ std::uint32_t RdmaIds::gid_index(const Gid& gid) const {
 bool RdmaIds::is_own(const IpAddress& address) const { return gid_index(address.bytes) < gids_of(host_.self).size(); }
 
 int RdmaIds::check_bindable(const IpAddress& address) const {
-  if (address.is_any()) return 0;
+  if (address.is_wildcard()) return 0;
   if (address.is_link_local() && address.scope == 0) return EINVAL;
-  if (address.is_loopback()) return ENODEV;          // which is not the NIC's
   return is_own(address) ? 0 : EADDRNOTAVAIL;
 }
 
@@ -195,7 +194,7 @@ int RdmaIds::take_port(RdmaId& id, const IpAddress& address) {
   PortTable::Binding binding{address, id.reuse_address, false, id.ipv6_only.value_or(false)};
   if (const int error = ports_of(id).bind(id.number, binding)) return error;
   id.source = binding.address;
-  id.has_device = !address.is_any();
+  id.has_device = !address.is_wildcard();
   id.state = IdState::address_bound;
   return 0;
 }
@@ -211,8 +210,7 @@ int RdmaIds::bind_wildcard(RdmaId& id, bool ipv6) {
 }
 
 RdmaIds::Resolution RdmaIds::resolution_of(const IpAddress& destination, Duration timeout) {
-  if (destination.is_loopback()) return {ENODEV, host_.resolve_known};
-  if (destination.is_group() || is_own(destination)) return {0, host_.resolve_known};
+  if (destination.is_wildcard() || destination.is_group() || is_own(destination)) return {0, host_.resolve_known};
   if (Neighbours(host_.all).resolve(destination.bytes))
     return {0, neighbours_.insert(destination.bytes).second ? host_.resolve_neighbour : host_.resolve_known};
   const auto& self = host_.self;
@@ -230,7 +228,7 @@ RdmaIds::Resolution RdmaIds::resolution_of(const IpAddress& destination, Duratio
 int RdmaIds::resolve_address(RdmaId& id, const std::optional<IpAddress>& source, const IpAddress& destination,
                              Duration timeout) {
   if (id.state == IdState::idle) {
-    const bool chosen = source && !source->is_any();
+    const bool chosen = source && !source->is_wildcard();
     const std::uint16_t port = source ? source->port : std::uint16_t{0};
     IpAddress local = chosen ? *source : IpAddress::of_gid(destination.ipv6 ? Gid{} : IpAddress{}.bytes,
                                                            destination.ipv6, port);
@@ -238,11 +236,7 @@ int RdmaIds::resolve_address(RdmaId& id, const std::optional<IpAddress>& source,
   }
   if (id.state != IdState::address_bound || id.source.ipv6 != destination.ipv6) return EINVAL;
   id.destination = destination;
-  if (destination.is_any()) {
-    const auto gids = gids_of(host_.self);
-    id.destination->bytes = gids[destination.ipv6 ? gids.size() - 1 : kIpv4GidIndex];
-  }
-  const Resolution resolution = resolution_of(*id.destination, timeout);
+  const Resolution resolution = resolution_of(destination, timeout);
   id.state = IdState::address_query;
   later(resolution.delay, {id.number, Step::address, resolution.error});
   return 0;
@@ -253,7 +247,9 @@ void RdmaIds::finish_address(RdmaId& id, int error) {
     id.state = IdState::address_bound;
     return tell(id, CmEventType::address_error, -error);
   }
-  if (id.source.is_any()) {
+  if (id.destination->is_wildcard()) {
+    id.source.bytes = id.destination->bytes;
+  } else if (id.source.is_wildcard()) {
     const auto gids = gids_of(host_.self);
     const bool link_local = id.destination->is_link_local();
     id.source.bytes = gids[!id.destination->ipv6 ? kIpv4GidIndex : link_local ? 0 : gids.size() - 1];
@@ -279,8 +275,10 @@ void RdmaIds::finish_route(RdmaId& id) {
 
 void RdmaIds::make_path(RdmaId& id) {
   IdPath path;
-  path.route = {.local = id.source.bytes,
-                .remote = id.destination->bytes,
+  const bool to_itself = id.destination->is_wildcard();
+  const Gid own = gids_of(host_.self).front();
+  path.route = {.local = to_itself ? own : id.source.bytes,
+                .remote = to_itself ? own : id.destination->bytes,
                 .flow_label = flow_label_of(id.source.port, id.destination->port),
                 .traffic_class = id.traffic_class,
                 .hop_limit = kHopLimit,
