@@ -1,6 +1,8 @@
 #include "verbs/clock/addresses.h"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/turn.h"
@@ -8,21 +10,27 @@
 namespace rnicsim::clock {
 namespace {
 
-// A release with nobody waiting makes no call.
-std::atomic<int> waiters{0};
+// Threads that wait, by the address they wait at: a release with nobody waiting makes no call.
+constexpr std::size_t kBuckets = 256;
+std::array<std::atomic<int>, kBuckets> waiters{};
+
+std::atomic<int>& waiters_at(const void* address) {
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  return waiters[(value / 8 ^ value / (8 * kBuckets)) % kBuckets];
+}
 
 }  // namespace
 
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing) {
-  ++waiters;
+  ++waiters_at(address);
   const int error = call(slot, abi::Call::wait_address,
                          {reinterpret_cast<std::uint64_t>(address), deadline, std::uint64_t(sharing)});
-  --waiters;
+  --waiters_at(address);
   return error;
 }
 
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing) {
-  const bool here = waiters.load() != 0;
+  const bool here = waiters_at(address).load() != 0;
   const bool elsewhere =
       sharing == Sharing::host && std::atomic_ref(session()->header().shared_waits).load() != 0;
   if (!here && !elsewhere) return 0;
