@@ -163,8 +163,8 @@ void ConnectionManager::on(const Route&, const Envelope&, const ConnectReject& m
 
 void ConnectionManager::on(const Route& route, const Envelope& envelope, const DisconnectRequest& message) {
   Connection* connection = match(message.remote_id, message.local_id);
-  if (connection == nullptr) {
-    // It has forgotten the connection that the peer still has.
+  if (connection == nullptr || connection->state == State::idle) {
+    // It has forgotten the connection, or is through with it, and the peer has not heard of that.
     ++counters_.unexpected;
     return send(route, {envelope.transaction_id,
                         DisconnectReply{.local_id = message.remote_id, .remote_id = message.local_id}});
