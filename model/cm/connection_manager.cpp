@@ -114,8 +114,13 @@ bool ConnectionManager::enter_peer(Connection& connection, const Peer& peer) {
 
 void ConnectionManager::forget_peer(Connection& connection) {
   if (!std::exchange(connection.peer_known, false)) return;
-  by_remote_qpn_.erase({connection.peer.ca_guid, connection.peer.qpn});
+  forget_peer_qp(connection);
   by_remote_id_.erase({connection.peer.ca_guid, connection.peer.id});
+}
+
+void ConnectionManager::forget_peer_qp(const Connection& connection) {
+  const auto known = by_remote_qpn_.find({connection.peer.ca_guid, connection.peer.qpn});
+  if (known != by_remote_qpn_.end() && known->second == connection.id) by_remote_qpn_.erase(known);
 }
 
 void ConnectionManager::reset(Connection& connection) {
@@ -128,6 +133,8 @@ void ConnectionManager::reset(Connection& connection) {
 
 void ConnectionManager::enter_timewait(Connection& connection) {
   connection.pending.reset();
+  // The peer's QP may be another connection's now; only what it still repeats of this one has to be known.
+  forget_peer_qp(connection);
   connection.state = State::timewait;
   arm(connection, now_ + duration_of(connection.ack_timeout));
 }

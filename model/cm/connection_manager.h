@@ -162,6 +162,7 @@ class ConnectionManager {
   bool is_repeated(const Route& route, const ConnectRequest& request);
   bool enter_peer(Connection& connection, const Peer& peer);
   void forget_peer(Connection& connection);
+  void forget_peer_qp(const Connection& connection);
   void reset(Connection& connection);
   void enter_timewait(Connection& connection);
   void erase(ConnectionId id);
