@@ -128,8 +128,8 @@ void ConnectionManager::on(const Route&, const Envelope&, const ConnectReject& m
     const auto known = by_remote_id_.find({guid_in(message), message.local_id});
     if (known != by_remote_id_.end()) connection = lookup(known->second);
   } else {
-    connection = message.subject == Subject::request ? lookup(message.remote_id)
-                                                     : match(message.remote_id, message.local_id);
+    // A REQ is rejected by whom this side does not know yet; one of it that was answered is rejected no more.
+    connection = match(message.remote_id, message.subject == Subject::request ? 0 : message.local_id);
   }
   if (connection == nullptr) {
     ++counters_.unexpected;
