@@ -1,0 +1,166 @@
+// Two communication managers in the same simulated time, and a wire between them that a test may spoil.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/cm/connection_manager.h"
+
+namespace rnicsim::cm {
+
+inline const char* name_of(EventKind kind) {
+  constexpr const char* kNames[] = {"request_received", "request_failed",     "reply_received",   "reply_failed",
+                                    "established",      "rejected",           "disconnect_requested",
+                                    "disconnected",     "timewait_over",      "service_requested",
+                                    "service_answered", "service_failed"};
+  return kNames[std::size_t(kind)];
+}
+
+// An event without what brought it.
+struct Told {
+  EventKind kind;
+  Duration at;
+  bool operator==(const Told&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, const Told& told) {
+    return out << name_of(told.kind) << " at " << told.at.ps / 1'000'000 << " us";
+  }
+};
+
+class Pair {
+ public:
+  static constexpr Duration kWire{1'000'000};            // from one to the other
+  static constexpr TimeCode kAckDelay = 15;
+  static constexpr TimeCode kLifeTime = 18;
+  static constexpr TimeCode kResponse = 20;
+  static constexpr std::uint8_t kRetries = 15;
+  static constexpr std::uint64_t kService = 0x01061c06;
+  // What follows from them: between the messages of who connects, and of who accepts; and of timewait, of which the
+  // ACK timeout is twice the life time, and more than the delay.
+  static constexpr Duration kActive = 2 * duration_of(kLifeTime) + duration_of(kResponse);
+  static constexpr Duration kPassive = duration_of(kResponse);
+  static constexpr Duration kTimewait = duration_of(kLifeTime + 1);
+
+  struct Fate {
+    bool lost = false;
+    Duration late{};
+    std::optional<Duration> copy{};                      // that much later than the other
+  };
+  struct Side {
+    explicit Side(std::uint64_t guid) : manager({guid, kAckDelay, std::uint32_t(guid << 24)}) {}
+    std::vector<Told> told() const {
+      std::vector<Told> all;
+      for (const auto& [at, event] : events) all.push_back({event.kind, at});
+      return all;
+    }
+    const Event& last() const { return events.back().second; }
+
+    ConnectionManager manager;
+    std::vector<std::pair<Duration, Event>> events;
+    std::function<void(const Event&)> program;           // at each event
+  };
+
+  // Whatever it says, every message takes at least the wire's time.
+  std::function<Fate(std::size_t from, const Envelope& envelope)> wire;
+  std::array<Side, 2> sides{Side(0xa1), Side(0xb2)};
+  std::map<std::string, unsigned> sent;                  // messages, by name
+  Duration now{};
+
+  static Gid gid(std::size_t side) {
+    return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, std::uint8_t(side + 1)};
+  }
+  ConnectionManager& manager(std::size_t side) { return sides[side].manager; }
+
+  static ConnectParams to(std::size_t peer, std::uint32_t qpn = 0x11) {
+    ConnectParams params;
+    params.service_id = kService;
+    params.path.local_gid = gid(1 - peer);
+    params.path.remote_gid = gid(peer);
+    params.packet_life_time = kLifeTime;
+    params.qpn = qpn;
+    params.response_timeout = kResponse;
+    params.max_retries = kRetries;
+    return params;
+  }
+  static ServiceParams service_of(std::size_t peer) {
+    return {.service_id = kService,
+            .route = {.local = gid(1 - peer), .remote = gid(peer)},
+            .response_timeout = kResponse,
+            .max_retries = kRetries,
+            .private_data = {}};
+  }
+
+  // Does it then, after what falls due by itself.
+  void at(Duration when, std::function<void()> action) { agenda_.emplace(when, std::move(action)); }
+  void run_until(Duration end) {
+    take();
+    for (auto next = next_time(); next && *next <= end; next = next_time()) step(*next);
+    advance(end);
+  }
+  // Until nothing more will happen. False: that is not to be awaited.
+  bool run_out() {
+    take();
+    for (int steps = 0; steps < 1'000'000; ++steps) {
+      const auto next = next_time();
+      if (!next) return true;
+      step(*next);
+    }
+    return false;
+  }
+  // What the managers have to say.
+  void take() {
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t side = 0; side < 2; ++side) {
+        while (const auto message = manager(side).next_message()) carry(side, *message);
+        while (const auto event = manager(side).next_event()) {
+          more = true;
+          sides[side].events.push_back({now, *event});
+          if (sides[side].program) sides[side].program(*event);
+        }
+      }
+    }
+  }
+
+ private:
+  void carry(std::size_t from, const Outgoing& message) {
+    ++sent[std::string(cm::name_of(message.envelope.message))];
+    const std::size_t to = message.route.remote == gid(0) ? 0 : 1;
+    const Fate fate = wire ? wire(from, message.envelope) : Fate{};
+    const auto arrive = [this, to, route = Route{.local = message.route.remote, .remote = message.route.local},
+                         mad = encode(message.envelope)] { manager(to).receive(route, *decode(mad)); };
+    const Duration when = now + kWire + fate.late;
+    if (!fate.lost) agenda_.emplace(when, arrive);
+    if (fate.copy) agenda_.emplace(when + *fate.copy, arrive);
+  }
+  std::optional<Duration> next_time() const {
+    std::optional<Duration> next;
+    const auto consider = [&](std::optional<Duration> time) {
+      if (time && (!next || *time < *next)) next = time;
+    };
+    for (const Side& side : sides) consider(side.manager.next_deadline());
+    if (!agenda_.empty()) consider(agenda_.begin()->first);
+    return next;
+  }
+  void advance(Duration to) {
+    now = to;
+    for (Side& side : sides) side.manager.advance(now);
+    take();
+  }
+  void step(Duration to) {
+    advance(to);
+    while (!agenda_.empty() && agenda_.begin()->first <= now) {
+      const auto action = std::move(agenda_.begin()->second);
+      agenda_.erase(agenda_.begin());
+      action();
+      take();
+    }
+  }
+
+  std::multimap<Duration, std::function<void()>> agenda_;
+};
+
+}  // namespace rnicsim::cm
