@@ -1,5 +1,6 @@
 #include "sim/frame_facts.h"
 
+#include "model/cm/messages.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::sim {
@@ -7,6 +8,14 @@ namespace {
 
 // Of the headers before, and of the BTH's fifth byte, the ICRC leaves out what routers may change.
 constexpr std::size_t kCheckedFromInBth = 5;
+
+constexpr std::uint32_t kManagementQp = 1;
+
+std::optional<std::uint8_t> management(const roce::Bth& bth, const Frame& frame) {
+  if (bth.opcode != roce::Opcode::ud_send_only || bth.destination.value != kManagementQp) return std::nullopt;
+  const auto envelope = cm::decode(frame.payload.bytes());
+  return envelope ? std::optional(static_cast<std::uint8_t>(envelope->message.index())) : std::nullopt;
+}
 
 }  // namespace
 
@@ -16,7 +25,7 @@ std::optional<fabric::FrameFacts> frame_facts(const Frame& frame) {
   const auto& bth = parsed.headers.bth;
   const auto bth_offset = parsed.payload_offset - roce::encoded_size(roce::info(bth.opcode));
   return fabric::FrameFacts{static_cast<std::uint8_t>(bth.opcode), bth.destination.value, bth.psn.value(),
-                            static_cast<std::uint32_t>(bth_offset + kCheckedFromInBth)};
+                            management(bth, frame), static_cast<std::uint32_t>(bth_offset + kCheckedFromInBth)};
 }
 
 }  // namespace rnicsim::sim

@@ -7,7 +7,7 @@
 
 namespace rnicsim::sim {
 
-// nullopt: not a RoCEv2 packet.
+// nullopt: not a RoCEv2 packet. Its management message is numbered as cm::kMessageNames.
 std::optional<fabric::FrameFacts> frame_facts(const Frame& frame);
 
 }  // namespace rnicsim::sim

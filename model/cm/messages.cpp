@@ -229,13 +229,6 @@ std::optional<Message> decode_attribute(std::uint16_t attribute, const Reader& r
 
 }  // namespace
 
-std::string_view name_of(const Message& message) {
-  constexpr std::string_view kNames[] = {"REQ",  "MRA",  "REJ",      "REP",      "RTU", "DREQ",
-                                         "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};
-  static_assert(std::size(kNames) == std::variant_size_v<Message>);
-  return kNames[message.index()];
-}
-
 Mad encode(const Envelope& envelope) {
   Mad mad{};
   mad[0] = std::byte{header::kBaseVersion};

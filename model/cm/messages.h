@@ -206,7 +206,10 @@ using Message =
     std::variant<ConnectRequest, MessageReceiptAck, ConnectReject, ConnectReply, ReadyToUse, DisconnectRequest,
                  DisconnectReply, ServiceIdRequest, ServiceIdReply, LoadAlternatePath, AlternatePathResponse>;
 
-std::string_view name_of(const Message& message);  // "REQ", "REP", ...
+// By index of the variant.
+inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kMessageNames{
+    "REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};
+inline std::string_view name_of(const Message& message) { return kMessageNames[message.index()]; }
 
 struct Envelope {
   std::uint64_t transaction_id = 0;

@@ -19,12 +19,13 @@ std::uint32_t draw_below(std::mt19937_64& generator, std::uint32_t limit) {
   return static_cast<std::uint32_t>(static_cast<Wide>(generator()) * limit >> 64);
 }
 
-bool by_facts(const FaultRule& rule) { return rule.qp || rule.opcodes || !rule.psn.empty(); }
+bool by_facts(const FaultRule& rule) { return rule.qp || rule.opcodes || rule.management || !rule.psn.empty(); }
 
 bool matches(const FaultRule& rule, const std::optional<FrameFacts>& facts) {
   if (!by_facts(rule)) return true;
   if (!facts || (rule.qp && *rule.qp != facts->qp) || (rule.opcodes && !rule.opcodes->test(facts->opcode)))
     return false;
+  if (rule.management && (!facts->management || !rule.management->test(*facts->management))) return false;
   const auto holds = [&](const NumberRange& range) {
     return ((facts->psn - range.first) & kPsnMask) <= ((range.last - range.first) & kPsnMask);
   };

@@ -32,6 +32,7 @@ struct FaultRule {
   std::optional<std::uint32_t> host;  // the number of the host that sends
   std::optional<std::uint32_t> qp;    // destination
   std::optional<std::bitset<256>> opcodes;
+  std::optional<std::bitset<16>> management;  // messages, by the matcher's numbers
   std::vector<NumberRange> psn;  // in one of them; from a larger to a smaller number it wraps
 
   // Which of these: the ones whose number, counted from 1, is in one of the ranges; of them each with this probability;
@@ -49,9 +50,10 @@ struct FrameFacts {
   std::uint8_t opcode = 0;
   std::uint32_t qp = 0;
   std::uint32_t psn = 0;
+  std::optional<std::uint8_t> management;  // the message that a management datagram carries
   std::uint32_t checked_from = 0;  // from this byte on, the receiver notices any bit's change
 };
-// nullopt: a frame that is not of the protocol; rules by QP, opcode or PSN leave it alone.
+// nullopt: a frame that is not of the protocol; rules by QP, opcode, PSN or message leave it alone.
 using FrameMatcher = std::function<std::optional<FrameFacts>(const Frame&)>;
 
 // What becomes of a frame.

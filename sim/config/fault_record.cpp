@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/cm/messages.h"
 #include "model/roce/opcode.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
@@ -30,7 +31,7 @@ constexpr ActionName kActions[] = {{FaultAction::drop, "drop", "dropped"},
                                    {FaultAction::delay, "delay", "delayed"},
                                    {FaultAction::reorder, "reorder", "reordered"}};
 // In the order in which fault_text() writes them.
-constexpr const char* kKeys[] = {"host", "opcode", "qp", "psn", "nth", "count", "by", "limit"};
+constexpr const char* kKeys[] = {"host", "opcode", "cm", "qp", "psn", "nth", "count", "by", "limit"};
 
 constexpr std::uint64_t kMost24Bits = 0xffffff;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
@@ -163,11 +164,16 @@ std::uint32_t read_host(const Reader& reader, const Setting& setting, const Topo
                 fmt::format("no host is called '{}'{}", shown(setting.text), did_you_mean(setting.text, names)));
 }
 
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::toupper(c); });
+  return result;
+}
+
 std::bitset<256> read_opcodes(const Reader& reader, const Setting& setting) {
   std::bitset<256> opcodes;
   for (const auto part : split(setting.text, '+')) {
-    std::string wanted(trimmed(part));
-    std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return std::toupper(c); });
+    const std::string wanted = upper(trimmed(part));
     std::vector<std::string> names, families;
     bool found = false;
     for (unsigned code = 0; code < opcodes.size(); ++code) {
@@ -184,6 +190,22 @@ std::bitset<256> read_opcodes(const Reader& reader, const Setting& setting) {
     reader.refuse(setting, fmt::format("no opcode is called '{}'{}", shown(part), did_you_mean(wanted, names)));
   }
   return opcodes;
+}
+
+std::bitset<16> read_management(const Reader& reader, const Setting& setting) {
+  std::bitset<16> messages;
+  static_assert(cm::kMessageNames.size() <= messages.size());
+  for (const auto part : split(setting.text, '+')) {
+    const std::string wanted = upper(trimmed(part));
+    const auto found = std::ranges::find(cm::kMessageNames, wanted);
+    if (found == cm::kMessageNames.end()) {
+      const std::vector<std::string> names(cm::kMessageNames.begin(), cm::kMessageNames.end());
+      reader.refuse(setting, fmt::format("no message of connection management is called '{}'{}", shown(part),
+                                         did_you_mean(wanted, names)));
+    }
+    messages.set(std::size_t(found - cm::kMessageNames.begin()));
+  }
+  return messages;
 }
 
 // What `by` and `limit` mean depends on the action.
@@ -236,6 +258,7 @@ FaultSetting to_fault(const Record& record, const Topology& topology, std::size_
   reader.read("probability", rule.probability, {0, 1});
   if (const Setting* host = reader.find("host")) rule.host = read_host(reader, *host, topology);
   if (const Setting* opcode = reader.find("opcode")) rule.opcodes = read_opcodes(reader, *opcode);
+  if (const Setting* messages = reader.find("cm")) rule.management = read_management(reader, *messages);
   const auto qp = reader.ranges("qp", {0, kMost24Bits}, std::nullopt);
   if (qp.size() > 1 || (!qp.empty() && qp[0].first != qp[0].last))
     reader.refuse(*reader.find("qp"), fmt::format("one number is needed, not '{}'", shown(reader.find("qp")->text)));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/cm/messages.h"
 #include "model/roce/icrc.h"
 #include "model/roce/packet.h"
 #include "sim/config/config.h"
@@ -116,6 +117,14 @@ TEST_F(ConfigFaults, OpcodesByFamilyAndInLists) {
   EXPECT_EQ(of_table("action = \"drop\"\nopcode = [\"SEND\", \"UC_SEND\"]\n").opcodes->count(), 14u);
 }
 
+TEST_F(ConfigFaults, MessagesOfConnectionManagement) {
+  EXPECT_EQ(*of_option("drop,cm=REQ").rule.management, std::bitset<16>().set(0));
+  EXPECT_EQ(*of_option("drop,cm=sidr_rep+Rtu").rule.management, std::bitset<16>().set(8).set(4));
+  EXPECT_EQ(*of_table("action = \"drop\"\ncm = [\"DREQ\", \"DREP\"]\n").management,
+            std::bitset<16>().set(5).set(6));
+  EXPECT_EQ(fault_text(of_option("drop,nth=2,cm=REP")), "drop,cm=REP,nth=2");
+}
+
 TEST_F(ConfigFaults, OpenRanges) {
   EXPECT_THAT(of_option("drop,nth=10-").rule.nth, ElementsAre(NumberRange{10, ~0ull}));
   EXPECT_THAT(of_option("drop,psn=0xfffff0-0x10").rule.psn, ElementsAre(NumberRange{0xfffff0, 0x10}));
@@ -181,6 +190,7 @@ TEST_F(ConfigFaults, MistakesInAFile) {
   EXPECT_THAT(table_error("action = \"drop\"\nnth = \"5-3\"\n"), HasSubstr("ends before it begins"));
   EXPECT_THAT(table_error("action = \"drop\"\nqp = 0x1000000\n"), HasSubstr("at most 16777215"));
   EXPECT_THAT(table_error("action = \"drop\"\nqp = \"1-2\"\n"), HasSubstr("one number"));
+  EXPECT_THAT(table_error("action = \"drop\"\ncm = \"DEEP\"\n"), HasSubstr("mean DREP?"));
   EXPECT_THAT(table_error("action = \"drop\"\npsn = \"5-\"\n"), HasSubstr("psn"));
   EXPECT_THAT(table_error("action = \"drop\"\ncount = 0\n"), HasSubstr("at least 1"));
   EXPECT_THAT(error_of([&] { of_file("[fault]\naction = \"drop\"\n"); }), HasSubstr("[[fault]]"));
@@ -249,6 +259,28 @@ TEST(FrameFacts, TheIcrcCoversWhatIsSaidToBeChecked) {
       ASSERT_NE(icrc(damaged), icrc(frame)) << bit;
     }
   }
+}
+
+TEST(FrameFacts, OfAManagementDatagram) {
+  const cm::Mad mad = cm::encode({1, cm::ReadyToUse{}});
+  const auto datagram = [&](roce::Opcode opcode, std::uint32_t qp, std::span<const std::byte> payload) {
+    roce::FrameAddresses addresses;
+    addresses.source = addresses.destination = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+    roce::Headers headers;
+    headers.bth = {.opcode = opcode, .destination = {qp}, .psn = roce::Psn(0)};
+    if (opcode == roce::Opcode::ud_send_only) headers.deth = roce::Deth{};
+    std::array<std::byte, roce::kMaxFrameHeader> bytes;
+    Frame frame;
+    const auto size = roce::frame_header(addresses, headers, std::uint32_t(payload.size()), bytes);
+    frame.header = Payload::copy_of(std::span(bytes).first(size));
+    frame.payload = Payload::copy_of(payload);
+    frame.trailer_bytes = 4;
+    return frame_facts(frame);
+  };
+  EXPECT_EQ(datagram(roce::Opcode::ud_send_only, 1, mad)->management, 4);
+  EXPECT_EQ(datagram(roce::Opcode::ud_send_only, 2, mad)->management, std::nullopt);
+  EXPECT_EQ(datagram(roce::Opcode::send_only, 1, mad)->management, std::nullopt);
+  EXPECT_EQ(datagram(roce::Opcode::ud_send_only, 1, std::span(mad).first(252))->management, std::nullopt);
 }
 
 TEST(FrameFacts, OfAnotherProtocol) {

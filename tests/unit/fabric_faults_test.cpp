@@ -26,10 +26,15 @@ Frame frame_of(std::uint8_t opcode, std::uint8_t qp = 0, std::uint8_t psn = 0, s
   frame.trailer_bytes = 4;
   return frame;
 }
+// Of a management datagram the PSN is the message, too.
+constexpr std::uint8_t kDatagram = 0x64;
 std::optional<FrameFacts> facts_of(const Frame& frame) {
   const auto bytes = frame.header_span();
   if (bytes[0] == std::byte{0xff}) return std::nullopt;
-  return FrameFacts{std::uint8_t(bytes[0]), std::uint32_t(bytes[1]), std::uint32_t(bytes[2]), 3};
+  const auto opcode = std::uint8_t(bytes[0]), qp = std::uint8_t(bytes[1]), psn = std::uint8_t(bytes[2]);
+  FrameFacts facts{opcode, qp, psn, std::nullopt, 3};
+  if (opcode == kDatagram && qp == 1) facts.management = psn;
+  return facts;
 }
 
 // The numbers, from 1, of those of `frames` equal frames that a rule strikes.
@@ -79,6 +84,14 @@ TEST(FaultRules, Criteria) {
   EXPECT_TRUE(strikes({.psn = {{1, 2}, {10, 10}}}, frame_of(4, 0, 10)));
   EXPECT_FALSE(strikes({.qp = 7, .psn = {{5, 5}}}, frame_of(4, 7, 6)));
   EXPECT_TRUE(strikes({.qp = 7, .psn = {{5, 5}}}, frame_of(4, 7, 5)));
+}
+
+TEST(FaultRules, Messages) {
+  const FaultRule rule{.management = std::bitset<16>().set(3)};
+  EXPECT_TRUE(strikes(rule, frame_of(kDatagram, 1, 3)));
+  EXPECT_FALSE(strikes(rule, frame_of(kDatagram, 1, 4)));
+  EXPECT_FALSE(strikes(rule, frame_of(kDatagram, 2, 3)));
+  EXPECT_FALSE(strikes(rule, frame_of(0xff, 1, 3)));
 }
 
 TEST(FaultRules, PsnRangeThatWraps) {
