@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,15 +44,18 @@ struct OpenDevices {
   std::map<ibv_device*, Device> devices;  // a forked child's are others than its parent's
 };
 
-OpenDevices& open_devices() {
-  static OpenDevices& open = *new OpenDevices;  // outlives the program's own destructors
-  return open;
+// Each process of the simulator's own has another port, and none of them knows of the others' locks.
+OpenDevices& open_devices(DevicePort& port) {
+  static std::mutex& mutex = *new std::mutex;
+  static std::map<DevicePort*, OpenDevices>& open = *new std::map<DevicePort*, OpenDevices>;
+  const std::lock_guard guard(mutex);  // both outlive the program's own destructors
+  return open[&port];
 }
 
 // Under the lock.
-int open_device(ibv_device* device, Device*& opened) {
-  const auto known = open_devices().devices.find(device);
-  if (known != open_devices().devices.end()) return opened = &known->second, 0;
+int open_device(OpenDevices& open, ibv_device* device, Device*& opened) {
+  const auto known = open.devices.find(device);
+  if (known != open.devices.end()) return opened = &known->second, 0;
   ibv_context* context = ibv_open_device(device);
   if (context == nullptr) return errno;
   ibv_device_attr attributes;
@@ -59,7 +63,7 @@ int open_device(ibv_device* device, Device*& opened) {
     ibv_close_device(context);
     return error;
   }
-  Device& made = open_devices().devices[device];
+  Device& made = open.devices[device];
   made.context = context;
   made.max_responder_resources = std::uint8_t(std::min<int>(attributes.max_qp_rd_atom, RDMA_MAX_RESP_RES));
   made.max_initiator_depth = std::uint8_t(std::min<int>(attributes.max_qp_init_rd_atom, RDMA_MAX_INIT_DEPTH));
@@ -77,10 +81,10 @@ ibv_device* find_device(const DeviceList& list, __be64 guid, std::uint32_t index
 int list_contexts(DevicePort& port, std::vector<ibv_context*>& contexts) {
   const DeviceList list;
   if (list.devices().empty()) return ENODEV;
-  const QueueGuard guard(open_devices().lock, port);
+  const QueueGuard guard(open_devices(port).lock, port);
   for (ibv_device* device : list.devices()) {
     Device* opened = nullptr;
-    if (const int error = open_device(device, opened)) return error;
+    if (const int error = open_device(open_devices(port), device, opened)) return error;
     contexts.push_back(opened->context);
   }
   return 0;
@@ -106,9 +110,9 @@ int hold_device(DevicePort& port, __be64 guid, std::uint32_t index, Device*& hel
   const DeviceList list;
   ibv_device* device = find_device(list, guid, index);
   if (device == nullptr) return ENODEV;
-  const QueueGuard guard(open_devices().lock, port);
+  const QueueGuard guard(open_devices(port).lock, port);
   Device* opened = nullptr;
-  if (const int error = open_device(device, opened)) return error;
+  if (const int error = open_device(open_devices(port), device, opened)) return error;
   if (opened->pd == nullptr) opened->pd = ibv_alloc_pd(opened->context);
   if (opened->pd == nullptr) return errno;
   ++opened->users;
@@ -117,14 +121,14 @@ int hold_device(DevicePort& port, __be64 guid, std::uint32_t index, Device*& hel
 }
 
 void release_device(DevicePort& port, Device& device) {
-  const QueueGuard guard(open_devices().lock, port);
+  const QueueGuard guard(open_devices(port).lock, port);
   if (--device.users != 0) return;
   ibv_dealloc_pd(std::exchange(device.pd, nullptr));
   if (device.xrcd != nullptr) ibv_close_xrcd(std::exchange(device.xrcd, nullptr));
 }
 
 int default_xrcd(DevicePort& port, Device& device, ibv_xrcd*& domain) {
-  const QueueGuard guard(open_devices().lock, port);
+  const QueueGuard guard(open_devices(port).lock, port);
   if (device.xrcd == nullptr) {
     ibv_xrcd_init_attr attributes{};
     attributes.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
