@@ -351,6 +351,9 @@ int KernelAgent::rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t com
   return impl_->cm().command({process, channel}, command, input, output);
 }
 
+std::size_t KernelAgent::connection_ids() const { return impl_->cm().ids(); }
+std::size_t KernelAgent::connections() const { return impl_->cm().connections(); }
+
 int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->gate().resolve(path); }
 
 const abi::HostEntry& KernelAgent::host_entry() const { return impl_->identity(); }

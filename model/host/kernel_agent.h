@@ -125,6 +125,8 @@ class KernelAgent : public sc_core::sc_module {
   // --- Connections: a command of <rdma/rdma_user_cm.h>, as Call::rdma_cm of attach.h has it. 0 or errno.
   int rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
               std::span<std::byte> output);
+  std::size_t connection_ids() const;      // of all processes
+  std::size_t connections() const;         // that the communication manager knows, those in timewait too
 
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.

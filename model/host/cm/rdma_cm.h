@@ -37,6 +37,8 @@ class RdmaCm {
   void close_process(Pasid process);
 
   CmCounters counters() const;
+  std::size_t ids() const { return ids_ ? ids_->size() : 0; }
+  std::size_t connections() const { return ids_ ? ids_->manager().connections() : 0; }
 
  private:
   void handle_arrivals();

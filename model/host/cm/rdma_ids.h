@@ -48,6 +48,7 @@ class RdmaIds {
   std::optional<cm::Outgoing> next_message() { return manager_.next_message(); }
   void receive(const cm::Route& route, const cm::Envelope& envelope);
   const cm::ConnectionManager& manager() const { return manager_; }
+  std::size_t size() const { return ids_.size(); }
 
   // --- Commands. `channel` is the caller's.
   RdmaId* find(std::uint32_t channel, std::uint32_t number);
