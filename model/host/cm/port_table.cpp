@@ -18,24 +18,26 @@ bool may_meet(const PortTable::Binding& a, const PortTable::Binding& b) {
 
 }  // namespace
 
-bool PortTable::conflicts(Owner owner, const Binding& binding) const {
-  return std::ranges::any_of(bindings_, [&](const auto& entry) {
+int PortTable::conflict(Owner owner, const Binding& binding) const {
+  const auto found = std::ranges::find_if(bindings_, [&](const auto& entry) {
     const auto& [other, theirs] = entry;
     if (other == owner || !may_meet(theirs, binding)) return false;
     return !(theirs.reuse && binding.reuse && !theirs.listens && !binding.listens);
   });
+  if (found == bindings_.end()) return 0;
+  return binding.address.is_any() || found->second.address.is_any() ? EADDRNOTAVAIL : EADDRINUSE;
 }
 
 int PortTable::bind(Owner owner, Binding& binding) {
   if (binding.address.port != 0) {
-    if (conflicts(owner, binding)) return EADDRINUSE;
+    if (const int error = conflict(owner, binding)) return error;
     bindings_[owner] = binding;
     return 0;
   }
   for (int tried = kFirstEphemeral; tried <= kLastEphemeral; ++tried) {
     binding.address.port = next_;
     next_ = next_ == kLastEphemeral ? kFirstEphemeral : std::uint16_t(next_ + 1);
-    if (conflicts(owner, binding)) continue;
+    if (conflict(owner, binding) != 0) continue;
     bindings_[owner] = binding;
     return 0;
   }
@@ -47,9 +49,9 @@ int PortTable::listen(Owner owner) {
   const auto found = bindings_.find(owner);
   if (found == bindings_.end()) return EINVAL;
   found->second.listens = true;
-  if (!conflicts(owner, found->second)) return 0;
-  found->second.listens = false;
-  return EADDRINUSE;
+  const int error = conflict(owner, found->second);
+  if (error != 0) found->second.listens = false;
+  return error;
 }
 
 }  // namespace rnicsim::host

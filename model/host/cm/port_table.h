@@ -19,9 +19,10 @@ class PortTable {
     bool ipv6_only = false;
   };
 
-  // 0 with `binding`'s port chosen, if it was 0; EADDRINUSE, EADDRNOTAVAIL: none is left.
+  // 0 with `binding`'s port chosen, if it was 0. EADDRINUSE: another one has that address; EADDRNOTAVAIL: one of the
+  // two is a wildcard, or no port is left.
   int bind(Owner owner, Binding& binding);
-  // EADDRINUSE: another one has the port, too, which may be only as long as none of them listens.
+  // As bind(): several may have a port only as long as none of them listens.
   int listen(Owner owner);
   void release(Owner owner) { bindings_.erase(owner); }
 
@@ -30,7 +31,7 @@ class PortTable {
   static constexpr std::uint16_t kFirstEphemeral = 32768;
   static constexpr std::uint16_t kLastEphemeral = 60999;
 
-  bool conflicts(Owner owner, const Binding& binding) const;
+  int conflict(Owner owner, const Binding& binding) const;  // 0: there is none
 
   std::map<Owner, Binding> bindings_;
   std::uint16_t next_ = kFirstEphemeral;
