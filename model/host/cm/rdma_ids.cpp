@@ -238,6 +238,11 @@ int RdmaIds::resolve_address(RdmaId& id, const std::optional<IpAddress>& source,
   id.destination = destination;
   const Resolution resolution = resolution_of(destination, timeout);
   id.state = IdState::address_query;
+  // That no route leads there is known at once.
+  if (resolution.error == ENETUNREACH) {
+    id.state = IdState::address_bound;
+    return resolution.error;
+  }
   later(resolution.delay, {id.number, Step::address, resolution.error});
   return 0;
 }
