@@ -424,7 +424,7 @@ int RdmaIds::set_option(RdmaId& id, std::uint32_t level, std::uint32_t name, std
     }
     case RDMA_OPTION_ID_REUSEADDR: {
       const auto reuse = number(std::int32_t{});
-      if (!reuse || (id.state != IdState::idle && *reuse == 0)) return EINVAL;
+      if (!reuse || (id.state != IdState::idle && *reuse == 0) || id.state == IdState::listen) return EINVAL;
       id.reuse_address = *reuse != 0;
       return 0;
     }
