@@ -26,6 +26,12 @@ rdma_ucm_event_resp make_event(CmEventType type, int status = 0) {
   return event;
 }
 
+// Of a connection's end: its DREQ, or the peer's; not, that no answer came to it.
+bool answered(const cm::Event& event) {
+  return event.kind == cm::EventKind::disconnect_requested ||
+         std::holds_alternative<cm::DisconnectReply>(event.message);
+}
+
 }  // namespace
 
 // --- Time.
@@ -118,7 +124,7 @@ void RdmaIds::on(const cm::Event& event) {
     case EventKind::disconnected:
       if (id->state != IdState::connect) return;
       id->state = IdState::disconnect;
-      return tell(*id, CmEventType::disconnected, 0);
+      return tell(*id, CmEventType::disconnected, answered(event) ? 0 : -ETIMEDOUT);
     case EventKind::timewait_over:
       return tell(*id, CmEventType::timewait_exit, 0);
     case EventKind::service_answered: {
