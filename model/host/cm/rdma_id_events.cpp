@@ -167,8 +167,8 @@ void RdmaIds::on_request(const cm::Event& event) {
   RdmaId* listener = header ? listener_of(connection.service_id, header->destination) : nullptr;
   const bool fits = listener != nullptr && (listener->qp_type == IdQpType::ud) == (resolve != nullptr);
   if (!fits || !is_own(header->destination)) return manager_.destroy(event.id);
-  // Linux lets the peer ask again.
-  if (listener->backlog == 0) return manager_.forget(event.id);
+  // As Linux: who connects may ask again, who looks up is refused.
+  if (listener->backlog == 0) return connect != nullptr ? manager_.forget(event.id) : manager_.destroy(event.id);
   --listener->backlog;
 
   RdmaId& id = add(listener->owner, listener->channel, 0);
