@@ -123,19 +123,25 @@ void ConnectionManager::forget_peer_qp(const Connection& connection) {
   if (known != by_remote_qpn_.end() && known->second == connection.id) by_remote_qpn_.erase(known);
 }
 
+void ConnectionManager::move(Connection& connection, State to) {
+  if (connection.state == to) return;
+  transitions_.push_back({connection.id, connection.state, to});
+  connection.state = to;
+}
+
 void ConnectionManager::reset(Connection& connection) {
   answered(connection);
   forget_peer(connection);
   if (connection.state == State::service_request_received)
     service_requests_.erase({connection.route.remote, connection.peer.id});
-  connection.state = State::idle;
+  move(connection, State::idle);
 }
 
 void ConnectionManager::enter_timewait(Connection& connection) {
   connection.pending.reset();
   // The peer's QP may be another connection's now; only what it still repeats of this one has to be known.
   forget_peer_qp(connection);
-  connection.state = State::timewait;
+  move(connection, State::timewait);
   arm(connection, now_ + duration_of(connection.ack_timeout));
 }
 
@@ -184,7 +190,7 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
       2 * duration_of(params.packet_life_time) + duration_of(params.response_timeout);
   connection->max_retries = params.max_retries;
   connection->transaction_id = new_transaction(*connection);
-  connection->state = State::request_sent;
+  move(*connection, State::request_sent);
   send_until_answered(*connection, {connection->transaction_id, message});
   return 0;
 }
@@ -210,7 +216,7 @@ int ConnectionManager::reply(ConnectionId id, const ReplyParams& params) {
   connection->receive_psn = params.starting_psn;
   connection->responder_resources = params.responder_resources;
   connection->initiator_depth = params.initiator_depth;
-  connection->state = State::reply_sent;
+  move(*connection, State::reply_sent);
   send_until_answered(*connection, {connection->transaction_id, message});
   return 0;
 }
@@ -223,7 +229,7 @@ int ConnectionManager::ready(ConnectionId id, std::span<const std::uint8_t> priv
     return EINVAL;
   message.local_id = id;
   message.remote_id = connection->peer.id;
-  connection->state = State::established;
+  move(*connection, State::established);
   connection->last_answer = Envelope{connection->transaction_id, message};
   send(connection->route, *connection->last_answer);
   return 0;
@@ -236,7 +242,7 @@ int ConnectionManager::promise(ConnectionId id, TimeCode service_timeout) {
   switch (connection->state) {
     case State::request_received:
       message.subject = Subject::request;
-      connection->state = State::request_acknowledged;
+      move(*connection, State::request_acknowledged);
       break;
     case State::reply_received:
       message.subject = Subject::reply;
@@ -283,7 +289,7 @@ int ConnectionManager::disconnect(ConnectionId id) {
   if (connection == nullptr || connection->state != State::established) return EINVAL;
   const DisconnectRequest message{.local_id = id, .remote_id = connection->peer.id,
                                   .remote_qpn = connection->peer.qpn};
-  connection->state = State::disconnect_sent;
+  move(*connection, State::disconnect_sent);
   send_until_answered(*connection, {new_transaction(*connection), message});
   return 0;
 }
@@ -304,7 +310,7 @@ int ConnectionManager::establish(ConnectionId id) {
   if (connection->state == State::established) return EISCONN;
   if (connection->state != State::reply_sent) return EINVAL;
   answered(*connection);
-  connection->state = State::established;
+  move(*connection, State::established);
   tell(EventKind::established, *connection);
   return 0;
 }
@@ -324,7 +330,7 @@ int ConnectionManager::resolve_service(ConnectionId id, const ServiceParams& par
   connection->response_timeout = duration_of(params.response_timeout);
   connection->max_retries = params.max_retries;
   connection->transaction_id = new_transaction(*connection);
-  connection->state = State::service_request_sent;
+  move(*connection, State::service_request_sent);
   send_until_answered(*connection, {connection->transaction_id, message});
   return 0;
 }
@@ -435,6 +441,13 @@ std::optional<Outgoing> ConnectionManager::next_message() {
   Outgoing message = std::move(outgoing_.front());
   outgoing_.pop_front();
   return message;
+}
+
+std::optional<Transition> ConnectionManager::next_transition() {
+  if (transitions_.empty()) return std::nullopt;
+  const Transition transition = transitions_.front();
+  transitions_.pop_front();
+  return transition;
 }
 
 std::optional<Event> ConnectionManager::next_event() {

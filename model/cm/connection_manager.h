@@ -40,6 +40,13 @@ struct Event {
   Message message{};         // that brought it, if one did
 };
 
+// Of a connection's state.
+struct Transition {
+  ConnectionId id;
+  State from;
+  State to;
+};
+
 struct Outgoing {
   Route route;
   Envelope envelope;
@@ -137,6 +144,7 @@ class ConnectionManager {
 
   std::optional<Outgoing> next_message();
   std::optional<Event> next_event();
+  std::optional<Transition> next_transition();
 
   const ManagerCounters& counters() const { return counters_; }
   std::size_t connections() const { return connections_.size(); }
@@ -163,6 +171,7 @@ class ConnectionManager {
   bool enter_peer(Connection& connection, const Peer& peer);
   void forget_peer(Connection& connection);
   void forget_peer_qp(const Connection& connection);
+  void move(Connection& connection, State to);
   void reset(Connection& connection);
   void enter_timewait(Connection& connection);
   void erase(ConnectionId id);
@@ -189,6 +198,7 @@ class ConnectionManager {
   std::set<std::pair<Duration, ConnectionId>> deadlines_;
   std::deque<Outgoing> outgoing_;
   std::deque<Event> events_;
+  std::deque<Transition> transitions_;
   ManagerCounters counters_;
 };
 

@@ -54,7 +54,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
                            RejectReason::invalid_service_id);
   Connection& connection = connections_[create()];
   enter_peer(connection, {request.local_ca_guid, request.local_id, request.local_qpn});
-  connection.state = State::request_received;
+  move(connection, State::request_received);
   connection.route = route_of(request.primary);
   connection.service_id = request.service_id;
   connection.transaction_id = envelope.transaction_id;
@@ -103,7 +103,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
     reset(*connection);
     return tell(EventKind::request_failed, *connection);
   }
-  connection->state = State::reply_received;
+  move(*connection, State::reply_received);
   connection->send_psn = reply.starting_psn;
   connection->responder_resources = reply.initiator_depth;
   connection->initiator_depth = reply.responder_resources;
@@ -118,7 +118,7 @@ void ConnectionManager::on(const Route&, const Envelope&, const ReadyToUse& mess
     return;
   }
   answered(*connection);
-  connection->state = State::established;
+  move(*connection, State::established);
   tell(EventKind::established, *connection, message);
 }
 
@@ -191,7 +191,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const D
       ++counters_.unexpected;
       return;
   }
-  connection->state = State::disconnect_received;
+  move(*connection, State::disconnect_received);
   connection->transaction_id = envelope.transaction_id;
   tell(EventKind::disconnect_requested, *connection, message);
 }
@@ -219,7 +219,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const S
                         ServiceIdReply{.request_id = request.request_id, .status = ServiceIdStatus::not_supported,
                                        .service_id = request.service_id}});
   Connection& connection = connections_[create()];
-  connection.state = State::service_request_received;
+  move(connection, State::service_request_received);
   connection.route = route;
   connection.peer.id = request.request_id;
   connection.service_id = request.service_id;

@@ -345,6 +345,8 @@ int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
   return 0;
 }
 
+RdmaCm& KernelAgent::cm() { return impl_->cm(); }
+
 int KernelAgent::rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command,
                          std::span<const std::byte> input, std::span<std::byte> output) {
   if (!impl_->channels().owns(process, channel)) return EBADF;

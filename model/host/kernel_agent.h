@@ -28,6 +28,7 @@
 namespace rnicsim::host {
 
 class RootComplex;
+class RdmaCm;
 
 struct KernelCounters {
   Counter commands = 0;
@@ -135,6 +136,7 @@ class KernelAgent : public sc_core::sc_module {
 
   trace::Point<CommandAnswered> command_answered;
   trace::Point<EventTaken> event_taken;
+  RdmaCm& cm();                            // its trace points
   // Told only when somebody listened before the process was made.
   trace::Point<SoftwareMilestone> software;
   KernelCounters counters() const;

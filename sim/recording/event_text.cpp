@@ -5,6 +5,8 @@
 
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
+#include "model/cm/connection.h"
+#include "model/cm/messages.h"
 #include "model/fabric/fault_rules.h"
 #include "model/host/iommu.h"
 #include "model/nic/doorbell.h"
@@ -152,6 +154,22 @@ static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::bad_pkey) + 
 static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);
 constexpr const char* kFaultActions[] = {"drop", "corrupt", "duplicate", "delay", "reorder"};
 static_assert(std::size(kFaultActions) == std::size_t(fabric::FaultAction::reorder) + 1);
+constexpr const char* kCmMessages[] = {"REQ",  "MRA",  "REJ",      "REP",      "RTU", "DREQ",
+                                       "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};
+static_assert(std::size(kCmMessages) == std::variant_size_v<cm::Message>);
+constexpr const char* kCmStates[] = {"idle",
+                                     "request_sent",
+                                     "request_received",
+                                     "request_acknowledged",
+                                     "reply_sent",
+                                     "reply_received",
+                                     "established",
+                                     "disconnect_sent",
+                                     "disconnect_received",
+                                     "timewait",
+                                     "service_request_sent",
+                                     "service_request_received"};
+static_assert(std::size(kCmStates) == std::size_t(cm::State::service_request_received) + 1);
 static_assert(std::size(kAbortReasons) == std::size_t(host::IommuFault::Reason::read_only) + 1);
 
 template <std::size_t count>
@@ -181,6 +199,8 @@ const char* name_of(FieldStyle style, std::uint64_t value) {
     case FieldStyle::doorbell_reason: return pick(kDoorbellReasons, value);
     case FieldStyle::abort_reason: return pick(kAbortReasons, value);
     case FieldStyle::fault_action: return pick(kFaultActions, value);
+    case FieldStyle::cm_message: return pick(kCmMessages, value);
+    case FieldStyle::cm_state: return pick(kCmStates, value);
     default: return nullptr;
   }
 }

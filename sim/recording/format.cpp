@@ -43,6 +43,12 @@ std::vector<FieldInfo> packet_fields() {
           {"becn", number, kIfSet}};
 }
 
+// IDs are the sender's and the receiver's; the value is a REJ's reason, a SIDR_REP's status, an MRA's service timeout.
+std::vector<FieldInfo> cm_message_fields() {
+  return {{"message", FieldStyle::cm_message}, {"local_id", hex, kIfSet}, {"remote_id", hex, kIfSet},
+          {"qp", hex, kIfSet},                 {"psn", number, kIfSet},   {"value", number, kIfSet}};
+}
+
 // Rows in the order of EventKind.
 const std::vector<KindInfo>& kinds() {
   using K = EventKind;
@@ -99,6 +105,9 @@ const std::vector<KindInfo>& kinds() {
       {K::dma_abort,
        "dma_abort",
        {{"process", number}, {"write", number}, {"reason", abort_reason}, {"bytes", number}}},
+      {K::cm_sent, "cm_sent", cm_message_fields()},
+      {K::cm_received, "cm_received", cm_message_fields()},
+      {K::cm_state, "cm_state", {{"id", hex}, {"from", FieldStyle::cm_state}, {"to", FieldStyle::cm_state}}},
   };
   return table;
 }

@@ -47,6 +47,9 @@ enum class EventKind : std::uint8_t {
   event_taken,
   qp_state,
   dma_abort,
+  cm_sent,
+  cm_received,
+  cm_state,
   count
 };
 
@@ -69,6 +72,8 @@ enum class FieldStyle : std::uint8_t {
   doorbell_reason,
   abort_reason,
   fault_action,
+  cm_message,
+  cm_state,
 };
 
 struct FieldInfo {

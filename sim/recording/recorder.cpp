@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "model/host/cm/rdma_cm.h"
 #include "sim/config/config_error.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
@@ -23,6 +24,24 @@ std::uint64_t number(Enum value) {
 std::uint32_t crc_of(std::span<const std::byte> bytes) {
   return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
+
+// What tells two messages of the connection manager apart, besides their kind.
+struct CmDetails {
+  std::uint64_t local_id = 0, remote_id = 0, qpn = 0, psn = 0, value = 0;
+};
+template <class Message>
+CmDetails details_of(const Message& m) {
+  return {m.local_id, m.remote_id};
+}
+CmDetails details_of(const cm::ConnectRequest& m) {
+  return {m.local_id, 0, m.local_qpn, m.starting_psn, m.service_id};
+}
+CmDetails details_of(const cm::ConnectReply& m) { return {m.local_id, m.remote_id, m.local_qpn, m.starting_psn}; }
+CmDetails details_of(const cm::MessageReceiptAck& m) { return {m.local_id, m.remote_id, 0, 0, m.service_timeout}; }
+CmDetails details_of(const cm::ConnectReject& m) { return {m.local_id, m.remote_id, 0, 0, number(m.reason)}; }
+CmDetails details_of(const cm::DisconnectRequest& m) { return {m.local_id, m.remote_id, m.remote_qpn}; }
+CmDetails details_of(const cm::ServiceIdRequest& m) { return {m.request_id, 0, 0, 0, m.service_id}; }
+CmDetails details_of(const cm::ServiceIdReply& m) { return {0, m.request_id, m.qpn, 0, number(m.status)}; }
 
 }  // namespace
 
@@ -169,6 +188,15 @@ void Recorder::watch_host(std::uint32_t host, Host& watched) {
   });
   watched.kernel().event_taken.subscribe([this, host](const host::EventTaken& event) {
     write(host, EventKind::event_taken, {number(event.type), event.number});
+  });
+  host::RdmaCm& cm = watched.kernel().cm();
+  cm.message.subscribe([this, host](const host::CmMessage& message) {
+    const auto details = std::visit([](const auto& content) { return details_of(content); }, message.content);
+    write(host, message.sent ? EventKind::cm_sent : EventKind::cm_received,
+          {message.content.index(), details.local_id, details.remote_id, details.qpn, details.psn, details.value});
+  });
+  cm.state_changed.subscribe([this, host](const cm::Transition& change) {
+    write(host, EventKind::cm_state, {change.id, number(change.from), number(change.to)});
   });
   watched.root_complex().interrupted.subscribe(
       [this, host](const host::Interrupt& interrupt) { write(host, EventKind::interrupt, {interrupt.vector}); });

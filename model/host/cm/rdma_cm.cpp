@@ -78,6 +78,7 @@ void RdmaCm::handle_arrivals() {
       ++malformed_;
       continue;
     }
+    message({false, envelope->message});
     ids_->advance(now());
     ids_->receive({.local = arrival.local,
                    .remote = arrival.remote,
@@ -95,7 +96,8 @@ void RdmaCm::expire() {
 
 // What is to be sent leaves when the kernel has made it; the alarm rings for what comes next.
 void RdmaCm::flush() {
-  while (const auto message = ids_->next_message()) departures_.push(now() + params_.cm.send, *message);
+  while (const auto transition = ids_->next_transition()) state_changed(*transition);
+  while (const auto outgoing = ids_->next_message()) departures_.push(now() + params_.cm.send, *outgoing);
   if (const auto deadline = ids_->next_deadline()) {
     timer_.arm(*deadline);
   } else {
@@ -104,17 +106,19 @@ void RdmaCm::flush() {
 }
 
 void RdmaCm::depart() {
-  cm::Outgoing message;
-  while (departures_.pop_due(message)) {
+  cm::Outgoing outgoing;
+  while (departures_.pop_due(outgoing)) {
     abi::AddressVector path;
-    std::ranges::copy(message.route.remote, path.remote_gid);
-    path.sgid_index = std::uint16_t(ids_->gid_index(message.route.local));
-    path.flow_label = message.route.flow_label;
-    path.traffic_class = message.route.traffic_class;
-    path.hop_limit = message.route.hop_limit;
-    path.service_level = message.route.service_level;
+    std::ranges::copy(outgoing.route.remote, path.remote_gid);
+    path.sgid_index = std::uint16_t(ids_->gid_index(outgoing.route.local));
+    path.flow_label = outgoing.route.flow_label;
+    path.traffic_class = outgoing.route.traffic_class;
+    path.hop_limit = outgoing.route.hop_limit;
+    path.service_level = outgoing.route.service_level;
     // To nobody's address it is lost, as on a real wire.
-    if (gate_.resolve(path) == 0) port_.send(path, cm::encode(message.envelope));
+    if (gate_.resolve(path) != 0) continue;
+    message({true, outgoing.envelope.message});
+    port_.send(path, cm::encode(outgoing.envelope));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "model/abi/attach.h"
 #include "model/base/agenda.h"
 #include "model/base/event_queue.h"
+#include "model/base/trace.h"
 #include "model/host/cm/counters.h"
 #include "model/host/cm/management_port.h"
 #include "model/host/cm/rdma_ids.h"
@@ -19,6 +20,12 @@
 #include "model/host/host_params.h"
 
 namespace rnicsim::host {
+
+// A message that leaves for QP1, or that came there and is acted on.
+struct CmMessage {
+  bool sent;
+  const cm::Message& content;
+};
 
 class RdmaCm {
  public:
@@ -39,6 +46,9 @@ class RdmaCm {
   CmCounters counters() const;
   std::size_t ids() const { return ids_ ? ids_->size() : 0; }
   std::size_t connections() const { return ids_ ? ids_->manager().connections() : 0; }
+
+  trace::Point<CmMessage> message;
+  trace::Point<cm::Transition> state_changed;
 
  private:
   void handle_arrivals();

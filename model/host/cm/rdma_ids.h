@@ -46,6 +46,7 @@ class RdmaIds {
   void advance(Duration now);
   std::optional<Duration> next_deadline() const;
   std::optional<cm::Outgoing> next_message() { return manager_.next_message(); }
+  std::optional<cm::Transition> next_transition() { return manager_.next_transition(); }
   void receive(const cm::Route& route, const cm::Envelope& envelope);
   const cm::ConnectionManager& manager() const { return manager_; }
   std::size_t size() const { return ids_.size(); }
