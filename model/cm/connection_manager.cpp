@@ -8,19 +8,18 @@
 namespace rnicsim::cm {
 namespace {
 
-// Without traffic a path's acknowledgement may take its life time there and back, and the peer's delay.
+bool is_before_reply(State state) {
+  return state == State::request_received || state == State::request_acknowledged;
+}
+
+}  // namespace
+
 TimeCode ack_timeout_of(TimeCode ack_delay, TimeCode packet_life_time) {
   const unsigned there_and_back = packet_life_time + 1u;
   const unsigned larger = std::max<unsigned>(there_and_back, ack_delay);
   const unsigned smaller = std::min<unsigned>(there_and_back, ack_delay);
   return TimeCode(std::min(31u, larger + (smaller + 1 >= larger ? 1 : 0)));
 }
-
-bool is_before_reply(State state) {
-  return state == State::request_received || state == State::request_acknowledged;
-}
-
-}  // namespace
 
 // --- Connections.
 

@@ -19,6 +19,9 @@ namespace rnicsim::cm {
 
 constexpr Duration duration_of(TimeCode code) { return {std::int64_t{4'096'000} << (code & 0x1f)}; }
 
+// Without traffic a path's acknowledgement may take its life time there and back, and the CA's delay at the other end.
+TimeCode ack_timeout_of(TimeCode ack_delay, TimeCode packet_life_time);
+
 enum class EventKind : std::uint8_t {
   request_received,          // REQ; `id` is new
   request_failed,            // nobody answered

@@ -105,6 +105,8 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   }
   move(*connection, State::reply_received);
   connection->send_psn = reply.starting_psn;
+  // The REQ could tell of this side's own delay only.
+  connection->ack_timeout = ack_timeout_of(reply.target_ack_delay, TimeCode(connection->ack_timeout - 1));
   connection->responder_resources = reply.initiator_depth;
   connection->initiator_depth = reply.responder_resources;
   connection->rnr_retry_count = reply.rnr_retry_count;

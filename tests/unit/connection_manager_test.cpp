@@ -69,6 +69,23 @@ TEST_F(Managers, EachLearnsWhatTheOtherSays) {
   expect_an_end();
 }
 
+TEST_F(Managers, TheAckTimeoutKnowsThePeersDelay) {
+  constexpr TimeCode kSlow = 25;
+  request();
+  manager(0).receive({.local = Pair::gid(0), .remote = Pair::gid(1)},
+                     {1, ConnectReply{.local_id = passive, .remote_id = active, .target_ack_delay = kSlow}});
+  pair.take();
+  ASSERT_EQ(last(0), reply_received);
+  EXPECT_EQ(manager(0).find(active)->ack_timeout, kSlow);
+  ASSERT_EQ(manager(0).ready(active), 0);
+  ASSERT_EQ(manager(0).disconnect(active), 0);
+  pair.run_until(pair.now + 20 * kActive);
+  const Duration answered = pair.sides[0].events.at(1).first;
+  EXPECT_EQ(told(0).back(), (Told{disconnected, answered}));
+  EXPECT_EQ(manager(0).next_deadline(), answered + duration_of(kSlow));
+  expect_an_end();
+}
+
 TEST_F(Managers, NobodyListens) {
   manager(1).unlisten(Pair::kService);
   ASSERT_EQ(manager(0).connect(active, Pair::to(1)), 0);
