@@ -20,7 +20,6 @@ class Walk : public ::testing::TestWithParam<unsigned> {
 
   Walk() : random_(GetParam()) {
     pair.wire = [this](std::size_t, const Envelope&) -> Pair::Fate {
-      if (!troubled_) return {};
       const Duration late = percent(20) ? millis(12'000) : millis(2);
       return {.lost = percent(20), .late = late, .copy = percent(15) ? std::optional(millis(9'000)) : std::nullopt};
     };
@@ -161,10 +160,26 @@ class Walk : public ::testing::TestWithParam<unsigned> {
     }
   }
 
+  // All go, and time passes.
+  void expect_an_end() {
+    for (std::size_t side = 0; side < 2; ++side) manager(side).unlisten(Pair::kService);
+    while (!heard_.empty()) {
+      const Id id = heard_.begin()->first;
+      heard_.erase(heard_.begin());
+      manager(id.first).destroy(id.second);
+      pair.take();
+    }
+    EXPECT_TRUE(pair.run_out());
+    for (std::size_t side = 0; side < 2; ++side) {
+      EXPECT_EQ(manager(side).connections(), 0u);
+      EXPECT_EQ(manager(side).next_deadline(), std::nullopt);
+    }
+    EXPECT_TRUE(heard_.empty());
+  }
+
   Pair pair;
   std::map<Id, std::optional<EventKind>> heard_;         // by ids that there are: what was told of it last
   std::map<EventKind, unsigned> events_;
-  bool troubled_ = true;
 
  private:
   std::mt19937 random_;
@@ -180,21 +195,72 @@ TEST_P(Walk, EndsWithNothing) {
   // Every kind of event has come, or the walk is a poor one.
   EXPECT_EQ(events_.size(), std::size_t(service_failed) + 1);
 
-  for (std::size_t side = 0; side < 2; ++side) manager(side).unlisten(Pair::kService);
-  while (!heard_.empty()) {
-    const Id id = heard_.begin()->first;
-    heard_.erase(heard_.begin());
-    manager(id.first).destroy(id.second);
-    pair.take();
-  }
-  EXPECT_TRUE(pair.run_out());
-  for (std::size_t side = 0; side < 2; ++side) {
-    EXPECT_EQ(manager(side).connections(), 0u);
-    EXPECT_EQ(manager(side).next_deadline(), std::nullopt);
-  }
-  EXPECT_TRUE(heard_.empty());
+  expect_an_end();
 }
 
+// A peer that says anything, of ids and QPs that there are or may be.
+class HostilePeer : public Walk {
+ protected:
+  std::uint32_t some_id() {
+    if (heard_.empty() || percent(30)) return below(8);
+    return std::next(heard_.begin(), below(unsigned(heard_.size())))->first.second;
+  }
+  Message some_message() {
+    const auto subject = Subject(below(4));
+    const auto reason = percent(50) ? RejectReason::timeout : RejectReason(below(30));
+    const std::uint64_t guid = percent(50) ? 0xa1 : 0xb2;
+    ConnectReject reject{.local_id = some_id(), .remote_id = some_id(), .subject = subject, .reason = reason};
+    reject.information[7] = std::uint8_t(guid);
+    switch (below(11)) {
+      case 0:
+        return ConnectRequest{.local_id = some_id(), .service_id = Pair::kService, .local_ca_guid = guid,
+                              .local_qpn = below(6), .local_response_timeout = std::uint8_t(below(32)),
+                              .max_cm_retries = std::uint8_t(below(16))};
+      case 1:
+        return MessageReceiptAck{.local_id = some_id(), .remote_id = some_id(), .subject = subject,
+                                 .service_timeout = std::uint8_t(below(32))};
+      case 2:
+        return reject;
+      case 3:
+        return ConnectReply{.local_id = some_id(), .remote_id = some_id(), .local_qpn = below(6),
+                            .local_ca_guid = guid};
+      case 4:
+        return ReadyToUse{.local_id = some_id(), .remote_id = some_id()};
+      case 5:
+        return DisconnectRequest{.local_id = some_id(), .remote_id = some_id(), .remote_qpn = below(6)};
+      case 6:
+        return DisconnectReply{.local_id = some_id(), .remote_id = some_id()};
+      case 7:
+        return ServiceIdRequest{.request_id = some_id(), .service_id = Pair::kService};
+      case 8:
+        return ServiceIdReply{.request_id = some_id(), .status = ServiceIdStatus(below(8))};
+      case 9:
+        return LoadAlternatePath{.local_id = some_id(), .remote_id = some_id()};
+      default:
+        return AlternatePathResponse{.local_id = some_id(), .remote_id = some_id()};
+    }
+  }
+};
+
+TEST_P(HostilePeer, HarmsNobodyElse) {
+  for (std::size_t side = 0; side < 2; ++side) {
+    manager(side).listen(Pair::kService);
+    pair.sides[side].program = [this, side](const Event& event) {
+      heard_[{side, event.id}] = event.kind;
+      if (percent(60)) answer({side, event.id});
+    };
+  }
+  for (int step = 0; step < 5'000; ++step) {
+    const std::size_t side = below(2);
+    if (percent(20)) begin();
+    if (percent(20)) meddle();
+    manager(side).receive({.local = Pair::gid(side), .remote = Pair::gid(below(3))}, {below(8), some_message()});
+    pair.run_until(pair.now + millis(200));
+  }
+  expect_an_end();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, HostilePeer, ::testing::Range(1u, 5u));
 INSTANTIATE_TEST_SUITE_P(Seeds, Walk, ::testing::Range(1u, 9u));
 
 }  // namespace
