@@ -67,6 +67,7 @@ class Pair {
   std::function<Fate(std::size_t from, const Envelope& envelope)> wire;
   std::array<Side, 2> sides{Side(0xa1), Side(0xb2)};
   std::map<std::string, unsigned> sent;                  // messages, by name
+  std::map<std::string, std::uint64_t> transactions;     // of the last of them
   Duration now{};
 
   static Gid gid(std::size_t side) {
@@ -127,7 +128,9 @@ class Pair {
 
  private:
   void carry(std::size_t from, const Outgoing& message) {
-    ++sent[std::string(cm::name_of(message.envelope.message))];
+    const std::string name(cm::name_of(message.envelope.message));
+    ++sent[name];
+    transactions[name] = message.envelope.transaction_id;
     const std::size_t to = message.route.remote == gid(0) ? 0 : 1;
     const Fate fate = wire ? wire(from, message.envelope) : Fate{};
     const auto arrive = [this, to, route = Route{.local = message.route.remote, .remote = message.route.local},

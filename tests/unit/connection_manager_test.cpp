@@ -44,6 +44,8 @@ TEST_F(Managers, EachLearnsWhatTheOtherSays) {
   EXPECT_EQ(there.retry_count, 6);
   EXPECT_EQ(there.rnr_retry_count, 4);
   EXPECT_EQ(there.path_mtu, 3);
+  EXPECT_EQ(there.service_id, Pair::kService);
+  EXPECT_EQ(there.pkey, 0xffff);
   EXPECT_EQ(there.route.remote, Pair::gid(0));
   EXPECT_EQ(there.route.local, Pair::gid(1));
   ASSERT_EQ(manager(1).reply(passive, {.qpn = 0x22,
@@ -66,6 +68,27 @@ TEST_F(Managers, EachLearnsWhatTheOtherSays) {
   pass();
   EXPECT_EQ(state(0), State::established);
   EXPECT_EQ(state(1), State::established);
+  expect_an_end();
+}
+
+TEST_F(Managers, AnAnswerIsOfTheTransactionThatItAnswers) {
+  connect();
+  const std::uint64_t opening = pair.transactions["REQ"];
+  EXPECT_EQ(pair.transactions["REP"], opening);
+  EXPECT_EQ(pair.transactions["RTU"], opening);
+  EXPECT_EQ(std::uint32_t(opening), active);
+  ASSERT_EQ(manager(1).disconnect(passive), 0);
+  pass();
+  ASSERT_EQ(manager(0).confirm_disconnect(active), 0);
+  pass();
+  EXPECT_EQ(pair.transactions["DREP"], pair.transactions["DREQ"]);
+  expect_an_end();
+  begin_anew();
+  resolve();
+  EXPECT_EQ(manager(1).find(passive)->pkey, 0xffff);
+  ASSERT_EQ(manager(1).answer_service(passive, ServiceIdStatus::valid, 1, 2), 0);
+  pass();
+  EXPECT_EQ(pair.transactions["SIDR_REP"], pair.transactions["SIDR_REQ"]);
   expect_an_end();
 }
 
@@ -188,6 +211,19 @@ TEST_F(Managers, WhoRepeatsAReplyIsAskedToWait) {
   expect_an_end();
 }
 
+TEST_F(Managers, AnMraIsForWhatWasSent) {
+  const Route from_active{.local = Pair::gid(1), .remote = Pair::gid(0)};
+  const MessageReceiptAck of_request{.local_id = active, .subject = Subject::request, .service_timeout = 24};
+  reply();
+  auto wrong = of_request;
+  wrong.remote_id = passive;
+  manager(1).receive(from_active, {1, wrong});
+  EXPECT_EQ(manager(1).counters().unexpected, 1u);
+  pair.run_until(kSoon + kPassive);
+  EXPECT_EQ(pair.sent["REP"], 2u);           // as if it had not come
+  expect_an_end();
+}
+
 TEST_F(Managers, DataBeforeTheRtuEstablish) {
   pair.wire = [](std::size_t, const Envelope& envelope) {
     return Pair::Fate{.lost = name_of(envelope.message) == "RTU"};
@@ -224,6 +260,23 @@ TEST_F(Managers, ANewConnectionOfTheSameQpEndsTheOld) {
   pass();
   EXPECT_EQ(last(1), disconnected);
   manager(0).destroy(again);
+  expect_an_end();
+}
+
+TEST_F(Managers, AReplyFromAQpThatIsConnectedIsStale) {
+  connect();
+  const ConnectionId again = manager(0).create();
+  ASSERT_EQ(manager(0).connect(again, Pair::to(1, 0x12)), 0);
+  pass();
+  const ConnectionId other = pair.sides[1].last().id;
+  ASSERT_EQ(manager(1).reply(other, {.qpn = 0x22, .private_data = {}}), 0);
+  pass();
+  EXPECT_EQ(last(0), request_failed);
+  EXPECT_EQ(pair.sides[0].last().id, again);
+  EXPECT_EQ(manager(0).counters().stale, 1u);
+  EXPECT_EQ(state(0), State::established);
+  manager(0).destroy(again);
+  manager(1).destroy(other);
   expect_an_end();
 }
 
@@ -334,6 +387,7 @@ TEST_F(Managers, BothDisconnectAtOnce) {
   pass();
   EXPECT_EQ(told(0), (Events{{disconnect_requested, start + kWire}}));
   EXPECT_EQ(told(1), told(0));
+  pass(2 * kActive);                         // neither asks again
   const Duration confirmed = pair.now;
   EXPECT_EQ(manager(0).confirm_disconnect(active), 0);
   EXPECT_EQ(manager(1).confirm_disconnect(passive), 0);
