@@ -76,7 +76,6 @@ struct Connection {
 
   Duration response_timeout; // of what it sends
   unsigned max_retries = 0;
-  bool is_active = false;    // it sent the REQ
   std::optional<Envelope> last_answer;     // to a peer that repeats what it sent
   std::optional<Pending> pending;
   std::optional<Duration> deadline;        // of `pending`, or of timewait

@@ -172,7 +172,6 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
   message.primary = params.path;
   message.primary.local_ack_timeout = ack_timeout_of(params_.ack_delay, params.packet_life_time);
 
-  connection->is_active = true;
   connection->service_id = params.service_id;
   connection->route = {params.path.local_gid,     params.path.remote_gid, params.path.flow_label,
                        params.path.traffic_class, params.path.hop_limit,  params.path.service_level};
@@ -322,7 +321,6 @@ int ConnectionManager::resolve_service(ConnectionId id, const ServiceParams& par
   message.request_id = id;
   message.pkey = params.pkey;
   message.service_id = params.service_id;
-  connection->is_active = true;
   connection->service_id = params.service_id;
   connection->route = params.route;
   connection->pkey = params.pkey;
