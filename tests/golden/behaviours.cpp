@@ -262,7 +262,11 @@ void fill(Endpoint& end) {
 }  // namespace
 
 std::span<const Behaviour> behaviours() {
-  static const std::vector<Behaviour> all = make_behaviours();
+  static const std::vector<Behaviour> all = [] {
+    auto made = make_behaviours();
+    for (auto& connection : connections()) made.push_back(std::move(connection));
+    return made;
+  }();
   return all;
 }
 
@@ -278,6 +282,16 @@ std::string BehaviourRun::record() {
 }
 
 void BehaviourRun::run_behaviour() {
+  if (behaviour_.connects) {
+    constexpr Duration kMost{60'000'000'000'000};
+    const auto program = [this](std::size_t host, const auto& body) {
+      return [this, host, &body] {
+        CmProgram program(process(host));
+        body(program);
+      };
+    };
+    return run(program(0, behaviour_.connects), program(1, behaviour_.listens), kMost);
+  }
   Exchange<EndpointAddress> addresses;
   run(
       [&] {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/cm_program.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 
@@ -27,12 +28,17 @@ struct Behaviour {
   EndpointOptions responder{};  // h1's
   std::vector<std::string> faults{};
   Program prepare{};    // h1: connected, before h0 begins
-  Program work;         // h0
+  Program work{};       // h0
   Program meanwhile{};  // h1: while h0 works
+  // Or both by librdmacm, and no endpoints.
+  std::function<void(CmProgram&)> connects{};  // h0
+  std::function<void(CmProgram&)> listens{};   // h1
   Capability needs{};
 };
 
 std::span<const Behaviour> behaviours();
+// Those of them that are the connection manager's.
+std::vector<Behaviour> connections();
 
 inline const std::filesystem::path kGoldenFolder = RNICSIM_SOURCE_DIR "/traces/golden";
 inline std::filesystem::path golden_trace(const Behaviour& behaviour) {

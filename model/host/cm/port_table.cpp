@@ -25,7 +25,7 @@ int PortTable::conflict(Owner owner, const Binding& binding) const {
     return !(theirs.reuse && binding.reuse && !theirs.listens && !binding.listens);
   });
   if (found == bindings_.end()) return 0;
-  return binding.address.is_any() || found->second.address.is_any() ? EADDRNOTAVAIL : EADDRINUSE;
+  return binding.address.is_wildcard() || found->second.address.is_any() ? EADDRNOTAVAIL : EADDRINUSE;
 }
 
 int PortTable::bind(Owner owner, Binding& binding) {
