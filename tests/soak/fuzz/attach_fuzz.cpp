@@ -18,6 +18,7 @@
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
 #include "sim/system.h"
+#include "tests/soak/fuzz/device_objects.h"
 #include "tests/soak/fuzz/fuzz.h"
 #include "verbs/provider/commands.h"
 
@@ -130,9 +131,7 @@ class World : public sim::Programs {
     }
     sc_core::sc_start(20, sc_core::SC_MS);
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {}
-    auto& contexts = system_.host(0).nic().contexts;
-    require(contexts.qps.empty() && contexts.cqs.indices().empty() && contexts.regions.indices().empty(),
-            "an object of a dead process is left on the device");
+    require(has_only_the_kernels(system_.host(0)), "an object of a dead process is left on the device");
   }
 
   TurnEnd leave(const Thread& thread) {

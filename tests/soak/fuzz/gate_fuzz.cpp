@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sim/system.h"
+#include "tests/soak/fuzz/device_objects.h"
 #include "tests/soak/fuzz/fuzz.h"
 #include "verbs/provider/commands.h"
 
@@ -135,9 +136,7 @@ class Process {
     kernel_.detach(pasid_, [&] { forgotten = true; });
     for (int i = 0; i < 10'000 && !forgotten; ++i) run(10);
     require(forgotten, "a process that has ended is not forgotten");
-    auto& contexts = host_.nic().contexts;
-    require(contexts.qps.empty() && contexts.cqs.indices().empty() && contexts.regions.indices().empty(),
-            "an object of a dead process is left on the device");
+    require(has_only_the_kernels(host_), "an object of a dead process is left on the device");
     std::byte probe[1];
     require(!host_.iommu().read(pasid_, kBase, probe), "the memory of a dead process is still mapped");
   }

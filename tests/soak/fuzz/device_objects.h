@@ -1,0 +1,22 @@
+// What lives on a device when no process does.
+#pragma once
+
+#include <algorithm>
+
+#include "sim/system.h"
+
+namespace rnicsim::fuzz {
+
+// QP1, its CQ and its buffers are the kernel's.
+inline bool has_only_the_kernels(sim::Host& host) {
+  auto& contexts = host.nic().contexts;
+  const auto is_only = [](const auto& indices, std::uint32_t index) {
+    return std::ranges::all_of(indices, [index](std::uint32_t found) { return found == index; });
+  };
+  bool no_qp = true;
+  contexts.qps.for_each([&](std::uint32_t qpn, const auto&) { no_qp &= qpn == 1; });
+  return no_qp && is_only(contexts.cqs.indices(), 0) &&
+         is_only(contexts.regions.indices(), 0);
+}
+
+}  // namespace rnicsim::fuzz
