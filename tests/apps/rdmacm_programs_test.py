@@ -88,7 +88,7 @@ class Examples(Programs):
 
 class Rsockets(Programs):
     def test_rstream(self):
-        for how in "", " -T b", " -T s", " -T f":
+        for how in "", " -T a", " -T b", " -T s", " -T f":
             with self.subTest(how):
                 size = "-S 4096 -I 10 -C 10"
                 result = self.pair(f"rstream {size}{how}", f"rstream -s {V4} {size}{how}")

@@ -27,6 +27,7 @@ using Lock = std::scoped_lock<std::recursive_mutex>;
 
 int made = 0;
 std::uint64_t sent = 0;
+std::uint64_t polled_in_vain = 0;
 
 // A descriptor that is readable as often as it was told.
 int make_events() { return ::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC); }
@@ -189,6 +190,7 @@ int poll_cq(ibv_cq* from, int most, ibv_wc* completions) {
     completions[count] = cq.completions.front();
     cq.completions.pop_front();
   }
+  if (count == 0) ++polled_in_vain;
   return count;
 }
 
@@ -245,6 +247,10 @@ namespace rnicsim::fake_rdma {
 int objects() {
   const Lock lock(everything);
   return made;
+}
+std::uint64_t vain_polls() {
+  const Lock lock(everything);
+  return polled_in_vain;
 }
 std::uint64_t sends() {
   const Lock lock(everything);

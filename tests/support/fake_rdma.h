@@ -10,5 +10,7 @@ namespace rnicsim::fake_rdma {
 int objects();
 // Sends of all queue pairs so far, the writes of no bytes among them.
 std::uint64_t sends();
+// Looks at completion queues, of all, that found nothing.
+std::uint64_t vain_polls();
 
 }  // namespace rnicsim::fake_rdma

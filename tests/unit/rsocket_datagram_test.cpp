@@ -71,6 +71,11 @@ TEST_F(RsocketDatagram, TheFirstByUdpTheNextDirect) {
     EXPECT_EQ(receive(server_, 0, &source), "next");
     EXPECT_EQ(source.sin_port, own.sin_port);
   }
+  // It does not look for more than has come.
+  EXPECT_EQ(rsend(client_, "last", 4, 0), 4);
+  const std::uint64_t polls = fake_rdma::vain_polls();
+  EXPECT_EQ(receive(server_), "last");
+  EXPECT_EQ(fake_rdma::vain_polls(), polls);
 }
 
 TEST_F(RsocketDatagram, APollerSleepsUntilADatagramComes) {

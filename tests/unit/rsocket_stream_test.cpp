@@ -289,6 +289,20 @@ TEST_F(RsocketStream, WhatWasSentBeforeTheEndIsRead) {
   EXPECT_EQ(errno, ECONNRESET);
 }
 
+// To look for more would be to wait for it, and what comes next may be the end.
+TEST_F(RsocketStream, LooksForNoMoreThanHasCome) {
+  connect();
+  for (int count = 1; count <= 3; ++count) {
+    for (int i = 0; i < count; ++i) EXPECT_EQ(rsend(client_, "x", 1, 0), 1);
+    const auto before = fake_rdma::vain_polls();
+    pollfd asked{server_, POLLIN, 0};
+    EXPECT_EQ(rpoll(&asked, 1, 0), 1);
+    EXPECT_EQ(asked.revents, POLLIN);
+    EXPECT_EQ(fake_rdma::vain_polls(), before);
+    EXPECT_EQ(receive_all(server_, std::size_t(count), 1).size(), std::size_t(count));
+  }
+}
+
 TEST_F(RsocketStream, AReaderAndAPollerSleepUntilTheEnd) {
   connect();
   std::thread reads([&] {

@@ -84,8 +84,9 @@ void Datagram::process() {
   bool any = false;
   std::array<ibv_wc, 16> completions;
   for (const auto& port : ports_) {
-    for (;;) {
-      const int count = port->completions().poll(completions);
+    // Fewer than asked for are all, as in Stream::process().
+    for (int count = int(completions.size()); count == int(completions.size());) {
+      count = port->completions().poll(completions);
       if (count <= 0) break;
       any = true;
       for (const ibv_wc& completion : std::span(completions).first(std::size_t(count))) {

@@ -14,8 +14,10 @@ void Stream::process() {
   give_credits();
   std::array<ibv_wc, 16> completions;
   bool any = false;
-  for (;;) {
-    const int count = endpoint_->completions().poll(completions);
+  // Fewer than asked for are all. A look at an empty queue may last until something comes: so would the end of the
+  // connection be told of together with the data before it.
+  for (int count = int(completions.size()); count == int(completions.size());) {
+    count = endpoint_->completions().poll(completions);
     if (count < 0) broke(EIO);
     if (count <= 0) break;
     any = true;
