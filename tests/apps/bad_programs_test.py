@@ -5,6 +5,7 @@ usage: bad_programs_test.py path/to/rnicsim     (needs gcc and libibverbs' heade
 """
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -397,7 +398,9 @@ class Several(LeavesNothing):
 
 HELLO = struct.Struct("<IHHIIII64s64s")
 WELCOME = struct.Struct("<IHHiIQQ232s")
-MAGIC, MAJOR, MINOR = 0x524e4f53, 7, 0
+MAGIC = 0x524e4f53
+ATTACH = (pathlib.Path(__file__).resolve().parents[2] / "model/abi/attach.h").read_text()
+MAJOR, MINOR = (int(re.search(rf"kAttach{half} = (\d+);", ATTACH)[1]) for half in ("Major", "Minor"))
 
 
 def hello(**changes):
