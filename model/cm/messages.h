@@ -94,6 +94,7 @@ enum class RejectReason : std::uint16_t {  // 12.6.7.2
   invalid_service_id = 8,
   invalid_transport_type = 9,
   stale_connection = 10,
+  invalid_gid = 12,
   consumer = 28,
 };
 

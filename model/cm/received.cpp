@@ -52,6 +52,10 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   if (!services_.contains(request.service_id))
     return reject_stranger(route, envelope.transaction_id, request.local_id, Subject::request,
                            RejectReason::invalid_service_id);
+  // It would be answered from there.
+  if (request.primary.remote_gid != route.local)
+    return reject_stranger(route, envelope.transaction_id, request.local_id, Subject::request,
+                           RejectReason::invalid_gid);
   Connection& connection = connections_[create()];
   enter_peer(connection, {request.local_ca_guid, request.local_id, request.local_qpn});
   move(connection, State::request_received);

@@ -109,6 +109,23 @@ TEST_F(Managers, TheAckTimeoutKnowsThePeersDelay) {
   expect_an_end();
 }
 
+// What answers it would bear an address that is not this host's.
+TEST_F(Managers, ARequestForAnotherAddress) {
+  ConnectRequest request{.local_id = 7, .service_id = Pair::kService, .local_qpn = 0x11};
+  request.primary = {.local_gid = Pair::gid(0), .remote_gid = Pair::gid(2)};
+  const Route route{.local = Pair::gid(1), .remote = Pair::gid(0)};
+  manager(1).receive(route, {5, request});
+  const auto answer = manager(1).next_message();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->route, route);
+  const auto& reject = std::get<ConnectReject>(answer->envelope.message);
+  EXPECT_EQ(reject.reason, RejectReason::invalid_gid);
+  EXPECT_EQ(reject.subject, Subject::request);
+  EXPECT_EQ(reject.remote_id, 7u);
+  EXPECT_EQ(manager(1).next_event(), std::nullopt);
+  EXPECT_EQ(manager(1).connections(), 0u);
+}
+
 TEST_F(Managers, NobodyListens) {
   manager(1).unlisten(Pair::kService);
   ASSERT_EQ(manager(0).connect(active, Pair::to(1)), 0);

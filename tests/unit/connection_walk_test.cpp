@@ -215,7 +215,8 @@ class HostilePeer : public Walk {
       case 0:
         return ConnectRequest{.local_id = some_id(), .service_id = Pair::kService, .local_ca_guid = guid,
                               .local_qpn = below(6), .local_response_timeout = std::uint8_t(below(32)),
-                              .max_cm_retries = std::uint8_t(below(16))};
+                              .max_cm_retries = std::uint8_t(below(16)),
+                              .primary = {.local_gid = Pair::gid(below(3)), .remote_gid = Pair::gid(below(2))}};
       case 1:
         return MessageReceiptAck{.local_id = some_id(), .remote_id = some_id(), .subject = subject,
                                  .service_timeout = std::uint8_t(below(32))};
