@@ -57,7 +57,8 @@ RdmaIds::RdmaIds(const Host& host, EventSink sink)
 
 RdmaId* RdmaIds::find(std::uint32_t channel, std::uint32_t number) {
   const auto found = ids_.find(number);
-  return found != ids_.end() && found->second.channel == channel ? &found->second : nullptr;
+  const bool known = found != ids_.end() && found->second.channel == channel && found->second.listener == 0;
+  return known ? &found->second : nullptr;
 }
 
 RdmaId* RdmaIds::by_connection(cm::ConnectionId connection) {

@@ -52,6 +52,7 @@ class RdmaIds {
   std::size_t size() const { return ids_.size(); }
 
   // --- Commands. `channel` is the caller's.
+  // nullptr: none, of another channel, or of a request that the program has not heard of.
   RdmaId* find(std::uint32_t channel, std::uint32_t number);
   int create(Pasid owner, std::uint32_t channel, const rdma_ucm_create_id& wanted, std::uint32_t& number);
   std::uint32_t destroy(RdmaId& id);       // events that the program has got of it

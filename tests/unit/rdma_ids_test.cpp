@@ -1,0 +1,108 @@
+// Do the commands of rdma_cm keep what they may not lose, whatever a program asks for?
+#include <gtest/gtest.h>
+#include <rdma/rdma_user_cm.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "model/host/cm/address_header.h"
+#include "model/host/cm/rdma_ids.h"
+#include "model/host/cm/user_commands.h"
+#include "model/host/gids.h"
+
+namespace rnicsim::host {
+namespace {
+
+constexpr std::uint16_t kPort = 7471;
+constexpr UserChannel kChannel{7, 1};
+constexpr UserChannel kOther{7, 2};
+
+abi::HostEntry host_entry(std::uint8_t number) {
+  abi::HostEntry entry;
+  entry.ipv4[0] = 10;
+  entry.ipv4[3] = number;
+  entry.ipv4_prefix = 24;
+  entry.mac[0] = 2;
+  entry.mac[5] = number;
+  return entry;
+}
+
+class Ids : public ::testing::Test {
+ protected:
+  static RdmaIds::Host parameters() {
+    RdmaIds::Host host;
+    host.self = host_entry(1);
+    host.all = {host_entry(1), host_entry(2)};
+    return host;
+  }
+  static IpAddress address_of(std::uint8_t host) {
+    return IpAddress::of_gid(gids_of(host_entry(host))[kIpv4GidIndex], false, kPort);
+  }
+
+  template <class Command>
+  int ask(const UserChannel& channel, std::uint32_t number, const Command& command, std::size_t room) {
+    output_.assign(room, std::byte{0});
+    return execute_user_command(ids, channel, number, std::as_bytes(std::span(&command, 1)), output_);
+  }
+  template <class Response>
+  Response answer() const {
+    Response response;
+    std::memcpy(static_cast<void*>(&response), output_.data(), sizeof response);
+    return response;
+  }
+  rdma_ucm_event_resp next_event(const UserChannel& channel) {
+    EXPECT_EQ(ask(channel, RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, sizeof(rdma_ucm_event_resp)), 0);
+    return answer<rdma_ucm_event_resp>();
+  }
+  std::uint32_t create(rdma_ucm_port_space space = RDMA_PS_TCP) {
+    rdma_ucm_create_id command{};
+    command.ps = std::uint16_t(space);
+    EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_CREATE_ID, command, sizeof(rdma_ucm_create_id_resp)), 0);
+    return answer<rdma_ucm_create_id_resp>().id;
+  }
+  // With one event of it that waits.
+  std::uint32_t create_resolved() {
+    const std::uint32_t number = create();
+    EXPECT_EQ(ids.resolve_address(*ids.find(kChannel.number, number), std::nullopt, address_of(2), Duration{1}), 0);
+    ids.advance(Duration{1});
+    EXPECT_EQ(queued[kChannel.number], 1);
+    return number;
+  }
+  // From a peer, to who listens.
+  void request() {
+    cm::ConnectRequest request{.local_id = 9, .service_id = std::uint64_t{RDMA_PS_TCP} << 16 | kPort};
+    request.primary = {.local_gid = address_of(2).bytes, .remote_gid = address_of(1).bytes};
+    std::ranges::copy(AddressHeader{address_of(2), address_of(1)}.encode(), request.private_data.begin());
+    ids.receive({.local = address_of(1).bytes, .remote = address_of(2).bytes}, {1, request});
+  }
+
+  std::map<std::uint32_t, int> queued;  // by channel
+  RdmaIds ids{parameters(), {[this](std::uint32_t channel, std::uint32_t) { ++queued[channel]; },
+                             [this](std::uint32_t channel, std::uint32_t) { queued[channel] = 0; }}};
+
+ private:
+  std::vector<std::byte> output_;
+};
+
+// A number that was guessed is of no use, nor does it harm the event that will tell of it.
+TEST_F(Ids, ARequestIsNoIdBeforeItsEvent) {
+  const std::uint32_t listener = create();
+  ASSERT_EQ(ids.bind(*ids.find(kChannel.number, listener), address_of(1)), 0);
+  ASSERT_EQ(ids.listen(*ids.find(kChannel.number, listener), 1), 0);
+  request();
+  ASSERT_EQ(queued[kChannel.number], 1);
+  rdma_ucm_destroy_id destroy{};
+  destroy.id = listener + 1;
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)), ENOENT);
+  rdma_ucm_accept accept{};
+  accept.id = listener + 1;
+  accept.conn_param.valid = 1;
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_ACCEPT, accept, 0), ENOENT);
+  EXPECT_EQ(next_event(kChannel).id, listener + 1);
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)), 0);
+}
+
+}  // namespace
+}  // namespace rnicsim::host
