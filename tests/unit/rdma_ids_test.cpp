@@ -104,5 +104,16 @@ TEST_F(Ids, ARequestIsNoIdBeforeItsEvent) {
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)), 0);
 }
 
+TEST_F(Ids, MovedToWhereItIsKeepsItsEvents) {
+  rdma_ucm_migrate_id move{};
+  move.id = create_resolved();
+  move.fd = kChannel.number;
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_MIGRATE_ID, move, sizeof(rdma_ucm_migrate_resp)), 0);
+  EXPECT_EQ(queued[kChannel.number], 1);
+  EXPECT_EQ(next_event(kChannel).id, move.id);
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_MIGRATE_ID, move, sizeof(rdma_ucm_migrate_resp)), 0);
+  EXPECT_EQ(answer<rdma_ucm_migrate_resp>().events_reported, 1u);
+}
+
 }  // namespace
 }  // namespace rnicsim::host

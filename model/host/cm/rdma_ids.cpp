@@ -156,10 +156,11 @@ int RdmaIds::migrate(Pasid owner, std::uint32_t from, std::uint32_t number, std:
                      std::uint32_t& events_reported) {
   RdmaId* id = find(from, number);
   if (id == nullptr || id->owner != owner) return ENOENT;
+  events_reported = id->events_reported;
+  if (from == to) return 0;
   id->channel = to;
   for (auto& [other, request] : ids_)
     if (request.listener == number) request.channel = to;
-  events_reported = id->events_reported;
   std::deque<QueuedEvent> kept;
   for (const QueuedEvent& event : std::exchange(events_[from], {})) {
     if (event.id != number) {
