@@ -115,5 +115,42 @@ TEST_F(Ids, MovedToWhereItIsKeepsItsEvents) {
   EXPECT_EQ(answer<rdma_ucm_migrate_resp>().events_reported, 1u);
 }
 
+TEST_F(Ids, ACommandWithoutRoomForItsAnswerIsNotDone) {
+  const std::uint32_t number = create_resolved();
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, sizeof(rdma_ucm_event_resp) - 1), EINVAL);
+  EXPECT_EQ(next_event(kChannel).id, number);
+
+  rdma_ucm_create_id create_command{};
+  create_command.ps = RDMA_PS_TCP;
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_CREATE_ID, create_command, 0), EINVAL);
+  EXPECT_EQ(ids.size(), 1u);
+  rdma_ucm_migrate_id move{};
+  move.id = number;
+  move.fd = kChannel.number;
+  EXPECT_EQ(ask(kOther, RDMA_USER_CM_CMD_MIGRATE_ID, move, 0), EINVAL);
+  rdma_ucm_destroy_id destroy{};
+  destroy.id = number;
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, 0), EINVAL);
+  EXPECT_NE(ids.find(kChannel.number, number), nullptr);
+}
+
+TEST_F(Ids, AGroupWithoutRoomForItsAnswerIsNotJoined) {
+  const std::uint32_t number = create(RDMA_PS_UDP);
+  ASSERT_EQ(ids.bind(*ids.find(kChannel.number, number), address_of(1)), 0);
+  rdma_ucm_join_ip_mcast join{};
+  join.id = number;
+  IpAddress group = address_of(1);
+  group.bytes[12] = 224;
+  const auto storage = group.to_sockaddr();
+  std::memcpy(&join.addr, &storage, sizeof join.addr);
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join, 0), EINVAL);
+  EXPECT_EQ(ids.next_deadline(), std::nullopt);
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join, sizeof(rdma_ucm_create_id_resp)), 0);
+  rdma_ucm_destroy_id leave{};
+  leave.id = answer<rdma_ucm_create_id_resp>().id;
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, 0), EINVAL);
+  EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, sizeof(rdma_ucm_destroy_id_resp)), 0);
+}
+
 }  // namespace
 }  // namespace rnicsim::host

@@ -19,14 +19,17 @@ class Request {
   int create() {
     const auto command = read<rdma_ucm_create_id>();
     rdma_ucm_create_id_resp response{};
-    if (!command) return EINVAL;
+    if (!command || !has_room_for(response)) return EINVAL;
     const int error = ids_.create(channel_.process, channel_.number, *command, response.id);
     return error != 0 ? error : answer(response);
   }
 
   int destroy() {
     return with<rdma_ucm_destroy_id>([&](RdmaId& id, const auto&) {
-      return answer(rdma_ucm_destroy_id_resp{ids_.destroy(id)});
+      rdma_ucm_destroy_id_resp response{};
+      if (!has_room_for(response)) return EINVAL;
+      response.events_reported = ids_.destroy(id);
+      return answer(response);
     });
   }
 
@@ -131,6 +134,7 @@ class Request {
 
   int get_event() {
     rdma_ucm_event_resp event{};
+    if (!has_room_for(event)) return EINVAL;
     const int error = ids_.next_event(channel_.number, event);
     return error != 0 ? error : answer(event);
   }
@@ -164,7 +168,7 @@ class Request {
   int leave() {
     const auto command = read<rdma_ucm_destroy_id>();
     rdma_ucm_destroy_id_resp response{};
-    if (!command) return EINVAL;
+    if (!command || !has_room_for(response)) return EINVAL;
     const int error = ids_.leave(channel_.number, command->id, response.events_reported);
     return error != 0 ? error : answer(response);
   }
@@ -172,7 +176,7 @@ class Request {
   int migrate() {
     const auto command = read<rdma_ucm_migrate_id>();
     rdma_ucm_migrate_resp response{};
-    if (!command) return EINVAL;
+    if (!command || !has_room_for(response)) return EINVAL;
     const int error =
         ids_.migrate(channel_.process, command->fd, command->id, channel_.number, response.events_reported);
     return error != 0 ? error : answer(response);
@@ -209,9 +213,14 @@ class Request {
     return error != 0 ? error : action(address);
   }
 
+  // What changes something asks before it does.
+  template <class Response>
+  bool has_room_for(const Response&) const {
+    return output_.size() >= sizeof(Response);
+  }
   template <class Response>
   int answer(const Response& response) {
-    if (output_.size() < sizeof response) return EINVAL;
+    if (!has_room_for(response)) return EINVAL;
     std::memcpy(output_.data(), &response, sizeof response);
     return 0;
   }
@@ -230,6 +239,7 @@ class Request {
   int join(RdmaId& id, std::uint64_t uid, const auto& sockaddr, std::size_t bytes, std::uint16_t flags) {
     return with_address(&sockaddr, bytes, [&](const IpAddress& address) {
       rdma_ucm_create_id_resp response{};
+      if (!has_room_for(response)) return EINVAL;
       const int error = ids_.join(id, uid, address, flags, response.id);
       return error != 0 ? error : answer(response);
     });
