@@ -1,0 +1,41 @@
+// What programs compiled with _FORTIFY_SOURCE call: the C library's own would go past the functions that stand in here.
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "verbs/clock/next.h"
+
+extern "C" [[noreturn]] void __chk_fail() noexcept;
+
+namespace {
+
+void check(bool fits) {
+  if (!fits) __chk_fail();
+}
+
+}  // namespace
+
+RNICSIM_EXPORT ssize_t __read_chk(int fd, void* buffer, size_t bytes, size_t room) {
+  check(bytes <= room);
+  return ::read(fd, buffer, bytes);
+}
+RNICSIM_EXPORT ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags) {
+  check(bytes <= room);
+  return ::recv(fd, buffer, bytes, flags);
+}
+RNICSIM_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flags, sockaddr* from,
+                                      socklen_t* length) {
+  check(bytes <= room);
+  return ::recvfrom(fd, buffer, bytes, flags, from, length);
+}
+RNICSIM_EXPORT int __poll_chk(pollfd* descriptors, nfds_t count, int timeout, size_t room) {
+  check(count <= room / sizeof *descriptors);
+  return ::poll(descriptors, count, timeout);
+}
+RNICSIM_EXPORT int __ppoll_chk(pollfd* descriptors, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                               size_t room) {
+  check(count <= room / sizeof *descriptors);
+  return ::ppoll(descriptors, count, timeout, mask);
+}
