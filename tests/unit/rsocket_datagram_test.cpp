@@ -78,6 +78,28 @@ TEST_F(RsocketDatagram, TheFirstByUdpTheNextDirect) {
   EXPECT_EQ(fake_rdma::vain_polls(), polls);
 }
 
+// As rdma_cm binds it: who comes by another way, and another version, finds it, and is told as what he is.
+TEST_F(RsocketDatagram, TheLoopbackAddressIsBoundAsAWildcard) {
+  const int six = rsocket(AF_INET6, SOCK_DGRAM, 0);
+  sockaddr_in6 own{};
+  own.sin6_family = AF_INET6;
+  own.sin6_addr = in6addr_loopback;
+  ASSERT_EQ(rbind(six, reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
+  socklen_t length = sizeof own;
+  own = {};
+  EXPECT_EQ(rgetsockname(six, reinterpret_cast<sockaddr*>(&own), &length), 0);
+  EXPECT_TRUE(IN6_IS_ADDR_LOOPBACK(&own.sin6_addr));
+  address_.sin_port = own.sin6_port;
+  EXPECT_EQ(rsendto(client_, "four", 4, 0, any(address_), sizeof address_), 4);
+  sockaddr_in source{};
+  EXPECT_EQ(receive(six, 0, &source), "four");
+  EXPECT_EQ(source.sin_family, AF_INET);
+  EXPECT_EQ(source.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+  EXPECT_EQ(rsendto(six, "back", 4, 0, any(source), sizeof source), 4);
+  EXPECT_EQ(receive(client_), "back");
+  EXPECT_EQ(rclose(six), 0);
+}
+
 TEST_F(RsocketDatagram, APollerSleepsUntilADatagramComes) {
   std::thread polls([&] {
     for (int i = 0; i < 3; ++i) {

@@ -51,12 +51,6 @@ int Datagram::prepare() {
   return 0;
 }
 
-Answer Datagram::bind(const sockaddr& address, socklen_t length) {
-  const Lock lock(mutex_);
-  if (const int error = prepare()) return -error;
-  return ::bind(udp_, &address, length) != 0 ? -errno : 0;
-}
-
 Answer Datagram::connect(const sockaddr& address, socklen_t length) {
   if (length < length_of(address)) return -EINVAL;
   Lock lock(mutex_);
@@ -192,15 +186,6 @@ short Datagram::look(short events) {
   if (!arrivals_.empty()) found |= POLLIN;
   if (!prepared_ || slots_.any_free()) found |= POLLOUT;
   return short(found & events);
-}
-
-Answer Datagram::local_address(AddressOut out) {
-  if (out.length == nullptr) return -EINVAL;
-  SocketAddress address{};
-  socklen_t length = sizeof address;
-  if (::getsockname(udp_, &address.any, &length) != 0) return -errno;
-  put_address(address.any, out);
-  return 0;
 }
 
 Answer Datagram::peer_address(AddressOut out) {

@@ -92,6 +92,7 @@ class Datagram final : public Socket, public std::enable_shared_from_this<Datagr
   void finish(const Arrival& arrival);
 
   int udp_ = -1;
+  std::optional<SocketAddress> loopback_;  // bound as a wildcard
   Sizes sizes_;
   bool prepared_ = false;
   bool closed_ = false;

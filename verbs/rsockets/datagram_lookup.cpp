@@ -1,4 +1,6 @@
-// Where a datagram goes: destinations, the ports they are reached from, and what peers tell by UDP.
+// Where a datagram comes from and goes: the socket's own address, destinations, the ports they are reached from, and
+// what peers tell by UDP.
+#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -25,6 +27,21 @@ bool is_wildcard(const SocketAddress& address) {
   return address.v4.sin_addr.s_addr == INADDR_ANY;
 }
 
+bool is_loopback(const SocketAddress& address) {
+  if (address.any.sa_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
+  return ntohl(address.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+// An IPv4 sender, as a socket of IPv6 is told of it.
+void unmap_v4(SocketAddress& address) {
+  if (address.any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address.v6.sin6_addr)) return;
+  SocketAddress v4{};
+  v4.v4.sin_family = AF_INET;
+  v4.v4.sin_port = address.v6.sin6_port;
+  std::memcpy(&v4.v4.sin_addr, &address.v6.sin6_addr.s6_addr[12], sizeof v4.v4.sin_addr);
+  address = v4;
+}
+
 // From which local address, and by which way. `local`: nothing where it does not matter.
 int resolve(Connection& way, const SocketAddress& local, const sockaddr& to) {
   SocketAddress source = local;
@@ -40,6 +57,40 @@ int resolve(Connection& way, const SocketAddress& local, const sockaddr& to) {
 }
 
 }  // namespace
+
+// The loopback address is no device's. As rdma_cm does, it is bound as a wildcard; the socket goes on telling it.
+Answer Datagram::bind(const sockaddr& address, socklen_t length) {
+  if (length < length_of(address)) return -EINVAL;
+  const Lock lock(mutex_);
+  if (const int error = prepare()) return -error;
+  SocketAddress local{};
+  std::memcpy(&local, &address, length_of(address));
+  const SocketAddress asked = local;
+  if (is_loopback(asked)) {
+    if (asked.any.sa_family == AF_INET6) {
+      local.v6.sin6_addr = in6addr_any;
+    } else {
+      local.v4.sin_addr.s_addr = INADDR_ANY;
+    }
+  }
+  if (::bind(udp_, &local.any, length_of(local.any)) != 0) return -errno;
+  if (is_loopback(asked)) loopback_ = asked;
+  return 0;
+}
+
+Answer Datagram::local_address(AddressOut out) {
+  if (out.length == nullptr) return -EINVAL;
+  const Lock lock(mutex_);
+  SocketAddress address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(udp_, &address.any, &length) != 0) return -errno;
+  if (loopback_ && is_wildcard(address)) {
+    port_of(*loopback_) = port_of(address);
+    address = *loopback_;
+  }
+  put_address(address.any, out);
+  return 0;
+}
 
 Datagram::Key::Key(const sockaddr& address) {
   SocketAddress copy{};
@@ -143,6 +194,7 @@ void Datagram::take_lookup() {
   socklen_t length = sizeof source;
   const ssize_t count = ::recvfrom(udp_, bytes.data(), bytes.size(), MSG_DONTWAIT, &source.any, &length);
   if (count < 0) return;
+  unmap_v4(source);
   const auto header = parse_lookup_header(bytes.data(), std::size_t(count));
   if (!header || header->v6 != (source.any.sa_family == AF_INET6)) return;
   Lock lock(mutex_);
