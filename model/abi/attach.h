@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 8;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 9;           // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -227,6 +227,16 @@ enum class Call : std::uint32_t {
   net_connect,      // argument[1] = port; in: address. value = local port; waits; ECONNREFUSED, EHOSTUNREACH
   net_flush,        // bytes written so far leave now
   net_name,         // out: NetAddress local, peer
+  // its datagrams: each message on the descriptor begins with a DatagramHeader
+  dgram_socket,     // a descriptor is sent: the far end of a SOCK_SEQPACKET pair, or ENOTSOCK. argument[0] = 4 or 6,
+                    // the version of IP. value = its number
+  dgram_bind,       // argument[0] = number; in: NetAddress, port 0 = any that is free. EADDRINUSE, EADDRNOTAVAIL
+  dgram_connect,    // in: NetAddress of the peer. ENETUNREACH, EINVAL
+  dgram_disconnect, // it has no peer any more
+  dgram_send,       // before a message is written; in: NetAddress, port 0 = the peer's. out: NetAddress to be put
+                    // before it; the socket has a port from now on. EDESTADDRREQ, ENETUNREACH, EINVAL
+  dgram_option,     // argument[1] = DatagramOption, [2] = value
+  dgram_name,       // out: NetAddress local, peer; port 0: it has none
   count
 };
 
@@ -249,6 +259,22 @@ struct NetAddress {
   std::uint16_t reserved[3] = {};
 };
 static_assert(sizeof(NetAddress) == 24);
+
+enum class DatagramOption : std::uint64_t {
+  reuse_address,    // others that want it, too, may have the same port; the last one bound gets the datagrams
+  v6_only,
+  receive_buffer,   // in bytes, as SO_RCVBUF counts them
+};
+
+// Before the payload of each datagram.
+struct DatagramHeader {
+  NetAddress address;          // to the kernel: the receiver; from it: the sender
+  std::uint64_t time = 0;      // to the kernel: of the thread, in picoseconds
+  std::uint32_t error = 0;     // from the kernel: there is no datagram, one that was sent to `address` met ECONNREFUSED
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(DatagramHeader) == 40);
+inline constexpr std::size_t kMostDatagramBytes = 65507;  // of payload
 
 struct GidEntry {
   std::uint8_t gid[16] = {};

@@ -6,30 +6,28 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "model/abi/net_address.h"
+
 namespace rnicsim::sim {
-namespace {
-
-constexpr std::uint16_t kFirstEphemeralPort = 32768;
-constexpr std::uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-bool is_v4(const abi::NetAddress& address) { return std::memcmp(address.ip, kMappedPrefix, sizeof kMappedPrefix) == 0; }
-bool is_wildcard(const abi::NetAddress& address) {
-  const std::uint8_t* begin = address.ip + (is_v4(address) ? 12 : 0);
-  return std::all_of(begin, address.ip + 16, [](std::uint8_t byte) { return byte == 0; });
-}
-bool is_loopback(const abi::NetAddress& address) {
-  if (is_v4(address)) return address.ip[12] == 127;
-  return std::all_of(address.ip, address.ip + 15, [](std::uint8_t byte) { return byte == 0; }) && address.ip[15] == 1;
-}
-bool same_ip(const abi::NetAddress& a, const abi::NetAddress& b) { return std::memcmp(a.ip, b.ip, sizeof a.ip) == 0; }
-
-}  // namespace
 
 Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts)
-    : sc_module(name), params_(params), hosts_(std::move(hosts)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+    : sc_module(name),
+      params_(params),
+      addresses_(std::move(hosts)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      datagrams_(params_, addresses_) {
+  datagrams_.on_arrival = [this] {
+    if (on_arrival) on_arrival();
+  };
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u32 = kDatagrams;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, datagrams_.descriptor(), &event);
+}
 
 void Network::deliver_due() {
   std::function<void()> arrival;
@@ -63,16 +61,6 @@ bool Network::belongs_to(Number number, std::uint32_t host) const {
   return found != sockets_.end() && found->second.host == host;
 }
 
-std::optional<std::uint32_t> Network::host_of(std::uint32_t from, const abi::NetAddress& address) const {
-  if (is_loopback(address) || is_wildcard(address)) return from;
-  for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
-    const bool same = is_v4(address) ? std::memcmp(address.ip + 12, hosts_[index].ipv4, 4) == 0
-                                     : std::memcmp(address.ip, hosts_[index].ipv6, 16) == 0;
-    if (same) return index;
-  }
-  return std::nullopt;
-}
-
 std::optional<Network::Number> Network::listener(std::uint32_t host, const abi::NetAddress& address) const {
   for (const auto& [number, socket] : sockets_) {
     if (!socket.listening || socket.host != host || socket.local.port != address.port) continue;
@@ -88,24 +76,8 @@ bool Network::port_in_use(std::uint32_t host, std::uint16_t port) const {
   });
 }
 
-std::uint16_t Network::ephemeral_port(std::uint32_t host) {
-  std::uint16_t& next = next_port_.try_emplace(host, kFirstEphemeralPort).first->second;
-  while (port_in_use(host, next)) next = next == 0xffff ? kFirstEphemeralPort : std::uint16_t(next + 1);
-  const std::uint16_t port = next;
-  next = next == 0xffff ? kFirstEphemeralPort : std::uint16_t(next + 1);
-  return port;
-}
-
-abi::NetAddress Network::own_address(std::uint32_t host, const abi::NetAddress& like) const {
-  if (is_loopback(like)) return like;
-  abi::NetAddress address;
-  if (is_v4(like)) {
-    std::memcpy(address.ip, kMappedPrefix, sizeof kMappedPrefix);
-    std::memcpy(address.ip + 12, hosts_[host].ipv4, 4);
-  } else {
-    std::memcpy(address.ip, hosts_[host].ipv6, 16);
-  }
-  return address;
+std::optional<std::uint16_t> Network::ephemeral_port(std::uint32_t host) {
+  return ports_.take(host, [&](std::uint16_t port) { return port_in_use(host, port); });
 }
 
 Duration Network::latency(std::uint32_t from, std::uint32_t to) const {
@@ -115,11 +87,12 @@ Duration Network::latency(std::uint32_t from, std::uint32_t to) const {
 int Network::bind(Number number, const abi::NetAddress& address, std::uint16_t& port) {
   Socket& socket = sockets_.at(number);
   if (socket.local.port != 0) return EINVAL;
-  if (!is_wildcard(address) && host_of(socket.host, address) != socket.host) return EADDRNOTAVAIL;
+  if (!is_wildcard(address) && addresses_.host_of(socket.host, address) != socket.host) return EADDRNOTAVAIL;
   if (address.port != 0 && port_in_use(socket.host, address.port)) return EADDRINUSE;
+  const auto chosen = address.port != 0 ? std::optional(address.port) : ephemeral_port(socket.host);
+  if (!chosen) return EADDRINUSE;
   socket.local = address;
-  if (address.port == 0) socket.local.port = ephemeral_port(socket.host);
-  port = socket.local.port;
+  socket.local.port = port = *chosen;
   return 0;
 }
 
@@ -127,8 +100,10 @@ int Network::listen(Number number, std::uint32_t backlog) {
   Socket& socket = sockets_.at(number);
   if (socket.peer) return EINVAL;
   if (socket.local.port == 0) {
-    std::memcpy(socket.local.ip, kMappedPrefix, sizeof kMappedPrefix);
-    socket.local.port = ephemeral_port(socket.host);
+    const auto port = ephemeral_port(socket.host);
+    if (!port) return EADDRINUSE;
+    std::memcpy(socket.local.ip, abi::kMappedPrefix, sizeof abi::kMappedPrefix);
+    socket.local.port = *port;
   }
   socket.listening = true;
   socket.backlog = backlog;
@@ -139,7 +114,7 @@ void Network::connect(Number number, const abi::NetAddress& to, std::function<vo
   const Socket& socket = sockets_.at(number);
   if (socket.peer) return done(EISCONN, 0);
   if (socket.listening) return done(EOPNOTSUPP, 0);
-  const auto host = host_of(socket.host, to);
+  const auto host = addresses_.host_of(socket.host, to);
   if (!host) return done(EHOSTUNREACH, 0);
   arrivals_.push(now() + latency(socket.host, *host),
                  [this, number, to, done = std::move(done)]() mutable { finish_connect(number, to, std::move(done)); });
@@ -150,7 +125,7 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
   const auto found = sockets_.find(number);
   if (found == sockets_.end()) return;  // the program died meanwhile
   Socket& client = found->second;
-  const std::uint32_t host = *host_of(client.host, to);
+  const std::uint32_t host = *addresses_.host_of(client.host, to);
   const Duration back = now() + latency(client.host, host);
   const auto answer = [&](int error) {
     const std::uint16_t port = client.local.port;
@@ -164,18 +139,13 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
   Socket& server = sockets_.at(*target);
   // Linux lets one more than the backlog wait; the next request is dropped and, for want of another, times out.
   if (server.waiting.size() > server.backlog) return answer(ETIMEDOUT);
+  const auto port = client.local.port != 0 ? std::optional(client.local.port) : ephemeral_port(client.host);
+  if (!port) return answer(EADDRNOTAVAIL);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return answer(ENOBUFS);
 
-  if (client.local.port == 0) {
-    const std::uint16_t port = ephemeral_port(client.host);
-    client.local = own_address(client.host, to);
-    client.local.port = port;
-  } else if (is_wildcard(client.local)) {
-    const std::uint16_t port = client.local.port;
-    client.local = own_address(client.host, to);
-    client.local.port = port;
-  }
+  if (client.local.port == 0 || is_wildcard(client.local)) client.local = addresses_.own_address(client.host, to);
+  client.local.port = *port;
   client.remote = to;
   const Number accepted = open(host, Descriptor(ends[0]));
   Socket& peer = sockets_.at(accepted);
@@ -212,6 +182,7 @@ int Network::names(Number number, abi::NetAddress (&names)[2]) const {
 }
 
 void Network::collect(Duration written) {
+  datagrams_.collect(written);
   // A program reads in its own turns, and has just had one. Where both sides are at their end, both go.
   for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
     if (full_.contains(number)) push_undelivered(number);
@@ -225,7 +196,8 @@ void Network::collect(Duration written) {
     // By number, and not in the order in which the kernel happened to list them.
     std::sort(events.begin(), events.begin() + count,
               [](const epoll_event& a, const epoll_event& b) { return a.data.u32 < b.data.u32; });
-    for (int i = 0; i < count; ++i) collect_from(events[std::size_t(i)].data.u32, written);
+    for (int i = 0; i < count; ++i)
+      if (events[std::size_t(i)].data.u32 != kDatagrams) collect_from(events[std::size_t(i)].data.u32, written);
   }
 }
 

@@ -1,5 +1,5 @@
 // The simulated out-of-band network: TCP between simulated hosts, over real stream descriptors whose far ends are here.
-// Bytes carry their sender's time and arrive after the network's latency.
+// Bytes carry their sender's time and arrive after the network's latency. UDP is in datagrams.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 
 #include "model/abi/attach.h"
 #include "model/base/event_queue.h"
+#include "sim/attached/datagrams.h"
 #include "sim/attached/descriptor.h"
+#include "sim/attached/host_addresses.h"
 #include "sim/attached/network_params.h"
 
 namespace rnicsim::sim {
@@ -40,8 +42,11 @@ class Network : public sc_core::sc_module {
   // Takes what programs wrote since the last call; the bytes left at `written`.
   void collect(Duration written);
   int descriptor() const { return epoll_.get(); }  // readable when there is something to collect
+  Datagrams& datagrams() { return datagrams_; }
 
  private:
+  static constexpr Number kDatagrams = 0;  // among the descriptors watched: no socket has it
+
   struct Socket {
     std::uint32_t host = 0;
     Descriptor far_end;
@@ -66,22 +71,21 @@ class Network : public sc_core::sc_module {
   void deliver_end(Number to);
   void push_undelivered(Number number);
   void finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done);
-  std::optional<std::uint32_t> host_of(std::uint32_t from, const abi::NetAddress& address) const;
   std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address) const;
-  std::uint16_t ephemeral_port(std::uint32_t host);
+  std::optional<std::uint16_t> ephemeral_port(std::uint32_t host);
   bool port_in_use(std::uint32_t host, std::uint16_t port) const;
-  abi::NetAddress own_address(std::uint32_t host, const abi::NetAddress& like) const;
   Duration latency(std::uint32_t from, std::uint32_t to) const;
   void watch(Number number);
   void forget_if_closed(Number number);
 
   const NetworkParams params_;
-  const std::vector<abi::HostEntry> hosts_;
+  const HostAddresses addresses_;
   std::map<Number, Socket> sockets_;
   std::set<Number> full_;                // with bytes undelivered
   Number next_ = 1;
-  std::map<std::uint32_t, std::uint16_t> next_port_;
+  EphemeralPorts ports_{32768};
   Descriptor epoll_;
+  Datagrams datagrams_;
   EventQueue<std::function<void()>> arrivals_{[this] { deliver_due(); }};
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -96,6 +97,12 @@ class Process {
 inline bool answer(abi::ThreadSlot& slot, int error) {
   slot.error = error;
   return true;
+}
+
+template <class Value>
+void put_output(abi::ThreadSlot& slot, const Value& value) {
+  static_assert(sizeof(Value) <= sizeof slot.output);
+  std::memcpy(slot.output, &value, sizeof value);
 }
 
 inline abi::ThreadSlot& slot_of(const Thread& thread) { return thread.process->slot(thread.index); }

@@ -26,12 +26,6 @@ std::string random_addresses_of(const Process& process, const char* host) {
       host, process.identity().program);
 }
 
-template <class Value>
-void put_output(ThreadSlot& slot, const Value& value) {
-  static_assert(sizeof(Value) <= sizeof slot.output);
-  std::memcpy(slot.output, &value, sizeof value);
-}
-
 }  // namespace
 
 SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> hosts, TimeKeeper& keeper,
@@ -313,72 +307,6 @@ bool SystemCalls::mmio_read(Thread& thread, ThreadSlot& slot) {
     if (thread == nullptr) return;
     thread->process->slot(thread->index).value = value;
     keeper_.resume(*thread, now());
-  });
-  return false;
-}
-
-// --- The out-of-band network.
-
-bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  const std::uint32_t host = process.identity().host;
-  if (slot.call == Call::net_flush) return true;  // collected with the turn
-  if (slot.call == Call::net_socket) {
-    auto descriptors = process.receive_descriptors(thread.index);
-    if (descriptors.empty()) return answer(slot, EBADF);
-    // Of anything else (an eventfd) there might be no end to what can be read.
-    struct stat kind {};
-    if (::fstat(descriptors.front().get(), &kind) != 0 || !S_ISSOCK(kind.st_mode)) return answer(slot, ENOTSOCK);
-    if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
-    slot.value = network_.open(host, std::move(descriptors.front()));
-    return true;
-  }
-  const auto number = Network::Number(slot.argument[0]);
-  if (!network_.belongs_to(number, host)) return answer(slot, EBADF);
-  switch (slot.call) {
-    case Call::net_bind: {
-      abi::NetAddress address;
-      std::memcpy(&address, slot.input, sizeof address);
-      std::uint16_t port = 0;
-      const int error = network_.bind(number, address, port);
-      slot.value = port;
-      return answer(slot, error);
-    }
-    case Call::net_listen:
-      return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
-    case Call::net_accept:
-      return accept(thread, slot, number);
-    case Call::net_connect:
-      return connect(thread, slot, number);
-    default: {
-      abi::NetAddress names[2];
-      const int error = network_.names(number, names);
-      std::memcpy(slot.output, names, sizeof names);
-      return answer(slot, error);
-    }
-  }
-}
-
-bool SystemCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number number) {
-  Network::Number accepted = 0;
-  Descriptor near_end;
-  abi::NetAddress peer;
-  if (const int error = network_.accept(number, accepted, near_end, peer); error != 0) return answer(slot, error);
-  slot.value = accepted;
-  put_output(slot, peer);
-  return answer(slot, thread.process->send_descriptor(near_end.get()) ? 0 : ENOBUFS);
-}
-
-bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number number) {
-  abi::NetAddress to;
-  std::memcpy(&to, slot.input, sizeof to);
-  const auto waiting = waiting_thread(thread, ThreadState::awaiting_peer);
-  keeper_.wait(thread, ThreadState::awaiting_peer, std::nullopt);
-  network_.connect(number, to, [this, waiting](int error, std::uint16_t port) {
-    Thread* thread = waiting();
-    if (thread == nullptr) return;
-    thread->process->slot(thread->index).value = port;
-    keeper_.resume(*thread, now() + keeper_.params().wakeup, error);
   });
   return false;
 }

@@ -75,6 +75,9 @@ class SystemCalls : public CallHandler {
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
+  bool stream_call(Thread& thread, abi::ThreadSlot& slot);
+  bool datagram_call(abi::ThreadSlot& slot, std::uint32_t host);
+  bool new_datagrams(Thread& thread, abi::ThreadSlot& slot);
 
   std::optional<Guest> await_hello(pid_t pid, const Process& waiting, const std::string& who,
                                    const std::function<bool()>& came_back);

@@ -5,11 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +20,7 @@
 #include <algorithm>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/datagrams.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
@@ -25,6 +29,7 @@
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
+#include "verbs/port/raw_call.h"
 
 RNICSIM_NEXT(poll);
 RNICSIM_NEXT(ppoll);
@@ -115,6 +120,44 @@ bool send_watched(abi::ThreadSlot& slot, std::span<const pollfd> descriptors, st
   return sent;
 }
 
+// How long a call on a socket may wait: SO_RCVTIMEO, SO_SNDTIMEO.
+std::uint64_t patience_of(int fd, short events) {
+  timeval limit{};
+  socklen_t length = sizeof limit;
+  const int name = events == POLLOUT ? SO_SNDTIMEO : SO_RCVTIMEO;
+  const bool limited = raw_call(SYS_getsockopt, fd, SOL_SOCKET, name, &limit, &length) == 0 &&
+                       (limit.tv_sec != 0 || limit.tv_usec != 0);
+  return limited ? picoseconds(limit) : abi::kForever;
+}
+
+// One part, of a message that is received without more.
+ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t bytes, int flags) {
+  iovec part{buffer, bytes};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  return receive_datagram(fd, socket, message, flags);
+}
+
+// A program that asks one socket of the network over and over, and does nothing else in between, waits for it. After a
+// while it is made to: so time passes in larger steps, and the simulator knows.
+constinit thread_local struct {
+  int fd = -1;
+  int in_vain = 0;
+  std::uint64_t activity = 0;
+} asked;
+void look_again(abi::ThreadSlot& slot, int fd) {
+  constexpr int kPatience = 1000;
+  constexpr std::uint64_t kWait = 64 * kMicrosecond;
+  if (asked.fd != fd || asked.activity + 1 != activity()) asked.in_vain = 0;  // but for the charge of this call
+  sync(slot);
+  pollfd descriptor{fd, POLLIN, 0};
+  asked.in_vain = poll_now({&descriptor, 1}) == 0 ? asked.in_vain + 1 : 0;
+  if (asked.in_vain > kPatience) wait_descriptors(slot, {&descriptor, 1}, slot.now + kWait);
+  asked.fd = fd;
+  asked.activity = activity();
+}
+
 }  // namespace
 
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
@@ -145,19 +188,29 @@ bool blocks(int fd) {
 bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   pollfd descriptor{fd, events, 0};
   if (poll_now({&descriptor, 1}) != 0) return true;
-  while (wait_descriptors(slot, {&descriptor, 1}, abi::kForever) < 0)
-    if (errno != EINTR || !restarts_after_signal()) return false;
-  return true;
+  const std::uint64_t deadline = after(slot.now, patience_of(fd, events));
+  for (;;) {
+    const int ready = wait_descriptors(slot, {&descriptor, 1}, deadline);
+    if (ready > 0) return true;
+    if (ready == 0) errno = EAGAIN;
+    // With a time limit a call does not begin again.
+    if (ready == 0 || errno != EINTR || deadline != abi::kForever || !restarts_after_signal()) return false;
+  }
 }
 
 bool prepare(int fd, short events, bool dont_wait) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return true;
+  const bool at_once = dont_wait || !blocks(fd);
+  const bool from_network = events == POLLIN && find_socket(fd);
   // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
   if ((fd != 1 && fd != 2) || events != POLLOUT) charge(*slot, abi::CpuCost::system_call);
-  if (events == POLLIN && is_stream(fd)) sync(*slot);
-  if (dont_wait || !blocks(fd)) return true;
-  return wait_ready(*slot, fd, events);
+  if (from_network && at_once) {
+    look_again(*slot, fd);
+  } else if (from_network) {
+    sync(*slot);
+  }
+  return at_once || wait_ready(*slot, fd, events);
 }
 
 std::size_t bytes_of(std::span<const iovec> parts) {
@@ -176,6 +229,7 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
     draw(buffer, bytes);
     return ssize_t(bytes);
   }
+  if (const auto socket = find_datagrams(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
   // Nothing is there at once. (A receive of nothing waits for data, as Linux's does.)
   if (!prepare(fd, POLLIN, bytes == 0)) return -1;
   return next_read(fd, buffer, bytes);
@@ -185,7 +239,14 @@ RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
     for (int i = 0; i < count; ++i) draw(parts[i].iov_base, parts[i].iov_len);
     return ssize_t(bytes_of({parts, std::size_t(std::max(count, 0))}));
   }
-  if (!prepare(fd, POLLIN, bytes_of({parts, std::size_t(std::max(count, 0))}) == 0)) return -1;
+  const std::size_t bytes = bytes_of({parts, std::size_t(std::max(count, 0))});
+  if (const auto socket = find_datagrams(fd); socket && count <= IOV_MAX) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts);
+    message.msg_iovlen = std::size_t(std::max(count, 0));
+    return bytes == 0 ? 0 : receive_datagram(fd, *socket, message, 0);
+  }
+  if (!prepare(fd, POLLIN, bytes == 0)) return -1;
   return next_readv(fd, parts, count);
 }
 
@@ -201,16 +262,29 @@ static ssize_t receive_all(int fd, char* buffer, size_t bytes, int flags) {
   return ssize_t(got);
 }
 RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
+  if (const auto socket = find_datagrams(fd)) return receive_part(fd, *socket, buffer, bytes, flags);
   if ((flags & MSG_WAITALL) != 0 && bytes != 0 && simulated_slot() != nullptr)
     return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return next_recv(fd, buffer, bytes, flags);
 }
 RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
+  if (const auto socket = find_datagrams(fd)) {
+    iovec part{buffer, bytes};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_name = length != nullptr ? from : nullptr;
+    message.msg_namelen = message.msg_name != nullptr ? *length : 0;
+    const ssize_t result = receive_datagram(fd, *socket, message, flags);
+    if (result >= 0 && message.msg_name != nullptr) *length = message.msg_namelen;
+    return result;
+  }
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return with_unix_name(from, length, [&] { return next_recvfrom(fd, buffer, bytes, flags, from, length); });
 }
 RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  if (const auto socket = find_datagrams(fd)) return receive_datagram(fd, *socket, *message, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   const socklen_t room = message->msg_namelen;
   const ssize_t result = next_recvmsg(fd, message, flags);

@@ -16,7 +16,10 @@
 
 #include "model/abi/host_files.h"
 #include "verbs/clock/attach.h"
+#include "verbs/clock/datagrams.h"
+#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(getifaddrs);
 RNICSIM_NEXT(freeifaddrs);
@@ -197,6 +200,19 @@ int describe(unsigned long what, ifreq& request) {
   return 0;
 }
 
+// What arrived by now.
+int count_readable(int fd, void* result) {
+  const auto socket = find_socket(fd);
+  abi::ThreadSlot* slot = simulated_slot();
+  if (socket && slot != nullptr) {
+    charge(*slot, abi::CpuCost::system_call);
+    sync(*slot);
+  }
+  if (!socket || !socket->datagrams) return next_ioctl(fd, FIONREAD, result);
+  *static_cast<int*>(result) = next_datagram_bytes(fd);
+  return 0;
+}
+
 }  // namespace
 }  // namespace rnicsim::clock
 
@@ -233,6 +249,7 @@ RNICSIM_EXPORT int ioctl(int fd, unsigned long what, ...) noexcept {
     case SIOCGIFNETMASK:
     case SIOCGIFBRDADDR:
     case SIOCGIFHWADDR: return describe(what, *static_cast<ifreq*>(argument));
+    case FIONREAD: return count_readable(fd, argument);
     default: return next_ioctl(fd, what, argument);
   }
 }

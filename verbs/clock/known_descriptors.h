@@ -10,6 +10,7 @@ namespace rnicsim::clock {
 struct KnownDescriptor {
   std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
   int family = 0;            // of the socket's addresses
+  bool datagrams = false;    // it is UDP's, with numbers of their own
   bool is_random = false;    // /dev/random or /dev/urandom: what is read is drawn as getrandom() draws
 };
 

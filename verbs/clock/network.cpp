@@ -1,10 +1,8 @@
 #include "verbs/clock/network.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,10 +12,13 @@
 #include <optional>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/datagrams.h"
 #include "verbs/clock/descriptors.h"
+#include "verbs/clock/inet_address.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
+#include "verbs/clock/socket_options.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
 
@@ -28,8 +29,7 @@ RNICSIM_NEXT(connect);
 RNICSIM_NEXT(accept4);
 RNICSIM_NEXT(getsockname);
 RNICSIM_NEXT(getpeername);
-RNICSIM_NEXT(setsockopt);
-RNICSIM_NEXT(getsockopt);
+RNICSIM_NEXT(shutdown);
 RNICSIM_NEXT(close);
 RNICSIM_NEXT(close_range);
 RNICSIM_NEXT(dup);
@@ -41,102 +41,9 @@ static const rnicsim::clock::Next<int(int, int, long)> next_fcntl{"fcntl64"};
 namespace rnicsim::clock {
 namespace {
 
-// A socket of the simulated network.
-std::optional<KnownDescriptor> find(int fd) {
-  const auto descriptor = known(fd);
-  return descriptor && descriptor->socket != 0 ? descriptor : std::nullopt;
-}
-
-// In real time the simulated network works too: only the clock is real.
-abi::ThreadSlot* network_slot() {
-  if (session() == nullptr) return nullptr;
-  return simulated() ? simulated_slot() : own_slot();
-}
-
-abi::NetAddress to_net(const sockaddr* address) {
-  abi::NetAddress result;
-  if (address->sa_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
-    result.ip[10] = result.ip[11] = 0xff;
-    memcpy(result.ip + 12, &v4->sin_addr, 4);
-    result.port = ntohs(v4->sin_port);
-  } else {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
-    memcpy(result.ip, &v6->sin6_addr, 16);
-    result.port = ntohs(v6->sin6_port);
-  }
-  return result;
-}
-
-void from_net(const abi::NetAddress& net, int family, sockaddr* address, socklen_t* length) {
-  sockaddr_storage full{};
-  socklen_t bytes;
-  if (family == AF_INET) {
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&full);
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(net.port);
-    memcpy(&v4->sin_addr, net.ip + 12, 4);
-    bytes = sizeof *v4;
-  } else {
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&full);
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(net.port);
-    memcpy(&v6->sin6_addr, net.ip, 16);
-    bytes = sizeof *v6;
-  }
-  if (address == nullptr || length == nullptr) return;
-  memcpy(address, &full, std::min(*length, bytes));
-  *length = bytes;
-}
-
-bool is_v4(const abi::NetAddress& net) {
-  static constexpr std::uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return memcmp(net.ip, kPrefix, sizeof kPrefix) == 0;
-}
-bool is_loopback(const abi::NetAddress& net) {
-  if (is_v4(net)) return net.ip[12] == 127;
-  return IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(net.ip)) != 0;
-}
-bool is_wildcard(const abi::NetAddress& net) {
-  if (is_v4(net)) return net.ip[12] == 0 && net.ip[13] == 0 && net.ip[14] == 0 && net.ip[15] == 0;
-  return IN6_IS_ADDR_UNSPECIFIED(reinterpret_cast<const in6_addr*>(net.ip)) != 0;
-}
-bool same_prefix(const std::uint8_t* a, const std::uint8_t* b, unsigned bits) {
-  const unsigned whole = bits / 8;
-  if (memcmp(a, b, whole) != 0) return false;
-  const unsigned rest = bits % 8;
-  return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
-}
-
-// An address of the simulated network: the host itself, or a subnet of one of the hosts.
-bool is_simulated(const abi::NetAddress& net) {
-  if (is_loopback(net) || is_wildcard(net)) return true;
-  return std::ranges::any_of(session()->hosts(), [&](const abi::HostEntry& host) {
-    if (is_v4(net)) return same_prefix(net.ip + 12, host.ipv4, host.ipv4_prefix);
-    return same_prefix(net.ip, host.ipv6, host.ipv6_prefix);
-  });
-}
-
-bool is_inet(const sockaddr* address, socklen_t length) {
-  if (address == nullptr) return false;
-  return (address->sa_family == AF_INET && length >= sizeof(sockaddr_in)) ||
-         (address->sa_family == AF_INET6 && length >= sizeof(sockaddr_in6));
-}
-
-// A socket whose address lies outside: becomes a real one under the same number.
-int make_real(int fd, const KnownDescriptor& stream) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  const int real = next_socket(stream.family, SOCK_STREAM | ((flags & O_NONBLOCK) != 0 ? SOCK_NONBLOCK : 0), 0);
-  if (real < 0) return -1;
-  next_dup2(real, fd);
-  next_close(real);
-  forget(fd);
-  return 0;
-}
-
-void put_address(abi::ThreadSlot& slot, const abi::NetAddress& net) {
-  memcpy(slot.input, &net, sizeof net);
-  slot.input_bytes = sizeof net;
+std::optional<KnownDescriptor> find_stream(int fd) {
+  const auto descriptor = find_socket(fd);
+  return descriptor && !descriptor->datagrams ? descriptor : std::nullopt;
 }
 
 int fail(int error) {
@@ -144,20 +51,64 @@ int fail(int error) {
   return -1;
 }
 
-int name_of(int fd, bool peer, sockaddr* address, socklen_t* length) {
+enum class End { own, peer };
+int name_of(const KnownDescriptor& socket, End end, sockaddr* address, socklen_t* length) {
   abi::ThreadSlot* slot = network_slot();
-  const auto stream = find(fd);
-  if (const int error = call(*slot, abi::Call::net_name, {stream->socket}); error != 0) return fail(error);
+  const auto code = socket.datagrams ? abi::Call::dgram_name : abi::Call::net_name;
+  if (const int error = call(*slot, code, {socket.socket}); error != 0) return fail(error);
   abi::NetAddress names[2];
   memcpy(names, slot->output, sizeof names);
-  if (peer && names[1].port == 0) return fail(ENOTCONN);
-  from_net(names[peer ? 1 : 0], stream->family, address, length);
+  if (end == End::peer && names[1].port == 0) return fail(ENOTCONN);
+  from_net(names[end == End::peer ? 1 : 0], socket.family, address, length);
   return 0;
+}
+
+// The simulator's end of a pair goes there by a call, ours is the program's socket.
+int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, flags | (socket.datagrams ? SOCK_SEQPACKET : SOCK_STREAM), 0, ends) != 0) return -1;
+  if (socket.datagrams) {
+    // Not the machine's default, and the kernel doubles it.
+    constexpr int kSendBuffer = 212'992 / 2;
+    ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  }
+  charge(slot, abi::CpuCost::system_call);
+  send_descriptors({&ends[1], 1});
+  const auto code = socket.datagrams ? abi::Call::dgram_socket : abi::Call::net_socket;
+  const int error = call(slot, code, {socket.family == AF_INET6 ? 6u : 4u});
+  next_close(ends[1]);
+  socket.socket = std::uint32_t(slot.value);
+  if (error != 0 || !remember(ends[0], socket)) {
+    next_close(ends[0]);
+    return fail(error != 0 ? error : EMFILE);
+  }
+  return ends[0];
 }
 
 }  // namespace
 
-bool is_stream(int fd) { return find(fd).has_value(); }
+std::optional<KnownDescriptor> find_socket(int fd) {
+  const auto descriptor = known(fd);
+  return descriptor && descriptor->socket != 0 ? descriptor : std::nullopt;
+}
+
+bool is_stream(int fd) { return find_stream(fd).has_value(); }
+
+abi::ThreadSlot* network_slot() {
+  if (session() == nullptr) return nullptr;
+  return simulated() ? simulated_slot() : own_slot();
+}
+
+int make_real(int fd, const KnownDescriptor& socket) {
+  const int flags = (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 ? SOCK_NONBLOCK : 0;
+  const int real = next_socket(socket.family, flags | (socket.datagrams ? SOCK_DGRAM : SOCK_STREAM), 0);
+  if (real < 0) return -1;
+  copy_options(fd, real);
+  next_dup3(real, fd, (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+  next_close(real);
+  forget(fd);
+  return 0;
+}
 
 }  // namespace rnicsim::clock
 
@@ -166,24 +117,17 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int socket(int family, int type, int protocol) noexcept {
   abi::ThreadSlot* slot = network_slot();
+  const int flags = type & (SOCK_NONBLOCK | SOCK_CLOEXEC);
   const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (slot == nullptr || (family != AF_INET && family != AF_INET6) || kind != SOCK_STREAM)
+  const bool datagrams = kind == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP);
+  if (slot == nullptr || (family != AF_INET && family != AF_INET6) || (kind != SOCK_STREAM && !datagrams))
     return next_socket(family, type, protocol);
-  int ends[2];
-  if (::socketpair(AF_UNIX, type, 0, ends) != 0) return -1;
-  charge(*slot, abi::CpuCost::system_call);
-  send_descriptors({&ends[1], 1});
-  const int error = call(*slot, abi::Call::net_socket, {1});
-  next_close(ends[1]);
-  if (error != 0 || !remember(ends[0], {.socket = std::uint32_t(slot->value), .family = family})) {
-    next_close(ends[0]);
-    return fail(error != 0 ? error : EMFILE);
-  }
-  return ends[0];
+  return open_socket(*slot, flags, {.family = family, .datagrams = datagrams});
 }
 
 RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexcept {
-  const auto stream = find(fd);
+  if (const auto socket = find_datagrams(fd)) return bind_datagrams(fd, *socket, address, length);
+  const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) {
     const UnixAddress leads(address, length);
@@ -199,7 +143,8 @@ RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexc
 }
 
 RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
-  const auto stream = find(fd);
+  if (find_datagrams(fd)) return fail(EOPNOTSUPP);
+  const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) return next_listen(fd, backlog);
   charge(*slot, abi::CpuCost::system_call);
@@ -208,7 +153,8 @@ RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
 }
 
 RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-  const auto stream = find(fd);
+  if (find_datagrams(fd)) return fail(EOPNOTSUPP);
+  const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr)
     return with_unix_name(address, length, [&] { return next_accept4(fd, address, length, flags); });
@@ -246,7 +192,8 @@ RNICSIM_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) { return
 
 // A connection is made within the call, for a descriptor that does not block too.
 RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
-  const auto stream = find(fd);
+  if (const auto socket = find_datagrams(fd)) return connect_datagrams(fd, *socket, address, length);
+  const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) {
     const UnixAddress leads(address, length);
@@ -262,30 +209,26 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
 }
 
 RNICSIM_EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) noexcept {
-  if (!find(fd) || network_slot() == nullptr)
+  const auto socket = find_socket(fd);
+  if (!socket || network_slot() == nullptr)
     return with_unix_name(address, length, [&] { return next_getsockname(fd, address, length); });
-  return name_of(fd, false, address, length);
+  return name_of(*socket, End::own, address, length);
 }
 RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noexcept {
-  if (!find(fd) || network_slot() == nullptr)
+  const auto socket = find_socket(fd);
+  if (!socket || network_slot() == nullptr)
     return with_unix_name(address, length, [&] { return next_getpeername(fd, address, length); });
-  return name_of(fd, true, address, length);
+  return name_of(*socket, End::peer, address, length);
 }
 
-// Options of TCP and IP change nothing that the simulated network models.
-RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {
-  if (!find(fd) || level == SOL_SOCKET) return next_setsockopt(fd, level, name, value, length);
-  return 0;
-}
-RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noexcept {
-  if (!find(fd) || level == SOL_SOCKET) return next_getsockopt(fd, level, name, value, length);
-  if (level == IPPROTO_TCP && name == TCP_NODELAY && *length >= sizeof(int)) {
-    const int on = 1;
-    memcpy(value, &on, sizeof on);
-    *length = sizeof on;
-    return 0;
-  }
-  return fail(ENOPROTOOPT);
+// On Linux, too, one of datagrams without a peer is told so, and shut down all the same.
+RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
+  const auto socket = find_datagrams(fd);
+  sockaddr_storage peer;
+  socklen_t length = sizeof peer;
+  const bool connected = !socket || ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+  const int result = next_shutdown(fd, how);
+  return result == 0 && !connected ? fail(ENOTCONN) : result;
 }
 
 RNICSIM_EXPORT int close(int fd) {

@@ -1,10 +1,23 @@
-// The simulated out-of-band network: TCP sockets between simulated hosts. A program's descriptor is one end of a real
-// stream whose other end the simulator holds.
+// The simulated out-of-band network: sockets of TCP and UDP between simulated hosts. A program's descriptor is one end
+// of a real pair whose other end the simulator holds: of a stream, or of messages that begin with the peer's address
+// (datagrams.h).
 #pragma once
+
+#include <optional>
+
+#include "model/abi/attach.h"
+#include "verbs/clock/known_descriptors.h"
 
 namespace rnicsim::clock {
 
 // A socket of the simulated network.
+std::optional<KnownDescriptor> find_socket(int fd);
 bool is_stream(int fd);
+
+// The slot of a thread that may make calls of the network; in real time it works, too: only the clock is real.
+abi::ThreadSlot* network_slot();
+
+// A socket whose first address lies outside of the simulated network: becomes a real one under the same number.
+int make_real(int fd, const KnownDescriptor& socket);
 
 }  // namespace rnicsim::clock

@@ -84,7 +84,7 @@ constexpr long kHarmless[] = {
     SYS_personality, SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_epoll_create,
     SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64,
     SYS_pwrite64, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64,
-    SYS_getcwd, SYS_fchdir, SYS_socketpair, SYS_shutdown, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile,
+    SYS_getcwd, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile,
     SYS_splice, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
     SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
@@ -192,11 +192,13 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_recvfrom: return ::recvfrom(int(w[0]), as<void*>(w[1]), size_t(w[2]), int(w[3]), as<sockaddr*>(w[4]),
                                          as<socklen_t*>(w[5]));
     case SYS_recvmsg: return apply(::recvmsg, w);
+    case SYS_recvmmsg: return apply(::recvmmsg, w);
     case SYS_write: return apply(::write, w);
     case SYS_writev: return apply(::writev, w);
     case SYS_sendto: return ::sendto(int(w[0]), as<const void*>(w[1]), size_t(w[2]), int(w[3]),
                                      as<const sockaddr*>(w[4]), socklen_t(w[5]));
     case SYS_sendmsg: return apply(::sendmsg, w);
+    case SYS_sendmmsg: return apply(::sendmmsg, w);
     case SYS_poll: return apply(::poll, w);
     case SYS_ppoll: return apply(::ppoll, w);
     case SYS_select: return apply(::select, w);
@@ -208,6 +210,7 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_connect: return ::connect(int(w[0]), as<const sockaddr*>(w[1]), socklen_t(w[2]));
     case SYS_accept: return ::accept(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
     case SYS_accept4: return ::accept4(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]), int(w[3]));
+    case SYS_shutdown: return apply(::shutdown, w);
     case SYS_getsockname: return ::getsockname(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
     case SYS_getpeername: return ::getpeername(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
     case SYS_setsockopt: return apply(::setsockopt, w);

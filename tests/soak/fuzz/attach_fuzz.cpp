@@ -46,6 +46,13 @@ enum Step : std::uint8_t {
 
 constexpr std::uint32_t kSomeChild = 0xc0;  // in the place of a child's pid: a child that attaches
 
+abi::NetAddress loopback(std::uint16_t port) {
+  abi::NetAddress address{.port = port};
+  address.ip[10] = address.ip[11] = 0xff;
+  address.ip[12] = 127, address.ip[15] = 1;
+  return address;
+}
+
 // A process that sleeps until it is killed, or the fuzzer dies. `server`: it says hello there first.
 pid_t sleeping_process(const std::string& server = {}, std::uint32_t flags = 0) {
   const pid_t pid = ::fork();
@@ -200,11 +207,12 @@ class World : public sim::Programs {
     std::vector<Descriptor> given;
     for (auto count = body.take<std::uint8_t>() % 66; count > 0; --count) {
       int ends[2] = {-1, -1};
-      switch (body.take<std::uint8_t>() % 4) {
+      switch (body.take<std::uint8_t>() % 5) {
         case 0: ends[0] = ::open("/dev/null", O_RDWR | O_CLOEXEC); break;
         case 1: require(::pipe2(ends, O_CLOEXEC) == 0, "no pipe"); break;
         case 2: ends[0] = ::eventfd(7, EFD_CLOEXEC | EFD_SEMAPHORE); break;
-        default: ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
+        case 3: ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); break;
+        default: ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends);
       }
       given.emplace_back(ends[0]);
       if (ends[1] >= 0) kept_.emplace_back(ends[1]);
@@ -230,8 +238,11 @@ class World : public sim::Programs {
     ::sendmsg(far_end_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     // Some of them are written to, or closed, while the simulator has the other end.
     if (kept_.size() > 8) kept_.erase(kept_.begin(), kept_.begin() + 4);
-    for (const auto& fd : kept_)
-      [[maybe_unused]] const auto sent = ::send(fd.get(), "bytes", 5, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const abi::DatagramHeader header{.address = loopback(7000), .time = std::uint64_t(now().ps)};
+    for (const auto& fd : kept_) {
+      ::send(fd.get(), "bytes", 5, MSG_DONTWAIT | MSG_NOSIGNAL);
+      ::send(fd.get(), &header, sizeof header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
   }
 
   // A stranger's hello, after which a good one is welcome.
@@ -380,10 +391,7 @@ std::vector<Bytes> seeds() {
   }
   {
     Script script;
-    abi::NetAddress address;
-    address.ip[10] = address.ip[11] = 0xff;
-    address.ip[12] = 127, address.ip[15] = 1;
-    address.port = 7000;
+    const abi::NetAddress address = loopback(7000);
     for (int i = 0; i < 2; ++i) {
       script.step(send_descriptors, std::uint8_t{1}, std::uint8_t{3}, 1u, 0u);
       plain(script, net_socket);
@@ -392,6 +400,20 @@ std::vector<Bytes> seeds() {
     plain(script, net_listen, 1, 4);
     carrying(script, net_connect, 2, 7000, address);
     plain(plain(plain(script, net_accept, 1), net_name, 2), net_flush);
+    all.push_back(plain(script, sleep, 1'000'000'000'000));
+  }
+  {
+    Script script;
+    const abi::NetAddress address = loopback(7000);
+    for (int i = 0; i < 3; ++i) {
+      script.step(send_descriptors, std::uint8_t{1}, std::uint8_t{4}, 1u, 0u);
+      plain(script, dgram_socket, i < 2 ? 4 : 6);
+      plain(script, dgram_option, i + 1, i, 1);
+    }
+    carrying(script, dgram_bind, 1, 0, address);
+    carrying(carrying(script, dgram_connect, 2, 0, address), dgram_send, 3, 0, loopback(7001));
+    script.step(send_descriptors, std::uint8_t{1}, std::uint8_t{4}, 1u, 0u);  // after which all are written to
+    plain(plain(script, dgram_disconnect, 2), dgram_name, 2);
     all.push_back(plain(script, sleep, 1'000'000'000'000));
   }
   all.push_back([&] {

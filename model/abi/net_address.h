@@ -1,0 +1,26 @@
+// What an address of the simulated out-of-band network is.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim::abi {
+
+inline constexpr std::uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+inline bool is_v4(const NetAddress& address) {
+  return std::memcmp(address.ip, kMappedPrefix, sizeof kMappedPrefix) == 0;
+}
+inline bool is_wildcard(const NetAddress& address) {
+  const std::uint8_t* begin = address.ip + (is_v4(address) ? 12 : 0);
+  return std::all_of(begin, address.ip + 16, [](std::uint8_t byte) { return byte == 0; });
+}
+inline bool is_loopback(const NetAddress& address) {
+  if (is_v4(address)) return address.ip[12] == 127;
+  return std::all_of(address.ip, address.ip + 15, [](std::uint8_t byte) { return byte == 0; }) && address.ip[15] == 1;
+}
+inline bool same_ip(const NetAddress& a, const NetAddress& b) { return std::memcmp(a.ip, b.ip, sizeof a.ip) == 0; }
+
+}  // namespace rnicsim::abi

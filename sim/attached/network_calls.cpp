@@ -1,0 +1,146 @@
+// The calls about sockets of the simulated out-of-band network.
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sim/attached/system_calls.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::Call;
+using abi::ThreadSlot;
+
+abi::NetAddress address_in(const ThreadSlot& slot) {
+  abi::NetAddress address;
+  std::memcpy(&address, slot.input, sizeof address);
+  return address;
+}
+
+// Of anything else (an eventfd) there might be no end to what can be read.
+bool is_socket(const Descriptor& descriptor) {
+  struct stat kind {};
+  return ::fstat(descriptor.get(), &kind) == 0 && S_ISSOCK(kind.st_mode);
+}
+
+// A stream would run them together.
+bool keeps_messages(const Descriptor& descriptor) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return ::getsockopt(descriptor.get(), SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
+}
+
+}  // namespace
+
+bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
+  if (slot.call == Call::dgram_socket) return new_datagrams(thread, slot);
+  if (slot.call > Call::dgram_socket) return datagram_call(slot, thread.process->identity().host);
+  return stream_call(thread, slot);
+}
+
+// --- Streams.
+
+bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  const std::uint32_t host = process.identity().host;
+  if (slot.call == Call::net_flush) return true;  // collected with the turn
+  if (slot.call == Call::net_socket) {
+    auto descriptors = process.receive_descriptors(thread.index);
+    if (descriptors.empty()) return answer(slot, EBADF);
+    if (!is_socket(descriptors.front())) return answer(slot, ENOTSOCK);
+    if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
+    slot.value = network_.open(host, std::move(descriptors.front()));
+    return true;
+  }
+  const auto number = Network::Number(slot.argument[0]);
+  if (!network_.belongs_to(number, host)) return answer(slot, EBADF);
+  switch (slot.call) {
+    case Call::net_bind: {
+      std::uint16_t port = 0;
+      const int error = network_.bind(number, address_in(slot), port);
+      slot.value = port;
+      return answer(slot, error);
+    }
+    case Call::net_listen:
+      return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
+    case Call::net_accept:
+      return accept(thread, slot, number);
+    case Call::net_connect:
+      return connect(thread, slot, number);
+    default: {
+      abi::NetAddress names[2];
+      const int error = network_.names(number, names);
+      std::memcpy(slot.output, names, sizeof names);
+      return answer(slot, error);
+    }
+  }
+}
+
+bool SystemCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number number) {
+  Network::Number accepted = 0;
+  Descriptor near_end;
+  abi::NetAddress peer;
+  if (const int error = network_.accept(number, accepted, near_end, peer); error != 0) return answer(slot, error);
+  slot.value = accepted;
+  put_output(slot, peer);
+  return answer(slot, thread.process->send_descriptor(near_end.get()) ? 0 : ENOBUFS);
+}
+
+bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number number) {
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_peer);
+  keeper_.wait(thread, ThreadState::awaiting_peer, std::nullopt);
+  network_.connect(number, address_in(slot), [this, waiting](int error, std::uint16_t port) {
+    Thread* thread = waiting();
+    if (thread == nullptr) return;
+    thread->process->slot(thread->index).value = port;
+    keeper_.resume(*thread, now() + keeper_.params().wakeup, error);
+  });
+  return false;
+}
+
+// --- Datagrams.
+
+bool SystemCalls::new_datagrams(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  auto descriptors = process.receive_descriptors(thread.index);
+  if (descriptors.empty()) return answer(slot, EBADF);
+  if (!is_socket(descriptors.front()) || !keeps_messages(descriptors.front())) return answer(slot, ENOTSOCK);
+  if (slot.argument[0] != 4 && slot.argument[0] != 6) return answer(slot, EAFNOSUPPORT);
+  if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
+  const auto version = slot.argument[0] == 4 ? Datagrams::Version::v4 : Datagrams::Version::v6;
+  slot.value = network_.datagrams().open(process.identity().host, std::move(descriptors.front()), version);
+  return true;
+}
+
+bool SystemCalls::datagram_call(ThreadSlot& slot, std::uint32_t host) {
+  Datagrams& datagrams = network_.datagrams();
+  const auto number = Datagrams::Number(slot.argument[0]);
+  if (!datagrams.belongs_to(number, host)) return answer(slot, EBADF);
+  switch (slot.call) {
+    case Call::dgram_bind:
+      return answer(slot, datagrams.bind(number, address_in(slot)));
+    case Call::dgram_connect:
+      return answer(slot, datagrams.connect(number, address_in(slot)));
+    case Call::dgram_disconnect:
+      return answer(slot, datagrams.disconnect(number));
+    case Call::dgram_send: {
+      abi::NetAddress to = address_in(slot);
+      const int error = datagrams.prepare_send(number, to);
+      put_output(slot, to);
+      return answer(slot, error);
+    }
+    case Call::dgram_option:
+      return answer(slot, datagrams.set_option(number, abi::DatagramOption(slot.argument[1]), slot.argument[2]));
+    default: {
+      abi::NetAddress names[2];
+      datagrams.names(number, names);
+      std::memcpy(slot.output, names, sizeof names);
+      return true;
+    }
+  }
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,123 @@
+#include "verbs/clock/socket_options.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+
+#include "verbs/clock/network.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(setsockopt);
+RNICSIM_NEXT(getsockopt);
+
+namespace rnicsim::clock {
+namespace {
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+struct Option {
+  int level;
+  int name;
+  bool operator==(const Option&) const = default;
+};
+
+// Of datagrams: what there is nothing to do for, for the simulated network has no routers, no fragments, and tells of
+// no errors but one. All others that are not SOL_SOCKET's would promise something.
+constexpr Option kIdle[] = {
+    {IPPROTO_IP, IP_TOS}, {IPPROTO_IP, IP_TTL}, {IPPROTO_IP, IP_MTU_DISCOVER}, {IPPROTO_IP, IP_RECVERR},
+    {IPPROTO_IP, IP_MULTICAST_TTL}, {IPPROTO_IP, IP_MULTICAST_LOOP}, {IPPROTO_IP, IP_MULTICAST_IF},
+    {IPPROTO_IPV6, IPV6_TCLASS}, {IPPROTO_IPV6, IPV6_UNICAST_HOPS}, {IPPROTO_IPV6, IPV6_MTU_DISCOVER},
+    {IPPROTO_IPV6, IPV6_RECVERR}, {IPPROTO_IPV6, IPV6_MULTICAST_HOPS}, {IPPROTO_IPV6, IPV6_MULTICAST_LOOP},
+    {IPPROTO_IPV6, IPV6_MULTICAST_IF},
+};
+
+// What the descriptor's own kind of socket would answer, with the machine's time and interfaces, or with a look at the
+// header before each datagram.
+constexpr int kRefused[] = {
+    SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_BINDTODEVICE, SO_REUSEPORT, SO_ATTACH_FILTER, SO_ATTACH_BPF,
+    SO_PASSCRED, SO_PEEK_OFF, SO_TXTIME,
+};
+
+int call_option(const KnownDescriptor& socket, abi::DatagramOption option, int value) {
+  abi::ThreadSlot* slot = network_slot();
+  if (slot == nullptr) return fail(ENOBUFS);
+  const int error = call(*slot, abi::Call::dgram_option,
+                         {socket.socket, std::uint64_t(option), std::uint64_t(std::max(value, 0))});
+  return error != 0 ? fail(error) : 0;
+}
+
+int set_of_datagrams(int fd, const KnownDescriptor& socket, Option option, const void* value, socklen_t length) {
+  int number = 0;
+  if (value == nullptr) return fail(EFAULT);
+  memcpy(&number, value, std::min<std::size_t>(length, sizeof number));
+  if (option == Option{IPPROTO_IPV6, IPV6_V6ONLY}) return call_option(socket, abi::DatagramOption::v6_only, number);
+  if (option.level != SOL_SOCKET) return std::ranges::find(kIdle, option) != std::end(kIdle) ? 0 : fail(ENOPROTOOPT);
+  if (std::ranges::find(kRefused, option.name) != std::end(kRefused)) return fail(ENOPROTOOPT);
+  // A datagram of any size has to fit into what the descriptor's buffer holds.
+  constexpr int kLeastBuffer = 65536;
+  if (option.name == SO_SNDBUF) number = std::max(number, kLeastBuffer);
+  const void* given = option.name == SO_SNDBUF ? &number : value;
+  if (next_setsockopt(fd, option.level, option.name, given, length) != 0) return -1;
+  if (option.name == SO_REUSEADDR) return call_option(socket, abi::DatagramOption::reuse_address, number);
+  if (option.name != SO_RCVBUF) return 0;
+  socklen_t bytes = sizeof number;  // as the kernel has it now
+  if (next_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &number, &bytes) != 0) return -1;
+  return call_option(socket, abi::DatagramOption::receive_buffer, number);
+}
+
+int put_number(int number, void* value, socklen_t* length) {
+  *length = std::min<socklen_t>(*length, sizeof number);
+  memcpy(value, &number, *length);
+  return 0;
+}
+
+int get_of_socket(int fd, const KnownDescriptor& socket, int name, void* value, socklen_t* length) {
+  switch (name) {
+    case SO_DOMAIN: return put_number(socket.family, value, length);
+    case SO_TYPE: return put_number(socket.datagrams ? SOCK_DGRAM : SOCK_STREAM, value, length);
+    case SO_PROTOCOL: return put_number(socket.datagrams ? IPPROTO_UDP : IPPROTO_TCP, value, length);
+    default: return next_getsockopt(fd, SOL_SOCKET, name, value, length);
+  }
+}
+
+}  // namespace
+
+void copy_options(int from, int to) {
+  for (const int name : {SO_REUSEADDR, SO_BROADCAST, SO_KEEPALIVE, SO_PRIORITY, SO_RCVTIMEO, SO_SNDTIMEO, SO_LINGER}) {
+    char value[sizeof(timeval)];
+    socklen_t length = sizeof value;
+    if (next_getsockopt(from, SOL_SOCKET, name, value, &length) == 0)
+      next_setsockopt(to, SOL_SOCKET, name, value, length);
+  }
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+// Options of TCP and IP change nothing that the simulated network models.
+RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {
+  const auto socket = find_socket(fd);
+  if (!socket) return next_setsockopt(fd, level, name, value, length);
+  if (socket->datagrams) return set_of_datagrams(fd, *socket, {level, name}, value, length);
+  return level == SOL_SOCKET ? next_setsockopt(fd, level, name, value, length) : 0;
+}
+
+RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noexcept {
+  const auto socket = find_socket(fd);
+  if (!socket) return next_getsockopt(fd, level, name, value, length);
+  if (level == SOL_SOCKET) return get_of_socket(fd, *socket, name, value, length);
+  if (!socket->datagrams && level == IPPROTO_TCP && name == TCP_NODELAY && *length >= sizeof(int))
+    return put_number(1, value, length);
+  return fail(ENOPROTOOPT);
+}

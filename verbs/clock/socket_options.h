@@ -1,0 +1,9 @@
+// Options of sockets of the simulated network.
+#pragma once
+
+namespace rnicsim::clock {
+
+// What a program set on a socket that becomes a real one.
+void copy_options(int from, int to);
+
+}  // namespace rnicsim::clock
