@@ -75,16 +75,18 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   return end;
 }
 
-// Signals queue, each with a frame on the thread's stack: one at a time, unless it seems to be lost. A process that
-// said hello and never took its first turn may not be ours: the signal would end it.
+// Signals queue, and those of a thread that gets no processor for a while (a stopped one) come all at once, each with a
+// frame on its stack: one at a time. One that was taken and did not tell so is lost. A process that said hello and never
+// took its first turn may not be ours: the signal would end it.
 void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
   const NativeThread asked = native(thread);
   if (!answering_.contains(slot_of(thread).tid)) {
     if (!asked.catches(abi::kLookSignal)) return;
     answering_.insert(slot_of(thread).tid);
   }
-  const bool pending = slot_of(thread).asked.exchange(1) != 0;
-  if (!pending || elapsed_us >= kLongestLookUs) asked.send(abi::kLookSignal);
+  const bool unanswered = slot_of(thread).asked.exchange(1) != 0;
+  if (unanswered && (elapsed_us < kLongestLookUs || asked.awaits(abi::kLookSignal))) return;
+  asked.send(abi::kLookSignal);
 }
 
 // A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? True: the

@@ -37,12 +37,15 @@ std::string NativeThread::system_call() const {
   return "system call " + line.substr(0, line.find(' '));
 }
 
-bool NativeThread::catches(int signal) const {
+bool NativeThread::has_signal(const char* set, int signal) const {
+  const std::string label = fmt::format("{}:", set);
   std::ifstream in(fmt::format("/proc/{}/task/{}/status", process_, thread_));
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with("SigCgt:")) return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+    if (line.starts_with(label)) return (std::stoull(line.substr(label.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
   return false;
 }
+bool NativeThread::catches(int signal) const { return has_signal("SigCgt", signal); }
+bool NativeThread::awaits(int signal) const { return has_signal("SigPnd", signal); }
 
 void NativeThread::send(int signal) const { ::tgkill(process_, thread_, signal); }
 

@@ -15,10 +15,12 @@ class NativeThread {
   bool sleeps() const;              // state S: blocked in a system call
   std::string system_call() const;  // "system call 202", for people
   bool catches(int signal) const;   // it has a handler
+  bool awaits(int signal) const;    // one was sent, and has not come yet
   void send(int signal) const;
 
  private:
   std::string read(const char* file) const;
+  bool has_signal(const char* set, int signal) const;
   pid_t process_;
   pid_t thread_;
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 
 namespace rnicsim::sim {
 namespace {
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 // A child that sleeps, as if in the turn that it was given.
 class NativeProgramsTest : public testing::Test {
  protected:
-  NativeProgramsTest() : process_({.pid = start(), .program = "sleeper"}, Descriptor{}) {
+  NativeProgramsTest() : process_({.pid = start(told_), .program = "sleeper"}, Descriptor{}) {
     thread_.process = &process_;
     slot().tid = std::uint32_t(process_.identity().pid);
     programs_.give_turn(thread_);
@@ -26,13 +27,20 @@ class NativeProgramsTest : public testing::Test {
   ~NativeProgramsTest() override {
     process_.kill();
     waitpid(process_.identity().pid, nullptr, 0);
+    close(told_[0]);
+    close(told_[1]);
   }
 
-  static pid_t start() {
+  static pid_t start(int (&told)[2]) {
+    EXPECT_EQ(pipe(told), 0);
     const pid_t child = fork();
-    if (child == 0)
-      for (;;) pause();
-    return child;
+    if (child != 0) return child;
+    static int tell = told[1];
+    signal(abi::kLookSignal, [](int) { (void)!write(tell, "look ", 5); });
+    for (;;) {
+      pause();
+      (void)!write(tell, "on ", 3);
+    }
   }
   ThreadSlot& slot() { return process_.slot(0); }
   void end_process() {
@@ -40,6 +48,7 @@ class NativeProgramsTest : public testing::Test {
     while (!process_.has_exited()) poll(nullptr, 0, 1);
   }
 
+  int told_[2];
   NativePrograms programs_;
   Process process_;
   Thread thread_;
@@ -72,6 +81,19 @@ TEST_F(NativeProgramsTest, WhoeverWaitsForItsOutputToBeTakenIsNotBlocked) {
   });
   EXPECT_EQ(end, TurnEnd::blocked);
   EXPECT_GE(last, kWriting);
+}
+
+// All that are queued come at once when it goes on, each with a frame on its stack.
+TEST_F(NativeProgramsTest, AStoppedThreadIsAskedOnce) {
+  kill(process_.identity().pid, SIGSTOP);
+  programs_.await_turn_end(thread_, [&](std::chrono::microseconds waited) {
+    if (waited > 200ms) slot().turn = ThreadSlot::kKernel;
+    return true;
+  });
+  kill(process_.identity().pid, SIGCONT);
+  std::string told;
+  for (char byte; !told.ends_with("on ") && read(told_[0], &byte, 1) == 1;) told += byte;
+  EXPECT_EQ(told, "look on ");
 }
 
 TEST_F(NativeProgramsTest, AThreadThatStaysIsWaitedForWithAnEnd) {
