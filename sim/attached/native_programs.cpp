@@ -75,8 +75,8 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   return end;
 }
 
-// Signals queue, and those of a thread that gets no processor for a while (a stopped one) come all at once, each with a
-// frame on its stack: one at a time. One that was taken and did not tell so is lost. A process that said hello and never
+// Signals queue, and those of a thread without a processor for a while (a stopped one) come all at once, each with a
+// frame on its stack: one at a time. One that was taken without telling so is lost. A process that said hello and never
 // took its first turn may not be ours: the signal would end it.
 void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
   const NativeThread asked = native(thread);
