@@ -34,9 +34,14 @@ class NativeProgramsTest : public testing::Test {
   static pid_t start(int (&told)[2]) {
     EXPECT_EQ(pipe(told), 0);
     const pid_t child = fork();
-    if (child != 0) return child;
+    char byte;
+    if (child != 0) {
+      EXPECT_EQ(read(told[0], &byte, 1), 1);
+      return child;
+    }
     static int tell = told[1];
     signal(abi::kLookSignal, [](int) { (void)!write(tell, "look ", 5); });
+    (void)!write(tell, "!", 1);
     for (;;) {
       pause();
       (void)!write(tell, "on ", 3);
@@ -86,6 +91,7 @@ TEST_F(NativeProgramsTest, WhoeverWaitsForItsOutputToBeTakenIsNotBlocked) {
 // All that are queued come at once when it goes on, each with a frame on its stack.
 TEST_F(NativeProgramsTest, AStoppedThreadIsAskedOnce) {
   kill(process_.identity().pid, SIGSTOP);
+  waitpid(process_.identity().pid, nullptr, WUNTRACED);
   programs_.await_turn_end(thread_, [&](std::chrono::microseconds waited) {
     if (waited > 200ms) slot().turn = ThreadSlot::kKernel;
     return true;
