@@ -155,6 +155,7 @@ enum class SpinProof : std::uint32_t {
   proved,   // it may have stored something before
   unmoved,  // it came round once more, and stored nothing since it was woken
   guessed,
+  yielded,  // it only yielded since, argument[1] such calls before this one: it looks again after a while all the same
 };
 
 enum class Call : std::uint32_t {
@@ -162,7 +163,7 @@ enum class Call : std::uint32_t {
   // time
   sync,             // let the world reach ThreadSlot::now
   wait_visible,     // until the device wrote into DMA memory or interrupted, at most argument[0] ps
-  spin,             // until the device wrote anywhere into the process or interrupted; no limit.
+  spin,             // until the device wrote anywhere into the process or interrupted.
                     // argument[0] = SpinProof; value = 1: only because another thread of the process, or another
                     // process of its host, may have stored something
   sleep,            // until argument[0]; EINTR when an alarm comes first
@@ -301,7 +302,7 @@ struct alignas(4096) ThreadSlot {
 
   std::uint32_t tid = 0;             // real
   std::uint32_t virtual_tid = 0;     // as the program knows it
-  // A look is asked for and not yet begun: no second signal is sent meanwhile, or not soon.
+  // A look is asked for and not yet begun: no second signal is sent meanwhile.
   std::atomic<std::uint32_t> asked{0};
   Call call = Call::none;
   std::uint64_t now = 0;             // this thread's clock, in picoseconds
@@ -315,7 +316,7 @@ struct alignas(4096) ThreadSlot {
   std::uint32_t output_bytes = 0;
   std::uint32_t acted = 0;           // calls other than clock reads since the turn began
   std::uint32_t clock_reads = 0;     // ever
-  std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it
+  std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it; 0 while somebody else runs
   static constexpr std::uint32_t kAlarm = 1u << 0;  // SIGALRM
   static constexpr std::uint32_t kChild = 1u << 1;  // SIGCHLD, if the program has a handler for it
 

@@ -1,6 +1,8 @@
 #include "sim/attached/native_programs.h"
 
 #include <linux/futex.h>
+#include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -15,11 +17,11 @@ namespace {
 
 using abi::ThreadSlot;
 using Clock = std::chrono::steady_clock;  // the real one: how long a program really takes to come back
-// A busy wait this long saves a sleep, and the 5 us and more of waking from it, for most turns.
-constexpr std::int64_t kBusyUs = 15;
-// The same on the program's side, in looks of some 20 ns.
-constexpr std::uint32_t kShortBusyWait = 100;
-constexpr std::uint32_t kLongBusyWait = 4'000;
+// Where there are processors to wait on, a busy wait this long saves a sleep, and the 5 us and more of waking from it,
+// for most turns.
+constexpr std::int64_t kBusyUs = 40;
+// The same on the program's side, in looks of some 20 ns: as long as nobody else needs the processor.
+constexpr std::uint32_t kBusyWait = 4'000;
 constexpr std::int64_t kFirstLookUs = 40;
 constexpr std::int64_t kEarlyLookUs = 8;
 constexpr std::int64_t kLongestLookUs = 20'000;
@@ -39,21 +41,44 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int6
 }
 void futex_wake(std::atomic<std::uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 
+// That this process may use.
+int processors() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
+}
+
+// To look at a thread that spins on the only processor, this process has to take it away: with a short slice it may at
+// once (Linux 6.12; earlier ones let a sleeper do so anyway). Programs start without it.
+void look_promptly() {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t slice_ns, deadline, period;
+  } attributes{sizeof attributes, SCHED_OTHER, SCHED_FLAG_RESET_ON_FORK, 0, 0, 100'000, 0, 0};
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 NativeThread native(const Thread& thread) { return {thread.process->identity().pid, slot_of(thread).tid}; }
 
 }  // namespace
 
 // Between two looks lie a few microseconds; the kernel would make 50 more of them.
-NativePrograms::NativePrograms() {
+NativePrograms::NativePrograms() : busy_(processors() > 1) {
   constexpr unsigned long kSlackNs = 1'000;
   ::prctl(PR_SET_TIMERSLACK, kSlackNs);
+  if (!busy_) look_promptly();
 }
 
 void NativePrograms::give_turn(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
-  // A thread that runs again and again has a processor to itself: the other one is ours.
-  slot.busy_wait = last_run_ == &thread ? kLongBusyWait : kShortBusyWait;
-  last_run_ = &thread;
+  // Where the one stands that ran last, this one may have to run.
+  const Turn turn{thread.process, thread.index};
+  if (last_.process != nullptr && last_ != turn)
+    std::atomic_ref(last_.process->slot(last_.thread).busy_wait).store(0, std::memory_order_relaxed);
+  std::atomic_ref(slot.busy_wait).store(busy_ ? kBusyWait : 0, std::memory_order_relaxed);
+  last_ = turn;
   slot.turn.store(ThreadSlot::kProcess, std::memory_order_seq_cst);
   if ((slot.sleeping.load(std::memory_order_seq_cst) & ThreadSlot::kProcess) != 0) futex_wake(slot.turn);
 }
@@ -63,12 +88,12 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   const auto start = Clock::now();
   const std::int64_t first_look = thread.has_spun ? kEarlyLookUs : kFirstLookUs;
   const std::int64_t busy = std::min(kBusyUs, first_look);
-  do {
+  while (busy_ && microseconds_since(start) < busy) {
     for (int i = 0; i < 20; ++i) {
       if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel) return TurnEnd::given_back;
       __builtin_ia32_pause();
     }
-  } while (microseconds_since(start) < busy);
+  }
   slot.sleeping.fetch_or(ThreadSlot::kKernel);
   const TurnEnd end = sleep_until_end(thread, first_look, meanwhile);
   slot.sleeping.fetch_and(~ThreadSlot::kKernel);

@@ -23,7 +23,13 @@ class NativePrograms final : public Programs {
   bool is_blocked(const Thread& thread, std::int64_t elapsed_us, std::int64_t silent_us);
   TurnEnd sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile);
 
-  const Thread* last_run_ = nullptr;
+  struct Turn {
+    const Process* process = nullptr;  // processes stay, their threads go when one runs another image
+    std::uint32_t thread = 0;
+    bool operator==(const Turn&) const = default;
+  };
+  Turn last_;
+  const bool busy_;                    // there are processors to wait on
   std::set<std::uint32_t> answering_;  // threads, by real number, that have a handler for looks
 };
 

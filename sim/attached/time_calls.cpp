@@ -117,8 +117,21 @@ bool TimeKeeper::spin(Thread& thread) {
   if (stored && !written) thread.looked_again = true;
   slot_of(thread).value = stored && !written ? 1 : 0;
   if (written || stored) return true;
-  wait(thread, ThreadState::spinning, std::nullopt);
+  wait(thread, ThreadState::spinning, spins_until(thread));
   return false;
+}
+
+// What is no proof has an end, later each time that it was in vain. Until then nobody wakes it for what others store:
+// one turn for each of theirs would be dear, and a program that yields does not count on its time.
+std::optional<Duration> TimeKeeper::spins_until(const Thread& thread) const {
+  if (!is_yielding(thread)) return std::nullopt;
+  constexpr std::uint64_t kMostDoublings = 16;
+  const auto in_vain = std::min(slot_of(thread).argument[1], kMostDoublings);
+  return now() + std::min(params_.poll_interval * (std::int64_t{1} << in_vain), params_.most_poll_interval);
+}
+
+bool TimeKeeper::is_yielding(const Thread& thread) {
+  return abi::SpinProof(slot_of(thread).argument[0]) == abi::SpinProof::yielded;
 }
 
 bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {

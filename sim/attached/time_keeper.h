@@ -143,6 +143,8 @@ class TimeKeeper : public sc_core::sc_module {
   bool execute_by_handler(Thread& thread);
   bool wait_visible(Thread& thread);
   bool spin(Thread& thread);
+  std::optional<Duration> spins_until(const Thread& thread) const;
+  static bool is_yielding(const Thread& thread);  // of one that spins
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   void poll_again(Thread& thread);
   void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);

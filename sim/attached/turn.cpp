@@ -122,7 +122,7 @@ void TimeKeeper::show_stores(Thread& thread) {
     if (!process->alive || process->identity().host != thread.process->identity().host) continue;
     ++process->stores;
     for (Thread& other : process->threads)
-      if (other.state == ThreadState::spinning)
+      if (other.state == ThreadState::spinning && !is_yielding(other))
         wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
   }
   thread.seen_stores = thread.process->stores;
@@ -135,6 +135,7 @@ bool TimeKeeper::stored_nothing(const Thread& thread) {
     case abi::SpinProof::proved: return false;
     case abi::SpinProof::unmoved: return true;
     case abi::SpinProof::guessed: return slot.acted <= 1;
+    case abi::SpinProof::yielded: return true;
   }
   return false;
 }

@@ -375,6 +375,35 @@ TEST_F(TimeKeeperTest, TwoSpinnersDoNotKeepEachOtherAwake) {
   EXPECT_LT(world.turns.size(), 10u);
 }
 
+// One who yields looks again by itself: others' stores give it no turn, what the device writes does.
+TEST_F(TimeKeeperTest, AYielderLooksAgainEverLater) {
+  bool flag = false;
+  int looks = 0;
+  Process& process = world.attach(0, [&](Program& me) -> Script {
+    co_await me.new_thread([&](Program& child) -> Script {
+      for (int i = 1; i <= 80; ++i) {
+        co_await child.sleep_until(i * 1_us);
+        co_await child.act(100_ns);
+      }
+      flag = true;
+      co_await child.act(100_ns);
+    });
+    co_await me.call(Call::thread_start, me.value());
+    for (; !flag; ++looks)
+      co_await me.call(Call::spin, std::uint64_t(abi::SpinProof::yielded), std::uint64_t(looks));
+    tell("flag", me);
+    co_await me.call(Call::spin, std::uint64_t(abi::SpinProof::yielded), 16);
+    tell("written", me);
+  });
+  world.keeper.at(150_us, [&] { world.keeper.memory_written(process, kBuffer); });
+  world.run();
+  ASSERT_EQ(story.size(), 2u);
+  EXPECT_LE(looks, 10);
+  EXPECT_GE(story[0].second, 80_us);
+  EXPECT_LE(story[0].second, 80_us + 64_us);
+  EXPECT_EQ(story[1], std::pair(std::string("written"), 150_us + kDetect));
+}
+
 // --- Locks and descriptors.
 
 TEST_F(TimeKeeperTest, WaitersOfAnAddressWakeInOrderOfArrival) {

@@ -38,8 +38,8 @@ void give_turn(ThreadSlot& slot) {
 }
 
 void await_turn(ThreadSlot& slot) {
-  const std::uint32_t looks = std::min(slot.busy_wait, kLongestBusyWait);
-  for (std::uint32_t i = 0; i < looks; ++i) {
+  const std::atomic_ref looks(slot.busy_wait);
+  for (std::uint32_t i = 0; i < std::min(looks.load(std::memory_order_relaxed), kLongestBusyWait); ++i) {
     if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kProcess) return;
     __builtin_ia32_pause();
   }
