@@ -22,10 +22,10 @@ class Programs(LeavesNothing):
         self.assert_succeeded(result)
         return result
 
-    def pair_until_killed(self, server, client):
-        """A server that goes on for ever; its end is the real kernel's."""
-        kill = f"{server} & server=$!; sleep 20; kill $server; wait; echo over"
-        result = self.run_on(("h0", f"sh -c '{kill}'"), ("h1", f"sh -c 'sleep 1; {client}'"))
+    def pair_until_killed(self, server, client, begin=1, end=20):
+        """A server that goes on for ever; its end is the real kernel's. In simulated seconds."""
+        kill = f"{server} & server=$!; sleep {end}; kill $server; wait; echo over"
+        result = self.run_on(("h0", f"sh -c '{kill}'"), ("h1", f"sh -c 'sleep {begin}; {client}'"))
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.text("h0"), r"over\s*$", result)
         return result
@@ -107,6 +107,16 @@ class Rsockets(Programs):
         result = self.pair_until_killed("rcopy", f"rcopy /bin/ls {V4}:/tmp/got")
         size = os.path.getsize("/bin/ls")
         self.assertIn(f"transferring...{size} bytes...closing...done", result.text("h0"), result)
+
+    def test_udpong(self):
+        size = "-S 1000 -C 50"
+        for how in "-T a", "-T b":
+            with self.subTest(how):
+                result = self.pair(f"udpong {how}", f"udpong -s {V4} {size} {how}")
+                self.assertRegex(result.lines("h1")[-1], r"^custom +1000 +50 +48k ")
+        # It asks without waiting, for ever.
+        result = self.pair_until_killed("udpong", f"udpong -s {V4} {size}", begin=0, end=0.1)
+        self.assertRegex(result.lines("h1")[-1], r"^custom +1000 +50 +48k ")
 
     def test_preloaded(self):
         """A program of ordinary sockets, on rsockets by librspreload.so."""

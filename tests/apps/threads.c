@@ -1,10 +1,12 @@
 // Threads that call verbs from their first instruction on.
 //
 //   threads COUNT ROUNDS
+//   threads lock
 //
 // COUNT threads at once, ROUNDS times one behind the other: each makes queues of its own on the context of all, writes
-// from one half of a buffer to the other, and destroys them again. Prints how many came through. Exit status 2 when
-// something went wrong.
+// from one half of a buffer to the other, and destroys them again. Prints how many came through. `lock`: one thread polls
+// an empty queue with a lock held, which it takes again at once, until another one that wants the lock has had it. Exit
+// status 2 when something went wrong.
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -84,7 +86,36 @@ static void *live(void *argument) {
   return argument;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int had_the_lock;
+
+static void *want_the_lock(void *argument) {
+  pthread_mutex_lock(&lock);
+  had_the_lock = 1;
+  pthread_mutex_unlock(&lock);
+  return argument;
+}
+
+static int poll_with_the_lock(void) {
+  open_device();
+  struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+  check(cq != NULL, "CQ");
+  pthread_t other;
+  check((errno = pthread_create(&other, NULL, want_the_lock, NULL)) == 0, "thread");
+  for (int done = 0; !done;) {
+    struct ibv_wc wc;
+    pthread_mutex_lock(&lock);
+    check(ibv_poll_cq(cq, 1, &wc) == 0, "poll");
+    done = had_the_lock;
+    pthread_mutex_unlock(&lock);
+  }
+  check(pthread_join(other, NULL) == 0, "join");
+  puts("had the lock");
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "lock") == 0) return poll_with_the_lock();
   check(argc == 3, "arguments");
   const int count = atoi(argv[1]), rounds = atoi(argv[2]);
   check(count <= kMostThreads, "arguments");

@@ -33,6 +33,13 @@ class Threads(apps.LeavesNothing):
         self.check(count=4, rounds=KEPT // 4 + 4)
 
 
+    def test_a_lock_that_is_taken_again_at_once(self):
+        program = built("threads", SOURCE.read_text(), "-libverbs", "-pthread")
+        result = apps.run_on([("h0", f"{program} lock")], *self.OPTIONS, env=self.environment)
+        self.assert_succeeded(result)
+        self.assertEqual(result.lines("h0"), ["had the lock"], result)
+
+
 class ThreadsInRealTime(Threads):
     OPTIONS = ("--time=real",)
 

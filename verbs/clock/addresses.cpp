@@ -19,7 +19,26 @@ std::atomic<int>& waiters_at(const void* address) {
   return waiters[(value / 8 ^ value / (8 * kBuckets)) % kBuckets];
 }
 
+constinit Starving* starving = nullptr;
+
 }  // namespace
+
+Starving::Starving(const void* address) : address_(address), next_(starving) { starving = this; }
+Starving::~Starving() {
+  Starving** link = &starving;
+  while (*link != nullptr && *link != this) link = &(*link)->next_;
+  if (*link == this) *link = next_;
+}
+bool Starving::any_at(const void* address) {
+  for (const Starving* thread = starving; thread != nullptr; thread = thread->next_)
+    if (thread->address_ == address) return true;
+  return false;
+}
+
+void forget_other_waiters() {
+  for (auto& count : waiters) count = 0;
+  starving = nullptr;
+}
 
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing) {
   ++waiters_at(address);

@@ -19,4 +19,23 @@ int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, 
 // At most so many, first come first woken; returns how many.
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing = Sharing::process);
 
+// A thread that was woken for a lock again and again and always found it taken: others let it go first. Those of the
+// process are known in it; made, asked for and ended in the thread's turn.
+class Starving {
+ public:
+  explicit Starving(const void* address);
+  ~Starving();
+  Starving(const Starving&) = delete;
+  Starving& operator=(const Starving&) = delete;
+  static bool any_at(const void* address);
+
+ private:
+  friend void forget_other_waiters();
+  const void* const address_;
+  Starving* next_;
+};
+
+// In a new process there are none but its own thread.
+void forget_other_waiters();
+
 }  // namespace rnicsim::clock

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "verbs/clock/addresses.h"
 #include "verbs/clock/attach.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
@@ -139,6 +140,7 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   forget_children();
   forget_child_signal();
   forget_other_threads();
+  forget_other_waiters();
   attach(abi::Hello::kFork, std::uint32_t(parent));
   return 0;
 }
