@@ -82,8 +82,20 @@ class Examples(Programs):
                 self.assertEqual(result.lines("h1")[-1], f"{name}client: end 0", result)
 
     def test_cmtime(self):
-        result = self.pair_until_killed("cmtime -c 100", f"cmtime -c 100 -s {V4}")
+        result = self.pair_until_killed("cmtime -c 1000", f"cmtime -c 1000 -s {V4}")
         self.assertRegex(result.text("h1"), r"connect +: +\d+\.\d\d")
+
+
+class Many(Programs):
+    def test_a_thousand_clients_on_sixteen_hosts(self):
+        each, clients = 67, range(1, 16)
+        commands = [("h0", f"ucmatose -c {each * len(clients)} -C 1")]
+        commands += [(f"h{host}", f"sh -c 'sleep 1; exec ucmatose -s {V4} -c {each} -C 1'") for host in clients]
+        result = apps.run_on(commands, "--topology", "star:16", env=self.environment)
+        self.assert_succeeded(result)
+        for host in ("h0", *(f"h{host}" for host in clients)):
+            self.assertIn("data transfers complete", result.lines(host), result)
+            self.assertEqual(result.lines(host)[-1], "return status 0", result)
 
 
 class Rsockets(Programs):
