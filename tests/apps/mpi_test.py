@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""MPI over UCX: a program on two hosts, and on four, which mpirun starts through a shell of the simulated network; Open
-MPI, and MPICH without any setting of its own.
+"""MPI over UCX and libfabric: a program on two hosts, and on four, which mpirun starts through a shell of the simulated
+network; Open MPI, and MPICH without any setting of its own.
 
 usage: mpi_test.py path/to/rnicsim
 """
@@ -15,17 +15,22 @@ import apps  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 SHELL = f"python3 {HERE / 'remote_shell.py'}"
 SECONDS = 280
+UCX = "--mca pml ucx --mca btl ^openib"
+# Its endpoints of messages are connected by librdmacm.
+LIBFABRIC = "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs"
+
+
+def by(transport):
+    return f"{UCX} -x UCX_TLS={transport},self -x UCX_NET_DEVICES=rnic0:1"
 
 
 class Mpi(apps.TestCase):
-    def ring(self, hosts, ranks, transport):
+    def ring(self, hosts, ranks, layer):
         with apps.folder() as folder:
             program = folder / "mpi_ring"
             subprocess.run(["mpicc", "-O1", "-o", program, HERE / "mpi_ring.c"], check=True)
-            choice = f"-x UCX_TLS={transport},self -x UCX_NET_DEVICES=rnic0:1" if transport else ""
             mpirun = (f"mpirun --allow-run-as-root --mca plm_rsh_agent '{SHELL}' --host {','.join(hosts)} "
-                      f"-np {ranks} --oversubscribe --map-by node --mca pml ucx --mca btl ^openib "
-                      f"{choice} {program}")
+                      f"-np {ranks} --oversubscribe --map-by node {layer} {program}")
             result = apps.run_on([*((host, SHELL) for host in hosts[1:]), (hosts[0], mpirun)], "--topology",
                                  f"star:{len(hosts)}", timeout=SECONDS)
         self.assertEqual(result.status, 0, result)
@@ -34,16 +39,19 @@ class Mpi(apps.TestCase):
 
     def test_two_hosts_by_default(self):
         """UCX chooses its transports: it must not take two hosts for one."""
-        self.ring(["h0", "h1"], 2, None)
+        self.ring(["h0", "h1"], 2, UCX)
 
     def test_two_hosts(self):
-        self.ring(["h0", "h1"], 2, "rc_v")
+        self.ring(["h0", "h1"], 2, by("rc_v"))
 
     def test_two_hosts_with_datagrams(self):
-        self.ring(["h0", "h1"], 2, "ud_verbs")
+        self.ring(["h0", "h1"], 2, by("ud_verbs"))
 
     def test_four_hosts(self):
-        self.ring(["h0", "h1", "h2", "h3"], 4, "rc_v")
+        self.ring(["h0", "h1", "h2", "h3"], 4, by("rc_v"))
+
+    def test_libfabric(self):
+        self.ring(["h0", "h1"], 2, LIBFABRIC)
 
 
 class Mpich(apps.TestCase):

@@ -4,9 +4,9 @@
 //   threads lock
 //
 // COUNT threads at once, ROUNDS times one behind the other: each makes queues of its own on the context of all, writes
-// from one half of a buffer to the other, and destroys them again. Prints how many came through. `lock`: one thread polls
-// an empty queue with a lock held, which it takes again at once, until another one that wants the lock has had it. Exit
-// status 2 when something went wrong.
+// from one half of a buffer to the other, and destroys them again. Prints how many came through. `lock`: one thread
+// polls an empty queue with a lock held, which it takes again at once, until another that wants the lock has had it.
+// Exit status 2 when something went wrong.
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""UCX over the simulated NIC: all that ucx_perftest measures without a GPU, by RC and by UD.
+"""UCX over the simulated NIC: all that ucx_perftest measures without a GPU, by RC and by UD; UCP's listener, by
+librdmacm.
 
-usage: ucx_test.py path/to/rnicsim
+usage: ucx_test.py path/to/rnicsim     (needs gcc and UCX' headers)
 """
 import os
+import pathlib
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -49,6 +51,18 @@ class Ucx(apps.TestCase):
 
     def test_ud(self):
         self.run_all("ud_verbs")
+
+    def test_listener(self):
+        source = pathlib.Path(__file__).resolve().with_name("ucp_connect.c").read_text()
+        program = apps.built("ucp_connect", source, "-lucp", "-lucs")
+        for transport in ("rc_v", "ud_v"):
+            with self.subTest(transport):
+                environment = f"env UCX_TLS={transport} UCX_NET_DEVICES=rnic0:1 UCX_SOCKADDR_TLS_PRIORITY=rdmacm"
+                result = self.assert_succeeded(apps.run_on(
+                    [("h0", f"{environment} {program} 10.0.0.1 server 3"),
+                     ("h1", f"{environment} sh -c 'sleep 1; exec {program} 10.0.0.1 client 3'")]))
+                self.assertEqual([result.lines("h0"), result.lines("h1")], [["sum 6"], ["sent"]], result)
+                self.assertRegex(result.summary(), r"kernel\.cm\.received +[1-9]", result)
 
     def test_large_messages(self):
         for transport in ("rc_verbs", "ud_verbs"):
