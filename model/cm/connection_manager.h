@@ -187,8 +187,8 @@ class ConnectionManager {
   void expire(Connection& connection);
   void give_up(Connection& connection);
   void tell(EventKind kind, const Connection& connection, const Message& message = {});
-  void reject_stranger(const Route& route, std::uint64_t transaction, std::uint32_t remote_id, Subject subject,
-                       RejectReason reason);
+  // Of a REQ for which there is no connection.
+  void reject_request(const Route& route, std::uint64_t transaction, std::uint32_t remote_id, RejectReason reason);
 
   const Params params_;
   Duration now_;

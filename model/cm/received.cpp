@@ -33,8 +33,7 @@ bool ConnectionManager::is_repeated(const Route& route, const ConnectRequest& re
   if (connection.state == State::request_acknowledged) {
     send(connection.route, *connection.last_answer);
   } else if (connection.state == State::timewait) {
-    reject_stranger(route, connection.transaction_id, request.local_id, Subject::request,
-                    RejectReason::stale_connection);
+    reject_request(route, connection.transaction_id, request.local_id, RejectReason::stale_connection);
   }
   return true;
 }
@@ -44,18 +43,15 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   const auto stale = by_remote_qpn_.find({request.local_ca_guid, request.local_qpn});
   if (stale != by_remote_qpn_.end()) {
     ++counters_.stale;
-    reject_stranger(route, envelope.transaction_id, request.local_id, Subject::request,
-                    RejectReason::stale_connection);
+    reject_request(route, envelope.transaction_id, request.local_id, RejectReason::stale_connection);
     disconnect(stale->second);
     return;
   }
   if (!services_.contains(request.service_id))
-    return reject_stranger(route, envelope.transaction_id, request.local_id, Subject::request,
-                           RejectReason::invalid_service_id);
+    return reject_request(route, envelope.transaction_id, request.local_id, RejectReason::invalid_service_id);
   // It would be answered from there.
   if (request.primary.remote_gid != route.local)
-    return reject_stranger(route, envelope.transaction_id, request.local_id, Subject::request,
-                           RejectReason::invalid_gid);
+    return reject_request(route, envelope.transaction_id, request.local_id, RejectReason::invalid_gid);
   Connection& connection = connections_[create()];
   enter_peer(connection, {request.local_ca_guid, request.local_id, request.local_qpn});
   move(connection, State::request_received);
@@ -103,7 +99,10 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   answered(*connection);
   if (!enter_peer(*connection, {reply.local_ca_guid, reply.local_id, reply.local_qpn})) {
     ++counters_.stale;
-    reject_stranger(route, envelope.transaction_id, reply.local_id, Subject::reply, RejectReason::stale_connection);
+    // Its sender knows this side by that ID, and finds its connection by both.
+    send(route, {envelope.transaction_id,
+                 ConnectReject{.local_id = connection->id, .remote_id = reply.local_id, .subject = Subject::reply,
+                               .reason = RejectReason::stale_connection}});
     reset(*connection);
     return tell(EventKind::request_failed, *connection);
   }
@@ -255,9 +254,9 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const L
 
 void ConnectionManager::on(const Route&, const Envelope&, const AlternatePathResponse&) { ++counters_.unexpected; }
 
-void ConnectionManager::reject_stranger(const Route& route, std::uint64_t transaction, std::uint32_t remote_id,
-                                        Subject subject, RejectReason reason) {
-  send(route, {transaction, ConnectReject{.remote_id = remote_id, .subject = subject, .reason = reason}});
+void ConnectionManager::reject_request(const Route& route, std::uint64_t transaction, std::uint32_t remote_id,
+                                       RejectReason reason) {
+  send(route, {transaction, ConnectReject{.remote_id = remote_id, .subject = Subject::request, .reason = reason}});
 }
 
 }  // namespace rnicsim::cm

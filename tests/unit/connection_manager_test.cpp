@@ -292,6 +292,10 @@ TEST_F(Managers, AReplyFromAQpThatIsConnectedIsStale) {
   EXPECT_EQ(pair.sides[0].last().id, again);
   EXPECT_EQ(manager(0).counters().stale, 1u);
   EXPECT_EQ(state(0), State::established);
+  // Who replied hears of it at once, and not when all its repeats are in vain.
+  EXPECT_EQ(last(1), rejected);
+  EXPECT_EQ(pair.sides[1].last().id, other);
+  EXPECT_EQ(last_message<ConnectReject>(1).reason, RejectReason::stale_connection);
   manager(0).destroy(again);
   manager(1).destroy(other);
   expect_an_end();
