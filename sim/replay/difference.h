@@ -19,6 +19,9 @@ enum class Equivalence : std::uint8_t {
   nak_behind_rnr,
   read_resumed,
   ack_request,
+  sent_again,
+  receipt_ack,
+  reject_id,
 };
 
 struct EquivalenceRow {
@@ -27,7 +30,7 @@ struct EquivalenceRow {
   const char* meaning;
 };
 
-inline constexpr std::array<EquivalenceRow, 8> kEquivalences{{
+inline constexpr std::array<EquivalenceRow, 11> kEquivalences{{
     {Equivalence::ack_credits, "ack_credits", "the credit count of a positive AETH"},
     {Equivalence::migration_state, "migration_state", "the MigReq bit of the BTH"},
     {Equivalence::congestion_marks, "congestion_marks", "the FECN and BECN bits of the BTH"},
@@ -36,6 +39,9 @@ inline constexpr std::array<EquivalenceRow, 8> kEquivalences{{
     {Equivalence::nak_behind_rnr, "nak_behind_rnr", "Soft-RoCE's sequence NAK behind its RNR NAK"},
     {Equivalence::read_resumed, "read_resumed", "Soft-RoCE's answer to the rest of a READ, which goes on where it was"},
     {Equivalence::ack_request, "ack_request", "whether a packet inside a message asks for an ACK"},
+    {Equivalence::sent_again, "sent_again", "a connection's message that our timer alone has sent once more"},
+    {Equivalence::receipt_ack, "receipt_ack", "an MRA that one side alone gave"},
+    {Equivalence::reject_id, "reject_id", "whether a REJ of a REQ names an ID of its sender's"},
 }};
 
 using EquivalenceCounts = std::array<std::uint64_t, kEquivalences.size()>;
@@ -47,9 +53,9 @@ struct FieldDifference {
 };
 
 // What is compared.
-enum class Subject : std::uint8_t { answer, request, delivery, completion, timer, capture };
-inline constexpr std::array<const char*, 6> kSubjects{"answer",     "request", "delivery",
-                                                      "completion", "timer",   "capture"};
+enum class Subject : std::uint8_t { answer, request, delivery, completion, timer, capture, management };
+inline constexpr std::array<const char*, 7> kSubjects{"answer",     "request", "delivery",
+                                                      "completion", "timer",   "capture",  "management"};
 
 // Without `theirs` the real NIC gave no such packet, or the wire implies no such event; without `ours` the engine.
 struct Difference {

@@ -15,7 +15,6 @@
 namespace rnicsim::sim::replay {
 namespace {
 
-constexpr std::uint32_t kGeneralServicesQp = 1;
 constexpr std::uint32_t kFirstQp = 2;
 
 bool is_group(const roce::Gid& gid) {
@@ -39,6 +38,7 @@ Role role_of(const WirePacket& packet, const roce::Gid& address) {
 
 void refuse_useless(const Environment& environment, const WireCapture& capture) {
   if (!environment.qps.empty() || !environment.requesters.empty()) return;
+  if (environment.count(Role::connection_management) != 0) return;
   std::vector<std::string> known;
   for (const auto& gid : capture.addresses()) known.push_back(address_text(gid));
   const auto listed = fmt::format("{}", fmt::join(known, ", "));

@@ -37,7 +37,7 @@ inline constexpr std::array<RoleRow, 10> kRoles{{
     {Role::answer, "answers", "its answers: compared"},
     {Role::own_request, "own_requests", "requests of its own: compared"},
     {Role::answer_to_own, "answers_to_own", "answers to its own requests: replayed"},
-    {Role::connection_management, "connection_management", "connection management (QP1)"},
+    {Role::connection_management, "connection_management", "connection management (QP1), both ways"},
     {Role::uc, "uc", "UC, both ways"},
     {Role::ud, "ud", "UD, both ways"},
     {Role::corrupt, "corrupt", "wrong ICRC"},

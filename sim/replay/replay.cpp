@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/replay/cm_judge.h"
 #include "sim/replay/judge.h"
 #include "sim/replay/report.h"
 
@@ -41,6 +42,7 @@ template <class Visit>
 void each_comparison(const Replay& replay, Visit&& visit) {
   for (const auto* list : {&replay.comparisons, &replay.deliveries, &replay.requests})
     for (const auto& comparison : *list) visit(comparison);
+  visit(replay.managed);
 }
 
 }  // namespace
@@ -82,6 +84,8 @@ Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& add
   }
   for (const auto& qp : replay.environment.requesters)
     replay.requests.push_back(judge_requester(qp, RequesterDriver(host, qp).run()));
+  replay.management = cm_traffic(replay.capture, address);
+  replay.managed = judge_management(replay.management, address);
   for (const auto* stray : replay.environment.strays)
     replay.strays.push_back({Subject::answer, stray->frame, std::nullopt, decoded(packet_of(*stray)), {}});
   return replay;

@@ -1,6 +1,6 @@
 // `rnicsim replay --wire`: our NIC in the place of a real one. What its peers sent goes into our responder and
-// receiver, what it posted into our requester; what our NIC sends and delivers is compared with what the wire shows
-// (docs/replay.md).
+// receiver, what it posted into our requester; what our NIC sends and delivers is compared with what the wire shows.
+// Our communication manager takes the place of the real one, too (docs/replay.md).
 #pragma once
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "model/nic/qp_engine.h"
 #include "sim/engine_choice.h"
 #include "sim/replay/capture_file.h"
+#include "sim/replay/cm_traffic.h"
 #include "sim/replay/comparer.h"
 #include "sim/replay/environment.h"
 #include "sim/replay/responder_driver.h"
@@ -33,6 +34,8 @@ struct Replay {
   std::vector<Comparison> comparisons;  // of each QP's answers
   std::vector<Comparison> deliveries;   // of each QP
   std::vector<Comparison> requests;     // of each requester, with its completions and timers
+  CmTraffic management;
+  Comparison managed;                   // what the address sent of it
   std::vector<Difference> strays;       // answers of the real NIC that belong to no QP
   MemoryUse memory_use;
 

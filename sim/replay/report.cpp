@@ -22,9 +22,10 @@ class Excerpt {
  public:
   explicit Excerpt(std::uint32_t upto) : upto_(upto) {}
   void add(const WirePacket& packet, const char* arrow) {
-    if (packet.frame <= upto_)
-      lines_.emplace_back(packet.frame,
-                          fmt::format("frame {:>6}  {} {}", packet.frame, arrow, decoded(packet_of(packet))));
+    if (packet.frame <= upto_) add(packet.frame, arrow, decoded(packet_of(packet)));
+  }
+  void add(const CmMessage& message) {
+    if (message.frame <= upto_) add(message.frame, message.sent ? "<-" : "->", decoded(message.envelope));
   }
   std::string text() {
     std::ranges::sort(lines_);
@@ -35,6 +36,10 @@ class Excerpt {
   }
 
  private:
+  void add(std::uint32_t frame, const char* arrow, const std::string& what) {
+    lines_.emplace_back(frame, fmt::format("frame {:>6}  {} {}", frame, arrow, what));
+  }
+
   const std::uint32_t upto_;
   std::vector<std::pair<std::uint32_t, std::string>> lines_;
 };
@@ -50,6 +55,12 @@ std::string last_packets(const RequesterEnvironment& qp, std::uint32_t frame) {
   Excerpt excerpt(frame);
   for (const auto* packet : qp.sent) excerpt.add(*packet, "<-");
   for (const auto* answer : qp.answers) excerpt.add(*answer, "->");
+  return excerpt.text();
+}
+
+std::string last_packets(const CmTraffic& management, std::uint32_t frame) {
+  Excerpt excerpt(frame);
+  for (const auto& message : management.messages) excerpt.add(message);
   return excerpt.text();
 }
 
@@ -101,6 +112,17 @@ std::string requester_line(const RequesterEnvironment& qp, const Comparison& com
   return text + fmt::format(", {} differences\n", comparison.differences.size());
 }
 
+std::size_t messages_sent(const CmTraffic& management) {
+  return static_cast<std::size_t>(std::ranges::count(management.messages, true, &CmMessage::sent));
+}
+
+std::string management_line(const CmTraffic& management, const Comparison& comparison) {
+  if (management.messages.empty() && management.odd.empty()) return {};
+  const auto sent = messages_sent(management);
+  return fmt::format("connection management: {} messages received, {} sent, {} matched, {} differences\n",
+                     management.messages.size() - sent, sent, comparison.matched, comparison.differences.size());
+}
+
 // Visits each difference with the words for whose it is, and the last packets there.
 template <class Visit>
 void each_difference(const Replay& replay, Visit&& visit) {
@@ -113,6 +135,8 @@ void each_difference(const Replay& replay, Visit&& visit) {
   for (std::size_t i = 0; i < requesters.size(); ++i)
     for (const auto& difference : replay.requests[i].differences)
       visit(difference, requesters[i].qpn.value, [&] { return last_packets(requesters[i], difference.frame); });
+  for (const auto& difference : replay.managed.differences)
+    visit(difference, kGeneralServicesQp, [&] { return last_packets(replay.management, difference.frame); });
   for (const auto& stray : replay.strays) visit(stray, std::optional<std::uint32_t>(), [] { return std::string(); });
 }
 
@@ -126,6 +150,9 @@ std::string frames_text(const Replay& replay) {
                       replay.engine == EngineParams{}.kind ? "" : ", engine " + replay.engine);
   for (const auto& [role, name, meaning] : kRoles)
     if (const auto count = replay.environment.count(role)) text += row(fmt::format("  {}", meaning), count);
+  for (const auto& odd : replay.management.odd)
+    text += fmt::format("  frame {}, {} QP1, is no message of connection management: {}\n", odd.frame,
+                        odd.sent ? "from" : "to", odd.what);
   return text;
 }
 
@@ -159,6 +186,18 @@ nlohmann::ordered_json qps_json(const Replay& replay) {
          {"delivered", replay.deliveries[i].matched},
          {"differences", replay.comparisons[i].differences.size() + replay.deliveries[i].differences.size()}});
   return json;
+}
+
+nlohmann::ordered_json management_json(const Replay& replay) {
+  const auto sent = messages_sent(replay.management);
+  auto odd = nlohmann::ordered_json::array();
+  for (const auto& each : replay.management.odd)
+    odd.push_back({{"frame", each.frame}, {"sent", each.sent}, {"what", each.what}});
+  return {{"received", replay.management.messages.size() - sent},
+          {"sent", sent},
+          {"matched", replay.managed.matched},
+          {"no_messages", odd},
+          {"differences", replay.managed.differences.size()}};
 }
 
 nlohmann::ordered_json requesters_json(const Replay& replay) {
@@ -195,6 +234,7 @@ std::string report_text(const Replay& replay) {
   const auto& [qps, requesters] = std::tie(replay.environment.qps, replay.environment.requesters);
   for (std::size_t i = 0; i < qps.size(); ++i) text += qp_line(qps[i], replay.comparisons[i], replay.deliveries[i]);
   for (std::size_t i = 0; i < requesters.size(); ++i) text += requester_line(requesters[i], replay.requests[i]);
+  text += management_line(replay.management, replay.managed);
 
   std::size_t shown = 0;
   each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&& packets) {
@@ -221,6 +261,7 @@ void write_report(const std::filesystem::path& path, const Replay& replay) {
   for (std::size_t i = 0; i < used.size(); ++i) json["equivalences"][kEquivalences[i].name] = used[i];
   json["qps"] = qps_json(replay);
   json["requesters"] = requesters_json(replay);
+  json["management"] = management_json(replay);
   json["differences"] = nlohmann::ordered_json::array();
   each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&&) {
     json["differences"].push_back(difference_json(difference, qpn));

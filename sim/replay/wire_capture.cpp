@@ -82,6 +82,7 @@ std::vector<roce::Gid> WireCapture::addresses() const {
 WireCapture parse_capture(std::span<const CapturedFrame> frames) {
   WireCapture capture;
   capture.frames = frames.size();
+  for (const auto& frame : frames) capture.end = std::max(capture.end, frame.time);
   for (const auto& frame : frames) {
     const auto bytes = without_vlan_tag(frame);
     if (!for_roce_port(bytes)) continue;

@@ -15,6 +15,8 @@
 
 namespace rnicsim::sim::replay {
 
+inline constexpr std::uint32_t kGeneralServicesQp = 1;
+
 struct WirePacket {
   std::uint32_t frame = 0;
   roce::FrameAddresses addresses;
@@ -35,6 +37,7 @@ struct UnparsedPacket {
 
 struct WireCapture {
   std::size_t frames = 0;
+  Duration end{};                        // when the last of them came
   std::vector<WirePacket> packets;       // parsed, in order
   std::vector<UnparsedPacket> unparsed;  // RoCEv2 by their UDP port, and not understood
 

@@ -24,6 +24,7 @@ struct Row {
   std::size_t answers = 0;                       // of the real NIC's that are matched
   std::size_t requests = 0;                      // likewise
   std::size_t delivered = 0;                     // messages
+  std::size_t managed = 0;                       // of connection management that it sent, matched
   std::size_t naks = 0, rnrs = 0, timeouts = 0;  // that sent it back
   std::uint64_t nak_behind_rnr = 0;
   std::uint64_t read_resumed = 0;
@@ -33,8 +34,8 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {.capture = "rxe-two-guests", .address = "10.0.0.1", .answers = 23, .requests = 53, .delivered = 25},
-    {.capture = "rxe-two-guests", .address = "10.0.0.2", .answers = 13, .requests = 66, .delivered = 21},
+    {.capture = "rxe-two-guests", .address = "10.0.0.1", .answers = 23, .requests = 53, .delivered = 25, .managed = 2},
+    {.capture = "rxe-two-guests", .address = "10.0.0.2", .answers = 13, .requests = 66, .delivered = 21, .managed = 3},
     {.capture = "exhaustion-h0", .address = "10.0.0.1", .requests = 24, .timeouts = 3},
     {.capture = "exhaustion-h0", .address = "10.0.0.2", .delivered = 3, .differences = 21},
     {.capture = "mcast-h0", .address = "10.0.0.1", .requests = 2},
@@ -85,6 +86,7 @@ class WireCaptures : public testing::TestWithParam<Row> {
     EXPECT_EQ(matched(replay.comparisons), row.answers);
     EXPECT_EQ(matched(replay.requests), row.requests);
     EXPECT_EQ(matched(replay.deliveries), row.delivered);
+    EXPECT_EQ(replay.managed.matched, row.managed);
     EXPECT_EQ(went_back(replay, Cause::nak), row.naks);
     EXPECT_EQ(went_back(replay, Cause::rnr), row.rnrs);
     EXPECT_EQ(went_back(replay, Cause::timeout), row.timeouts);

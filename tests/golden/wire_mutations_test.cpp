@@ -11,6 +11,7 @@
 #include <string>
 
 #include "model/nic/model_engine.h"
+#include "sim/replay/cm_judge.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
@@ -329,6 +330,130 @@ TEST_P(WireGivesUp, ATimerTooShortForAnyTimeoutShows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, WireGivesUp, testing::Values(View{"exhaustion-h0", "10.0.0.1"}), name_of);
+
+// --- Connection management: what the address sent to the peer's QP1.
+class WireManagement : public WireMutations {
+ protected:
+  static constexpr std::size_t kMadAt = kTransportAt + 12 + 8;
+  static constexpr std::size_t kTransactionAt = kMadAt + 8;
+  static constexpr std::size_t kAttributeAt = kMadAt + 16;
+  static constexpr std::size_t kLocalIdAt = kMadAt + 24;
+  static constexpr std::size_t kRemoteIdAt = kMadAt + 28;
+  static constexpr std::size_t kRejectReasonAt = kMadAt + 34;
+
+  CmTraffic traffic() const { return cm_traffic(parse_capture(frames), address); }
+  std::uint64_t unlike() const { return judge_management(traffic(), address).differences.size(); }
+  // Visits what the address sent, by kind and frame.
+  template <class Visit>
+  void each_message(Visit&& visit) {
+    std::size_t count = 0;
+    for (const auto& message : traffic().messages) {
+      if (!message.sent) continue;
+      visit(std::string(cm::name_of(message.envelope.message)), message.frame);
+      ++count;
+    }
+    EXPECT_GT(count, 1u);
+  }
+  void flip(std::uint32_t number, std::size_t at, unsigned bits) {
+    frames.at(number - 1).bytes.at(at) ^= std::byte(bits);
+    test::seal(frames.at(number - 1));
+  }
+};
+
+// A name that a message gives for the first time is its sender's choice; every other follows from what came before.
+TEST_P(WireManagement, EachFlippedBitOfATransactionOrIdShows) {
+  each_message([&](const std::string& kind, std::uint32_t number) {
+    const auto is_free = [&](std::size_t at) {
+      if (at < kLocalIdAt) return kind == "DREQ";
+      return at < kRemoteIdAt ? kind == "REP" : kind == "REQ";
+    };
+    for (auto at = kTransactionAt; at < kMadAt + 32; ++at) {
+      if (at >= kAttributeAt && at < kLocalIdAt) continue;
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        flip(number, at, 1u << bit);
+        EXPECT_EQ(unlike() == 0, is_free(at)) << kind << " byte " << at << " bit " << bit;
+        flip(number, at, 1u << bit);
+        ++tried;
+      }
+    }
+  });
+  EXPECT_GE(tried, 2u * 128);
+  EXPECT_EQ(unlike(), 0u);
+}
+
+TEST_P(WireManagement, OneThatIsMissingShows) {
+  each_message([&](const std::string& kind, std::uint32_t number) {
+    // The answer to the last message might be behind the capture's end.
+    auto altered = without(number);
+    altered.push_back(frames.front());
+    altered.back().time = frames.back().time + Duration{1'000'000'000'000};
+    const auto found = differences(altered);
+    if (kind == "RTU" || kind == "DREP")
+      EXPECT_EQ(found, 1u) << kind;
+    else if (kind == "DREQ")
+      EXPECT_EQ(found, 0u);  // a host need not
+    else
+      EXPECT_GE(found, 1u) << kind;
+  });
+}
+
+TEST_P(WireManagement, OneThatIsSentTwiceShowsOnce) {
+  each_message(
+      [&](const std::string& kind, std::uint32_t number) { EXPECT_EQ(differences(with_twice(number)), 1u) << kind; });
+}
+
+TEST_P(WireManagement, OneThatIsCorruptShows) {
+  each_message([&](const std::string& kind, std::uint32_t number) {
+    frames.at(number - 1).bytes.at(kLocalIdAt) ^= std::byte{1};  // and the ICRC is wrong
+    EXPECT_GE(differences(), 1u) << kind;
+    frames.at(number - 1).bytes.at(kLocalIdAt) ^= std::byte{1};
+  });
+}
+
+// It is told, as is every other message.
+TEST_P(WireManagement, OneThatIsMalformedShows) {
+  each_message([&](const std::string& kind, std::uint32_t number) {
+    flip(number, kAttributeAt + 1, 0x40);
+    const auto given = traffic();
+    EXPECT_EQ(given.messages.size() + given.odd.size(), 5u);
+    EXPECT_EQ(given.odd.at(0).frame, number);
+    EXPECT_GE(unlike(), 1u) << kind;
+    flip(number, kAttributeAt + 1, 0x40);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, WireManagement,
+                         testing::Values(View{"rxe-two-guests", "10.0.0.1"}, View{"rxe-two-guests", "10.0.0.2"}),
+                         name_of);
+
+// The peer's last message, made into a REQ for what nobody listens to, and the answer into its rejection.
+class WireRejection : public WireManagement {};
+
+TEST_P(WireRejection, IsJudgedByItsReason) {
+  const auto wire = traffic();
+  const auto& last = wire.messages.back();
+  const auto& asked = wire.messages.at(wire.messages.size() - 2);
+  ASSERT_TRUE(last.sent);
+  const auto put = [&](const CmMessage& message, const cm::Envelope& envelope) {
+    auto& frame = frames.at(message.frame - 1);
+    std::ranges::copy(cm::encode(envelope), frame.bytes.begin() + kMadAt);
+    test::seal(frame);
+  };
+  cm::ConnectRequest request{.local_id = 77, .service_id = 99, .local_qpn = 12};
+  request.primary.local_gid = asked.peer;
+  request.primary.remote_gid = address;
+  put(asked, {.transaction_id = 5, .message = request});
+  put(last, {.transaction_id = 5,
+             .message = cm::ConnectReject{.remote_id = 77, .reason = cm::RejectReason::invalid_service_id}});
+  EXPECT_EQ(differences(), 0u);
+  flip(last.frame, kRejectReasonAt + 1, 8 ^ 10);  // of a stale connection: there is none
+  EXPECT_GT(differences(), 0u);
+  flip(last.frame, kRejectReasonAt + 1, 8 ^ 10);
+  flip(last.frame, kMadAt + 32, 0x40);  // of a REP: it was none
+  EXPECT_EQ(differences(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, WireRejection, testing::Values(View{"rxe-two-guests", "10.0.0.1"}), name_of);
 
 }  // namespace
 }  // namespace rnicsim::sim::replay

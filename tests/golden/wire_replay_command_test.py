@@ -13,6 +13,8 @@ import zlib
 
 CAPTURE = pathlib.Path(__file__).parents[2] / "traces" / "wire" / "rxe-two-guests.pcap"
 FILE_HEADER, RECORD_HEADER, ETHERNET = 24, 16, 14
+MAD = ETHERNET + 20 + 8 + 12 + 8  # of a datagram's frame; fields in it:
+ATTRIBUTE, REMOTE_ID = 16, 28
 SAME, DIFFERENT, UNUSABLE = 0, 1, 2
 PROGRAM = ""
 
@@ -45,7 +47,7 @@ class Replay(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def test_both_addresses_agree(self):
-        for address, compared in (("10.0.0.1", 23), ("10.0.0.2", 13), ("::ffff:10.0.0.1", 23)):
+        for address, compared, managed in (("10.0.0.1", 23, 2), ("10.0.0.2", 13, 3), ("::ffff:10.0.0.1", 23, 2)):
             results = self.folder / "results.json"
             run = replay(CAPTURE, address, "--json", str(results))
             self.assertEqual((run.returncode, run.stderr), (SAME, ""))
@@ -53,6 +55,9 @@ class Replay(unittest.TestCase):
             self.assertEqual((found["frames"], found["roce"], found["parsed"], found["icrc_right"]),
                              (212, 160, 160, 160))
             self.assertEqual((found["packets"]["answers"], found["differences"]), (compared, []))
+            self.assertEqual(found["management"], {"received": 5 - managed, "sent": managed, "matched": managed,
+                                                   "no_messages": [], "differences": 0})
+            self.assertIn(f"{managed} sent, {managed} matched, 0 differences\n", run.stdout)
             self.assertEqual(replay(CAPTURE, address).stdout, run.stdout)
 
     def test_a_difference_is_shown(self):
@@ -66,6 +71,32 @@ class Replay(unittest.TestCase):
                          (12, [{"field": "msn", "ours": "2", "theirs": "3"}]))
         self.assertIn("frame 12", run.stdout)
         self.assertEqual(replay(capture, "10.0.0.2").returncode, SAME)  # it was not this one's answer
+
+    def test_a_difference_in_connection_management_is_shown(self):
+        capture = self.folder / "changed.pcap"
+        capture.write_bytes(change(CAPTURE.read_bytes(), 212, MAD + REMOTE_ID + 3, 1))  # of the DREP
+        results = self.folder / "results.json"
+        run = replay(capture, "10.0.0.1", "--json", str(results))
+        self.assertEqual(run.returncode, DIFFERENT)
+        found = json.loads(results.read_text())
+        difference, = found["differences"]
+        self.assertEqual((difference["subject"], difference["qpn"], difference["frame"], difference["fields"]),
+                         ("management", 1, 212,
+                          [{"field": "remote_id", "ours": "0xbb219339", "theirs": "0xbb219338"}]))
+        self.assertEqual((found["management"]["matched"], found["management"]["differences"]), (1, 1))
+        self.assertRegex(run.stdout, r"frame +211  -> DREQ from 0xbb219339 to 0xeafc1738")
+
+    def test_a_malformed_management_datagram_is_shown(self):
+        capture = self.folder / "changed.pcap"
+        capture.write_bytes(change(CAPTURE.read_bytes(), 186, MAD + ATTRIBUTE + 1, 0x40))  # the RTU, which is lost so
+        results = self.folder / "results.json"
+        run = replay(capture, "10.0.0.1", "--json", str(results))
+        self.assertEqual(run.returncode, SAME)  # it was not this one's
+        management = json.loads(results.read_text())["management"]
+        self.assertEqual([each["frame"] for each in management["no_messages"]], [186])
+        self.assertEqual((management["received"], management["matched"]), (2, 2))
+        self.assertIn("frame 186, to QP1, is no message", run.stdout)
+        self.assertEqual(replay(capture, "10.0.0.2").returncode, DIFFERENT)
 
     def test_each_port_agrees_with_its_own_capture(self):
         captures = sorted(CAPTURE.parent.glob("*-h?.pcap"))
