@@ -69,6 +69,13 @@ std::uint32_t Wire::datagram(std::uint32_t psn, std::uint32_t qpn, std::uint32_t
   return add(kPeer, kNic, with_deth, pattern(payload));
 }
 
+std::uint32_t Wire::management(bool own, std::span<const std::byte> mad) {
+  auto with_deth = headers(roce::Opcode::ud_send_only, 0, false);
+  with_deth.bth.destination = {1};
+  with_deth.deth = roce::Deth{0x80010000, {1}};
+  return own ? add(kNic, kPeer, with_deth, mad) : add(kPeer, kNic, with_deth, mad);
+}
+
 roce::Gid Wire::address(std::uint8_t host) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, host}; }
 
 roce::Headers Wire::headers(roce::Opcode opcode, std::uint32_t psn, bool ack_request) {

@@ -32,6 +32,8 @@ class Wire {
   std::uint32_t answer_to_own(roce::Opcode opcode, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t msn);
   // A datagram to the QP of that number.
   std::uint32_t datagram(std::uint32_t psn, std::uint32_t qpn, std::uint32_t qkey, std::uint32_t payload);
+  // Between the two QP1: of the NIC's own, or to it.
+  std::uint32_t management(bool own, std::span<const std::byte> mad);
 
   static roce::Gid address(std::uint8_t host);
   static roce::Headers headers(roce::Opcode opcode, std::uint32_t psn, bool ack_request = true);

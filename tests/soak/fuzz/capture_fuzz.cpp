@@ -1,4 +1,5 @@
 // Captures for the replay: files as they are, and frames that are sealed again, replayed against the engine.
+#include "model/cm/messages.h"
 #include "model/nic/model_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
@@ -171,11 +172,40 @@ Wire datagrams() {
   return wire;
 }
 
+// Connections and a service, with all that goes with them; some of it comes twice, or for nobody.
+Wire management() {
+  Wire wire;
+  const auto say = [&](bool own, std::uint64_t transaction, const cm::Message& message) {
+    wire.management(own, cm::encode({transaction, message}));
+  };
+  for (const bool own : {false, true}) {
+    cm::ConnectRequest request{.local_id = 1, .service_id = 5, .local_qpn = 7, .local_response_timeout = 10};
+    request.max_cm_retries = 3;
+    request.primary.local_gid = Wire::address(own ? 1 : 2);
+    request.primary.remote_gid = Wire::address(own ? 2 : 1);
+    say(own, 9, request);
+    say(!own, 9, cm::MessageReceiptAck{.local_id = 2, .remote_id = 1, .service_timeout = 20});
+    say(own, 9, request);
+    say(!own, 9, cm::ConnectReply{.local_id = 2, .remote_id = 1, .local_qpn = 8});
+    say(own, 9, cm::ReadyToUse{.local_id = 1, .remote_id = 2});
+    say(own, 9, cm::LoadAlternatePath{.local_id = 1, .remote_id = 2});
+    say(!own, 9, cm::AlternatePathResponse{.local_id = 2, .remote_id = 1, .status = 2});
+    say(own, 9, cm::DisconnectRequest{.local_id = 1, .remote_id = 2, .remote_qpn = 8});
+    say(!own, 9, cm::DisconnectReply{.local_id = 2, .remote_id = 1});
+    request.local_id = 3;
+    say(own, 10, request);
+    say(!own, 10, cm::ConnectReject{.remote_id = 3, .reason = cm::RejectReason::invalid_service_id});
+    say(own, 11, cm::ServiceIdRequest{.request_id = 4, .service_id = 5});
+    say(!own, 11, cm::ServiceIdReply{.request_id = 4, .qpn = 9, .service_id = 5, .qkey = 6});
+  }
+  return wire;
+}
+
 }  // namespace
 
 std::vector<Bytes> seeds() {
   std::vector<Bytes> all;
-  for (const auto& wire : {conversation(), retries(), datagrams()}) {
+  for (const auto& wire : {conversation(), retries(), datagrams(), management()}) {
     const auto& frames = wire.frames;
     all.push_back(Script().step(file, pcap_of(frames)));
     all.push_back(Script().step(file, pcapng_of(frames)));
