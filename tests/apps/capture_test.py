@@ -3,6 +3,7 @@
 
 usage: capture_test.py path/to/rnicsim     (needs tshark for one of its tests)
 """
+import json
 import os
 import re
 import shutil
@@ -142,6 +143,29 @@ class OtherVerbs(CaptureCase):
             result = apps.run_on([("h0", "true")], "--pcap", path / "capture.pcapng")
             self.assertEqual(result.status, 0, result)
             self.assertEqual(apps.read_capture(path / "capture.pcapng"), [])
+
+
+class Replayed(apps.TestCase):
+    """Each NIC of ours, and its connection manager, in the place of itself."""
+    def check(self, *on):
+        with apps.folder() as path:
+            capture, results = path / "capture.pcapng", path / "results.json"
+            self.assert_succeeded(apps.run_on(on, "--pcap", capture))
+            managed = []
+            for address in (H0, H1):
+                replay = apps.call("replay", "--wire", capture, "--as", address, "--json", results)
+                self.assertEqual(replay.status, 0, replay)
+                managed.append(json.loads(results.read_text())["management"]["matched"])
+            return managed
+
+    def test_connections(self):
+        self.assertEqual(self.check(("h0", "ucmatose -C 3"), ("h1", f"ucmatose -s {H0} -C 3")), [2, 3])
+
+    def test_both_ends_disconnect(self):
+        self.assertEqual(min(self.check(("h0", "ib_send_lat -R -n 5"), ("h1", f"ib_send_lat -R -n 5 {H0}"))), 5)
+
+    def test_services(self):
+        self.assertEqual(self.check(("h0", "udaddy -C 2"), ("h1", f"udaddy -s {H0} -C 2")), [1, 1])
 
 
 class Tshark(apps.TestCase):
