@@ -192,6 +192,46 @@ TEST_F(RdmacmErrors, FamiliesOfAPort) {
   });
 }
 
+// Linux asks for both to keep to their family, and takes 127.0.0.1 for a wildcard.
+TEST_F(RdmacmErrors, WildcardsMeetTheOtherFamily) {
+  run_alone([&](CmProgram& program) {
+    bound(program, Address::ipv6(0xfd, 0, 1, kPort));
+    EXPECT_ERRNO(rdma_bind_addr(program.make(), any(kPort)), EADDRNOTAVAIL);
+    EXPECT_EQ(rdma_bind_addr(program.make(), own(kPort)), 0);
+    bound(program, Address(127, 0, 0, 1, kPort + 1));
+    EXPECT_ERRNO(rdma_bind_addr(program.make(), own(kPort + 1)), EADDRNOTAVAIL);
+    rdma_cm_id* four = program.make();
+    EXPECT_EQ(set(four, RDMA_OPTION_ID_AFONLY, 0), 0);
+    EXPECT_EQ(rdma_bind_addr(four, any(kPort + 2)), 0);
+    rdma_cm_id* six = program.make();
+    EXPECT_EQ(set(six, RDMA_OPTION_ID_AFONLY, 1), 0);
+    EXPECT_ERRNO(rdma_bind_addr(six, Address::ipv6(0, 0, 0, kPort + 2)), EADDRNOTAVAIL);
+    // What is said of an id that is bound counts from then on.
+    EXPECT_EQ(set(four, RDMA_OPTION_ID_AFONLY, 1), 0);
+    EXPECT_EQ(rdma_bind_addr(six, Address::ipv6(0, 0, 0, kPort + 2)), 0);
+  });
+}
+
+TEST_F(RdmacmErrors, SharingAPortCanBeginLater) {
+  run_alone([&](CmProgram& program) {
+    rdma_cm_id* first = bound(program, own(kPort));
+    rdma_cm_id* second = program.make();
+    EXPECT_EQ(set(second, RDMA_OPTION_ID_REUSEADDR, 1), 0);
+    EXPECT_ERRNO(rdma_bind_addr(second, own(kPort)), EADDRINUSE);
+    EXPECT_EQ(set(first, RDMA_OPTION_ID_REUSEADDR, 1), 0);
+    EXPECT_EQ(rdma_bind_addr(second, own(kPort)), 0);
+  });
+}
+
+TEST_F(RdmacmErrors, AResolvedAddressIsNoWildcardAnyMore) {
+  run_alone([&](CmProgram& program) {
+    rdma_cm_id* id = bound(program, any(kPort));
+    EXPECT_ERRNO(rdma_bind_addr(program.make(), Address::ipv6(0xfd, 0, 1, kPort)), EADDRNOTAVAIL);
+    program.resolve(id, CmProgram::ipv4(1, kPort));
+    EXPECT_EQ(rdma_bind_addr(program.make(), Address::ipv6(0xfd, 0, 1, kPort)), 0);
+  });
+}
+
 TEST_F(RdmacmErrors, ListeningInTheWrongState) {
   run_alone([&](CmProgram& program) {
     rdma_cm_id* unbound = program.make();

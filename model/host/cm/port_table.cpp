@@ -1,31 +1,20 @@
 #include "model/host/cm/port_table.h"
 
-#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace rnicsim::host {
-namespace {
 
-bool may_meet(const PortTable::Binding& a, const PortTable::Binding& b) {
-  if (a.address.port != b.address.port) return false;
-  if (a.address.ipv6 != b.address.ipv6) {
-    // An IPv6 wildcard takes IPv4, too, unless it says otherwise.
-    const auto& six = a.address.ipv6 ? a : b;
-    return six.address.is_wildcard() && !six.ipv6_only;
-  }
-  return a.address.is_wildcard() || b.address.is_wildcard() || a.address.same_host(b.address);
-}
-
-}  // namespace
-
+// A wildcard meets whatever there is at its port, of the other family too.
 int PortTable::conflict(Owner owner, const Binding& binding) const {
-  const auto found = std::ranges::find_if(bindings_, [&](const auto& entry) {
-    const auto& [other, theirs] = entry;
-    if (other == owner || !may_meet(theirs, binding)) return false;
-    return !(theirs.reuse && binding.reuse && !theirs.listens && !binding.listens);
-  });
-  if (found == bindings_.end()) return 0;
-  return binding.address.is_wildcard() || found->second.address.is_any() ? EADDRNOTAVAIL : EADDRINUSE;
+  for (const auto& [other, theirs] : bindings_) {
+    if (other == owner || theirs.address.port != binding.address.port) continue;
+    if (theirs.reuse && binding.reuse) continue;
+    if (theirs.address.ipv6 != binding.address.ipv6 && theirs.one_family && binding.one_family) continue;
+    if (theirs.address.is_wildcard() || binding.address.is_wildcard()) return EADDRNOTAVAIL;
+    if (theirs.address.same_host(binding.address)) return EADDRINUSE;
+  }
+  return 0;
 }
 
 int PortTable::bind(Owner owner, Binding& binding) {
@@ -45,12 +34,18 @@ int PortTable::bind(Owner owner, Binding& binding) {
   return EADDRNOTAVAIL;
 }
 
+void PortTable::change(Owner owner, const Binding& binding) {
+  const auto found = bindings_.find(owner);
+  if (found != bindings_.end()) found->second = binding;
+}
+
 int PortTable::listen(Owner owner) {
   const auto found = bindings_.find(owner);
   if (found == bindings_.end()) return EINVAL;
-  found->second.listens = true;
-  const int error = conflict(owner, found->second);
-  if (error != 0) found->second.listens = false;
+  Binding& binding = found->second;
+  if (!std::exchange(binding.reuse, false)) return 0;
+  const int error = conflict(owner, binding);
+  if (error != 0) binding.reuse = true;
   return error;
 }
 

@@ -15,14 +15,15 @@ class PortTable {
   struct Binding {
     IpAddress address;       // its port is the one bound
     bool reuse = false;
-    bool listens = false;
-    bool ipv6_only = false;
+    bool one_family = false; // who has the port for another address family does not matter, if it does not to him
   };
 
   // 0 with `binding`'s port chosen, if it was 0. EADDRINUSE: another one has that address; EADDRNOTAVAIL: one of the
   // two is a wildcard, or no port is left.
   int bind(Owner owner, Binding& binding);
-  // As bind(): several may have a port only as long as none of them listens.
+  // What it is bound to is another address of the same port by now, or shares it otherwise.
+  void change(Owner owner, const Binding& binding);
+  // As bind(), of one that shares its port: who listens shares it no more.
   int listen(Owner owner);
   void release(Owner owner) { bindings_.erase(owner); }
 

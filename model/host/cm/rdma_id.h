@@ -64,7 +64,7 @@ struct RdmaId {
   bool srq = false;
 
   bool reuse_address = false;
-  std::optional<bool> ipv6_only;
+  std::optional<bool> one_family;          // no other one's requests at a wildcard
   std::uint8_t traffic_class = 0;
   std::optional<cm::TimeCode> ack_timeout;
 

@@ -151,7 +151,7 @@ RdmaId* RdmaIds::listener_of(std::uint64_t service_id, const IpAddress& local) {
   for (auto& [number, id] : ids_) {
     if (id.state != IdState::listen || RdmaIds::service_id(id) != service_id) continue;
     if (id.source.same_host(local)) return &id;
-    const bool takes = id.source.ipv6 == local.ipv6 || (id.source.ipv6 && !id.ipv6_only.value_or(false));
+    const bool takes = id.source.ipv6 == local.ipv6 || (id.source.ipv6 && !id.one_family.value_or(false));
     if (id.source.is_wildcard() && takes) wildcard = &id;
   }
   return wildcard;

@@ -192,8 +192,13 @@ int RdmaIds::check_bindable(const IpAddress& address) const {
   return is_own(address) ? 0 : EADDRNOTAVAIL;
 }
 
+// IPv4 alone is what an IPv4 address is for, unless the program says otherwise.
+PortTable::Binding RdmaIds::binding_of(const RdmaId& id, const IpAddress& address) {
+  return {address, id.reuse_address, id.one_family.value_or(!address.ipv6)};
+}
+
 int RdmaIds::take_port(RdmaId& id, const IpAddress& address) {
-  PortTable::Binding binding{address, id.reuse_address, false, id.ipv6_only.value_or(false)};
+  PortTable::Binding binding = binding_of(id, address);
   if (const int error = ports_of(id).bind(id.number, binding)) return error;
   id.source = binding.address;
   id.has_device = !address.is_wildcard();
@@ -262,6 +267,7 @@ void RdmaIds::finish_address(RdmaId& id, int error) {
     id.source.bytes = gids[!id.destination->ipv6 ? kIpv4GidIndex : link_local ? 0 : gids.size() - 1];
     id.source.scope = link_local ? abi::kNetDeviceIndex : 0;
   }
+  ports_of(id).change(id.number, binding_of(id, id.source));
   id.has_device = true;
   id.state = IdState::address_resolved;
   tell(id, CmEventType::address_resolved, 0);
@@ -303,6 +309,7 @@ int RdmaIds::listen(RdmaId& id, std::uint32_t backlog) {
     if (const int error = bind_wildcard(id, false)) return error;
   if (id.state != IdState::address_bound) return EINVAL;
   if (const int error = ports_of(id).listen(id.number)) return error;
+  id.reuse_address = false;
   id.state = IdState::listen;
   id.backlog = backlog > 0 && backlog < kMaxBacklog ? backlog : kMaxBacklog;
   if (++services_[service_id(id)] == 1) manager_.listen(service_id(id));
@@ -428,12 +435,14 @@ int RdmaIds::set_option(RdmaId& id, std::uint32_t level, std::uint32_t name, std
       const auto reuse = number(std::int32_t{});
       if (!reuse || (id.state != IdState::idle && *reuse == 0) || id.state == IdState::listen) return EINVAL;
       id.reuse_address = *reuse != 0;
+      ports_of(id).change(id.number, binding_of(id, id.source));
       return 0;
     }
     case RDMA_OPTION_ID_AFONLY: {
       const auto only = number(std::int32_t{});
       if (!only || (id.state != IdState::idle && id.state != IdState::address_bound)) return EINVAL;
-      id.ipv6_only = *only != 0;
+      id.one_family = *only != 0;
+      ports_of(id).change(id.number, binding_of(id, id.source));
       return 0;
     }
     case RDMA_OPTION_ID_ACK_TIMEOUT: {

@@ -102,6 +102,7 @@ class RdmaIds {
   static std::uint64_t service_id(const RdmaId& id);
   bool is_own(const IpAddress& address) const;
   int check_bindable(const IpAddress& address) const;
+  static PortTable::Binding binding_of(const RdmaId& id, const IpAddress& address);
   int take_port(RdmaId& id, const IpAddress& address);
   int bind_wildcard(RdmaId& id, bool ipv6);
   struct Resolution {
