@@ -485,6 +485,33 @@ TEST_F(RdmacmLostDreqs, ADisconnectionThatNobodyAnswersTimesOut) {
       });
 }
 
+class RdmacmLostRtus : public RdmacmErrors {
+ protected:
+  RdmacmLostRtus() : RdmacmErrors({"drop,cm=RTU"}) {}
+};
+
+TEST_F(RdmacmLostRtus, WhoIsNotifiedOfDataIsEstablishedAtOnce) {
+  run_connected(
+      [&](CmProgram& program) {
+        auto wanted = parameters();
+        EXPECT_EQ(rdma_connect(id_, &wanted), 0);
+        EXPECT_EQ(program.next().type, RDMA_CM_EVENT_ESTABLISHED);
+        meet(0);
+      },
+      [&](CmProgram& program) {
+        const CmEvent request = program.await(RDMA_CM_EVENT_CONNECT_REQUEST);
+        program.make_qp(request.id);
+        EXPECT_EQ(CmProgram::accept(request.id), 0);
+        pass(1, kMillisecond);
+        EXPECT_FALSE(program.readable());
+        EXPECT_EQ(rdma_notify(request.id, IBV_EVENT_COMM_EST), 0);
+        EXPECT_TRUE(program.readable());
+        EXPECT_EQ(program.next().type, RDMA_CM_EVENT_ESTABLISHED);
+        EXPECT_ERRNO(rdma_notify(request.id, IBV_EVENT_COMM_EST), EISCONN);
+        meet(1);
+      });
+}
+
 // --- Backlogs.
 
 TEST_F(RdmacmErrors, AFullBacklogLetsThePeerAskAgain) {

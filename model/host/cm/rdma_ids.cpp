@@ -414,7 +414,9 @@ int RdmaIds::disconnect(RdmaId& id) {
 int RdmaIds::notify(RdmaId& id, std::uint32_t event) {
   constexpr std::uint32_t kCommunicationEstablished = 4;  // enum ibv_event_type
   if (!id.connection || event != kCommunicationEstablished) return EINVAL;
-  return manager_.establish(*id.connection);
+  const int error = manager_.establish(*id.connection);
+  take_events();
+  return error;
 }
 
 int RdmaIds::set_option(RdmaId& id, std::uint32_t level, std::uint32_t name, std::span<const std::byte> value) {
