@@ -633,6 +633,38 @@ TEST_F(RdmacmErrors, EventsFollowAnIdToAnotherChannel) {
   });
 }
 
+TEST_F(RdmacmErrors, EventsStayWithAnIdThatStays) {
+  run_alone([&](CmProgram& program) {
+    rdma_cm_id* id = program.make();
+    EXPECT_EQ(rdma_resolve_addr(id, nullptr, peer(), 100), 0);
+    pass(0, kMillisecond);
+    EXPECT_EQ(rdma_migrate_id(id, program.channel()), 0);
+    ASSERT_TRUE(program.readable());
+    EXPECT_EQ(program.next().type, RDMA_CM_EVENT_ADDR_RESOLVED);
+  });
+}
+
+TEST_F(RdmacmErrors, UnreadEventsOfGroupsGoWithThem) {
+  run_alone([&](CmProgram& program) {
+    rdma_cm_id* id = bound(program, own(0), RDMA_PS_UDP);
+    EXPECT_EQ(rdma_join_multicast(id, group(), nullptr), 0);
+    pass(0, kMillisecond);
+    EXPECT_TRUE(program.readable());
+    EXPECT_EQ(rdma_leave_multicast(id, group()), 0);
+    EXPECT_FALSE(program.readable());
+    EXPECT_EQ(rdma_join_multicast(id, group(), nullptr), 0);
+    pass(0, kMillisecond);
+    rdma_event_channel* other = rdma_create_event_channel();
+    EXPECT_EQ(rdma_migrate_id(id, other), 0);
+    EXPECT_FALSE(program.readable());
+    EXPECT_EQ(rdma_migrate_id(id, program.channel()), 0);
+    EXPECT_TRUE(program.readable());
+    program.destroy(id);
+    EXPECT_FALSE(program.readable());
+    rdma_destroy_event_channel(other);
+  });
+}
+
 // --- rdma_set_option, rdma_join_multicast.
 
 TEST_F(RdmacmErrors, Options) {

@@ -30,7 +30,7 @@ struct EventChannel : rdma_event_channel {
     return command(number, std::as_bytes(std::span(&input, 1)), std::as_writable_bytes(std::span(&output, 1)));
   }
 
-  // The kernel has no more events of that id here: nor may the descriptor be readable for them.
+  // The kernel has no more events of that id or group here: nor may the descriptor be readable for them.
   void forget(std::uint32_t id) {
     pipe.purge([id](const abi::EventRecord& record) {
       return record.type == abi::EventRecord::kConnectionEvent && record.number == id;

@@ -20,6 +20,20 @@ Id::~Id() {
   if (device != nullptr) release_device(port, *device);
 }
 
+namespace {
+
+// Of what the kernel has no more events on that channel, the groups' too.
+void forget_events(Id& id) {
+  std::vector<std::uint32_t> numbers{id.handle};
+  {
+    const std::lock_guard guard(id.groups_mutex);
+    for (const auto& group : id.groups) numbers.push_back(group->handle);
+  }
+  for (const std::uint32_t number : numbers) id.events().forget(number);
+}
+
+}  // namespace
+
 int create_id(rdma_event_channel* channel, void* context, rdma_port_space port_space, ibv_qp_type type, Id*& created) {
   std::unique_ptr<EventChannel> own;
   if (channel == nullptr) {
@@ -44,7 +58,7 @@ int destroy_id(Id& id) {
   const kernel::rdma_ucm_destroy_id command{.response = 0, .id = id.handle, .reserved = 0};
   kernel::rdma_ucm_destroy_id_resp response{};
   if (const int error = id.events().ask(kernel::RDMA_USER_CM_CMD_DESTROY_ID, command, response)) return error;
-  id.events().forget(id.handle);
+  forget_events(id);
   acknowledge_last(id);
   wait_acknowledged(id.port, id.events_completed, response.events_reported);
   delete &id;
@@ -62,7 +76,7 @@ int migrate_id(Id& id, rdma_event_channel* channel) {
   kernel::rdma_ucm_migrate_resp response{};
   EventChannel& target = EventChannel::of(channel);
   if (const int error = target.ask(kernel::RDMA_USER_CM_CMD_MIGRATE_ID, command, response)) return error;
-  id.events().forget(id.handle);
+  if (channel != id.channel) forget_events(id);
   if (id.synchronous()) acknowledge_last(id);
   id.channel = channel;
   id.own_channel = std::move(own);

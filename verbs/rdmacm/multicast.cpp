@@ -71,6 +71,7 @@ int leave(Id& id, const sockaddr* address) {
   const kernel::rdma_ucm_destroy_id command{.response = 0, .id = group->handle, .reserved = 0};
   kernel::rdma_ucm_destroy_id_resp response{};
   if (const int error = id.events().ask(kernel::RDMA_USER_CM_CMD_LEAVE_MCAST, command, response)) return error;
+  id.events().forget(group->handle);
   wait_acknowledged(id.port, group->events_completed, response.events_reported);
   return 0;
 }
