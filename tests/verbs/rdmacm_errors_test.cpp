@@ -223,6 +223,18 @@ TEST_F(RdmacmErrors, SharingAPortCanBeginLater) {
   });
 }
 
+TEST_F(RdmacmErrors, AChosenSourceStays) {
+  run_alone([&](CmProgram& program) {
+    rdma_cm_id* id = bound(program, own(kPort));
+    program.resolve(id, CmProgram::ipv4(0, kPort));
+    rdma_cm_id* to_wildcard = bound(program, own(kPort + 1));
+    EXPECT_EQ(rdma_resolve_addr(to_wildcard, nullptr, Address(127, 0, 0, 1, kPort), 100), 0);
+    EXPECT_EQ(program.next().type, RDMA_CM_EVENT_ADDR_RESOLVED);
+    for (rdma_cm_id* one : {id, to_wildcard})
+      EXPECT_EQ(reinterpret_cast<sockaddr_in*>(rdma_get_local_addr(one))->sin_addr.s_addr, htonl(0x0a000001));
+  });
+}
+
 TEST_F(RdmacmErrors, AResolvedAddressIsNoWildcardAnyMore) {
   run_alone([&](CmProgram& program) {
     rdma_cm_id* id = bound(program, any(kPort));

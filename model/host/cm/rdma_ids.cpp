@@ -259,9 +259,10 @@ void RdmaIds::finish_address(RdmaId& id, int error) {
     id.state = IdState::address_bound;
     return tell(id, CmEventType::address_error, -error);
   }
-  if (id.destination->is_wildcard()) {
+  // A source that the program chose stays.
+  if (!id.has_device && id.destination->is_wildcard()) {
     id.source.bytes = id.destination->bytes;
-  } else if (id.source.is_wildcard()) {
+  } else if (!id.has_device) {
     const auto gids = gids_of(host_.self);
     const bool link_local = id.destination->is_link_local();
     id.source.bytes = gids[!id.destination->ipv6 ? kIpv4GidIndex : link_local ? 0 : gids.size() - 1];
