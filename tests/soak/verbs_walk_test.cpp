@@ -6,29 +6,24 @@
 // RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 10,000). Long: verbs_walk_long.py.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 
 #include "model/base/kernel.h"
+#include "tests/soak/dice.h"
 #include "tests/soak/verbs_walk/walker.h"
 #include "tests/support/two_hosts.h"
 
 namespace rnicsim::testing {
 namespace {
 
-std::uint64_t number(const char* variable, std::uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
-}
-
 class VerbsWalk : public TwoHosts {
  protected:
   static constexpr std::size_t kProcesses = 3;
 
-  VerbsWalk() : TwoHosts({}, {"drop=1e-3"}, number("RNICSIM_WALK_SEED", 1)) {
+  VerbsWalk() : TwoHosts({}, {"drop=1e-3"}, number_of_environment("RNICSIM_WALK_SEED", 1)) {
     for (std::uint32_t i = 0; i < kProcesses; ++i)
-      walkers_.push_back(std::make_unique<Walker>(town_, i, number("RNICSIM_WALK_SEED", 1)));
+      walkers_.push_back(std::make_unique<Walker>(town_, i, number_of_environment("RNICSIM_WALK_SEED", 1)));
   }
 
   // All wait until all are here.
@@ -43,7 +38,8 @@ class VerbsWalk : public TwoHosts {
     Walker& walker = *walkers_[me];
     walker.open(process);
     gather(process);
-    for (auto steps = number("RNICSIM_WALK_STEPS", 10000); steps != 0 && !town_.broken; --steps) walker.step();
+    const auto steps = number_of_environment("RNICSIM_WALK_STEPS", 10000);
+    for (std::uint64_t i = 0; i < steps && !town_.broken; ++i) walker.step();
     gather(process);
     if (!town_.broken) walker.expect_progress();
     gather(process);

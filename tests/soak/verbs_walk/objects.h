@@ -9,26 +9,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <vector>
 
+#include "tests/soak/dice.h"
+
 namespace rnicsim::testing {
-
-// The same numbers from the same seed on every machine.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  std::uint32_t below(std::uint64_t sides) { return sides == 0 ? 0 : std::uint32_t(engine_() % sides); }
-  std::uint32_t between(std::uint32_t least, std::uint32_t most) { return least + below(most - least + 1); }
-  bool once_in(std::uint32_t times) { return below(times) == 0; }
-  std::uint64_t bits() { return engine_(); }
-  template <class Container>
-  auto& one_of(Container& from) { return from[below(from.size())]; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 // A process's memory, in cells: each work request has cells of its own while it is outstanding, and a cell that came
 // free is the last to be taken again, so that what is late harms nobody. Behind the cells is what nobody may change.

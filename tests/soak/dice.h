@@ -1,0 +1,33 @@
+// What a random walk draws from.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+
+namespace rnicsim::testing {
+
+// The same numbers from the same seed on every machine.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::uint32_t below(std::uint64_t sides) { return sides == 0 ? 0 : std::uint32_t(engine_() % sides); }
+  std::uint32_t between(std::uint32_t least, std::uint32_t most) { return least + below(most - least + 1); }
+  bool once_in(std::uint32_t times) { return below(times) == 0; }
+  std::uint64_t bits() { return engine_(); }
+  template <class Container>
+  auto& one_of(Container& from) {
+    return from[below(from.size())];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// RNICSIM_WALK_SEED and the like.
+inline std::uint64_t number_of_environment(const char* variable, std::uint64_t otherwise) {
+  const char* given = std::getenv(variable);
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
+}  // namespace rnicsim::testing
