@@ -383,6 +383,7 @@ void ConnectionWalker::disconnect(const Known& ident) {
   ident->ended = true;
   if (ident->device && ident->qp != Ident::Qp::none) ident->qp = Ident::Qp::error;
   const int answer = errno_of(rdma_disconnect(ident->id));
+  if (ident->device) expect_state(*ident, IBV_QPS_ERR);
   judge_waiting(ident, "rdma_disconnect", answer, rule);
 }
 

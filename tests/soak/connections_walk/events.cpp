@@ -158,6 +158,7 @@ void ConnectionWalker::hear(const Known& ident, rdma_cm_event& event) {
     case RDMA_CM_EVENT_REJECTED:
       check_rejection(it, event);
       if (it.qp != Ident::Qp::none) it.qp = Ident::Qp::error;
+      expect_state(it, IBV_QPS_ERR);
       fits = it.shapes.heard(event.event);
       break;
     case RDMA_CM_EVENT_UNREACHABLE:
@@ -190,6 +191,7 @@ void ConnectionWalker::hear_ready(Ident& it, rdma_cm_event& event) {
       fail("established without a QP that could be: " + name(it));
     it.qp = Ident::Qp::rts;
     it.connected = true;
+    expect_state(it, IBV_QPS_RTS);
     ++town_.established;
     return;
   }

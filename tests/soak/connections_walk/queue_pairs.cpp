@@ -57,8 +57,18 @@ void ConnectionWalker::create_qp(const Known& ident) {
   }
   it.qp = it.datagram ? Ident::Qp::rts : Ident::Qp::init;
   it.connected = false;
+  expect_state(it, it.datagram ? IBV_QPS_RTS : IBV_QPS_INIT);
   if (it.id->qp == nullptr || it.id->send_cq == nullptr || it.id->pd != it.id->qp->pd)
     fail("rdma_create_qp: the id does not have it");
+}
+
+void ConnectionWalker::expect_state(const Ident& it, ibv_qp_state state) {
+  if (it.id->qp == nullptr) return;
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr initial{};
+  if (!expect("ibv_query_qp", ibv_query_qp(it.id->qp, &attributes, IBV_QP_STATE, &initial), {0})) return;
+  if (attributes.qp_state != state && attributes.qp_state != IBV_QPS_ERR)
+    fail("the QP of " + name(it) + " is in state " + std::to_string(attributes.qp_state));
 }
 
 // As one that is in a group still it would be refused, and nobody would be told.

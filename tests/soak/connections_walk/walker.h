@@ -80,6 +80,8 @@ class ConnectionWalker {
   // --- QPs, groups and messages (queue_pairs.cpp).
   void create_qp(const Known& ident);
   void destroy_qp(const Known& ident);
+  // That, or by what the device met the error state.
+  void expect_state(const Ident& ident, ibv_qp_state state);
   void create_srq(const Known& ident);
   void join(const Known& ident);
   void leave(const Known& ident, bool ipv6);
