@@ -1,7 +1,7 @@
 // Does any sequence of librdmacm's calls break it? On each of two hosts are two threads of a process, one with
-// asynchronous and one with synchronous ids, which make random calls, legal and not, and connect to whoever listens. Each
-// knows what a call may answer, and which events may come, and must; in the end everything can be destroyed, and nothing
-// is left.
+// asynchronous and one with synchronous ids, which make random calls, legal and not, and connect to whoever listens.
+// Each knows what a call may answer, and which events may come, and must; in the end everything can be destroyed, and
+// nothing is left.
 //
 // RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each thread (default 8,000; of synchronous ids a tenth). Long:
 // verbs_walk_long.py.
