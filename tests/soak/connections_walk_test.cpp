@@ -59,6 +59,11 @@ class ConnectionsWalk : public TwoHosts {
     }
     if (!town_.broken) walker.expect_settled();
     gather(process);
+    if (!town_.broken) walker.destroy_all();
+    gather(process);
+    // Before the channels go, and take what there is along.
+    for (std::size_t i = 0; i < 2 && !town_.broken; ++i) EXPECT_EQ(host(i).kernel().connection_ids(), 0u);
+    gather(process);
     if (!town_.broken) walker.close();
     gather(process);
   }

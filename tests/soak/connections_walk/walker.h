@@ -26,6 +26,7 @@ class ConnectionWalker {
   // The ends of the walk, in this order; all walkers are through with one before the next.
   void settle();  // and once more, for what that brings
   void expect_settled();
+  void destroy_all();
   void close();
 
  private:
