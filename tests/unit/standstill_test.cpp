@@ -101,8 +101,10 @@ TEST_F(Quiet, AnAlarmIsWaitedForUntilItRepeats) {
   world.run();
   EXPECT_TRUE(looked(0_us, 1_ms));
   EXPECT_TRUE(looked(1300_us, 2_ms));
-  for (const auto& [at, in_vain] : looks)
-    if (at < 1_ms || at > 1300_us) EXPECT_EQ(in_vain, at > 1_ms) << to_string(at);
+  for (const auto& [at, in_vain] : looks) {
+    if (at >= 1_ms && at <= 1300_us) continue;
+    EXPECT_EQ(in_vain, at > 1_ms) << to_string(at);
+  }
 }
 
 }  // namespace

@@ -177,8 +177,7 @@ TEST_F(AtomicsOfRelaxedOrdering, NoUpdateIsLost) {
     action(end, qps);
     meet(me);
     if (me == 1) counted = word(end, 64);
-    for (ibv_qp* qp : qps)
-      if (qp != qps[0]) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    for (std::size_t i = 1; i < qps.size(); ++i) EXPECT_EQ(ibv_destroy_qp(qps[i]), 0);
     end.qp = qps[0];
   };
   const auto count_and_write = [&](Endpoint& end, const std::vector<ibv_qp*>& qps) {
