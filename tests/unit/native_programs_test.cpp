@@ -1,14 +1,18 @@
 // How a turn ends, of a process that is really there.
 #include "sim/attached/native_programs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <string>
+
+#include "sim/attached/native_thread.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -90,6 +94,8 @@ TEST_F(NativeProgramsTest, WhoeverWaitsForItsOutputToBeTakenIsNotBlocked) {
 
 // All that are queued come at once when it goes on, each with a frame on its stack.
 TEST_F(NativeProgramsTest, AStoppedThreadIsAskedOnce) {
+  const NativeThread thread(process_.identity().pid, slot().tid);
+  while (thread.system_call() != fmt::format("system call {}", SYS_pause)) usleep(100);
   kill(process_.identity().pid, SIGSTOP);
   waitpid(process_.identity().pid, nullptr, WUNTRACED);
   programs_.await_turn_end(thread_, [&](std::chrono::microseconds waited) {

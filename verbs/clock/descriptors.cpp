@@ -148,7 +148,7 @@ constinit thread_local struct {
 } asked;
 void look_again(abi::ThreadSlot& slot, int fd) {
   constexpr int kPatience = 1000;
-  constexpr std::uint64_t kWait = 64 * kMicrosecond;
+  constexpr std::uint64_t kWait = 1000 * kMicrosecond;  // or until something comes
   if (asked.fd != fd || asked.activity + 1 != activity()) asked.in_vain = 0;  // but for the charge of this call
   sync(slot);
   pollfd descriptor{fd, POLLIN, 0};
