@@ -175,7 +175,7 @@ class Others(Programs):
     def test_fio(self):
         """Messages are verified where they come."""
         with apps.folder() as folder:
-            common = "[job]\nioengine=rdma\nport=7174\nbs=16k\nsize=256k\nverify=md5\n"
+            common = "[job]\nioengine=rdma\nport=7174\nbs=16k\nsize=256k\nverify=md5\nverify_state_save=0\n"
             (folder / "server").write_text(common + "rw=read\niodepth=16\n")
             for verb in "write", "read", "send":
                 with self.subTest(verb):
