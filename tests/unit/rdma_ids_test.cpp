@@ -11,6 +11,7 @@
 #include "model/host/cm/rdma_ids.h"
 #include "model/host/cm/user_commands.h"
 #include "model/host/gids.h"
+#include "tests/support/host_entry.h"
 
 namespace rnicsim::host {
 namespace {
@@ -19,26 +20,16 @@ constexpr std::uint16_t kPort = 7471;
 constexpr UserChannel kChannel{7, 1};
 constexpr UserChannel kOther{7, 2};
 
-abi::HostEntry host_entry(std::uint8_t number) {
-  abi::HostEntry entry;
-  entry.ipv4[0] = 10;
-  entry.ipv4[3] = number;
-  entry.ipv4_prefix = 24;
-  entry.mac[0] = 2;
-  entry.mac[5] = number;
-  return entry;
-}
-
 class Ids : public ::testing::Test {
  protected:
   static RdmaIds::Host parameters() {
     RdmaIds::Host host;
-    host.self = host_entry(1);
-    host.all = {host_entry(1), host_entry(2)};
+    host.self = testing::host_entry(1);
+    host.all = {testing::host_entry(1), testing::host_entry(2)};
     return host;
   }
   static IpAddress address_of(std::uint8_t host) {
-    return IpAddress::of_gid(gids_of(host_entry(host))[kIpv4GidIndex], false, kPort);
+    return IpAddress::of_gid(gids_of(testing::host_entry(host))[kIpv4GidIndex], false, kPort);
   }
 
   template <class Command>

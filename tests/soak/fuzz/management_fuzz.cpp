@@ -16,6 +16,7 @@
 #include "model/host/cm/user_commands.h"
 #include "model/host/gids.h"
 #include "tests/soak/fuzz/fuzz.h"
+#include "tests/support/host_entry.h"
 
 namespace rnicsim::fuzz {
 namespace {
@@ -34,21 +35,8 @@ constexpr std::uint16_t kPort = 7471;
 constexpr std::uint64_t kPeerGuid = 0xb2;
 constexpr std::size_t kOutputBytes = 1024;  // more than any answer has
 
-abi::HostEntry host_entry(std::uint8_t number) {
-  abi::HostEntry entry;
-  std::snprintf(entry.name, sizeof entry.name, "h%u", number - 1u);
-  const std::uint8_t ipv4[] = {10, 0, 0, number};
-  std::ranges::copy(ipv4, entry.ipv4);
-  entry.ipv4_prefix = 24;
-  entry.ipv6[0] = 0xfd;
-  entry.ipv6[15] = number;
-  entry.ipv6_prefix = 64;
-  entry.mac[0] = 2;
-  entry.mac[5] = number;
-  return entry;
-}
-const abi::HostEntry kSelf = host_entry(1);
-const abi::HostEntry kPeer = host_entry(2);
+const abi::HostEntry kSelf = testing::host_entry(1);
+const abi::HostEntry kPeer = testing::host_entry(2);
 
 host::IpAddress ipv4_of(const abi::HostEntry& entry, std::uint16_t port) {
   return host::IpAddress::of_gid(host::gids_of(entry)[host::kIpv4GidIndex], false, port);

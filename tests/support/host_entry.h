@@ -1,0 +1,27 @@
+// A host of the simulated network, as a topology would describe it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "model/abi/attach.h"
+
+namespace rnicsim::testing {
+
+// The first has number 1 and the name h0; 10.0.0.NUMBER/24 and fd00::NUMBER/64.
+inline abi::HostEntry host_entry(std::uint8_t number) {
+  abi::HostEntry entry;
+  std::snprintf(entry.name, sizeof entry.name, "h%u", number - 1u);
+  const std::uint8_t ipv4[] = {10, 0, 0, number};
+  std::ranges::copy(ipv4, entry.ipv4);
+  entry.ipv4_prefix = 24;
+  entry.ipv6[0] = 0xfd;
+  entry.ipv6[15] = number;
+  entry.ipv6_prefix = 64;
+  entry.mac[0] = 2;
+  entry.mac[5] = number;
+  return entry;
+}
+
+}  // namespace rnicsim::testing
