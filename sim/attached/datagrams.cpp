@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "model/abi/net_address.h"
+#include "sim/attached/ready_descriptors.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -212,22 +213,11 @@ void Datagrams::watch(Number number, std::uint32_t events, int operation) {
   ::epoll_ctl(epoll_.get(), operation, sockets_.at(number).far_end.get(), &event);
 }
 
+// Each socket shows a datagram, one that has to wait for the line, and its end. One who writes outside its turn does
+// not keep us here.
 void Datagrams::collect(Duration written) {
-  std::array<epoll_event, 64> events;
-  // Each socket shows a datagram, one that has to wait for the line, and its end. One who writes outside its turn could
-  // keep us here.
-  const std::size_t most_rounds = 4 + 4 * sockets_.size() / events.size();
-  for (std::size_t round = 0; round < most_rounds; ++round) {
-    const int count = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
-    if (count <= 0) return;
-    // By number, and not in the order in which the kernel happened to list them.
-    std::sort(events.begin(), events.begin() + count,
-              [](const epoll_event& a, const epoll_event& b) { return a.data.u32 < b.data.u32; });
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& event = events[std::size_t(i)];
-      look(event.data.u32, event.events, written);
-    }
-  }
+  for_each_ready(epoll_, sockets_.size(),
+                 [&](const epoll_event& event) { look(event.data.u32, event.events, written); });
 }
 
 void Datagrams::look(Number number, std::uint32_t events, Duration written) {

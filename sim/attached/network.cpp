@@ -6,11 +6,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "model/abi/net_address.h"
+#include "sim/attached/ready_descriptors.h"
 
 namespace rnicsim::sim {
 
@@ -186,19 +186,11 @@ void Network::collect(Duration written) {
   // A program reads in its own turns, and has just had one. Where both sides are at their end, both go.
   for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
     if (full_.contains(number)) push_undelivered(number);
-  std::array<epoll_event, 64> events;
   // Enough for all that was written before, for the ends behind it, and for those of connections that nobody will
-  // accept. One who writes outside its turn could keep us here.
-  const std::size_t most_rounds = 4 + 4 * sockets_.size() / events.size();
-  for (std::size_t round = 0; round < most_rounds; ++round) {
-    const int count = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
-    if (count <= 0) return;
-    // By number, and not in the order in which the kernel happened to list them.
-    std::sort(events.begin(), events.begin() + count,
-              [](const epoll_event& a, const epoll_event& b) { return a.data.u32 < b.data.u32; });
-    for (int i = 0; i < count; ++i)
-      if (events[std::size_t(i)].data.u32 != kDatagrams) collect_from(events[std::size_t(i)].data.u32, written);
-  }
+  // accept. One who writes outside its turn does not keep us here.
+  for_each_ready(epoll_, sockets_.size(), [&](const epoll_event& event) {
+    if (event.data.u32 != kDatagrams) collect_from(event.data.u32, written);
+  });
 }
 
 // What is there now, and no more.

@@ -1,0 +1,29 @@
+// Descriptors that are ready, in an order that repeats.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "sim/attached/descriptor.h"
+
+namespace rnicsim::sim {
+
+// Each event of `epoll` now, by what its owner gave as data.u32, and not in the order in which the kernel happened to
+// list them; until there is none, but not for ever: of `watched` descriptors each may show four.
+template <class Action>
+void for_each_ready(const Descriptor& epoll, std::size_t watched, Action action) {
+  std::array<epoll_event, 64> events;
+  const std::size_t most_rounds = 4 + 4 * watched / events.size();
+  for (std::size_t round = 0; round < most_rounds; ++round) {
+    const int count = ::epoll_wait(epoll.get(), events.data(), int(events.size()), 0);
+    if (count <= 0) return;
+    const auto end = events.begin() + count;
+    std::sort(events.begin(), end, [](const auto& a, const auto& b) { return a.data.u32 < b.data.u32; });
+    std::for_each(events.begin(), end, action);
+  }
+}
+
+}  // namespace rnicsim::sim
