@@ -30,7 +30,6 @@ class Starving {
   static bool any_at(const void* address);
 
  private:
-  friend void forget_other_waiters();
   const void* const address_;
   Starving* next_;
 };

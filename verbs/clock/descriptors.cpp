@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/datagrams.h"
@@ -139,23 +140,18 @@ ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t
   return receive_datagram(fd, socket, message, flags);
 }
 
-// A program that asks one socket of the network over and over, and does nothing else in between, waits for it. After a
-// while it is made to: so time passes in larger steps, and the simulator knows.
-constinit thread_local struct {
-  int fd = -1;
-  int in_vain = 0;
-  std::uint64_t activity = 0;
-} asked;
+// A program that only asks one socket of the network waits for it, and the simulator is told.
 void look_again(abi::ThreadSlot& slot, int fd) {
-  constexpr int kPatience = 1000;
   constexpr std::uint64_t kWait = 1000 * kMicrosecond;  // or until something comes
-  if (asked.fd != fd || asked.activity + 1 != activity()) asked.in_vain = 0;  // but for the charge of this call
+  constinit thread_local static Repetition looks;
+  constinit thread_local static int last = -1;
+  const std::uint64_t before = looks.begin(fd == std::exchange(last, fd));
+  charge(slot, abi::CpuCost::system_call);
   sync(slot);
   pollfd descriptor{fd, POLLIN, 0};
-  asked.in_vain = poll_now({&descriptor, 1}) == 0 ? asked.in_vain + 1 : 0;
-  if (asked.in_vain > kPatience) wait_descriptors(slot, {&descriptor, 1}, slot.now + kWait);
-  asked.fd = fd;
-  asked.activity = activity();
+  if (poll_now({&descriptor, 1}) != 0) return looks.end_in_success();
+  if (before >= kMostRepeated) wait_descriptors(slot, {&descriptor, 1}, slot.now + kWait);
+  looks.end();
 }
 
 }  // namespace
@@ -203,13 +199,13 @@ bool prepare(int fd, short events, bool dont_wait) {
   if (slot == nullptr) return true;
   const bool at_once = dont_wait || !blocks(fd);
   const bool from_network = events == POLLIN && find_socket(fd);
-  // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
-  if ((fd != 1 && fd != 2) || events != POLLOUT) charge(*slot, abi::CpuCost::system_call);
   if (from_network && at_once) {
     look_again(*slot, fd);
-  } else if (from_network) {
-    sync(*slot);
+    return true;
   }
+  // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
+  if ((fd != 1 && fd != 2) || events != POLLOUT) charge(*slot, abi::CpuCost::system_call);
+  if (from_network) sync(*slot);
   return at_once || wait_ready(*slot, fd, events);
 }
 

@@ -24,21 +24,17 @@ static const rnicsim::clock::Next<int(int, itimerval*)> next_getitimer{"getitime
 namespace rnicsim::clock {
 namespace {
 
-// A thread that yields over and over, and does nothing else in between, waits for what others store.
+// A thread that only yields waits for what others store.
 void yield(abi::ThreadSlot& slot) {
-  constexpr std::uint64_t kPatience = 16;
-  constinit thread_local static struct {
-    std::uint64_t times = 0;
-    std::uint64_t activity = 0;
-  } yielded;
-  yielded.times = yielded.activity == activity() ? yielded.times + 1 : 0;
+  constinit thread_local static Repetition yields;
+  const std::uint64_t before = yields.begin();
   charge(slot, abi::CpuCost::system_call);
-  if (yielded.times < kPatience) {
+  if (before < kMostRepeated) {
     sync(slot);
   } else {
-    call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::yielded), yielded.times - kPatience});
+    call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::yielded), before - kMostRepeated});
   }
-  yielded.activity = activity();
+  yields.end();
 }
 
 // Returns what was left when an alarm came first, else 0.

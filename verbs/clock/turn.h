@@ -27,6 +27,25 @@ bool restarts_after_signal();
 void leave(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 // Grows with every call and every charge of this thread.
 std::uint64_t activity();
+// How often a thread has asked for the same thing, one time behind the other, without another call or charge: it waits.
+class Repetition {
+ public:
+  // How often before this time. `same`: as the last time.
+  std::uint64_t begin(bool same = true) {
+    times_ = same && activity_ == activity() ? times_ + 1 : 0;
+    return times_;
+  }
+  void end() { activity_ = activity(); }
+  void end_in_success() { activity_ = kNever; }
+
+ private:
+  static constexpr std::uint64_t kNever = ~0ull;
+  std::uint64_t times_ = 0;
+  std::uint64_t activity_ = kNever;
+};
+// So often may be a loop that gives up; from then on time passes in larger steps.
+inline constexpr std::uint64_t kMostRepeated = 1000;
+
 // Until the kernel gives this thread its turn.
 void wait_for_turn();
 
