@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 9;           // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 10;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -90,6 +90,11 @@ enum class CpuCost : std::uint32_t {
   count
 };
 
+// Bit n of word n / 64 is processor n.
+struct ProcessorSet {
+  std::uint64_t bits[16] = {};
+};
+
 struct ControlHeader {
   std::uint32_t magic = kAttachMagic;
   std::uint16_t major = kAttachMajor;
@@ -104,6 +109,7 @@ struct ControlHeader {
   std::uint32_t host_count = 0;
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
+  ProcessorSet processors;           // that the host has: this machine's, as far as the simulator may use them
   std::uint32_t signals_sent = 0;    // to other processes, counted by this one
   std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
   // Signals as in ThreadSlot::signals.
@@ -186,6 +192,9 @@ enum class Call : std::uint32_t {
   exec_failed,
   process_exit,     // the process is about to end, with status argument[0]
   find_process,     // argument[0] = virtual pid, of this host; value = its real pid; ESRCH
+  affinity,         // of the thread, or the first one of the process, with virtual number argument[0]; 0 = the caller.
+                    // out: ProcessorSet; argument[1] = 1: set first, to that in the input. ESRCH; EINVAL: the host has
+                    // none of these
   wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = 1: do not wait. value = virtual pid; 0 =
                     // none yet; ECHILD
   // memory

@@ -1,8 +1,6 @@
 #include "sim/attached/native_programs.h"
 
 #include <linux/futex.h>
-#include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -41,43 +39,25 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int6
 }
 void futex_wake(std::atomic<std::uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 
-// That this process may use.
-int processors() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
-}
-
-// To look at a thread that spins on the only processor, this process has to take it away: with a short slice it may at
-// once (Linux 6.12; earlier ones let a sleeper do so anyway). Programs start without it.
-void look_promptly() {
-  struct {
-    std::uint32_t size, policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t slice_ns, deadline, period;
-  } attributes{sizeof attributes, SCHED_OTHER, SCHED_FLAG_RESET_ON_FORK, 0, 0, 100'000, 0, 0};
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 NativeThread native(const Thread& thread) { return {thread.process->identity().pid, slot_of(thread).tid}; }
 
 }  // namespace
 
 // Between two looks lie a few microseconds; the kernel would make 50 more of them.
-NativePrograms::NativePrograms() : busy_(processors() > 1) {
+NativePrograms::NativePrograms() {
   constexpr unsigned long kSlackNs = 1'000;
   ::prctl(PR_SET_TIMERSLACK, kSlackNs);
-  if (!busy_) look_promptly();
 }
 
 void NativePrograms::give_turn(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
   // Where the one stands that ran last, this one may have to run.
   const Turn turn{thread.process, thread.index};
-  if (last_.process != nullptr && last_ != turn)
+  of_another_ = last_ != turn;
+  if (last_.process != nullptr && of_another_)
     std::atomic_ref(last_.process->slot(last_.thread).busy_wait).store(0, std::memory_order_relaxed);
-  std::atomic_ref(slot.busy_wait).store(busy_ ? kBusyWait : 0, std::memory_order_relaxed);
+  std::atomic_ref(slot.busy_wait).store(processors_.apart() ? kBusyWait : 0, std::memory_order_relaxed);
+  processors_.place(pid_t(slot.tid));
   last_ = turn;
   slot.turn.store(ThreadSlot::kProcess, std::memory_order_seq_cst);
   if ((slot.sleeping.load(std::memory_order_seq_cst) & ThreadSlot::kProcess) != 0) futex_wake(slot.turn);
@@ -85,18 +65,21 @@ void NativePrograms::give_turn(Thread& thread) {
 
 TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhile) {
   ThreadSlot& slot = slot_of(thread);
+  processors_.turn_began(of_another_);
   const auto start = Clock::now();
   const std::int64_t first_look = thread.has_spun ? kEarlyLookUs : kFirstLookUs;
   const std::int64_t busy = std::min(kBusyUs, first_look);
-  while (busy_ && microseconds_since(start) < busy) {
+  while (processors_.apart() && microseconds_since(start) < busy) {
     for (int i = 0; i < 20; ++i) {
       if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel) return TurnEnd::given_back;
       __builtin_ia32_pause();
     }
   }
+  processors_.before_sleep();
   slot.sleeping.fetch_or(ThreadSlot::kKernel);
   const TurnEnd end = sleep_until_end(thread, first_look, meanwhile);
   slot.sleeping.fetch_and(~ThreadSlot::kKernel);
+  processors_.after_sleep();
   return end;
 }
 
@@ -141,6 +124,7 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_u
       next_housekeeping = elapsed + kHousekeepingUs;
     }
     if (elapsed >= next_look_us) {
+      processors_.looked();
       if (is_blocked(thread, elapsed, elapsed - output_at)) {
         if (!meanwhile(waited)) return TurnEnd::blocked;
         output_at = elapsed;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 
+#include "sim/attached/processors.h"
 #include "sim/attached/programs.h"
 
 namespace rnicsim::sim {
@@ -29,7 +30,8 @@ class NativePrograms final : public Programs {
     bool operator==(const Turn&) const = default;
   };
   Turn last_;
-  const bool busy_;                    // there are processors to wait on
+  bool of_another_ = false;            // the turn is not of the same thread as the one before
+  Processors processors_;
   std::set<std::uint32_t> answering_;  // threads, by real number, that have a handler for looks
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "sim/attached/system_calls.h"
@@ -36,6 +37,8 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
       return wait_child(thread, slot);
     case Call::find_process:
       return find_process(process, slot);
+    case Call::affinity:
+      return affinity(thread, slot);
     default:
       return true;  // exec_failed outside an exec
   }
@@ -73,7 +76,8 @@ bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
     return answer(slot, ECHILD);
   }
   if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
-  const Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
+  Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
+  child.threads[0].affinity = thread.affinity;
   slot.value = child.identity().virtual_pid;
   return true;
 }
@@ -102,6 +106,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   if (!guest && came_back()) return true;
   if (!guest) return await_exit(process);
   host_of(process).kernel->detach(process.pasid, [] {});
+  const auto affinity = thread.affinity;
   keeper_.forget_threads(process);
   if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
   process.replace_image(std::move(guest->socket), guest->hello.program);
@@ -110,19 +115,51 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   process.slot(0).tid = guest->hello.tid;
   process.slot(0).virtual_tid = process.identity().virtual_pid;
   keeper_.start_thread(process, 0, now());
+  process.threads[0].affinity = affinity;
   join_device(process);
   AttachServer::welcome(process);
   return false;
 }
 
 bool SystemCalls::find_process(const Process& asking, ThreadSlot& slot) {
+  const Process* found = process_of(asking, slot.argument[0]);
+  if (found == nullptr) return answer(slot, ESRCH);
+  slot.value = std::uint64_t(found->identity().pid);
+  return true;
+}
+
+Process* SystemCalls::process_of(const Process& asking, std::uint64_t virtual_pid) {
   const auto& all = keeper_.processes();
   const auto found = std::ranges::find_if(all, [&](const auto& process) {
     const auto& identity = process->identity();
-    return process->alive && identity.host == asking.identity().host && identity.virtual_pid == slot.argument[0];
+    return process->alive && identity.host == asking.identity().host && identity.virtual_pid == virtual_pid;
   });
-  if (found == all.end()) return answer(slot, ESRCH);
-  slot.value = std::uint64_t((*found)->identity().pid);
+  return found != all.end() ? found->get() : nullptr;
+}
+
+Thread* SystemCalls::thread_of(Thread& asking, std::uint64_t number) {
+  if (number == 0) return &asking;
+  const auto found = std::ranges::find_if(asking.process->threads, [&](const Thread& thread) {
+    return thread.state != ThreadState::free && slot_of(thread).virtual_tid == number;
+  });
+  if (found != asking.process->threads.end()) return &*found;
+  Process* process = process_of(*asking.process, number);
+  return process != nullptr ? &process->threads[0] : nullptr;
+}
+
+// What of a set the machine lacks is left out, as Linux does.
+bool SystemCalls::affinity(Thread& asking, ThreadSlot& slot) {
+  Thread* thread = thread_of(asking, slot.argument[0]);
+  if (thread == nullptr) return answer(slot, ESRCH);
+  if (slot.argument[1] != 0) {
+    abi::ProcessorSet set;
+    std::memcpy(&set, slot.input, sizeof set);
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < std::size(set.bits); ++i) any |= set.bits[i] &= params_.processors.bits[i];
+    if (any == 0) return answer(slot, EINVAL);
+    thread->affinity = set;
+  }
+  put_output(slot, thread->affinity.value_or(params_.processors));
   return true;
 }
 

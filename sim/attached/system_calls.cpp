@@ -73,6 +73,7 @@ void SystemCalls::fill_control(Process& process) const {
   std::memcpy(header.host, host.entry.name, sizeof header.host);
   for (std::uint32_t i = 0; i < std::uint32_t(abi::CpuCost::count); ++i)
     header.cost[i] = std::uint32_t(host.params->cpu.cost(abi::CpuCost(i)).ps);
+  header.processors = params_.processors;
   auto* table = reinterpret_cast<abi::HostEntry*>(process.control().data() + abi::kHostTable);
   for (std::size_t i = 0; i < hosts_.size(); ++i) table[i] = hosts_[i].entry;
 }

@@ -17,6 +17,7 @@
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/network.h"
+#include "sim/attached/processors.h"
 #include "sim/attached/stall_guard.h"
 #include "sim/attached/time_keeper.h"
 
@@ -34,6 +35,7 @@ struct SessionParams {
   std::uint64_t seed = 1;
   std::uint64_t epoch = 1'700'000'000;  // seconds since 1970 at simulated time 0
   std::uint64_t uptime = 12'345;        // seconds since the hosts' boot at simulated time 0
+  abi::ProcessorSet processors = own_processors();  // as programs are told
 };
 
 class SystemCalls : public CallHandler {
@@ -88,6 +90,10 @@ class SystemCalls : public CallHandler {
   void kill(const Process& process, const char* why);
   bool await_exit(Process& process);
   bool find_process(const Process& asking, abi::ThreadSlot& slot);
+  // On the host of who asks; nullptr: nobody.
+  Process* process_of(const Process& asking, std::uint64_t virtual_pid);
+  Thread* thread_of(Thread& asking, std::uint64_t number);
+  bool affinity(Thread& asking, abi::ThreadSlot& slot);
   bool wait_child(Thread& thread, abi::ThreadSlot& slot);
   bool answer_wait(Thread& thread, abi::ThreadSlot& slot);
   bool command(Thread& thread, abi::ThreadSlot& slot);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/abi/attach.h"
 #include "model/base/units.h"
 #include "sim/attached/descriptor.h"
 
@@ -71,6 +72,8 @@ struct Thread {
   std::uint64_t wait_ticket = 0;      // order of arrival at `address`
   std::uint32_t wanted_child = 0;     // 0 = any
   std::vector<WatchedDescriptor> watched;
+  // As the program asked for and is told; where it really runs is Processors' affair. Nothing: all.
+  std::optional<abi::ProcessorSet> affinity;
 };
 
 }  // namespace rnicsim::sim

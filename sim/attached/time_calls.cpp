@@ -63,7 +63,7 @@ bool TimeKeeper::execute(Thread& thread) {
       return true;
     }
     case Call::thread_new:
-      return new_thread(process, slot);
+      return new_thread(thread, slot);
     case Call::thread_start: {
       const std::uint64_t index = slot.argument[0];
       if (index >= process.threads.size() || process.threads[index].state != ThreadState::starting)
@@ -165,13 +165,15 @@ void TimeKeeper::set_alarm(Process& process, std::optional<Duration> deadline, D
 
 // --- Threads.
 
-bool TimeKeeper::new_thread(Process& process, ThreadSlot& slot) {
+bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
+  Process& process = *maker.process;
   const auto free = std::ranges::find(process.threads, ThreadState::free, &Thread::state);
   const auto index = std::uint32_t(free - process.threads.begin());
   if (index >= abi::kMaxThreads) return answer(slot, EAGAIN);
   Thread& thread = slot_for(process, index);
   // Nothing of the slot's last thread is left.
-  thread = Thread{.process = &process, .index = index, .state = ThreadState::starting};
+  thread = Thread{
+      .process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
   process.slot(index).turn = ThreadSlot::kKernel;
   process.slot(index).virtual_tid = handler_->new_tid(process);
   slot.value = index;

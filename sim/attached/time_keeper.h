@@ -148,7 +148,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   void poll_again(Thread& thread);
   void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
-  bool new_thread(Process& process, abi::ThreadSlot& slot);
+  bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
   void end_thread(Thread& thread);
 

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "verbs/clock/affinity.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/known_descriptors.h"
@@ -198,6 +199,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   if (!simulated()) return;
   trap_tsc();
   if ((hello_flags & abi::Hello::kFork) != 0) return;
+  fix_malloc_arenas();
   redraw_auxiliary_bytes();
   know_inherited();
   take_standard_input();

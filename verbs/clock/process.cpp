@@ -17,6 +17,7 @@
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/threads.h"
 #include "verbs/clock/turn.h"
 #include "verbs/port/raw_call.h"
 

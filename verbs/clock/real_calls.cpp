@@ -30,6 +30,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "verbs/clock/affinity.h"
 #include "verbs/clock/attach.h"
 #include "verbs/clock/futex.h"
 #include "verbs/clock/kill.h"
@@ -115,8 +116,6 @@ long with_real_target(long number, const Words& w, long process) {
 std::optional<long> call_of_thread(long number, const Words& w) {
   constexpr long kIoprioProcess = 1;
   switch (number) {
-    case SYS_sched_setaffinity:
-    case SYS_sched_getaffinity:
     case SYS_sched_setscheduler:
     case SYS_sched_getscheduler:
     case SYS_sched_setparam:
@@ -155,6 +154,8 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_futex:
       return futex(slot, {as<std::uint32_t*>(w[0]), int(w[1]), std::uint32_t(w[2]), as<const timespec*>(w[3]),
                           as<std::uint32_t*>(w[4]), std::uint32_t(w[5])});
+    case SYS_sched_setaffinity: return apply(::sched_setaffinity, w);
+    case SYS_sched_getaffinity: return get_affinity_call(slot, w[0], size_t(w[1]), as<void*>(w[2]));
     case SYS_getpid: return apply(::getpid, w);
     case SYS_getppid: return apply(::getppid, w);
     case SYS_gettid: return apply(::gettid, w);

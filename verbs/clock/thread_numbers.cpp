@@ -24,8 +24,6 @@ extern "C" {  // some C libraries' header does not say so
 #include "verbs/clock/real_calls.h"
 #include "verbs/port/raw_call.h"
 
-RNICSIM_NEXT(sched_setaffinity);
-RNICSIM_NEXT(sched_getaffinity);
 RNICSIM_NEXT(sched_setscheduler);
 RNICSIM_NEXT(sched_getscheduler);
 RNICSIM_NEXT(sched_setparam);
@@ -87,12 +85,6 @@ pid_t known_leader(pid_t leader, pid_t asked, pid_t real) {
 
 using namespace rnicsim::clock;
 
-RNICSIM_EXPORT int sched_setaffinity(pid_t id, size_t size, const cpu_set_t* set) noexcept {
-  return with_real_id(id, [&](pid_t real) { return next_sched_setaffinity(real, size, set); });
-}
-RNICSIM_EXPORT int sched_getaffinity(pid_t id, size_t size, cpu_set_t* set) noexcept {
-  return with_real_id(id, [&](pid_t real) { return next_sched_getaffinity(real, size, set); });
-}
 RNICSIM_EXPORT int sched_setscheduler(pid_t id, int policy, const sched_param* parameters) noexcept {
   return with_real_id(id, [&](pid_t real) { return next_sched_setscheduler(real, policy, parameters); });
 }

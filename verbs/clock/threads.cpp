@@ -1,7 +1,9 @@
 // Threads: each has a slot before it runs, and waits there for its first turn.
 
+#include "verbs/clock/threads.h"
+
 #include <errno.h>
-#include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,9 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <iterator>
 #include <new>
 
 #include "verbs/clock/addresses.h"
+#include "verbs/clock/affinity.h"
 #include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/signal_stack.h"
@@ -30,9 +34,6 @@ RNICSIM_NEXT(gettid);
 
 namespace rnicsim::clock {
 namespace {
-
-// Threads begun and not ended, but for the first.
-std::atomic<int> begun{0};
 
 struct Start {
   void* (*function)(void*);
@@ -59,7 +60,6 @@ void end_thread() {
   if (slot == nullptr) return;
   const std::uint32_t index = index_of(*slot);
   if (--present == 0) return;  // the process ends with it, and says so
-  if (index != 0) --begun;
   Joinable& joinable = joinables[index];
   joinable.ended = true;
   wake(*slot, &joinable, kEveryone);
@@ -84,6 +84,17 @@ __attribute__((constructor)) void prepare_leaving() {
   if (session() != nullptr) arm_leaving();
 }
 
+// What the C library has set already, for the real thread.
+void apply_affinity(abi::ThreadSlot& slot, const abi::ThreadSlot& made, const pthread_attr_t* attributes) {
+  abi::ProcessorSet set;
+  if (!simulated() || attributes == nullptr ||
+      ::pthread_attr_getaffinity_np(attributes, sizeof set, reinterpret_cast<cpu_set_t*>(&set)) != 0)
+    return;
+  constexpr std::uint64_t kUnset = ~0ull;
+  if (std::ranges::count(set.bits, kUnset) == std::ssize(set.bits)) return;
+  set_affinity(slot, made.virtual_tid, set);
+}
+
 void* run_thread(void* opaque) {
   const Start start = *static_cast<Start*>(opaque);
   own_slot() = start.slot;
@@ -102,12 +113,18 @@ void* run_thread(void* opaque) {
 }  // namespace
 
 void forget_other_threads() {
-  begun = 0;
   present = 1;
   joinables[0].thread = ::pthread_self();
 }
 
-bool other_threads() { return begun.load(std::memory_order_relaxed) != 0; }
+abi::ThreadSlot* slot_of(pthread_t thread) {
+  if (session() == nullptr) return nullptr;
+  if (thread == ::pthread_self()) return own_slot();
+  const auto found = std::ranges::find_if(joinables, [&](const Joinable& known) { return known.thread == thread; });
+  return found != joinables.end() ? &session()->slot(std::uint32_t(found - joinables.begin())) : nullptr;
+}
+
+bool other_threads() { return present.load(std::memory_order_relaxed) > 1; }
 
 }  // namespace rnicsim::clock
 
@@ -126,9 +143,9 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
       start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
   if (error == 0) {
     joinables[index].thread = *thread;
-    ++begun;
     ++present;
     call(*slot, abi::Call::thread_start, {index});
+    apply_affinity(*slot, session()->slot(index), attributes);
   } else {
     delete start;
     call(*slot, abi::Call::thread_exit, {index});  // another's slot: this thread goes on

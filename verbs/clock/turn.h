@@ -52,11 +52,6 @@ void wait_for_turn();
 // The CPU spends this much; lets the world catch up when the thread ran too far ahead of it.
 void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
 
-// Whether this process has threads besides the caller's.
-bool other_threads();
-// Of a forked process: it has none.
-void forget_other_threads();
-
 // In real time: there is something in a slot for a simulator that may sleep.
 void kick();
 

@@ -1,0 +1,103 @@
+/* Which processors a program is told that it may use: what it asked for itself, wherever its threads really run. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static cpu_set_t all, one;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static int ball;
+
+/* One change of threads each: the simulator notices, and has all of them on one processor. */
+static void *play(void *opaque) {
+  const int side = opaque != NULL;
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < 400; ++i) {
+    while (ball % 2 != side) pthread_cond_wait(&moved, &mutex);
+    ++ball;
+    pthread_cond_signal(&moved);
+  }
+  pthread_mutex_unlock(&mutex);
+  return opaque;
+}
+
+static cpu_set_t of_caller(void) {
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  return set;
+}
+static void *tell(void *set) {
+  *(cpu_set_t *)set = of_caller();
+  return NULL;
+}
+static int told_in_thread(const pthread_attr_t *attributes, const cpu_set_t *expected) {
+  cpu_set_t set;
+  pthread_t thread;
+  pthread_create(&thread, attributes, tell, &set);
+  pthread_join(thread, NULL);
+  return CPU_EQUAL(&set, expected);
+}
+
+/* "Cpus_allowed:\t00000003", of the first 32 processors behind the last comma. */
+static int told_by_status(const cpu_set_t *expected) {
+  static const char label[] = "Cpus_allowed:";
+  char line[512];
+  unsigned long low = 0;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, label, strlen(label)) != 0) continue;
+    const char *comma = strrchr(line, ',');
+    sscanf(comma != NULL ? comma + 1 : line + strlen(label), "%lx", &low);
+  }
+  fclose(file);
+  return low == (expected->__bits[0] & 0xffffffff);
+}
+
+int main(int count, char **arguments) {
+  if (count > 1) {
+    one = of_caller();
+    printf("executed with %d\n", CPU_COUNT(&one));
+    return 0;
+  }
+  all = of_caller();
+  for (int n = 0; CPU_COUNT(&one) == 0; ++n)
+    if (CPU_ISSET(n, &all)) CPU_SET(n, &one);
+
+  pthread_t other;
+  pthread_create(&other, NULL, play, "");
+  play(NULL);
+  pthread_join(other, NULL);
+  cpu_set_t now = of_caller(), of_self;
+  pthread_getaffinity_np(pthread_self(), sizeof of_self, &of_self);
+  printf("after %d moves the same %d %d %d\n", ball, CPU_EQUAL(&now, &all), CPU_EQUAL(&of_self, &all),
+         told_by_status(&all));
+
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setaffinity_np(&attributes, sizeof one, &one);
+  printf("threads have all %d, their own %d\n", told_in_thread(NULL, &all), told_in_thread(&attributes, &one));
+
+  printf("set %d", pthread_setaffinity_np(pthread_self(), sizeof one, &one));
+  now = of_caller();
+  printf(", told %d %d, inherited %d\n", CPU_EQUAL(&now, &one), told_by_status(&one), told_in_thread(NULL, &one));
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/proc/self/exe", arguments[0], "executed", NULL);
+    return 1;
+  }
+  waitpid(child, NULL, 0);
+
+  cpu_set_t none = {0};
+  const int bad_set = sched_setaffinity(0, sizeof none, &none) == -1 && errno == EINVAL;
+  const int bad_size = sched_getaffinity(0, 4, &none) == -1 && errno == EINVAL;
+  printf("refused %d %d, bytes %d\n", bad_set, bad_size, (int)syscall(SYS_sched_getaffinity, 0, sizeof all, &now) % 8);
+  printf("all again %d\n", sched_setaffinity(getpid(), sizeof all, &all) == 0 && told_in_thread(NULL, &all));
+}

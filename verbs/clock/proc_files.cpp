@@ -1,0 +1,190 @@
+#include "verbs/clock/proc_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include "verbs/clock/affinity.h"
+#include "verbs/clock/attach.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(open);
+RNICSIM_NEXT(read);
+RNICSIM_NEXT(write);
+RNICSIM_NEXT(close);
+
+namespace rnicsim::clock {
+namespace {
+
+// The text of a file. All share its memory: nobody else gets a turn while it is in use.
+class Text {
+ public:
+  explicit Text(const char* path) {
+    const int real = path != nullptr ? next_open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
+    for (ssize_t got; room() > kMostLine && (got = next_read(real, bytes_ + length_, room() - kMostLine)) > 0;)
+      length_ += std::size_t(got);
+    if (real >= 0) next_close(real);
+    bytes_[length_] = 0;
+  }
+
+  template <class... Values>
+  void add(const char* format, Values... values) {
+    length_ += std::size_t(snprintf(bytes_ + length_, room(), format, values...));
+  }
+  // The whole line that begins with `label`, where there is one: another text.
+  template <class... Values>
+  void replace(const char* label, const char* format, Values... values) {
+    char* line = find(label);
+    if (line == nullptr) return;
+    char made[kMostLine];
+    const std::size_t bytes =
+        std::min(std::size_t(snprintf(made, sizeof made, format, values...)), sizeof made - 1);
+    char* end = strchrnul(line, '\n');
+    const std::size_t rest = std::size_t(bytes_ + length_ - end);
+    memmove(line + bytes, end, rest + 1);
+    memcpy(line, made, bytes);
+    length_ = std::size_t(line - bytes_) + bytes + rest;
+  }
+
+  // A file of nobody else's that holds it.
+  int open(int flags) const {
+    const int fd = ::memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
+    if (fd < 0) return -1;
+    for (std::size_t done = 0; done < length_;) {
+      const ssize_t part = next_write(fd, bytes_ + done, length_ - done);
+      if (part <= 0) break;
+      done += std::size_t(part);
+    }
+    ::lseek(fd, 0, SEEK_SET);
+    return fd;
+  }
+
+ private:
+  static constexpr std::size_t kMostLine = 512;
+  std::size_t room() const { return sizeof bytes_ - length_; }
+  static char* find(const char* label) {
+    const std::size_t length = strlen(label);
+    for (char* line = bytes_; line != nullptr; line = strchr(line, '\n')) {
+      if (*line == '\n') ++line;
+      if (strncmp(line, label, length) == 0) return line;
+    }
+    return nullptr;
+  }
+
+  static char bytes_[256 * 1024];
+  std::size_t length_ = 0;
+};
+char Text::bytes_[256 * 1024];
+
+timespec since_boot() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return time;
+}
+
+int open_uptime(int flags) {
+  const timespec time = since_boot();
+  const auto seconds = static_cast<long long>(time.tv_sec);
+  const long hundredths = time.tv_nsec / 10'000'000;
+  Text text(nullptr);
+  text.add("%lld.%02ld %lld.%02ld\n", seconds, hundredths, seconds, hundredths);
+  return text.open(flags);
+}
+
+// The machine's own, but for the boot's date.
+int open_stat(int flags) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const auto boot = static_cast<long long>(now.tv_sec - since_boot().tv_sec);
+  Text text("/proc/stat");
+  text.replace("btime ", "btime %lld", boot);
+  return text.open(flags);
+}
+
+// As the kernel writes it: words of 32 bits, the highest first, up to the last that the machine has.
+class Mask {
+ public:
+  explicit Mask(const abi::ProcessorSet& set) {
+    std::size_t words = std::size(set.bits) * 2;
+    while (words > 1 && word(set, words - 1) == 0) --words;
+    for (char* at = text_; words-- > 0;)
+      at += snprintf(at, std::size_t(std::end(text_) - at), words != 0 ? "%08x," : "%08x", word(set, words));
+  }
+  const char* text() const { return text_; }
+
+ private:
+  static std::uint32_t word(const abi::ProcessorSet& set, std::size_t index) {
+    return std::uint32_t(set.bits[index / 2] >> index % 2 * 32);
+  }
+  char text_[300];
+};
+// "0-3,8".
+class List {
+ public:
+  explicit List(const abi::ProcessorSet& set) {
+    constexpr unsigned kEnd = std::size(decltype(set.bits){}) * 64;
+    const auto has = [&](unsigned n) { return n < kEnd && (set.bits[n / 64] >> n % 64 & 1) != 0; };
+    for (unsigned n = 0; n < kEnd; ++n) {
+      if (!has(n)) continue;
+      const unsigned first = n;
+      while (has(n + 1)) ++n;
+      add(first, n);
+    }
+  }
+  const char* text() const { return text_; }
+
+ private:
+  void add(unsigned first, unsigned last) {
+    const char* comma = length_ != 0 ? "," : "";
+    const std::size_t room = sizeof text_ - length_;
+    const int bytes = first == last ? snprintf(text_ + length_, room, "%s%u", comma, first)
+                                    : snprintf(text_ + length_, room, "%s%u-%u", comma, first, last);
+    length_ = std::min(length_ + std::size_t(bytes), sizeof text_ - 1);
+  }
+  char text_[400] = {};
+  std::size_t length_ = 0;
+};
+
+// The real process's, but for its numbers and where it may run.
+int open_status(abi::ThreadSlot& slot, int flags) {
+  const abi::ControlHeader& header = session()->header();
+  abi::ProcessorSet affinity;
+  get_affinity(slot, header.virtual_pid, affinity);
+  Text text("/proc/self/status");
+  const auto label_of = [&](const char* label, std::uint32_t number) { text.replace(label, "%s\t%u", label, number); };
+  for (const char* label : {"Tgid:", "Pid:", "NStgid:", "NSpid:"}) label_of(label, header.virtual_pid);
+  label_of("PPid:", header.virtual_parent_pid);
+  text.replace("Cpus_allowed:", "Cpus_allowed:\t%s", Mask(affinity).text());
+  text.replace("Cpus_allowed_list:", "Cpus_allowed_list:\t%s", List(affinity).text());
+  return text.open(flags);
+}
+
+bool is(const char* path, const char* name) { return strcmp(path, name) == 0; }
+
+bool is_own_status(const char* path) {
+  char own[64];
+  snprintf(own, sizeof own, "/proc/%u/status", session()->header().virtual_pid);
+  return is(path, "/proc/self/status") || is(path, own);
+}
+
+}  // namespace
+
+int open_proc_file(const char* path, int flags) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return -1;
+  if (is(path, "/proc/uptime")) return open_uptime(flags);
+  if (is(path, "/proc/stat")) return open_stat(flags);
+  return is_own_status(path) ? open_status(*slot, flags) : -1;
+}
+
+}  // namespace rnicsim::clock
