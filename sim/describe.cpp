@@ -9,7 +9,7 @@
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
 #include "sim/counter_list.h"
-#include "sim/host.h"
+#include "sim/adapter.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {
@@ -45,9 +45,9 @@ std::string counters(const CounterList& list) {
 std::string hosts(const Config& config) {
   const Topology& topology = config.topology;
   std::string text;
-  for (const auto& host : topology.hosts)
-    text += fmt::format("host {:<8}  {}/{}  {}/{}  {}\n", host.name, ipv4_text(host), host.ipv4_prefix, ipv6_text(host),
-                        host.ipv6_prefix, mac_text(host));
+  for (const auto& host : topology.interfaces)
+    text += fmt::format("{} {:<8}  {}/{}  {}/{}  {}\n", host.device == 0 ? "host" : "device", label_of(host),
+                        ipv4_text(host), host.ipv4_prefix, ipv6_text(host), host.ipv6_prefix, mac_text(host));
   for (const auto& name : topology.switches) text += fmt::format("switch {}\n", name);
   for (const auto& [from, to] : topology.cables)
     text += fmt::format("cable {} - {}\n", topology.node_name(from), topology.node_name(to));
@@ -79,7 +79,7 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
         "What follows from them: hit_rate of hits and misses, l0_hit_rate and l1_hit_rate of a cache's levels,\n"
         "each of what was looked for there; in bench also _share of what is busy, of one unit on average, and\n"
         "_rate of bytes.\n",
-        counters(CounterList(HostCounters{})), counters(CounterList(fabric::SwitchCounters{})));
+        counters(CounterList(AdapterCounters{})), counters(CounterList(fabric::SwitchCounters{})));
   return text;
 }
 

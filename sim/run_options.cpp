@@ -14,9 +14,10 @@ namespace rnicsim::sim {
 namespace {
 
 std::uint32_t find_host(const std::string& name, const Topology& topology) {
-  if (const auto host = topology.find(name)) return *host;
+  if (const auto host = topology.find_host(name)) return *host;
   std::vector<std::string> names;
-  for (const auto& host : topology.hosts) names.emplace_back(host.name);
+  for (const auto& interface : topology.interfaces)
+    if (interface.device == 0) names.emplace_back(interface.name);
   const auto meant = nearest_name(name, names);
   throw ConfigError(fmt::format("no host is called '{}'; the topology has {} to {}{}", name, names.front(),
                                 names.back(), meant ? fmt::format(" (did you mean '{}'?)", *meant) : ""));
@@ -40,7 +41,7 @@ const char* explain(int wordexp_error) {
 HostCommand make_command(std::uint32_t host, std::vector<std::string> argv, const Topology& topology) {
   const auto found = find_program(argv.front());
   if (!found.problem.empty())
-    throw ConfigError(fmt::format("{}: {}: {}", topology.hosts[host].name, argv.front(), found.problem));
+    throw ConfigError(fmt::format("{}: {}: {}", topology.interfaces[host].name, argv.front(), found.problem));
   return {host, std::move(argv), found.path};
 }
 
@@ -57,7 +58,7 @@ std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology&
   if (text.find('[') == text.npos) return {find_host(text, topology)};
   static const std::regex range(R"(([^\[\]]*)\[(\d{1,4})-(\d{1,4})\]([^\[\]]*))");
   std::smatch parts;
-  if (text.size() > sizeof(abi::HostEntry::name) || !std::regex_match(text, parts, range))
+  if (text.size() > sizeof(abi::NetworkInterface::name) || !std::regex_match(text, parts, range))
     throw ConfigError(fmt::format("'{}' is not a range of hosts, such as 'h[0-3]'", text.substr(0, 80)));
   const int first = std::stoi(parts[2]);
   const int last = std::stoi(parts[3]);
@@ -90,17 +91,17 @@ void resolve_commands(const RunArguments& arguments, const Topology& topology, R
       options.commands.push_back(make_command(host, argv, topology));
   }
   if (!arguments.program.empty()) {
-    if (topology.hosts.size() < 2) throw ConfigError("run -- PROG needs a topology of two hosts or more");
+    if (topology.hosts() < 2) throw ConfigError("run -- PROG needs a topology of two hosts or more");
     auto argv = arguments.program;
     options.commands.push_back(make_command(0, argv, topology));
-    argv.push_back(ipv4_text(topology.hosts[0]));
+    argv.push_back(ipv4_text(topology.interfaces[0]));
     options.commands.push_back(make_command(1, std::move(argv), topology));
   }
   options.gdb_hosts = host_set(arguments.gdb, topology);
   options.valgrind_hosts = host_set(arguments.valgrind, topology);
   for (const auto host : options.gdb_hosts)
     if (options.valgrind_hosts.contains(host))
-      throw ConfigError(fmt::format("--gdb and --valgrind both want {}", topology.hosts[host].name));
+      throw ConfigError(fmt::format("--gdb and --valgrind both want {}", topology.interfaces[host].name));
 }
 
 }  // namespace rnicsim::sim

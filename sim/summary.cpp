@@ -35,7 +35,7 @@ std::string number_text(const CounterResult& result) {
 // A row a counter, and a column each host.
 std::string hosts_table(const System& system, Duration end) {
   std::vector<Results> columns;
-  for (std::size_t i = 0; i < system.size(); ++i) columns.push_back(results_of(system.counters(i), end));
+  for (std::size_t i = 0; i < system.adapters(); ++i) columns.push_back(results_of(system.counters(i), end));
   std::size_t width = 0;
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < columns.front().size(); ++row) {
@@ -44,7 +44,7 @@ std::string hosts_table(const System& system, Duration end) {
     width = std::max(width, columns.front()[row].path.size());
   }
   std::string text = fmt::format("    {:<{}}", "", width);
-  for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format(" {:>14}", system.host(i).entry().name);
+  for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format(" {:>14}", system.adapter(i).label());
   text += '\n';
   for (const auto row : rows) {
     const auto& first = columns.front()[row];
@@ -122,10 +122,10 @@ void write_results(const std::filesystem::path& path, const System& system, cons
   for (const auto& program : outcome.programs)
     results["programs"].push_back(
         {{"host", program.host}, {"argv", program.argv}, {"exit_status", program.exit_status}});
-  for (std::size_t i = 0; i < system.size(); ++i) {
+  for (std::size_t i = 0; i < system.adapters(); ++i) {
     const auto told = results_of(system.counters(i), outcome.end);
-    results["counters"][system.host(i).entry().name] = growths_json(told);
-    results["derived"][system.host(i).entry().name] = derived_json(told);
+    results["counters"][system.adapter(i).label()] = growths_json(told);
+    results["derived"][system.adapter(i).label()] = derived_json(told);
   }
   for (std::size_t i = 0; i < system.switches(); ++i)
     results["switches"][system.config().topology.switches[i]] =

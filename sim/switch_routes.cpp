@@ -14,7 +14,7 @@ SwitchRoutes::SwitchRoutes(const Topology& topology)
     cables_[to].push_back(cable);
   }
   grow_tree(topology);
-  for (std::uint32_t host = 0; host < topology.hosts.size() && !topology.switches.empty(); ++host) {
+  for (std::uint32_t host = 0; host < topology.interfaces.size() && !topology.switches.empty(); ++host) {
     auto& hops = hops_.emplace_back(topology.nodes());
     std::queue<std::uint32_t> next;
     hops[host] = 0;
@@ -33,7 +33,7 @@ SwitchRoutes::SwitchRoutes(const Topology& topology)
 // From the first switch on; and from the next that it does not reach.
 void SwitchRoutes::grow_tree(const Topology& topology) {
   std::vector<bool> reached(topology.nodes());
-  for (std::size_t root = topology.hosts.size(); root < topology.nodes(); ++root) {
+  for (std::size_t root = topology.interfaces.size(); root < topology.nodes(); ++root) {
     std::queue<std::uint32_t> next;
     if (!reached[root]) next.push(static_cast<std::uint32_t>(root));
     for (reached[root] = true; !next.empty(); next.pop()) {

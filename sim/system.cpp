@@ -14,12 +14,20 @@ namespace rnicsim::sim {
 
 System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
                const std::filesystem::path& waves)
-    : sc_module(name), config_(config), engines_(config.engine, waves), faults_(config.topology.hosts.size()) {
-  for (std::uint32_t i = 0; i < config_.topology.hosts.size(); ++i)
-    hosts_.push_back(std::make_unique<Host>(fmt::format("host{}", i).c_str(), config_, i,
-                                            engines_.factory(config_.topology.hosts[i].name)));
+    : sc_module(name), config_(config), engines_(config.engine, waves), faults_(config.topology.interfaces.size()) {
+  make_hosts();
   make_switches();
   connect_cables(seed);
+}
+
+void System::make_hosts() {
+  const auto& interfaces = config_.topology.interfaces;
+  for (std::size_t i = 0; i < interfaces.size(); ++i) {
+    const auto& interface = interfaces[i];
+    if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(config_, interface));
+    adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), config_, interface,
+                                                     engines_.factory(label_of(interface))));
+  }
 }
 
 void System::make_switches() {
@@ -28,11 +36,11 @@ void System::make_switches() {
   const fabric::LineTiming timing{port.rate, port.overhead, port.least_frame};
   const SwitchRoutes routes(topology);
   for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
-    const auto node = static_cast<std::uint32_t>(topology.hosts.size()) + i;
+    const auto node = static_cast<std::uint32_t>(topology.interfaces.size()) + i;
     auto& box = *switches_.emplace_back(std::make_unique<fabric::Switch>(
         fmt::format("switch{}", i).c_str(), config_.switches, timing, routes.ports(node)));
-    for (std::uint32_t host = 0; host < topology.hosts.size(); ++host)
-      if (const auto way = routes.port(node, host)) box.learn(topology.hosts[host].mac, *way);
+    for (std::uint32_t end = 0; end < topology.interfaces.size(); ++end)
+      if (const auto way = routes.port(node, end)) box.learn(topology.interfaces[end].mac, *way);
     for (std::size_t way = 0; way < routes.ports(node); ++way)
       if (routes.in_tree(node, way)) box.flood(way);
   }
@@ -40,7 +48,7 @@ void System::make_switches() {
 
 void System::connect_cables(std::uint64_t seed) {
   const auto& topology = config_.topology;
-  std::vector<bool> connected(hosts_.size());
+  std::vector<bool> connected(adapters_.size());
   std::vector<std::size_t> ports(switches_.size());
   for (const auto& [from, to] : topology.cables) {
     const auto rules = [&](std::uint32_t node) {
@@ -50,17 +58,17 @@ void System::connect_cables(std::uint64_t seed) {
         fmt::format("link{}", links_.size()).c_str(), config_.link, std::array{rules(from), rules(to)}));
     const auto connect = [&](std::uint32_t node, std::size_t end) {
       if (topology.is_switch(node)) {
-        const std::size_t index = node - hosts_.size();
+        const std::size_t index = node - adapters_.size();
         return connect_switch(*switches_[index], ports[index]++, link, end);
       }
-      connect_host(node, link, end);
+      connect_adapter(node, link, end);
       connected[node] = true;
     };
     connect(from, 0);
     connect(to, 1);
   }
-  for (std::size_t i = 0; i < hosts_.size(); ++i)
-    if (!connected[i]) hosts_[i]->nic().frame_out().bind([](Frame) {});
+  for (std::size_t i = 0; i < adapters_.size(); ++i)
+    if (!connected[i]) adapters_[i]->nic().frame_out().bind([](Frame) {});
 }
 
 void System::connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end) {
@@ -68,27 +76,27 @@ void System::connect_switch(fabric::Switch& box, std::size_t port, fabric::Link&
   link.out(end).bind([&box, port](Frame&& frame, Duration delay) { box.receive(port, std::move(frame), delay); });
 }
 
-void System::connect_host(std::uint32_t host, fabric::Link& link, std::size_t end) {
-  nic::Nic& nic = hosts_[host]->nic();
+void System::connect_adapter(std::uint32_t index, fabric::Link& link, std::size_t end) {
+  nic::Nic& nic = adapters_[index]->nic();
   nic.frame_out().bind([&link, end](Frame&& frame) { link.send(end, std::move(frame)); });
   link.out(end).bind([&nic](Frame&& frame, Duration delay) { nic.receive(std::move(frame), delay); });
-  faults_[host] = link.faults(end);
+  faults_[index] = link.faults(end);
 }
 
-fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t host) const {
+fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t adapter) const {
   std::vector<fabric::FaultRule> rules;
   for (const auto& fault : config_.faults) rules.push_back(fault.rule);
-  return {rules, seed, host, frame_facts};
+  return {rules, seed, adapter, frame_facts};
 }
 
 std::size_t System::sends_outstanding() const {
   std::size_t sends = 0;
-  for (const auto& host : hosts_) sends += host->nic().sends_outstanding();
+  for (Adapter* adapter : adapters_) sends += adapter->nic().sends_outstanding();
   return sends;
 }
 
-HostCounters System::counters(std::size_t index) const {
-  auto counters = hosts_[index]->counters();
+AdapterCounters System::counters(std::size_t index) const {
+  auto counters = adapters_[index]->counters();
   if (faults_[index]) counters.link = faults_[index]->counters();
   return counters;
 }
@@ -98,12 +106,12 @@ void System::capture(const std::filesystem::path& path) {
   if (!capture_file_->error().empty()) throw ConfigError(capture_file_->error());
   capture_ = std::make_unique<fabric::CaptureTap>(*capture_file_);
   // A frame is captured once, where it leaves, with a comment on what befalls it.
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    const auto interface = capture_->add_interface(hosts_[i]->entry().name);
+  for (std::size_t i = 0; i < adapters_.size(); ++i) {
+    const auto interface = capture_->add_interface(adapters_[i]->label());
     if (faults_[i])
       capture_->watch(interface, faults_[i]->entered, fault_comment);
     else
-      capture_->watch(interface, hosts_[i]->nic().port.sent);
+      capture_->watch(interface, adapters_[i]->nic().port.sent);
   }
 }
 
@@ -119,7 +127,7 @@ void System::start() {
   while (!std::ranges::all_of(hosts_, is_ready)) {
     for (const auto& host : hosts_)
       if (!host->kernel().failure().empty())
-        throw std::runtime_error(fmt::format("{}: {}", host->entry().name, host->kernel().failure()));
+        throw std::runtime_error(fmt::format("{}: {}", host->name(), host->kernel().failure()));
     if (!sc_core::sc_pending_activity()) throw std::runtime_error("a host's device does not become ready");
     sc_core::sc_start(sc_core::sc_time_to_pending_activity());
   }

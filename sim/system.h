@@ -22,12 +22,15 @@ class System : public sc_core::sc_module {
          const std::filesystem::path& waves = {});
 
   const Config& config() const { return config_; }
-  std::size_t size() const { return hosts_.size(); }  // hosts
+  std::size_t hosts() const { return hosts_.size(); }
   Host& host(std::size_t index) { return *hosts_[index]; }
-  const Host& host(std::size_t index) const { return *hosts_[index]; }
+  // Of all hosts, as Topology::interfaces has them: while each host has one, by the host's number.
+  std::size_t adapters() const { return adapters_.size(); }
+  Adapter& adapter(std::size_t index) { return *adapters_[index]; }
+  const Adapter& adapter(std::size_t index) const { return *adapters_[index]; }
   // With what its cable did to the frames that it sent.
-  HostCounters counters(std::size_t index) const;
-  // What strikes the frames that a host sends; nullptr: nothing.
+  AdapterCounters counters(std::size_t index) const;
+  // What strikes the frames that an adapter sends; nullptr: nothing.
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
 
   Engines& engines() { return engines_; }
@@ -46,18 +49,20 @@ class System : public sc_core::sc_module {
   void start();
 
  private:
-  void connect_host(std::uint32_t host, fabric::Link& link, std::size_t end);
+  void make_hosts();
+  void connect_adapter(std::uint32_t index, fabric::Link& link, std::size_t end);
   void connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end);
   void make_switches();
   void connect_cables(std::uint64_t seed);
-  fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t host) const;
+  fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 
   const Config config_;
   Engines engines_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<Adapter*> adapters_;
   std::vector<std::unique_ptr<fabric::Switch>> switches_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
-  std::vector<fabric::FaultInjector*> faults_;  // of the frames that each host sends; nullptr: none
+  std::vector<fabric::FaultInjector*> faults_;  // of the frames that each adapter sends; nullptr: none
   std::unique_ptr<fabric::PcapngWriter> capture_file_;
   std::unique_ptr<fabric::CaptureTap> capture_;
 };

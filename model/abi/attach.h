@@ -106,7 +106,7 @@ struct ControlHeader {
   std::uint32_t virtual_pid = 0;
   std::uint32_t virtual_parent_pid = 0;
   std::uint32_t host_index = 0;
-  std::uint32_t host_count = 0;
+  std::uint32_t interface_count = 0;
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   ProcessorSet processors;           // that the host has: this machine's, as far as the simulator may use them
@@ -119,24 +119,28 @@ struct ControlHeader {
   std::uint32_t reserved = 0;
 };
 
-// A host of the simulated network, at kHostTable of the control region.
-struct HostEntry {
-  char name[64] = {};
+// A network interface of a simulated host, at kInterfaceTable of the control region: that of one of its NICs, whose
+// GIDs follow from it. The first of each host stand first, in the order of the hosts.
+struct NetworkInterface {
+  char name[64] = {};        // of the host
   std::uint8_t ipv4[4] = {};
   std::uint8_t ipv4_prefix = 0;
   std::uint8_t ipv6_prefix = 0;
   std::uint8_t mac[6] = {};
   std::uint8_t ipv6[16] = {};
   std::uint16_t lid = 0;     // of its port
-  std::uint8_t reserved[2] = {};
+  std::uint16_t host = 0;    // number; ControlHeader::host_index is the reader's own
+  std::uint16_t device = 0;  // of that host: 0 is the first
 };
-static_assert(sizeof(HostEntry) == 96);
+static_assert(sizeof(NetworkInterface) == 98);
+inline constexpr std::uint32_t kMaxDevices = 8;  // of a host
 
 // A posted write to the BAR. The offset must lie in a UAR page of the process.
 struct MmioWrite {
   std::uint64_t time = 0;   // of the thread, in picoseconds
   std::uint32_t offset = 0; // in BAR0
-  std::uint32_t length = 0; // 4, 8, or a multiple of 64 up to 256
+  std::uint16_t length = 0; // 4, 8, or a multiple of 64 up to 256
+  std::uint16_t device = 0; // of the host
   std::uint8_t data[256] = {};
 };
 
@@ -152,7 +156,7 @@ struct Milestone {
   std::uint32_t position = 0; // index of the first WQE; consumer
   std::uint32_t count = 0;    // WQEs; CQEs
   MilestoneKind kind = MilestoneKind::posted;
-  std::uint16_t reserved = 0;
+  std::uint16_t device = 0;   // of the host
 };
 static_assert(sizeof(Milestone) == 24);
 
@@ -206,7 +210,7 @@ enum class Call : std::uint32_t {
                     // value = the first pages there that are pinned, argument[1] = their bytes, argument[2] = where it
                     // must first move them (mremap), and the device finds them from now on; ENOENT: none (left)
   pages_moved,      // [argument[0], + argument[1]) lies at argument[2] now (mremap), for the device too
-  // objects that the kernel gives out
+  // objects of ThreadSlot::device that the kernel gives out
   alloc_pd,         // value = number
   dealloc_pd,
   alloc_uar,        // value = page
@@ -222,24 +226,28 @@ enum class Call : std::uint32_t {
   bind_channel,     // argument[0] = 0 completions of CQ argument[1], 1 events of port and device; argument[2] =
                     // channel
   refill_channel,   // argument[0] = channel: of the records that found its pipe full, what fits now is written
-  port_info,        // out: HostEntry of this host; value = ports
+  port_info,        // out: NetworkInterface of the device; value = completion vectors
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
   lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT
   resolve_path,     // in: AddressVector; out: the same with its remote_mac, of a host or a group; EHOSTUNREACH, EINVAL
-  rdma_cm,          // of channel argument[0], command argument[1] of <rdma/rdma_user_cm.h>; in: its structure, without
-                    // header, what its pointers name behind it; out: its response. GET_EVENT never waits: EAGAIN
+  rdma_cm,          // of channel argument[0] of device 0, for all devices: command argument[1] of
+                    // <rdma/rdma_user_cm.h>; in: its structure, without header, what its pointers name behind it; out:
+                    // its response. GET_EVENT never waits: EAGAIN
   mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
   // the simulated out-of-band network (verbs/clock)
-  net_socket,       // a descriptor is sent: the far end of a stream, or ENOTSOCK. value = its number
+  net_socket,       // a descriptor is sent: the far end of a stream, or ENOTSOCK. argument[0] = 4 or 6, the version of
+                    // IP; [1] = inode of the program's end. value = its number
   net_bind,         // argument[0] = number, [1] = port; in: address (16 bytes, v4 mapped). value = port; EADDRINUSE
   net_listen,       // argument[1] = backlog
   net_accept,       // a descriptor comes back; value = number, out: NetAddress of the peer; EAGAIN
   net_connect,      // argument[1] = port; in: address. value = local port; waits; ECONNREFUSED, EHOSTUNREACH
   net_flush,        // bytes written so far leave now
   net_name,         // out: NetAddress local, peer
+  net_inherited,    // argument[0] = inode of a program's end that came from another image or process: value = number,
+                    // argument[1] = 4 or 6, [2] = 1: of datagrams; ENOENT: it is none of this host
   // its datagrams: each message on the descriptor begins with a DatagramHeader
   dgram_socket,     // a descriptor is sent: the far end of a SOCK_SEQPACKET pair, or ENOTSOCK. argument[0] = 4 or 6,
-                    // the version of IP. value = its number
+                    // the version of IP, [1] = inode as above. value = its number
   dgram_bind,       // argument[0] = number; in: NetAddress, port 0 = any that is free. EADDRINUSE, EADDRNOTAVAIL
   dgram_connect,    // in: NetAddress of the peer. ENETUNREACH, EINVAL
   dgram_disconnect, // it has no peer any more
@@ -323,6 +331,7 @@ struct alignas(4096) ThreadSlot {
   std::uint32_t signals = 0;         // to be raised in the thread before the call returns; atomic
   std::uint32_t input_bytes = 0;
   std::uint32_t output_bytes = 0;
+  std::uint32_t device = 0;          // of the host that a call is about; ENODEV
   std::uint32_t acted = 0;           // calls other than clock reads since the turn began
   std::uint32_t clock_reads = 0;     // ever
   std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it; 0 while somebody else runs
@@ -347,8 +356,8 @@ struct alignas(4096) ThreadSlot {
 
 // --- The control region.
 inline constexpr std::uint64_t kControlHeader = 0;
-inline constexpr std::uint64_t kHostTable = 4096;      // HostEntry[host_count]
-inline constexpr std::uint32_t kMaxHosts = 512;
+inline constexpr std::uint64_t kInterfaceTable = 4096;      // NetworkInterface[interface_count]
+inline constexpr std::uint32_t kMaxInterfaces = 512;
 inline constexpr std::uint64_t kThreadSlots = 65536;
 inline constexpr std::uint32_t kMaxThreads = 256;
 inline constexpr std::uint64_t kControlBytes = kThreadSlots + kMaxThreads * sizeof(ThreadSlot);

@@ -14,21 +14,21 @@ inline constexpr char kHostFilesPrefix[] = "/tmp/rnicsim-hosts.";
 // The same for what a host keeps in memory, its /dev/shm.
 inline constexpr char kHostMemoryPrefix[] = "/dev/shm/rnicsim-hosts.";
 
-// The network device of a host's NIC; number 1 is `lo`.
-inline constexpr char kNetDevice[] = "eth0";
-inline constexpr std::uint32_t kNetDeviceIndex = 2;
+// The network devices of a host's NICs: "eth0" ..., by the NIC's number; number 1 of all is `lo`.
+inline constexpr char kNetDevicePrefix[] = "eth";
+constexpr std::uint32_t net_device_index(std::uint32_t device) { return 2 + device; }
 inline constexpr std::uint32_t kNetDeviceMtu = 4200;  // holds a RoCE packet of 4096 bytes
 
 // Its link-local IPv6 address: fe80::/64 and the EUI-64 of the MAC (RFC 4291, 2.5.6).
-constexpr std::array<std::uint8_t, 16> link_local_of(const HostEntry& host) {
-  const auto& mac = host.mac;
+constexpr std::array<std::uint8_t, 16> link_local_of(const NetworkInterface& interface) {
+  const auto& mac = interface.mac;
   return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 }
 
 // EUI-64 of its MAC address: the GUID of its NIC.
-constexpr std::uint64_t node_guid_of(const HostEntry& host) {
+constexpr std::uint64_t node_guid_of(const NetworkInterface& interface) {
   std::uint64_t guid = 0;
-  for (std::size_t i = 8; i < 16; ++i) guid = guid << 8 | link_local_of(host)[i];
+  for (std::size_t i = 8; i < 16; ++i) guid = guid << 8 | link_local_of(interface)[i];
   return guid;
 }
 

@@ -21,6 +21,18 @@ inline bool is_loopback(const NetAddress& address) {
   if (is_v4(address)) return address.ip[12] == 127;
   return std::all_of(address.ip, address.ip + 15, [](std::uint8_t byte) { return byte == 0; }) && address.ip[15] == 1;
 }
+inline bool same_prefix(const std::uint8_t* a, const std::uint8_t* b, unsigned bits) {
+  const unsigned whole = bits / 8;
+  if (std::memcmp(a, b, whole) != 0) return false;
+  const unsigned rest = bits % 8;
+  return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
+}
+// A prefix of no bits: the interface has no address of that version.
+inline bool in_subnet(const NetAddress& address, const NetworkInterface& interface) {
+  if (is_v4(address))
+    return interface.ipv4_prefix != 0 && same_prefix(address.ip + 12, interface.ipv4, interface.ipv4_prefix);
+  return interface.ipv6_prefix != 0 && same_prefix(address.ip, interface.ipv6, interface.ipv6_prefix);
+}
 inline bool same_ip(const NetAddress& a, const NetAddress& b) { return std::memcmp(a.ip, b.ip, sizeof a.ip) == 0; }
 
 }  // namespace rnicsim::abi

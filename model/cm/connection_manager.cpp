@@ -42,6 +42,11 @@ Connection* ConnectionManager::lookup(ConnectionId id) {
   return found != connections_.end() ? &found->second : nullptr;
 }
 
+std::uint64_t ConnectionManager::guid_of(const Gid& local) const {
+  const auto other = params_.other_guids.find(local);
+  return other != params_.other_guids.end() ? other->second : params_.ca_guid;
+}
+
 Connection* ConnectionManager::match(std::uint32_t local, std::uint32_t remote) {
   Connection* connection = lookup(local);
   return connection != nullptr && connection->peer.id == remote ? connection : nullptr;
@@ -52,8 +57,9 @@ void ConnectionManager::destroy(ConnectionId id) {
   if (connection == nullptr || connection->orphan) return;
   switch (connection->state) {
     case State::request_sent: {
+      const std::uint64_t ca_guid = guid_of(connection->route.local);
       std::array<std::uint8_t, 8> guid;
-      for (int i = 0; i < 8; ++i) guid[std::size_t(i)] = std::uint8_t(params_.ca_guid >> (56 - 8 * i));
+      for (int i = 0; i < 8; ++i) guid[std::size_t(i)] = std::uint8_t(ca_guid >> (56 - 8 * i));
       ConnectReject message{.local_id = id, .subject = Subject::request, .information_length = guid.size(),
                             .reason = RejectReason::timeout};
       std::ranges::copy(guid, message.information.begin());
@@ -153,7 +159,7 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
     return EINVAL;
   message.local_id = id;
   message.service_id = params.service_id;
-  message.local_ca_guid = params_.ca_guid;
+  message.local_ca_guid = guid_of(params.path.local_gid);
   message.local_qpn = params.qpn;
   message.responder_resources = params.responder_resources;
   message.initiator_depth = params.initiator_depth;
@@ -209,7 +215,7 @@ int ConnectionManager::reply(ConnectionId id, const ReplyParams& params) {
   message.end_to_end_flow_control = params.flow_control;
   message.rnr_retry_count = params.rnr_retry_count;
   message.srq = params.srq;
-  message.local_ca_guid = params_.ca_guid;
+  message.local_ca_guid = guid_of(connection->route.local);
   connection->local_qpn = params.qpn;
   connection->receive_psn = params.starting_psn;
   connection->responder_resources = params.responder_resources;

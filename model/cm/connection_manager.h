@@ -110,6 +110,7 @@ class ConnectionManager {
     std::uint64_t ca_guid = 0;
     TimeCode ack_delay = 0;                // local CA ACK delay
     std::uint32_t id_mask = 0;             // what the first communication IDs look like
+    std::map<Gid, std::uint64_t> other_guids{};  // of the host's other CAs, by their GIDs
   };
   explicit ConnectionManager(const Params& params) : params_(params) {}
 
@@ -167,6 +168,7 @@ class ConnectionManager {
   void on(const Route& route, const Envelope& envelope, const LoadAlternatePath& message);
   void on(const Route& route, const Envelope& envelope, const AlternatePathResponse& message);
 
+  std::uint64_t guid_of(const Gid& local) const;
   Connection* lookup(ConnectionId id);
   // Of ours by `local`, and its peer calls it `remote`.
   Connection* match(std::uint32_t local, std::uint32_t remote);

@@ -36,13 +36,14 @@ std::optional<ContextFile> file_behind(int fd) {
 
 }  // namespace
 
-CpuPort::CpuPort(const HostParams& params, KernelAgent& kernel, RootComplex& root_complex)
+CpuPort::CpuPort(const HostParams& params, KernelAgent& agent)
     : params_(params),
-      kernel_(kernel),
-      root_complex_(root_complex),
+      agent_(agent),
+      kernel_(agent.kernel()),
+      root_complex_(agent.root_complex()),
       memory_(kArenaBytes),
-      pasid_(kernel.attach(memory_)) {
-  followed_ = bool(kernel.software);
+      pasid_(kernel_.attach(memory_)) {
+  followed_ = bool(agent.software);
   const auto& arena = memory_.arena();
   kernel_.pin(pasid_, reinterpret_cast<std::uint64_t>(arena.begin()), arena.size());
   root_complex_.dma_written.subscribe([this](const DmaWrite& write) {
@@ -109,7 +110,7 @@ void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) 
   if (!alone()) {
     settle(thread);
     const Duration room = root_complex_.mmio_room(data.size());
-    kernel_.mmio_write(pasid_, offset, data);
+    agent_.mmio_write(pasid_, offset, data);
     return work(thread, std::max(room - now(), Duration{}));
   }
   const Duration at = now() + thread.owed;
@@ -121,12 +122,12 @@ void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) 
 
 void CpuPort::store_due() {
   Store store;
-  while (stores_.pop_due(store)) kernel_.mmio_write(pasid_, store.offset, store.data.bytes());
+  while (stores_.pop_due(store)) agent_.mmio_write(pasid_, store.offset, store.data.bytes());
 }
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
   settle();
-  return kernel_.mmio_readable(pasid_, offset) ? root_complex_.mmio_read(offset, bytes) : ~0ull;
+  return agent_.mmio_readable(pasid_, offset) ? root_complex_.mmio_read(offset, bytes) : ~0ull;
 }
 
 std::byte* CpuPort::allocate(std::size_t bytes, std::size_t alignment) {
@@ -145,34 +146,34 @@ int CpuPort::unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) 
 }
 int CpuPort::alloc_pd(std::uint32_t& number) {
   system_call();
-  return kernel_.alloc_pd(pasid_, number);
+  return agent_.alloc_pd(pasid_, number);
 }
 int CpuPort::dealloc_pd(std::uint32_t number) {
   system_call();
-  return kernel_.dealloc_pd(pasid_, number);
+  return agent_.dealloc_pd(pasid_, number);
 }
 int CpuPort::alloc_uar(std::uint32_t& page) {
   system_call();
-  return kernel_.alloc_uar(pasid_, page);
+  return agent_.alloc_uar(pasid_, page);
 }
 int CpuPort::free_uar(std::uint32_t page) {
   system_call();
-  return kernel_.free_uar(pasid_, page);
+  return agent_.free_uar(pasid_, page);
 }
 
 int CpuPort::open_context(int fd, std::uint32_t& number) {
   const auto file = file_behind(fd);
-  return file ? kernel_.open_context(pasid_, *file, number) : EINVAL;
+  return file ? agent_.open_context(pasid_, *file, number) : EINVAL;
 }
 int CpuPort::import_context(int fd, std::uint32_t& number) {
   system_call();
   const auto file = file_behind(fd);
-  return file ? kernel_.import_context(pasid_, *file, number) : EINVAL;
+  return file ? agent_.import_context(pasid_, *file, number) : EINVAL;
 }
-int CpuPort::close_context(std::uint32_t number) { return kernel_.close_context(pasid_, number); }
+int CpuPort::close_context(std::uint32_t number) { return agent_.close_context(pasid_, number); }
 int CpuPort::import_pd(std::uint32_t context, std::uint32_t number) {
   system_call();
-  return kernel_.import_pd(pasid_, context, number);
+  return agent_.import_pd(pasid_, context, number);
 }
 
 int CpuPort::command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) {
@@ -180,7 +181,7 @@ int CpuPort::command(std::uint32_t events, std::span<const std::byte> input, std
   settle();
   std::optional<int> error;
   sc_core::sc_event answered("answered");
-  kernel_.command(pasid_, events, {input.begin(), input.end()}, [&](int refused, std::span<const std::byte> answer) {
+  agent_.command(pasid_, events, {input.begin(), input.end()}, [&](int refused, std::span<const std::byte> answer) {
     std::ranges::copy(answer.first(std::min(answer.size(), output.size())), output.begin());
     error = refused;
     wake(answered);
@@ -194,7 +195,7 @@ int CpuPort::open_channel(int fd, std::uint32_t& channel) {
   system_call();
   const int mine = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (mine < 0) return errno;
-  channel = kernel_.open_channel(pasid_, [this, mine](const abi::EventRecord& record) {
+  channel = agent_.open_channel(pasid_, [this, mine](const abi::EventRecord& record) {
     // Into a full pipe a write would stop the whole simulation.
     const bool written = is_ready(mine, POLLOUT) && write(mine, &record, sizeof record) == sizeof record;
     wake(readable_);
@@ -206,7 +207,7 @@ int CpuPort::open_channel(int fd, std::uint32_t& channel) {
 
 int CpuPort::close_channel(std::uint32_t channel) {
   system_call();
-  const int error = kernel_.close_channel(pasid_, channel);
+  const int error = agent_.close_channel(pasid_, channel);
   if (error == 0) {
     close(channels_.at(channel));
     channels_.erase(channel);
@@ -216,32 +217,32 @@ int CpuPort::close_channel(std::uint32_t channel) {
 
 int CpuPort::bind_completions(std::uint32_t cqn, std::uint32_t channel) {
   system_call();
-  return kernel_.bind_completions(pasid_, cqn, channel);
+  return agent_.bind_completions(pasid_, cqn, channel);
 }
 int CpuPort::bind_events(std::uint32_t channel) {
   system_call();
-  return kernel_.bind_events(pasid_, channel);
+  return agent_.bind_events(pasid_, channel);
 }
-int CpuPort::refill_channel(std::uint32_t channel) { return kernel_.refill_channel(pasid_, channel); }
+int CpuPort::refill_channel(std::uint32_t channel) { return agent_.refill_channel(pasid_, channel); }
 
-int CpuPort::port_info(abi::HostEntry& host) {
+int CpuPort::port_info(abi::NetworkInterface& interface) {
   system_call();
-  host = kernel_.host_entry();
+  interface = agent_.interface();
   return 0;
 }
 int CpuPort::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) {
   system_call();
-  return kernel_.gid_entry(port, index, entry);
+  return agent_.gid_entry(port, index, entry);
 }
 int CpuPort::lid_route(std::uint16_t lid, abi::GidEntry& route) {
   system_call();
-  return kernel_.lid_route(lid, route);
+  return agent_.lid_route(lid, route);
 }
 int CpuPort::resolve_path(abi::AddressVector& path) {
   system_call();
-  return kernel_.resolve_path(path);
+  return agent_.resolve_path(path);
 }
-std::uint32_t CpuPort::completion_vectors() const { return kernel_.completion_vectors(); }
+std::uint32_t CpuPort::completion_vectors() const { return agent_.completion_vectors(); }
 
 int CpuPort::rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
                      std::span<std::byte> output) {
@@ -299,7 +300,7 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
 }
 
 std::uint64_t CpuPort::time() { return std::uint64_t((now() + current_thread().owed).ps); }
-void CpuPort::tell(const abi::Milestone& milestone) { kernel_.software({pasid_, milestone}); }
+void CpuPort::tell(const abi::Milestone& milestone) { agent_.software({pasid_, milestone}); }
 
 bool CpuPort::wait_readable(int fd) {
   system_call();

@@ -1,5 +1,6 @@
-// The device's port of a software process inside the simulator: system calls go straight to the kernel's agent, and the
-// CPU's time is simulated time that the calling thread (SC_THREAD) waits. Each thread has a CPU of its own.
+// The port of a software process inside the simulator to one device: system calls go straight to the kernel and its
+// agent, and the CPU's time is simulated time that the calling thread (SC_THREAD) waits. Each thread has a CPU of its
+// own.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 #include "model/base/kernel.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
+#include "model/host/host_kernel.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_agent.h"
 #include "model/host/local_memory.h"
@@ -20,7 +22,7 @@ namespace rnicsim::host {
 
 class CpuPort : public DevicePort {
  public:
-  CpuPort(const HostParams& params, KernelAgent& kernel, RootComplex& root_complex);
+  CpuPort(const HostParams& params, KernelAgent& agent);
   ~CpuPort() override;
   CpuPort(const CpuPort&) = delete;
   CpuPort& operator=(const CpuPort&) = delete;
@@ -64,7 +66,7 @@ class CpuPort : public DevicePort {
   int bind_completions(std::uint32_t cqn, std::uint32_t channel) override;
   int bind_events(std::uint32_t channel) override;
   int refill_channel(std::uint32_t channel) override;
-  int port_info(abi::HostEntry& host) override;
+  int port_info(abi::NetworkInterface& interface) override;
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) override;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) override;
   int resolve_path(abi::AddressVector& path) override;
@@ -106,7 +108,8 @@ class CpuPort : public DevicePort {
   void system_call();
 
   const HostParams params_;
-  KernelAgent& kernel_;
+  KernelAgent& agent_;
+  HostKernel& kernel_;
   RootComplex& root_complex_;
   LocalMemory memory_;
   Pasid pasid_;

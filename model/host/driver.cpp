@@ -69,10 +69,10 @@ Driver::Driver(const HostParams& params, RootComplex& root_complex)
         root_complex.mmio_write(offset, data);
       }),
       uar_(mmio_, 0) {
-  root_complex_.iommu().attach(kKernelPasid, memory_);
+  root_complex_.iommu().attach(root_complex_.own_domain(), memory_);
 }
 
-Driver::~Driver() { root_complex_.iommu().detach(kKernelPasid); }
+Driver::~Driver() { root_complex_.iommu().detach(root_complex_.own_domain()); }
 
 void Driver::bring_up(std::span<const Gid> gids, const Mac& mac) {
   const std::uint32_t event_queues = params_.event_queues();
@@ -162,10 +162,10 @@ bool Driver::lend(abi::IcmTable table, std::uint32_t index) {
   const std::size_t bytes = std::size_t(entries) * entry_bytes;
   const auto buffer = memory_.allocate(bytes, kPage);
   if (!buffer.memory) return false;
-  root_complex_.iommu().pin(kKernelPasid, buffer.bus_address, bytes);
+  root_complex_.iommu().pin(root_complex_.own_domain(), buffer.bus_address, bytes);
   const auto answer = execute(provider::encode(provider::map_icm(table, first, entries, buffer.bus_address)));
   if (answer.status != abi::CommandStatus::ok) {
-    root_complex_.iommu().unpin(kKernelPasid, buffer.bus_address, bytes);
+    root_complex_.iommu().unpin(root_complex_.own_domain(), buffer.bus_address, bytes);
     memory_.release(buffer, bytes);
     return false;
   }
@@ -201,7 +201,7 @@ void Driver::interrupt(std::uint32_t vector, const std::function<void(const abi:
 provider::DmaBuffer Driver::allocate(std::size_t bytes) {
   const auto buffer = memory_.allocate(bytes, kPage);
   if (!buffer.memory) throw std::runtime_error("no kernel memory for the device's queues");
-  root_complex_.iommu().pin(kKernelPasid, buffer.bus_address, bytes);
+  root_complex_.iommu().pin(root_complex_.own_domain(), buffer.bus_address, bytes);
   return buffer;
 }
 

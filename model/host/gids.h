@@ -1,4 +1,4 @@
-// The GID table of a host, and whose MAC address a remote GID means.
+// The GID table of a NIC, and whose MAC address a remote GID means.
 #pragma once
 
 #include <array>
@@ -15,21 +15,21 @@ using Gid = std::array<std::uint8_t, 16>;
 using Mac = std::array<std::uint8_t, 6>;
 
 Gid ipv4_mapped_gid(std::span<const std::uint8_t, 4> ipv4);
-Mac mac_of(const abi::HostEntry& host);
+Mac mac_of(const abi::NetworkInterface& interface);
 
-// Index 0: RoCEv2 link-local, 1: RoCEv2 over IPv4, 2: RoCEv2 over the host's global IPv6 address.
+// Index 0: RoCEv2 link-local, 1: RoCEv2 over IPv4, 2: RoCEv2 over its global IPv6 address.
 inline constexpr std::uint32_t kIpv4GidIndex = 1;
-std::vector<Gid> gids_of(const abi::HostEntry& host);
+std::vector<Gid> gids_of(const abi::NetworkInterface& interface);
 
-// What neighbour discovery would find among the hosts of the fabric.
+// What neighbour discovery would find on the fabric.
 class Neighbours {
  public:
-  explicit Neighbours(std::vector<abi::HostEntry> hosts) : hosts_(std::move(hosts)) {}
+  explicit Neighbours(std::vector<abi::NetworkInterface> fabric) : fabric_(std::move(fabric)) {}
   std::optional<Mac> resolve(const Gid& gid) const;
   std::optional<Gid> gid_of(std::uint16_t lid) const;  // as a subnet manager would know it
 
  private:
-  std::vector<abi::HostEntry> hosts_;
+  std::vector<abi::NetworkInterface> fabric_;
 };
 
 }  // namespace rnicsim::host

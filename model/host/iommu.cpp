@@ -101,8 +101,9 @@ void Iommu::forget(Process& process, std::uint64_t address, std::uint64_t bytes)
                        process.frames.upper_bound((address + bytes - 1) / kPage));
 }
 
-std::optional<std::uint64_t> Iommu::physical(Pasid pasid, std::uint64_t address) {
-  const auto process = processes_.find(pasid);
+std::optional<std::uint64_t> Iommu::physical(Requester from, std::uint64_t address) {
+  const Pasid domain = domain_of(from);
+  const auto process = processes_.find(domain);
   if (process == processes_.end() || address == ~0ull || !pinned(process->second, address, 1, false))
     return std::nullopt;
   const std::uint64_t page = address / kPage;
@@ -110,7 +111,7 @@ std::optional<std::uint64_t> Iommu::physical(Pasid pasid, std::uint64_t address)
   if (unknown) {
     const auto shared = process->second.space->shared_page(address);
     known->second =
-        frames_.try_emplace(shared.value_or(SharedPage{kPrivate, pasid, page}), frames_.size()).first->second;
+        frames_.try_emplace(shared.value_or(SharedPage{kPrivate, domain, page}), frames_.size()).first->second;
   }
   return known->second * kPage + address % kPage;
 }
@@ -144,61 +145,70 @@ bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes,
   return false;
 }
 
-bool Iommu::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
-  AddressSpace* space = translate(pasid, address, bytes.size(), false);
+bool Iommu::read(Requester from, std::uint64_t address, std::span<std::byte> bytes) {
+  AddressSpace* space = translate(from, address, bytes.size(), false);
   if (!space) return false;
   if (!space->read(address, bytes)) {
-    record(pasid, address, bytes.size(), false, IommuFault::Reason::not_mapped);
+    record(from, address, bytes.size(), false, IommuFault::Reason::not_mapped);
     return false;
   }
-  ++counters_.reads;
-  counters_.read_bytes += bytes.size();
+  auto& counters = counters_[from.function];
+  ++counters.reads;
+  counters.read_bytes += bytes.size();
   return true;
 }
 
-bool Iommu::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
-  AddressSpace* space = translate(pasid, address, bytes.size(), true);
+bool Iommu::write(Requester from, std::uint64_t address, std::span<const std::byte> bytes) {
+  AddressSpace* space = translate(from, address, bytes.size(), true);
   if (!space) return false;
   if (!space->write(address, bytes)) {
-    record(pasid, address, bytes.size(), true, IommuFault::Reason::not_mapped);
+    record(from, address, bytes.size(), true, IommuFault::Reason::not_mapped);
     return false;
   }
-  ++counters_.writes;
-  counters_.write_bytes += bytes.size();
+  auto& counters = counters_[from.function];
+  ++counters.writes;
+  counters.write_bytes += bytes.size();
   return true;
 }
 
-AddressSpace* Iommu::translate(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write) {
-  const auto process = processes_.find(pasid);
+Pasid Iommu::domain_of(const Requester& from) {
+  constexpr Pasid kNobody = ~0u;
+  if (from.pasid >> kPasidBits != 0) return kNobody;
+  return from.pasid == kKernelPasid ? own_domain(from.function) : from.pasid;
+}
+
+AddressSpace* Iommu::translate(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write) {
+  const auto process = processes_.find(domain_of(from));
   if (process == processes_.end()) {
-    record(pasid, address, bytes, write, IommuFault::Reason::no_process);
+    record(from, address, bytes, write, IommuFault::Reason::no_process);
     return nullptr;
   }
   if (wraps(address, bytes) || (bytes != 0 && !pinned(process->second, address, bytes, write))) {
     const bool readable = write && !wraps(address, bytes) && pinned(process->second, address, bytes, false);
-    record(pasid, address, bytes, write, readable ? IommuFault::Reason::read_only : IommuFault::Reason::not_pinned);
+    record(from, address, bytes, write, readable ? IommuFault::Reason::read_only : IommuFault::Reason::not_pinned);
     return nullptr;
   }
   return process->second.space;
 }
 
 void Iommu::lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
-  ++counters_.faults;
+  ++counters_.front().faults;
   fault(IommuFault{now(), pasid, address, bytes, true, IommuFault::Reason::not_mapped});
 }
 
 // What was under way when a process ended is no mistake of a program's.
-bool Iommu::has_ended(Pasid pasid) const {
-  const auto process = processes_.find(pasid);
-  return process == processes_.end() ? departed_.contains(pasid) : !process->second.space->exists();
+bool Iommu::has_ended(const Requester& from) const {
+  const auto process = processes_.find(domain_of(from));
+  return process == processes_.end() ? departed_.contains(domain_of(from)) : !process->second.space->exists();
 }
 
-void Iommu::record(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason) {
-  const IommuFault what{now(), pasid, address, bytes, write, reason};
-  ++counters_.faults;
-  if (!has_ended(pasid) && ++faults_told_ <= kFaultsLogged)
+void Iommu::record(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write,
+                   IommuFault::Reason reason) {
+  const IommuFault what{now(), from, address, bytes, write, reason};
+  ++counters_[from.function].faults;
+  if (!has_ended(from) && ++faults_told_ <= kFaultsLogged)
     spdlog::warn("{}: at {}: DMA {} of {} bytes at {:#x}, PASID {}, aborted: {}{}", host_, to_string(what.at),
-                 write ? "write" : "read", bytes, address, pasid, to_string(reason),
+                 write ? "write" : "read", bytes, address, from.pasid, to_string(reason),
                  faults_told_ == kFaultsLogged ? " (further ones are only counted)" : "");
   fault(what);
 }

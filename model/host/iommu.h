@@ -5,6 +5,7 @@
 // given out in the order of asking, so that they are the same at every run.
 #pragma once
 
+#include <array>
 #include <boost/icl/interval_map.hpp>
 #include <cstdint>
 #include <map>
@@ -14,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "model/abi/attach.h"
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
@@ -22,10 +24,17 @@
 
 namespace rnicsim::host {
 
+// Whose request it is: a device of the host, and the process for which it asks, if it does for one.
+struct Requester {
+  constexpr Requester(Pasid for_process, std::uint32_t of_function = 0) : pasid(for_process), function(of_function) {}
+  Pasid pasid;
+  std::uint32_t function;
+};
+
 struct IommuFault {
   enum class Reason : std::uint8_t { no_process, not_pinned, not_mapped, read_only };
   Duration at;
-  Pasid pasid;
+  Requester from;
   std::uint64_t address;
   std::uint64_t length;
   bool write;
@@ -54,6 +63,9 @@ class Iommu {
  public:
   explicit Iommu(std::string host) : host_(std::move(host)) {}
 
+  // In the place of a PASID, below: what a function reaches that asks without one.
+  static constexpr Pasid own_domain(std::uint32_t function) { return function << kPasidBits; }
+
   // `space` stays until detach.
   void attach(Pasid pasid, AddressSpace& space);
   void detach(Pasid pasid);
@@ -67,18 +79,20 @@ class Iommu {
                                                                       std::uint64_t bytes) const;
 
   // False: aborted.
-  bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes);
-  bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes);
+  bool read(Requester from, std::uint64_t address, std::span<std::byte> bytes);
+  bool write(Requester from, std::uint64_t address, std::span<const std::byte> bytes);
 
   // nullopt: not pinned.
-  std::optional<std::uint64_t> physical(Pasid pasid, std::uint64_t address);
+  std::optional<std::uint64_t> physical(Requester from, std::uint64_t address);
   // A write that was let pass turned out to have no memory: counted and recorded. The caller tells people.
   void lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
 
-  const IommuCounters& counters() const { return counters_; }
+  const IommuCounters& counters(std::uint32_t function = 0) const { return counters_.at(function); }
   trace::Point<IommuFault> fault;
 
  private:
+  static constexpr unsigned kPasidBits = 20;
+
   struct PinCount {
     std::uint32_t all = 0;
     std::uint32_t writable = 0;
@@ -102,16 +116,17 @@ class Iommu {
   static bool has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes, bool writable);
   static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable);
   static void forget(Process& process, std::uint64_t address, std::uint64_t bytes);
-  AddressSpace* translate(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write);
-  bool has_ended(Pasid pasid) const;
-  void record(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason);
+  static Pasid domain_of(const Requester& from);
+  AddressSpace* translate(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write);
+  bool has_ended(const Requester& from) const;
+  void record(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason);
 
   std::string host_;
   std::map<Pasid, Process> processes_;
   std::set<Pasid> departed_;
   std::map<SharedPage, std::uint64_t> frames_;
   Counter faults_told_ = 0;
-  IommuCounters counters_;
+  std::array<IommuCounters, abi::kMaxDevices> counters_{};  // by function
 };
 
 }  // namespace rnicsim::host

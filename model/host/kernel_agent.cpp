@@ -9,11 +9,13 @@
 #include <stdexcept>
 
 #include "model/abi/device.h"
+#include "model/host/cm/management_port.h"
 #include "model/host/cm/rdma_cm.h"
 #include "model/host/command_gate.h"
 #include "model/host/driver.h"
 #include "model/host/event_channels.h"
 #include "model/host/gids.h"
+#include "model/host/host_kernel.h"
 #include "model/host/objects.h"
 #include "model/host/root_complex.h"
 #include "verbs/provider/commands.h"
@@ -32,24 +34,25 @@ bool is_store_size(std::size_t bytes) {
 
 class KernelAgent::Impl : public sc_core::sc_module {
  public:
-  Impl(sc_core::sc_module_name name, KernelAgent& agent, const HostParams& params, RootComplex& root_complex,
-       const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts)
+  Impl(sc_core::sc_module_name name, KernelAgent& agent, const HostParams& params, HostKernel& kernel,
+       RootComplex& root_complex, const abi::NetworkInterface& interface)
       : sc_module(name),
         agent_(agent),
         params_(params),
+        kernel_(kernel),
         root_complex_(root_complex),
-        identity_(identity),
-        gids_(gids_of(identity)),
+        interface_(interface),
+        gids_(gids_of(interface)),
         driver_(params, root_complex),
-        gate_(objects_, gids_, Neighbours(hosts), {Driver::kFirstCompletionEqn, params.completion_vectors},
+        gate_(objects_, gids_, Neighbours(kernel.fabric()), {Driver::kFirstCompletionEqn, params.completion_vectors},
               params.page_size),
-        cm_(params, identity, std::move(hosts), driver_, gate_, channels_) {
+        management_(driver_) {
     SC_HAS_PROCESS(Impl);
     root_complex_.interrupt.bind([this](std::uint32_t vector) {
       driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
         ++counters_.events;
         agent_.event_taken({eqe.type, eqe.number});
-        if (RdmaCm::is_for_it(eqe)) return cm_.interrupt();
+        if (ManagementPort::is_for_it(eqe)) return take_arrivals();
         channels_.deliver(eqe);
       });
     });
@@ -57,42 +60,31 @@ class KernelAgent::Impl : public sc_core::sc_module {
   }
 
   bool ready() const { return ready_; }
-  const sc_core::sc_event& became_ready() const { return became_ready_; }
   const std::string& failure() const { return failure_; }
 
-  Pasid attach(AddressSpace& space) {
-    const Pasid pasid = next_pasid_++;
-    processes_.insert(pasid);
-    root_complex_.iommu().attach(pasid, space);
-    return pasid;
-  }
-
-  void detach(Pasid process, std::function<void()> done) {
-    cm_.close_process(process);
+  void forget(Pasid process, std::function<void()> done) {
     channels_.close_all(process);
-    processes_.erase(process);
     objects_.close_contexts(process);  // at once: nobody keeps their files open any more
     enqueue([this, process, done = std::move(done)] {
       destroy_objects_of(process);
       gate_.forget(process);
-      root_complex_.iommu().detach(process);
-      if (done) done();
+      done();
     });
   }
 
   void command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
     enqueue([this, process, events, input = std::move(input), done = std::move(done)]() mutable {
-      if (!alive(process)) return;
+      if (!kernel_.knows(process)) return;
       std::vector<std::byte> output;
       const int error = carry(process, events, input, output);
-      if (alive(process)) done(error, output);
+      if (kernel_.knows(process)) done(error, output);
     });
   }
 
   bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
     if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
       ++counters_.mmio_refused;
-      spdlog::warn("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages", identity_.name,
+      spdlog::warn("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages", interface_.name,
                    data.size(), offset);
       return false;
     }
@@ -105,13 +97,11 @@ class KernelAgent::Impl : public sc_core::sc_module {
     return offset == abi::reg::kClock || owns_window(process, offset, 1);
   }
 
-  std::size_t processes() const { return processes_.size(); }
-  bool alive(Pasid process) const { return processes_.contains(process); }
-  Iommu& iommu() { return root_complex_.iommu(); }
+  HostKernel& kernel() const { return kernel_; }
+  RootComplex& root_complex() const { return root_complex_; }
   Objects& objects() { return objects_; }
   EventChannels& channels() { return channels_; }
-  RdmaCm& cm() { return cm_; }
-  const abi::HostEntry& identity() const { return identity_; }
+  const abi::NetworkInterface& interface() const { return interface_; }
   const Neighbours& neighbours() const { return gate_.neighbours(); }
   CommandGate& gate() { return gate_; }
   const std::vector<Gid>& gids() const { return gids_; }
@@ -121,7 +111,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
   }
   KernelCounters counters() const {
     KernelCounters counters = counters_;
-    counters.cm = cm_.counters();
+    counters.cm = kernel_.cm().counters();
     return counters;
   }
   std::uint32_t completion_vectors() const { return params_.completion_vectors; }
@@ -129,21 +119,28 @@ class KernelAgent::Impl : public sc_core::sc_module {
  private:
   void run() {
     try {
-      driver_.bring_up(gids_, mac_of(identity_));
-      cm_.bring_up();
+      driver_.bring_up(gids_, mac_of(interface_));
+      management_.bring_up();
     } catch (const std::runtime_error& error) {
       failure_ = error.what();
       return;
     }
     objects_.set_limits(driver_.capabilities());
     ready_ = true;
-    wake(became_ready_);
+    if (management_.available())
+      kernel_.cm().add(interface_, {management_, gate_, driver_.port(), driver_.capabilities().local_ca_ack_delay});
+    kernel_.device_is_up();
     for (;;) {
       while (work_.empty()) sleep_on(more_work_);
       const auto work = std::move(work_.front());
       work_.pop_front();
       work();
     }
+  }
+
+  void take_arrivals() {
+    management_.interrupt(
+        [this](const ManagementPort::Arrival& arrival) { kernel_.cm().arrived(interface_.device, arrival); });
   }
 
   void enqueue(std::function<void()> work) {
@@ -250,7 +247,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
     gate_.settle(provider::encode(mailbox), answer.status);
     if (answer.status != abi::CommandStatus::ok)
       spdlog::error("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
-                    identity_.name, number, unsigned(opcode), unsigned(answer.status));
+                    interface_.name, number, unsigned(opcode), unsigned(answer.status));
   }
 
   bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {
@@ -263,46 +260,41 @@ class KernelAgent::Impl : public sc_core::sc_module {
 
   KernelAgent& agent_;
   const HostParams params_;
+  HostKernel& kernel_;
   RootComplex& root_complex_;
-  const abi::HostEntry identity_;
+  const abi::NetworkInterface interface_;
   const std::vector<Gid> gids_;
   Objects objects_;
   EventChannels channels_{objects_};
   Driver driver_;
   CommandGate gate_;
-  RdmaCm cm_;
+  ManagementPort management_;
 
   KernelCounters counters_;
-  std::set<Pasid> processes_;
-  Pasid next_pasid_ = kKernelPasid + 1;
   std::deque<std::function<void()>> work_;
   sc_core::sc_event more_work_{"more_work"};
   bool ready_ = false;
   std::string failure_;
-  sc_core::sc_event became_ready_{"became_ready"};
 };
 
-KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
-                         const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts)
-    : sc_module(name), impl_(std::make_unique<Impl>("impl", *this, params, root_complex, identity, std::move(hosts))) {}
+KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params, HostKernel& kernel,
+                         RootComplex& root_complex, const abi::NetworkInterface& interface)
+    : sc_module(name), impl_(std::make_unique<Impl>("impl", *this, params, kernel, root_complex, interface)) {
+  kernel.join(*this);
+}
 KernelAgent::~KernelAgent() = default;
 
+HostKernel& KernelAgent::kernel() const { return impl_->kernel(); }
+RootComplex& KernelAgent::root_complex() const { return impl_->root_complex(); }
+const abi::NetworkInterface& KernelAgent::interface() const { return impl_->interface(); }
 bool KernelAgent::ready() const { return impl_->ready(); }
-const sc_core::sc_event& KernelAgent::became_ready() const { return impl_->became_ready(); }
 const std::string& KernelAgent::failure() const { return impl_->failure(); }
 
-Pasid KernelAgent::attach(AddressSpace& space) { return impl_->attach(space); }
-void KernelAgent::detach(Pasid process, std::function<void()> done) { impl_->detach(process, std::move(done)); }
-
-int KernelAgent::pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
-  return impl_->iommu().pin(process, address, bytes, writable);
-}
-int KernelAgent::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
-  return impl_->iommu().unpin(process, address, bytes, writable);
-}
+void KernelAgent::forget(Pasid process, std::function<void()> done) { impl_->forget(process, std::move(done)); }
 void KernelAgent::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
   impl_->gate().back(process, address, bytes, page);
 }
+
 int KernelAgent::alloc_pd(Pasid process, std::uint32_t& number) {
   return impl_->ready() ? impl_->objects().alloc_pd(process, number) : EAGAIN;
 }
@@ -345,20 +337,8 @@ int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
   return 0;
 }
 
-RdmaCm& KernelAgent::cm() { return impl_->cm(); }
-
-int KernelAgent::rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command,
-                         std::span<const std::byte> input, std::span<std::byte> output) {
-  if (!impl_->channels().owns(process, channel)) return EBADF;
-  return impl_->cm().command({process, channel}, command, input, output);
-}
-
-std::size_t KernelAgent::connection_ids() const { return impl_->cm().ids(); }
-std::size_t KernelAgent::connections() const { return impl_->cm().connections(); }
-
 int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->gate().resolve(path); }
 
-const abi::HostEntry& KernelAgent::host_entry() const { return impl_->identity(); }
 std::uint32_t KernelAgent::completion_vectors() const { return impl_->completion_vectors(); }
 
 void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
@@ -370,7 +350,7 @@ std::uint32_t KernelAgent::open_channel(Pasid process, EventSink sink) {
 }
 int KernelAgent::close_channel(Pasid process, std::uint32_t channel) {
   const int error = impl_->channels().close(process, channel);
-  if (error == 0) impl_->cm().close_channel(channel);
+  if (error == 0 && impl_->interface().device == 0) impl_->kernel().cm().close_channel(channel);
   return error;
 }
 int KernelAgent::bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel) {
@@ -383,7 +363,16 @@ int KernelAgent::refill_channel(Pasid process, std::uint32_t channel) {
   return impl_->channels().refill(process, channel);
 }
 
-std::size_t KernelAgent::processes() const { return impl_->processes(); }
+bool KernelAgent::owns_channel(Pasid process, std::uint32_t channel) const {
+  return impl_->channels().owns(process, channel);
+}
+void KernelAgent::deliver_connection(std::uint32_t channel, std::uint32_t id) {
+  impl_->channels().deliver_connection(channel, id);
+}
+void KernelAgent::forget_connection(std::uint32_t channel, std::uint32_t id) {
+  impl_->channels().forget_connection(channel, id);
+}
+
 bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
   return impl_->mmio_write(process, offset, data);
 }

@@ -1,6 +1,6 @@
-// The kernel of a simulated host, as far as RDMA needs one: it brings the device up, owns its command queue, ICM, event
-// queues and GIDs, gives processes their PASIDs, PDs and doorbell pages, pins memory, carries commands, delivers
-// events, and destroys what a dead process leaves, in order.
+// The agent of a host's kernel for one of its devices: it brings the device up, owns its command queue, ICM, event
+// queues and GIDs, gives processes their PDs and doorbell pages, carries commands, delivers events, and destroys what a
+// dead process leaves, in order.
 //
 // A system call's CPU cost is the caller's affair (cpu_port, sim/attached); the device's time passes in here, and that
 // of the kernel's work on a region's pages.
@@ -20,15 +20,14 @@
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
-#include "model/host/address_space.h"
 #include "model/host/cm/counters.h"
 #include "model/host/host_params.h"
 #include "model/host/objects.h"
 
 namespace rnicsim::host {
 
+class HostKernel;
 class RootComplex;
-class RdmaCm;
 
 struct KernelCounters {
   Counter commands = 0;
@@ -44,7 +43,7 @@ struct KernelCounters {
     visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
     visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
     visit.counter("events", events, "events", "entries taken from event queues");
-    visit.group("cm", cm);
+    visit.group("cm", cm);  // the host's
   }
 };
 
@@ -70,29 +69,25 @@ struct SoftwareMilestone {
 
 class KernelAgent : public sc_core::sc_module {
  public:
-  // `hosts` are all of the fabric, this one too: whom its neighbour discovery finds.
-  KernelAgent(sc_core::sc_module_name name, const HostParams& params, RootComplex& root_complex,
-              const abi::HostEntry& identity, std::vector<abi::HostEntry> hosts);
+  // Of the device with that interface.
+  KernelAgent(sc_core::sc_module_name name, const HostParams& params, HostKernel& kernel, RootComplex& root_complex,
+              const abi::NetworkInterface& interface);
   ~KernelAgent() override;
 
+  HostKernel& kernel() const;
+  RootComplex& root_complex() const;
+  const abi::NetworkInterface& interface() const;
   // Bring-up takes simulated time. Until then system calls answer EAGAIN, and commands wait.
   bool ready() const;
-  const sc_core::sc_event& became_ready() const;
   const std::string& failure() const;  // why it will never be ready; empty when nothing is wrong
 
-  // --- Processes. `space` stays until `done` of detach has run. kMemory* of attach.h is pinned for an attached process
-  // by the caller.
-  Pasid attach(AddressSpace& space);
-  // Destroys the process's objects in dependency order, then unmaps it from the IOMMU. From this call on nothing of the
-  // process is called back; `done` runs when the device has forgotten it.
-  void detach(Pasid process, std::function<void()> done);
-  std::size_t processes() const;           // attached
+  // Destroys the process's objects in dependency order. From this call on nothing of the process is called back; `done`
+  // runs when the device has forgotten it.
+  void forget(Pasid process, std::function<void()> done);
+  // Regions of that memory are registered in such pages.
+  void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
 
   // --- System calls that need no device: 0 or errno.
-  int pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable = true);
-  int unpin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable = true);
-  // Regions of that memory are registered in such pages, if they are larger than host.page_size: huge pages, hugetlbfs.
-  void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
   int alloc_pd(Pasid process, std::uint32_t& number);
   int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY while an object uses it; ENOENT
   int alloc_uar(Pasid process, std::uint32_t& page);
@@ -105,7 +100,6 @@ class KernelAgent : public sc_core::sc_module {
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
   int resolve_path(abi::AddressVector& path) const;
-  const abi::HostEntry& host_entry() const;
   std::uint32_t completion_vectors() const;
 
   // --- Commands: checked for ownership, completed (object number, pasid, eqn) and sent to the device, in order.
@@ -123,11 +117,10 @@ class KernelAgent : public sc_core::sc_module {
   int bind_events(Pasid process, std::uint32_t channel);                          // of port and device
   int refill_channel(Pasid process, std::uint32_t channel);
 
-  // --- Connections: a command of <rdma/rdma_user_cm.h>, as Call::rdma_cm of attach.h has it. 0 or errno.
-  int rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
-              std::span<std::byte> output);
-  std::size_t connection_ids() const;      // of all processes
-  std::size_t connections() const;         // that the communication manager knows, those in timewait too
+  // The first device's channels hear of connections, too.
+  bool owns_channel(Pasid process, std::uint32_t channel) const;
+  void deliver_connection(std::uint32_t channel, std::uint32_t id);
+  void forget_connection(std::uint32_t channel, std::uint32_t id);
 
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.
@@ -136,7 +129,6 @@ class KernelAgent : public sc_core::sc_module {
 
   trace::Point<CommandAnswered> command_answered;
   trace::Point<EventTaken> event_taken;
-  RdmaCm& cm();                            // its trace points
   // Told only when somebody listened before the process was made.
   trace::Point<SoftwareMilestone> software;
   KernelCounters counters() const;

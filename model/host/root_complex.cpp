@@ -31,8 +31,8 @@ bool transport(Socket& socket, tlm::tlm_command command, std::uint64_t address, 
 
 }  // namespace
 
-RootComplex::RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu)
-    : sc_module(name), params_(params), iommu_(iommu) {
+RootComplex::RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu, std::uint32_t function)
+    : sc_module(name), params_(params), iommu_(iommu), function_(function) {
   upstream.register_b_transport(this, &RootComplex::serve_device);
 }
 
@@ -52,11 +52,12 @@ void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_ti
     return;
   }
   const std::span data(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
+  const Requester from(pasid, function_);
   bool ok = false;
   if (request.is_read()) {
-    ok = iommu_.read(pasid, request.get_address(), data);
+    ok = iommu_.read(from, request.get_address(), data);
   } else if (request.is_write()) {
-    ok = iommu_.write(pasid, request.get_address(), data);
+    ok = iommu_.write(from, request.get_address(), data);
     if (ok) dma_written({pasid, request.get_address(), data.size()});
   } else {
     return translate(pasid, request);
@@ -67,7 +68,7 @@ void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_ti
 void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
   auto* translation = request.get_extension<TranslationExtension>();
   if (!translation) return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
-  const auto physical = iommu_.physical(pasid, request.get_address());
+  const auto physical = iommu_.physical({pasid, function_}, request.get_address());
   if (physical) translation->physical = *physical;
   request.set_response_status(physical ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }

@@ -1,5 +1,6 @@
-// The root complex of a host: the CPU's way to the device (BAR and configuration space) and the device's way to memory
-// (through the IOMMU) and to the CPU (message signalled interrupts).
+// The root complex of a host, as far as one of its devices is concerned: the CPU's way to the device (BAR and
+// configuration space) and the device's way to memory (through the IOMMU) and to the CPU (message signalled
+// interrupts).
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -62,7 +63,8 @@ struct StorePath {
 
 class RootComplex : public sc_core::sc_module {
  public:
-  RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu);
+  // `iommu` is the host's; `function` numbers the devices behind it.
+  RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu, std::uint32_t function = 0);
 
   tlm_utils::simple_initiator_socket<RootComplex> bar{"bar"};
   tlm_utils::simple_initiator_socket<RootComplex> config{"config"};
@@ -92,7 +94,10 @@ class RootComplex : public sc_core::sc_module {
   trace::Point<Interrupt> interrupted;  // after the kernel handled it
 
   Iommu& iommu() { return iommu_; }
+  // Where the IOMMU looks for what the device asks without a process's PASID.
+  Pasid own_domain() const { return Iommu::own_domain(function_); }
   const RootComplexCounters& counters() const { return counters_; }
+  const IommuCounters& iommu_counters() const { return iommu_.counters(function_); }  // of the device's requests
 
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
@@ -120,6 +125,7 @@ class RootComplex : public sc_core::sc_module {
 
   const HostParams params_;
   Iommu& iommu_;
+  const std::uint32_t function_;
   DelayLine<Access> to_device_{[this] { deliver_due(); }};
   DelayLine<Answer> to_cpu_{[this] { answer_due(); }};
   Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel

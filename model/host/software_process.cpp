@@ -9,9 +9,9 @@ constexpr int kStackBytes = 1 << 20;  // the library and a test's own variables
 
 }  // namespace
 
-SoftwareProcess::SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& kernel,
-                                 RootComplex& root_complex, std::function<void()> body)
-    : sc_module(name), kernel_(kernel), port_(params, kernel, root_complex), body_(std::move(body)) {
+SoftwareProcess::SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& agent,
+                                 std::function<void()> body)
+    : sc_module(name), kernel_(agent.kernel()), port_(params, agent), body_(std::move(body)) {
   SC_HAS_PROCESS(SoftwareProcess);
   SC_THREAD(run);
   set_stack_size(kStackBytes);
@@ -27,7 +27,7 @@ void SoftwareProcess::spawn(std::string name, std::function<void()> body) {
   wake(more_threads_);
 }
 
-// A method starts them: a thread's parent must not end before it, or process_port() would lose its way.
+// A method starts them: a thread's parent must not end before it, or device_port() would lose its way.
 void SoftwareProcess::start_threads() {
   for (Thread& thread : std::exchange(to_start_, {})) {
     sc_core::sc_spawn_options options;
@@ -55,9 +55,9 @@ void SoftwareProcess::run() {
 
 namespace rnicsim {
 
-// A thread's process is the nearest SoftwareProcess around it.
-DevicePort* process_port() {
-  for (const sc_core::sc_object* object = sc_core::sc_get_current_process_b(); object;
+// A thread's process is the nearest SoftwareProcess around it. It has one device.
+DevicePort* device_port(std::uint32_t device) {
+  for (const sc_core::sc_object* object = sc_core::sc_get_current_process_b(); object && device == 0;
        object = object->get_parent_object())
     if (const auto* process = dynamic_cast<const host::SoftwareProcess*>(object))
       return &const_cast<host::SoftwareProcess*>(process)->port();

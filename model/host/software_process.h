@@ -14,9 +14,9 @@ namespace rnicsim::host {
 
 class SoftwareProcess : public sc_core::sc_module {
  public:
-  // `body` is the first thread: it runs once the kernel's device is ready.
-  SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& kernel,
-                  RootComplex& root_complex, std::function<void()> body);
+  // It sees the agent's device, and no other one. `body` is the first thread: it runs once the kernel is ready.
+  SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& agent,
+                  std::function<void()> body);
 
   // One more thread, from a running one of this process: it begins at the caller's time.
   void spawn(std::string name, std::function<void()> body);
@@ -31,7 +31,7 @@ class SoftwareProcess : public sc_core::sc_module {
   void start_threads();
   void run_thread(const std::function<void()>& body);
 
-  KernelAgent& kernel_;
+  HostKernel& kernel_;
   CpuPort port_;
   std::function<void()> body_;
   std::vector<Thread> to_start_;

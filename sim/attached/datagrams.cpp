@@ -49,7 +49,7 @@ std::size_t unread(const Descriptor& end) {
 Datagrams::Datagrams(const NetworkParams& params, const HostAddresses& addresses)
     : params_(params), addresses_(addresses), message_(kMostMessageBytes + 1), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
-Datagrams::Number Datagrams::open(std::uint32_t host, Descriptor far_end, Version version) {
+Datagrams::Number Datagrams::open(std::uint32_t host, Descriptor far_end, Version version, std::uint64_t inode) {
   const Number number = next_++;
   ::fcntl(far_end.get(), F_SETFL, ::fcntl(far_end.get(), F_GETFL) | O_NONBLOCK);
   set_buffer(far_end, kBufferBytes);
@@ -57,6 +57,7 @@ Datagrams::Number Datagrams::open(std::uint32_t host, Descriptor far_end, Versio
   socket.host = host;
   socket.version = version;
   socket.far_end = std::move(far_end);
+  socket.inode = inode;
   socket.local = wildcard(socket);
   watch(number, EPOLLIN, EPOLL_CTL_ADD);
   return number;
@@ -65,6 +66,12 @@ Datagrams::Number Datagrams::open(std::uint32_t host, Descriptor far_end, Versio
 bool Datagrams::belongs_to(Number number, std::uint32_t host) const {
   const auto found = sockets_.find(number);
   return found != sockets_.end() && found->second.host == host;
+}
+
+std::optional<Datagrams::Found> Datagrams::find(std::uint32_t host, std::uint64_t inode) const {
+  for (const auto& [number, socket] : sockets_)
+    if (socket.host == host && socket.inode == inode) return Found{number, socket.version};
+  return std::nullopt;
 }
 
 void Datagrams::names(Number number, NetAddress (&names)[2]) const {

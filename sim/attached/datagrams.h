@@ -23,7 +23,7 @@ namespace rnicsim::sim {
 class Datagrams {
  public:
   using Number = std::uint32_t;
-  enum class Version { v4, v6 };
+  using Version = IpVersion;
 
   Datagrams(const NetworkParams& params, const HostAddresses& addresses);
 
@@ -31,7 +31,8 @@ class Datagrams {
   std::function<void()> on_arrival;
 
   // Calls of a program on `host`, at the present time: 0 or errno.
-  Number open(std::uint32_t host, Descriptor far_end, Version version);
+  // `inode` is that of the program's end.
+  Number open(std::uint32_t host, Descriptor far_end, Version version, std::uint64_t inode = 0);
   int bind(Number number, abi::NetAddress address);
   int connect(Number number, abi::NetAddress to);
   int disconnect(Number number);
@@ -40,6 +41,12 @@ class Datagrams {
   int prepare_send(Number number, abi::NetAddress& to);
   void names(Number number, abi::NetAddress (&names)[2]) const;
   bool belongs_to(Number number, std::uint32_t host) const;
+  // That of which a program on `host` has the end with that inode.
+  struct Found {
+    Number number;
+    Version version;
+  };
+  std::optional<Found> find(std::uint32_t host, std::uint64_t inode) const;
 
   // Takes what programs wrote since the last call, before `written`.
   void collect(Duration written);
@@ -53,6 +60,7 @@ class Datagrams {
     std::uint32_t host = 0;
     Version version = Version::v4;
     Descriptor far_end;
+    std::uint64_t inode = 0;
     abi::NetAddress local;                  // port 0: none yet
     std::optional<abi::NetAddress> remote;  // connected
     bool address_asked = false;             // the local one was bound, and not chosen

@@ -1,5 +1,6 @@
 #include "sim/attached/host_addresses.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -9,22 +10,26 @@ namespace rnicsim::sim {
 
 std::optional<std::uint32_t> HostAddresses::host_of(std::uint32_t from, const abi::NetAddress& address) const {
   if (is_loopback(address) || is_wildcard(address)) return from;
-  for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
-    const bool same = is_v4(address) ? std::memcmp(address.ip + 12, hosts_[index].ipv4, 4) == 0
-                                     : std::memcmp(address.ip, hosts_[index].ipv6, 16) == 0;
-    if (same) return index;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find_if(interfaces_, [&](const abi::NetworkInterface& interface) {
+    return is_v4(address) ? std::memcmp(address.ip + 12, interface.ipv4, 4) == 0
+                          : std::memcmp(address.ip, interface.ipv6, 16) == 0;
+  });
+  return found != interfaces_.end() ? std::optional<std::uint32_t>(found->host) : std::nullopt;
 }
 
 abi::NetAddress HostAddresses::own_address(std::uint32_t host, const abi::NetAddress& like) const {
   if (is_loopback(like)) return like;
+  const auto reaches = [&](const abi::NetworkInterface& interface) {
+    return interface.host == host && in_subnet(like, interface);
+  };
+  const auto found = std::ranges::find_if(interfaces_, reaches);
+  const abi::NetworkInterface& own = found != interfaces_.end() ? *found : interfaces_[host];
   abi::NetAddress address;
   if (is_v4(like)) {
     std::memcpy(address.ip, abi::kMappedPrefix, sizeof abi::kMappedPrefix);
-    std::memcpy(address.ip + 12, hosts_[host].ipv4, 4);
+    std::memcpy(address.ip + 12, own.ipv4, 4);
   } else {
-    std::memcpy(address.ip, hosts_[host].ipv6, 16);
+    std::memcpy(address.ip, own.ipv6, 16);
   }
   return address;
 }

@@ -11,18 +11,22 @@
 
 namespace rnicsim::sim {
 
+enum class IpVersion { v4, v6 };
+
 class HostAddresses {
  public:
-  explicit HostAddresses(std::vector<abi::HostEntry> hosts) : hosts_(std::move(hosts)) {}
+  explicit HostAddresses(std::vector<abi::NetworkInterface> interfaces) : interfaces_(std::move(interfaces)) {}
 
   // The host that a program on `from` reaches there.
   std::optional<std::uint32_t> host_of(std::uint32_t from, const abi::NetAddress& address) const;
-  // The host's own, of the kind of `like`; that itself where it leads to the host only.
+  // The host's own, of the kind of `like`, by which it reaches that: of the device in whose subnet it lies, else of the
+  // first. That itself where it leads to the host only.
   abi::NetAddress own_address(std::uint32_t host, const abi::NetAddress& like) const;
-  bool has_v6(std::uint32_t host) const { return hosts_[host].ipv6_prefix != 0; }
+  bool has_v6(std::uint32_t host) const { return interfaces_[host].ipv6_prefix != 0; }
 
  private:
-  const std::vector<abi::HostEntry> hosts_;
+  // A host's number is the index of its first one.
+  const std::vector<abi::NetworkInterface> interfaces_;
 };
 
 // Ports that a host gives out, in turn.

@@ -18,13 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A PCI domain that no machine has: the paths must not be those of a device of its own.
-constexpr std::string_view kPciDevice = "sys/devices/pci0001:00/0001:01:00.0";
-
-std::string eui64(const abi::HostEntry& host) {
-  const host::Gid gid = abi::link_local_of(host);
+std::string eui64(const abi::NetworkInterface& interface) {
+  const host::Gid gid = abi::link_local_of(interface);
   const auto word = [&](int at) { return fmt::format("{:02x}{:02x}", gid[std::size_t(at)], gid[std::size_t(at) + 1]); };
   return fmt::format("{}:{}:{}:{}", word(8), word(10), word(12), word(14));
+}
+
+std::string net_name(const abi::NetworkInterface& interface) {
+  return fmt::format("{}{}", abi::kNetDevicePrefix, interface.device);
 }
 
 std::string gid_text(std::span<const std::uint8_t> gid) {
@@ -41,138 +42,168 @@ std::uint64_t megabits(const HostFilesParams& params) {
   return kLane.at(params.active_speed) * kLanes.at(params.active_width);
 }
 
-class Tree {
+// Below a host's folder.
+class Root {
  public:
-  Tree(fs::path root, const abi::HostEntry& host, std::uint32_t index, const HostFilesParams& params)
-      : root_(std::move(root)), host_(host), index_(index), params_(params) {}
+  explicit Root(fs::path path) : path_(std::move(path)) {}
+  void file(const fs::path& path, std::string_view text) const {
+    fs::create_directories((path_ / path).parent_path());
+    std::ofstream out(path_ / path);
+    out << text << '\n';
+    if (!out.flush())
+      throw fs::filesystem_error("cannot write", path_ / path, std::make_error_code(std::errc::io_error));
+  }
+  void link(const fs::path& path, const fs::path& target) const {
+    fs::create_directories((path_ / path).parent_path());
+    fs::create_symlink(target, path_ / path);
+  }
+
+ private:
+  const fs::path path_;
+};
+
+struct NetDevice {
+  fs::path folder;
+  std::string mac;
+  std::uint32_t index;
+  std::uint32_t mtu;
+  int type;  // ARPHRD_
+};
+void make_net_device(const Root& root, const NetDevice& device) {
+  const fs::path& folder = device.folder;
+  root.file(folder / "address", device.mac);
+  root.file(folder / "addr_len", "6");
+  root.file(folder / "ifindex", std::to_string(device.index));
+  root.file(folder / "mtu", std::to_string(device.mtu));
+  root.file(folder / "type", std::to_string(device.type));
+  root.file(folder / "operstate", "up");
+  root.file(folder / "carrier", "1");
+  root.file(folder / "flags", device.type == 1 ? "0x1003" : "0x9");
+  root.file(folder / "dev_port", "0");
+  root.file(folder / "dev_id", "0x0");
+}
+
+// A NIC, as the kernel shows it: a PCI function with an RDMA device and a network device.
+class Nic {
+ public:
+  Nic(const Root& root, const abi::NetworkInterface& interface, const HostFilesParams& params)
+      : root_(root), interface_(interface), params_(params) {}
 
   void make() const {
     pci_device();
     infiniband();
     net();
     classes();
-    file("proc/net/if_inet6", inet6());
-    // Of one boot are the processes that share a machine, and its memory.
-    file("proc/sys/kernel/random/boot_id", fmt::format("726e6963-7369-4d00-8000-{:012x}", index_));
     // A program looks whether it is a character device, and does no more with it.
-    link("dev/infiniband/uverbs0", "/dev/null");
+    root_.link(fs::path("dev/infiniband") / uverbs_, "/dev/null");
   }
 
  private:
-  void file(const fs::path& path, std::string_view text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream out(root_ / path);
-    out << text << '\n';
-    if (!out.flush())
-      throw fs::filesystem_error("cannot write", root_ / path, std::make_error_code(std::errc::io_error));
-  }
-  void link(const fs::path& path, const fs::path& target) const {
-    fs::create_directories((root_ / path).parent_path());
-    fs::create_symlink(target, root_ / path);
-  }
-
   void pci_device() const {
-    const fs::path device = kPciDevice;
-    file(device / "vendor", fmt::format("{:#06x}", abi::kPciVendorId));
-    file(device / "device", fmt::format("{:#06x}", params_.vendor_part_id));
-    file(device / "class", "0x020700");
-    file(device / "revision", fmt::format("{:#04x}", abi::kPciRevision));
-    file(device / "numa_node", "-1");
-    file(device / "local_cpus", "ffffffff,ffffffff");
-    file(device / "local_cpulist", "0-63");
+    root_.file(pci_ / "vendor", fmt::format("{:#06x}", abi::kPciVendorId));
+    root_.file(pci_ / "device", fmt::format("{:#06x}", params_.vendor_part_id));
+    root_.file(pci_ / "class", "0x020700");
+    root_.file(pci_ / "revision", fmt::format("{:#04x}", abi::kPciRevision));
+    root_.file(pci_ / "numa_node", "-1");
+    root_.file(pci_ / "local_cpus", "ffffffff,ffffffff");
+    root_.file(pci_ / "local_cpulist", "0-63");
   }
 
   void infiniband() const {
-    const fs::path device = fs::path(kPciDevice) / "infiniband/rnic0";
-    file(device / "node_type", "1: CA");
-    file(device / "node_guid", eui64(host_));
-    file(device / "sys_image_guid", eui64(host_));
-    file(device / "node_desc", "rnicsim");
-    file(device / "board_id", "rnicsim");
-    file(device / "hca_type", "rnicsim");
-    file(device / "hw_rev", fmt::format("{:x}", abi::kPciRevision));
-    link(device / "device", "../../../0001:01:00.0");
+    const fs::path device = pci_ / "infiniband" / name_;
+    root_.file(device / "node_type", "1: CA");
+    root_.file(device / "node_guid", eui64(interface_));
+    root_.file(device / "sys_image_guid", eui64(interface_));
+    root_.file(device / "node_desc", "rnicsim");
+    root_.file(device / "board_id", "rnicsim");
+    root_.file(device / "hca_type", "rnicsim");
+    root_.file(device / "hw_rev", fmt::format("{:x}", abi::kPciRevision));
+    root_.link(device / "device", fs::path("../../..") / slot_);
     port(device / "ports/1");
 
-    const fs::path verbs = fs::path(kPciDevice) / "infiniband_verbs/uverbs0";
-    file(verbs / "ibdev", "rnic0");
-    file(verbs / "abi_version", "1");
-    link(verbs / "device", "../../../0001:01:00.0");
+    const fs::path verbs = pci_ / "infiniband_verbs" / uverbs_;
+    root_.file(verbs / "ibdev", name_);
+    root_.file(verbs / "abi_version", "1");
+    root_.link(verbs / "device", fs::path("../../..") / slot_);
   }
 
   void port(const fs::path& port) const {
-    file(port / "state", "4: ACTIVE");
-    file(port / "phys_state", "5: LinkUp");
-    file(port / "link_layer", "Ethernet");
-    file(port / "rate", fmt::format("{} Gb/sec", megabits(params_) / 1000));
-    file(port / "lid", fmt::format("{:#x}", host_.lid));
-    file(port / "lid_mask_count", "0");
-    file(port / "sm_lid", "0x0");
-    file(port / "sm_sl", "0");
-    file(port / "pkeys/0", "0xffff");
-    const auto gids = host::gids_of(host_);
+    root_.file(port / "state", "4: ACTIVE");
+    root_.file(port / "phys_state", "5: LinkUp");
+    root_.file(port / "link_layer", "Ethernet");
+    root_.file(port / "rate", fmt::format("{} Gb/sec", megabits(params_) / 1000));
+    root_.file(port / "lid", fmt::format("{:#x}", interface_.lid));
+    root_.file(port / "lid_mask_count", "0");
+    root_.file(port / "sm_lid", "0x0");
+    root_.file(port / "sm_sl", "0");
+    root_.file(port / "pkeys/0", "0xffff");
+    const auto gids = host::gids_of(interface_);
     for (std::uint32_t i = 0; i < params_.gid_table_length; ++i) {
       const std::string index = std::to_string(i);
       const bool used = i < gids.size();
-      file(port / "gids" / index, gid_text(used ? gids[i] : host::Gid{}));
+      root_.file(port / "gids" / index, gid_text(used ? gids[i] : host::Gid{}));
       // The kernel's files of an empty entry exist and cannot be read; these do not exist.
       if (!used) continue;
-      file(port / "gid_attrs/types" / index, "RoCE v2");
-      file(port / "gid_attrs/ndevs" / index, abi::kNetDevice);
+      root_.file(port / "gid_attrs/types" / index, "RoCE v2");
+      root_.file(port / "gid_attrs/ndevs" / index, net_);
     }
   }
 
-  void net_device(const fs::path& device, std::string_view mac, std::uint32_t index, std::uint32_t mtu,
-                  int type) const {
-    file(device / "address", mac);
-    file(device / "addr_len", "6");
-    file(device / "ifindex", std::to_string(index));
-    file(device / "mtu", std::to_string(mtu));
-    file(device / "type", std::to_string(type));
-    file(device / "operstate", "up");
-    file(device / "carrier", "1");
-    file(device / "flags", type == 1 ? "0x1003" : "0x9");
-    file(device / "dev_port", "0");
-    file(device / "dev_id", "0x0");
-  }
   void net() const {
-    const fs::path device = fs::path(kPciDevice) / "net" / abi::kNetDevice;
-    net_device(device, fmt::format("{:02x}", fmt::join(host_.mac, ":")), abi::kNetDeviceIndex, abi::kNetDeviceMtu, 1);
-    file(device / "speed", std::to_string(megabits(params_)));
-    file(device / "duplex", "full");
-    link(device / "device", "../../../0001:01:00.0");
-    net_device("sys/devices/virtual/net/lo", "00:00:00:00:00:00", 1, 65536, 772);
+    const fs::path device = pci_ / "net" / net_;
+    make_net_device(root_, {device, fmt::format("{:02x}", fmt::join(interface_.mac, ":")),
+                            abi::net_device_index(interface_.device), abi::kNetDeviceMtu, 1});
+    root_.file(device / "speed", std::to_string(megabits(params_)));
+    root_.file(device / "duplex", "full");
+    root_.link(device / "device", fs::path("../../..") / slot_);
   }
 
   void classes() const {
-    const fs::path device = fs::path("../..") / fs::path(kPciDevice).lexically_relative("sys");
-    link("sys/class/infiniband/rnic0", device / "infiniband/rnic0");
-    link("sys/class/infiniband_verbs/uverbs0", device / "infiniband_verbs/uverbs0");
-    file("sys/class/infiniband_verbs/abi_version", "6");
-    link(fs::path("sys/class/net") / abi::kNetDevice, device / "net" / abi::kNetDevice);
-    link("sys/class/net/lo", "../../devices/virtual/net/lo");
+    const fs::path device = fs::path("../..") / pci_.lexically_relative("sys");
+    root_.link(fs::path("sys/class/infiniband") / name_, device / "infiniband" / name_);
+    root_.link(fs::path("sys/class/infiniband_verbs") / uverbs_, device / "infiniband_verbs" / uverbs_);
+    root_.link(fs::path("sys/class/net") / net_, device / "net" / net_);
   }
 
-  // As in /proc: address, index, prefix, scope, flags, device.
-  std::string inet6() const {
-    const auto line = [](std::span<const std::uint8_t> ip, std::uint32_t index, std::uint32_t prefix, int scope,
-                         std::string_view name) {
-      return fmt::format("{:02x} {:02x} {:02x} {:02x} 80 {:>8}", fmt::join(ip, ""), index, prefix, scope, name);
-    };
-    const host::Gid loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    const host::Gid link_local = abi::link_local_of(host_);
-    std::string text = line(loopback, 1, 128, 0x10, "lo") + '\n';
-    text += line(link_local, abi::kNetDeviceIndex, 64, 0x20, abi::kNetDevice);
-    if (host_.ipv6_prefix != 0)
-      text += '\n' + line(host_.ipv6, abi::kNetDeviceIndex, host_.ipv6_prefix, 0, abi::kNetDevice);
-    return text;
-  }
-
-  const fs::path root_;
-  const abi::HostEntry& host_;
-  const std::uint32_t index_;
+  const Root& root_;
+  const abi::NetworkInterface& interface_;
   const HostFilesParams& params_;
+  const std::string name_ = fmt::format("rnic{}", interface_.device);
+  const std::string uverbs_ = fmt::format("uverbs{}", interface_.device);
+  const std::string net_ = net_name(interface_);
+  // In a PCI domain that no machine has: the paths must not be those of a device of its own.
+  const std::string slot_ = fmt::format("0001:{:02x}:00.0", 1 + interface_.device);
+  const fs::path pci_ = fs::path("sys/devices/pci0001:00") / slot_;
 };
+
+// As in /proc: address, index, prefix, scope, flags, device.
+std::string inet6(std::span<const abi::NetworkInterface> own) {
+  const auto line = [](std::span<const std::uint8_t> ip, std::uint32_t index, std::uint32_t prefix, int scope,
+                       std::string_view name) {
+    return fmt::format("{:02x} {:02x} {:02x} {:02x} 80 {:>8}", fmt::join(ip, ""), index, prefix, scope, name);
+  };
+  const host::Gid loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  std::string text = line(loopback, 1, 128, 0x10, "lo");
+  for (const auto& interface : own) {
+    const std::uint32_t index = abi::net_device_index(interface.device);
+    text += '\n' + line(abi::link_local_of(interface), index, 64, 0x20, net_name(interface));
+    if (interface.ipv6_prefix != 0)
+      text += '\n' + line(interface.ipv6, index, interface.ipv6_prefix, 0, net_name(interface));
+  }
+  return text;
+}
+
+void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own,
+               const HostFilesParams& params) {
+  const Root root(folder);
+  for (const auto& interface : own) Nic(root, interface, params).make();
+  root.file("sys/class/infiniband_verbs/abi_version", "6");
+  make_net_device(root, {"sys/devices/virtual/net/lo", "00:00:00:00:00:00", 1, 65536, 772});
+  root.link("sys/class/net/lo", "../../devices/virtual/net/lo");
+  root.file("proc/net/if_inet6", inet6(own));
+  // Of one boot are the processes that share a machine, and its memory.
+  root.file("proc/sys/kernel/random/boot_id", fmt::format("726e6963-7369-4d00-8000-{:012x}", own.front().host));
+}
 
 // Everyone may write there.
 void make_open_folder(const fs::path& path) {
@@ -204,13 +235,16 @@ void make_writable_folders(const RunFolder& folder, const std::string& host) {
 
 }  // namespace
 
-HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::HostEntry>& hosts,
+HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::NetworkInterface>& interfaces,
                      const HostFilesParams& params) {
+  std::map<std::uint32_t, std::vector<abi::NetworkInterface>> hosts;
+  for (const auto& interface : interfaces) hosts[interface.host].push_back(interface);
   try {
     folder_.emplace(socket_name);
-    for (std::uint32_t i = 0; i < hosts.size(); ++i) {
-      Tree(folder_->files() / hosts[i].name, hosts[i], i, params).make();
-      make_writable_folders(*folder_, hosts[i].name);
+    for (const auto& [number, own] : hosts) {
+      const std::string name = own.front().name;
+      make_host(folder_->files() / name, own, params);
+      make_writable_folders(*folder_, name);
     }
   } catch (const fs::filesystem_error& error) {
     spdlog::warn("the hosts have no /sys, /tmp and /dev/shm of their own: {}", error.what());

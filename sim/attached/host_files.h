@@ -1,4 +1,4 @@
-// What a host has in the file system of its own: what programs look up about its NIC, and where they write what is
+// What a host has in the file system of its own: what programs look up about its NICs, and where they write what is
 // nobody else's (/tmp, /dev/shm). verbs/clock/host_path puts it in the place of this machine's.
 #pragma once
 
@@ -21,7 +21,8 @@ struct HostFilesParams {
 // Made with the object, and gone with it. What cannot be made is warned of: only some programs need it.
 class HostFiles {
  public:
-  HostFiles(const std::string& socket_name, const std::vector<abi::HostEntry>& hosts, const HostFilesParams& params);
+  HostFiles(const std::string& socket_name, const std::vector<abi::NetworkInterface>& interfaces,
+            const HostFilesParams& params);
 
  private:
   std::optional<RunFolder> folder_;

@@ -31,7 +31,7 @@ bool is_possible(std::uint64_t address, std::uint64_t bytes) {
 ProcessMemory::FirstPinned SystemCalls::first_pinned(Process& process) {
   return [this, &process](const ProcessMemory::Range& range) -> std::optional<ProcessMemory::Range> {
     const auto found =
-        host_of(process).root_complex->iommu().first_pinned(process.pasid, range.begin, range.bytes);
+        host_of(process).agents.front()->root_complex().iommu().first_pinned(process.pasid, range.begin, range.bytes);
     return found ? std::optional(ProcessMemory::Range{found->first, found->second}) : std::nullopt;
   };
 }
@@ -99,7 +99,6 @@ int SystemCalls::pages_moved(Process& process, ThreadSlot& slot) {
 
 bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  host::KernelAgent& kernel = *host_of(process).kernel;
   const auto number = std::uint32_t(slot.argument[0]);
   switch (slot.call) {
     case Call::pin: return answer(slot, pin(process, slot));
@@ -110,6 +109,7 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   }
   std::uint32_t given = 0;
   int error = 0;
+  host::KernelAgent& kernel = agent_of(thread);
   switch (slot.call) {
     case Call::alloc_pd: error = kernel.alloc_pd(process.pasid, given); break;
     case Call::dealloc_pd: error = kernel.dealloc_pd(process.pasid, number); break;

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,8 +14,16 @@
 #include "sim/attached/ready_descriptors.h"
 
 namespace rnicsim::sim {
+namespace {
 
-Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts)
+std::uint64_t inode_of(int fd) {
+  struct stat file {};
+  return ::fstat(fd, &file) == 0 ? file.st_ino : 0;
+}
+
+}  // namespace
+
+Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts)
     : sc_module(name),
       params_(params),
       addresses_(std::move(hosts)),
@@ -29,6 +38,12 @@ Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std:
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, datagrams_.descriptor(), &event);
 }
 
+std::optional<Network::Found> Network::find(std::uint32_t host, std::uint64_t inode) const {
+  for (const auto& [number, socket] : sockets_)
+    if (socket.host == host && socket.inode == inode) return Found{number, socket.version};
+  return std::nullopt;
+}
+
 void Network::deliver_due() {
   std::function<void()> arrival;
   bool any = false;
@@ -39,12 +54,14 @@ void Network::deliver_due() {
   if (any && on_arrival) on_arrival();
 }
 
-Network::Number Network::open(std::uint32_t host, Descriptor far_end) {
+Network::Number Network::open(std::uint32_t host, Descriptor far_end, IpVersion version, std::uint64_t inode) {
   const Number number = next_++;
   ::fcntl(far_end.get(), F_SETFL, ::fcntl(far_end.get(), F_GETFL) | O_NONBLOCK);
   Socket& socket = sockets_[number];
   socket.host = host;
   socket.far_end = std::move(far_end);
+  socket.version = version;
+  socket.inode = inode;
   watch(number);
   return number;
 }
@@ -147,7 +164,7 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
   if (client.local.port == 0 || is_wildcard(client.local)) client.local = addresses_.own_address(client.host, to);
   client.local.port = *port;
   client.remote = to;
-  const Number accepted = open(host, Descriptor(ends[0]));
+  const Number accepted = open(host, Descriptor(ends[0]), server.version, inode_of(ends[1]));
   Socket& peer = sockets_.at(accepted);
   peer.near_end = Descriptor(ends[1]);
   peer.local = to;

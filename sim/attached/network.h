@@ -23,13 +23,14 @@ class Network : public sc_core::sc_module {
  public:
   using Number = std::uint32_t;
 
-  Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::HostEntry> hosts);
+  Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts);
 
   // Runs after bytes, connections or ends arrived at some descriptor.
   std::function<void()> on_arrival;
 
   // Calls of a program on `host`, at the present time: 0 or errno.
-  Number open(std::uint32_t host, Descriptor far_end);
+  // `inode` is that of the program's end.
+  Number open(std::uint32_t host, Descriptor far_end, IpVersion version = IpVersion::v4, std::uint64_t inode = 0);
   int bind(Number number, const abi::NetAddress& address, std::uint16_t& port);
   int listen(Number number, std::uint32_t backlog);
   // `done` runs when the connection stands or is refused.
@@ -38,6 +39,12 @@ class Network : public sc_core::sc_module {
   int accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer);
   int names(Number number, abi::NetAddress (&names)[2]) const;
   bool belongs_to(Number number, std::uint32_t host) const;
+  // That of which a program on `host` has the end with that inode.
+  struct Found {
+    Number number;
+    IpVersion version;
+  };
+  std::optional<Found> find(std::uint32_t host, std::uint64_t inode) const;
 
   // Takes what programs wrote since the last call; the bytes left at `written`.
   void collect(Duration written);
@@ -51,6 +58,8 @@ class Network : public sc_core::sc_module {
     std::uint32_t host = 0;
     Descriptor far_end;
     Descriptor near_end;                 // of a connection not yet accepted
+    IpVersion version = IpVersion::v4;
+    std::uint64_t inode = 0;
     abi::NetAddress local;
     abi::NetAddress remote;
     std::optional<Number> peer;

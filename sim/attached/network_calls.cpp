@@ -52,9 +52,11 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
     if (descriptors.empty()) return answer(slot, EBADF);
     if (!is_socket(descriptors.front())) return answer(slot, ENOTSOCK);
     if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
-    slot.value = network_.open(host, std::move(descriptors.front()));
+    const auto version = slot.argument[0] == 6 ? IpVersion::v6 : IpVersion::v4;
+    slot.value = network_.open(host, std::move(descriptors.front()), version, slot.argument[1]);
     return true;
   }
+  if (slot.call == Call::net_inherited) return answer(slot, find_inherited(slot, host));
   const auto number = Network::Number(slot.argument[0]);
   if (!network_.belongs_to(number, host)) return answer(slot, EBADF);
   switch (slot.call) {
@@ -101,6 +103,21 @@ bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number numb
   return false;
 }
 
+// An image knows its sockets by their numbers, and the next image, or another process, has only descriptors.
+int SystemCalls::find_inherited(ThreadSlot& slot, std::uint32_t host) const {
+  const auto tell = [&](const auto& found, bool datagrams) {
+    slot.value = found.number;
+    slot.argument[1] = found.version == IpVersion::v6 ? 6 : 4;
+    slot.argument[2] = datagrams;
+    return 0;
+  };
+  const std::uint64_t inode = slot.argument[0];
+  if (inode == 0) return ENOENT;
+  if (const auto stream = network_.find(host, inode)) return tell(*stream, false);
+  if (const auto socket = network_.datagrams().find(host, inode)) return tell(*socket, true);
+  return ENOENT;
+}
+
 // --- Datagrams.
 
 bool SystemCalls::new_datagrams(Thread& thread, ThreadSlot& slot) {
@@ -111,7 +128,8 @@ bool SystemCalls::new_datagrams(Thread& thread, ThreadSlot& slot) {
   if (slot.argument[0] != 4 && slot.argument[0] != 6) return answer(slot, EAFNOSUPPORT);
   if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
   const auto version = slot.argument[0] == 4 ? Datagrams::Version::v4 : Datagrams::Version::v6;
-  slot.value = network_.datagrams().open(process.identity().host, std::move(descriptors.front()), version);
+  slot.value = network_.datagrams().open(process.identity().host, std::move(descriptors.front()), version,
+                                         slot.argument[1]);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/abi/attach.h"
@@ -74,7 +75,8 @@ class Process {
   AlarmClock alarm;
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
-  std::map<std::uint32_t, Descriptor> contexts;  // kept, so that no later file is taken for a context's
+  // By device and number: kept, so that no later file is taken for a context's.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Descriptor> contexts;
   bool alive = true;
   Process* parent = nullptr;
 

@@ -66,7 +66,7 @@ std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting,
 
 bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
   Process& parent = *thread.process;
-  const std::string& host = host_of(parent).entry.name;
+  const std::string& host = host_of(parent).name;
   auto guest = await_hello(pid_t(slot.argument[0]), parent,
                            fmt::format("{}: a child of {}", host, parent.label()), [] { return false; });
   if (!guest) {
@@ -91,7 +91,7 @@ bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
   const std::string problem = image_problem(file, fmt::format("/proc/{}/cwd", process.identity().pid));
   if (problem.empty()) return true;
   std::error_code none;
-  spdlog::error("{}: {} cannot execute {}: {}", host_of(process).entry.name, process.label(),
+  spdlog::error("{}: {} cannot execute {}: {}", host_of(process).name, process.label(),
                 std::filesystem::read_symlink(file, none).string(), problem);
   return answer(slot, ENOEXEC);
 }
@@ -101,7 +101,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   keeper_.release(thread);
   const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
-  const std::string who = fmt::format("{}: what {} executes", host_of(process).entry.name, process.label());
+  const std::string who = fmt::format("{}: what {} executes", host_of(process).name, process.label());
   auto guest = await_hello(process.identity().pid, process, who, came_back);
   if (!guest && came_back()) return true;
   if (!guest) return await_exit(process);
@@ -164,7 +164,7 @@ bool SystemCalls::affinity(Thread& asking, ThreadSlot& slot) {
 }
 
 void SystemCalls::kill(const Process& process, const char* why) {
-  const std::string text = fmt::format("{}: {} {}, and is killed", host_of(process).entry.name, process.label(), why);
+  const std::string text = fmt::format("{}: {} {}, and is killed", host_of(process).name, process.label(), why);
   spdlog::error("{}", text);
   keeper_.disturbed(text);
   process.kill();

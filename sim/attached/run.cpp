@@ -43,13 +43,14 @@ void prepare_process() {
 
 std::vector<HostServices> services_of(System& system) {
   std::vector<HostServices> services;
-  for (std::size_t i = 0; i < system.size(); ++i) {
+  for (std::size_t i = 0; i < system.hosts(); ++i) {
     Host& host = system.host(i);
-    services.push_back({host.entry(), &host.kernel(), &host.root_complex(), &system.config().host});
+    auto& made = services.emplace_back(HostServices{host.name(), &host.kernel(), {}, &system.config().host});
+    for (const auto& adapter : host.adapters()) made.agents.push_back(&adapter->agent());
   }
   return services;
 }
-std::vector<abi::HostEntry> entries_of(System& system) { return system.config().topology.hosts; }
+std::vector<abi::NetworkInterface> entries_of(System& system) { return system.config().topology.interfaces; }
 
 TimeKeeperParams keeper_params(const System& system, const RunOptions& options, const DescriptorBudget& budget) {
   TimeKeeperParams params;
@@ -136,7 +137,7 @@ class Run {
 
   void launch(std::size_t index) {
     const HostCommand& command = options_.commands[index];
-    const std::string host = system_.config().topology.hosts[command.host].name;
+    const std::string host = system_.config().topology.interfaces[command.host].name;
     const Tool tool = options_.gdb_hosts.contains(command.host)        ? Tool::gdb
                       : options_.valgrind_hosts.contains(command.host) ? Tool::valgrind
                                                                        : Tool::none;
@@ -232,7 +233,7 @@ class Run {
   bool mismatched() const { return !system_.engines().mismatch().empty(); }
 
   std::string host_name(std::size_t command) const {
-    return system_.config().topology.hosts[options_.commands[command].host].name;
+    return system_.config().topology.interfaces[options_.commands[command].host].name;
   }
 
   void record(std::size_t command, int status) {
@@ -353,12 +354,12 @@ class Run {
   // The threads, and each host's queue pairs.
   std::string state() {
     std::string text = keeper_.describe();
-    for (std::size_t i = 0; i < system_.size(); ++i) {
+    for (std::size_t i = 0; i < system_.adapters(); ++i) {
       std::string pairs;
-      system_.host(i).nic().describe_state(pairs);
+      system_.adapter(i).nic().describe_state(pairs);
       constexpr std::size_t kMost = 8192;
       if (pairs.size() > kMost) pairs = pairs.substr(0, pairs.rfind('\n', kMost) + 1) + "...\n";
-      if (!pairs.empty()) text += fmt::format("  {}'s NIC:\n{}", system_.host(i).entry().name, pairs);
+      if (!pairs.empty()) text += fmt::format("  {}'s NIC:\n{}", system_.adapter(i).label(), pairs);
     }
     return text;
   }

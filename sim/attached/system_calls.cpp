@@ -19,7 +19,7 @@ using abi::ThreadSlot;
 // Of a host: two hosts' programs have different pids, as they would have by chance.
 constexpr std::uint32_t kFirstPid = 1000;
 
-std::string random_addresses_of(const Process& process, const char* host) {
+std::string random_addresses_of(const Process& process, const std::string& host) {
   return fmt::format(
       "{}: {} has other addresses at every run, for personality(ADDR_NO_RANDOMIZE) was refused; in a container: "
       "docker run --security-opt seccomp=unconfined",
@@ -41,18 +41,19 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
   keeper_.set_handler(*this);
   network_.on_arrival = [this] { keeper_.descriptors_may_be_ready(); };
   for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
-    hosts_[index].root_complex->dma_written.subscribe([this, index](const host::DmaWrite& write) {
+    const auto written = [this, index](const host::DmaWrite& write) {
       if (write.pasid == kKernelPasid) return;
       for (const auto& process : keeper_.processes())
         if (process->alive && process->identity().host == index && process->pasid == write.pasid)
           keeper_.memory_written(*process, write.address);
-    });
+    };
+    for (host::KernelAgent* agent : hosts_[index].agents) agent->root_complex().dma_written.subscribe(written);
   }
 }
 
 std::optional<std::uint32_t> SystemCalls::host_named(const std::string& name) const {
   for (std::uint32_t index = 0; index < hosts_.size(); ++index)
-    if (name == hosts_[index].entry.name) return index;
+    if (name == hosts_[index].name) return index;
   return std::nullopt;
 }
 
@@ -62,20 +63,21 @@ void SystemCalls::fill_control(Process& process) const {
   abi::ControlHeader& header = process.header();
   header = abi::ControlHeader{};
   header.features = params_.simulated_time ? abi::attach_feature::kSimulatedTime : 0;
-  if (params_.simulated_time && host.kernel->software) header.features |= abi::attach_feature::kMilestones;
+  if (params_.simulated_time && host.agents.front()->software) header.features |= abi::attach_feature::kMilestones;
   header.epoch = params_.epoch;
   header.uptime = params_.uptime;
   header.random_seed = params_.seed * 0x9e3779b97f4a7c15ull + identity.host * 65536ull + identity.virtual_pid;
   header.virtual_pid = identity.virtual_pid;
   header.virtual_parent_pid = identity.virtual_parent;
   header.host_index = identity.host;
-  header.host_count = std::uint32_t(hosts_.size());
-  std::memcpy(header.host, host.entry.name, sizeof header.host);
+  const auto& interfaces = host.kernel->fabric();
+  header.interface_count = std::uint32_t(std::min<std::size_t>(interfaces.size(), abi::kMaxInterfaces));
+  host.name.copy(header.host, sizeof header.host - 1);
   for (std::uint32_t i = 0; i < std::uint32_t(abi::CpuCost::count); ++i)
     header.cost[i] = std::uint32_t(host.params->cpu.cost(abi::CpuCost(i)).ps);
   header.processors = params_.processors;
-  auto* table = reinterpret_cast<abi::HostEntry*>(process.control().data() + abi::kHostTable);
-  for (std::size_t i = 0; i < hosts_.size(); ++i) table[i] = hosts_[i].entry;
+  auto* table = reinterpret_cast<abi::NetworkInterface*>(process.control().data() + abi::kInterfaceTable);
+  std::copy_n(interfaces.begin(), header.interface_count, table);
 }
 
 // Each image anew.
@@ -84,14 +86,14 @@ void SystemCalls::equip(Process& process) {
   process.address_space().write_at_once(!params_.simulated_time);
   process.address_space().lost_write = [&process, this](std::uint64_t address, std::uint64_t bytes) {
     spdlog::error("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
-                  host_of(process).entry.name, process.label(), bytes, address);
-    host_of(process).root_complex->iommu().lost_write(process.pasid, address, bytes);
+                  host_of(process).name, process.label(), bytes, address);
+    host_of(process).agents.front()->root_complex().iommu().lost_write(process.pasid, address, bytes);
   };
 }
 
 // A process has its PASID, and its shared memory is pinned as a whole, from the start.
 void SystemCalls::join_device(Process& process) {
-  host::KernelAgent& kernel = *host_of(process).kernel;
+  host::HostKernel& kernel = *host_of(process).kernel;
   process.pasid = kernel.attach(process.address_space());
   kernel.pin(process.pasid, abi::kMemoryAddress, abi::kMemoryBytes);
 }
@@ -101,7 +103,7 @@ bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
   constexpr std::size_t kPerProcess = 4;
   if (budget_.take_for_process(kPerProcess)) return true;
   const std::string why = budget_.shortage();
-  spdlog::error("{}: {} is refused: {}", hosts_[host].entry.name, guest.hello.program, why);
+  spdlog::error("{}: {} is refused: {}", hosts_[host].name, guest.hello.program, why);
   AttachServer::refuse(guest, EMFILE, why);
   return false;
 }
@@ -109,7 +111,7 @@ bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
 // An object that holds a descriptor here for as long as it lives. Said once a process and kind.
 bool SystemCalls::lacks_descriptors(const Process& process, const char* what) {
   if (budget_.take_for_object(1)) return false;
-  std::string text = fmt::format("{}: {} is refused a {}", host_of(process).entry.name, process.label(), what);
+  std::string text = fmt::format("{}: {} is refused a {}", host_of(process).name, process.label(), what);
   if (shortages_.insert(text).second) spdlog::error("{}: {}", text, budget_.shortage());
   return true;
 }
@@ -132,7 +134,7 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
   equip(*process);
   if (parent != nullptr) families_[parent].running.push_back(process.get());
   Process& added = keeper_.add(std::move(process), start);
-  if (random_addresses) keeper_.disturbed(random_addresses_of(added, host_of(added).entry.name));
+  if (random_addresses) keeper_.disturbed(random_addresses_of(added, host_of(added).name));
   join_device(added);
   AttachServer::welcome(added);
   return added;
@@ -143,33 +145,41 @@ bool SystemCalls::execute(Thread& thread) {
   const Call call = slot.call;
   if (call <= Call::none || call >= Call::count) return answer(slot, ENOSYS);
   if (call <= Call::wait_child) return process_call(thread, slot);
+  const bool of_device = call >= Call::alloc_pd && call <= Call::mmio_read;
+  if (of_device && agent_of(*thread.process, slot.device) == nullptr) return answer(slot, ENODEV);
   if (call <= Call::free_uar) return memory_call(thread, slot);
   if (call <= Call::import_pd) return context_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
   return network_call(thread, slot);
 }
 
+host::KernelAgent* SystemCalls::agent_of(const Process& process, std::uint32_t device) {
+  const auto& agents = host_of(process).agents;
+  return device < agents.size() ? agents[device] : nullptr;
+}
+
 void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
   const std::size_t length = std::min<std::size_t>(write.length, sizeof write.data);
   const std::span bytes(reinterpret_cast<const std::byte*>(write.data), length);
-  if (length == write.length && host_of(process).kernel->mmio_write(process.pasid, write.offset, bytes)) return;
+  host::KernelAgent* agent = agent_of(process, write.device);
+  if (length == write.length && agent != nullptr && agent->mmio_write(process.pasid, write.offset, bytes)) return;
   spdlog::error("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
-                host_of(process).entry.name, process.label(), write.length, write.offset);
+                host_of(process).name, process.label(), write.length, write.offset);
 }
 
 void SystemCalls::milestone(Process& process, const abi::Milestone& milestone) {
-  host_of(process).kernel->software({process.pasid, milestone});
+  if (host::KernelAgent* agent = agent_of(process, milestone.device)) agent->software({process.pasid, milestone});
 }
 
 // --- Contexts.
 
 bool SystemCalls::context_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  host::KernelAgent& kernel = *host_of(process).kernel;
+  host::KernelAgent& kernel = agent_of(thread);
   const auto number = std::uint32_t(slot.argument[0]);
   switch (slot.call) {
     case Call::close_context:
-      process.contexts.erase(number);
+      process.contexts.erase({slot.device, number});
       return answer(slot, kernel.close_context(process.pasid, number));
     case Call::import_pd:
       return answer(slot, kernel.import_pd(process.pasid, number, std::uint32_t(slot.argument[1])));
@@ -180,7 +190,7 @@ bool SystemCalls::context_call(Thread& thread, ThreadSlot& slot) {
 
 bool SystemCalls::new_context(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  host::KernelAgent& kernel = *host_of(process).kernel;
+  host::KernelAgent& kernel = agent_of(thread);
   auto descriptors = process.receive_descriptors(thread.index);
   struct stat status {};
   if (descriptors.empty() || ::fstat(descriptors.front().get(), &status) != 0) return answer(slot, EINVAL);
@@ -189,7 +199,7 @@ bool SystemCalls::new_context(Thread& thread, ThreadSlot& slot) {
   std::uint32_t number = 0;
   const int error = slot.call == Call::open_context ? kernel.open_context(process.pasid, file, number)
                                                     : kernel.import_context(process.pasid, file, number);
-  if (error == 0) process.contexts.emplace(number, std::move(descriptors.front()));
+  if (error == 0) process.contexts.emplace(std::pair(slot.device, number), std::move(descriptors.front()));
   slot.value = number;
   return answer(slot, error);
 }
@@ -206,7 +216,7 @@ std::function<Thread*()> SystemCalls::waiting_thread(Thread& thread, ThreadState
 
 bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  host::KernelAgent& kernel = *host_of(process).kernel;
+  host::KernelAgent& kernel = agent_of(thread);
   switch (slot.call) {
     case Call::command:
       return command(thread, slot);
@@ -222,7 +232,7 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
     case Call::refill_channel:
       return answer(slot, kernel.refill_channel(process.pasid, std::uint32_t(slot.argument[0])));
     case Call::port_info:
-      put_output(slot, host_of(process).entry);
+      put_output(slot, kernel.interface());
       slot.value = kernel.completion_vectors();
       return true;
     case Call::gid_entry: {
@@ -247,9 +257,9 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
     }
     case Call::rdma_cm: {
       if (slot.input_bytes > sizeof slot.input || slot.output_bytes > sizeof slot.output) return answer(slot, EINVAL);
-      const int error = kernel.rdma_cm(process.pasid, std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]),
-                                       std::span(slot.input).first(slot.input_bytes),
-                                       std::span(slot.output).first(slot.output_bytes));
+      const int error = kernel.kernel().rdma_cm(
+          process.pasid, std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]),
+          std::span(slot.input).first(slot.input_bytes), std::span(slot.output).first(slot.output_bytes));
       return answer(slot, error);
     }
     default:
@@ -264,15 +274,14 @@ bool SystemCalls::command(Thread& thread, ThreadSlot& slot) {
   const Duration back = host_of(*thread.process).params->cpu.command;
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
-  host_of(*thread.process)
-      .kernel->command(thread.process->pasid, std::uint32_t(slot.argument[0]), std::move(input),
-                       [this, waiting, back](int error, std::span<const std::byte> output) {
-                         Thread* thread = waiting();
-                         if (thread == nullptr) return;
-                         ThreadSlot& slot = thread->process->slot(thread->index);
-                         std::ranges::copy(output.first(std::min(output.size(), sizeof slot.output)), slot.output);
-                         keeper_.resume(*thread, now() + back, error);
-                       });
+  agent_of(thread).command(thread.process->pasid, std::uint32_t(slot.argument[0]), std::move(input),
+                           [this, waiting, back](int error, std::span<const std::byte> output) {
+                             Thread* thread = waiting();
+                             if (thread == nullptr) return;
+                             ThreadSlot& slot = slot_of(*thread);
+                             std::ranges::copy(output.first(std::min(output.size(), sizeof slot.output)), slot.output);
+                             keeper_.resume(*thread, now() + back, error);
+                           });
   return false;
 }
 
@@ -282,16 +291,15 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   if (descriptors.empty()) return answer(slot, EBADF);
   if (lacks_descriptors(process, "channel")) return answer(slot, EMFILE);
   auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
-  slot.value =
-      host_of(process).kernel->open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
-        // Thousands of events that the program has not read may fill the pipe.
-        pollfd room{sink->get(), POLLOUT, 0};
-        const bool written = ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 &&
-                             ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
-        keeper_.interrupted(process);
-        keeper_.descriptors_may_be_ready();
-        return written;
-      });
+  slot.value = agent_of(thread).open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
+    // Thousands of events that the program has not read may fill the pipe.
+    pollfd room{sink->get(), POLLOUT, 0};
+    const bool written = ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 &&
+                         ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
+    keeper_.interrupted(process);
+    keeper_.descriptors_may_be_ready();
+    return written;
+  });
   return true;
 }
 
@@ -299,11 +307,11 @@ bool SystemCalls::mmio_read(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const auto offset = std::uint32_t(slot.argument[0]);
   const auto bytes = std::uint32_t(slot.argument[1]);
-  if ((bytes != 4 && bytes != 8) || !host_of(process).kernel->mmio_readable(process.pasid, offset))
+  if ((bytes != 4 && bytes != 8) || !agent_of(thread).mmio_readable(process.pasid, offset))
     return answer(slot, EFAULT);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
-  host_of(process).root_complex->mmio_read(offset, bytes, [this, waiting](std::uint64_t value) {
+  agent_of(thread).root_complex().mmio_read(offset, bytes, [this, waiting](std::uint64_t value) {
     Thread* thread = waiting();
     if (thread == nullptr) return;
     thread->process->slot(thread->index).value = value;

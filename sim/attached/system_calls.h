@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "model/host/host_kernel.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_agent.h"
 #include "model/host/root_complex.h"
@@ -24,9 +25,9 @@
 namespace rnicsim::sim {
 
 struct HostServices {
-  abi::HostEntry entry;
-  host::KernelAgent* kernel = nullptr;
-  host::RootComplex* root_complex = nullptr;
+  std::string name;
+  host::HostKernel* kernel = nullptr;
+  std::vector<host::KernelAgent*> agents{};  // of its devices
   const host::HostParams* params = nullptr;
 };
 
@@ -78,6 +79,7 @@ class SystemCalls : public CallHandler {
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
   bool stream_call(Thread& thread, abi::ThreadSlot& slot);
+  int find_inherited(abi::ThreadSlot& slot, std::uint32_t host) const;
   bool datagram_call(abi::ThreadSlot& slot, std::uint32_t host);
   bool new_datagrams(Thread& thread, abi::ThreadSlot& slot);
 
@@ -107,6 +109,10 @@ class SystemCalls : public CallHandler {
   void equip(Process& process);
   void join_device(Process& process);
   HostServices& host_of(const Process& process) { return hosts_[process.identity().host]; }
+  // nullptr: its host has no such device.
+  host::KernelAgent* agent_of(const Process& process, std::uint32_t device);
+  // Of a call, which has been looked at.
+  host::KernelAgent& agent_of(const Thread& thread) { return *agent_of(*thread.process, slot_of(thread).device); }
   // The thread that made a call which is answered later, if it still waits for the answer.
   std::function<Thread*()> waiting_thread(Thread& thread, ThreadState state);
 

@@ -4,9 +4,9 @@
 
 namespace rnicsim::sim::bench {
 
-Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows), owners_(system.size()) {
-  for (std::uint32_t host = 0; host < system.size(); ++host) {
-    nic::Nic& nic = system.host(host).nic();
+Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows), owners_(system.adapters()) {
+  for (std::uint32_t host = 0; host < system.adapters(); ++host) {
+    nic::Nic& nic = system.adapter(host).nic();
     nic.gather_scatter.taken.subscribe(
         [this, host](const nic::PayloadTaken& taken) { count(host, taken.qpn.value, taken.bytes); });
     // A message that comes in its completion is scattered nowhere.

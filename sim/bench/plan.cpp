@@ -28,7 +28,7 @@ class Planner {
   Planner(Workload& workload, const Config& config) : workload_(workload), config_(config) {}
 
   Plan make() {
-    plan_.hosts = static_cast<std::uint32_t>(config_.topology.hosts.size());
+    plan_.hosts = static_cast<std::uint32_t>(config_.topology.interfaces.size());
     for (flow_number_ = 0; flow_number_ < workload_.flows.size(); ++flow_number_) {
       check_device(flow());
       add_flow();
@@ -83,12 +83,13 @@ class Planner {
   }
 
   std::vector<std::uint32_t> find_hosts(const std::vector<std::string>& names, const char* key) const {
+    const auto& interfaces = config_.topology.interfaces;
     std::vector<std::uint32_t> hosts;
     for (const auto& name : names) {
       const auto host = config_.topology.find(name);
       if (!host)
         complain(key, fmt::format("no host is called '{}'; the topology has {} to {}", shown(name),
-                                  config_.topology.hosts.front().name, config_.topology.hosts.back().name));
+                                  label_of(interfaces.front()), label_of(interfaces.back())));
       hosts.push_back(*host);
     }
     return hosts;
@@ -113,8 +114,8 @@ class Planner {
     for (std::size_t i = 0; i < many; ++i) {
       pairs.emplace_back(from[i % from.size()], to[i % to.size()]);
       if (pairs.back().first == pairs.back().second)
-        complain("to",
-                 fmt::format("pairwise would connect {} with itself", config_.topology.hosts[pairs.back().first].name));
+        complain("to", fmt::format("pairwise would connect {} with itself",
+                                   label_of(config_.topology.interfaces[pairs.back().first])));
     }
     return pairs;
   }
@@ -178,7 +179,7 @@ class Planner {
     std::map<std::uint32_t, std::set<std::tuple<std::uint32_t, std::uint32_t, bool>>> pages;
     for (const auto& member : plan_.agents) {
       const Flow& flow = workload_.flows[member.flow];
-      const std::string host = config_.topology.hosts[member.host].name;
+      const std::string host = label_of(config_.topology.interfaces[member.host]);
       qps[member.host] += member.qps.size();
       if (qps[member.host] + host::Objects::kFirstQpn > config_.nic.capabilities.max_qp)
         complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));

@@ -192,7 +192,7 @@ Json agents_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.plan.agents.size(); ++i) {
     const auto& agent = result.plan.agents[i];
     if (const auto share = result.runner.busy_share(i))
-      json.push_back({{"flow", agent.flow}, {"host", result.system.host(agent.host).entry().name},
+      json.push_back({{"flow", agent.flow}, {"host", result.system.adapter(agent.host).label()},
                       {"thread", agent.thread}, {"end", end_name(agent.sends)}, {"cpu_busy_share", *share}});
   }
   return json;
@@ -201,7 +201,7 @@ Json agents_json(const BenchResult& result) {
 // A column a host, a row a counter; only what counted something.
 std::string counters_table(const BenchResult& result) {
   std::vector<std::vector<CounterResult>> columns;
-  for (std::size_t host = 0; host < result.system.size(); ++host) columns.push_back(host_counters(result, host));
+  for (std::size_t host = 0; host < result.system.adapters(); ++host) columns.push_back(host_counters(result, host));
   std::vector<std::size_t> rows;
   std::size_t width = 0;
   for (std::size_t row = 0; row < columns.front().size(); ++row) {
@@ -212,7 +212,7 @@ std::string counters_table(const BenchResult& result) {
   constexpr std::size_t kMostColumns = 8;
   const auto shown_columns = std::min(columns.size(), kMostColumns);
   std::string text = fmt::format("{:<{}}", "", width);
-  for (std::size_t i = 0; i < shown_columns; ++i) text += fmt::format(" {:>12}", result.system.host(i).entry().name);
+  for (std::size_t i = 0; i < shown_columns; ++i) text += fmt::format(" {:>12}", result.system.adapter(i).label());
   text += shown_columns < columns.size()
               ? fmt::format("  ({} more hosts in the JSON)\n", columns.size() - shown_columns)
               : "\n";
@@ -274,8 +274,8 @@ Json results_json(const BenchResult& result) {
   for (std::size_t i = 0; i < workload.flows.size(); ++i)
     json["flows"].push_back(flow_json(workload.flows[i], result.runner.flows()[i], result.runner.after().at));
   json["agents"] = agents_json(result);
-  for (std::size_t i = 0; i < result.system.size(); ++i)
-    json["hosts"][result.system.host(i).entry().name] = counters_json(host_counters(result, i));
+  for (std::size_t i = 0; i < result.system.adapters(); ++i)
+    json["hosts"][result.system.adapter(i).label()] = counters_json(host_counters(result, i));
   for (std::size_t i = 0; i < result.system.switches(); ++i)
     json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
         result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));

@@ -76,9 +76,9 @@ void Runner::make_host(std::uint32_t host) {
   }
   if (agents->agents.empty()) return;
   agents->memory = std::make_unique<HostMemory>(bytes);
-  Host& place = system_.host(host);
+  Adapter& place = system_.adapter(host);
   agents->process = std::make_unique<host::SoftwareProcess>(fmt::format("agents{}", host).c_str(),
-                                                            system_.config().host, place.kernel(), place.root_complex(),
+                                                            system_.config().host, place.agent(),
                                                             [this, mine = agents.get()] { host_body(*mine); });
   agents->process->port().trust(agents->memory->bytes());
   hosts_.push_back(std::move(agents));
@@ -95,7 +95,7 @@ void Runner::host_body(HostAgents& host) {
     start_threads(host);
   } catch (const std::runtime_error& error) {
     control_.fail(
-        fmt::format("{}: {}", system_.host(plan_.agents[host.agents.front()].host).entry().name, error.what()));
+        fmt::format("{}: {}", system_.adapter(plan_.agents[host.agents.front()].host).label(), error.what()));
   }
   host.process->port().leave();
   while (!control_.stopping || host.working != 0) sleep_on(*closing_);
@@ -190,7 +190,7 @@ void Runner::watch_arrivals() {
 }
 
 std::string Runner::name_of(const PlannedAgent& agent) const {
-  return fmt::format("{} flow[{}] thread {} ({})", system_.host(agent.host).entry().name, agent.flow, agent.thread,
+  return fmt::format("{} flow[{}] thread {} ({})", system_.adapter(agent.host).label(), agent.flow, agent.thread,
                      agent.sends ? "from" : "to");
 }
 
@@ -328,12 +328,12 @@ std::string Runner::state(std::optional<std::size_t> flow) const {
     if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
     if (players_[i]) text += "  " + players_[i]->describe() + '\n';
   }
-  for (std::size_t host = 0; host < system_.size(); ++host) {
+  for (std::size_t host = 0; host < system_.adapters(); ++host) {
     std::string state;
-    system_.host(host).nic().describe_state(state);
+    system_.adapter(host).nic().describe_state(state);
     constexpr std::size_t kMost = 4096;
     if (state.size() > kMost) state = state.substr(0, state.rfind('\n', kMost) + 1) + "...\n";
-    text += fmt::format("{}'s NIC:\n{}", system_.host(host).entry().name, state);
+    text += fmt::format("{}'s NIC:\n{}", system_.adapter(host).label(), state);
   }
   if (text.back() == '\n') text.pop_back();
   return text;
@@ -342,7 +342,7 @@ std::string Runner::state(std::optional<std::size_t> flow) const {
 Snapshot Runner::snapshot() const {
   Snapshot taken;
   taken.at = now();
-  for (std::size_t i = 0; i < system_.size(); ++i) {
+  for (std::size_t i = 0; i < system_.adapters(); ++i) {
     const auto counters = system_.counters(i);
     taken.hosts.emplace_back(counters);
     taken.packets += counters.nic.tx.packets;

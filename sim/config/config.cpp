@@ -45,7 +45,7 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   for (const auto& fault : faults) loader.fault(fault);
   config.engine.limit(config.nic.capabilities);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
-  if (config.topology.hosts.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
+  if (config.topology.interfaces.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
   for (const auto& record : loader.faults())
     config.faults.push_back(to_fault(record, config.topology, config.faults.size() + 1));
   return config;
@@ -53,28 +53,25 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
 
 std::string to_toml(Config& config) {
   const ParamList params(config);
-  std::vector<Setting> settings;
+  TomlFile file;
   for (const auto& entry : params.entries()) {
     const auto type = entry.is_number()                 ? Setting::Type::number
                       : entry.kind() == "true or false" ? Setting::Type::boolean
                                                         : Setting::Type::text;
-    settings.push_back({entry.path, type, entry.value_text(), ""});
+    file.settings.push_back({entry.path, type, entry.value_text(), ""});
   }
-  std::vector<Record> hosts;
-  for (const auto& host : config.topology.hosts) hosts.push_back(to_record(host));
-  std::vector<Record> switches;
+  for (const auto& interface : config.topology.interfaces)
+    (interface.device == 0 ? file.hosts : file.devices).push_back(to_record(interface));
   for (const auto& name : config.topology.switches)
-    switches.push_back({{{"name", Setting{"name", Setting::Type::text, name, ""}}}, ""});
-  std::vector<Record> cables;
+    file.switches.push_back({{{"name", Setting{"name", Setting::Type::text, name, ""}}}, ""});
   for (const auto& [from, to] : config.topology.cables) {
-    const auto end = [&](const char* key, std::uint32_t host) {
-      return std::pair(std::string(key), Setting{key, Setting::Type::text, config.topology.node_name(host), ""});
+    const auto end = [&](const char* key, std::uint32_t node) {
+      return std::pair(std::string(key), Setting{key, Setting::Type::text, config.topology.node_name(node), ""});
     };
-    cables.push_back({{end("from", from), end("to", to)}, ""});
+    file.cables.push_back({{end("from", from), end("to", to)}, ""});
   }
-  std::vector<Record> faults;
-  for (const auto& fault : config.faults) faults.push_back(fault.record);
-  return write_toml(settings, hosts, switches, cables, faults);
+  for (const auto& fault : config.faults) file.faults.push_back(fault.record);
+  return write_toml(file);
 }
 
 }  // namespace rnicsim::sim

@@ -159,7 +159,7 @@ FaultAction read_action(const Reader& reader, const Record& record) {
 std::uint32_t read_host(const Reader& reader, const Setting& setting, const Topology& topology) {
   if (const auto host = topology.find(setting.text)) return *host;
   std::vector<std::string> names;
-  for (const auto& host : topology.hosts) names.emplace_back(host.name);
+  for (const auto& interface : topology.interfaces) names.push_back(label_of(interface));
   reader.refuse(setting,
                 fmt::format("no host is called '{}'{}", shown(setting.text), did_you_mean(setting.text, names)));
 }

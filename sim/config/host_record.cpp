@@ -9,7 +9,6 @@
 #include <set>
 
 #include "sim/config/config_error.h"
-#include "sim/config/topology.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -45,7 +44,7 @@ void parse_mac(const Setting& setting, std::uint8_t (&mac)[6]) {
 
 bool is_host_name(const Setting& setting) {
   const auto& name = setting.text;
-  return setting.type == Setting::Type::text && !name.empty() && name.size() < sizeof(abi::HostEntry::name) &&
+  return setting.type == Setting::Type::text && !name.empty() && name.size() < sizeof(abi::NetworkInterface::name) &&
          std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
@@ -56,36 +55,61 @@ std::string address_text(int family, const Address& address) {
   return text;
 }
 
+// `name` is the key that says whose they are, `owner` what has them.
+void take_addresses(const Record& record, std::string_view name, const char* owner, abi::NetworkInterface& interface) {
+  for (const auto& [key, setting] : record.fields) {
+    if (key == "ipv4") {
+      parse_address(setting, AF_INET, interface.ipv4, interface.ipv4_prefix,
+                    "an IPv4 address such as \"10.0.0.1/16\"");
+    } else if (key == "ipv6") {
+      parse_address(setting, AF_INET6, interface.ipv6, interface.ipv6_prefix,
+                    "an IPv6 address such as \"fd00::1/64\"");
+    } else if (key == "mac") {
+      parse_mac(setting, interface.mac);
+    } else if (key != name) {
+      throw ConfigError(fmt::format("{}: {} has {}, ipv4, ipv6 and mac, and no {}", setting.where, owner, name,
+                                    key.substr(0, 40)));
+    }
+  }
+}
+
 }  // namespace
 
-abi::HostEntry to_host(const Record& record, std::size_t index) {
+abi::NetworkInterface to_host(const Record& record, std::size_t index) {
   if (index >= kMostHosts) throw ConfigError(fmt::format("{}: more than {} hosts", record.where, kMostHosts));
   const auto name = record.fields.find("name");
   if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a host needs a name", record.where));
   check_node_name(name->second, "hosts");
-
-  abi::HostEntry host = default_host(static_cast<std::uint32_t>(index), name->second.text);
-  for (const auto& [key, setting] : record.fields) {
-    if (key == "ipv4") {
-      parse_address(setting, AF_INET, host.ipv4, host.ipv4_prefix, "an IPv4 address such as \"10.0.0.1/16\"");
-    } else if (key == "ipv6") {
-      parse_address(setting, AF_INET6, host.ipv6, host.ipv6_prefix, "an IPv6 address such as \"fd00::1/64\"");
-    } else if (key == "mac") {
-      parse_mac(setting, host.mac);
-    } else if (key != "name") {
-      throw ConfigError(
-          fmt::format("{}: a host has name, ipv4, ipv6 and mac, and no {}", setting.where, key.substr(0, 40)));
-    }
-  }
-  return host;
+  auto interface = default_interface(static_cast<std::uint32_t>(index), name->second.text);
+  take_addresses(record, "name", "a host", interface);
+  return interface;
 }
 
-Record to_record(const abi::HostEntry& host) {
+abi::NetworkInterface to_device(const Record& record, const Topology& topology) {
+  const auto name = record.fields.find("host");
+  if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a device needs its host", record.where));
+  const auto host = topology.find_host(name->second.text);
+  if (!host)
+    throw ConfigError(fmt::format("{}: no host is called '{}'", name->second.where, shown(name->second.text)));
+  const auto number = static_cast<std::uint32_t>(
+      std::ranges::count(topology.interfaces, static_cast<std::uint16_t>(*host), &abi::NetworkInterface::host));
+  if (number >= abi::kMaxDevices)
+    throw ConfigError(fmt::format("{}: a host has {} devices at most", record.where, abi::kMaxDevices));
+  if (topology.interfaces.size() >= abi::kMaxInterfaces)
+    throw ConfigError(fmt::format("{}: more than {} devices in all", record.where, abi::kMaxInterfaces));
+  auto interface = default_interface(*host, name->second.text, number);
+  take_addresses(record, "host", "a device", interface);
+  return interface;
+}
+
+Record to_record(const abi::NetworkInterface& interface) {
   const auto field = [](const char* key, std::string text) {
     return std::pair(std::string(key), Setting{key, Setting::Type::text, std::move(text), ""});
   };
-  return {{field("name", host.name), field("ipv4", fmt::format("{}/{}", ipv4_text(host), host.ipv4_prefix)),
-           field("ipv6", fmt::format("{}/{}", ipv6_text(host), host.ipv6_prefix)), field("mac", mac_text(host))},
+  return {{field(interface.device == 0 ? "name" : "host", interface.name),
+           field("ipv4", fmt::format("{}/{}", ipv4_text(interface), interface.ipv4_prefix)),
+           field("ipv6", fmt::format("{}/{}", ipv6_text(interface), interface.ipv6_prefix)),
+           field("mac", mac_text(interface))},
           ""};
 }
 
@@ -95,19 +119,21 @@ void check_node_name(const Setting& name, const char* kind) {
         fmt::format("{}: {}.name: a name of letters, digits, '-', '_' and '.' is needed", name.where, kind));
 }
 
-void check_distinct(const std::vector<abi::HostEntry>& hosts, const std::vector<Record>& records) {
+void check_distinct(const std::vector<abi::NetworkInterface>& interfaces, const std::vector<Record>& records) {
   std::set<std::string> taken;
-  for (std::size_t i = 0; i < hosts.size(); ++i)
+  const std::size_t first = interfaces.size() - records.size();
+  for (std::size_t i = 0; i < interfaces.size(); ++i)
     for (const auto& identity :
-         {std::string(hosts[i].name), ipv4_text(hosts[i]), ipv6_text(hosts[i]), mac_text(hosts[i])})
+         {label_of(interfaces[i]), ipv4_text(interfaces[i]), ipv6_text(interfaces[i]), mac_text(interfaces[i])})
       if (!taken.insert(identity).second)
-        throw ConfigError(fmt::format("{}: '{}' belongs to another host already", records[i].where, identity));
+        throw ConfigError(fmt::format("{}: '{}' belongs to another {} already", records[i - first].where, identity,
+                                      interfaces[i].device == 0 ? "host" : "device"));
 }
 
-std::string ipv4_text(const abi::HostEntry& host) { return address_text(AF_INET, host.ipv4); }
-std::string ipv6_text(const abi::HostEntry& host) { return address_text(AF_INET6, host.ipv6); }
-std::string mac_text(const abi::HostEntry& host) {
-  const auto& mac = host.mac;
+std::string ipv4_text(const abi::NetworkInterface& interface) { return address_text(AF_INET, interface.ipv4); }
+std::string ipv6_text(const abi::NetworkInterface& interface) { return address_text(AF_INET6, interface.ipv6); }
+std::string mac_text(const abi::NetworkInterface& interface) {
+  const auto& mac = interface.mac;
   return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 

@@ -97,12 +97,25 @@ void Loader::unknown(const std::string& where, std::string_view path) const {
                                 meant ? fmt::format("; did you mean {}?", *meant) : ""));
 }
 
+// In the order of the hosts, then of the devices: so their numbers are.
+void Loader::take_interfaces(const TomlFile& file) {
+  if (file.hosts.empty() && file.devices.empty()) return;
+  auto& interfaces = topology_.interfaces;
+  if (!file.hosts.empty()) topology_ = {};
+  for (const auto& record : file.hosts) interfaces.push_back(to_host(record, interfaces.size()));
+  for (const auto& record : file.devices) interfaces.push_back(to_device(record, topology_));
+  // Switches are numbered behind the interfaces.
+  const std::size_t before = interfaces.size() - file.devices.size();
+  for (auto& cable : topology_.cables)
+    for (std::uint32_t* node : {&cable.first, &cable.second})
+      if (*node >= before) *node += static_cast<std::uint32_t>(file.devices.size());
+  std::vector<Record> records = file.hosts;
+  records.insert(records.end(), file.devices.begin(), file.devices.end());
+  check_distinct(interfaces, records);
+}
+
 void Loader::take_topology(const TomlFile& file) {
-  if (!file.hosts.empty()) {
-    topology_ = {};
-    for (const auto& record : file.hosts) topology_.hosts.push_back(to_host(record, topology_.hosts.size()));
-    check_distinct(topology_.hosts, file.hosts);
-  }
+  take_interfaces(file);
   if (!file.switches.empty()) {
     topology_.cables.clear();
     topology_.switches = switch_names(file.switches, topology_);
@@ -120,7 +133,7 @@ void Loader::take_topology(const TomlFile& file) {
     if (from == to && topology_.is_switch(from))
       throw ConfigError(fmt::format("{}: a cable has two ends", record.where));
     if (taken(from) || taken(to))
-      throw ConfigError(fmt::format("{}: a host has one port, and so one cable", record.where));
+      throw ConfigError(fmt::format("{}: a device has one port, and so one cable", record.where));
     topology_.cables.emplace_back(from, to);
   }
 }

@@ -31,6 +31,7 @@ class Loader {
   void apply(const Setting& setting);
   [[noreturn]] void unknown(const std::string& where, std::string_view path) const;
   void take_topology(const TomlFile& file);
+  void take_interfaces(const TomlFile& file);
   std::uint32_t cable_end(const Record& record, const char* end) const;
 
   const ParamList& params_;

@@ -54,6 +54,8 @@ class Flattener {
         result.base = node.as_string()->get();
       } else if (key == "hosts" && node.is_array_of_tables()) {
         result.hosts = records(*node.as_array());
+      } else if (key == "devices" && node.is_array_of_tables()) {
+        result.devices = records(*node.as_array());
       } else if (key == "switches" && node.is_array_of_tables()) {
         result.switches = records(*node.as_array());
       } else if (key == "cables" && node.is_array_of_tables()) {
@@ -157,11 +159,9 @@ TomlFile read_toml(const fs::path& path) {
   }
 }
 
-std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
-                       const std::vector<Record>& switches, const std::vector<Record>& cables,
-                       const std::vector<Record>& faults) {
+std::string write_toml(const TomlFile& file) {
   toml::table root;
-  for (const auto& setting : settings) {
+  for (const auto& setting : file.settings) {
     toml::table* table = &root;
     std::string_view path = setting.path;
     for (auto dot = path.find('.'); dot != path.npos; dot = path.find('.')) {
@@ -170,10 +170,14 @@ std::string write_toml(const std::vector<Setting>& settings, const std::vector<R
     }
     insert(*table, path, setting);
   }
-  if (!hosts.empty()) root.insert("hosts", to_array(hosts));
-  if (!switches.empty()) root.insert("switches", to_array(switches));
-  if (!cables.empty()) root.insert("cables", to_array(cables));
-  if (!faults.empty()) root.insert("fault", to_array(faults));
+  const auto put = [&](const char* key, const std::vector<Record>& records) {
+    if (!records.empty()) root.insert(key, to_array(records));
+  };
+  put("hosts", file.hosts);
+  put("devices", file.devices);
+  put("switches", file.switches);
+  put("cables", file.cables);
+  put("fault", file.faults);
   std::ostringstream out;
   out << root << '\n';
   return out.str();

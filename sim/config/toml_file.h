@@ -18,7 +18,7 @@ struct Setting {
   std::string where;  // "file:line"
 };
 
-// A table of [[hosts]], [[switches]], [[cables]] or [[fault]].
+// A table of [[hosts]], [[devices]], [[switches]], [[cables]] or [[fault]].
 struct Record {
   std::map<std::string, Setting> fields;
   std::string where;
@@ -28,6 +28,7 @@ struct TomlFile {
   std::string base;  // the value of `base =`, or empty
   std::vector<Setting> settings;
   std::vector<Record> hosts;
+  std::vector<Record> devices;
   std::vector<Record> switches;
   std::vector<Record> cables;
   std::vector<Record> faults;
@@ -39,8 +40,7 @@ std::string read_configuration(const std::filesystem::path& path);
 TomlFile read_toml(const std::filesystem::path& path);
 
 // Settings as TOML, for the resolved configuration: text in quotes, the rest bare.
-std::string write_toml(const std::vector<Setting>& settings, const std::vector<Record>& hosts,
-                       const std::vector<Record>& switches, const std::vector<Record>& cables,
-                       const std::vector<Record>& faults);
+// `file` has no base.
+std::string write_toml(const TomlFile& file);
 
 }  // namespace rnicsim::sim

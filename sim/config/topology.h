@@ -1,4 +1,4 @@
-// Which hosts and switches there are, and which cable joins which.
+// Which hosts, with which interfaces, and which switches there are, and which cable joins which.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,30 @@
 namespace rnicsim::sim {
 
 struct Topology {
-  std::vector<abi::HostEntry> hosts;
+  // The first of each host, in the order of the hosts: a host's number is the index of its first. Then the others.
+  std::vector<abi::NetworkInterface> interfaces;
   std::vector<std::string> switches;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> cables;  // by node: the hosts by their index, then the switches
+  // By node: the interfaces by their index, then the switches.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> cables;
 
-  std::optional<std::uint32_t> find(std::string_view name) const;  // a host
+  std::uint32_t hosts() const;
+  std::optional<std::uint32_t> find_host(std::string_view name) const;
+  // By its label: a host's name is that of its first interface.
+  std::optional<std::uint32_t> find(std::string_view label) const;
   std::optional<std::uint32_t> find_node(std::string_view name) const;
   std::string node_name(std::uint32_t node) const;
-  bool is_switch(std::uint32_t node) const { return node >= hosts.size(); }
-  std::size_t nodes() const { return hosts.size() + switches.size(); }
+  bool is_switch(std::uint32_t node) const { return node >= interfaces.size(); }
+  std::size_t nodes() const { return interfaces.size() + switches.size(); }
 };
 
 // h0, h1 ... around one switch.
 Topology star_of(std::uint32_t hosts);
 
-// The host that is number `index`, where the file says no more than its name: 10.0.index.1/16, fd00::index:1/64,
-// 02:00:00:00:index:01.
-abi::HostEntry default_host(std::uint32_t index, std::string_view name);
+// "h0"; of its second device "h0:1".
+std::string label_of(const abi::NetworkInterface& interface);
+
+// An interface where the file says no more than whose it is: of device D of host number N 10.D.N.1/16, fd00:D::N:1/64,
+// 02:00:00:D:N:01.
+abi::NetworkInterface default_interface(std::uint32_t host, std::string_view name, std::uint32_t device = 0);
 
 }  // namespace rnicsim::sim

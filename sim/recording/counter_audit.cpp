@@ -9,8 +9,8 @@
 namespace rnicsim::sim {
 
 CounterAudit::CounterAudit(System& system) : system_(system) {
-  for (std::size_t i = 0; i < system.size(); ++i) {
-    Host& host = system.host(i);
+  for (std::size_t i = 0; i < system.adapters(); ++i) {
+    Adapter& host = system.adapter(i);
     auto& counters = hosts_.emplace_back();
     recount_network(counters, host.nic());
     if (auto* cable = system.faults(i)) recount_cable(counters, *cable);
@@ -99,11 +99,11 @@ void CounterAudit::recount_doorbells(Counters& counters, nic::Nic& nic) {
       });
 }
 
-void CounterAudit::recount_host(Counters& counters, Host& host) {
-  host.kernel().command_answered.subscribe(
+void CounterAudit::recount_host(Counters& counters, Adapter& host) {
+  host.agent().command_answered.subscribe(
       [&count = counters["kernel.commands"], &refused = counters["kernel.commands_refused"]](
           const host::CommandAnswered& command) { ++(command.error == 0 ? count : refused); });
-  host.kernel().event_taken.subscribe([&count = counters["kernel.events"]](const host::EventTaken&) { ++count; });
+  host.agent().event_taken.subscribe([&count = counters["kernel.events"]](const host::EventTaken&) { ++count; });
   host.root_complex().interrupted.subscribe(
       [&count = counters["root_complex.interrupts"]](const host::Interrupt&) { ++count; });
   host.root_complex().dma_written.subscribe(
@@ -118,7 +118,7 @@ std::vector<std::string> CounterAudit::disagreements() const {
   std::vector<std::string> found;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     auto recounted = hosts_[i];
-    const std::string host = system_.host(i).entry().name;
+    const std::string host = system_.adapter(i).label();
     const CounterList list(system_.counters(i));
     for (const auto& entry : list.entries()) {
       const auto counter = recounted.find(entry.path);

@@ -25,7 +25,7 @@ class CounterAudit {
   static void recount_cable(Counters& counters, fabric::FaultInjector& cable);
   static void recount_queues(Counters& counters, nic::Nic& nic);
   static void recount_doorbells(Counters& counters, nic::Nic& nic);
-  static void recount_host(Counters& counters, Host& host);
+  static void recount_host(Counters& counters, Adapter& host);
 
   const System& system_;
   std::deque<Counters> hosts_;

@@ -53,10 +53,10 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   Config config = system.config();
   const ParamList parameters(config);
   for (const auto& entry : parameters.entries()) header.configuration.emplace_back(entry.path, entry.value_text());
-  for (const auto& host : config.topology.hosts) {
-    header.hosts.emplace_back(host.name);
+  for (const auto& host : config.topology.interfaces) {
+    header.hosts.push_back(label_of(host));
     header.configuration.emplace_back(
-        fmt::format("hosts.{}", host.name),
+        fmt::format("hosts.{}", label_of(host)),
         fmt::format("{} {:02x}", ipv4_text(host), fmt::join(std::begin(host.mac), std::end(host.mac), ":")));
   }
   for (std::size_t i = 0; i < config.topology.cables.size(); ++i) {
@@ -71,8 +71,8 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
 }
 
 Recorder::Recorder(System& system, TraceWriter& writer) : writer_(writer) {
-  for (std::uint32_t i = 0; i < system.size(); ++i) {
-    Host& host = system.host(i);
+  for (std::uint32_t i = 0; i < system.adapters(); ++i) {
+    Adapter& host = system.adapter(i);
     watch_network(i, host.nic());
     if (auto* cable = system.faults(i)) watch_cable(i, *cable);
     watch_queues(i, host.nic());
@@ -180,28 +180,31 @@ void Recorder::watch_doorbells(std::uint32_t host, nic::Nic& nic) {
   });
 }
 
-void Recorder::watch_host(std::uint32_t host, Host& watched) {
-  watched.kernel().command_answered.subscribe([this, host](const host::CommandAnswered& command) {
+void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
+  watched.agent().command_answered.subscribe([this, host](const host::CommandAnswered& command) {
     write(host, EventKind::command,
           {command.process, number(command.opcode), command.object, std::uint64_t(command.error),
            number(command.status), command.syndrome});
   });
-  watched.kernel().event_taken.subscribe([this, host](const host::EventTaken& event) {
+  watched.agent().event_taken.subscribe([this, host](const host::EventTaken& event) {
     write(host, EventKind::event_taken, {number(event.type), event.number});
   });
   host::RdmaCm& cm = watched.kernel().cm();
-  cm.message.subscribe([this, host](const host::CmMessage& message) {
+  cm.message.subscribe([this, host, device = watched.device()](const host::CmMessage& message) {
+    if (message.device != device) return;
     const auto details = std::visit([](const auto& content) { return details_of(content); }, message.content);
     write(host, message.sent ? EventKind::cm_sent : EventKind::cm_received,
           {message.content.index(), details.local_id, details.remote_id, details.qpn, details.psn, details.value});
   });
-  cm.state_changed.subscribe([this, host](const cm::Transition& change) {
+  // The host's, whatever the device.
+  if (watched.device() == 0) cm.state_changed.subscribe([this, host](const cm::Transition& change) {
     write(host, EventKind::cm_state, {change.id, number(change.from), number(change.to)});
   });
   watched.root_complex().interrupted.subscribe(
       [this, host](const host::Interrupt& interrupt) { write(host, EventKind::interrupt, {interrupt.vector}); });
-  watched.iommu().fault.subscribe([this, host](const host::IommuFault& fault) {
-    write(host, EventKind::dma_abort, {fault.pasid, fault.write, number(fault.reason), fault.length});
+  watched.iommu().fault.subscribe([this, host, device = watched.device()](const host::IommuFault& fault) {
+    if (fault.from.function != device) return;
+    write(host, EventKind::dma_abort, {fault.from.pasid, fault.write, number(fault.reason), fault.length});
   });
 }
 

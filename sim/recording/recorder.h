@@ -25,7 +25,7 @@ class Recorder {
   void watch_cable(std::uint32_t host, fabric::FaultInjector& cable);
   void watch_queues(std::uint32_t host, nic::Nic& nic);
   void watch_doorbells(std::uint32_t host, nic::Nic& nic);
-  void watch_host(std::uint32_t host, Host& watched);
+  void watch_host(std::uint32_t host, Adapter& watched);
   void write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet);
   void write(std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
     writer_.write(make_event(now(), host, kind, fields));

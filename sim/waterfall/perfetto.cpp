@@ -155,7 +155,7 @@ std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Jou
 Timeline::Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t most)
     : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  for (std::size_t i = 0; i < system.size(); ++i) hosts_.emplace_back(system.host(i).entry().name);
+  for (std::size_t i = 0; i < system.adapters(); ++i) hosts_.emplace_back(system.adapter(i).label());
   waterfall.finished.subscribe([this, most](const Journey& journey) {
     if (!journey.one_way && journey.number < most) journeys_.push_back(journey);
   });

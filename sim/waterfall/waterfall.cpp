@@ -21,15 +21,15 @@ const WaterfallSummary::Operation* WaterfallSummary::find(abi::SendOpcode opcode
   return found != operations.end() ? &*found : nullptr;
 }
 
-Waterfall::Waterfall(System& system) : assembler_(system.size(), costs_of(system)), stored_(system.size()) {
+Waterfall::Waterfall(System& system) : assembler_(system.adapters(), costs_of(system)), stored_(system.adapters()) {
   assembler_.finished = [this](const Journey& journey) {
     count(journey);
     finished(journey);
   };
-  for (std::uint32_t i = 0; i < system.size(); ++i) {
-    Host& host = system.host(i);
+  for (std::uint32_t i = 0; i < system.adapters(); ++i) {
+    Adapter& host = system.adapter(i);
     Mac mac;
-    std::ranges::copy(host.entry().mac, mac.begin());
+    std::ranges::copy(host.interface().mac, mac.begin());
     hosts_[mac] = i;
     watch_software(i, host);
     watch_queues(i, host.nic());
@@ -37,8 +37,8 @@ Waterfall::Waterfall(System& system) : assembler_(system.size(), costs_of(system
   }
 }
 
-void Waterfall::watch_software(std::uint32_t index, Host& host) {
-  host.kernel().software.subscribe(
+void Waterfall::watch_software(std::uint32_t index, Adapter& host) {
+  host.agent().software.subscribe(
       [this, index](const host::SoftwareMilestone& told) { assembler_.software(index, told.milestone); });
   host.root_complex().carried.subscribe(
       [this, index](const host::MmioCarried& carried) { stored_[index] = carried.stored; });

@@ -51,7 +51,7 @@ class Waterfall {
   };
   using Mac = std::array<std::uint8_t, 6>;
 
-  void watch_software(std::uint32_t index, Host& host);
+  void watch_software(std::uint32_t index, Adapter& host);
   void watch_queues(std::uint32_t index, nic::Nic& nic);
   void watch_packets(std::uint32_t index, nic::Nic& nic);
   void count(const Journey& journey);

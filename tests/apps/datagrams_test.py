@@ -41,6 +41,14 @@ class Calls(apps.TestCase):
             "5 from [::ffff:10.0.1.1]:49152", "65507 from [::ffff:10.0.1.1]:49152", "0 from [::ffff:10.0.1.1]:49152",
             "5 from [fd00::1:1]:49154"])
 
+    def test_of_another_image_or_process(self):
+        inherited = built("inherited_sockets", (HERE / "inherited_sockets.c").read_text())
+        result = self.twice(("h0", f"{inherited} serve"), ("h1", f"sh -c 'sleep 1; {inherited} ask h0'"))
+        self.assertEqual(sorted(result.lines("h0")), [
+            "datagram: question 2 from ::ffff:10.0.1.1", "datagram: question 3 from ::ffff:10.0.1.1",
+            "stream: question 0 from ::ffff:10.0.1.1", "stream: question 1 from ::ffff:10.0.1.1"])
+        self.assertEqual(result.lines("h1"), [f"answer: 10 bytes, question {i}, to 10.0.1.1" for i in range(4)])
+
     def test_within_a_host(self):
         result = self.twice(("h0", f"{program()} alone"))
         self.assertEqual(result.lines("h0"), [

@@ -27,7 +27,8 @@ class Processors(apps.LeavesNothing):
 
     def test_shell_and_its_tools(self):
         first = min(os.sched_getaffinity(0))
-        script = f"nproc; taskset -c {first} nproc; taskset -pc {first} $$; nproc; grep ^Cpus_allowed_list /proc/self/status"
+        script = f"nproc; taskset -c {first} nproc; taskset -pc {first} $$; nproc; " \
+                 "grep ^Cpus_allowed_list /proc/self/status"
         self.assertEqual(self.lines_of(f"sh -c '{script}'")[-3:],
                          [f"pid 1000's new affinity list: {first}", "1", f"Cpus_allowed_list:\t{first}"])
 

@@ -106,7 +106,7 @@ TEST(CounterAudit, FindsAMiscount) {
   EXPECT_GT(system.counters(0).nic.command.commands, 0u);
   EXPECT_THAT(audit.disagreements(), IsEmpty());
   // As if the port had forgotten to count a frame.
-  system.host(1).nic().port.received({100, {}});
+  system.adapter(1).nic().port.received({100, {}});
   EXPECT_THAT(audit.disagreements(),
               ::testing::ElementsAre("h1: nic.port.rx_frames is 0, but its trace points told of 1",
                                      "h1: nic.port.rx_bytes is 0, but its trace points told of 100"));

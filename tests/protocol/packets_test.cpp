@@ -163,8 +163,8 @@ TEST_F(Packets, AddressesOfBothHosts) {
   run_one(IBV_WR_RDMA_WRITE, 8, IBV_MTU_1024);
   ASSERT_EQ(wire().size(), 2u);
   for (const auto& frame : wire()) {
-    const auto& from = host(frame.from).entry();
-    const auto& to = host(1 - frame.from).entry();
+    const auto& from = host(frame.from).interface();
+    const auto& to = host(1 - frame.from).interface();
     EXPECT_EQ(std::memcmp(&frame.bytes[0], to.mac, 6), 0);
     EXPECT_EQ(std::memcmp(&frame.bytes[6], from.mac, 6), 0);
     EXPECT_EQ(abi::load_be<std::uint16_t>(&frame.bytes[12]), 0x0800);

@@ -18,9 +18,9 @@ class UdWire : public UnreliableWire {
     const auto& bytes = wire()[frame].bytes;
     return roce::parse_frame(bytes, bytes.size()).addresses;
   }
-  static roce::MacAddress mac_of(const sim::Host& host) {
+  static roce::MacAddress mac_of(const sim::Adapter& host) {
     roce::MacAddress mac;
-    std::copy_n(host.entry().mac, mac.size(), mac.begin());
+    std::copy_n(host.interface().mac, mac.size(), mac.begin());
     return mac;
   }
 };
@@ -85,7 +85,7 @@ TEST_F(UdWire, TheAddressHandleIsTheIpHeader) {
         path.grh.flow_label = 0x12345;
         ibv_gid other;
         ASSERT_EQ(ibv_query_gid(end.context, 1, 0, &other), 0);
-        const auto& mac = host(1).entry().mac;
+        const auto& mac = host(1).interface().mac;
         path.grh.dgid = other;  // the same prefix, and the other's interface
         const std::uint8_t interface[] = {std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
         std::copy_n(interface, 8, path.grh.dgid.raw + 8);

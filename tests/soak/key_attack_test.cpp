@@ -107,7 +107,7 @@ TEST_F(KeyAttack, OpensNothing) {
   // A process of h1 that neither end belongs to.
   bool over = false;
   sc_core::sc_event told("told");
-  host::SoftwareProcess bystander("bystander", system().config().host, host(1).kernel(), host(1).root_complex(), [&] {
+  host::SoftwareProcess bystander("bystander", system().config().host, host(1).agent(), [&] {
     Endpoint end;
     Vault vault(end);
     victims_.push_back(vault.victim());

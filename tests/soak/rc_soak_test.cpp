@@ -240,11 +240,11 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
   };
   for (std::size_t i = 0; i < 2; ++i)
     processes.push_back(std::make_unique<host::SoftwareProcess>(i == 0 ? "process0" : "process1", system.config().host,
-                                                                system.host(i).kernel(), system.host(i).root_complex(),
+                                                                system.adapter(i).agent(),
                                                                 [&, i] { body(i); }));
   system.start();
   std::uint64_t warm = 0;
-  const auto frames = [&] { return system.host(0).nic().counters().port.tx_frames; };
+  const auto frames = [&] { return system.adapter(0).nic().counters().port.tx_frames; };
   while (!processes[0]->finished() || !processes[1]->finished()) {
     ASSERT_TRUE(sc_core::sc_pending_activity()) << "nothing is to come";
     ASSERT_FALSE(HasFailure());
@@ -253,7 +253,7 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
     if (warm == 0 && frames() > each / 5) warm = resident_bytes();
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto counters = system.host(i).nic().counters();
+    const auto counters = system.adapter(i).nic().counters();
     EXPECT_GT(counters.engine.out_of_sequence, 0u);
     EXPECT_GT(counters.engine.duplicate_request, 0u);
     EXPECT_GT(counters.engine.packet_seq_err, 0u);

@@ -57,8 +57,8 @@ class VerbsWalk : public TwoHosts {
 
 TEST_F(VerbsWalk, NothingBreaks) {
   std::unique_ptr<host::SoftwareProcess> third;
-  third = std::make_unique<host::SoftwareProcess>("third", system().config().host, host(1).kernel(),
-                                                  host(1).root_complex(), [&] { walk(2, *third); });
+  third = std::make_unique<host::SoftwareProcess>("third", system().config().host, host(1).agent(),
+                                                  [&] { walk(2, *third); });
   run([&] { walk(0, process(0)); },
       [&] {
         walk(1, process(1));

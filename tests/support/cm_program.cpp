@@ -124,7 +124,7 @@ void CmProgram::run_until(Duration time) {
   const auto events = std::exchange(seen, {});
   process_.spawn("alarm", [this, alarm, time] {
     sleep_to(time);
-    abi::HostEntry self;
+    abi::NetworkInterface self;
     process_.port().port_info(self);
     sockaddr_in own{};
     own.sin_family = AF_INET;

@@ -27,7 +27,7 @@ TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::
   // Bad input is what many tests are about.
   spdlog::set_level(spdlog::level::off);
   for (std::uint32_t from = 0; from < 2; ++from)
-    system_->host(from).nic().port.sent.subscribe([this, from](const Frame& frame) {
+    system_->adapter(from).nic().port.sent.subscribe([this, from](const Frame& frame) {
       WireFrame copy{now(), from, {}};
       frame.append_to(copy.bytes);
       wire_.push_back(std::move(copy));
@@ -45,9 +45,9 @@ TwoHosts::~TwoHosts() {
 void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most) {
   const std::array bodies{std::move(on_h0), std::move(on_h1)};
   for (std::size_t i = 0; i < 2; ++i) {
-    auto& host = system_->host(i);
+    auto& host = system_->adapter(i);
     processes_.push_back(std::make_unique<host::SoftwareProcess>(
-        i == 0 ? "process0" : "process1", system_->config().host, host.kernel(), host.root_complex(), bodies[i]));
+        i == 0 ? "process0" : "process1", system_->config().host, host.agent(), bodies[i]));
   }
   system_->start();
   const auto running = [&] { return !processes_[0]->finished() || !processes_[1]->finished(); };

@@ -55,7 +55,7 @@ class TwoHosts : public ::testing::Test {
   void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});
 
   sim::System& system() { return *system_; }
-  sim::Host& host(std::size_t index) { return system_->host(index); }
+  sim::Adapter& host(std::size_t index) { return system_->adapter(index); }
   // The process that runs on a host: its PASID, its port.
   host::SoftwareProcess& process(std::size_t index) { return *processes_[index]; }
   const std::vector<WireFrame>& wire() const { return wire_; }

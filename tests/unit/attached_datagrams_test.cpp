@@ -101,7 +101,7 @@ class DatagramsTest : public testing::Test {
   static void pass(double microseconds = 1000) { sc_core::sc_start(microseconds, sc_core::SC_US); }
 
   const NetworkParams params_;
-  const HostAddresses addresses_{{default_host(0, "h0"), default_host(1, "h1")}};
+  const HostAddresses addresses_{{default_interface(0, "h0"), default_interface(1, "h1")}};
   Datagrams datagrams_{params_, addresses_};
 };
 

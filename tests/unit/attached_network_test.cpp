@@ -88,7 +88,7 @@ class NetworkTest : public testing::Test {
   bool forgotten(const Program& program) const { return !network_.belongs_to(program.number, 0); }
   static void pass() { sc_core::sc_start(1, sc_core::SC_MS); }
 
-  Network network_{"network", {}, {default_host(0, "h0")}};
+  Network network_{"network", {}, {default_interface(0, "h0")}};
   std::optional<Program> listener_;
 };
 

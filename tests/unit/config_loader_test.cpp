@@ -185,14 +185,14 @@ TEST_F(ConfigLoader, Topology) {
   load(
       "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\nipv4 = \"192.168.7.9/24\"\nmac = \"02:00:00:00:00:99\"\n"
       "[[cables]]\nfrom = \"b\"\nto = \"a\"\n");
-  ASSERT_EQ(topology_.hosts.size(), 2u);
-  EXPECT_EQ(ipv4_text(topology_.hosts[0]), "10.0.0.1");
-  EXPECT_EQ(ipv6_text(topology_.hosts[0]), "fd00::1");
-  EXPECT_EQ(mac_text(topology_.hosts[0]), "02:00:00:00:00:01");
-  EXPECT_EQ(ipv4_text(topology_.hosts[1]), "192.168.7.9");
-  EXPECT_EQ(topology_.hosts[1].ipv4_prefix, 24);
-  EXPECT_EQ(ipv6_text(topology_.hosts[1]), "fd00::1:1");
-  EXPECT_EQ(mac_text(topology_.hosts[1]), "02:00:00:00:00:99");
+  ASSERT_EQ(topology_.interfaces.size(), 2u);
+  EXPECT_EQ(ipv4_text(topology_.interfaces[0]), "10.0.0.1");
+  EXPECT_EQ(ipv6_text(topology_.interfaces[0]), "fd00::1");
+  EXPECT_EQ(mac_text(topology_.interfaces[0]), "02:00:00:00:00:01");
+  EXPECT_EQ(ipv4_text(topology_.interfaces[1]), "192.168.7.9");
+  EXPECT_EQ(topology_.interfaces[1].ipv4_prefix, 24);
+  EXPECT_EQ(ipv6_text(topology_.interfaces[1]), "fd00::1:1");
+  EXPECT_EQ(mac_text(topology_.interfaces[1]), "02:00:00:00:00:99");
   EXPECT_THAT(topology_.cables, testing::ElementsAre(std::pair(1u, 0u)));
 }
 
@@ -212,6 +212,58 @@ TEST_F(ConfigLoader, TopologyMistakes) {
   std::string many;
   for (int i = 0; i < 300; ++i) many += "[[hosts]]\nname = \"h" + std::to_string(i) + "\"\n";
   EXPECT_THAT(load_error(many), HasSubstr("more than 256 hosts"));
+}
+
+// The further devices of all hosts stand behind the first ones, and the switches behind them.
+TEST_F(ConfigLoader, Devices) {
+  const std::string hosts = "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n[[switches]]\nname = \"s\"\n";
+  const std::string base = file("base.toml", hosts + "[[cables]]\nfrom = \"a\"\nto = \"s\"\n").string();
+  load("base = \"" + base + "\"\n[[devices]]\nhost = \"b\"\n[[devices]]\nhost = \"a\"\n"
+       "[[devices]]\nhost = \"b\"\nipv4 = \"192.168.7.9/24\"\n");
+  ASSERT_EQ(topology_.interfaces.size(), 5u);
+  EXPECT_EQ(topology_.hosts(), 2u);
+  EXPECT_EQ(label_of(topology_.interfaces[2]), "b:1");
+  EXPECT_EQ(ipv4_text(topology_.interfaces[2]), "10.1.1.1");
+  EXPECT_EQ(ipv6_text(topology_.interfaces[2]), "fd00:1::1:1");
+  EXPECT_EQ(mac_text(topology_.interfaces[2]), "02:00:00:01:01:01");
+  EXPECT_EQ(topology_.interfaces[2].host, 1);
+  EXPECT_EQ(label_of(topology_.interfaces[3]), "a:1");
+  EXPECT_EQ(label_of(topology_.interfaces[4]), "b:2");
+  EXPECT_EQ(ipv4_text(topology_.interfaces[4]), "192.168.7.9");
+  EXPECT_EQ(topology_.find_host("b"), 1u);
+  EXPECT_EQ(topology_.find("b:2"), 4u);
+  EXPECT_EQ(topology_.find_host("b:2"), std::nullopt);
+  EXPECT_THAT(topology_.cables, testing::ElementsAre(std::pair(0u, 5u)));
+  EXPECT_EQ(topology_.node_name(5), "s");
+}
+
+TEST_F(ConfigLoader, DeviceMistakes) {
+  const std::string two = "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n";
+  EXPECT_THAT(load_error(two + "[[devices]]\n"), HasSubstr("needs its host"));
+  EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"c\"\n"), HasSubstr("test.toml:6: no host is called 'c'"));
+  EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"a\"\nspeed = 3\n"), HasSubstr("no speed"));
+  EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"a\"\nipv4 = \"10.0.1.1/16\"\n"),
+              HasSubstr("'10.0.1.1' belongs to another device"));
+  EXPECT_THAT(load_error(two + "[[cables]]\nfrom = \"a:1\"\nto = \"b\"\n"), HasSubstr("no host is called 'a:1'"));
+  EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"a\"\n[[cables]]\nfrom = \"a\"\nto = \"b\"\n"
+                               "[[cables]]\nfrom = \"a:1\"\nto = \"b\"\n"),
+              HasSubstr("one port"));
+  std::string many = two;
+  for (int i = 0; i < 8; ++i) many += "[[devices]]\nhost = \"a\"\n";
+  EXPECT_THAT(load_error(many), HasSubstr("8 devices at most"));
+  std::string more;
+  for (int i = 0; i < 256; ++i) more += "[[hosts]]\nname = \"h" + std::to_string(i) + "\"\n";
+  for (int i = 0; i < 257; ++i) more += "[[devices]]\nhost = \"h" + std::to_string(i / 2) + "\"\n";
+  EXPECT_THAT(load_error(more), HasSubstr("more than 512 devices in all"));
+}
+
+TEST_F(ConfigLoader, ResolvedDevicesAreTheSame) {
+  Config config = load_config("cx5-100g", "dual-rail", {});
+  const std::string resolved = to_toml(config);
+  Config again = load_config("cx5-100g", file("resolved.toml", resolved).string(), {});
+  EXPECT_EQ(again.topology.interfaces.size(), 4u);
+  EXPECT_EQ(again.topology.cables, config.topology.cables);
+  EXPECT_EQ(to_toml(again), resolved);
 }
 
 TEST_F(ConfigLoader, OutOfBandNetworkOfARun) {

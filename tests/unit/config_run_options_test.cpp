@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 Topology hosts(std::uint32_t count) {
   Topology topology;
-  for (std::uint32_t i = 0; i < count; ++i) topology.hosts.push_back(default_host(i, "h" + std::to_string(i)));
+  for (std::uint32_t i = 0; i < count; ++i)
+    topology.interfaces.push_back(default_interface(i, "h" + std::to_string(i)));
   return topology;
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "model/nic/nic.h"
-#include "sim/host.h"
+#include "sim/adapter.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -78,10 +78,10 @@ TEST(CounterResults, NobodyLooked) {
 
 // Every cache of the NIC, and every unit that counts its time.
 TEST(CounterResults, NoCacheAndNoUnitIsForgotten) {
-  HostCounters counters;
+  AdapterCounters counters;
   counters.nic.units.transmit_units = 8;
   counters.nic.units.transmit_busy_ps = 8'000'000;
-  const auto results = counter_results(CounterList(HostCounters{}), CounterList(counters), 1_us);
+  const auto results = counter_results(CounterList(AdapterCounters{}), CounterList(counters), 1_us);
   for (const char* cache : {"qpc", "cqc", "srqc", "mpt", "mtt"})
     for (const char* rate : {"l0_hit_rate", "l1_hit_rate", "hit_rate"}) {
       const auto path = std::string("nic.contexts.") + cache + "." + rate;

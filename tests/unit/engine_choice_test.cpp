@@ -114,7 +114,7 @@ TEST_F(EngineChoice, AMismatchEndsABench) {
   auto& engines = system.engines();
   EXPECT_NO_THROW(engines.check());
   Duration told{};
-  system.host(1).nic().rx.received.subscribe([&](const auto&) {
+  system.adapter(1).nic().rx.received.subscribe([&](const auto&) {
     if (engines.mismatch().empty()) told = now();
     engines.mismatched("h1", "what both did");
   });

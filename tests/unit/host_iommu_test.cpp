@@ -225,5 +225,35 @@ TEST_F(IommuTest, DeathTakesThePins) {
   EXPECT_FALSE(readable(0x1000, 1));
 }
 
+// --- Several devices.
+
+// What a device asks for itself is its own domain; a process's memory all of them reach.
+TEST_F(IommuTest, EachDeviceHasADomainOfItsOwn) {
+  FakeMemory first, second;
+  iommu_.attach(Iommu::own_domain(0), first);
+  iommu_.attach(Iommu::own_domain(1), second);
+  ASSERT_EQ(iommu_.pin(Iommu::own_domain(1), 0x1000, 0x100), 0);
+  ASSERT_EQ(iommu_.pin(kMine, 0x5000, 0x100), 0);
+  std::array<std::byte, 8> data{};
+  EXPECT_FALSE(iommu_.read({kKernelPasid, 0}, 0x1000, data));
+  EXPECT_TRUE(iommu_.read({kKernelPasid, 1}, 0x1000, data));
+  EXPECT_TRUE(iommu_.write({kMine, 0}, 0x5000, data));
+  EXPECT_TRUE(iommu_.write({kMine, 1}, 0x5000, data));
+  EXPECT_EQ(iommu_.counters(0).faults, 1u);
+  EXPECT_EQ(iommu_.counters(1).reads, 1u);
+  EXPECT_EQ(iommu_.counters(1).writes, 1u);
+  EXPECT_EQ(faults_.back().from.function, 0u);
+}
+
+// A PASID has 20 bits: with more it does not lead into another device's domain.
+TEST_F(IommuTest, APasidThatIsTooGreatIsNobodys) {
+  FakeMemory second;
+  iommu_.attach(Iommu::own_domain(1), second);
+  ASSERT_EQ(iommu_.pin(Iommu::own_domain(1), 0x1000, 0x100), 0);
+  std::array<std::byte, 8> data{};
+  EXPECT_FALSE(iommu_.read({Iommu::own_domain(1), 0}, 0x1000, data));
+  EXPECT_EQ(faults_.back().reason, IommuFault::Reason::no_process);
+}
+
 }  // namespace
 }  // namespace rnicsim::host

@@ -21,8 +21,8 @@ using rnicsim::testing::FakeDevice;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-abi::HostEntry identity() {
-  abi::HostEntry host{.name = "h0"};
+abi::NetworkInterface identity() {
+  abi::NetworkInterface host{.name = "h0"};
   host.mac[0] = 2, host.mac[5] = 1;
   host.ipv4[0] = 10, host.ipv4[3] = 1;
   host.ipv6[0] = 0xfd, host.ipv6[15] = 1;
@@ -33,7 +33,8 @@ struct Machine : sc_core::sc_module {
   Machine()
       : sc_module(sc_core::sc_module_name("machine")),
         root_complex("root_complex", params, iommu),
-        kernel("kernel", params, root_complex, identity(), {identity()}) {
+        kernel(params, iommu, {identity()}),
+        agent("kernel", params, kernel, root_complex, identity()) {
     root_complex.bar.bind(device.bar);
     root_complex.config.bind(device.config);
     device.dma.bind(root_complex.upstream);
@@ -42,7 +43,8 @@ struct Machine : sc_core::sc_module {
   Iommu iommu{"h0"};
   RootComplex root_complex;
   FakeDevice device{"device"};
-  KernelAgent kernel;
+  HostKernel kernel;
+  KernelAgent agent;
 };
 
 class KernelAgentTest : public ::testing::Test {
@@ -52,7 +54,7 @@ class KernelAgentTest : public ::testing::Test {
     std::vector<std::unique_ptr<SoftwareProcess>> processes;
     for (auto& body : bodies)
       processes.push_back(std::make_unique<SoftwareProcess>(sc_core::sc_gen_unique_name("process"), machine_.params,
-                                                            machine_.kernel, machine_.root_complex, body));
+                                                            machine_.agent, body));
     sc_core::sc_start(1, sc_core::SC_SEC);
     for (const auto& process : processes) EXPECT_TRUE(process->finished());
   }
@@ -97,12 +99,12 @@ TEST_F(KernelAgentTest, BringsTheDeviceUp) {
                           CommandOpcode::create_eq, CommandOpcode::create_eq, CommandOpcode::query_port,
                           CommandOpcode::set_gid, CommandOpcode::set_gid, CommandOpcode::set_gid));
   abi::GidEntry entry;
-  EXPECT_EQ(machine_.kernel.gid_entry(1, 1, entry), 0);
+  EXPECT_EQ(machine_.agent.gid_entry(1, 1, entry), 0);
   EXPECT_EQ(std::to_array(entry.gid), gids_of(identity())[1]);
   EXPECT_EQ(entry.type, 2u);
-  EXPECT_EQ(machine_.kernel.gid_entry(1, 3, entry), ENODATA);
-  EXPECT_EQ(machine_.kernel.gid_entry(1, 16, entry), EINVAL);
-  EXPECT_EQ(machine_.kernel.gid_entry(2, 0, entry), EINVAL);
+  EXPECT_EQ(machine_.agent.gid_entry(1, 3, entry), ENODATA);
+  EXPECT_EQ(machine_.agent.gid_entry(1, 16, entry), EINVAL);
+  EXPECT_EQ(machine_.agent.gid_entry(2, 0, entry), EINVAL);
 }
 
 TEST_F(KernelAgentTest, RefusesAnotherDevice) {
@@ -145,7 +147,7 @@ TEST_F(KernelAgentTest, MmioOnlyToOnesOwnPages) {
   // Arming the five event queues are stores too, to the kernel's page.
   ASSERT_EQ(machine_.device.uar_stores.size(), 6u);
   EXPECT_EQ(machine_.device.uar_stores.back().offset, abi::kUarBase + mine * abi::kUarPageSize);
-  EXPECT_EQ(machine_.kernel.counters().mmio_refused, 9u);
+  EXPECT_EQ(machine_.agent.counters().mmio_refused, 9u);
 }
 
 TEST_F(KernelAgentTest, PostedWritesArriveLateAndInOrder) {
@@ -341,7 +343,7 @@ TEST_F(KernelAgentTest, PagesStandInTheMttBeforeTheRegion) {
     ASSERT_EQ(abi::load_be<std::uint64_t>(entry.data()), kStart + page * 4096) << page;
   }
   EXPECT_EQ(taken, taken_alone + machine_.params.cpu.register_page * 1000);
-  EXPECT_EQ(machine_.kernel.counters().pages_registered, 1 + kPages + 1000);
+  EXPECT_EQ(machine_.agent.counters().pages_registered, 1 + kPages + 1000);
 }
 
 TEST_F(KernelAgentTest, TheDeadGiveTheirPagesBack) {
@@ -467,6 +469,73 @@ TEST_F(KernelAgentTest, AWaitingPollerSeesTheDevicesWrite) {
   const auto& params = machine_.params;
   EXPECT_EQ(idle, params.poll_interval + params.cpu.detect);
   EXPECT_EQ(woken, kWritten + params.cpu.detect);
+}
+
+// --- Two devices.
+
+struct TwoDevices : sc_core::sc_module {
+  TwoDevices() : sc_module(sc_core::sc_module_name("two_devices")) {
+    for (std::uint16_t i = 0; i < 2; ++i) {
+      auto& made = parts.emplace_back(std::make_unique<Part>(*this, i));
+      made->root_complex.bar.bind(made->device.bar);
+      made->root_complex.config.bind(made->device.config);
+      made->device.dma.bind(made->root_complex.upstream);
+    }
+  }
+  static abi::NetworkInterface interface(std::uint16_t device) {
+    auto made = identity();
+    made.device = made.mac[4] = made.ipv4[1] = std::uint8_t(device);
+    return made;
+  }
+  struct Part {
+    Part(TwoDevices& machine, std::uint16_t number)
+        : root_complex(sc_core::sc_gen_unique_name("root_complex"), machine.params, machine.iommu, number),
+          device(sc_core::sc_gen_unique_name("device")),
+          agent(sc_core::sc_gen_unique_name("agent"), machine.params, machine.kernel, root_complex,
+                interface(number)) {}
+    RootComplex root_complex;
+    FakeDevice device;
+    KernelAgent agent;
+  };
+  HostParams params;
+  Iommu iommu{"h0"};
+  HostKernel kernel{params, iommu, {interface(0), interface(1)}};
+  std::vector<std::unique_ptr<Part>> parts;
+};
+
+TEST(TwoDevicesTest, AProcessIsForgottenByEach) {
+  TwoDevices machine;
+  SoftwareProcess process("process", machine.params, machine.parts[1]->agent, [&] {
+    const Pasid pasid = static_cast<CpuPort&>(*process_port()).pasid();
+    std::uint32_t pd = 0;
+    EXPECT_EQ(machine.parts[0]->agent.alloc_pd(pasid, pd), 0);
+    EXPECT_EQ(process_port()->alloc_pd(pd), 0);
+    abi::Mpt region;
+    region.pd = pd;
+    region.pasid = pasid;
+    abi::CommandResult result;
+    EXPECT_EQ(process_port()->command(0, provider::encode(provider::create_mpt(0, region)),
+                                      std::as_writable_bytes(std::span(&result, 1))),
+              0);
+  });
+  sc_core::sc_start(1, sc_core::SC_SEC);
+  EXPECT_TRUE(process.finished());
+  EXPECT_EQ(machine.kernel.processes(), 0u);
+  const auto destroyed = [&](std::size_t device) {
+    return std::ranges::count(machine.parts[device]->device.opcodes(), CommandOpcode::destroy_mpt);
+  };
+  EXPECT_EQ(destroyed(0), 0);
+  EXPECT_EQ(destroyed(1), 1);
+  for (const auto& part : machine.parts) EXPECT_EQ(part->agent.dealloc_pd(kKernelPasid + 1, 1), ENOENT);
+}
+
+TEST(TwoDevicesTest, TheKernelIsReadyWhenBothAre) {
+  TwoDevices machine;
+  machine.parts[1]->device.refused[CommandOpcode::create_eq] = abi::CommandStatus::exceeds_limit;
+  sc_core::sc_start(1, sc_core::SC_SEC);
+  EXPECT_TRUE(machine.parts[0]->agent.ready());
+  EXPECT_FALSE(machine.kernel.ready());
+  EXPECT_THAT(machine.kernel.failure(), HasSubstr("create_eq"));
 }
 
 }  // namespace

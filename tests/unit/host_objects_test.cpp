@@ -27,7 +27,7 @@ TEST(NumberPool, AReturnedNumberIsTheLastToComeBack) {
 }
 
 TEST(Gids, OfAHost) {
-  abi::HostEntry host;
+  abi::NetworkInterface host;
   host.mac[0] = 2, host.mac[4] = 3, host.mac[5] = 1;
   host.ipv4[0] = 10, host.ipv4[3] = 1;
   host.ipv6[0] = 0xfd, host.ipv6[15] = 1;
@@ -512,7 +512,7 @@ TEST_F(CommandGateTest, Exhaustion) {
 }
 
 TEST_F(CommandGateTest, PathsAreResolved) {
-  abi::HostEntry peer;
+  abi::NetworkInterface peer;
   peer.mac[0] = 2, peer.mac[5] = 9;
   peer.ipv4[0] = 10;
   CommandGate gate(objects_, {gid_}, Neighbours({peer}), {.first_completion_eqn = 1, .count = 2}, 4_KiB);

@@ -71,7 +71,7 @@ class FakePort : public DevicePort {
   int bind_completions(std::uint32_t cqn, std::uint32_t channel) override { return bound_[cqn] = channel, 0; }
   int bind_events(std::uint32_t channel) override { return events_ = channel, 0; }
   int refill_channel(std::uint32_t) override { return 0; }
-  int port_info(abi::HostEntry& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
+  int port_info(abi::NetworkInterface& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
   int lid_route(std::uint16_t, abi::GidEntry&) override { return ENOENT; }
   int rdma_cm(std::uint32_t, std::uint32_t, std::span<const std::byte>, std::span<std::byte>) override {
     return EOPNOTSUPP;
@@ -571,6 +571,6 @@ TEST_F(VerbsTest, RefusesWithTheRightErrno) {
 
 }  // namespace
 
-DevicePort* process_port() { return current_port; }
+DevicePort* device_port(std::uint32_t device) { return device == 0 ? current_port : nullptr; }
 
 }  // namespace rnicsim

@@ -11,7 +11,7 @@
 #include "model/host/cm/rdma_ids.h"
 #include "model/host/cm/user_commands.h"
 #include "model/host/gids.h"
-#include "tests/support/host_entry.h"
+#include "tests/support/network_interface.h"
 
 namespace rnicsim::host {
 namespace {
@@ -24,12 +24,12 @@ class Ids : public ::testing::Test {
  protected:
   static RdmaIds::Host parameters() {
     RdmaIds::Host host;
-    host.self = testing::host_entry(1);
-    host.all = {testing::host_entry(1), testing::host_entry(2)};
+    host.devices = {{.interface = testing::network_interface(1)}};
+    host.fabric = {testing::network_interface(1), testing::network_interface(2)};
     return host;
   }
   static IpAddress address_of(std::uint8_t host) {
-    return IpAddress::of_gid(gids_of(testing::host_entry(host))[kIpv4GidIndex], false, kPort);
+    return IpAddress::of_gid(gids_of(testing::network_interface(host))[kIpv4GidIndex], false, kPort);
   }
 
   template <class Command>
@@ -141,6 +141,116 @@ TEST_F(Ids, AGroupWithoutRoomForItsAnswerIsNotJoined) {
   leave.id = answer<rdma_ucm_create_id_resp>().id;
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, 0), EINVAL);
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, sizeof(rdma_ucm_destroy_id_resp)), 0);
+}
+
+// --- Several devices: of this host 10.0.0.1 and 10.0.3.1, of the peer 10.0.0.2 and 10.0.3.2, each two on a subnet.
+
+class TwoDevices : public ::testing::Test {
+ protected:
+  static abi::NetworkInterface interface(std::uint8_t number, std::uint8_t device) {
+    auto made = testing::network_interface(number);
+    made.device = device;
+    made.ipv4[2] = made.mac[4] = made.ipv6[7] = std::uint8_t(3 * device);
+    return made;
+  }
+  static RdmaIds::Host parameters() {
+    RdmaIds::Host host;
+    for (std::uint8_t device = 0; device < 2; ++device) host.devices.push_back({.interface = interface(1, device)});
+    for (std::uint8_t number = 1; number <= 2; ++number)
+      for (std::uint8_t device = 0; device < 2; ++device) host.fabric.push_back(interface(number, device));
+    return host;
+  }
+  static IpAddress address_of(std::uint8_t number, std::uint8_t device, std::uint16_t port = kPort) {
+    return IpAddress::of_gid(gids_of(interface(number, device))[kIpv4GidIndex], false, port);
+  }
+  RdmaId& create() {
+    rdma_ucm_create_id command{};
+    command.ps = RDMA_PS_TCP;
+    std::uint32_t number = 0;
+    EXPECT_EQ(ids.create(kChannel.process, kChannel.number, command, number), 0);
+    return *ids.find(kChannel.number, number);
+  }
+  CmEventType resolve(RdmaId& id, const std::optional<IpAddress>& source, const IpAddress& destination) {
+    EXPECT_EQ(ids.resolve_address(id, source, destination, Duration{1'000'000}), 0);
+    ids.advance(now_ = now_ + Duration{2'000'000});
+    rdma_ucm_event_resp event{};
+    EXPECT_EQ(ids.next_event(kChannel.number, event), 0);
+    return CmEventType(event.event);
+  }
+  // From the peer's device to that of ours, for the address of `to`.
+  int request(std::uint8_t by_device, const IpAddress& to, std::uint32_t qpn) {
+    cm::ConnectRequest request{.local_id = qpn, .service_id = std::uint64_t{RDMA_PS_TCP} << 16 | kPort};
+    request.local_qpn = qpn;
+    const auto from = address_of(2, by_device);
+    const Gid local = address_of(1, by_device).bytes;
+    request.primary = {.local_gid = from.bytes, .remote_gid = local};
+    std::ranges::copy(AddressHeader{from, to}.encode(), request.private_data.begin());
+    ids.receive({.local = local, .remote = from.bytes}, {qpn, request});
+    rdma_ucm_event_resp event{};
+    return ids.next_event(kChannel.number, event);
+  }
+
+  Duration now_;
+  RdmaIds ids{parameters(), {[](std::uint32_t, std::uint32_t) {}, [](std::uint32_t, std::uint32_t) {}}};
+};
+
+TEST_F(TwoDevices, AnIdGoesByTheDeviceInWhoseSubnetItsPeerIs) {
+  for (std::uint8_t device = 0; device < 2; ++device) {
+    RdmaId& id = create();
+    EXPECT_EQ(resolve(id, std::nullopt, address_of(2, device)), CmEventType::address_resolved);
+    EXPECT_EQ(id.device, device);
+    EXPECT_EQ(id.source.bytes, address_of(1, device).bytes);
+    ASSERT_EQ(ids.resolve_route(id), 0);
+    ids.advance(now_ = now_ + Duration{2'000'000});
+    rdma_ucm_event_resp event{};
+    ASSERT_EQ(ids.next_event(kChannel.number, event), 0);
+    rdma_ucm_conn_param parameters{};
+    ASSERT_EQ(ids.connect(id, parameters), 0);
+    const auto outgoing = ids.next_message();
+    ASSERT_TRUE(outgoing);
+    EXPECT_EQ(outgoing->route.local, address_of(1, device).bytes);
+    EXPECT_EQ(std::get<cm::ConnectRequest>(outgoing->envelope.message).local_ca_guid,
+              abi::node_guid_of(interface(1, device)));
+  }
+}
+
+TEST_F(TwoDevices, FromOneToTheSubnetOfTheOtherIsNoRoute) {
+  RdmaId& id = create();
+  EXPECT_EQ(ids.resolve_address(id, address_of(1, 0, 0), address_of(2, 1), Duration{1}), ENETUNREACH);
+  EXPECT_EQ(id.state, IdState::address_bound);
+  EXPECT_EQ(resolve(id, std::nullopt, address_of(2, 0)), CmEventType::address_resolved);
+}
+
+TEST_F(TwoDevices, ItsOwnAddressIsThatOfItsDevice) {
+  RdmaId& id = create();
+  EXPECT_EQ(resolve(id, std::nullopt, address_of(1, 1)), CmEventType::address_resolved);
+  EXPECT_EQ(id.device, 1u);
+}
+
+TEST_F(TwoDevices, AWildcardHearsOfEach) {
+  RdmaId& id = create();
+  ASSERT_EQ(ids.bind(id, IpAddress::of_gid(IpAddress{}.bytes, false, kPort)), 0);
+  ASSERT_EQ(ids.listen(id, 8), 0);
+  EXPECT_EQ(request(0, address_of(1, 0), 5), 0);
+  EXPECT_EQ(request(1, address_of(1, 1), 6), 0);
+}
+
+TEST_F(TwoDevices, ARequestForTheAddressOfTheOtherIsNone) {
+  RdmaId& id = create();
+  ASSERT_EQ(ids.bind(id, IpAddress::of_gid(IpAddress{}.bytes, false, kPort)), 0);
+  ASSERT_EQ(ids.listen(id, 8), 0);
+  EXPECT_EQ(request(0, address_of(1, 1), 5), EAGAIN);
+  EXPECT_EQ(request(1, address_of(1, 0), 6), EAGAIN);
+}
+
+TEST_F(TwoDevices, APortIsTheHosts) {
+  RdmaId& first = create();
+  RdmaId& second = create();
+  EXPECT_EQ(ids.bind(first, address_of(1, 0)), 0);
+  EXPECT_EQ(ids.bind(second, address_of(1, 1)), 0);
+  EXPECT_EQ(ids.bind(create(), IpAddress::of_gid(IpAddress{}.bytes, false, kPort)), EADDRNOTAVAIL);
+  EXPECT_EQ(ids.bind(create(), address_of(1, 1)), EADDRINUSE);
+  EXPECT_EQ(second.device, 1u);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 // Two hosts, and three switches in a ring, two of them with a cable more between them.
 Topology ring() {
   Topology topology;
-  topology.hosts = {default_host(0, "h0"), default_host(1, "h1")};
+  topology.interfaces = {default_interface(0, "h0"), default_interface(1, "h1")};
   topology.switches = {"s0", "s1", "s2"};
   topology.cables = {{0, 2}, {1, 4}, {2, 3}, {3, 4}, {4, 2}, {2, 3}};
   return topology;
@@ -48,7 +48,7 @@ TEST(SwitchRoutes, TreeReachesAllOnce) {
 
 TEST(SwitchRoutes, EachIslandHasItsTree) {
   Topology topology;
-  topology.hosts = {default_host(0, "h0"), default_host(1, "h1")};
+  topology.interfaces = {default_interface(0, "h0"), default_interface(1, "h1")};
   topology.switches = {"s0", "s1"};
   topology.cables = {{0, 2}, {1, 3}};
   const SwitchRoutes routes(topology);

@@ -189,7 +189,7 @@ TEST_F(BadInput, DoorbellsOfOthers) {
   run_beside_neighbours([&] {
     RawQp qp;
     qp.connect(own_gid());
-    const auto refused = host(0).kernel().counters().mmio_refused;
+    const auto refused = host(0).agent().counters().mmio_refused;
     qp.ring(0, qp.qpn, 1);           // the kernel's page
     qp.ring(qp.uar + 1, qp.qpn, 1);  // nobody's
     qp.ring(abi::kUarPages, qp.qpn, 1);
@@ -197,7 +197,7 @@ TEST_F(BadInput, DoorbellsOfOthers) {
     qp.ring(qp.uar, qp.qpn - 1, 999);  // the neighbour's QP, through our page
     qp.ring(qp.uar, 0xffffff, 1);      // no QP at all
     EXPECT_FALSE(qp.completion());
-    EXPECT_EQ(host(0).kernel().counters().mmio_refused, refused + 3);
+    EXPECT_EQ(host(0).agent().counters().mmio_refused, refused + 3);
   });
 }
 

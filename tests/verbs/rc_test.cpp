@@ -231,7 +231,7 @@ TEST_F(Rc, NothingIsLeftBehind) {
       [](Endpoint&) {});
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(host(i).iommu().counters().faults, 0u);
-    EXPECT_EQ(host(i).kernel().counters().commands_refused, 0u);
+    EXPECT_EQ(host(i).agent().counters().commands_refused, 0u);
     EXPECT_EQ(host(i).root_complex().counters().device_errors, 0u);
   }
 }

@@ -178,6 +178,6 @@ ScriptedPort& scripted_port() {
   return port;
 }
 
-DevicePort* process_port() { return &scripted_port(); }
+DevicePort* device_port(std::uint32_t device) { return device == 0 ? &scripted_port() : nullptr; }
 
 }  // namespace rnicsim

@@ -99,7 +99,7 @@ class ScriptedPort : public DevicePort {
   int bind_completions(std::uint32_t, std::uint32_t) override { return 0; }
   int bind_events(std::uint32_t) override { return 0; }
   int refill_channel(std::uint32_t) override { return 0; }
-  int port_info(abi::HostEntry& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
+  int port_info(abi::NetworkInterface& host) override { return host.mac[0] = 2, host.mac[5] = 1, 0; }
   int lid_route(std::uint16_t, abi::GidEntry&) override { return ENOENT; }
   int resolve_path(abi::AddressVector&) override { return 0; }
   int gid_entry(std::uint32_t, std::uint32_t index, abi::GidEntry& entry) override {

@@ -21,6 +21,7 @@
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/made_files.h"
+#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/signals.h"
@@ -201,7 +202,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   if ((hello_flags & abi::Hello::kFork) != 0) return;
   fix_malloc_arenas();
   redraw_auxiliary_bytes();
-  know_inherited();
+  know_inherited(know_inherited_socket);
   take_standard_input();
   // Lines, so that what several programs print comes out in the order of simulated time.
   ::setvbuf(stdout, nullptr, _IOLBF, 4096);

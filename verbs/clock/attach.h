@@ -17,10 +17,16 @@ struct Session {
   abi::ThreadSlot& slot(std::uint32_t index) const {
     return reinterpret_cast<abi::ThreadSlot*>(control + abi::kThreadSlots)[index];
   }
-  std::span<const abi::HostEntry> hosts() const {
-    return {reinterpret_cast<const abi::HostEntry*>(control + abi::kHostTable), header().host_count};
+  // Of all hosts.
+  std::span<const abi::NetworkInterface> interfaces() const {
+    return {reinterpret_cast<const abi::NetworkInterface*>(control + abi::kInterfaceTable), header().interface_count};
   }
-  const abi::HostEntry& own_host() const { return hosts()[header().host_index]; }
+  // Of this host's device with that number; nullptr: it has none.
+  const abi::NetworkInterface* own_interface(std::uint32_t device) const {
+    for (const abi::NetworkInterface& each : interfaces())
+      if (each.host == header().host_index && each.device == device) return &each;
+    return nullptr;
+  }
 };
 
 // The session, or nullptr: there is no simulator (kSocketVariable is not set) or it went away.

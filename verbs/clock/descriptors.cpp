@@ -279,12 +279,26 @@ RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, s
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return with_unix_name(from, length, [&] { return next_recvfrom(fd, buffer, bytes, flags, from, length); });
 }
+// Those that came with a message.
+static void know_received(msghdr& message) {
+  for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr; control = CMSG_NXTHDR(&message, control)) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int received;
+      memcpy(&received, CMSG_DATA(control) + i * sizeof received, sizeof received);
+      know_inherited_socket(received);
+    }
+  }
+}
 RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (const auto socket = find_datagrams(fd)) return receive_datagram(fd, *socket, *message, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   const socklen_t room = message->msg_namelen;
   const ssize_t result = next_recvmsg(fd, message, flags);
-  if (result >= 0) hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
+  if (result < 0) return result;
+  hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
+  know_received(*message);
   return result;
 }
 

@@ -11,28 +11,15 @@
 namespace rnicsim::clock {
 namespace {
 
-bool same_prefix(const std::uint8_t* a, const std::uint8_t* b, unsigned bits) {
-  const unsigned whole = bits / 8;
-  if (memcmp(a, b, whole) != 0) return false;
-  const unsigned rest = bits % 8;
-  return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
-}
-
-// A prefix of no bits: the host has no address of that version.
-bool in_subnet(const abi::NetAddress& net, const abi::HostEntry& host) {
-  if (is_v4(net)) return host.ipv4_prefix != 0 && same_prefix(net.ip + 12, host.ipv4, host.ipv4_prefix);
-  return host.ipv6_prefix != 0 && same_prefix(net.ip, host.ipv6, host.ipv6_prefix);
-}
-
 std::uint32_t v4_word(const std::uint8_t* bytes) {
   std::uint32_t word;
   memcpy(&word, bytes, sizeof word);
   return ntohl(word);
 }
 
-bool is_broadcast(const abi::NetAddress& net, const abi::HostEntry& host) {
-  if (host.ipv4_prefix > 30 || !in_subnet(net, host)) return false;
-  return (v4_word(net.ip + 12) | ~(0xffff'ffffu >> host.ipv4_prefix)) == 0xffff'ffffu;
+bool is_broadcast(const abi::NetAddress& net, const abi::NetworkInterface& interface) {
+  if (interface.ipv4_prefix > 30 || !in_subnet(net, interface)) return false;
+  return (v4_word(net.ip + 12) | ~(0xffff'ffffu >> interface.ipv4_prefix)) == 0xffff'ffffu;
 }
 
 }  // namespace
@@ -86,13 +73,17 @@ void put_address(abi::ThreadSlot& slot, const abi::NetAddress& net) {
 
 bool is_simulated(const abi::NetAddress& net) {
   if (is_loopback(net) || is_wildcard(net)) return true;
-  return std::ranges::any_of(session()->hosts(), [&](const abi::HostEntry& host) { return in_subnet(net, host); });
+  return std::ranges::any_of(session()->interfaces(), [&](const abi::NetworkInterface& each) {
+    return in_subnet(net, each);
+  });
 }
 
 bool is_group(const abi::NetAddress& net) {
   if (!is_v4(net)) return net.ip[0] == 0xff;
   if (net.ip[12] >> 4 == 0xe || v4_word(net.ip + 12) == 0xffff'ffffu) return true;
-  return std::ranges::any_of(session()->hosts(), [&](const abi::HostEntry& host) { return is_broadcast(net, host); });
+  return std::ranges::any_of(session()->interfaces(), [&](const abi::NetworkInterface& each) {
+    return is_broadcast(net, each);
+  });
 }
 
 }  // namespace rnicsim::clock

@@ -1,4 +1,4 @@
-// The network devices of a simulated host, as getifaddrs and the old ioctls tell of them: `lo`, and that of the NIC.
+// The network devices of a simulated host, as getifaddrs and the old ioctls tell of them: `lo`, and those of its NICs.
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netpacket/packet.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -35,22 +36,39 @@ constexpr unsigned kEthernetFlags = IFF_UP | IFF_BROADCAST | IFF_RUNNING | IFF_M
 constexpr unsigned short kArpLoopback = 772, kArpEthernet = 1;
 
 struct Interface {
-  const char* name;
+  char name[IFNAMSIZ];
   unsigned index;
   unsigned flags;
   int mtu;
   unsigned short type;  // ARPHRD_
+  const abi::NetworkInterface* nic;  // nullptr: `lo`
 };
-constexpr std::array<Interface, 2> kInterfaces{{
-    {"lo", 1, kLoopbackFlags, 65536, kArpLoopback},
-    {abi::kNetDevice, abi::kNetDeviceIndex, kEthernetFlags, abi::kNetDeviceMtu, kArpEthernet},
-}};
 
-const Interface* find(const char* name) {
-  const auto found =
-      std::ranges::find_if(kInterfaces, [&](const Interface& each) { return strcmp(each.name, name) == 0; });
-  return found != kInterfaces.end() ? &*found : nullptr;
-}
+// Those of this host.
+class Interfaces {
+ public:
+  Interfaces() {
+    all_[count_++] = {"lo", 1, kLoopbackFlags, 65536, kArpLoopback, nullptr};
+    for (std::uint32_t device = 0; device < abi::kMaxDevices; ++device) {
+      const abi::NetworkInterface* nic = session()->own_interface(device);
+      if (nic == nullptr) break;
+      Interface& added = all_[count_++];
+      added = {"", abi::net_device_index(device), kEthernetFlags, int(abi::kNetDeviceMtu), kArpEthernet, nic};
+      snprintf(added.name, sizeof added.name, "%s%u", abi::kNetDevicePrefix, device);
+    }
+  }
+  const Interface* begin() const { return all_.data(); }
+  const Interface* end() const { return all_.data() + count_; }
+  std::size_t size() const { return count_; }
+  const Interface* find(const char* name) const {
+    const auto found = std::find_if(begin(), end(), [&](const auto& each) { return strcmp(each.name, name) == 0; });
+    return found != end() ? found : nullptr;
+  }
+
+ private:
+  std::array<Interface, 1 + abi::kMaxDevices> all_;
+  std::size_t count_ = 0;
+};
 
 void fill_mask(std::uint8_t* bytes, std::size_t size, unsigned prefix) {
   for (std::size_t i = 0; i < size; ++i, prefix -= std::min(prefix, 8u))
@@ -60,10 +78,10 @@ void fill_mask(std::uint8_t* bytes, std::size_t size, unsigned prefix) {
 sockaddr_in v4_address(const Interface& interface) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  if (interface.type == kArpLoopback) {
+  if (interface.nic == nullptr) {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   } else {
-    memcpy(&address.sin_addr, session()->own_host().ipv4, 4);
+    memcpy(&address.sin_addr, interface.nic->ipv4, 4);
   }
   return address;
 }
@@ -71,7 +89,7 @@ sockaddr_in v4_mask(const Interface& interface) {
   sockaddr_in mask{};
   mask.sin_family = AF_INET;
   fill_mask(reinterpret_cast<std::uint8_t*>(&mask.sin_addr), 4,
-            interface.type == kArpLoopback ? 8 : session()->own_host().ipv4_prefix);
+            interface.nic == nullptr ? 8 : interface.nic->ipv4_prefix);
   return mask;
 }
 sockaddr_in v4_broadcast(const Interface& interface) {
@@ -117,12 +135,12 @@ class List {
     address.sll_ifindex = int(interface.index);
     address.sll_hatype = interface.type;
     address.sll_halen = 6;
-    if (interface.type == kArpEthernet) memcpy(address.sll_addr, session()->own_host().mac, 6);
+    if (interface.nic != nullptr) memcpy(address.sll_addr, interface.nic->mac, 6);
     add(interface, &address, sizeof address, nullptr, nullptr);
   }
   void add_v4(const Interface& interface) {
     const sockaddr_in address = v4_address(interface), mask = v4_mask(interface), broadcast = v4_broadcast(interface);
-    add(interface, &address, sizeof address, &mask, interface.type == kArpEthernet ? &broadcast : nullptr);
+    add(interface, &address, sizeof address, &mask, interface.nic != nullptr ? &broadcast : nullptr);
   }
   void add_v6(const Interface& interface, const std::uint8_t* ip, unsigned prefix, unsigned scope) {
     sockaddr_in6 address{}, mask{};
@@ -138,17 +156,19 @@ class List {
   std::size_t count_ = 0;
 };
 
-constexpr std::size_t kMostEntries = 7;
+// Of `lo` three, of each NIC four.
+constexpr std::size_t kMostEntries = 3 + 4 * abi::kMaxDevices;
 
 void fill_list(List& list) {
-  const abi::HostEntry& host = session()->own_host();
-  const Interface& loopback = kInterfaces[0];
-  const Interface& ethernet = kInterfaces[1];
-  for (const Interface& interface : kInterfaces) list.add_packet(interface);
-  for (const Interface& interface : kInterfaces) list.add_v4(interface);
-  list.add_v6(loopback, in6addr_loopback.s6_addr, 128, 0);
-  if (host.ipv6_prefix != 0) list.add_v6(ethernet, host.ipv6, host.ipv6_prefix, 0);
-  list.add_v6(ethernet, abi::link_local_of(host).data(), 64, ethernet.index);
+  const Interfaces interfaces;
+  for (const Interface& interface : interfaces) list.add_packet(interface);
+  for (const Interface& interface : interfaces) list.add_v4(interface);
+  for (const Interface& interface : interfaces) {
+    const abi::NetworkInterface* nic = interface.nic;
+    if (nic == nullptr) list.add_v6(interface, in6addr_loopback.s6_addr, 128, 0);
+    if (nic != nullptr && nic->ipv6_prefix != 0) list.add_v6(interface, nic->ipv6, nic->ipv6_prefix, 0);
+    if (nic != nullptr) list.add_v6(interface, abi::link_local_of(*nic).data(), 64, interface.index);
+  }
 }
 
 int fail(int error) {
@@ -158,14 +178,18 @@ int fail(int error) {
 
 // SIOCGIFCONF: the devices with their IPv4 addresses.
 int list_into(ifconf& wanted) {
+  const Interfaces interfaces;
   const bool asks_size = wanted.ifc_buf == nullptr;
-  const std::size_t room = asks_size ? kInterfaces.size() : std::size_t(wanted.ifc_len) / sizeof(ifreq);
-  const std::size_t count = std::min(room, kInterfaces.size());
-  for (std::size_t i = 0; i < count && !asks_size; ++i) {
-    ifreq& entry = wanted.ifc_req[i];
+  const std::size_t room = asks_size ? interfaces.size() : std::size_t(wanted.ifc_len) / sizeof(ifreq);
+  std::size_t count = 0;
+  for (const Interface& interface : interfaces) {
+    if (count == room) break;
+    const std::size_t place = count++;
+    if (asks_size) continue;
+    ifreq& entry = wanted.ifc_req[place];
     entry = {};
-    strncpy(entry.ifr_name, kInterfaces[i].name, sizeof entry.ifr_name - 1);
-    const sockaddr_in address = v4_address(kInterfaces[i]);
+    strncpy(entry.ifr_name, interface.name, sizeof entry.ifr_name - 1);
+    const sockaddr_in address = v4_address(interface);
     memcpy(&entry.ifr_addr, &address, sizeof address);
   }
   wanted.ifc_len = int(count * sizeof(ifreq));
@@ -173,7 +197,7 @@ int list_into(ifconf& wanted) {
 }
 
 int name_by_index(ifreq& request) {
-  for (const Interface& interface : kInterfaces) {
+  for (const Interface& interface : Interfaces()) {
     if (int(interface.index) != request.ifr_ifindex) continue;
     strncpy(request.ifr_name, interface.name, sizeof request.ifr_name - 1);
     return 0;
@@ -182,7 +206,8 @@ int name_by_index(ifreq& request) {
 }
 
 int describe(unsigned long what, ifreq& request) {
-  const Interface* interface = find(request.ifr_name);
+  const Interfaces interfaces;
+  const Interface* interface = interfaces.find(request.ifr_name);
   if (interface == nullptr) return fail(ENODEV);
   const auto put = [&](const sockaddr_in& address) { memcpy(&request.ifr_addr, &address, sizeof address); };
   switch (what) {
@@ -195,7 +220,7 @@ int describe(unsigned long what, ifreq& request) {
     default:  // SIOCGIFHWADDR
       request.ifr_hwaddr = {};
       request.ifr_hwaddr.sa_family = interface->type;
-      if (interface->type == kArpEthernet) memcpy(request.ifr_hwaddr.sa_data, session()->own_host().mac, 6);
+      if (interface->nic != nullptr) memcpy(request.ifr_hwaddr.sa_data, interface->nic->mac, 6);
   }
   return 0;
 }
@@ -256,7 +281,8 @@ RNICSIM_EXPORT int ioctl(int fd, unsigned long what, ...) noexcept {
 
 RNICSIM_EXPORT unsigned if_nametoindex(const char* name) noexcept {
   if (session() == nullptr) return next_if_nametoindex(name);
-  const Interface* interface = find(name);
+  const Interfaces interfaces;
+  const Interface* interface = interfaces.find(name);
   if (interface != nullptr) return interface->index;
   errno = ENODEV;
   return 0;

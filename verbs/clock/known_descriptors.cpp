@@ -64,7 +64,7 @@ void forget(int fd) {
 }
 
 // No memory is allocated: a program's heap must not depend on it.
-void know_inherited() {
+void know_inherited(void (*know_socket)(int fd)) {
   const auto folder = int(raw_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   alignas(dirent64) char buffer[4096];
   for (long bytes; (bytes = raw_call(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;) {
@@ -73,7 +73,9 @@ void know_inherited() {
       at += listed->d_reclen;
       const int fd = ::atoi(listed->d_name);
       struct stat file {};
-      if (listed->d_name[0] != '.' && look(fd, file) && is_random_device(file)) remember(fd, {.is_random = true});
+      if (listed->d_name[0] == '.' || !look(fd, file)) continue;
+      if (is_random_device(file)) remember(fd, {.is_random = true});
+      if (S_ISSOCK(file.st_mode)) know_socket(fd);
     }
   }
   raw_call(SYS_close, folder);

@@ -26,7 +26,7 @@ bool remember(int fd, const KnownDescriptor& descriptor);
 void copy_knowledge(int from, int to);  // dup
 void forget(int fd);                    // close
 
-// In a new image: what it can tell of those that it was given.
-void know_inherited();
+// In a new image: what it can tell of those that it was given. Sockets are for `know_socket` to know.
+void know_inherited(void (*know_socket)(int fd));
 
 }  // namespace rnicsim::clock

@@ -20,12 +20,12 @@ RNICSIM_NEXT(gethostbyname);
 namespace rnicsim::clock {
 namespace {
 
-const abi::HostEntry* find_host(const char* name) {
+// The first interface of a host: its name leads there.
+const abi::NetworkInterface* find_host(const char* name) {
   if (session() == nullptr || name == nullptr) return nullptr;
-  const auto hosts = session()->hosts();
-  const auto found =
-      std::ranges::find_if(hosts, [&](const abi::HostEntry& host) { return strcmp(host.name, name) == 0; });
-  return found != hosts.end() ? &*found : nullptr;
+  const auto all = session()->interfaces();
+  const auto found = std::ranges::find_if(all, [&](const auto& each) { return strcmp(each.name, name) == 0; });
+  return found != all.end() ? &*found : nullptr;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int gethostname(char* name, size_t length) noexcept {
   if (session() == nullptr) return next_gethostname(name, length);
-  const char* own = session()->own_host().name;
+  const char* own = session()->header().host;
   if (strlen(own) >= length) {
     errno = ENAMETOOLONG;
     return -1;
@@ -48,12 +48,12 @@ RNICSIM_EXPORT int gethostname(char* name, size_t length) noexcept {
 RNICSIM_EXPORT int uname(utsname* result) noexcept {
   const int error = next_uname(result);
   if (error == 0 && session() != nullptr)
-    strncpy(result->nodename, session()->own_host().name, sizeof result->nodename - 1);
+    strncpy(result->nodename, session()->header().host, sizeof result->nodename - 1);
   return error;
 }
 
 RNICSIM_EXPORT int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
-  const abi::HostEntry* host = find_host(node);
+  const abi::NetworkInterface* host = find_host(node);
   if (host == nullptr) return next_getaddrinfo(node, service, hints, result);
   char numeric[INET6_ADDRSTRLEN];
   const bool v6 = hints != nullptr && hints->ai_family == AF_INET6;
@@ -62,7 +62,7 @@ RNICSIM_EXPORT int getaddrinfo(const char* node, const char* service, const addr
 }
 
 RNICSIM_EXPORT hostent* gethostbyname(const char* name) {
-  const abi::HostEntry* host = find_host(name);
+  const abi::NetworkInterface* host = find_host(name);
   if (host == nullptr) return next_gethostbyname(name);
   char numeric[INET_ADDRSTRLEN];
   ::inet_ntop(AF_INET, host->ipv4, numeric, sizeof numeric);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ RNICSIM_NEXT(connect);
 RNICSIM_NEXT(accept4);
 RNICSIM_NEXT(getsockname);
 RNICSIM_NEXT(getpeername);
+RNICSIM_NEXT(getsockopt);
 RNICSIM_NEXT(shutdown);
 RNICSIM_NEXT(close);
 RNICSIM_NEXT(close_range);
@@ -63,6 +65,11 @@ int name_of(const KnownDescriptor& socket, End end, sockaddr* address, socklen_t
   return 0;
 }
 
+std::uint64_t inode_of(int fd) {
+  struct stat file {};
+  return ::fstat(fd, &file) == 0 ? file.st_ino : 0;
+}
+
 // The simulator's end of a pair goes there by a call, ours is the program's socket.
 int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   int ends[2];
@@ -75,7 +82,7 @@ int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   charge(slot, abi::CpuCost::system_call);
   send_descriptors({&ends[1], 1});
   const auto code = socket.datagrams ? abi::Call::dgram_socket : abi::Call::net_socket;
-  const int error = call(slot, code, {socket.family == AF_INET6 ? 6u : 4u});
+  const int error = call(slot, code, {socket.family == AF_INET6 ? 6u : 4u, inode_of(ends[0])});
   next_close(ends[1]);
   socket.socket = std::uint32_t(slot.value);
   if (error != 0 || !remember(ends[0], socket)) {
@@ -90,6 +97,18 @@ int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
 std::optional<KnownDescriptor> find_socket(int fd) {
   const auto descriptor = known(fd);
   return descriptor && descriptor->socket != 0 ? descriptor : std::nullopt;
+}
+
+void know_inherited_socket(int fd) {
+  int family = 0;
+  socklen_t length = sizeof family;
+  abi::ThreadSlot* slot = network_slot();
+  if (slot == nullptr || known(fd) || next_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) != 0 ||
+      family != AF_UNIX || call(*slot, abi::Call::net_inherited, {inode_of(fd)}) != 0)
+    return;
+  remember(fd, {.socket = std::uint32_t(slot->value),
+                .family = slot->argument[1] == 6 ? AF_INET6 : AF_INET,
+                .datagrams = slot->argument[2] != 0});
 }
 
 bool is_stream(int fd) { return find_stream(fd).has_value(); }

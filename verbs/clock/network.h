@@ -14,6 +14,9 @@ namespace rnicsim::clock {
 std::optional<KnownDescriptor> find_socket(int fd);
 bool is_stream(int fd);
 
+// One that came from another image or process: it is known here from now on, if it is such a socket.
+void know_inherited_socket(int fd);
+
 // The slot of a thread that may make calls of the network; in real time it works, too: only the clock is real.
 abi::ThreadSlot* network_slot();
 

@@ -25,7 +25,7 @@ bool is_on(const char* variable) {
 
 // All but what cmd_fd stands for.
 int make_context(ibv_device* device, std::unique_ptr<Context>& made) {
-  DevicePort* port = process_port();
+  DevicePort* port = device_port(Device::of(device).number);
   if (port == nullptr) return errno != 0 ? errno : ENODEV;
   std::uint32_t page = 0;
   if (const int error = port->alloc_uar(page)) return error;
@@ -52,15 +52,24 @@ int open_context(ibv_device* device, ibv_context*& opened) {
   return 0;
 }
 
-int import_context(int fd, ibv_context*& imported) {
-  Device* device = find_device();
-  if (device == nullptr) return ENODEV;
+// EINVAL: it is none of that device's.
+int import_context(Device& device, int fd, ibv_context*& imported) {
   std::unique_ptr<Context> context;
-  if (const int error = make_context(&device->device, context)) return error;
+  if (const int error = make_context(&device.device, context)) return error;
   if (const int error = context->port.import_context(fd, context->number)) return error;
   context->context.cmd_fd = fd;
   imported = &context.release()->context;
   return 0;
+}
+
+int import_context(int fd, ibv_context*& imported) {
+  int error = ENODEV;
+  std::uint32_t number = 0;
+  for (Device* device; (device = find_device(number)) != nullptr; ++number) {
+    error = import_context(*device, fd, imported);
+    if (error != EINVAL) return error;
+  }
+  return error;
 }
 
 // What a program leaves behind goes in the order of its dependencies, as its kernel would do it.

@@ -37,6 +37,7 @@ struct VerbsDevice {
 static_assert(offsetof(VerbsDevice, ops) == sizeof(ibv_device));
 
 struct Device : VerbsDevice {
+  std::uint32_t number = 0;               // of the host's
   std::uint64_t guid = 0;                 // CPU order
   std::atomic<std::uint32_t> next_tag{1};
 
@@ -45,8 +46,12 @@ struct Device : VerbsDevice {
   static Device& of(ibv_device* device) { return *static_cast<Device*>(reinterpret_cast<VerbsDevice*>(device)); }
 };
 
-// Of the calling process's host; nullptr without a simulator.
-Device* find_device();
+// Before its number.
+inline constexpr char kDeviceName[] = "rnic";
+inline constexpr char kUverbsName[] = "uverbs";
+
+// Of the calling process's host; nullptr: it has none with that number, or there is no simulator.
+Device* find_device(std::uint32_t number);
 
 // PDs by their handle. A parent domain has its PD's, and counts as it wherever a PD may stand.
 class Pds : public ImportableRegistry<Pd> {

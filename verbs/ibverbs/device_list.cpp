@@ -1,9 +1,9 @@
-// The device list: one device for each process (and, inside the simulator, for each host).
+// The device list: a process's host's (inside the simulator, a software process has one).
 #include <infiniband/verbs.h>
 #undef ibv_get_device_list
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,36 +20,34 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr char kName[] = "rnic0";
-constexpr char kUverbsName[] = "uverbs0";
-
 class DeviceList {
  public:
-  // The device of a host; kept for ever, since programs use a device after they freed the list it came in.
-  Device* device(std::uint64_t guid) {
+  // Kept for ever, since programs use a device after they freed the list it came in.
+  Device* device(const abi::NetworkInterface& interface) {
     std::lock_guard guard(mutex_);
-    std::unique_ptr<Device>& device = devices_[{::getpid(), guid}];
-    if (device == nullptr) device = make(guid);
+    std::unique_ptr<Device>& device = devices_[{::getpid(), abi::node_guid_of(interface)}];
+    if (device == nullptr) device = make(interface);
     return device.get();
   }
 
  private:
-  static std::unique_ptr<Device> make(std::uint64_t guid);
+  static std::unique_ptr<Device> make(const abi::NetworkInterface& interface);
 
   std::mutex mutex_;
   std::map<std::pair<pid_t, std::uint64_t>, std::unique_ptr<Device>> devices_;  // a child of fork has its own
 };
 
-std::unique_ptr<Device> DeviceList::make(std::uint64_t guid) {
+std::unique_ptr<Device> DeviceList::make(const abi::NetworkInterface& interface) {
   auto made = std::make_unique<Device>();
-  made->guid = guid;
+  made->number = interface.device;
+  made->guid = abi::node_guid_of(interface);
   ibv_device& device = made->device;
   device.node_type = IBV_NODE_CA;
   device.transport_type = IBV_TRANSPORT_IB;
-  std::snprintf(device.name, sizeof device.name, "%s", kName);
-  std::snprintf(device.dev_name, sizeof device.dev_name, "%s", kUverbsName);
-  std::snprintf(device.dev_path, sizeof device.dev_path, "/sys/class/infiniband_verbs/%s", kUverbsName);
-  std::snprintf(device.ibdev_path, sizeof device.ibdev_path, "/sys/class/infiniband/%s", kName);
+  std::snprintf(device.name, sizeof device.name, "%s%u", kDeviceName, made->number);
+  std::snprintf(device.dev_name, sizeof device.dev_name, "%s%u", kUverbsName, made->number);
+  std::snprintf(device.dev_path, sizeof device.dev_path, "/sys/class/infiniband_verbs/%s", device.dev_name);
+  std::snprintf(device.ibdev_path, sizeof device.ibdev_path, "/sys/class/infiniband/%s", device.name);
   return made;
 }
 
@@ -68,22 +66,24 @@ void complain_once() {
 
 }  // namespace
 
-Device* find_device() {
-  DevicePort* port = process_port();
-  if (port == nullptr && std::getenv(abi::kSocketVariable) != nullptr) complain_once();
-  abi::HostEntry host;
-  if (port == nullptr || port->port_info(host) != 0) return nullptr;
-  return device_list().device(abi::node_guid_of(host));
+Device* find_device(std::uint32_t number) {
+  DevicePort* port = device_port(number);
+  if (port == nullptr && number == 0 && std::getenv(abi::kSocketVariable) != nullptr) complain_once();
+  abi::NetworkInterface interface;
+  if (port == nullptr || port->port_info(interface) != 0) return nullptr;
+  return device_list().device(interface);
 }
 
 namespace {
 
 int list_devices(ibv_device**& list, int* count) {
-  Device* device = find_device();
-  list = static_cast<ibv_device**>(std::calloc(2, sizeof *list));
+  std::array<Device*, abi::kMaxDevices> found{};
+  std::uint32_t devices = 0;
+  while (devices < found.size() && (found[devices] = find_device(devices)) != nullptr) ++devices;
+  list = static_cast<ibv_device**>(std::calloc(devices + 1, sizeof *list));
   if (list == nullptr) return ENOMEM;
-  if (device != nullptr) list[0] = &device->device;
-  if (count != nullptr) *count = device != nullptr ? 1 : 0;
+  for (std::uint32_t i = 0; i < devices; ++i) list[i] = &found[i]->device;
+  if (count != nullptr) *count = int(devices);
   return 0;
 }
 
@@ -105,7 +105,7 @@ void ibv_free_device_list(ibv_device** list) { std::free(list); }
 
 const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 
-int ibv_get_device_index(ibv_device*) { return 0; }
+int ibv_get_device_index(ibv_device* device) { return int(Device::of(device).number); }
 
 __be64 ibv_get_device_guid(ibv_device* device) { return __builtin_bswap64(Device::of(device).guid); }
 

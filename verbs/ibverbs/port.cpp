@@ -37,7 +37,7 @@ int port_attributes(Context& context, std::uint32_t port, ibv_port_attr& to) {
   to.active_width = from.active_width;
   to.active_speed = from.active_speed;
   to.phys_state = from.physical_state;
-  abi::HostEntry host;
+  abi::NetworkInterface host;
   if (context.port.port_info(host) == 0) to.lid = host.lid;
   to.link_layer = IBV_LINK_LAYER_ETHERNET;
   to.flags = IBV_QPF_GRH_REQUIRED;

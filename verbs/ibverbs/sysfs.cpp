@@ -13,12 +13,9 @@
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
 
-#undef ibv_get_device_list
-
 namespace {
 
-constexpr std::string_view kDevicePath = "/sys/class/infiniband/rnic0";
-constexpr std::string_view kUverbsPath = "/sys/class/infiniband_verbs/uverbs0";
+using rnicsim::verbs::Device;
 
 std::string guid_text(__be64 guid) {
   char text[24];
@@ -28,19 +25,8 @@ std::string guid_text(__be64 guid) {
   return text;
 }
 
-std::string node_guid() {
-  ibv_device** list = ibv_get_device_list(nullptr);
-  if (list == nullptr || list[0] == nullptr) {
-    ibv_free_device_list(list);
-    return guid_text(0);
-  }
-  const std::string text = guid_text(ibv_get_device_guid(list[0]));
-  ibv_free_device_list(list);
-  return text;
-}
-
-std::string firmware_version() {
-  rnicsim::DevicePort* port = rnicsim::process_port();
+std::string firmware_version(const Device& device) {
+  rnicsim::DevicePort* port = rnicsim::device_port(device.number);
   rnicsim::abi::DeviceCapabilities capabilities;
   const auto query = rnicsim::provider::header(rnicsim::abi::CommandOpcode::query_device);
   if (port == nullptr ||
@@ -51,14 +37,14 @@ std::string firmware_version() {
 }
 
 // Empty when the device has no such file.
-std::string attribute(std::string_view file) {
+std::string attribute(Device& device, std::string_view file) {
   if (file == "board_id" || file == "node_desc") return "rnicsim";
   if (file == "hca_type") return "rnicsim";
-  if (file == "fw_ver") return firmware_version();
+  if (file == "fw_ver") return firmware_version(device);
   if (file == "hw_rev") return "1";
   if (file == "node_type") return "1: CA";
-  if (file == "node_guid" || file == "sys_image_guid") return node_guid();
-  if (file == "ibdev") return "rnic0";
+  if (file == "node_guid" || file == "sys_image_guid") return guid_text(ibv_get_device_guid(&device.device));
+  if (file == "ibdev") return device.device.name;
   if (file == "abi_version") return "1";
   if (file == "ports/1/link_layer") return "Ethernet";
   return {};
@@ -76,8 +62,10 @@ std::string read_real(const std::string& path) {
 }
 
 std::string read_attribute(std::string_view directory, std::string_view file) {
-  if (directory == kDevicePath || directory == kUverbsPath) {
-    if (std::string ours = attribute(file); !ours.empty()) return ours;
+  std::uint32_t number = 0;
+  for (Device* device; (device = rnicsim::verbs::find_device(number)) != nullptr; ++number) {
+    if (directory != device->device.ibdev_path && directory != device->device.dev_path) continue;
+    if (std::string ours = attribute(*device, file); !ours.empty()) return ours;
   }
   return read_real(std::string(directory) + "/" + std::string(file));
 }

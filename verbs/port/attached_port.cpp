@@ -1,5 +1,5 @@
-// The DevicePort of an attached process: calls and posted writes through its threads' slots, DMA memory shared with the
-// simulator.
+// The DevicePorts of an attached process: calls and posted writes through its threads' slots, DMA memory shared with
+// the simulator.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +27,30 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
+// The memory that all devices reach.
+class DmaHeap {
+ public:
+  DmaHeap() : heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {}
+  std::byte* allocate(std::size_t bytes, std::size_t alignment) {
+    const std::lock_guard lock(mutex_);
+    void* memory = heap_.allocate_aligned(bytes, alignment, std::nothrow);
+    if (memory != nullptr) memset(memory, 0, bytes);
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory) {
+    const std::lock_guard lock(mutex_);
+    heap_.deallocate(memory);
+  }
+
+ private:
+  boost::interprocess::managed_external_buffer heap_;
+  std::mutex mutex_;
+};
+
 class AttachedPort : public DevicePort {
  public:
-  AttachedPort()
-      : virtual_pid_(clock::session()->header().virtual_pid),
-        heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {
+  AttachedPort(DmaHeap& heap, const abi::NetworkInterface& interface)
+      : virtual_pid_(clock::session()->header().virtual_pid), heap_(heap), interface_(interface) {
     followed_ = (clock::session()->header().features & abi::attach_feature::kMilestones) != 0;
   }
 
@@ -48,7 +67,8 @@ class AttachedPort : public DevicePort {
     abi::MmioWrite& entry = slot->mmio[produced % ThreadSlot::kMmioEntries];
     entry.time = slot->now;
     entry.offset = offset;
-    entry.length = std::uint32_t(data.size());
+    entry.length = std::uint16_t(data.size());
+    entry.device = interface_.device;
     memcpy(entry.data, data.data(), data.size());
     slot->mmio_produced.store(produced + 1, std::memory_order_seq_cst);
     if (!clock::simulated()) clock::kick();
@@ -61,16 +81,10 @@ class AttachedPort : public DevicePort {
   }
 
   std::byte* allocate(std::size_t bytes, std::size_t alignment) override {
-    if (inherited()) return nullptr;
-    const std::lock_guard lock(heap_lock_);
-    void* memory = heap_.allocate_aligned(bytes, alignment, std::nothrow);
-    if (memory != nullptr) memset(memory, 0, bytes);
-    return static_cast<std::byte*>(memory);
+    return inherited() ? nullptr : heap_.allocate(bytes, alignment);
   }
   void release(std::byte* memory, std::size_t) override {
-    if (inherited()) return;
-    const std::lock_guard lock(heap_lock_);
-    heap_.deallocate(memory);
+    if (!inherited()) heap_.release(memory);
   }
 
   int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) override {
@@ -136,8 +150,8 @@ class AttachedPort : public DevicePort {
     return slot != nullptr ? call(*slot, Call::refill_channel, {channel}) : ENODEV;
   }
 
-  int port_info(abi::HostEntry& host) override {
-    host = clock::session()->own_host();
+  int port_info(abi::NetworkInterface& interface) override {
+    interface = interface_;
     return 0;
   }
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) override {
@@ -215,7 +229,9 @@ class AttachedPort : public DevicePort {
     const std::uint32_t produced = slot->milestones_produced.load(std::memory_order_relaxed);
     while (produced - slot->milestones_consumed.load(std::memory_order_acquire) == ThreadSlot::kMilestoneEntries)
       clock::call(*slot, Call::sync);
-    slot->milestones[produced % ThreadSlot::kMilestoneEntries] = milestone;
+    abi::Milestone& entry = slot->milestones[produced % ThreadSlot::kMilestoneEntries];
+    entry = milestone;
+    entry.device = interface_.device;
     slot->milestones_produced.store(produced + 1, std::memory_order_release);
   }
 
@@ -226,14 +242,15 @@ class AttachedPort : public DevicePort {
     return clock::simulated() ? clock::simulated_slot() : clock::own_slot();
   }
 
-  static int call(ThreadSlot& slot, Call code, std::initializer_list<std::uint64_t> arguments) {
+  int call(ThreadSlot& slot, Call code, std::initializer_list<std::uint64_t> arguments) const {
+    slot.device = interface_.device;
     return clock::call(slot, code, arguments);
   }
   int call_slot(Call code, std::initializer_list<std::uint64_t> arguments, std::uint32_t* value = nullptr) {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
     clock::charge(*slot, abi::CpuCost::system_call);
-    const int error = clock::call(*slot, code, arguments);
+    const int error = call(*slot, code, arguments);
     if (error == 0 && value != nullptr) *value = std::uint32_t(slot->value);
     return error;
   }
@@ -248,31 +265,35 @@ class AttachedPort : public DevicePort {
   }
 
   const std::uint32_t virtual_pid_;
-  boost::interprocess::managed_external_buffer heap_;
-  std::mutex heap_lock_;
+  DmaHeap& heap_;
+  const abi::NetworkInterface interface_;
 };
 
-// A forked child attaches anew: what it inherited of its parent's port is its parent's.
-struct Port {
-  std::uint32_t virtual_pid = 0;
-  std::unique_ptr<AttachedPort> port;
+// Of one process, for its devices.
+struct Ports {
+  DmaHeap heap;
+  std::array<std::unique_ptr<AttachedPort>, abi::kMaxDevices> by_device;
 };
 
 }  // namespace
 
-__attribute__((visibility("default"))) DevicePort* process_port() {
-  static Port current;
-  if (clock::session() == nullptr) {
+__attribute__((visibility("default"))) DevicePort* device_port(std::uint32_t device) {
+  static std::uint32_t virtual_pid = 0;
+  static Ports* ports = nullptr;
+  const abi::NetworkInterface* interface =
+      clock::session() != nullptr && device < abi::kMaxDevices ? clock::session()->own_interface(device) : nullptr;
+  if (interface == nullptr) {
     errno = ENODEV;
     return nullptr;
   }
-  const std::uint32_t pid = clock::session()->header().virtual_pid;
-  if (current.virtual_pid != pid) {
-    [[maybe_unused]] AttachedPort* parents = current.port.release();  // its memory is unmapped: never destroyed
-    current.port = std::make_unique<AttachedPort>();
-    current.virtual_pid = pid;
+  // A forked child attaches anew: what it inherited of its parent's is its parent's, in memory that is unmapped.
+  if (virtual_pid != clock::session()->header().virtual_pid) {
+    ports = new Ports;
+    virtual_pid = clock::session()->header().virtual_pid;
   }
-  return current.port.get();
+  auto& port = ports->by_device[device];
+  if (port == nullptr) port = std::make_unique<AttachedPort>(ports->heap, *interface);
+  return port.get();
 }
 
 }  // namespace rnicsim

@@ -1,5 +1,5 @@
-// The seam between the verbs library and whatever carries it to a simulated host: the shared memory of an attached
-// process (verbs/port/attached_port) or a software thread inside the simulator (model/host/cpu_port).
+// The seam between the verbs library and whatever carries it to a device of a simulated host: the shared memory of an
+// attached process (verbs/port/attached_port) or a software thread inside the simulator (model/host/cpu_port).
 #pragma once
 
 #include <cstddef>
@@ -74,14 +74,15 @@ class DevicePort {
   virtual int bind_completions(std::uint32_t cqn, std::uint32_t channel) = 0;
   virtual int bind_events(std::uint32_t channel) = 0;  // of port and device
   virtual int refill_channel(std::uint32_t channel) = 0;
-  virtual int port_info(abi::HostEntry& host) = 0;
+  virtual int port_info(abi::NetworkInterface& interface) = 0;
   virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
   // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.
   virtual int lid_route(std::uint16_t lid, abi::GidEntry& route) = 0;
   // Fills the MAC address of a path, to a host or to a group. EHOSTUNREACH; EINVAL: no such source GID.
   virtual int resolve_path(abi::AddressVector& path) = 0;
   virtual std::uint32_t completion_vectors() const = 0;
-  // A command of <rdma/rdma_user_cm.h>, as Call::rdma_cm has it, of the ids and events of that channel.
+  // A command of <rdma/rdma_user_cm.h>, as Call::rdma_cm has it, of the ids and events of that channel, which is one of
+  // the first device's.
   virtual int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
                       std::span<std::byte> output) = 0;
 
@@ -110,8 +111,10 @@ class DevicePort {
   bool followed_ = false;
 };
 
-// The port of the calling process, made at the first call; nullptr, with errno set, when there is no simulator.
-// Each carrier defines it: a program links exactly one.
-DevicePort* process_port();
+// The port of the calling process to a device of its host, made at the first call; nullptr, with errno set: ENODEV when
+// there is no such device, or no simulator. Each carrier defines it: a program links exactly one.
+DevicePort* device_port(std::uint32_t device);
+// What belongs to no device goes through that of the first.
+inline DevicePort* process_port() { return device_port(0); }
 
 }  // namespace rnicsim

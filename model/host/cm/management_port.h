@@ -9,6 +9,7 @@
 #include <span>
 
 #include "model/abi/context.h"
+#include "model/abi/queue.h"
 #include "model/cm/messages.h"
 #include "model/host/driver.h"
 #include "model/host/gids.h"
@@ -21,6 +22,9 @@ namespace rnicsim::host {
 class ManagementPort {
  public:
   static constexpr std::uint32_t kCqn = 0;
+  static bool is_for_it(const abi::Eqe& eqe) {
+    return eqe.type == abi::EventType::completion && eqe.number == kCqn;
+  }
 
   struct Arrival {
     Gid local;               // GIDs of the packet's GRH or IPv4 header

@@ -27,58 +27,43 @@ std::uint8_t rate_of(const abi::PortAttributes& port) {
 
 }  // namespace
 
-RdmaCm::RdmaCm(const HostParams& params, const abi::HostEntry& self, std::vector<abi::HostEntry> hosts,
-               Driver& driver, const CommandGate& gate, EventChannels& channels)
+RdmaCm::RdmaCm(const HostParams& params, std::vector<abi::NetworkInterface> fabric, RdmaIds::EventSink sink)
     : params_(params),
-      self_(self),
-      hosts_(std::move(hosts)),
-      driver_(driver),
-      gate_(gate),
-      channels_(channels),
-      port_(driver),
+      fabric_(std::move(fabric)),
+      sink_(std::move(sink)),
       arrivals_([this] { handle_arrivals(); }),
       departures_([this] { depart(); }),
       timer_([this] { expire(); }) {}
 
-void RdmaCm::bring_up() {
-  port_.bring_up();
-  if (port_.available()) {
-    RdmaIds::Host host;
-    host.self = self_;
-    host.all = hosts_;
-    host.mtu = driver_.port().active_mtu;
-    host.rate = rate_of(driver_.port());
-    host.ack_delay = std::uint8_t(std::uint32_t(driver_.capabilities().local_ca_ack_delay));
-    host.resolve_known = params_.cm.resolve_known;
-    host.resolve_neighbour = params_.cm.resolve_neighbour;
-    const RdmaIds::EventSink sink{
-        [this](std::uint32_t channel, std::uint32_t id) { channels_.deliver_connection(channel, id); },
-        [this](std::uint32_t channel, std::uint32_t id) { channels_.forget_connection(channel, id); }};
-    ids_.emplace(host, sink);
-  }
+void RdmaCm::add(const abi::NetworkInterface& interface, const Device& device) {
+  devices_.emplace(interface.device, device);
+  const auto& attributes = device.attributes;
+  known_.push_back({interface, attributes.active_mtu, rate_of(attributes), cm::TimeCode(device.ack_delay)});
+}
+
+void RdmaCm::begin() {
   up_ = true;
+  if (known_.empty()) return;
+  std::ranges::sort(known_, {}, [](const RdmaIds::Device& device) { return device.interface.device; });
+  ids_.emplace(RdmaIds::Host{known_, fabric_, params_.cm.resolve_known, params_.cm.resolve_neighbour}, sink_);
 }
 
-bool RdmaCm::is_for_it(const abi::Eqe& eqe) {
-  return eqe.type == abi::EventType::completion && eqe.number == ManagementPort::kCqn;
-}
-
-void RdmaCm::interrupt() {
-  port_.interrupt([this](const ManagementPort::Arrival& arrival) {
-    worker_free_ = std::max(worker_free_, now()) + params_.cm.receive;
-    arrivals_.push(worker_free_, arrival);
-  });
+void RdmaCm::arrived(std::uint32_t device, const ManagementPort::Arrival& arrival) {
+  worker_free_ = std::max(worker_free_, now()) + params_.cm.receive;
+  arrivals_.push(worker_free_, {device, arrival});
 }
 
 void RdmaCm::handle_arrivals() {
-  ManagementPort::Arrival arrival;
-  while (arrivals_.pop_due(arrival)) {
+  Arrived arrived;
+  while (arrivals_.pop_due(arrived)) {
+    if (!ids_) continue;
+    const auto& arrival = arrived.arrival;
     const auto envelope = cm::decode(arrival.mad);
     if (!envelope) {
       ++malformed_;
       continue;
     }
-    message({false, envelope->message});
+    message({false, arrived.device, envelope->message});
     ids_->advance(now());
     ids_->receive({.local = arrival.local,
                    .remote = arrival.remote,
@@ -108,17 +93,21 @@ void RdmaCm::flush() {
 void RdmaCm::depart() {
   cm::Outgoing outgoing;
   while (departures_.pop_due(outgoing)) {
+    const RdmaIds::Device* from = ids_->device_with(outgoing.route.local);
+    if (from == nullptr) continue;
+    const std::uint32_t number = from->interface.device;
+    const Device& device = devices_.at(number);
     abi::AddressVector path;
     std::ranges::copy(outgoing.route.remote, path.remote_gid);
-    path.sgid_index = std::uint16_t(ids_->gid_index(outgoing.route.local));
+    path.sgid_index = std::uint16_t(from->gid_index(outgoing.route.local));
     path.flow_label = outgoing.route.flow_label;
     path.traffic_class = outgoing.route.traffic_class;
     path.hop_limit = outgoing.route.hop_limit;
     path.service_level = outgoing.route.service_level;
     // To nobody's address it is lost, as on a real wire.
-    if (gate_.resolve(path) != 0) continue;
-    message({true, outgoing.envelope.message});
-    port_.send(path, cm::encode(outgoing.envelope));
+    if (device.gate.resolve(path) != 0) continue;
+    message({true, number, outgoing.envelope.message});
+    device.port.send(path, cm::encode(outgoing.envelope));
   }
 }
 

@@ -1,7 +1,8 @@
-// The RDMA connection manager in its host: QP1, the kernel's time for each message, and the programs' channels.
+// The RDMA connection manager in its host: its devices' QP1, the kernel's time for each message, and the programs'
+// channels.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,29 +16,34 @@
 #include "model/host/cm/rdma_ids.h"
 #include "model/host/cm/user_commands.h"
 #include "model/host/command_gate.h"
-#include "model/host/driver.h"
-#include "model/host/event_channels.h"
 #include "model/host/host_params.h"
 
 namespace rnicsim::host {
 
-// A message that leaves for QP1, or that came there and is acted on.
+// A message that leaves for QP1 of a device, or that came there and is acted on.
 struct CmMessage {
   bool sent;
+  std::uint32_t device;
   const cm::Message& content;
 };
 
 class RdmaCm {
  public:
-  RdmaCm(const HostParams& params, const abi::HostEntry& self, std::vector<abi::HostEntry> hosts, Driver& driver,
-         const CommandGate& gate, EventChannels& channels);
+  RdmaCm(const HostParams& params, std::vector<abi::NetworkInterface> fabric, RdmaIds::EventSink sink);
 
-  // Waits, when the device is up. std::runtime_error: it cannot be used.
-  void bring_up();
-  static bool is_for_it(const abi::Eqe& eqe);
-  void interrupt();
+  // A device's way to the fabric, when it is up.
+  struct Device {
+    ManagementPort& port;
+    const CommandGate& gate;
+    const abi::PortAttributes& attributes;
+    std::uint32_t ack_delay;
+  };
+  void add(const abi::NetworkInterface& interface, const Device& device);
+  // All devices are up; those that were not added have no datagrams.
+  void begin();
+  void arrived(std::uint32_t device, const ManagementPort::Arrival& arrival);
 
-  // ENODEV: the device has no datagrams; EAGAIN: it is not up.
+  // ENODEV: no device has datagrams; EAGAIN: they are not up.
   int command(const UserChannel& channel, std::uint32_t command, std::span<const std::byte> input,
               std::span<std::byte> output);
   void close_channel(std::uint32_t channel);
@@ -51,21 +57,24 @@ class RdmaCm {
   trace::Point<cm::Transition> state_changed;
 
  private:
+  struct Arrived {
+    std::uint32_t device = 0;
+    ManagementPort::Arrival arrival;
+  };
+
   void handle_arrivals();
   void expire();
   void flush();
   void depart();
 
   const HostParams params_;
-  const abi::HostEntry self_;
-  const std::vector<abi::HostEntry> hosts_;
-  Driver& driver_;
-  const CommandGate& gate_;
-  EventChannels& channels_;
-  ManagementPort port_;
+  const std::vector<abi::NetworkInterface> fabric_;
+  const RdmaIds::EventSink sink_;
+  std::map<std::uint32_t, Device> devices_;
+  std::vector<RdmaIds::Device> known_;     // as ids see them
   bool up_ = false;
   std::optional<RdmaIds> ids_;
-  EventQueue<ManagementPort::Arrival> arrivals_;
+  EventQueue<Arrived> arrivals_;
   EventQueue<cm::Outgoing> departures_;
   Alarm timer_;
   Duration worker_free_;     // one work queue handles what arrives

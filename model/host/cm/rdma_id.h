@@ -55,7 +55,7 @@ struct RdmaId {
 
   IpAddress source;
   std::optional<IpAddress> destination;
-  bool has_device = false;                 // bound to an address of the NIC, not to the wildcard
+  std::optional<std::uint32_t> device{};   // of the host, to whose address it is bound; none: to the wildcard
   std::optional<IdPath> path;
   std::optional<cm::ConnectionId> connection;
   std::uint32_t psn = 0;                   // that its QP expects first

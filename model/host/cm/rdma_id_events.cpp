@@ -67,7 +67,7 @@ void RdmaIds::do_task(const Task& task) {
   RdmaId& id = ids_.at(task.number);
   switch (task.step) {
     case Step::address:
-      return finish_address(id, task.error);
+      return finish_address(id, task);
     case Step::route:
       return finish_route(id);
     case Step::group:
@@ -136,7 +136,7 @@ void RdmaIds::on(const cm::Event& event) {
       set_private_data(reply.private_data, 0, param);
       param.qp_num = reply.qpn;
       param.qkey = id->qkey = reply.qkey;
-      set_address_handle(id->path->route, param.ah_attr);
+      set_address_handle(device_of(*id), id->path->route, param.ah_attr);
       return queue(*id, 0, response);
     }
     case EventKind::request_received:
@@ -166,7 +166,9 @@ void RdmaIds::on_request(const cm::Event& event) {
       data, AddressHeader::kBytes));
   RdmaId* listener = header ? listener_of(connection.service_id, header->destination) : nullptr;
   const bool fits = listener != nullptr && (listener->qp_type == IdQpType::ud) == (resolve != nullptr);
-  if (!fits || !is_own(header->destination)) return manager_.destroy(event.id);
+  // The address is that of the device by which it came.
+  const Device* device = header ? device_with(header->destination.bytes) : nullptr;
+  if (!fits || device == nullptr || !device->has(connection.route.local)) return manager_.destroy(event.id);
   // As Linux: who connects may ask again, who looks up is refused.
   if (listener->backlog == 0) return connect != nullptr ? manager_.forget(event.id) : manager_.destroy(event.id);
   --listener->backlog;
@@ -178,13 +180,13 @@ void RdmaIds::on_request(const cm::Event& event) {
   id.source = header->destination;
   id.source.port = listener->source.port;
   id.destination = header->source;
-  id.has_device = true;
+  id.device = device->interface.device;
   id.traffic_class = listener->traffic_class;
   id.ack_timeout = listener->ack_timeout;
   id.accepted = false;
   id.listener = listener->number;
   id.connection = event.id;
-  id.path = IdPath{connection.route, connection.path_mtu, host_.rate, 0};
+  id.path = IdPath{connection.route, connection.path_mtu, device->rate, 0};
   by_connection_[event.id] = id.number;
 
   auto response = make_event(CmEventType::connect_request);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "model/abi/command.h"
+#include "model/abi/net_address.h"
 #include "model/host/cm/address_header.h"
 #include "model/host/cm/event_types.h"
 
@@ -46,12 +47,42 @@ std::span<const std::uint8_t> private_data_of(const rdma_ucm_conn_param& params)
 
 }  // namespace
 
+// --- Devices.
+
+std::uint32_t RdmaIds::Device::gid_index(const Gid& gid) const {
+  const auto gids = gids_of(interface);
+  return std::uint32_t(std::ranges::find(gids, gid) - gids.begin());
+}
+bool RdmaIds::Device::has(const Gid& gid) const { return gid_index(gid) < gids_of(interface).size(); }
+
+bool RdmaIds::Device::is_on_link(const IpAddress& address) const {
+  if (address.is_link_local()) return address.scope == 0 || address.scope == abi::net_device_index(interface.device);
+  abi::NetAddress net;
+  std::ranges::copy(address.bytes, net.ip);
+  return abi::in_subnet(net, interface);
+}
+
 RdmaIds::RdmaIds(const Host& host, EventSink sink)
     : host_(host), sink_(std::move(sink)), manager_([&] {
-        const std::uint64_t guid = abi::node_guid_of(host.self);
-        return cm::ConnectionManager::Params{guid, host.ack_delay, std::uint32_t(guid * 0x9e3779b9u) | 0x40000000u};
+        const Device& first = host.devices.front();
+        const std::uint64_t guid = abi::node_guid_of(first.interface);
+        cm::ConnectionManager::Params params{guid, first.ack_delay, std::uint32_t(guid * 0x9e3779b9u) | 0x40000000u};
+        for (const Device& other : host.devices)
+          for (const Gid& gid : gids_of(other.interface))
+            if (&other != &first) params.other_guids[gid] = abi::node_guid_of(other.interface);
+        return params;
       }()),
-      random_(std::uint32_t(abi::node_guid_of(host.self))) {}
+      random_(std::uint32_t(abi::node_guid_of(host.devices.front().interface))) {}
+
+const RdmaIds::Device* RdmaIds::device_with(const Gid& gid) const {
+  const auto found = std::ranges::find_if(host_.devices, [&](const Device& device) { return device.has(gid); });
+  return found != host_.devices.end() ? &*found : nullptr;
+}
+
+const RdmaIds::Device& RdmaIds::device_of(const RdmaId& id) const {
+  return *std::ranges::find_if(host_.devices,
+                               [&](const Device& device) { return device.interface.device == *id.device; });
+}
 
 // --- Ids.
 
@@ -178,14 +209,6 @@ int RdmaIds::migrate(Pasid owner, std::uint32_t from, std::uint32_t number, std:
 
 // --- Addresses.
 
-std::uint32_t RdmaIds::gid_index(const Gid& gid) const {
-  const auto gids = gids_of(host_.self);
-  const auto found = std::ranges::find(gids, gid);
-  return std::uint32_t(found - gids.begin());
-}
-
-bool RdmaIds::is_own(const IpAddress& address) const { return gid_index(address.bytes) < gids_of(host_.self).size(); }
-
 int RdmaIds::check_bindable(const IpAddress& address) const {
   if (address.is_wildcard()) return 0;
   if (address.is_link_local() && address.scope == 0) return EINVAL;
@@ -201,7 +224,8 @@ int RdmaIds::take_port(RdmaId& id, const IpAddress& address) {
   PortTable::Binding binding = binding_of(id, address);
   if (const int error = ports_of(id).bind(id.number, binding)) return error;
   id.source = binding.address;
-  id.has_device = !address.is_wildcard();
+  const Device* device = address.is_wildcard() ? nullptr : device_with(address.bytes);
+  id.device = device != nullptr ? std::optional<std::uint32_t>(device->interface.device) : std::nullopt;
   id.state = IdState::address_bound;
   return 0;
 }
@@ -216,19 +240,30 @@ int RdmaIds::bind_wildcard(RdmaId& id, bool ipv6) {
   return take_port(id, IpAddress::of_gid(ipv6 ? Gid{} : IpAddress{}.bytes, ipv6, 0));
 }
 
-RdmaIds::Resolution RdmaIds::resolution_of(const IpAddress& destination, Duration timeout) {
-  if (destination.is_wildcard() || destination.is_group() || is_own(destination)) return {0, host_.resolve_known};
-  if (Neighbours(host_.all).resolve(destination.bytes))
-    return {0, neighbours_.insert(destination.bytes).second ? host_.resolve_neighbour : host_.resolve_known};
-  const auto& self = host_.self;
-  const bool ipv6 = destination.ipv6;
-  const std::uint8_t* own = ipv6 ? self.ipv6 : self.ipv4;
-  const std::uint8_t* theirs = destination.bytes.data() + (ipv6 ? 0 : 12);
-  const int prefix = ipv6 ? self.ipv6_prefix : self.ipv4_prefix;
-  bool on_link = true;
-  for (int bit = 0; bit < prefix; ++bit)
-    on_link &= ((own[bit / 8] ^ theirs[bit / 8]) >> (7 - bit % 8) & 1) == 0;
-  if (on_link || destination.is_link_local()) return {ETIMEDOUT, timeout};  // nobody answers
+// The one that the id is bound to, else by the host's routes: there are those to each device's subnet. What only the
+// fabric knows goes by the first.
+const RdmaIds::Device* RdmaIds::device_towards(const RdmaId& id, const IpAddress& destination) const {
+  const Device* own = destination.is_wildcard() ? nullptr : device_with(destination.bytes);
+  const auto on_link = std::ranges::find_if(host_.devices,
+                                            [&](const Device& device) { return device.is_on_link(destination); });
+  const Device* routed = on_link != host_.devices.end() ? &*on_link : nullptr;
+  if (id.device) {
+    const Device& bound = device_of(id);
+    const bool has_route = routed != nullptr && own == nullptr && !destination.is_group();
+    return has_route && !bound.is_on_link(destination) ? nullptr : &bound;
+  }
+  if (own != nullptr) return own;
+  return routed != nullptr ? routed : &host_.devices.front();
+}
+
+RdmaIds::Resolution RdmaIds::resolution_of(const RdmaId& id, const IpAddress& destination, Duration timeout) {
+  const Device* device = device_towards(id, destination);
+  if (device == nullptr) return {ENETUNREACH, host_.resolve_known};
+  if (destination.is_wildcard() || destination.is_group() || is_own(destination))
+    return {0, host_.resolve_known, device};
+  if (Neighbours(host_.fabric).resolve(destination.bytes))
+    return {0, neighbours_.insert(destination.bytes).second ? host_.resolve_neighbour : host_.resolve_known, device};
+  if (device->is_on_link(destination)) return {ETIMEDOUT, timeout};  // nobody answers
   return {ENETUNREACH, host_.resolve_known};
 }
 
@@ -243,33 +278,34 @@ int RdmaIds::resolve_address(RdmaId& id, const std::optional<IpAddress>& source,
   }
   if (id.state != IdState::address_bound || id.source.ipv6 != destination.ipv6) return EINVAL;
   id.destination = destination;
-  const Resolution resolution = resolution_of(destination, timeout);
+  const Resolution resolution = resolution_of(id, destination, timeout);
   id.state = IdState::address_query;
   // That no route leads there is known at once.
   if (resolution.error == ENETUNREACH) {
     id.state = IdState::address_bound;
     return resolution.error;
   }
-  later(resolution.delay, {id.number, Step::address, resolution.error});
+  later(resolution.delay, {id.number, Step::address, resolution.error, 0, resolution.device});
   return 0;
 }
 
-void RdmaIds::finish_address(RdmaId& id, int error) {
-  if (error != 0) {
+void RdmaIds::finish_address(RdmaId& id, const Task& task) {
+  if (task.error != 0) {
     id.state = IdState::address_bound;
-    return tell(id, CmEventType::address_error, -error);
+    return tell(id, CmEventType::address_error, -task.error);
   }
+  const Device& device = *task.device;
   // A source that the program chose stays.
-  if (!id.has_device && id.destination->is_wildcard()) {
+  if (!id.device && id.destination->is_wildcard()) {
     id.source.bytes = id.destination->bytes;
-  } else if (!id.has_device) {
-    const auto gids = gids_of(host_.self);
+  } else if (!id.device) {
+    const auto gids = gids_of(device.interface);
     const bool link_local = id.destination->is_link_local();
     id.source.bytes = gids[!id.destination->ipv6 ? kIpv4GidIndex : link_local ? 0 : gids.size() - 1];
-    id.source.scope = link_local ? abi::kNetDeviceIndex : 0;
+    id.source.scope = link_local ? abi::net_device_index(device.interface.device) : 0;
   }
   ports_of(id).change(id.number, binding_of(id, id.source));
-  id.has_device = true;
+  id.device = device.interface.device;
   id.state = IdState::address_resolved;
   tell(id, CmEventType::address_resolved, 0);
 }
@@ -290,15 +326,16 @@ void RdmaIds::finish_route(RdmaId& id) {
 void RdmaIds::make_path(RdmaId& id) {
   IdPath path;
   const bool to_itself = id.destination->is_wildcard();
-  const Gid own = gids_of(host_.self).front();
+  const Device& device = device_of(id);
+  const Gid own = gids_of(device.interface).front();
   path.route = {.local = to_itself ? own : id.source.bytes,
                 .remote = to_itself ? own : id.destination->bytes,
                 .flow_label = flow_label_of(id.source.port, id.destination->port),
                 .traffic_class = id.traffic_class,
                 .hop_limit = kHopLimit,
                 .service_level = std::uint8_t(id.traffic_class >> 5)};
-  path.mtu = host_.mtu;
-  path.rate = host_.rate;
+  path.mtu = device.mtu;
+  path.rate = device.rate;
   path.packet_life_time = kPacketLifeTime;
   id.path = path;
 }
@@ -462,7 +499,7 @@ int RdmaIds::set_option(RdmaId& id, std::uint32_t level, std::uint32_t name, std
 int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_attr& attributes) {
   using namespace abi::qp_attr;
   constexpr std::uint32_t kInit = 1, kRtr = 2, kRts = 3;
-  if (!id.has_device || state < kInit || state > kRts) return EINVAL;
+  if (!id.device || state < kInit || state > kRts) return EINVAL;
   attributes = {};
   attributes.qp_state = state;
   attributes.port_num = 1;
@@ -485,7 +522,7 @@ int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_at
   } else if (state == kRtr) {
     attributes.qp_attr_mask = kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn |
                               (reliable ? kMaxDestRdAtomic | kMinRnrTimer : 0);
-    set_address_handle(connection->route, attributes.ah_attr);
+    set_address_handle(device_of(id), connection->route, attributes.ah_attr);
     attributes.path_mtu = connection->path_mtu;
     attributes.dest_qp_num = connection->peer.qpn;
     attributes.rq_psn = id.psn;
@@ -502,11 +539,11 @@ int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_at
   return 0;
 }
 
-void RdmaIds::set_address_handle(const cm::Route& route, ib_uverbs_ah_attr& handle) const {
+void RdmaIds::set_address_handle(const Device& device, const cm::Route& route, ib_uverbs_ah_attr& handle) {
   handle = {};
   std::ranges::copy(route.remote, handle.grh.dgid);
   handle.grh.flow_label = route.flow_label;
-  handle.grh.sgid_index = std::uint8_t(gid_index(route.local));
+  handle.grh.sgid_index = std::uint8_t(device.gid_index(route.local));
   handle.grh.hop_limit = route.hop_limit;
   handle.grh.traffic_class = route.traffic_class;
   handle.sl = route.service_level;
@@ -519,7 +556,7 @@ void RdmaIds::set_address_handle(const cm::Route& route, ib_uverbs_ah_attr& hand
 int RdmaIds::join(RdmaId& id, std::uint64_t uid, const IpAddress& address, std::uint16_t flags,
                   std::uint32_t& number) {
   if (flags != RDMA_MC_JOIN_FLAG_FULLMEMBER && flags != RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER) return EINVAL;
-  if (id.qp_type != IdQpType::ud || !id.has_device || !address.is_group() ||
+  if (id.qp_type != IdQpType::ud || !id.device || !address.is_group() ||
       (id.state != IdState::address_bound && id.state != IdState::address_resolved))
     return EINVAL;
   number = next_number_++;
@@ -537,7 +574,8 @@ void RdmaIds::finish_group(RdmaId& id, std::uint32_t number) {
   event.event = std::uint32_t(CmEventType::multicast_join);
   event.param.ud.qp_num = 0xffffff;
   event.param.ud.qkey = id.qkey != 0 ? id.qkey : kDefaultQkey;
-  set_address_handle({.local = id.source.bytes,
+  set_address_handle(device_of(id),
+                     {.local = id.source.bytes,
                       .remote = found->second.gid,
                       .traffic_class = id.traffic_class,
                       .hop_limit = kHopLimit,

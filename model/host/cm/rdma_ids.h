@@ -26,12 +26,20 @@ namespace rnicsim::host {
 
 class RdmaIds {
  public:
-  struct Host {
-    abi::HostEntry self;
-    std::vector<abi::HostEntry> all;       // of the fabric: whom address resolution finds
-    std::uint8_t mtu = 5;                  // of the port: enum ibv_mtu
+  // One that connections can use.
+  struct Device {
+    abi::NetworkInterface interface;
+    std::uint8_t mtu = 5;                  // of its port: enum ibv_mtu
     std::uint8_t rate = 0;                 // enum ibv_rate
     cm::TimeCode ack_delay = 0;
+
+    std::uint32_t gid_index(const Gid& gid) const;  // behind the last: it has no such GID
+    bool has(const Gid& gid) const;
+    bool is_on_link(const IpAddress& address) const;
+  };
+  struct Host {
+    std::vector<Device> devices;           // at least one, in the order of their numbers
+    std::vector<abi::NetworkInterface> fabric;  // whom address resolution finds
     Duration resolve_known;                // an address, a route or a group, of what the host knows
     Duration resolve_neighbour;            // an address that it has to ask the network for
   };
@@ -77,8 +85,10 @@ class RdmaIds {
   int leave(std::uint32_t channel, std::uint32_t number, std::uint32_t& events_reported);
   int next_event(std::uint32_t channel, rdma_ucm_event_resp& event);
 
-  std::uint64_t node_guid() const { return abi::node_guid_of(host_.self); }
-  std::uint32_t gid_index(const Gid& gid) const;
+  // nullptr: none of the host's.
+  const Device* device_with(const Gid& gid) const;
+  // Of an id that is bound to one.
+  const Device& device_of(const RdmaId& id) const;
 
  private:
   // One that a program has not got yet. The id of a request is told of through its listener.
@@ -93,6 +103,7 @@ class RdmaIds {
     Step step;
     int error = 0;
     std::uint32_t group = 0;
+    const Device* device = nullptr;        // of an address
   };
 
   RdmaId& add(Pasid owner, std::uint32_t channel, std::uint64_t uid);
@@ -100,7 +111,7 @@ class RdmaIds {
   RdmaId* by_connection(cm::ConnectionId connection);
   PortTable& ports_of(const RdmaId& id) { return ports_[id.port_space]; }
   static std::uint64_t service_id(const RdmaId& id);
-  bool is_own(const IpAddress& address) const;
+  bool is_own(const IpAddress& address) const { return device_with(address.bytes) != nullptr; }
   int check_bindable(const IpAddress& address) const;
   static PortTable::Binding binding_of(const RdmaId& id, const IpAddress& address);
   int take_port(RdmaId& id, const IpAddress& address);
@@ -108,15 +119,17 @@ class RdmaIds {
   struct Resolution {
     int error;
     Duration delay;
+    const Device* device = nullptr;        // by which the way leads
   };
-  Resolution resolution_of(const IpAddress& destination, Duration timeout);
+  Resolution resolution_of(const RdmaId& id, const IpAddress& destination, Duration timeout);
+  const Device* device_towards(const RdmaId& id, const IpAddress& destination) const;
   void make_path(RdmaId& id);
   void drop_connection(RdmaId& id);
   std::uint32_t random24() { return random_() & 0xffffff; }
 
   void later(Duration delay, const Task& task);
   void do_task(const Task& task);
-  void finish_address(RdmaId& id, int error);
+  void finish_address(RdmaId& id, const Task& task);
   void finish_route(RdmaId& id);
   void finish_group(RdmaId& id, std::uint32_t group);
   void drop_tasks(std::uint32_t number);
@@ -128,7 +141,7 @@ class RdmaIds {
   void tell(RdmaId& id, CmEventType event, int status);
   void queue(RdmaId& id, std::uint32_t group, const rdma_ucm_event_resp& event);
   void drop_events(RdmaId& id);
-  void set_address_handle(const cm::Route& route, ib_uverbs_ah_attr& handle) const;
+  static void set_address_handle(const Device& device, const cm::Route& route, ib_uverbs_ah_attr& handle);
 
   const Host host_;
   const EventSink sink_;

@@ -64,7 +64,7 @@ class Request {
 
   int resolve_route() {
     return with<rdma_ucm_resolve_route>([&](RdmaId& id, const auto& command) {
-      return command.timeout_ms == 0 || !id.has_device ? EINVAL : ids_.resolve_route(id);
+      return command.timeout_ms == 0 || !id.device ? EINVAL : ids_.resolve_route(id);
     });
   }
 
@@ -73,9 +73,8 @@ class Request {
       rdma_ucm_query_route_resp response{};
       copy_address(id.source, response.src_addr);
       if (id.destination) copy_address(*id.destination, response.dst_addr);
-      if (!id.has_device) return answer(response);
-      response.node_guid = be64(ids_.node_guid());
-      response.port_num = 1;
+      if (!id.device) return answer(response);
+      tell_device(id, response);
       if (id.path) {
         response.num_paths = 1;
         response.ib_route[0] = path_record(*id.path);
@@ -202,7 +201,7 @@ class Request {
   template <class Command, class Action>
   int with_device(Action action) {
     return with<Command>([&](RdmaId& id, const Command& command) {
-      return id.has_device ? action(id, command) : EINVAL;
+      return id.device ? action(id, command) : EINVAL;
     });
   }
 
@@ -248,6 +247,12 @@ class Request {
   // <rdma/rdma_user_cm.h> has GUIDs as on the wire.
   static std::uint64_t be64(std::uint64_t value) { return __builtin_bswap64(value); }
 
+  void tell_device(const RdmaId& id, auto& response) const {
+    response.node_guid = be64(abi::node_guid_of(ids_.device_of(id).interface));
+    response.ibdev_index = *id.device;
+    response.port_num = 1;
+  }
+
   static void copy_address(const IpAddress& address, auto& field) {
     const auto storage = address.to_sockaddr();
     std::memcpy(&field, &storage, std::min(sizeof field, sizeof storage));
@@ -274,9 +279,8 @@ class Request {
 
   rdma_ucm_query_addr_resp addresses_of(const RdmaId& id) const {
     rdma_ucm_query_addr_resp response{};
-    if (!id.has_device) return response;
-    response.node_guid = be64(ids_.node_guid());
-    response.port_num = 1;
+    if (!id.device) return response;
+    tell_device(id, response);
     response.pkey = 0xffff;
     return response;
   }

@@ -138,7 +138,7 @@ class World : public sim::Programs {
     }
     sc_core::sc_start(20, sc_core::SC_MS);
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {}
-    require(has_only_the_kernels(system_.host(0)), "an object of a dead process is left on the device");
+    require(has_only_the_kernels(system_.adapter(0)), "an object of a dead process is left on the device");
   }
 
   TurnEnd leave(const Thread& thread) {
@@ -315,7 +315,7 @@ class World : public sim::Programs {
   sim::OutputRelay output_;
   sim::AttachServer server_;
   sim::TimeKeeper keeper_{"time_keeper", {}, *this, output_};
-  sim::Network network_{"network", system_.config().network, system_.config().topology.hosts};
+  sim::Network network_{"network", system_.config().network, system_.config().topology.interfaces};
   sim::DescriptorBudget budget_;
   sim::SystemCalls calls_{{}, services(), keeper_, network_, server_, budget_};
   Input input_{nullptr, 0};
@@ -329,9 +329,9 @@ class World : public sim::Programs {
 
   std::vector<sim::HostServices> services() {
     std::vector<sim::HostServices> all;
-    for (std::size_t i = 0; i < system_.size(); ++i) {
+    for (std::size_t i = 0; i < system_.hosts(); ++i) {
       auto& host = system_.host(i);
-      all.push_back({host.entry(), &host.kernel(), &host.root_complex(), &system_.config().host});
+      all.push_back({host.name(), &host.kernel(), {&host.adapters().front()->agent()}, &system_.config().host});
     }
     return all;
   }

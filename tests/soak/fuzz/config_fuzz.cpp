@@ -32,7 +32,7 @@ void take(Attempt& attempt, const Input::Step& step) {
 }
 
 bool resolve(Attempt& attempt) {
-  if (attempt.config.topology.hosts.empty()) return false;
+  if (attempt.config.topology.interfaces.empty()) return false;
   for (const auto& record : attempt.loader.faults()) {
     attempt.config.faults.push_back(sim::to_fault(record, attempt.config.topology, attempt.config.faults.size() + 1));
     require(!sim::fault_text(attempt.config.faults.back()).empty(), "a fault rule without text");

@@ -8,7 +8,7 @@
 namespace rnicsim::fuzz {
 
 // QP1, its CQ and its buffers are the kernel's.
-inline bool has_only_the_kernels(sim::Host& host) {
+inline bool has_only_the_kernels(sim::Adapter& host) {
   auto& contexts = host.nic().contexts;
   const auto is_only = [](const auto& indices, std::uint32_t index) {
     return std::ranges::all_of(indices, [index](std::uint32_t found) { return found == index; });

@@ -45,7 +45,8 @@ void run(double us) { sc_core::sc_start(us, sc_core::SC_US); }
 
 class Process {
  public:
-  explicit Process(sim::Host& host) : host_(host), kernel_(host.kernel()), pasid_(kernel_.attach(memory_)) {
+  explicit Process(sim::Adapter& adapter)
+      : adapter_(adapter), agent_(adapter.agent()), kernel_(adapter.kernel()), pasid_(kernel_.attach(memory_)) {
     kernel_.pin(pasid_, kBase, kBytes);
   }
   ~Process() { leave(); }
@@ -57,13 +58,13 @@ class Process {
     switch (step.kind % kinds) {
       case command: return void(submit(flags, body.take_span(~std::size_t{0})));
       case alloc_pd:
-        if (pds_.size() < kMost && kernel_.alloc_pd(pasid_, number) == 0) pds_.push_back(number);
+        if (pds_.size() < kMost && agent_.alloc_pd(pasid_, number) == 0) pds_.push_back(number);
         return;
-      case dealloc_pd: return void(kernel_.dealloc_pd(pasid_, one_of(pds_, flags, body.take<std::uint32_t>())));
+      case dealloc_pd: return void(agent_.dealloc_pd(pasid_, one_of(pds_, flags, body.take<std::uint32_t>())));
       case alloc_uar:
-        if (uars_.size() < kMost && kernel_.alloc_uar(pasid_, number) == 0) uars_.push_back(number);
+        if (uars_.size() < kMost && agent_.alloc_uar(pasid_, number) == 0) uars_.push_back(number);
         return;
-      case free_uar: return void(kernel_.free_uar(pasid_, one_of(uars_, flags, body.take<std::uint32_t>())));
+      case free_uar: return void(agent_.free_uar(pasid_, one_of(uars_, flags, body.take<std::uint32_t>())));
       case pin:
       case unpin: {
         auto address = body.take<std::uint64_t>();
@@ -77,23 +78,23 @@ class Process {
       case open_channel:
         if (channels_.size() < kMost)
           channels_.push_back(
-              kernel_.open_channel(pasid_, [this](const abi::EventRecord&) { return ++events_ % 3 != 0; }));
+              agent_.open_channel(pasid_, [this](const abi::EventRecord&) { return ++events_ % 3 != 0; }));
         return;
       case close_channel:
-        return void(kernel_.close_channel(pasid_, one_of(channels_, flags, body.take<std::uint32_t>())));
+        return void(agent_.close_channel(pasid_, one_of(channels_, flags, body.take<std::uint32_t>())));
       case bind: {
         const auto channel = one_of(channels_, flags, body.take<std::uint32_t>());
         const auto cqn = one_of(objects_[CommandOpcode::create_cq], flags >> 1, body.take<std::uint32_t>());
-        (flags & 4) != 0 ? kernel_.bind_events(pasid_, channel) : kernel_.bind_completions(pasid_, cqn, channel);
-        if ((flags & 8) != 0) kernel_.refill_channel(pasid_, channel);
+        (flags & 4) != 0 ? agent_.bind_events(pasid_, channel) : agent_.bind_completions(pasid_, cqn, channel);
+        if ((flags & 8) != 0) agent_.refill_channel(pasid_, channel);
         return;
       }
       case store: {
         auto offset = body.take<std::uint32_t>();
         if ((flags & 1) == 0)
           offset = abi::kUarBase + one_of(uars_, 0, 0) * abi::kUarPageSize + offset % abi::kUarPageSize;
-        kernel_.mmio_write(pasid_, offset, std::as_bytes(body.take_span(512)));
-        require(!kernel_.mmio_readable(pasid_, abi::reg::kStatus), "a process may read what is not its own");
+        agent_.mmio_write(pasid_, offset, std::as_bytes(body.take_span(512)));
+        require(!agent_.mmio_readable(pasid_, abi::reg::kStatus), "a process may read what is not its own");
         return;
       }
       case pass_time: return run(flags + 1);
@@ -110,7 +111,7 @@ class Process {
     const auto opcode = CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
     const std::uint32_t events = (flags & 0x40) != 0 ? one_of(channels_, flags, 0) : 0;
     ++asked_;
-    kernel_.command(pasid_, events, std::move(input), [this, opcode](int error, std::span<const std::byte> output) {
+    agent_.command(pasid_, events, std::move(input), [this, opcode](int error, std::span<const std::byte> output) {
       ++answered_;
       error_ = error;
       if (error != 0) return;
@@ -136,9 +137,9 @@ class Process {
     kernel_.detach(pasid_, [&] { forgotten = true; });
     for (int i = 0; i < 10'000 && !forgotten; ++i) run(10);
     require(forgotten, "a process that has ended is not forgotten");
-    require(has_only_the_kernels(host_), "an object of a dead process is left on the device");
+    require(has_only_the_kernels(adapter_), "an object of a dead process is left on the device");
     std::byte probe[1];
-    require(!host_.iommu().read(pasid_, kBase, probe), "the memory of a dead process is still mapped");
+    require(!adapter_.iommu().read(pasid_, kBase, probe), "the memory of a dead process is still mapped");
   }
 
   // What a good process does goes through.
@@ -149,7 +150,7 @@ class Process {
               "a good command is refused");
     };
     std::uint32_t pd = 0, uar = 0;
-    require(kernel_.alloc_pd(pasid_, pd) == 0 && kernel_.alloc_uar(pasid_, uar) == 0, "no PD or doorbell page is left");
+    require(agent_.alloc_pd(pasid_, pd) == 0 && agent_.alloc_uar(pasid_, uar) == 0, "no PD or doorbell page is left");
     pds_ = {pd};
     uars_ = {uar};
     good(provider::header(CommandOpcode::query_device));
@@ -159,7 +160,7 @@ class Process {
     for (const auto opcode : {CommandOpcode::query_qp, CommandOpcode::query_cq, CommandOpcode::query_mpt,
                               CommandOpcode::destroy_qp, CommandOpcode::destroy_cq, CommandOpcode::destroy_mpt})
       good(provider::header(opcode));
-    require(kernel_.dealloc_pd(pasid_, pd) == 0 && kernel_.free_uar(pasid_, uar) == 0,
+    require(agent_.dealloc_pd(pasid_, pd) == 0 && agent_.free_uar(pasid_, uar) == 0,
             "a PD or page that nothing uses is kept");
   }
 
@@ -199,8 +200,9 @@ class Process {
     });
   }
 
-  sim::Host& host_;
-  host::KernelAgent& kernel_;
+  sim::Adapter& adapter_;
+  host::KernelAgent& agent_;
+  host::HostKernel& kernel_;
   FlatMemory memory_;
   const Pasid pasid_;
   std::vector<std::uint32_t> pds_, uars_, channels_;
@@ -211,7 +213,7 @@ class Process {
   bool gone_ = false;
 };
 
-sim::Host& fresh_host() {
+sim::Adapter& fresh_host() {
   static std::unique_ptr<sim::System> system;
   static int uses = 0;
   if (!system || ++uses % 256 == 0) {
@@ -220,10 +222,10 @@ sim::Host& fresh_host() {
     system = std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", {}));
     // Whoever listens sees refusals too.
     for (std::size_t i = 0; i < 2; ++i)
-      system->host(i).kernel().command_answered.subscribe([](const host::CommandAnswered&) {});
+      system->adapter(i).agent().command_answered.subscribe([](const host::CommandAnswered&) {});
     system->start();
   }
-  return system->host(0);
+  return system->adapter(0);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "model/host/cm/user_commands.h"
 #include "model/host/gids.h"
 #include "tests/soak/fuzz/fuzz.h"
-#include "tests/support/host_entry.h"
+#include "tests/support/network_interface.h"
 
 namespace rnicsim::fuzz {
 namespace {
@@ -35,10 +35,10 @@ constexpr std::uint16_t kPort = 7471;
 constexpr std::uint64_t kPeerGuid = 0xb2;
 constexpr std::size_t kOutputBytes = 1024;  // more than any answer has
 
-const abi::HostEntry kSelf = testing::host_entry(1);
-const abi::HostEntry kPeer = testing::host_entry(2);
+const abi::NetworkInterface kSelf = testing::network_interface(1);
+const abi::NetworkInterface kPeer = testing::network_interface(2);
 
-host::IpAddress ipv4_of(const abi::HostEntry& entry, std::uint16_t port) {
+host::IpAddress ipv4_of(const abi::NetworkInterface& entry, std::uint16_t port) {
   return host::IpAddress::of_gid(host::gids_of(entry)[host::kIpv4GidIndex], false, port);
 }
 std::uint64_t service_of(rdma_ucm_port_space space) { return std::uint64_t(space) << 16 | kPort; }
@@ -116,9 +116,8 @@ class World {
  private:
   static host::RdmaIds::Host parameters() {
     host::RdmaIds::Host host;
-    host.self = kSelf;
-    host.all = {kSelf, kPeer};
-    host.ack_delay = 15;
+    host.devices = {{.interface = kSelf, .ack_delay = 15}};
+    host.fabric = {kSelf, kPeer};
     host.resolve_known = Duration{4'000'000};
     host.resolve_neighbour = Duration{40'000'000};
     return host;
@@ -169,7 +168,7 @@ class World {
     while (ids_.next_transition()) continue;
     while (const auto out = ids_.next_message()) {
       const auto& envelope = out->envelope;
-      require(ids_.gid_index(out->route.local) < host::gids_of(kSelf).size(), "a message from another's address");
+      require(ids_.device_with(out->route.local) != nullptr, "a message from another's address");
       const auto again = cm::decode(cm::encode(envelope));
       require(again && again->message == envelope.message, "a message is not what was meant");
       std::visit([&](const auto& sent) { learn(sent); }, envelope.message);
@@ -369,7 +368,7 @@ void create(Script& script, rdma_ucm_port_space space) {
   say(script, RDMA_USER_CM_CMD_CREATE_ID, rdma_ucm_create_id{.uid = 5, .ps = std::uint16_t(space)});
 }
 template <class Command>
-Command with_address(const abi::HostEntry& entry, auto Command::*field, std::uint16_t port = kPort) {
+Command with_address(const abi::NetworkInterface& entry, auto Command::*field, std::uint16_t port = kPort) {
   Command command{};
   const auto storage = ipv4_of(entry, port).to_sockaddr();
   std::memcpy(&(command.*field), &storage, sizeof(sockaddr_in));

@@ -10,8 +10,8 @@
 namespace rnicsim::testing {
 
 // The first has number 1 and the name h0; 10.0.0.NUMBER/24 and fd00::NUMBER/64.
-inline abi::HostEntry host_entry(std::uint8_t number) {
-  abi::HostEntry entry;
+inline abi::NetworkInterface network_interface(std::uint8_t number) {
+  abi::NetworkInterface entry;
   std::snprintf(entry.name, sizeof entry.name, "h%u", number - 1u);
   const std::uint8_t ipv4[] = {10, 0, 0, number};
   std::ranges::copy(ipv4, entry.ipv4);

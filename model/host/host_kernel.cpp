@@ -1,0 +1,76 @@
+#include "model/host/host_kernel.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "model/host/cm/rdma_cm.h"
+#include "model/host/iommu.h"
+#include "model/host/kernel_agent.h"
+
+namespace rnicsim::host {
+
+HostKernel::HostKernel(const HostParams& params, Iommu& iommu, std::vector<abi::NetworkInterface> fabric)
+    : iommu_(iommu),
+      fabric_(std::move(fabric)),
+      next_pasid_(kKernelPasid + 1),
+      cm_(std::make_unique<RdmaCm>(
+          params, fabric_,
+          RdmaIds::EventSink{
+              [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->deliver_connection(channel, id); },
+              [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->forget_connection(channel, id); }})) {}
+HostKernel::~HostKernel() = default;
+
+void HostKernel::join(KernelAgent& agent) { agents_.push_back(&agent); }
+
+void HostKernel::device_is_up() {
+  ++devices_up_;
+  if (!ready()) return;
+  cm_->begin();
+  wake(became_ready_);
+}
+
+std::string HostKernel::failure() const {
+  for (const KernelAgent* agent : agents_)
+    if (!agent->failure().empty()) return agent->failure();
+  return {};
+}
+
+Pasid HostKernel::attach(AddressSpace& space) {
+  const Pasid pasid = next_pasid_++;
+  processes_.insert(pasid);
+  iommu_.attach(pasid, space);
+  return pasid;
+}
+
+void HostKernel::detach(Pasid process, std::function<void()> done) {
+  cm_->close_process(process);
+  processes_.erase(process);
+  const auto forgotten = [this, process, left = std::make_shared<std::size_t>(agents_.size()),
+                          done = std::move(done)] {
+    if (--*left != 0) return;
+    iommu_.detach(process);
+    if (done) done();
+  };
+  for (KernelAgent* agent : agents_) agent->forget(process, forgotten);
+}
+
+int HostKernel::pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  return iommu_.pin(process, address, bytes, writable);
+}
+int HostKernel::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  return iommu_.unpin(process, address, bytes, writable);
+}
+void HostKernel::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
+  for (KernelAgent* agent : agents_) agent->back(process, address, bytes, page);
+}
+
+int HostKernel::rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+                        std::span<std::byte> output) {
+  if (!agents_.front()->owns_channel(process, channel)) return EBADF;
+  return cm_->command({process, channel}, command, input, output);
+}
+
+std::size_t HostKernel::connection_ids() const { return cm_->ids(); }
+std::size_t HostKernel::connections() const { return cm_->connections(); }
+
+}  // namespace rnicsim::host

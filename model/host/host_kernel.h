@@ -1,0 +1,78 @@
+// The kernel of a simulated host, as far as RDMA needs one: it gives processes their PASIDs, pins memory, manages
+// connections, and has an agent for each device (kernel_agent.h), which destroys what a dead process leaves there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/abi/attach.h"
+#include "model/base/kernel.h"
+#include "model/base/pcie.h"
+#include "model/base/units.h"
+#include "model/host/address_space.h"
+#include "model/host/host_params.h"
+
+namespace rnicsim::host {
+
+class Iommu;
+class KernelAgent;
+class RdmaCm;
+
+class HostKernel {
+ public:
+  // `fabric`: all interfaces, this host's too: whom its neighbour discovery finds.
+  HostKernel(const HostParams& params, Iommu& iommu, std::vector<abi::NetworkInterface> fabric);
+  ~HostKernel();
+  HostKernel(const HostKernel&) = delete;
+  HostKernel& operator=(const HostKernel&) = delete;
+
+  const std::vector<abi::NetworkInterface>& fabric() const { return fabric_; }
+  // The agents, each when it is made, in the order of their devices; and when its device is up.
+  void join(KernelAgent& agent);
+  void device_is_up();
+
+  // Until all devices are up system calls answer EAGAIN, and commands wait.
+  bool ready() const { return devices_up_ == agents_.size(); }
+  const sc_core::sc_event& became_ready() const { return became_ready_; }
+  std::string failure() const;             // why it will never be ready; empty when nothing is wrong
+
+  // --- Processes. `space` stays until `done` of detach has run. kMemory* of attach.h is pinned for an attached process
+  // by the caller.
+  Pasid attach(AddressSpace& space);
+  // Destroys the process's objects on each device, then unmaps it from the IOMMU. From this call on nothing of the
+  // process is called back; `done` runs when all devices have forgotten it.
+  void detach(Pasid process, std::function<void()> done);
+  bool knows(Pasid process) const { return processes_.contains(process); }
+  std::size_t processes() const { return processes_.size(); }
+
+  // 0 or errno. What is pinned every device reaches, in the process's PASID.
+  int pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable = true);
+  int unpin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable = true);
+  // Regions of that memory are registered in such pages, if they are larger than host.page_size: huge pages, hugetlbfs.
+  void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
+
+  // --- Connections: a command of <rdma/rdma_user_cm.h>, as Call::rdma_cm of attach.h has it. 0 or errno.
+  int rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+              std::span<std::byte> output);
+  std::size_t connection_ids() const;      // of all processes
+  std::size_t connections() const;         // that the communication manager knows, those in timewait too
+  RdmaCm& cm() { return *cm_; }
+
+ private:
+  Iommu& iommu_;
+  const std::vector<abi::NetworkInterface> fabric_;
+  std::vector<KernelAgent*> agents_;
+  std::size_t devices_up_ = 0;
+  std::set<Pasid> processes_;
+  Pasid next_pasid_;
+  std::unique_ptr<RdmaCm> cm_;
+  sc_core::sc_event became_ready_;
+};
+
+}  // namespace rnicsim::host
