@@ -46,7 +46,7 @@ std::string hosts(const Config& config) {
   const Topology& topology = config.topology;
   std::string text;
   for (const auto& host : topology.interfaces)
-    text += fmt::format("{} {:<8}  {}/{}  {}/{}  {}\n", host.device == 0 ? "host" : "device", label_of(host),
+    text += fmt::format("{:<6} {:<8}  {}/{}  {}/{}  {}\n", host.device == 0 ? "host" : "device", label_of(host),
                         ipv4_text(host), host.ipv4_prefix, ipv6_text(host), host.ipv6_prefix, mac_text(host));
   for (const auto& name : topology.switches) text += fmt::format("switch {}\n", name);
   for (const auto& [from, to] : topology.cables)
