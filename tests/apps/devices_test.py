@@ -130,6 +130,17 @@ class Devices(apps.LeavesNothing):
             "write: success, the same 1", "a QP of both 0", "imported rnic1", "its pd 1",
             "again: success, the same 1", "closed 0", "closed 0"])
 
+    def test_an_agent_of_bench_has_the_one_that_its_flow_names(self):
+        workload = "schema = 1\ntopology = 'dual-rail'\nmeasure.operations = 200\n" \
+                   "[[flow]]\nfrom = ['h0:1']\nto = ['h1:1']\nop = 'write'\nsize = '4 KiB'\n"
+        with apps.folder() as folder:
+            (folder / "rail.toml").write_text(workload)
+            result = apps.call("bench", folder / "rail.toml", "--json", folder / "r.json")
+            self.assertEqual(result.status, 0, result)
+            hosts = apps.read_json(folder / "r.json")["hosts"]
+        self.assertEqual(hosts["h0"]["counters"]["nic.port.tx_frames"], 0)
+        self.assertGreaterEqual(hosts["h0:1"]["counters"]["nic.port.tx_frames"], 200)
+
     def test_reproducible(self):
         commands = (("h0", "ucmatose -C 3"), ("h1", "ucmatose -s 10.1.0.1 -C 3"))
         with apps.folder() as folder:

@@ -37,7 +37,7 @@ struct VerbsDevice {
 static_assert(offsetof(VerbsDevice, ops) == sizeof(ibv_device));
 
 struct Device : VerbsDevice {
-  std::uint32_t number = 0;               // of the host's
+  std::uint32_t number = 0;               // of the process's
   std::uint64_t guid = 0;                 // CPU order
   std::atomic<std::uint32_t> next_tag{1};
 

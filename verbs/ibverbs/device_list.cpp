@@ -23,24 +23,24 @@ namespace {
 class DeviceList {
  public:
   // Kept for ever, since programs use a device after they freed the list it came in.
-  Device* device(const abi::NetworkInterface& interface) {
+  Device* device(std::uint32_t number, std::uint64_t guid) {
     std::lock_guard guard(mutex_);
-    std::unique_ptr<Device>& device = devices_[{::getpid(), abi::node_guid_of(interface)}];
-    if (device == nullptr) device = make(interface);
+    std::unique_ptr<Device>& device = devices_[{::getpid(), guid}];
+    if (device == nullptr) device = make(number, guid);
     return device.get();
   }
 
  private:
-  static std::unique_ptr<Device> make(const abi::NetworkInterface& interface);
+  static std::unique_ptr<Device> make(std::uint32_t number, std::uint64_t guid);
 
   std::mutex mutex_;
   std::map<std::pair<pid_t, std::uint64_t>, std::unique_ptr<Device>> devices_;  // a child of fork has its own
 };
 
-std::unique_ptr<Device> DeviceList::make(const abi::NetworkInterface& interface) {
+std::unique_ptr<Device> DeviceList::make(std::uint32_t number, std::uint64_t guid) {
   auto made = std::make_unique<Device>();
-  made->number = interface.device;
-  made->guid = abi::node_guid_of(interface);
+  made->number = number;
+  made->guid = guid;
   ibv_device& device = made->device;
   device.node_type = IBV_NODE_CA;
   device.transport_type = IBV_TRANSPORT_IB;
@@ -71,7 +71,7 @@ Device* find_device(std::uint32_t number) {
   if (port == nullptr && number == 0 && std::getenv(abi::kSocketVariable) != nullptr) complain_once();
   abi::NetworkInterface interface;
   if (port == nullptr || port->port_info(interface) != 0) return nullptr;
-  return device_list().device(interface);
+  return device_list().device(number, abi::node_guid_of(interface));
 }
 
 namespace {

@@ -34,8 +34,8 @@ void take_address(sockaddr_storage& to, const __kernel_sockaddr_storage& from, s
   std::memcpy(&to, &from, std::min({bytes, sizeof to, sizeof from}));
 }
 
-int bind_device(Id& id, __be64 guid, std::uint32_t index) {
-  if (const int error = hold_device(id.port, guid, index, id.device)) return error;
+int bind_device(Id& id, __be64 guid) {
+  if (const int error = hold_device(id.port, guid, id.device)) return error;
   id.verbs = id.device->context;
   id.pd = id.device->pd;
   return 0;
@@ -101,7 +101,7 @@ int query_address(Id& id) {
   take_address(id.route.addr.src_storage, answer.src_addr, answer.src_size);
   take_address(id.route.addr.dst_storage, answer.dst_addr, answer.dst_size);
   if (id.device != nullptr || answer.node_guid == 0) return 0;
-  if (const int error = bind_device(id, answer.node_guid, answer.ibdev_index)) return error;
+  if (const int error = bind_device(id, answer.node_guid)) return error;
   id.port_num = answer.port_num;
   id.route.addr.addr.ibaddr.pkey = answer.pkey;
   return 0;

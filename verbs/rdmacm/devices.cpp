@@ -71,10 +71,9 @@ int open_device(OpenDevices& open, ibv_device* device, Device*& opened) {
   return 0;
 }
 
-ibv_device* find_device(const DeviceList& list, __be64 guid, std::uint32_t index) {
-  for (ibv_device* device : list.devices()) {
-    if (ibv_get_device_guid(device) == guid && std::uint32_t(ibv_get_device_index(device)) == index) return device;
-  }
+ibv_device* find_device(const DeviceList& list, __be64 guid) {
+  for (ibv_device* device : list.devices())
+    if (ibv_get_device_guid(device) == guid) return device;
   return nullptr;
 }
 
@@ -106,9 +105,9 @@ int array_of_contexts(ibv_context**& array, int& count) {
 
 bool has_devices() { return process_port() != nullptr && !DeviceList().devices().empty(); }
 
-int hold_device(DevicePort& port, __be64 guid, std::uint32_t index, Device*& held) {
+int hold_device(DevicePort& port, __be64 guid, Device*& held) {
   const DeviceList list;
-  ibv_device* device = find_device(list, guid, index);
+  ibv_device* device = find_device(list, guid);
   if (device == nullptr) return ENODEV;
   const QueueGuard guard(open_devices(port).lock, port);
   Device* opened = nullptr;

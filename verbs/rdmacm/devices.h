@@ -22,8 +22,8 @@ struct Device {
 // Whether the calling process has any device.
 bool has_devices();
 
-// The device that the kernel names so, for one more id: 0 or errno.
-int hold_device(DevicePort& port, __be64 guid, std::uint32_t index, Device*& held);
+// The device that the kernel names by its GUID, for one more id: 0 or errno.
+int hold_device(DevicePort& port, __be64 guid, Device*& held);
 void release_device(DevicePort& port, Device& device);
 // The default XRC domain: 0 or errno.
 int default_xrcd(DevicePort& port, Device& device, ibv_xrcd*& domain);
