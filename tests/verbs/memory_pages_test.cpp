@@ -1,5 +1,6 @@
 // Memory regions in pages: does data land right wherever a page ends, do pages run out and come back, and do the
 // counters move as the page size says?
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -13,9 +14,17 @@ using namespace rnicsim::literals;
 
 constexpr std::uint32_t kPage = 4096;
 
+// What is counted depends on the caches, whatever the environment says of them.
+std::vector<std::string> with_usual_caches(std::vector<std::string> sets) {
+  for (const char* table : {"mtt", "mpt"})
+    for (const char* usual : {"l0_entries=128", "l1_entries=4096", "ways=8", "miss_slots=2"})
+      sets.insert(sets.begin(), fmt::format("nic.contexts.{}.{}", table, usual));
+  return sets;
+}
+
 class MemoryPages : public RcPair {
  protected:
-  using RcPair::RcPair;
+  explicit MemoryPages(const std::vector<std::string>& sets = {}) : RcPair(with_usual_caches(sets)) {}
 
   const nic::CacheCounters mtt(std::size_t host_index) { return host(host_index).counters().nic.contexts.mtt; }
 
