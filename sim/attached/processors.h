@@ -24,7 +24,7 @@ class Companionship {
   bool together() const { return together_; }
 
  private:
-  // In what a turn costs that is taken by the same thread again: 3 us more than apart.
+  // In units of what a turn of the same thread costs more than apart: 3 us.
   static constexpr int kAnother = 8;
   static constexpr int kLook = 64;
   static constexpr int kDecided = 512;
@@ -37,12 +37,12 @@ class Companionship {
 class Processors {
  public:
   Processors();
-  // The simulator may wait busily: the thread that it waits for has another one.
+  // The simulator may wait busily: the thread for which it waits has another one.
   bool apart() const { return several_ && !companionship_.together(); }
 
   // A thread is about to get its turn.
   void place(pid_t thread);
-  // What it was that a turn took.
+  // It has it, and had the last one or not; and it did not come back, but has to be looked at.
   void turn_began(bool of_another);
   void looked();
   // The simulator sleeps in between. Now and then it may wake elsewhere, and takes the others there: another process
