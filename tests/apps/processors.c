@@ -98,6 +98,9 @@ int main(int count, char **arguments) {
   cpu_set_t none = {0};
   const int bad_set = sched_setaffinity(0, sizeof none, &none) == -1 && errno == EINVAL;
   const int bad_size = sched_getaffinity(0, 4, &none) == -1 && errno == EINVAL;
-  printf("refused %d %d, bytes %d\n", bad_set, bad_size, (int)syscall(SYS_sched_getaffinity, 0, sizeof all, &now) % 8);
+  const int no_set = syscall(SYS_sched_setaffinity, 0, sizeof all, NULL) == -1 && errno == EFAULT;
+  const int no_room = syscall(SYS_sched_getaffinity, 0, sizeof all, NULL) == -1 && errno == EFAULT;
+  printf("refused %d %d %d %d, bytes %d\n", bad_set, bad_size, no_set, no_room,
+         (int)syscall(SYS_sched_getaffinity, 0, sizeof all, &now) % 8);
   printf("all again %d\n", sched_setaffinity(getpid(), sizeof all, &all) == 0 && told_in_thread(NULL, &all));
 }

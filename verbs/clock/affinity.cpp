@@ -40,13 +40,16 @@ std::size_t known_bytes() {
 // As Linux counts: whole words, with room for all.
 int get_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, void* bytes) {
   if (size < known_bytes() || size % sizeof(unsigned long) != 0) return EINVAL;
+  if (bytes == nullptr) return EFAULT;
   abi::ProcessorSet set;
   const int error = get_affinity(slot, number, set);
   if (error != 0) return error;
   memcpy(bytes, &set, std::min(size, known_bytes()));
   return 0;
 }
+// OpenMP runtimes (LLVM's) set nothing at all, to see whether they may.
 int set_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, const void* bytes) {
+  if (bytes == nullptr) return EFAULT;
   abi::ProcessorSet set;
   memcpy(&set, bytes, std::min(size, sizeof set));
   return set_affinity(slot, number, set);
@@ -115,6 +118,6 @@ RNICSIM_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set
   abi::ThreadSlot* slot = simulated_slot();
   const abi::ThreadSlot* of = slot_of(thread);
   if (slot == nullptr || of == nullptr) return next_pthread_getaffinity_np(thread, size, set);
-  memset(set, 0, size);
+  if (set != nullptr) memset(set, 0, size);
   return get_as_bytes(*slot, of->virtual_tid, size, set);
 }
