@@ -49,6 +49,13 @@ class Calls(apps.TestCase):
             "stream: question 0 from ::ffff:10.0.1.1", "stream: question 1 from ::ffff:10.0.1.1"])
         self.assertEqual(result.lines("h1"), [f"answer: 10 bytes, question {i}, to 10.0.1.1" for i in range(4)])
 
+    def test_of_another_image_in_real_time(self):
+        inherited = built("inherited_sockets", (HERE / "inherited_sockets.c").read_text())
+        result = apps.run_on([("h0", f"{inherited} serve"), ("h1", f"sh -c 'sleep 1; {inherited} ask h0'")],
+                             "--time=real")
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(result.lines("h1"), [f"answer: 10 bytes, question {i}, to 10.0.1.1" for i in range(4)])
+
     def test_within_a_host(self):
         result = self.twice(("h0", f"{program()} alone"))
         self.assertEqual(result.lines("h0"), [

@@ -197,12 +197,13 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   show_child_action();
   show_blocked_signals();
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
+  const bool new_image = (hello_flags & abi::Hello::kFork) == 0;
+  if (new_image) know_inherited(know_inherited_socket);
   if (!simulated()) return;
   trap_tsc();
-  if ((hello_flags & abi::Hello::kFork) != 0) return;
+  if (!new_image) return;
   fix_malloc_arenas();
   redraw_auxiliary_bytes();
-  know_inherited(know_inherited_socket);
   take_standard_input();
   // Lines, so that what several programs print comes out in the order of simulated time.
   ::setvbuf(stdout, nullptr, _IOLBF, 4096);
