@@ -28,8 +28,9 @@ namespace {
 // The text of a file. All share its memory: nobody else gets a turn while it is in use.
 class Text {
  public:
+  Text() = default;
   explicit Text(const char* path) {
-    const int real = path != nullptr ? next_open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
+    const int real = next_open(path, O_RDONLY | O_CLOEXEC, 0);
     for (ssize_t got; room() > kMostLine && (got = next_read(real, bytes_ + length_, room() - kMostLine)) > 0;)
       length_ += std::size_t(got);
     if (real >= 0) next_close(real);
@@ -55,8 +56,9 @@ class Text {
     length_ = std::size_t(line - bytes_) + bytes + rest;
   }
 
-  // A file of nobody else's that holds it.
+  // A file of nobody else's that holds it; -1: there is nothing to hold.
   int open(int flags) const {
+    if (length_ == 0) return -1;
     const int fd = ::memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
     if (fd < 0) return -1;
     for (std::size_t done = 0; done < length_;) {
@@ -95,7 +97,7 @@ int open_uptime(int flags) {
   const timespec time = since_boot();
   const auto seconds = static_cast<long long>(time.tv_sec);
   const long hundredths = time.tv_nsec / 10'000'000;
-  Text text(nullptr);
+  Text text;
   text.add("%lld.%02ld %lld.%02ld\n", seconds, hundredths, seconds, hundredths);
   return text.open(flags);
 }
