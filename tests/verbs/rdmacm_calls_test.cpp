@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/expect_errno.h"
 #include "tests/verbs/scripted_port.h"
 
 namespace rnicsim {
@@ -31,13 +32,6 @@ sockaddr_in address(const char* text, std::uint16_t number) {
 
 using Asked = std::vector<std::string>;
 using States = std::vector<abi::QpState>;
-
-#define EXPECT_ERRNO(call, error) \
-  do {                            \
-    errno = 0;                    \
-    EXPECT_EQ(call, -1);          \
-    EXPECT_EQ(errno, error);      \
-  } while (false)
 
 class RdmacmCalls : public ::testing::Test {
  protected:

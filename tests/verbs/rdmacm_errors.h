@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/cm_program.h"
+#include "tests/support/expect_errno.h"
 #include "tests/support/two_hosts.h"
 
 namespace rnicsim::testing {
@@ -17,13 +18,6 @@ namespace rnicsim::testing {
 inline constexpr std::uint16_t kPort = 7471;
 inline constexpr Duration kMillisecond{1'000'000'000};
 inline constexpr Duration kSecond{1'000'000'000'000};
-
-#define EXPECT_ERRNO(call, error) \
-  do {                            \
-    errno = 0;                    \
-    EXPECT_EQ(call, -1);          \
-    EXPECT_EQ(errno, error);      \
-  } while (false)
 
 // An IPv4 or IPv6 address, as the calls take them.
 class Address {
