@@ -14,6 +14,10 @@ inline constexpr char kHostFilesPrefix[] = "/tmp/rnicsim-hosts.";
 // The same for what a host keeps in memory, its /dev/shm.
 inline constexpr char kHostMemoryPrefix[] = "/dev/shm/rnicsim-hosts.";
 
+// The RDMA devices of a host's NICs, "rnic0" ..., and their character devices, "uverbs0" ..., by the NIC's number.
+inline constexpr char kDevicePrefix[] = "rnic";
+inline constexpr char kUverbsPrefix[] = "uverbs";
+
 // The network devices of a host's NICs: "eth0" ..., by the NIC's number; number 1 of all is `lo`.
 inline constexpr char kNetDevicePrefix[] = "eth";
 constexpr std::uint32_t net_device_index(std::uint32_t device) { return 2 + device; }

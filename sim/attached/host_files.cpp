@@ -168,8 +168,8 @@ class Nic {
   const Root& root_;
   const abi::NetworkInterface& interface_;
   const HostFilesParams& params_;
-  const std::string name_ = fmt::format("rnic{}", interface_.device);
-  const std::string uverbs_ = fmt::format("uverbs{}", interface_.device);
+  const std::string name_ = fmt::format("{}{}", abi::kDevicePrefix, interface_.device);
+  const std::string uverbs_ = fmt::format("{}{}", abi::kUverbsPrefix, interface_.device);
   const std::string net_ = net_name(interface_);
   // In a PCI domain that no machine has: the paths must not be those of a device of its own.
   const std::string slot_ = fmt::format("0001:{:02x}:00.0", 1 + interface_.device);

@@ -46,10 +46,6 @@ struct Device : VerbsDevice {
   static Device& of(ibv_device* device) { return *static_cast<Device*>(reinterpret_cast<VerbsDevice*>(device)); }
 };
 
-// Before its number.
-inline constexpr char kDeviceName[] = "rnic";
-inline constexpr char kUverbsName[] = "uverbs";
-
 // Of the calling process's host; nullptr: it has none with that number, or there is no simulator.
 Device* find_device(std::uint32_t number);
 

@@ -44,8 +44,8 @@ std::unique_ptr<Device> DeviceList::make(std::uint32_t number, std::uint64_t gui
   ibv_device& device = made->device;
   device.node_type = IBV_NODE_CA;
   device.transport_type = IBV_TRANSPORT_IB;
-  std::snprintf(device.name, sizeof device.name, "%s%u", kDeviceName, made->number);
-  std::snprintf(device.dev_name, sizeof device.dev_name, "%s%u", kUverbsName, made->number);
+  std::snprintf(device.name, sizeof device.name, "%s%u", abi::kDevicePrefix, made->number);
+  std::snprintf(device.dev_name, sizeof device.dev_name, "%s%u", abi::kUverbsPrefix, made->number);
   std::snprintf(device.dev_path, sizeof device.dev_path, "/sys/class/infiniband_verbs/%s", device.dev_name);
   std::snprintf(device.ibdev_path, sizeof device.ibdev_path, "/sys/class/infiniband/%s", device.name);
   return made;
