@@ -6,8 +6,6 @@
 namespace rnicsim::host {
 namespace {
 
-constexpr std::uint8_t kHopLimit = 64;     // of answers to strangers
-
 // The port's, as a path record names it: enum ibv_rate.
 std::uint8_t rate_of(const abi::PortAttributes& port) {
   struct Rate {

@@ -43,6 +43,8 @@ struct IdGroup {
   std::uint32_t events_reported = 0;
 };
 
+inline constexpr std::uint8_t kHopLimit = 64;  // of paths, and of answers to strangers
+
 struct RdmaId {
   std::uint32_t number = 0;
   Pasid owner = 0;
