@@ -31,8 +31,6 @@ struct RunOptions {
   std::vector<std::string> sets;    // "key=value"
   std::vector<std::string> faults;  // "drop=1e-3,host=h0"
   EngineOptions engine;
-  std::optional<std::filesystem::path> pcap;
-  std::optional<std::filesystem::path> json;
   std::uint64_t seed = 1;
   TimeMode time = TimeMode::simulated;
   std::vector<HostCommand> commands;  // in the order in which they start

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/counter_results.h"
+#include "sim/results_json.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -65,28 +63,6 @@ std::string switches_text(const System& system, Duration end) {
   return text;
 }
 
-nlohmann::ordered_json growths_json(const Results& told) {
-  auto json = nlohmann::ordered_json::object();
-  for (const auto& result : told)
-    if (!result.derived()) json[result.path] = static_cast<Counter>(result.value);
-  return json;
-}
-
-nlohmann::ordered_json derived_json(const Results& told) {
-  auto json = nlohmann::ordered_json::object();
-  for (const auto& result : told)
-    if (result.derived()) json[result.path] = result.known ? nlohmann::ordered_json(result.value) : nullptr;
-  return json;
-}
-
-nlohmann::ordered_json parameters_json(const System& system) {
-  Config config = system.config();
-  nlohmann::ordered_json parameters;
-  const ParamList list(config);
-  for (const auto& entry : list.entries()) parameters[entry.path] = entry.value_text();
-  return parameters;
-}
-
 }  // namespace
 
 int RunOutcome::worst_status() const {
@@ -109,9 +85,8 @@ std::string summary_text(const System& system, const RunOutcome& outcome) {
   return text;
 }
 
-void write_results(const std::filesystem::path& path, const System& system, const RunOptions& options,
-                   const RunOutcome& outcome) {
-  nlohmann::ordered_json results;
+nlohmann::ordered_json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome) {
+  auto results = results_of_command("run");
   results["nic"] = options.nic;
   results["topology"] = options.topology;
   results["seed"] = options.seed;
@@ -122,23 +97,15 @@ void write_results(const std::filesystem::path& path, const System& system, cons
   for (const auto& program : outcome.programs)
     results["programs"].push_back(
         {{"host", program.host}, {"argv", program.argv}, {"exit_status", program.exit_status}});
-  for (std::size_t i = 0; i < system.adapters(); ++i) {
-    const auto told = results_of(system.counters(i), outcome.end);
-    results["counters"][system.adapter(i).label()] = growths_json(told);
-    results["derived"][system.adapter(i).label()] = derived_json(told);
-  }
+  for (std::size_t i = 0; i < system.adapters(); ++i)
+    results["hosts"][system.adapter(i).label()] = counters_json(results_of(system.counters(i), outcome.end));
   for (std::size_t i = 0; i < system.switches(); ++i)
     results["switches"][system.config().topology.switches[i]] =
-        growths_json(results_of(system.switch_counters(i), outcome.end));
+        counters_json(results_of(system.switch_counters(i), outcome.end));
   if (outcome.waterfall) results["waterfall"] = waterfall_json(*outcome.waterfall);
-  results["parameters"] = parameters_json(system);
-  results["faults"] = nlohmann::ordered_json::array();
-  for (const auto& fault : system.config().faults) results["faults"].push_back(fault_text(fault));
-
-  std::ofstream out(path);
-  // What a program's arguments hold need not be UTF-8.
-  out << results.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw ConfigError(fmt::format("{}: cannot be written", path.string()));
+  results["parameters"] = parameters_json(system.config());
+  results["faults"] = faults_json(system.config());
+  return results;
 }
 
 }  // namespace rnicsim::sim

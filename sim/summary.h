@@ -1,7 +1,7 @@
 // What a run leaves behind: the summary for people, the results file for machines.
 #pragma once
 
-#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,8 +31,7 @@ struct RunOutcome {
 // first, switches last.
 std::string summary_text(const System& system, const RunOutcome& outcome);
 // JSON: the resolved parameters and fault rules, the counters of hosts and switches with the caches' hit rates, the
-// simulated end, the exit statuses. ConfigError: cannot be written.
-void write_results(const std::filesystem::path& path, const System& system, const RunOptions& options,
-                   const RunOutcome& outcome);
+// simulated end, the exit statuses.
+nlohmann::ordered_json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome);
 
 }  // namespace rnicsim::sim

@@ -126,6 +126,7 @@ class Run {
   }
 
   const std::string& socket_name() const { return server_.name(); }
+  const RunOutcome& outcome() const { return outcome_; }
 
  private:
   struct Started {
@@ -375,7 +376,6 @@ class Run {
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));
-    if (options_.json) write_results(*options_.json, system_, options_, outcome_);
   }
 
   System& system_;
@@ -404,9 +404,12 @@ class Run {
 
 }  // namespace
 
-int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {
+int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json) {
   prepare_process();
-  return Run(system, options, waterfall, std::nullopt).execute();
+  Run run(system, options, waterfall, std::nullopt);
+  const int status = run.execute();
+  if (json.wanted()) json.write(results_json(system, options, run.outcome()));
+  return status;
 }
 
 int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <stdexcept>
 
 #include "sim/bench/results.h"
@@ -10,6 +9,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/descriptor_limit.h"
+#include "sim/json_output.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim::bench {
@@ -21,20 +21,23 @@ struct Ended : std::runtime_error {
   int status;
 };
 
+// False: a counter disagrees with the trace.
 template <class Then>
-void run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
+bool run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
   raise_descriptor_limit();  // each context has descriptors of its own
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   System system("system", prepared.config, prepared.workload.seed, options.engine.fst);
-  Follower follower(system, options.follow);
+  auto header = trace_header(system, prepared.workload.seed, TimeMode::simulated);
+  header.commands.push_back(fmt::format("bench {}", options.workload));
+  Observers observers(system, options.observers, header);
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);
   const auto failure = runner.execute(&watch);
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
-  then(BenchResult{prepared.workload, prepared.plan, runner, system, follower.shown()});
-  follower.finish();
+  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers.waterfall()});
+  return observers.finish();
 }
 
 }  // namespace
@@ -46,12 +49,13 @@ Prepared prepare(const BenchOptions& options) {
   Workload& workload = prepared.workload;
   workload = read_workload(find_data(DataKind::workload, options.workload), own);
   if (options.nic) workload.nic = *options.nic;
+  if (options.topology) workload.topology = *options.topology;
   if (options.seed) workload.seed = *options.seed;
   auto sets = workload.sets;
   sets.insert(sets.end(), parameters.begin(), parameters.end());
   options.engine.add_to(sets);
   try {
-    prepared.config = load_config(workload.nic, topology_of(workload), sets);
+    prepared.config = load_config(workload.nic, topology_of(workload), sets, options.faults);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", workload.file, error.what()));
   }
@@ -67,22 +71,17 @@ nlohmann::ordered_json bench_json(const BenchOptions& options) {
 
 int run_bench(const BenchOptions& options) {
   const Prepared prepared = prepare(options);
-  std::ofstream json;
-  if (!options.json.empty()) {
-    json.open(options.json);
-    if (!json) throw ConfigError(fmt::format("{}: cannot be written", options.json));
-  }
+  JsonOutput json(options.json);
   try {
-    run(options, prepared, [&](const BenchResult& result) {
+    const bool agrees = run(options, prepared, [&](const BenchResult& result) {
       fmt::print("{}", results_text(result));
-      if (json.is_open()) json << results_json(result).dump(2) << '\n';
+      if (json.wanted()) json.write(results_json(result));
     });
+    return agrees ? 0 : 1;
   } catch (const Ended& end) {
     fmt::print(stderr, "rnicsim: {}\n", end.what());
     return end.status;
   }
-  if (json.is_open() && !json.flush()) throw ConfigError(fmt::format("{}: cannot be written", options.json));
-  return 0;
 }
 
 }  // namespace rnicsim::sim::bench

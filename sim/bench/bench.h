@@ -13,19 +13,20 @@
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
+#include "sim/observers.h"
 #include "sim/watch.h"
-#include "sim/waterfall/follower.h"
 
 namespace rnicsim::sim::bench {
 
 struct BenchOptions {
   std::string workload;           // a file, or the name of one in sim/workloads
   std::vector<std::string> sets;  // parameters, and the workload's own keys
-  std::optional<std::string> nic;
+  std::vector<std::string> faults;
+  std::optional<std::string> nic, topology;
   EngineOptions engine;
   std::optional<std::uint64_t> seed;
   std::string json;  // empty: none
-  FollowOptions follow;
+  ObserverOptions observers;
   Limits limits;
 };
 
@@ -40,7 +41,8 @@ struct Prepared {
 Prepared prepare(const BenchOptions& options);
 // Runs it: what `--json` writes.
 nlohmann::ordered_json bench_json(const BenchOptions& options);
-// The command: 0, the status of who or what ended it, or an exception (EngineMismatch is one).
+// The command: 0; 1 when a counter disagrees with the trace; the status of who or what ended it; or an exception
+// (EngineMismatch is one).
 int run_bench(const BenchOptions& options);
 
 }  // namespace rnicsim::sim::bench

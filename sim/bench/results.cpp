@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "sim/config/data_files.h"
-#include "sim/config/param_list.h"
 #include "sim/counter_results.h"
+#include "sim/results_json.h"
 
 namespace rnicsim::sim::bench {
 namespace {
@@ -117,17 +117,6 @@ Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
           {{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}, {"operations", state.of_mix[i]}});
   json["posted"] = state.posted;
   json["parameters"] = flow_parameters(flow);
-  return json;
-}
-
-Json counters_json(const std::vector<CounterResult>& counters) {
-  Json json = {{"counters", Json::object()}, {"derived", Json::object()}};
-  for (const auto& counter : counters) {
-    if (counter.derived())
-      json["derived"][counter.path] = counter.known ? Json(counter.value) : nullptr;
-    else
-      json["counters"][counter.path] = static_cast<std::uint64_t>(counter.value);
-  }
   return json;
 }
 
@@ -260,8 +249,7 @@ std::string results_text(const BenchResult& result) {
 
 Json results_json(const BenchResult& result) {
   const auto& workload = result.workload;
-  Json json;
-  json["rnicsim"] = RNICSIM_VERSION;
+  Json json = results_of_command("bench");
   json["workload"] = file_json(workload.file);
   json["nic"] = file_json(find_data(DataKind::nic, workload.nic));
   json["topology"] = workload.topology;
@@ -279,10 +267,9 @@ Json results_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.system.switches(); ++i)
     json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
         result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
+  json["faults"] = faults_json(result.system.config());
   if (result.waterfall) json["waterfall"] = waterfall_json(result.waterfall->summary());
-  Config config = result.system.config();
-  const ParamList list(config);
-  for (const auto& entry : list.entries()) json["parameters"][entry.path] = entry.value_text();
+  json["parameters"] = parameters_json(result.system.config());
   const auto speed = speed_of(result.runner);
   json["simulator"] = {{"cpu_s", speed.cpu_seconds},
                        {"wqes_per_cpu_s", speed.wqes / speed.cpu_seconds},

@@ -12,6 +12,7 @@
 #include "sim/calibrate/row.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
+#include "sim/json_output.h"
 
 namespace rnicsim::sim::calibrate {
 namespace {
@@ -111,6 +112,7 @@ int run_calibrate(const CalibrateOptions& options) {
   std::error_code error;
   if (!options.out.empty() && !fs::create_directories(options.out, error) && error)
     throw ConfigError(fmt::format("{}: {}", options.out, error.message()));
+  JsonOutput json(options.json);
   Table table;
   table.heading();
   bool good = true;
@@ -121,7 +123,7 @@ int run_calibrate(const CalibrateOptions& options) {
     const Measured measured(results);
     for (const auto& check : row.checks) good &= table.add(row, check, check.simulated(measured));
   }
-  if (!options.json.empty()) write_file(options.json, table.json().dump(2) + '\n');
+  json.write(table.json());
   fmt::print("\n{}\n", good ? "every number is within its tolerance" : "a number is not within its tolerance");
   return good ? 0 : 1;
 }

@@ -70,6 +70,13 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   return header;
 }
 
+TraceHeader trace_header(const System& system, const RunOptions& options) {
+  auto header = trace_header(system, options.seed, options.time);
+  for (const auto& command : options.commands)
+    header.commands.push_back(fmt::format("{}: {}", header.hosts[command.host], fmt::join(command.argv, " ")));
+  return header;
+}
+
 Recorder::Recorder(System& system, TraceWriter& writer) : writer_(writer) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
@@ -208,12 +215,9 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
   });
 }
 
-Recording::Recording(System& system, const RunOptions& options, const std::filesystem::path& path)
+Recording::Recording(System& system, const TraceHeader& header, const std::filesystem::path& path)
     : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  auto header = trace_header(system, options.seed, options.time);
-  for (const auto& command : options.commands)
-    header.commands.push_back(fmt::format("{}: {}", header.hosts[command.host], fmt::join(command.argv, " ")));
   writer_ = std::make_unique<TraceWriter>(file_, header);
   recorder_ = std::make_unique<Recorder>(system, *writer_);
 }

@@ -12,8 +12,9 @@
 
 namespace rnicsim::sim {
 
-// The header of a run's trace; without commands.
+// The header of a run's trace: without commands, and with them.
 TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time);
+TraceHeader trace_header(const System& system, const RunOptions& options);
 
 class Recorder {
  public:
@@ -38,7 +39,7 @@ class Recorder {
 class Recording {
  public:
   // ConfigError: the file cannot be made.
-  Recording(System& system, const RunOptions& options, const std::filesystem::path& path);
+  Recording(System& system, const TraceHeader& header, const std::filesystem::path& path);
   // The run has ended. std::runtime_error: not everything could be written.
   void finish();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/json_output.h"
 #include "sim/replay/cm_judge.h"
 #include "sim/replay/judge.h"
 #include "sim/replay/report.h"
@@ -95,6 +96,7 @@ int replay_wire(const ReplayOptions& options) {
   const auto address = parse_address(options.as);
   if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
   const auto frames = read_capture(options.wire);
+  JsonOutput json(options.json);
   EngineParams params;
   if (!options.engine.kind.empty()) params.kind = options.engine.kind;
   nic::CapabilityParams capabilities;
@@ -114,7 +116,7 @@ int replay_wire(const ReplayOptions& options) {
   }();
   replay.engine = params.kind;
   fmt::print("{}", report_text(replay));
-  if (options.json) write_report(*options.json, replay);
+  json.write(report_json(replay));
   return replay.differences() == 0 ? 0 : 1;
 }
 

@@ -23,7 +23,7 @@ namespace rnicsim::sim::replay {
 struct ReplayOptions {
   std::filesystem::path wire;
   std::string as;  // the address whose NIC we are
-  std::optional<std::filesystem::path> json;
+  std::string json;  // a file; empty: none
   EngineOptions engine;
 };
 

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
-#include "sim/config/config_error.h"
 #include "sim/replay/judge.h"
+#include "sim/results_json.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -246,8 +245,8 @@ std::string report_text(const Replay& replay) {
   return text;
 }
 
-void write_report(const std::filesystem::path& path, const Replay& replay) {
-  nlohmann::ordered_json json;
+nlohmann::ordered_json report_json(const Replay& replay) {
+  auto json = results_of_command("replay");
   json["as"] = address_text(replay.environment.address);
   json["engine"] = replay.engine;
   json["frames"] = replay.capture.frames;
@@ -266,10 +265,7 @@ void write_report(const std::filesystem::path& path, const Replay& replay) {
   each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&&) {
     json["differences"].push_back(difference_json(difference, qpn));
   });
-
-  std::ofstream out(path);
-  out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw ConfigError(fmt::format("{}: cannot be written", shown(path.string())));
+  return json;
 }
 
 }  // namespace rnicsim::sim::replay

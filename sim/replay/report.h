@@ -1,7 +1,7 @@
 // A replay for people, and for programs.
 #pragma once
 
-#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "sim/replay/replay.h"
@@ -10,6 +10,6 @@ namespace rnicsim::sim::replay {
 
 std::string report_text(const Replay& replay);
 // ConfigError: the file cannot be written.
-void write_report(const std::filesystem::path& path, const Replay& replay);
+nlohmann::ordered_json report_json(const Replay& replay);
 
 }  // namespace rnicsim::sim::replay

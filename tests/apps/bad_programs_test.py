@@ -364,7 +364,7 @@ class Results(LeavesNothing):
         self.assertEqual(results["programs"], [{"host": "h0", "argv": ["sh", "-c", "exit 7"], "exit_status": 7}])
         self.assertEqual(results["seed"], 1)
         self.assertEqual(results["parameters"]["nic.pcie.read_latency"], "500 ns")
-        self.assertEqual(set(results["counters"]), {"h0", "h1"})
+        self.assertEqual(set(results["hosts"]), {"h0", "h1"})
         self.assertGreater(results["end_ps"], 0)
 
     def test_results_of_caches_and_switches(self):
@@ -375,9 +375,9 @@ class Results(LeavesNothing):
         self.assertEqual(result.status, 0, result)
         for host in ("h0", "h1"):
             for cache in ("qpc", "cqc", "mpt", "mtt"):
-                self.assertGreater(results["derived"][host][f"nic.contexts.{cache}.hit_rate"], 0.5, cache)
-        sent = sum(host["nic.port.tx_frames"] for host in results["counters"].values())
-        self.assertEqual(results["switches"]["s0"]["frames"], sent)
+                self.assertGreater(results["hosts"][host]["derived"][f"nic.contexts.{cache}.hit_rate"], 0.5, cache)
+        sent = sum(host["counters"]["nic.port.tx_frames"] for host in results["hosts"].values())
+        self.assertEqual(results["switches"]["s0"]["counters"]["frames"], sent)
         self.assertRegex(result.out, r"(?m)^ +nic\.contexts\.qpc\.l0_hit_rate +0\.\d{4} +0\.\d{4}  of 1$")
         self.assertRegex(result.out, rf"(?m)^    s0: frames {sent} frames$")
 

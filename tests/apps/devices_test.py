@@ -43,7 +43,8 @@ class Devices(apps.LeavesNothing):
         with apps.folder() as folder:
             result = self.assert_succeeded(apps.run_on(commands, "--topology", "dual-rail", "--json", folder / "r.json",
                                                        env=self.environment))
-            return apps.read_json(folder / "r.json")["counters"], result
+            hosts = apps.read_json(folder / "r.json")["hosts"]
+            return {device: found["counters"] for device, found in hosts.items()}, result
 
     def test_what_tools_list(self):
         result = self.on_rails(("h0", "ibv_devices"), ("h1", "ibv_devinfo -l"))

@@ -14,7 +14,7 @@ USAGE_ERROR = 2
 
 
 def both(results, counter):
-    return sum(host[counter] for host in results["counters"].values())
+    return sum(host["counters"][counter] for host in results["hosts"].values())
 
 
 class Transfers(apps.TestCase):
@@ -80,7 +80,7 @@ class Rules(apps.TestCase):
     def counters(self, *options):
         result, results = apps.run_with_results("ib_write_bw -n 100", *options)
         self.assert_succeeded(result)
-        return results["counters"]
+        return {host: found["counters"] for host, found in results["hosts"].items()}
 
     def test_seed_decides(self):
         loss = ("--fault", "drop=1e-2")

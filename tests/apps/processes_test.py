@@ -153,7 +153,7 @@ class HugePages(LeavesNothing):
         with apps.folder() as path:
             result = self.call("run", "--json", path / "r.json", "--on", "h0", f"{program} {' '.join(arguments)}")
             self.assert_succeeded(result)
-            counters = apps.read_json(path / "r.json")["counters"]["h0"]
+            counters = apps.read_json(path / "r.json")["hosts"]["h0"]["counters"]
         return next(value for name, value in flat(counters) if name.endswith("pages_registered"))
 
     def test_small(self):

@@ -27,8 +27,8 @@ class Matrix:
             result, results = apps.run_with_results(f"{program} {options}", *FAULTS[self.cable], **call)
             self.assert_succeeded(result)
             self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), rows, result)
-            for host in results["counters"].values():
-                for counter, value in host.items():
+            for host in results["hosts"].values():
+                for counter, value in host["counters"].items():
                     self.counted[counter] = self.counted.get(counter, 0) + value
 
     def setUp(self):

@@ -1,0 +1,27 @@
+// rnicsim calibrate: the shipped NICs against published measurements.
+#include "sim/calibrate/calibrate.h"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "sim/commands/command.h"
+#include "sim/commands/options.h"
+
+namespace rnicsim::sim {
+
+Command add_calibrate(CLI::App& app) {
+  CLI::App& command =
+      *app.add_subcommand("calibrate", "compare the shipped NICs with published measurements: docs/timing.md");
+  const auto options = std::make_shared<calibrate::CalibrateOptions>();
+  command.add_option("ROW", options->rows, "experiments, such as CAL-1; default: all");
+  add_json(command, options->json);
+  command.add_option("--out", options->out, "keep the results of every point, and a CSV a curve, in this folder")
+      ->type_name("FOLDER");
+  options->jobs = std::max(1u, std::thread::hardware_concurrency());
+  command.add_option("--jobs", options->jobs, "runs at a time; they change no result")->check(CLI::Range(1, 256));
+  command.footer("The exit status is 0 when every number is within its tolerance, 1 when one is not.");
+  return {&command, [options] { return calibrate::run_calibrate(*options); }};
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,32 @@
+// The commands of the program, each a file of this folder: what it takes is put on the command line at once, what it
+// does is done when it was chosen.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace rnicsim::sim {
+
+struct Command {
+  CLI::App* line;
+  std::function<int()> execute;  // the exit status; exceptions as main.cpp has them
+};
+
+// What follows `--` on the command line, however much it looks like an option of ours: a program and its arguments.
+using Program = std::vector<std::string>;
+
+Command add_run(CLI::App& app, const Program& program);
+Command add_serve(CLI::App& app);
+Command add_env(CLI::App& app);
+Command add_bench(CLI::App& app);
+Command add_calibrate(CLI::App& app);
+Command add_describe(CLI::App& app);
+Command add_diff(CLI::App& app);
+Command add_replay(CLI::App& app);
+
+}  // namespace rnicsim::sim

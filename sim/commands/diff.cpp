@@ -1,0 +1,20 @@
+// rnicsim diff: two recorded runs.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+
+#include "sim/commands/command.h"
+#include "sim/recording/trace_diff.h"
+
+namespace rnicsim::sim {
+
+Command add_diff(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("diff", "say where two recorded runs first differ");
+  const auto traces = std::make_shared<std::array<std::string, 2>>();
+  command.add_option("A", (*traces)[0], "a file that `run --record` wrote")->required();
+  command.add_option("B", (*traces)[1], "another one")->required();
+  command.footer("The exit status is 0 when all events are equal, 1 when they differ, 2 when a file cannot be read.");
+  return {&command, [traces] { return diff_traces((*traces)[0], (*traces)[1]); }};
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,80 @@
+#include "sim/commands/options.h"
+
+namespace rnicsim::sim {
+
+void add_configuration(CLI::App& command, RunOptions& options) {
+  command.add_option("--nic", options.nic, "NIC profile by name, or a TOML file")->capture_default_str();
+  command.add_option("--topology", options.topology, "topology by name, or a TOML file")->capture_default_str();
+  add_sets(command, options.sets, "a parameter, such as nic.pcie.read_latency=600ns; may be repeated");
+  add_faults(command, options.faults);
+}
+
+void add_sets(CLI::App& command, std::vector<std::string>& sets, const char* meaning) {
+  command.add_option("--set", sets, meaning)->allow_extra_args(false)->type_name("KEY=VALUE");
+}
+
+void add_faults(CLI::App& command, std::vector<std::string>& faults) {
+  command
+      .add_option("--fault", faults,
+                  "what the cables do to frames: drop, corrupt, duplicate, delay (by=2us) or reorder (by=FRAMES, "
+                  "limit=10us), with which probability, and to which frames: host=, opcode=, qp=, psn=, nth=, count=; "
+                  "such as drop=1e-3,host=h0,opcode=ACKNOWLEDGE; may be repeated; docs/faults.md")
+      ->allow_extra_args(false)
+      ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
+}
+
+Duration time_of(const char* option, const std::string& text) {
+  const auto time = parse_duration(text);
+  if (!time || time->ps <= 0)
+    throw CLI::ValidationError(fmt::format("{}: '{}' is not a time with its unit, such as 10s", option, text));
+  return *time;
+}
+
+void add_limits(CLI::App& command, Limits& limits) {
+  const auto add = [&](const char* name, std::optional<Duration>& limit, const char* meaning) {
+    const auto set = [=, &limit](const std::string& text) { limit = time_of(name, text); };
+    command.add_option_function<std::string>(name, set, meaning)->type_name("TIME");
+  };
+  add("--limit", limits.simulated, "end at this simulated time, with the state of all threads and QPs and status 124");
+  add("--wall-limit", limits.wall, "the same after so much real time");
+}
+
+void add_engine(CLI::App& command, EngineOptions& options) {
+  std::map<std::string, std::string> kinds;
+  for (const std::string kind : kEngineKinds) kinds[kind] = kind;
+  add_choice(command, "--engine", options.kind, kinds,
+             "the NICs' QP engine: model (default); rtl, the one in SystemVerilog; or lockstep, that one with a "
+             "referee, whose objection ends the run with status 3; docs/rtl.md");
+  command
+      .add_option("--fst", options.fst,
+                  "write the signals of the one in SystemVerilog to this file, for GTKWave; where there are hosts, one "
+                  "each: waves.fst becomes waves-h0.fst")
+      ->type_name("FILE");
+}
+
+void add_observers(CLI::App& command, ObserverOptions& observers) {
+  command.add_option("--pcap", observers.pcap, "write what the cables carry to this file, as pcapng")
+      ->type_name("FILE");
+  command
+      .add_option("--record", observers.record,
+                  "record the run in this file, for `rnicsim diff`; audits the counters, too")
+      ->type_name("FILE");
+  command.add_flag("--audit", observers.audit, "recount what the NIC's counters count, and fail when they disagree");
+  FollowOptions& options = observers.follow;
+  command.add_flag("--waterfall", options.waterfall,
+                   "say where each work request's time went, stage by stage; docs/waterfall.md");
+  auto* perfetto = command.add_option("--perfetto", options.perfetto,
+                                      "write the first work requests' stages to this file, for ui.perfetto.dev");
+  perfetto->type_name("FILE");
+  command.add_option("--perfetto-wqes", options.perfetto_wqes, "how many of them")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(perfetto)
+      ->capture_default_str();
+}
+
+void add_json(CLI::App& command, std::string& path) {
+  command.add_option("--json", path, "write the results to this file; -: to standard output, and all else to stderr")
+      ->type_name("FILE");
+}
+
+}  // namespace rnicsim::sim

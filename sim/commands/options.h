@@ -1,0 +1,51 @@
+// Options that several commands have.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/engine_choice.h"
+#include "sim/observers.h"
+#include "sim/run_options.h"
+#include "sim/watch.h"
+
+namespace rnicsim::sim {
+
+// An option whose values have names. CLI11's own transformer tells the user of enumerators' numbers.
+template <class Choice>
+void add_choice(CLI::App& command, const char* name, Choice& choice, const std::map<std::string, Choice>& choices,
+                const char* meaning) {
+  std::vector<std::string> names;
+  for (const auto& [text, value] : choices) names.push_back(text);
+  const auto joined = fmt::format("{}", fmt::join(names, "|"));
+  const auto choose = [=, &choice](const std::string& text) {
+    const auto found = choices.find(text);
+    if (found == choices.end()) throw CLI::ValidationError(fmt::format("{}: '{}' is none of {}", name, text, joined));
+    choice = found->second;
+  };
+  command.add_option_function<std::string>(name, choose, meaning)->type_name(joined);
+}
+
+// --nic, --topology, --set, --fault
+void add_configuration(CLI::App& command, RunOptions& options);
+// --set, --fault
+void add_sets(CLI::App& command, std::vector<std::string>& sets, const char* meaning);
+void add_faults(CLI::App& command, std::vector<std::string>& faults);
+// --limit, --wall-limit
+void add_limits(CLI::App& command, Limits& limits);
+// --engine, --fst
+void add_engine(CLI::App& command, EngineOptions& options);
+// --pcap, --record, --audit, --waterfall, --perfetto, --perfetto-wqes
+void add_observers(CLI::App& command, ObserverOptions& options);
+// --json
+void add_json(CLI::App& command, std::string& path);
+// A time with its unit; CLI::ValidationError names the option.
+Duration time_of(const char* option, const std::string& text);
+
+}  // namespace rnicsim::sim

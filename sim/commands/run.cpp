@@ -1,0 +1,112 @@
+// rnicsim run, serve, env: real programs on simulated hosts.
+#include "sim/attached/run.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/commands/command.h"
+#include "sim/commands/options.h"
+#include "sim/config/config_error.h"
+#include "sim/json_output.h"
+
+namespace rnicsim::sim {
+namespace {
+
+struct Simulation {
+  RunOptions options;
+  RunArguments arguments;
+  ObserverOptions observers;
+  std::string json;
+};
+
+void add_simulation(CLI::App& command, Simulation& simulation) {
+  add_configuration(command, simulation.options);
+  add_observers(command, simulation.observers);
+  add_engine(command, simulation.options.engine);
+  command.add_option("--seed", simulation.options.seed, "of everything random")->capture_default_str();
+  const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
+  add_choice(command, "--time", simulation.options.time, modes,
+             "the programs' clock: sim (default) or real, as fast as it goes");
+  add_limits(command, simulation.options.limits);
+}
+
+void add_grace(CLI::App& command, std::optional<Duration>& grace) {
+  const auto set = [&grace](const std::string& text) {
+    grace = text == "never" ? std::nullopt : std::optional(time_of("--grace", text));
+  };
+  command
+      .add_option_function<std::string>(
+          "--grace", set,
+          "when a program failed and the others do nothing but poll, spin and wait for so long in simulated time, the "
+          "run ends and says who waited for what (default: 1s); `never`: it goes on")
+      ->type_name("TIME");
+}
+
+Config prepare(Simulation& simulation) {
+  RunOptions& options = simulation.options;
+  if (simulation.observers.follow.any() && options.time == TimeMode::real)
+    throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
+  options.engine.add_to(options.sets);
+  return load_config(options.nic, options.topology, options.sets, options.faults);
+}
+
+template <class Programs>
+int simulate(const Simulation& simulation, const Config& config, Programs&& programs) {
+  const RunOptions& options = simulation.options;
+  System system("system", config, options.seed, options.engine.fst);
+  Observers observers(system, simulation.observers, trace_header(system, options));
+  const int status = programs(system, options, observers.waterfall());
+  return observers.finish() ? status : std::max(status, 1);
+}
+
+int run(Simulation& simulation, const Program& program) {
+  simulation.arguments.program = program;
+  const Config config = prepare(simulation);
+  resolve_commands(simulation.arguments, config.topology, simulation.options);
+  JsonOutput json(simulation.json);
+  return simulate(simulation, config, [&](System& system, const RunOptions& options, const Waterfall* waterfall) {
+    return run_programs(system, options, waterfall, json);
+  });
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app, const Program& program) {
+  CLI::App& command = *app.add_subcommand("run", "run programs on the simulated hosts");
+  command.footer(
+      "rnicsim run [OPTIONS] -- PROG ARGS runs PROG ARGS on the first host, and PROG ARGS <its address> on the "
+      "second.\nThe exit status is the worst of the programs' (128 + signal for one that was killed); 1 when they "
+      "stood still, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when the "
+      "run was ended by one.");
+  const auto simulation = std::make_shared<Simulation>();
+  add_grace(command, simulation->options.grace);
+  add_simulation(command, *simulation);
+  add_json(command, simulation->json);
+  RunArguments& arguments = simulation->arguments;
+  command.add_option("--on", arguments.on, "run COMMAND on a host, or on several: 'h[0-3]'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("HOST COMMAND");
+  command.add_option("--gdb", arguments.gdb, "run that host's programs under gdb")
+      ->allow_extra_args(false)
+      ->type_name("HOST");
+  command.add_option("--valgrind", arguments.valgrind, "run that host's programs under valgrind")
+      ->allow_extra_args(false)
+      ->type_name("HOST");
+  return {&command, [simulation, &program] { return run(*simulation, program); }};
+}
+
+Command add_serve(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("serve", "start the simulated hosts and wait for programs");
+  const auto simulation = std::make_shared<Simulation>();
+  add_simulation(command, *simulation);
+  return {&command, [simulation] { return simulate(*simulation, prepare(*simulation), serve_programs); }};
+}
+
+Command add_env(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("env", "print the environment with which a program attaches to `serve`");
+  const auto host = std::make_shared<std::string>();
+  command.add_option("host", *host, "the host that the program is to run on")->required();
+  return {&command, [host] { return print_environment(*host); }};
+}
+
+}  // namespace rnicsim::sim

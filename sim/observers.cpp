@@ -1,0 +1,25 @@
+#include "sim/observers.h"
+
+#include <fmt/format.h>
+
+namespace rnicsim::sim {
+
+Observers::Observers(System& system, const ObserverOptions& options, const TraceHeader& header)
+    : system_(system), follower_(system, options.follow) {
+  if (!options.pcap.empty()) system.capture(options.pcap);
+  if (!options.record.empty()) recording_.emplace(system, header, options.record);
+  if (options.audit || recording_) audit_.emplace(system);
+}
+
+bool Observers::finish() {
+  system_.finish_capture();
+  follower_.finish();
+  if (recording_) recording_->finish();
+  system_.engines().check();
+  if (!audit_) return true;
+  const auto disagreements = audit_->disagreements();
+  for (const auto& line : disagreements) fmt::print(stderr, "rnicsim: counters' audit: {}\n", line);
+  return disagreements.empty();
+}
+
+}  // namespace rnicsim::sim
