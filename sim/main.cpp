@@ -42,9 +42,12 @@ int execute(int argc, char** argv) {
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
   app.set_version_flag("--version", "rnicsim " RNICSIM_VERSION);
   app.require_subcommand(1);
+  const Program words(argv, argv + argc);
   Program program;
-  const std::array commands{add_run(app, program), add_serve(app),  add_env(app),  add_bench(app),
-                            add_calibrate(app),    add_replay(app), add_diff(app), add_describe(app)};
+  const std::array commands{
+      add_run(app, program), add_serve(app),    add_env(app),  add_bench(app, words), add_sweep(app, words),
+      add_calibrate(app),    add_describe(app), add_diff(app), add_replay(app),
+  };
   refuse_unknown_command(app, argc, argv);
 
   char** const mark = std::find(argv + 1, argv + argc, std::string_view("--"));

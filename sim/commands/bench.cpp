@@ -1,14 +1,82 @@
 // rnicsim bench: agents inside the simulator.
 #include "sim/bench/bench.h"
 
+#include <filesystem>
 #include <memory>
+#include <numeric>
 
 #include "sim/commands/command.h"
 #include "sim/commands/options.h"
+#include "sim/config/config_error.h"
+#include "sim/sweep/sweep.h"
 
 namespace rnicsim::sim {
 
-Command add_bench(CLI::App& app) {
+namespace {
+
+struct Vary {
+  std::vector<std::string> axes;
+  std::uint64_t seeds = 1;
+  std::string out;
+  unsigned jobs = 0;
+};
+
+void add_vary(CLI::App& command, Vary& vary) {
+  auto* axes = command
+                   .add_option("--vary", vary.axes,
+                               "a sweep over values of a key: 16,64,256 or 256..4096*2 or 0..100+25; may be repeated; "
+                               "docs/sweep.md")
+                   ->allow_extra_args(false)
+                   ->type_name("KEY=VALUES");
+  command.add_option("--seeds", vary.seeds, "of a sweep: as many runs a point, with seeds from 1 on")
+      ->check(CLI::Range(1, 10'000))
+      ->needs(axes);
+  command.add_option("--out", vary.out, "of a sweep: the folder for the results; default: the workload's name")
+      ->needs(axes)
+      ->type_name("FOLDER");
+  command.add_option("--jobs,-j", vary.jobs, "of a sweep: runs at a time; default: one a processor")
+      ->check(CLI::Range(1, 4096))
+      ->needs(axes);
+}
+
+sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
+  const auto& observers = options.observers;
+  if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || !observers.follow.perfetto.empty() ||
+      !options.engine.fst.empty() || options.seed || options.limits.simulated || options.limits.wall)
+    throw ConfigError("--vary does not go with --pcap, --record, --audit, --perfetto, --fst, --seed and limits");
+  sweep::SweepPlan plan;
+  plan.name = std::filesystem::path(options.workload).stem().string();
+  plan.workload = options.workload;
+  plan.nic = options.nic;
+  plan.topology = options.topology;
+  plan.sets = options.sets;
+  plan.faults = options.faults;
+  plan.engine = options.engine.kind;
+  plan.waterfall = observers.follow.waterfall;
+  plan.seeds.resize(vary.seeds);
+  std::iota(plan.seeds.begin(), plan.seeds.end(), 1);
+  for (const auto& axis : vary.axes) {
+    const auto equals = axis.find('=');
+    if (equals == axis.npos) throw ConfigError(fmt::format("--vary: '{}' is not KEY=VALUES", shown(axis)));
+    plan.axes.push_back(sweep::parse_axis(axis.substr(0, equals), std::string_view(axis).substr(equals + 1)));
+  }
+  return plan;
+}
+
+int execute(const bench::BenchOptions& options, const Vary& vary, const Program& words) {
+  if (vary.axes.empty()) return bench::run_bench(options);
+  sweep::SweepOptions all;
+  all.plan = plan_of(options, vary);
+  all.out = vary.out;
+  all.jobs = vary.jobs;
+  all.json = options.json;
+  all.invocation = words;
+  return sweep::run_sweep(all);
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& app, const Program& words) {
   CLI::App& command =
       *app.add_subcommand("bench", "let agents inside the simulator drive the NICs, as a workload file says");
   const auto options = std::make_shared<bench::BenchOptions>();
@@ -29,7 +97,9 @@ Command add_bench(CLI::App& app) {
       "The exit status is 0; 1 when an operation failed, nothing moved or a counter disagrees with the trace, 2 for "
       "what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when the run was ended by "
       "one.");
-  return {&command, [options] { return bench::run_bench(*options); }};
+  const auto vary = std::make_shared<Vary>();
+  add_vary(command, *vary);
+  return {&command, [options, vary, &words] { return execute(*options, *vary, words); }};
 }
 
 }  // namespace rnicsim::sim

@@ -17,13 +17,16 @@ struct Command {
   std::function<int()> execute;  // the exit status; exceptions as main.cpp has them
 };
 
-// What follows `--` on the command line, however much it looks like an option of ours: a program and its arguments.
+// A program and its arguments. What follows `--` on the command line is one, however much it looks like an option of
+// ours.
 using Program = std::vector<std::string>;
 
 Command add_run(CLI::App& app, const Program& program);
 Command add_serve(CLI::App& app);
 Command add_env(CLI::App& app);
-Command add_bench(CLI::App& app);
+// `words`: the whole command line, for the results to say what made them.
+Command add_bench(CLI::App& app, const Program& words);
+Command add_sweep(CLI::App& app, const Program& words);
 Command add_calibrate(CLI::App& app);
 Command add_describe(CLI::App& app);
 Command add_diff(CLI::App& app);

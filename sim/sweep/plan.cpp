@@ -1,0 +1,142 @@
+#include "sim/sweep/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/config/config_error.h"
+
+namespace rnicsim::sim::sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostRuns = 1'000'000;
+
+Json axis_json(const Axis& axis) {
+  return {{"key", axis.key}, {"values", axis.values}, {"spacing", to_string(axis.spacing)}};
+}
+
+Axis axis_of(const Json& json) {
+  Axis axis{json.at("key").get<std::string>(), json.at("values").get<std::vector<std::string>>(), Spacing::list};
+  for (const auto spacing : {Spacing::linear, Spacing::geometric})
+    if (json.at("spacing") == to_string(spacing)) axis.spacing = spacing;
+  return axis;
+}
+
+Json reference_json(const Reference& reference) {
+  Json at = Json::object();
+  for (const auto& [key, value] : reference.at) at[key] = value;
+  return {{"label", reference.label}, {"key", reference.metric}, {"x", at}, {"value", reference.value}};
+}
+
+Reference reference_of(const Json& json) {
+  Reference reference{
+      json.at("label").get<std::string>(), json.at("key").get<std::string>(), {}, json.at("value").get<double>()};
+  for (const auto& [key, value] : json.at("x").items()) reference.at.emplace_back(key, value.get<std::string>());
+  return reference;
+}
+
+}  // namespace
+
+std::size_t SweepPlan::points() const {
+  std::size_t points = 1;
+  for (const auto& axis : axes) points = std::min(kMostRuns + 1, points * axis.values.size());
+  return points;
+}
+
+std::vector<std::size_t> SweepPlan::place_of(std::size_t point) const {
+  std::vector<std::size_t> place(axes.size());
+  for (std::size_t i = axes.size(); i-- > 0; point /= axes[i].values.size()) place[i] = point % axes[i].values.size();
+  return place;
+}
+
+void SweepPlan::check() const {
+  if (runs() > kMostRuns) throw ConfigError(fmt::format("{}: more than {} runs", name, kMostRuns));
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (axes[i].key == axes[j].key) throw ConfigError(fmt::format("{}: it is varied twice", axes[i].key));
+  std::string first;
+  for (std::size_t point = 0; point < points(); ++point) {
+    try {
+      bench::prepare(options_of(*this, {point, seeds.front()}));
+      return;
+    } catch (const ConfigError& error) {
+      if (first.empty()) first = error.what();
+    }
+  }
+  throw ConfigError(first);
+}
+
+Run run_of(const SweepPlan& plan, std::size_t run) {
+  return {run / plan.seeds.size(), plan.seeds[run % plan.seeds.size()]};
+}
+
+bench::BenchOptions options_of(const SweepPlan& plan, const Run& run) {
+  bench::BenchOptions options;
+  options.workload = plan.workload;
+  options.nic = plan.nic;
+  options.topology = plan.topology;
+  options.sets = plan.sets;
+  options.faults = plan.faults;
+  options.engine.kind = plan.engine;
+  options.seed = run.seed;
+  options.observers.follow.waterfall = plan.waterfall;
+  const auto place = plan.place_of(run.point);
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    const auto& [key, values, spacing] = plan.axes[i];
+    const auto& value = values[place[i]];
+    if (key == "workload")
+      options.workload = value;
+    else if (key == "nic")
+      options.nic = value;
+    else if (key == "topology")
+      options.topology = value;
+    else if (key == "engine")
+      options.engine.kind = value;
+    else if (key == "fault")
+      options.faults.push_back(value);
+    else
+      options.sets.push_back(fmt::format("{}={}", key, value));
+  }
+  return options;
+}
+
+Json plan_json(const SweepPlan& plan) {
+  Json json;
+  json["name"] = plan.name;
+  json["base"] = {{"workload", plan.workload}};
+  if (plan.nic) json["base"]["nic"] = *plan.nic;
+  if (plan.topology) json["base"]["topology"] = *plan.topology;
+  json["base"]["sets"] = plan.sets;
+  json["base"]["faults"] = plan.faults;
+  if (!plan.engine.empty()) json["base"]["engine"] = plan.engine;
+  json["base"]["waterfall"] = plan.waterfall;
+  json["axes"] = Json::array();
+  for (const auto& axis : plan.axes) json["axes"].push_back(axis_json(axis));
+  json["seeds"] = plan.seeds;
+  json["metrics"] = plan.metrics;
+  json["references"] = Json::array();
+  for (const auto& reference : plan.references) json["references"].push_back(reference_json(reference));
+  return json;
+}
+
+SweepPlan plan_of(const Json& json) {
+  SweepPlan plan;
+  json.at("name").get_to(plan.name);
+  const auto& base = json.at("base");
+  base.at("workload").get_to(plan.workload);
+  if (base.contains("nic")) plan.nic = base.at("nic").get<std::string>();
+  if (base.contains("topology")) plan.topology = base.at("topology").get<std::string>();
+  base.at("sets").get_to(plan.sets);
+  base.at("faults").get_to(plan.faults);
+  if (base.contains("engine")) base.at("engine").get_to(plan.engine);
+  base.at("waterfall").get_to(plan.waterfall);
+  for (const auto& axis : json.at("axes")) plan.axes.push_back(axis_of(axis));
+  json.at("seeds").get_to(plan.seeds);
+  json.at("metrics").get_to(plan.metrics);
+  for (const auto& reference : json.at("references")) plan.references.push_back(reference_of(reference));
+  return plan;
+}
+
+}  // namespace rnicsim::sim::sweep

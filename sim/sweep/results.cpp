@@ -1,0 +1,197 @@
+#include "sim/sweep/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "sim/results_json.h"
+
+namespace rnicsim::sim::sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct FlowMetric {
+  const char* name;
+  const char* unit;
+  const char* pointer;  // into a flow's results
+};
+constexpr FlowMetric kFlowMetrics[] = {
+    {"rate_per_s", "op/s", "/rate_per_s"},         {"goodput_bits_per_s", "b/s", "/goodput_bits_per_s"},
+    {"latency_ps.mean", "ps", "/latency_ps/mean"}, {"latency_ps.p50", "ps", "/latency_ps/p50"},
+    {"latency_ps.p99", "ps", "/latency_ps/p99"},   {"latency_ps.p99.9", "ps", "/latency_ps/p99.9"},
+    {"latency_ps.max", "ps", "/latency_ps/max"},
+};
+
+struct Metric {
+  std::string name;
+  std::string unit;
+  double value;
+};
+
+// "h0.nic.contexts.qpc.hit_rate"
+std::optional<double> counter_of(const Json& results, const std::string& path) {
+  const auto dot = path.find('.');
+  if (dot == path.npos) return std::nullopt;
+  const auto host = path.substr(0, dot), counter = path.substr(dot + 1);
+  for (const char* devices : {"hosts", "switches"}) {
+    if (!results.contains(devices) || !results[devices].contains(host)) continue;
+    for (const char* kind : {"counters", "derived"}) {
+      const auto& of_kind = results[devices][host][kind];
+      if (of_kind.contains(counter) && of_kind[counter].is_number()) return of_kind[counter].get<double>();
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Metric> metrics_of(const Json& results, const std::vector<std::string>& more) {
+  std::vector<Metric> metrics;
+  const auto& flows = results.at("flows");
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    for (const auto& metric : kFlowMetrics)
+      metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit,
+                         flows[i].at(Json::json_pointer(metric.pointer)).get<double>()});
+  for (const auto& path : more)
+    if (const auto value = counter_of(results, path)) metrics.push_back({path, "", *value});
+  return metrics;
+}
+
+Json interval_json(const Interval& interval, const std::string& unit) {
+  return {
+      {"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"n", interval.count}, {"unit", unit}};
+}
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  return quoted + '"';
+}
+
+struct Line {
+  std::vector<std::string> place;
+  std::uint64_t seed;
+  std::string status;
+  std::map<std::string, double> values;
+};
+
+std::string csv_of(const SweepPlan& plan, const std::vector<std::string>& columns, const std::vector<Line>& lines) {
+  std::string text = "point";
+  for (const auto& axis : plan.axes) text += ',' + csv_text(axis.key);
+  text += ",seed,status";
+  for (const auto& column : columns) text += ',' + csv_text(column);
+  text += '\n';
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& line = lines[i];
+    text += fmt::format("{}", i / plan.seeds.size());
+    for (const auto& value : line.place) text += ',' + csv_text(value);
+    text += fmt::format(",{},{}", line.seed, line.status);
+    for (const auto& column : columns) {
+      const auto found = line.values.find(column);
+      text += found == line.values.end() ? "," : fmt::format(",{:.12g}", found->second);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+class Collector {
+ public:
+  explicit Collector(const Store& store) : store_(store), plan_(store.plan()) {}
+
+  SweepResults collect() {
+    SweepResults results;
+    results.json = results_of_command("sweep");
+    results.json["invocation"] = store_.invocation();
+    results.json.update(plan_json(plan_));
+    results.json["points"] = Json::array();
+    for (std::size_t point = 0; point < plan_.points(); ++point) results.json["points"].push_back(point_json(point));
+    results.csv = csv_of(plan_, columns_, lines_);
+    results.tally = tally_;
+    return results;
+  }
+
+ private:
+  Json point_json(std::size_t point) {
+    const auto place = plan_.place_of(point);
+    Json values = Json::object();
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      texts.push_back(plan_.axes[i].values[place[i]]);
+      values[plan_.axes[i].key] = texts.back();
+    }
+    Json json = {{"number", point}, {"values", values}, {"runs", Json::array()}};
+    samples_.clear();
+    limit_ = nullptr;
+    for (const auto seed : plan_.seeds) json["runs"].push_back(run_json({point, seed}, texts));
+    json["metrics"] = Json::object();
+    for (const auto& column : columns_)
+      if (const auto found = samples_.find(column); found != samples_.end())
+        json["metrics"][column] = interval_json(interval_of(found->second), units_[column]);
+    if (!limit_.is_null()) json["limit"] = limit_;
+    return json;
+  }
+
+  Json run_json(const Run& run, const std::vector<std::string>& place) {
+    Line line{place, run.seed, "missing", {}};
+    Json json = {{"seed", run.seed}};
+    if (store_.done(run)) {
+      line.status = "done";
+      ++tally_.done;
+      take(store_.results(run), line);
+      json["file"] = Store::file_of(run);
+    } else if (const auto why = store_.failure(run)) {
+      line.status = "failed";
+      ++tally_.failed;
+      json["error"] = *why;
+    } else {
+      ++tally_.missing;
+    }
+    json["status"] = line.status;
+    lines_.push_back(std::move(line));
+    return json;
+  }
+
+  void take(const Json& results, Line& line) {
+    for (const auto& metric : metrics_of(results, plan_.metrics)) {
+      if (units_.emplace(metric.name, metric.unit).second) columns_.push_back(metric.name);
+      samples_[metric.name].push_back(metric.value);
+      line.values[metric.name] = metric.value;
+    }
+    if (limit_.is_null() && results.contains("limit")) limit_ = results["limit"];
+  }
+
+  const Store& store_;
+  const SweepPlan& plan_;
+  std::vector<std::string> columns_;  // in the order in which they were first seen
+  std::map<std::string, std::string> units_;
+  std::vector<Line> lines_;
+  std::map<std::string, std::vector<double>> samples_;  // of the present point
+  Json limit_;
+  Tally tally_;
+};
+
+}  // namespace
+
+Interval interval_of(const std::vector<double>& values) {
+  const auto count = values.size();
+  const double n = static_cast<double>(count);
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (count < 2) return {mean, mean, mean, count};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  constexpr double kTail = 0.025;
+  const boost::math::students_t distribution(n - 1);
+  const double reach = quantile(complement(distribution, kTail)) * std::sqrt(squares / (n - 1) / n);
+  return {mean, mean - reach, mean + reach, count};
+}
+
+SweepResults results_of(const Store& store) { return Collector(store).collect(); }
+
+}  // namespace rnicsim::sim::sweep

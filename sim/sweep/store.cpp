@@ -1,0 +1,130 @@
+#include "sim/sweep/store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "sim/config/config_error.h"
+#include "sim/results_json.h"
+
+namespace rnicsim::sim::sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kPlan = "plan.json";
+constexpr const char* kError = ".error";
+
+std::string stem_of(const Run& run) { return fmt::format("points/{}-{}", run.point, run.seed); }
+
+std::optional<std::string> read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  return std::string{std::istreambuf_iterator<char>(in), {}};
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw ConfigError(fmt::format("{}: {}", folder.string(), error.message()));
+}
+
+Json parsed(const fs::path& path, const std::string& text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception&) {
+    throw ConfigError(fmt::format("{}: not JSON, or not whole", path.string()));
+  }
+}
+
+Json read_plan(const fs::path& path) {
+  const auto text = read(path);
+  if (!text)
+    throw ConfigError(fmt::format("{}: {}; is this the folder of a sweep?", path.string(), std::strerror(errno)));
+  const auto json = parsed(path, *text);
+  const auto ours = results_of_command("sweep");
+  for (const char* key : {"schema", "command", "rnicsim"})
+    if (json.value(key, Json()) != ours.at(key))
+      throw ConfigError(fmt::format("{}: {} is {}, not {}: it was made by another version", path.string(), key,
+                                    json.value(key, Json()).dump(), ours.at(key).dump()));
+  return json;
+}
+
+}  // namespace
+
+Store::Store(fs::path folder, SweepPlan plan, const std::vector<std::string>& invocation)
+    : folder_(std::move(folder)), plan_(std::move(plan)), invocation_(invocation) {
+  make_folder(folder_ / "points");
+  std::error_code none;
+  if (fs::exists(folder_ / kPlan, none)) {
+    const auto json = read_plan(folder_ / kPlan);
+    if (json.value("plan", Json()) != plan_json(plan_))
+      throw ConfigError(
+          fmt::format("{}: there is another sweep in it; --out another folder, or remove that one", folder_.string()));
+    invocation_ = json.at("invocation");
+    return;
+  }
+  Json json = results_of_command("sweep");
+  json["invocation"] = invocation_;
+  json["plan"] = plan_json(plan_);
+  write(kPlan, json.dump(2) + '\n');
+}
+
+Store::Store(fs::path folder) : folder_(std::move(folder)) {
+  const auto json = read_plan(folder_ / kPlan);
+  try {
+    plan_ = plan_of(json.at("plan"));
+    invocation_ = json.at("invocation");
+  } catch (const Json::exception& error) {
+    throw ConfigError(fmt::format("{}: not a sweep's plan: {}", (folder_ / kPlan).string(), error.what()));
+  }
+}
+
+bool Store::done(const Run& run) const {
+  std::error_code none;
+  return fs::exists(folder_ / file_of(run), none);
+}
+
+std::optional<std::string> Store::failure(const Run& run) const { return read(folder_ / (stem_of(run) + kError)); }
+
+Json Store::results(const Run& run) const {
+  const auto path = folder_ / file_of(run);
+  const auto text = read(path);
+  if (!text) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  return parsed(path, *text);
+}
+
+std::string Store::file_of(const Run& run) { return stem_of(run) + ".json"; }
+
+void Store::put(const Run& run, const std::string& results) const {
+  write(file_of(run), results);
+  std::error_code none;
+  fs::remove(folder_ / (stem_of(run) + kError), none);
+}
+
+void Store::put_failure(const Run& run, const std::string& why) const { write(stem_of(run) + kError, why); }
+
+void Store::write(const std::string& name, const std::string& text) const {
+  const auto path = folder_ / name;
+  // Ranks of one sweep may write the same file.
+  const auto part = fmt::format("{}.{}.part", path.string(), getpid());
+  std::FILE* const file = std::fopen(part.c_str(), "we");
+  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) good &= std::fclose(file) == 0;
+  std::error_code error(good ? 0 : errno, std::generic_category());
+  if (good) fs::rename(part, path, error);
+  if (!error) return;
+  std::error_code none;
+  fs::remove(part, none);
+  throw ConfigError(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+}
+
+}  // namespace rnicsim::sim::sweep

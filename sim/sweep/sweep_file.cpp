@@ -1,0 +1,170 @@
+// The sweep file into a plan.
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/bench/table_reader.h"
+#include "sim/config/config_error.h"
+#include "sim/config/data_files.h"
+#include "sim/config/toml_file.h"
+#include "sim/sweep/plan.h"
+
+namespace rnicsim::sim::sweep {
+namespace {
+
+using bench::TableReader;
+
+constexpr std::uint64_t kMostSeeds = 10'000;
+
+std::string value_text(const TableReader& reader, std::string_view key, const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  reader.refuse(key, "a text, a number, true or false");
+}
+
+// nic.contexts.qpc.entries = 512 and "nic.contexts.qpc.entries" = 512 are one.
+template <class Take>
+void each_key(const toml::table& table, const std::string& prefix, Take&& take) {
+  for (const auto& [key, node] : table) {
+    const auto path = prefix + std::string(key.str());
+    if (const auto* below = node.as_table())
+      each_key(*below, path + '.', take);
+    else
+      take(path, node);
+  }
+}
+
+const toml::table* table_of(TableReader& reader, std::string_view key) {
+  const auto* node = reader.find(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is_table()) reader.refuse(key, "a table");
+  return node->as_table();
+}
+
+std::vector<std::string> texts(TableReader& reader, std::string_view key) {
+  std::vector<std::string> values;
+  const auto* node = reader.find(key);
+  if (node == nullptr) return values;
+  if (!node->is_array()) reader.refuse(key, "a list of texts");
+  for (const auto& element : *node->as_array()) values.push_back(value_text(reader, key, element));
+  return values;
+}
+
+Axis read_axis(const TableReader& reader, const std::string& key, const toml::node& node) {
+  try {
+    if (!node.is_array()) return parse_axis(key, value_text(reader, key, node));
+    std::vector<std::string> elements;
+    for (const auto& element : *node.as_array()) elements.push_back(value_text(reader, key, element));
+    return parse_axis(key, elements);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: vary.{}", reader.file(), error.what()));
+  }
+}
+
+// In the file's order, which a table does not keep.
+std::vector<Axis> read_axes(const TableReader& reader, const toml::table& vary) {
+  std::vector<std::pair<toml::source_position, Axis>> placed;
+  each_key(vary, "", [&](const std::string& key, const toml::node& node) {
+    placed.emplace_back(node.source().begin, read_axis(reader, key, node));
+  });
+  std::ranges::sort(placed, [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Axis> axes;
+  for (auto& [place, axis] : placed) axes.push_back(std::move(axis));
+  return axes;
+}
+
+std::vector<std::uint64_t> read_seeds(TableReader& reader) {
+  const auto* node = reader.find("seeds");
+  if (node == nullptr) return {1};
+  std::vector<std::uint64_t> seeds;
+  if (const auto* list = node->as_array()) {
+    for (const auto& element : *list) seeds.push_back(reader.checked_number(element, "seeds", 0, ~0ull >> 1));
+    if (seeds.empty()) reader.refuse("seeds", "how many, or a list of them,");
+  } else {
+    seeds.resize(reader.checked_number(*node, "seeds", 1, kMostSeeds));
+    std::iota(seeds.begin(), seeds.end(), 1);
+  }
+  auto sorted = seeds;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) reader.complain("seeds", "one stands there twice");
+  return seeds;
+}
+
+Reference read_reference(TableReader reader) {
+  Reference reference;
+  reader.need("label");
+  reader.text("label", reference.label);
+  reader.need("metric");
+  reader.text("metric", reference.metric);
+  const auto& value = reader.need("value");
+  if (!value.is_number()) reader.refuse("value", "a number");
+  reference.value = *value.value<double>();
+  if (const auto* at = table_of(reader, "at"))
+    each_key(*at, "", [&](const std::string& key, const toml::node& node) {
+      reference.at.emplace_back(key, value_text(reader, key, node));
+    });
+  reader.finish();
+  return reference;
+}
+
+toml::table parsed(const std::filesystem::path& path) {
+  const auto text = read_configuration(path);
+  try {
+    return toml::parse(text, path.string());
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(
+        fmt::format("{}:{}: {}", path.string(), error.source().begin.line, std::string(error.description())));
+  }
+}
+
+void read_optional(TableReader& reader, std::string_view key, std::optional<std::string>& value) {
+  if (!reader.has(key)) return;
+  value.emplace();
+  reader.text(key, *value);
+}
+
+}  // namespace
+
+SweepPlan read_sweep(const std::filesystem::path& path) {
+  const auto table = parsed(path);
+  TableReader reader(table, path.string(), "");
+  SweepPlan plan;
+  reader.need("schema");
+  std::uint64_t schema = 0;
+  reader.number("schema", schema, 1, 1);
+  plan.name = path.stem().string();
+  reader.text("name", plan.name);
+  reader.need("workload");
+  reader.text("workload", plan.workload);
+  // One beside the file, before one of ours.
+  const auto beside = path.parent_path() / plan.workload;
+  std::error_code none;
+  if (plan.workload.ends_with(".toml") && std::filesystem::exists(beside, none)) plan.workload = beside.string();
+  read_optional(reader, "nic", plan.nic);
+  read_optional(reader, "topology", plan.topology);
+  reader.text("engine", plan.engine);
+  reader.flag("waterfall", plan.waterfall);
+  plan.faults = texts(reader, "faults");
+  plan.metrics = texts(reader, "metrics");
+  plan.seeds = read_seeds(reader);
+  if (const auto* set = table_of(reader, "set"))
+    each_key(*set, "", [&](const std::string& key, const toml::node& node) {
+      plan.sets.push_back(fmt::format("{}={}", key, value_text(reader, key, node)));
+    });
+  if (const auto* vary = table_of(reader, "vary")) plan.axes = read_axes(reader, *vary);
+  if (const auto* list = reader.find("reference")) {
+    if (!list->is_array_of_tables()) reader.refuse("reference", "[[reference]]");
+    std::size_t number = 0;
+    for (const auto& node : *list->as_array())
+      plan.references.push_back(
+          read_reference({*node.as_table(), path.string(), fmt::format("reference[{}]", number++)}));
+  }
+  reader.finish();
+  return plan;
+}
+
+}  // namespace rnicsim::sim::sweep
