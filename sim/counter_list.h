@@ -9,7 +9,7 @@
 namespace rnicsim::sim {
 
 struct CounterEntry {
-  enum class Kind { count, busy, most };  // as CounterVisitor knows them
+  enum class Kind { count, busy, waited, most };  // as CounterVisitor knows them
   std::string path;
   Counter value;
   std::string unit;
@@ -32,6 +32,9 @@ class CounterList : public CounterVisitor {
   }
   void busy(const char* name, const Counter& value, std::uint32_t units, const char* meaning) override {
     entries_.push_back({prefix_ + name, value, "ps", meaning, CounterEntry::Kind::busy, units});
+  }
+  void waited(const char* name, const Counter& value, const char* meaning) override {
+    entries_.push_back({prefix_ + name, value, "ps", meaning, CounterEntry::Kind::waited});
   }
   void most(const char* name, const Counter& value, const char* unit, const char* meaning) override {
     entries_.push_back({prefix_ + name, value, unit, meaning, CounterEntry::Kind::most});

@@ -19,7 +19,10 @@ class Deriver {
       const auto& entry = fresh_[i];
       add(entry.path, entry.unit, growth(i), Kind::growth);
       if (entry.kind == CounterEntry::Kind::busy)
-        add(entry.path + "_share", "of 1", growth(i) / ps_ / entry.units, Kind::share);
+        // A service is counted whole, at one of its ends: at the time's edges, a little too much or too little.
+        add(entry.path + "_share", "of 1", std::min(1.0, growth(i) / ps_ / entry.units), Kind::share);
+      else if (entry.kind == CounterEntry::Kind::waited)
+        add(queue_path(entry.path), "waiting", growth(i) / ps_, Kind::queue);
       else if (entry.unit == "bytes" && entry.path.starts_with("nic."))
         add(entry.path + "_rate", "b/s", 8e12 * growth(i) / ps_, Kind::bit_rate);
       add_hit_rates(entry.path, growth(i));
@@ -28,6 +31,11 @@ class Deriver {
   }
 
  private:
+  // "nic.port.tx_wait": "nic.port.tx_queue"
+  static std::string queue_path(const std::string& path) {
+    constexpr std::string_view kWait = "_wait";
+    return path.substr(0, path.size() - kWait.size()) + "_queue";
+  }
   double growth(std::size_t i) const {
     const Counter since = fresh_[i].kind == CounterEntry::Kind::most ? 0 : old_[i].value;
     return static_cast<double>(fresh_[i].value - since);

@@ -14,6 +14,7 @@ struct CounterResult {
     growth,    // of a counter; of a "most", the most there was so far
     hit_rate,  // of 1
     share,     // of 1: how busy one of its units was on average
+    queue,     // how many waited, on average
     bit_rate,  // of what counts bytes
   };
   std::string path;

@@ -15,6 +15,10 @@ class CounterVisitor {
   virtual void busy(const char* name, const Counter& value, std::uint32_t /*units*/, const char* meaning) {
     counter(name, value, "ps", meaning);
   }
+  // Picoseconds that things waited here, of all together; `name` ends in _wait, beside a _busy.
+  virtual void waited(const char* name, const Counter& value, const char* meaning) {
+    counter(name, value, "ps", meaning);
+  }
   // The most that there ever was: of two times, the later one's says it, not the difference.
   virtual void most(const char* name, const Counter& value, const char* unit, const char* meaning) {
     counter(name, value, unit, meaning);

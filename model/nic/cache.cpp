@@ -40,6 +40,7 @@ void CacheCounters::describe(CounterVisitor& visit) const {
   visit.counter("misses", misses, "lookups", "found in neither");
   visit.counter("evictions", evictions, "entries", "that left for others");
   visit.counter("slot_waits", slot_waits, "lookups", "misses that waited for a miss slot");
+  slots.describe(visit);
 }
 
 CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_replacement)
@@ -106,7 +107,7 @@ Cache::Cache(const CacheParams& params, std::size_t clients)
       l0_(clients, CacheTags(params.l0_entries, params.ways, params.random_replacement)),
       l1_(params.l1_entries, params.ways, params.random_replacement),
       bank_free_(params.banks),
-      slots_(params.miss_slots) {}
+      slots_(params.miss_slots, counters_.slots) {}
 
 Cache::Outcome Cache::look_up(std::size_t client, std::uint64_t key) {
   ++counters_.lookups;

@@ -36,6 +36,7 @@ struct CacheCounters {
   Counter misses = 0;
   Counter evictions = 0;
   Counter slot_waits = 0;
+  MissSlotsCounters slots;
 
   void describe(CounterVisitor& visit) const;
 };
@@ -101,8 +102,8 @@ class Cache {
   std::vector<CacheTags> l0_;
   CacheTags l1_;
   std::vector<Duration> bank_free_;
-  MissSlots slots_;
   CacheCounters counters_;
+  MissSlots slots_;
 };
 
 }  // namespace rnicsim::nic

@@ -44,9 +44,11 @@ void DmaCounters::describe(CounterVisitor& visit) const {
   visit.counter("to_host_tlps", to_host_tlps, "TLPs", "writes and read requests on the link");
   visit.counter("to_host_bytes", to_host_bytes, "bytes", "of them, headers and framing too");
   visit.busy("to_host_busy", to_host_busy_ps, 1, "time that the link to the host was busy");
+  visit.waited("to_host_wait", to_host_wait_ps, "time that accesses waited for it, of all together");
   visit.counter("to_device_tlps", to_device_tlps, "TLPs", "completions and the CPU's writes on the link");
   visit.counter("to_device_bytes", to_device_bytes, "bytes", "of them, headers and framing too");
   visit.busy("to_device_busy", to_device_busy_ps, 1, "time that the link to the device was busy");
+  visit.waited("to_device_wait", to_device_wait_ps, "time that what was read waited for it, of all together");
   visit.counter("read_stalls", read_stalls, "requests",
                 "reads that waited for tags or bytes, or behind a write that waited");
   visit.counter("write_stalls", write_stalls, "requests", "writes that waited for posted credits");
@@ -150,8 +152,10 @@ void Dma::issue_read(Access&& access) {
   const auto brings = count_to_device(completions);
   tags_in_use_ += access.tags;
   bytes_in_flight_ += access.data.size();
-  const auto at_host = std::max(to_host_.occupy(now(), asks), last_landing_ - params_.read_latency);
-  const auto done = to_device_.occupy(at_host + params_.read_latency + queueing(), brings) + params_.read_internal;
+  const auto at_host = std::max(occupy_to_host(asks), last_landing_ - params_.read_latency);
+  const auto at_link = at_host + params_.read_latency + queueing();
+  counters_.to_device_wait_ps += static_cast<Counter>(to_device_.wait(at_link).ps);
+  const auto done = to_device_.occupy(at_link, brings) + params_.read_internal;
   access.after = last_landing_;
   access.behind = writes_pushed_;
   if (issued) issued({false, access.pasid, access.address, access.data.size(), done - now()});
@@ -164,6 +168,11 @@ Duration Dma::queueing() const {
   const auto load = std::min(load_.now_is(), kMostLoad);
   const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
   return Duration{static_cast<std::int64_t>(ns) * 1000};
+}
+
+Duration Dma::occupy_to_host(Duration service) {
+  counters_.to_host_wait_ps += static_cast<Counter>(to_host_.wait(now()).ps);
+  return to_host_.occupy(now(), service);
 }
 
 Duration Dma::count_to_host(const TlpCount& tlps) {
@@ -225,7 +234,7 @@ void Dma::issue_write(Access&& access, const Placement& placement) {
     to_host_.steal(service);
     lands = lone_free_ = std::max(now(), lone_free_) + service;
   } else {
-    lands = to_host_.occupy(now(), service) + params_.write_latency;
+    lands = occupy_to_host(service) + params_.write_latency;
   }
   last_landing_ = std::max(last_landing_, lands);
   const auto held = posted_.empty() ? lands : std::max(lands, posted_.back().until);

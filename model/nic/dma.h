@@ -54,9 +54,11 @@ struct DmaCounters {
   Counter to_host_tlps = 0;
   Counter to_host_bytes = 0;
   Counter to_host_busy_ps = 0;
+  Counter to_host_wait_ps = 0;
   Counter to_device_tlps = 0;
   Counter to_device_bytes = 0;
   Counter to_device_busy_ps = 0;
+  Counter to_device_wait_ps = 0;
   Counter read_stalls = 0;
   Counter write_stalls = 0;
   Counter read_time_ps = 0;
@@ -143,6 +145,7 @@ class Dma : public sc_core::sc_module {
    public:
     // Busy for `service`, from when it is free and not before `ready`: until when.
     Duration occupy(Duration ready, Duration service) { return free_ = std::max(ready, free_) + service; }
+    Duration wait(Duration ready) const { return std::max(free_ - ready, Duration{}); }
     // Busy for so long, at no certain time: what passes between other things.
     void steal(Duration service) { occupy(now(), service); }
     void reset() { free_ = now(); }
@@ -191,6 +194,7 @@ class Dma : public sc_core::sc_module {
   void issue_write(Access&& access, const Placement& placement);
   void push_landing(Access&& access, Duration lands);
   Duration queueing() const;
+  Duration occupy_to_host(Duration service);
   Duration count_to_host(const TlpCount& tlps);      // and how long the link is busy with them
   Duration count_to_device(const TlpCount& tlps);
   void complete_reads();

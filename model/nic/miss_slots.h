@@ -6,16 +6,35 @@
 #include <functional>
 #include <utility>
 
+#include "model/base/kernel.h"
+#include "model/base/stats.h"
+
 namespace rnicsim::nic {
+
+// Up to the last time that a slot was taken or given back.
+struct MissSlotsCounters {
+  std::uint32_t slots = 1;
+  Counter busy_ps = 0;
+  Counter wait_ps = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.busy("slots_busy", busy_ps, slots, "time that miss slots were taken, of all together");
+    visit.waited("slots_wait", wait_ps, "time that misses waited for one, of all together");
+  }
+};
 
 class MissSlots {
  public:
-  explicit MissSlots(std::uint32_t slots) : slots_(slots) {}
+  // `counters` stay as long.
+  MissSlots(std::uint32_t slots, MissSlotsCounters& counters) : slots_(slots), counters_(counters) {
+    counters_.slots = slots;
+  }
 
   bool free() const { return taken_ < slots_; }
   // True: it began at once. Else it begins when its turn comes.
   template <class Begin>
   bool take(Begin&& begin) {
+    count();
     if (!free()) {
       waiting_.emplace_back(std::forward<Begin>(begin));
       return false;
@@ -26,6 +45,7 @@ class MissSlots {
   }
   // For the next that waits, if there is one.
   void give_back() {
+    count();
     if (waiting_.empty()) {
       if (taken_ > 0) --taken_;
       return;
@@ -35,12 +55,22 @@ class MissSlots {
     next();
   }
   void clear() {
+    count();
     waiting_.clear();
     taken_ = 0;
   }
 
  private:
+  void count() {
+    const auto passed = static_cast<Counter>((now() - counted_).ps);
+    counters_.busy_ps += passed * taken_;
+    counters_.wait_ps += passed * waiting_.size();
+    counted_ = now();
+  }
+
   const std::uint32_t slots_;
+  MissSlotsCounters& counters_;
+  Duration counted_{};
   std::uint32_t taken_ = 0;
   std::deque<std::function<void()>> waiting_;
 };

@@ -30,12 +30,16 @@ struct PortParams {
 struct PortCounters {
   Counter tx_frames = 0;
   Counter tx_bytes = 0;
+  Counter tx_busy_ps = 0;
+  Counter tx_wait_ps = 0;
   Counter rx_frames = 0;
   Counter rx_bytes = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("tx_frames", tx_frames, "frames", "frames sent");
     visit.counter("tx_bytes", tx_bytes, "bytes", "bytes of them, without FCS");
+    visit.busy("tx_busy", tx_busy_ps, 1, "time that the port was busy with them, preamble, gap and FCS too");
+    visit.waited("tx_wait", tx_wait_ps, "time that frames waited behind others, of all together");
     visit.counter("rx_frames", rx_frames, "frames", "frames received");
     visit.counter("rx_bytes", rx_bytes, "bytes", "bytes of them, without FCS");
   }
@@ -71,6 +75,7 @@ class Port : public sc_core::sc_module {
 
  private:
   void leave_due();
+  Duration time_for(const Frame& frame) const;
 
   const PortParams params_;
   DelayLine<Frame> leaving_{[this] { leave_due(); }};

@@ -34,6 +34,7 @@ void ProcessingUnitsCounters::describe(CounterVisitor& visit) const {
   visit.counter("receive_packets", receive_packets, "packets", "packets that receive units took");
   visit.busy("receive_busy", receive_busy_ps, receive_units, "time that receive units were busy, of all together");
   visit.counter("receive_waits", receive_waits, "packets", "of those, found their unit busy");
+  visit.waited("receive_wait", receive_wait_ps, "time that they waited for it, of all together");
 }
 
 ProcessingUnits::ProcessingUnits(sc_core::sc_module_name name, const ProcessingUnitsParams& params,
@@ -112,6 +113,7 @@ void ProcessingUnits::enqueue(Arrival&& arrival) {
   ++counters_.receive_waits;
   if (unit.waiting.empty()) freed_.push(unit.free, {false, number});
   contexts_.hold(arrival.packet.headers.bth.destination);
+  arrival.since = now();
   unit.waiting.push_back(std::move(arrival));
 }
 
@@ -135,6 +137,7 @@ void ProcessingUnits::free_due() {
       auto next = std::move(unit.waiting.front());
       unit.waiting.pop_front();
       const auto qpn = next.packet.headers.bth.destination;
+      counters_.receive_wait_ps += static_cast<Counter>((now() - next.since).ps);
       serve(unit, std::move(next));
       contexts_.release(qpn);
     }

@@ -46,6 +46,7 @@ struct ProcessingUnitsCounters {
   Counter receive_packets = 0;
   Counter receive_busy_ps = 0;
   Counter receive_waits = 0;
+  Counter receive_wait_ps = 0;
 
   void describe(CounterVisitor& visit) const;
 };
@@ -77,6 +78,7 @@ class ProcessingUnits : public sc_core::sc_module {
   struct Arrival {
     PacketIn packet;
     Duration context_wait;
+    Duration since{};                     // it waits for its unit
   };
   struct ReceiveUnit {
     Fifo<Arrival> waiting;

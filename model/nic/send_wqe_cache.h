@@ -38,19 +38,21 @@ struct SendWqeCacheCounters {
   Counter hits = 0;
   Counter misses = 0;
   Counter slot_waits = 0;
+  MissSlotsCounters slots;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
     visit.counter("hits", hits, "WQEs", "of those, still here");
     visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
     visit.counter("slot_waits", slot_waits, "WQEs", "that waited for a miss slot, or behind one that did");
+    slots.describe(visit);
   }
 };
 
 class SendWqeCache {
  public:
   SendWqeCache(const SendWqeCacheParams& params, Dma& dma)
-      : tags_(params.entries, params.ways, false), dma_(dma), slots_(params.miss_slots) {}
+      : tags_(params.entries, params.ways, false), dma_(dma), slots_(params.miss_slots, counters_.slots) {}
 
   Output<CqeWrite> cqe;
   Output<Tag> at_hand;
@@ -94,11 +96,11 @@ class SendWqeCache {
   CacheTags tags_;
   Dma& dma_;
   IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first that is not here
+  SendWqeCacheCounters counters_;
   MissSlots slots_;
   std::deque<Lookup> stalled_;         // behind a miss that found no slot
   std::uint64_t tickets_ = 0;
   std::uint64_t resets_ = 0;
-  SendWqeCacheCounters counters_;
 };
 
 }  // namespace rnicsim::nic
