@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/bench/bottleneck.h"
 #include "sim/config/data_files.h"
 #include "sim/counter_results.h"
 #include "sim/results_json.h"
@@ -240,6 +241,7 @@ std::string results_text(const BenchResult& result) {
                                                result.runner.interval()))
       text += fmt::format("{}: {} {} {}\n", result.system.config().topology.switches[i], counter.path,
                           static_cast<std::uint64_t>(counter.value), counter.unit);
+  text += fmt::format("limited by: {}\n", limit_text(limit_of(result, resource_uses(result))));
   if (result.waterfall) text += waterfall_text(result.waterfall->summary()) + '\n';
   text += fmt::format("simulator: {}WQE/s and {}packets/s of CPU time, {:.1f} events a WQE, {:.2f} s, peak {} MiB\n",
                       scaled(speed.wqes / speed.cpu_seconds), scaled(speed.packets / speed.cpu_seconds),
@@ -268,6 +270,12 @@ Json results_json(const BenchResult& result) {
     json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
         result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
   json["faults"] = faults_json(result.system.config());
+  const auto uses = resource_uses(result);
+  json["utilization"] = Json::array();
+  for (const auto& use : uses) json["utilization"].push_back(use_json(use));
+  const auto limit = limit_of(result, uses);
+  json["limit"] = use_json(limit);
+  json["limit"]["text"] = limit_text(limit);
   if (result.waterfall) json["waterfall"] = waterfall_json(result.waterfall->summary());
   json["parameters"] = parameters_json(result.system.config());
   const auto speed = speed_of(result.runner);

@@ -64,6 +64,8 @@ class Runner {
   const std::vector<FlowState>& flows() const { return flows_; }
   const Snapshot& before() const { return before_; }
   const Snapshot& after() const { return after_; }
+  // Half-way; nullptr: it was not known when that is.
+  const Snapshot* middle() const { return middle_ ? &*middle_ : nullptr; }
   // Of the interval; nullopt: the agent has no thread, for there is nothing to do for it.
   std::optional<double> busy_share(std::size_t agent) const;
   Duration interval() const { return after_.at - before_.at; }
@@ -120,6 +122,7 @@ class Runner {
   Duration limit_ = FlowState::kNever;
   std::optional<Watch::End> ended_;
   Snapshot before_, after_;
+  std::optional<Snapshot> middle_;
 };
 
 }  // namespace rnicsim::sim::bench

@@ -1,0 +1,33 @@
+// What limits a run: how busy each of its resources was, and what waited for it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/bench/results.h"
+
+namespace rnicsim::sim::bench {
+
+struct ResourceUse {
+  std::string resource;  // "nic.port.tx"; "flow[0].from.cpu"
+  std::string host;
+  double use = 0;                // of 1, of one of its units on average
+  std::optional<double> queue;   // how many waited for it, on average
+  std::optional<double> growth;  // of the queue: in the second half of the time, less that in the first
+};
+
+// The busiest first; what was never busy is left out.
+std::vector<ResourceUse> resource_uses(const BenchResult& result);
+
+// The busiest, if it is used up. Else nothing of these: `resource` is "latency" where agents wait for completions with
+// their window full, "pace" where they are told how fast to post.
+ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& uses);
+
+std::string limit_text(const ResourceUse& limit);
+
+nlohmann::ordered_json use_json(const ResourceUse& use);
+
+}  // namespace rnicsim::sim::bench
