@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""`rnicsim sweep` as a user runs it: its folder, how it goes on, what is broken.
+
+usage: sweep_command_test.py RNICSIM [TESTS]
+"""
+
+import csv
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+RNICSIM = ""
+QUICK = ("--set", "measure.warmup=0 s", "--set", "measure.duration=20 us")
+SWEEP = """schema = 1
+workload = "write-4k"
+seeds = 2
+metrics = ["h0.nic.contexts.qpc.hit_rate"]
+[set]
+measure.warmup = "0 s"
+measure.duration = "20 us"
+[vary]
+flow.qps = [1, 2]
+flow.window = "1..4*2"
+"""
+
+
+def call(*arguments, expect=0, **more):
+    done = subprocess.run([RNICSIM, *map(str, arguments)], capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == expect, f"status {done.returncode}: {done.stdout}{done.stderr}"
+    return done
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.out = self.folder / "out"
+
+    def file(self, text=SWEEP):
+        path = self.folder / "own.toml"
+        path.write_text(text)
+        return path
+
+    def results(self):
+        return json.loads((self.out / "results.json").read_text())
+
+    def points(self):
+        return {path.name: path.read_text() for path in (self.out / "points").iterdir()}
+
+    def test_what_it_leaves(self):
+        done = call("sweep", self.file(), "--out", self.out)
+        self.assertIn("own: 12 of 12 runs done, 0 failed, 6 points", done.stdout)
+        results = self.results()
+        self.assertEqual([axis["key"] for axis in results["axes"]], ["flow.qps", "flow.window"])
+        self.assertEqual(len(results["points"]), 6)
+        self.assertEqual(results["points"][4]["values"], {"flow.qps": "2", "flow.window": "2"})
+        point = results["points"][4]
+        runs = [json.loads((self.out / run["file"]).read_text()) for run in point["runs"]]
+        self.assertEqual([run["seed"] for run in runs], [1, 2])
+        self.assertEqual(runs[0]["flows"][0]["parameters"]["window"], 2)
+        rate = point["metrics"]["flow[0].rate_per_s"]
+        self.assertAlmostEqual(rate["mean"], sum(run["flows"][0]["rate_per_s"] for run in runs) / 2)
+        self.assertEqual((rate["n"], rate["unit"]), (2, "op/s"))
+        self.assertIn("h0.nic.contexts.qpc.hit_rate", point["metrics"])
+        self.assertIn("text", point["limit"])
+        with open(self.out / "results.csv") as table:
+            rows = list(csv.DictReader(table))
+        self.assertEqual(len(rows), 12)
+        self.assertEqual((rows[9]["flow.qps"], rows[9]["flow.window"], rows[9]["seed"]), ("2", "2", "2"))
+        self.assertAlmostEqual(float(rows[9]["flow[0].rate_per_s"]), runs[1]["flows"][0]["rate_per_s"], delta=1)
+
+    def test_jobs_change_nothing(self):
+        path = self.file()
+        call("sweep", path, "--out", self.out, "--jobs", 1)
+        alone = self.points()
+        self.out = self.folder / "again"
+        call("sweep", path, "--out", self.out, "--jobs", 3)
+        self.assertEqual(self.points(), alone)
+
+    def test_of_bench(self):
+        call("bench", "write-4k", *QUICK, "--vary", "flow.qps=1,2", "--seeds", 2, "--out", self.out)
+        self.assertEqual(len(self.points()), 4)
+        self.assertEqual(self.results()["invocation"][1:3], ["bench", "write-4k"])
+        for refused in (("--pcap", "x"), ("--seed", "3"), ("--limit", "1s")):
+            call("bench", "write-4k", "--vary", "flow.qps=1,2", *refused, expect=2)
+        call("bench", "write-4k", "--seeds", 2, expect=2)
+
+    def test_goes_on_where_it_was_killed(self):
+        path = self.file(SWEEP.replace("20 us", "300 us").replace("seeds = 2", "seeds = 12"))
+        killed = subprocess.Popen([RNICSIM, "sweep", path, "--out", self.out, "--jobs", "1"], stdout=subprocess.DEVNULL)
+        points = self.out / "points"
+        while not (points.exists() and len(list(points.glob("*.json"))) >= 3) and killed.poll() is None:
+            time.sleep(0.01)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        done = self.points()
+        self.assertTrue(3 <= len(done) < 72, len(done))
+        times = {name: (points / name).stat().st_mtime_ns for name in done}
+        self.assertFalse((self.out / "results.json").exists())
+        call("sweep", "--out", self.out)
+        after = self.points()
+        self.assertEqual(len([name for name in after if name.endswith(".json")]), 72)
+        for name in times:
+            if name.endswith(".json"):
+                self.assertEqual((points / name).stat().st_mtime_ns, times[name], name)
+
+    def test_a_broken_point(self):
+        done = call("bench", "write-4k", *QUICK, "--vary", "flow.qps=1,0,2", "--out", self.out, expect=1)
+        self.assertIn("flow.qps=0 seed=1: ", done.stderr)
+        self.assertIn("2 of 3 runs done, 1 failed", done.stdout)
+        point = self.results()["points"][1]
+        self.assertEqual(point["runs"][0]["status"], "failed")
+        self.assertIn("qps", point["runs"][0]["error"])
+        self.assertEqual(point["metrics"], {})
+
+    def test_nothing_can_be_run(self):
+        for axis in ("nic.no.such_key=1,2", "flow.qps", "flow.qps=4..1", "flow.no_such_key=1,2", "workload=none,no"):
+            done = call("bench", "write-4k", "--vary", axis, "--out", self.out, expect=2)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertFalse(self.out.exists())
+
+    def test_folders(self):
+        call("sweep", self.file(), "--out", self.out)
+        other = call("sweep", self.file(SWEEP.replace("[1, 2]", "[1, 3]")), "--out", self.out, expect=2)
+        self.assertIn("another sweep", other.stderr)
+        plan = self.out / "plan.json"
+        kept = plan.read_text()
+        plan.write_text(kept.replace('"schema": 1', '"schema": 7'))
+        self.assertIn("another version", call("sweep", "--out", self.out, expect=2).stderr)
+        plan.write_text(kept[:200])
+        self.assertIn("plan.json: not JSON", call("sweep", "--out", self.out, expect=2).stderr)
+        plan.write_text(kept)
+        (self.out / "points" / "2-1.json").write_text("{")
+        self.assertIn("2-1.json: not JSON", call("sweep", "--out", self.out, expect=2).stderr)
+        call("sweep", "--out", self.folder, expect=2)
+        call("sweep", expect=2)
+
+    def test_what_cannot_be_written(self):
+        blocked = self.folder / "file"
+        blocked.write_text("")
+        done = call("sweep", self.file(), "--out", blocked / "out", expect=2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_shares(self):
+        path = self.file()
+        for rank in range(3):
+            done = call("sweep", path, "--out", self.out, "--share", f"{rank}/3")
+            self.assertEqual((self.out / "results.json").exists(), rank == 2, done)
+        self.assertEqual(len(self.points()), 12)
+        call("sweep", path, "--out", self.out, "--share", "3/3", expect=2)
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main(verbosity=2)
