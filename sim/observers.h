@@ -1,4 +1,4 @@
-// What a command may look at a system with: --pcap, --record, --audit, --waterfall, --perfetto.
+// What a command may look at a system with: --log, --pcap, --record, --audit, --waterfall, --perfetto.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/recording/counter_audit.h"
+#include "sim/recording/event_log.h"
 #include "sim/recording/recorder.h"
 #include "sim/system.h"
 #include "sim/waterfall/follower.h"
@@ -16,6 +17,7 @@ struct ObserverOptions {
   std::string pcap;  // files; empty: none
   std::string record;
   bool audit = false;  // a recorded run is audited, too
+  std::vector<LogChoice> log;
   FollowOptions follow;
 };
 
@@ -34,6 +36,7 @@ class Observers {
   System& system_;
   std::optional<Recording> recording_;
   std::optional<CounterAudit> audit_;
+  std::optional<EventLog> log_;
   Follower follower_;
 };
 

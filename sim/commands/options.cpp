@@ -53,6 +53,17 @@ void add_engine(CLI::App& command, EngineOptions& options) {
 }
 
 void add_observers(CLI::App& command, ObserverOptions& observers) {
+  const auto choose = [&observers](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) observers.log.push_back(parse_log_choice(text));
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--log", choose,
+          fmt::format("say on stderr what happens: off, error, warn (default), info, debug or trace, of all blocks or of "
+                      "one ({}); may be repeated",
+                      fmt::join(log_blocks(), ", ")))
+      ->allow_extra_args(false)
+      ->type_name("LEVEL[:BLOCK]");
   command.add_option("--pcap", observers.pcap, "write what the cables carry to this file, as pcapng")
       ->type_name("FILE");
   command

@@ -41,7 +41,7 @@ void add_faults(CLI::App& command, std::vector<std::string>& faults);
 void add_limits(CLI::App& command, Limits& limits);
 // --engine, --fst
 void add_engine(CLI::App& command, EngineOptions& options);
-// --pcap, --record, --audit, --waterfall, --perfetto, --perfetto-wqes
+// --log, --pcap, --record, --audit, --waterfall, --perfetto, --perfetto-wqes
 void add_observers(CLI::App& command, ObserverOptions& options);
 // --json
 void add_json(CLI::App& command, std::string& path);

@@ -101,6 +101,13 @@ struct TraceEvent {
 };
 TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields);
 
+// Where a recorder's events go.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void write(const TraceEvent& event) = 0;
+};
+
 // The QP of its host that an event is about.
 std::optional<std::uint32_t> qp_of(const TraceEvent& event);
 // One line: time, host, kind, fields.

@@ -77,7 +77,7 @@ TraceHeader trace_header(const System& system, const RunOptions& options) {
   return header;
 }
 
-Recorder::Recorder(System& system, TraceWriter& writer) : writer_(writer) {
+Recorder::Recorder(System& system, EventSink& sink) : sink_(sink) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
     watch_network(i, host.nic());

@@ -1,4 +1,4 @@
-// Writes what the trace points of a system tell into a trace.
+// Turns what the trace points of a system tell into events, for a trace or a log.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ TraceHeader trace_header(const System& system, const RunOptions& options);
 
 class Recorder {
  public:
-  // Subscribes to every host; to be made before the simulation starts. `writer` stays as long as the system.
-  Recorder(System& system, TraceWriter& writer);
+  // Subscribes to every host; to be made before the simulation starts. `sink` stays as long as the system.
+  Recorder(System& system, EventSink& sink);
 
  private:
   void watch_network(std::uint32_t host, nic::Nic& nic);
@@ -29,10 +29,10 @@ class Recorder {
   void watch_host(std::uint32_t host, Adapter& watched);
   void write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet);
   void write(std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
-    writer_.write(make_event(now(), host, kind, fields));
+    sink_.write(make_event(now(), host, kind, fields));
   }
 
-  TraceWriter& writer_;
+  EventSink& sink_;
 };
 
 // --record FILE.

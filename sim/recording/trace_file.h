@@ -14,15 +14,15 @@
 
 namespace rnicsim::sim {
 
-class TraceWriter {
+class TraceWriter final : public EventSink {
  public:
   // `out` stays; its state tells whether all could be written.
   TraceWriter(std::ostream& out, const TraceHeader& header);
-  ~TraceWriter();  // unless finished, the file says by its missing end that it is not whole
+  ~TraceWriter() override;  // unless finished, the file says by its missing end that it is not whole
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  void write(const TraceEvent& event) {
+  void write(const TraceEvent& event) override {
     // What a run that dies leaves must not depend on the wall clock, nor be long ago.
     if (block_.size() >= kBlockBytes || event.at - block_start_ >= kBlockTime) flush_block(event.at);
     encoder_.encode(event, block_);
