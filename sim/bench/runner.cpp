@@ -236,7 +236,8 @@ void Runner::run_measurement() {
   }
   before_ = snapshot();
   const auto finished = [](const FlowState& flow) { return flow.stopped || flow.senders == 0; };
-  const Duration middle = workload_.measure.duration ? from + Duration{workload_.measure.duration->ps / 2} : FlowState::kNever;
+  const Duration middle =
+      workload_.measure.duration ? from + Duration{workload_.measure.duration->ps / 2} : FlowState::kNever;
   const Duration until = workload_.measure.duration ? from + *workload_.measure.duration : FlowState::kNever;
   while (now() < until && control_.failure().empty()) {
     if (workload_.measure.operations && std::ranges::all_of(flows_, finished)) break;

@@ -59,8 +59,8 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
   command
       .add_option_function<std::vector<std::string>>(
           "--log", choose,
-          fmt::format("say on stderr what happens: off, error, warn (default), info, debug or trace, of all blocks or of "
-                      "one ({}); may be repeated",
+          fmt::format("say on stderr what happens: off, error, warn (default), info, debug or trace, of all blocks or "
+                      "of one ({}); may be repeated",
                       fmt::join(log_blocks(), ", ")))
       ->allow_extra_args(false)
       ->type_name("LEVEL[:BLOCK]");
