@@ -16,6 +16,7 @@ struct CounterEntry {
   std::string meaning;
   Kind kind = Kind::count;
   std::uint32_t units = 1;                // busy
+  std::vector<Counter> each = {};         // busy: of each unit, or none
 };
 
 class CounterList : public CounterVisitor {
@@ -30,8 +31,10 @@ class CounterList : public CounterVisitor {
   void counter(const char* name, const Counter& value, const char* unit, const char* meaning) override {
     entries_.push_back({prefix_ + name, value, unit, meaning});
   }
-  void busy(const char* name, const Counter& value, std::uint32_t units, const char* meaning) override {
-    entries_.push_back({prefix_ + name, value, "ps", meaning, CounterEntry::Kind::busy, units});
+  void busy(const char* name, const Counter& value, std::uint32_t units, const char* meaning,
+            std::span<const Counter> each) override {
+    entries_.push_back(
+        {prefix_ + name, value, "ps", meaning, CounterEntry::Kind::busy, units, {each.begin(), each.end()}});
   }
   void waited(const char* name, const Counter& value, const char* meaning) override {
     entries_.push_back({prefix_ + name, value, "ps", meaning, CounterEntry::Kind::waited});

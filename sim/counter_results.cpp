@@ -19,8 +19,7 @@ class Deriver {
       const auto& entry = fresh_[i];
       add(entry.path, entry.unit, growth(i), Kind::growth);
       if (entry.kind == CounterEntry::Kind::busy)
-        // A service is counted whole, at one of its ends: at the time's edges, a little too much or too little.
-        add(entry.path + "_share", "of 1", std::min(1.0, growth(i) / ps_ / entry.units), Kind::share);
+        add_shares(i);
       else if (entry.kind == CounterEntry::Kind::waited)
         add(queue_path(entry.path), "waiting", growth(i) / ps_, Kind::queue);
       else if (entry.unit == "bytes" && entry.path.starts_with("nic."))
@@ -31,10 +30,25 @@ class Deriver {
   }
 
  private:
+  // "nic.units.transmit_busy": "nic.units.transmit_busiest_share"
+  static std::string busiest_path(const std::string& path) {
+    constexpr std::string_view kBusy = "_busy";
+    return path.substr(0, path.size() - kBusy.size()) + "_busiest_share";
+  }
   // "nic.port.tx_wait": "nic.port.tx_queue"
   static std::string queue_path(const std::string& path) {
     constexpr std::string_view kWait = "_wait";
     return path.substr(0, path.size() - kWait.size()) + "_queue";
+  }
+  // A service is counted whole, at one of its ends: at the time's edges, a little too much or too little.
+  void add_shares(std::size_t i) {
+    const auto& entry = fresh_[i];
+    add(entry.path + "_share", "of 1", std::min(1.0, growth(i) / ps_ / entry.units), Kind::share);
+    Counter most = 0;
+    for (std::size_t unit = 0; unit < entry.each.size(); ++unit)
+      most = std::max(most, entry.each[unit] - (unit < old_[i].each.size() ? old_[i].each[unit] : 0));
+    if (!entry.each.empty())
+      add(busiest_path(entry.path), "of 1", std::min(1.0, static_cast<double>(most) / ps_), Kind::share);
   }
   double growth(std::size_t i) const {
     const Counter since = fresh_[i].kind == CounterEntry::Kind::most ? 0 : old_[i].value;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace rnicsim {
 
@@ -11,8 +12,9 @@ class CounterVisitor {
  public:
   virtual ~CounterVisitor() = default;
   virtual void counter(const char* name, const Counter& value, const char* unit, const char* meaning) = 0;
-  // Picoseconds that `units` alike units were busy, of all together.
-  virtual void busy(const char* name, const Counter& value, std::uint32_t /*units*/, const char* meaning) {
+  // Picoseconds that `units` alike units were busy, of all together; `each`: of each of them, where work has its unit.
+  virtual void busy(const char* name, const Counter& value, std::uint32_t /*units*/, const char* meaning,
+                    std::span<const Counter> /*each*/ = {}) {
     counter(name, value, "ps", meaning);
   }
   // Picoseconds that things waited here, of all together; `name` ends in _wait, beside a _busy.

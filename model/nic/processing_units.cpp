@@ -1,6 +1,8 @@
 #include "model/nic/processing_units.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "model/roce/opcode.h"
@@ -9,8 +11,10 @@ namespace rnicsim::nic {
 
 void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("transmit_units", transmit_units,
-              "units that send; a QP's is its number modulo them; docs/timing.md", {1, 64});
-  visit.param("receive_units", receive_units, "units that receive; docs/timing.md", {1, 64});
+              "units that send; a QP's is its number modulo them; docs/timing.md",
+              {1, ProcessingUnitsCounters::kMostUnits});
+  visit.param("receive_units", receive_units, "units that receive; docs/timing.md",
+              {1, ProcessingUnitsCounters::kMostUnits});
   visit.param("write", write, "a unit sends an RDMA WRITE; 11 ns over all units, docs/timing.md", {0, 1e9});
   visit.param("send", send, "a unit sends a SEND; as a WRITE", {0, 1e9});
   visit.param("read", read, "a unit sends an RDMA READ; 16 ns over all units, docs/timing.md", {0, 1e9});
@@ -29,10 +33,14 @@ void ProcessingUnitsParams::describe(ParamVisitor& visit) {
 }
 
 void ProcessingUnitsCounters::describe(CounterVisitor& visit) const {
+  const auto busy = [&](const char* name, const auto& each, std::uint32_t units, const char* meaning) {
+    const std::span used(each.data(), units);
+    visit.busy(name, std::accumulate(used.begin(), used.end(), Counter{}), units, meaning, used);
+  };
   visit.counter("transmit_operations", transmit_operations, "operations", "packets that transmit units made");
-  visit.busy("transmit_busy", transmit_busy_ps, transmit_units, "time that transmit units were busy, of all together");
+  busy("transmit_busy", transmit_busy_ps, transmit_units, "time that transmit units were busy, of all together");
   visit.counter("receive_packets", receive_packets, "packets", "packets that receive units took");
-  visit.busy("receive_busy", receive_busy_ps, receive_units, "time that receive units were busy, of all together");
+  busy("receive_busy", receive_busy_ps, receive_units, "time that receive units were busy, of all together");
   visit.counter("receive_waits", receive_waits, "packets", "of those, found their unit busy");
   visit.waited("receive_wait", receive_wait_ps, "time that they waited for it, of all together");
 }
@@ -81,7 +89,7 @@ void ProcessingUnits::transmit(const TransmitWork& work) {
   auto& unit = transmit_[work.unit];
   const auto service = service_of(work) + std::exchange(unit.context_wait, Duration{});
   ++counters_.transmit_operations;
-  counters_.transmit_busy_ps += static_cast<Counter>(service.ps);
+  counters_.transmit_busy_ps[work.unit] += static_cast<Counter>(service.ps);
   unit.free = now() + service;
 }
 
@@ -120,7 +128,7 @@ void ProcessingUnits::enqueue(Arrival&& arrival) {
 void ProcessingUnits::serve(ReceiveUnit& unit, Arrival&& arrival) {
   const auto service = service_of(arrival.packet) + arrival.context_wait;
   ++counters_.receive_packets;
-  counters_.receive_busy_ps += static_cast<Counter>(service.ps);
+  counters_.receive_busy_ps[static_cast<std::size_t>(&unit - receive_.data())] += static_cast<Counter>(service.ps);
   unit.free = now() + service;
   packet(std::move(arrival.packet));
 }

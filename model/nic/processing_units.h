@@ -3,6 +3,7 @@
 // them takes is the latency of packet_tx and packet_rx.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,12 +40,14 @@ struct ProcessingUnitsParams {
 };
 
 struct ProcessingUnitsCounters {
+  static constexpr std::uint32_t kMostUnits = 64;
+
   std::uint32_t transmit_units = 1;
   std::uint32_t receive_units = 1;
   Counter transmit_operations = 0;
-  Counter transmit_busy_ps = 0;
   Counter receive_packets = 0;
-  Counter receive_busy_ps = 0;
+  std::array<Counter, kMostUnits> transmit_busy_ps{};  // of each
+  std::array<Counter, kMostUnits> receive_busy_ps{};
   Counter receive_waits = 0;
   Counter receive_wait_ps = 0;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -15,7 +16,7 @@ namespace {
 // From here on a resource is what things wait for: what a queue in front of it costs grows with 1 / (1 - use).
 constexpr double kUsedUp = 0.9;
 
-constexpr std::string_view kBusyShare = "_busy_share";
+constexpr std::string_view kBusyShare = "_busy_share", kBusiestShare = "_busiest_share";
 
 std::optional<double> value_of(const std::vector<CounterResult>& results, const std::string& path) {
   const auto found = std::ranges::find(results, path, &CounterResult::path);
@@ -38,7 +39,9 @@ void add_blocks(const BenchResult& result, std::size_t host, std::vector<Resourc
     if (share.kind != CounterResult::Kind::share || !share.path.ends_with(kBusyShare) || share.value <= 0) continue;
     const auto resource = share.path.substr(0, share.path.size() - kBusyShare.size());
     const auto queue = resource + "_queue";
-    ResourceUse use{resource, result.system.adapter(host).label(), share.value, value_of(whole, queue), {}};
+    // Work that has its unit waits for it, however idle the others are.
+    const double used = value_of(whole, resource + std::string(kBusiestShare)).value_or(share.value);
+    ResourceUse use{resource, result.system.adapter(host).label(), used, value_of(whole, queue), {}};
     const auto early = value_of(first, queue), late = value_of(second, queue);
     if (early && late) use.growth = *late - *early;
     uses.push_back(std::move(use));

@@ -14,7 +14,7 @@ namespace rnicsim::sim::bench {
 struct ResourceUse {
   std::string resource;  // "nic.port.tx"; "flow[0].from.cpu"
   std::string host;
-  double use = 0;                // of 1, of one of its units on average
+  double use = 0;                // of 1; of its busiest unit, where work cannot choose
   std::optional<double> queue;   // how many waited for it, on average
   std::optional<double> growth;  // of the queue: in the second half of the time, less that in the first
 };

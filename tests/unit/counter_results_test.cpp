@@ -80,7 +80,7 @@ TEST(CounterResults, NobodyLooked) {
 TEST(CounterResults, NoCacheAndNoUnitIsForgotten) {
   AdapterCounters counters;
   counters.nic.units.transmit_units = 8;
-  counters.nic.units.transmit_busy_ps = 8'000'000;
+  counters.nic.units.transmit_busy_ps[0] = 8'000'000;
   const auto results = counter_results(CounterList(AdapterCounters{}), CounterList(counters), 1_us);
   for (const char* cache : {"qpc", "cqc", "srqc", "mpt", "mtt"})
     for (const char* rate : {"l0_hit_rate", "l1_hit_rate", "hit_rate"}) {
