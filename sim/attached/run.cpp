@@ -22,6 +22,7 @@
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
 #include "sim/config/config_error.h"
+#include "sim/config/own_files.h"
 #include "sim/progress_line.h"
 #include "sim/summary.h"
 #include "sim/watch.h"
@@ -88,7 +89,7 @@ class Run {
         watch_(options.limits),
         server_(socket_name),
         files_(server_.name(), entries_of(system), files_params(system)),
-        launcher_({server_.name(), RNICSIM_LIBRARY_FOLDER, budget_.given()}),
+        launcher_({server_.name(), library_folder(), budget_.given()}),
         keeper_("time_keeper", keeper_params(system, options, budget_), programs_, output_),
         network_("network", system.config().network, entries_of(system)),
         calls_({options.time == TimeMode::simulated, options.seed}, services_of(system), keeper_, network_, server_,
@@ -425,7 +426,7 @@ int print_environment(const std::string& host) {
   if (!AttachServer::listens(name))
     throw ConfigError(
         fmt::format("nobody serves at {}: start `rnicsim serve` first, and wait for its first line", name));
-  const ProgramLauncher launcher({name, RNICSIM_LIBRARY_FOLDER, {}});
+  const ProgramLauncher launcher({name, library_folder(), {}});
   for (const std::string& variable : launcher.variables(host)) {
     const auto equals = variable.find('=');
     fmt::print("export {}='{}'\n", variable.substr(0, equals), variable.substr(equals + 1));

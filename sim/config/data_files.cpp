@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "sim/config/config_error.h"
+#include "sim/config/own_files.h"
 #include "sim/config/param_list.h"
 
 namespace rnicsim::sim {
@@ -25,8 +26,7 @@ const char* folder(DataKind kind) {
 
 fs::path data_folder(DataKind kind) {
   const char* override = std::getenv("RNICSIM_DATA");
-  const fs::path root = override && *override ? fs::path(override) : fs::path(RNICSIM_SOURCE_DIR) / "sim";
-  return root / folder(kind);
+  return (override && *override ? fs::path(override) : share_folder()) / folder(kind);
 }
 
 std::vector<std::string> data_names(DataKind kind) {
@@ -45,6 +45,8 @@ fs::path find_data(DataKind kind, std::string_view name_or_path) {
   if (fs::exists(path, none)) return path;
   if (is_path) throw ConfigError(fmt::format("{}: no such file", shown(path.string())));
   const auto names = data_names(kind);
+  if (names.empty())
+    throw ConfigError(fmt::format("{}: there is no {}", shown(path.parent_path().string()), what(kind)));
   const auto meant = nearest_name(name_or_path, names);
   throw ConfigError(fmt::format("no {} is called '{}'{}; there {}: {}", what(kind), shown(name_or_path),
                                 meant ? fmt::format(" (did you mean '{}'?)", *meant) : "",

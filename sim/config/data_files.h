@@ -1,4 +1,5 @@
-// Profiles, topologies and workloads by name: files of the repository's sim/nics, sim/topologies and sim/workloads.
+// Profiles, topologies and workloads by name: files of nics/, topologies/ and workloads/ in share/rnicsim, which is the
+// repository's sim/ in a build tree.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +11,7 @@ namespace rnicsim::sim {
 
 enum class DataKind { nic, topology, workload };
 
-// RNICSIM_DATA of the environment if set, else beside the sources the program was built from.
+// In RNICSIM_DATA of the environment if set, else in the program's own share_folder() (own_files.h: may throw).
 std::filesystem::path data_folder(DataKind kind);
 std::vector<std::string> data_names(DataKind kind);
 // A path (it has a slash, or ends in .toml) or a shipped name; ConfigError when there is no such thing.

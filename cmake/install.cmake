@@ -1,0 +1,16 @@
+# `cmake --install build/release --prefix ANYWHERE`: what the program needs, found from its own place, so that the
+# prefix may be moved (docs/install.md).
+include(GNUInstallDirs)
+set(share ${CMAKE_INSTALL_DATAROOTDIR}/rnicsim)
+
+install(TARGETS rnicsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# A folder of their own: nobody but a program of a simulated host may find them in the place of the system's.
+install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rnicsim)
+install(DIRECTORY sim/nics sim/topologies sim/workloads DESTINATION ${share} FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY sim/report DESTINATION ${share} OPTIONAL
+  FILES_MATCHING PATTERN "*.html" PATTERN "*.js" PATTERN "*.css" PATTERN "LICENSE*")
+
+install(FILES README.md LICENSE cmake/package/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/traces)
+install(PROGRAMS tests/apps/remote_shell.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
