@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "sim/build_facts.h"
 #include "sim/commands/command.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
@@ -40,7 +41,7 @@ void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
 
 int execute(int argc, char** argv) {
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
-  app.set_version_flag("--version", "rnicsim " RNICSIM_VERSION);
+  app.set_version_flag("--version", build_facts);
   app.require_subcommand(1);
   const Program words(argv, argv + argc);
   Program program;

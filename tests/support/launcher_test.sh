@@ -141,6 +141,14 @@ has calls 'ninja'
 lacks calls 'cmake --'
 lacks calls apt-get
 
+# A commit is in the version.
+mkdir -p "$tree/.git/logs"
+touch "$tree/.git/logs/HEAD"
+try 42 "$tree/rnicsim" --version
+has calls ninja
+try 42 "$tree/rnicsim" --version
+lacks calls ninja
+
 # Blessing builds first, every time, and all that `run` wants, too: the tree counts as built.
 try 5 "$tree/rnicsim" bless rc_send 'two words'
 has calls 'verbs/all sim/all golden_bless'

@@ -46,6 +46,14 @@ class Help(unittest.TestCase):
             with self.subTest(name):
                 self.assertTrue((ROOT / name).is_file(), name)
 
+    def test_the_version_and_what_was_built(self):
+        lines = told("--version").splitlines()
+        self.assertRegex(lines[0], r"^rnicsim \d+\.\d+\.\d+(-\d+-g[0-9a-f]+)?(-dirty)?$")
+        facts = dict(line.split(":", 1) for line in lines[1:])
+        self.assertEqual(list(facts), ["commit", "compiler", "build type", "SystemC", "RTL engine"])
+        for fact, value in facts.items():
+            self.assertTrue(value.strip(), fact)
+
     def test_counters_have_unit_and_meaning(self):
         text = told("describe", "counters")
         host, switch = text.split("Of a switch:")
