@@ -1,0 +1,7 @@
+# Read by cpack for each package. Debian splits a version at its last hyphen, so git's become plus and dots.
+include(${CPACK_RNICSIM_SOURCES}/cmake/version.cmake)
+rnicsim_version(version commit ${CPACK_RNICSIM_SOURCES} ${CPACK_RNICSIM_VERSION})
+string(REGEX REPLACE "^([0-9.]+)-" "\\1+" version "${version}")
+string(REPLACE "-" "." version "${version}")
+set(CPACK_PACKAGE_VERSION ${version})
+set(CPACK_DEBIAN_PACKAGE_VERSION ${version})
