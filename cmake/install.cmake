@@ -14,3 +14,8 @@ install(FILES README.md LICENSE cmake/package/copyright DESTINATION ${CMAKE_INST
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/traces)
 install(PROGRAMS tests/apps/remote_shell.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+
+install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1.gz")
+install(FILES sim/completion/rnicsim.bash DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions
+  RENAME rnicsim)
+install(FILES sim/completion/_rnicsim DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions)

@@ -81,12 +81,15 @@ Command add_bench(CLI::App& app, const Program& words) {
       *app.add_subcommand("bench", "let agents inside the simulator drive the NICs, as a workload file says");
   const auto options = std::make_shared<bench::BenchOptions>();
   command.add_option("WORKLOAD", options->workload, "a TOML file (docs/workloads.md), or the name of one of ours")
-      ->required();
+      ->required()
+      ->type_name("WORKLOAD");
   add_sets(command, options->sets,
            "a parameter, such as nic.pcie.read_latency=600ns, or a key of the workload, such as flow[0].window=8; may "
            "be repeated");
-  command.add_option("--nic", options->nic, "NIC profile by name, or a TOML file, in place of the workload's");
-  command.add_option("--topology", options->topology, "topology by name, or a TOML file, in place of the workload's");
+  command.add_option("--nic", options->nic, "NIC profile by name, or a TOML file, in place of the workload's")
+      ->type_name("NIC");
+  command.add_option("--topology", options->topology, "topology by name, or a TOML file, in place of the workload's")
+      ->type_name("TOPOLOGY");
   add_faults(command, options->faults);
   command.add_option("--seed", options->seed, "of everything random, in place of the workload's");
   add_json(command, options->json);

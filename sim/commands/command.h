@@ -31,5 +31,8 @@ Command add_calibrate(CLI::App& app);
 Command add_describe(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_replay(CLI::App& app);
+// Not among those that --help lists.
+Command add_complete(CLI::App& app, const Program& words);
+Command add_manual(CLI::App& app);
 
 }  // namespace rnicsim::sim

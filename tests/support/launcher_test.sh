@@ -108,6 +108,12 @@ has err "apt's words"
 lacks calls ninja
 unset FAKE_APT FAKE_UID
 
+# Completion builds nothing.
+try 0 "$tree/rnicsim" complete te
+has out test
+lacks out bless
+lacks calls ninja
+
 # First use as root: what `run` needs and no more, then the build, then the program.
 try 42 "$tree/rnicsim" run -- 'two words' ''
 has calls 'apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends g++ perftest'
@@ -148,6 +154,13 @@ try 42 "$tree/rnicsim" --version
 has calls ninja
 try 42 "$tree/rnicsim" --version
 lacks calls ninja
+
+touch "$tree/sim/other.cpp"
+try 42 "$tree/rnicsim" complete run --ni
+has out '[complete][run][--ni]'
+lacks calls ninja
+try 42 "$tree/rnicsim" run
+has calls ninja
 
 # Blessing builds first, every time, and all that `run` wants, too: the tree counts as built.
 try 5 "$tree/rnicsim" bless rc_send 'two words'
