@@ -21,6 +21,8 @@ g++      compiler
 cmake    configures
 [programs]
 perftest programs
+[package]
+packer   packs
 [test]
 tshark   looks at packets
 END
@@ -50,6 +52,7 @@ END
 fake ninja <<'END'
 sleep "${FAKE_SECONDS-0}"
 echo "[1/2] a line of progress"
+case " $* " in *" deb "*) echo 'CPack: - package: /a place/rnicsim_1_amd64.deb generated.' ;; esac
 [ "${FAKE_NINJA-0}" = 0 ] || { echo "FAILED: main.o"; echo "main.cpp:1: error"; exit "$FAKE_NINJA"; }
 mkdir -p "$2/bin"
 printf '#!/bin/sh\nprintf "[%%s]" "$@"\nexit 42\n' >"$2/bin/rnicsim"
@@ -167,6 +170,13 @@ try 5 "$tree/rnicsim" bless rc_send 'two words'
 has calls 'verbs/all sim/all golden_bless'
 has out 'blessed[rc_send][two words]'
 
+# The package: what it wants besides, and where it is.
+try 0 "$tree/rnicsim" package
+has calls '--no-install-recommends packer'
+has calls 'verbs/all sim/all deb'
+has out '/a place/rnicsim_1_amd64.deb'
+lacks out CPack
+
 # A source removed; a list of packages that grew.
 rm "$tree/sim/main.cpp"
 try 42 "$tree/rnicsim" run
@@ -194,7 +204,7 @@ has calls 'cmake --fresh --preset release'
 
 # Tests: packages of their own, labels, ctest's words and status.
 try 8 "$tree/rnicsim" test
-has calls 'install -y --no-install-recommends tshark extra'
+has calls 'install -y --no-install-recommends packer tshark extra'
 has calls '-LE ^full$'
 has out '100% tests passed'
 try 8 "$tree/rnicsim" test quick -R pattern
