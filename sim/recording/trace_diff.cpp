@@ -5,38 +5,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <fstream>
 #include <map>
+#include <vector>
+
+#include "sim/recording/divergence.h"
 
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kHistory = 8;      // events before the divergence
-constexpr std::size_t kAhead = 4;        // behind it
-constexpr std::size_t kLookahead = 256;  // events searched for those
-constexpr std::size_t kAgreement = 12;   // as many equal events behind a gap make it a gap
+constexpr std::size_t kAgreement = 12;  // as many equal events behind a gap make it a gap
 constexpr std::size_t kMostMissing = 64;
-
-// The last events of each QP, and of each host.
-class History {
- public:
-  void add(const TraceEvent& event) {
-    if (const auto qp = qp_of(event)) add(qps_[{event.host, *qp}], event);
-    add(hosts_[event.host], event);
-  }
-  const std::deque<TraceEvent>& of(std::uint32_t host, std::optional<std::uint32_t> qp) {
-    return qp ? qps_[{host, *qp}] : hosts_[host];
-  }
-
- private:
-  static void add(std::deque<TraceEvent>& events, const TraceEvent& event) {
-    if (events.size() == kHistory) events.pop_front();
-    events.push_back(event);
-  }
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<TraceEvent>> qps_;
-  std::map<std::uint32_t, std::deque<TraceEvent>> hosts_;
-};
 
 // One side, from the divergence on.
 struct Side {
@@ -45,7 +24,7 @@ struct Side {
   std::vector<TraceEvent> events;
 
   void read_ahead() try {
-    while (events.size() < kLookahead) {
+    while (events.size() < kSearchedAhead) {
       const auto event = reader.next();
       if (!event) return;
       events.push_back(*event);
@@ -68,20 +47,10 @@ std::size_t gap(const std::vector<TraceEvent>& longer, const std::vector<TraceEv
   return 0;
 }
 
-std::string signed_time(Duration from, Duration to) {
-  return to < from ? "-" + to_string(from - to) : "+" + to_string(to - from);
-}
-
-// In what two events of the same kind and host differ.
-std::string differing_fields(const TraceEvent& a, const TraceEvent& b) {
-  std::vector<std::string> parts;
-  if (a.at != b.at) parts.push_back(fmt::format("time {}", signed_time(a.at, b.at)));
-  const auto& fields = info(a.kind).fields;
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    if (a.fields[i] != b.fields[i])
-      parts.push_back(
-          fmt::format("{} {} -> {}", fields[i].name, to_text(fields[i], a.fields[i]), to_text(fields[i], b.fields[i])));
-  return fmt::format("{}", fmt::join(parts, ", "));
+std::string time_and_fields(const TraceEvent& a, const TraceEvent& b) {
+  const std::string time = a.at != b.at ? fmt::format("time {}", signed_time(a.at, b.at)) : "";
+  const auto fields = differing_fields(a, b);
+  return time + (time.empty() || fields.empty() ? "" : ", ") + fields;
 }
 
 std::string kind_of_difference(const Side& a, const Side& b) {
@@ -90,22 +59,20 @@ std::string kind_of_difference(const Side& a, const Side& b) {
   const auto& first = a.events.front();
   const auto& second = b.events.front();
   if (first.kind != second.kind || first.host != second.host) return "another event";
-  return differing_fields(first, second);
+  return time_and_fields(first, second);
 }
 
-std::string describe_divergence(Side& a, Side& b, std::uint64_t index, History& history) {
+std::string describe_divergence(Side& a, Side& b, std::uint64_t index, EventHistory& history) {
   a.read_ahead();
   b.read_ahead();
   const auto& hosts = a.reader.header().hosts;
   const Side& earlier = b.events.empty() || (!a.events.empty() && a.events[0].at <= b.events[0].at) ? a : b;
   const TraceEvent& event = earlier.events.front();
   const auto qp = qp_of(event);
-  const auto host = event.host < hosts.size() ? hosts[event.host] : fmt::format("host {}", event.host);
-  const auto whose = qp ? fmt::format("QP {:#x} of {}", *qp, host) : host;
 
   std::string text = fmt::format("event {}: {}\n", index, kind_of_difference(a, b));
-  text += fmt::format("  the last events of {}, the same in both:\n", whose);
-  for (const auto& before : history.of(event.host, qp)) text += fmt::format("      {}\n", to_text(before, hosts));
+  text += fmt::format("  the last events of {}, the same in both:\n", owner_text(event, hosts));
+  text += history.text(event, hosts);
   for (const Side* side : {&a, &b}) {
     if (side->events.empty()) {
       text += fmt::format("  {}:  no event: its trace ends\n", side->letter);
@@ -113,7 +80,7 @@ std::string describe_divergence(Side& a, Side& b, std::uint64_t index, History& 
     }
     text += fmt::format("  {}:  {}\n", side->letter, to_text(side->events.front(), hosts));
     std::size_t shown = 0;
-    for (auto next = side->events.begin() + 1; next != side->events.end() && shown < kAhead; ++next) {
+    for (auto next = side->events.begin() + 1; next != side->events.end() && shown < kShownAhead; ++next) {
       if (next->host != event.host || (qp && qp_of(*next) != qp)) continue;
       text += fmt::format("      {}\n", to_text(*next, hosts));
       ++shown;
@@ -121,6 +88,8 @@ std::string describe_divergence(Side& a, Side& b, std::uint64_t index, History& 
   }
   return text;
 }
+
+}  // namespace
 
 std::string compare_headers(const TraceHeader& a, const TraceHeader& b) {
   std::string text;
@@ -140,11 +109,9 @@ std::string compare_headers(const TraceHeader& a, const TraceHeader& b) {
   return text;
 }
 
-}  // namespace
-
 TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
   TraceDifference result{true, compare_headers(a.header(), b.header()), {}};
-  History history;
+  EventHistory history;
   for (std::uint64_t index = 0;; ++index) {
     const auto left = a.next();
     const auto right = b.next();

@@ -13,6 +13,8 @@ struct TraceDifference {
   std::string events;  // "equal: ..." or the first divergence, with the last events of its QP
 };
 
+// A line for each member, and each parameter, in which they differ.
+std::string compare_headers(const TraceHeader& a, const TraceHeader& b);
 // Reads both up to the first divergence, or to their ends. TraceError: one of them is not readable that far.
 TraceDifference compare_traces(TraceReader& a, TraceReader& b);
 

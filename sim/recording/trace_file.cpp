@@ -104,7 +104,9 @@ TraceReader::~TraceReader() = default;
 std::optional<TraceEvent> TraceReader::next() {
   if (ended_) return std::nullopt;
   try {
-    return read_event();
+    auto event = read_event();
+    while (event && left_out_[std::size_t(event->kind)]) event = read_event();
+    return event;
   } catch (const TraceError& error) {
     throw TraceError(fmt::format("{}: after {} events: {}", name_, events_, error.what()));
   }

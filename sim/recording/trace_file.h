@@ -1,6 +1,7 @@
 // Recorded traces as files: a zstd frame with the header, then frames of events.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
@@ -59,6 +60,8 @@ class TraceReader {
   TraceReader& operator=(const TraceReader&) = delete;
 
   const std::string& name() const { return name_; }
+  // From now on next() gives none of this kind.
+  void leave_out(EventKind kind) { left_out_.set(std::size_t(kind)); }
   const TraceHeader& header() const { return header_; }
   // nullopt after the last event of a whole trace.
   std::optional<TraceEvent> next();
@@ -77,6 +80,7 @@ class TraceReader {
   std::span<const std::byte> rest_;
   TraceHeader header_;
   EventDecoder decoder_{0};
+  std::bitset<std::size_t(EventKind::count)> left_out_;
   std::uint64_t events_ = 0;
   Duration end_;
   bool ended_ = false;

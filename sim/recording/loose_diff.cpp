@@ -1,0 +1,189 @@
+#include "sim/recording/loose_diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/recording/divergence.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::size_t kMostAside = 1 << 20;  // events that B may be ahead: memory is not without end
+
+struct Stream {
+  std::uint32_t host;
+  EventKind kind;
+  std::optional<std::uint32_t> qp;
+  std::vector<std::uint64_t> content;  // of what has no QP, but for durations
+  auto operator<=>(const Stream&) const = default;
+};
+
+Stream stream_of(const TraceEvent& event) {
+  Stream stream{event.host, event.kind, qp_of(event), {}};
+  if (stream.qp) return stream;
+  const auto& fields = info(event.kind).fields;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i].style != FieldStyle::duration) stream.content.push_back(event.fields[i]);
+  return stream;
+}
+
+bool earlier(const TraceEvent& a, const TraceEvent& b) { return a.at < b.at; }
+
+class LooseComparison {
+ public:
+  LooseComparison(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance)
+      : a_(a), b_(b), tolerance_(tolerance) {}
+
+  // nullopt: there is no difference.
+  std::optional<std::string> find() {
+    while (const auto event = a_.next()) {
+      const auto counterpart = take_counterpart(*event);
+      if (!counterpart) return tell(*event, fmt::format("B has no such {}", info(event->kind).name), nullptr);
+      if (const auto what = difference(*event, *counterpart)) return tell(*event, *what, &*counterpart);
+      history_.add(*event);
+      ++events_;
+    }
+    return surplus();
+  }
+  std::uint64_t events() const { return events_; }
+
+ private:
+  struct Instant {
+    Duration a, b;
+  };
+
+  void put_aside(const TraceEvent& event) {
+    waiting_[stream_of(event)].push_back(event);
+    ++aside_;
+  }
+
+  // The next of its stream in B.
+  std::optional<TraceEvent> take_counterpart(const TraceEvent& event) {
+    const auto stream = stream_of(event);
+    auto found = waiting_.find(stream);
+    while (found == waiting_.end()) {
+      const auto next = aside_ < kMostAside ? b_.next() : std::nullopt;
+      if (!next) return std::nullopt;
+      put_aside(*next);
+      found = waiting_.find(stream);
+    }
+    const auto taken = found->second.front();
+    found->second.pop_front();
+    if (found->second.empty()) waiting_.erase(found);
+    --aside_;
+    return taken;
+  }
+
+  std::optional<std::string> difference(const TraceEvent& a, const TraceEvent& b) {
+    auto close = b;
+    const auto& fields = info(a.kind).fields;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (fields[i].style != FieldStyle::duration) continue;
+      const Duration expected{std::int64_t(a.fields[i])}, is{std::int64_t(b.fields[i])};
+      if (within(expected, is)) close.fields[i] = a.fields[i];
+    }
+    if (auto what = differing_fields(a, close); !what.empty()) return what;
+    const auto qp = qp_of(a);
+    if (!qp) return std::nullopt;
+    auto& before = before_[{a.host, *qp}];
+    const auto expected = a.at - before.a, is = b.at - before.b;
+    if (!within(expected, is))
+      return fmt::format("{}: {} after the event before in A, {} in B; {} may differ", signed_time(expected, is),
+                         signed_time({}, expected), signed_time({}, is), to_string(tolerance_.allowed(expected)));
+    before = {a.at, b.at};
+    return std::nullopt;
+  }
+
+  bool within(Duration expected, Duration is) const {
+    return (expected < is ? is - expected : expected - is) <= tolerance_.allowed(expected);
+  }
+
+  // What of B nobody of A was the counterpart of.
+  std::optional<std::string> surplus() {
+    std::optional<TraceEvent> first;
+    for (const auto& [stream, events] : waiting_)
+      if (!first || earlier(events.front(), *first)) first = events.front();
+    std::uint64_t count = aside_;
+    for (; const auto next = b_.next(); ++count)
+      if (!first) first = next;
+    if (!first) return std::nullopt;
+    const TraceEvent& event = *first;
+    const auto& hosts = a_.header().hosts;
+    return fmt::format("B has {} event(s) that A lacks\n  the last events of {} in A:\n{}  B:  {}\n", count,
+                       owner_text(event, hosts), history_.text(event, hosts), to_text(event, hosts));
+  }
+
+  std::string tell(const TraceEvent& a, const std::string& what, const TraceEvent* b) {
+    const auto& hosts = a_.header().hosts;
+    std::string text = fmt::format("event {}: {}\n  the last events of {} in A:\n{}", events_, what,
+                                   owner_text(a, hosts), history_.text(a, hosts));
+    text += fmt::format("  A:  {}\n{}", to_text(a, hosts), following(a, read_ahead(a_)));
+    std::vector<TraceEvent> rest = read_ahead(b_);
+    for (const auto& [stream, events] : waiting_) rest.insert(rest.end(), events.begin(), events.end());
+    std::ranges::stable_sort(rest, earlier);
+    return text + fmt::format("  B:  {}\n{}", b ? to_text(*b, hosts) : "no such event", following(a, rest));
+  }
+
+  std::vector<TraceEvent> read_ahead(TraceReader& reader) {
+    std::vector<TraceEvent> events;
+    try {
+      while (events.size() < kSearchedAhead) {
+        const auto event = reader.next();
+        if (!event) break;
+        events.push_back(*event);
+      }
+    } catch (const TraceError&) {
+      // They differ before it breaks: that is the answer.
+    }
+    return events;
+  }
+
+  std::string following(const TraceEvent& event, const std::vector<TraceEvent>& events) {
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& next : events) {
+      if (next.host != event.host || qp_of(next) != qp_of(event)) continue;
+      if (shown++ == kShownAhead) break;
+      text += fmt::format("      {}\n", to_text(next, a_.header().hosts));
+    }
+    return text;
+  }
+
+  TraceReader& a_;
+  TraceReader& b_;
+  const TimeTolerance tolerance_;
+  std::map<Stream, std::deque<TraceEvent>> waiting_;  // of B; no queue is empty
+  std::size_t aside_ = 0;                             // events in there
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Instant> before_;
+  EventHistory history_;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace
+
+Duration TimeTolerance::allowed(Duration expected) const {
+  const double share = relative * std::abs(double(expected.ps));
+  return std::max(absolute, Duration{std::llround(share)});
+}
+
+TraceDifference compare_traces_loosely(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance) {
+  TraceDifference result{true, compare_headers(a.header(), b.header()), {}};
+  LooseComparison comparison(a, b, tolerance);
+  if (auto difference = comparison.find()) {
+    result.equal = false;
+    result.events = std::move(*difference);
+  } else {
+    result.events = fmt::format("equal within the tolerance: {} events\n", comparison.events());
+  }
+  return result;
+}
+
+}  // namespace rnicsim::sim
