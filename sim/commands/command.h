@@ -28,6 +28,7 @@ Command add_env(CLI::App& app);
 Command add_bench(CLI::App& app, const Program& words);
 Command add_sweep(CLI::App& app, const Program& words);
 Command add_calibrate(CLI::App& app);
+Command add_check(CLI::App& app);
 Command add_describe(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_replay(CLI::App& app);

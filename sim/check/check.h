@@ -1,0 +1,24 @@
+// `rnicsim check`: a folder of cases, each run and compared with what is expected of it. docs/check.md is its manual.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rnicsim::sim::check {
+
+struct CheckOptions {
+  std::filesystem::path folder;
+  std::vector<std::string> cases;  // by name; empty: all
+  unsigned jobs = 1;
+  std::string junit, json, out;   // empty: none
+  std::vector<std::string> path;  // folders to look for programs in, before PATH
+  bool update = false;
+  bool yes = false;  // to what --update asks
+};
+
+// 0: all passed, 1: one did not, 2: none could be run, 128 + signal: interrupted. ConfigError: nothing was run, or not
+// everything could be written.
+int run_check(const CheckOptions& options);
+
+}  // namespace rnicsim::sim::check

@@ -1,0 +1,28 @@
+// What the cases came to, for people and for machines.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+#include "sim/check/verdict.h"
+
+namespace rnicsim::sim::check {
+
+struct Tally {
+  std::size_t passed = 0, failed = 0, broken = 0;
+  std::size_t all() const { return passed + failed + broken; }
+};
+Tally tally(const std::vector<Verdict>& verdicts);
+
+// A line, and what there is to tell.
+std::string verdict_text(const Verdict& verdict);
+// "22 cases: 21 passed, 1 failed, 0 broken"
+std::string tally_text(const Tally& tally);
+// As Jenkins and GitLab take it. `suite` is the folder.
+std::string junit_xml(const std::string& suite, const std::vector<Verdict>& verdicts);
+// The same at every run.
+nlohmann::ordered_json check_json(const std::string& folder, const std::vector<Verdict>& verdicts);
+
+}  // namespace rnicsim::sim::check

@@ -1,0 +1,29 @@
+// A file that takes its name when it is whole: until then what was there stays.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace rnicsim::sim::check {
+
+class StagedFile {
+ public:
+  // A link is followed; what is no file, such as a pipe, is written itself. ConfigError: it cannot be made.
+  explicit StagedFile(const std::filesystem::path& path);
+  ~StagedFile();
+  StagedFile(StagedFile&& other) noexcept;
+  StagedFile& operator=(StagedFile&&) = delete;
+
+  // All of it, as far as the disk. ConfigError: it cannot be written.
+  void write(std::string_view content);
+  // ConfigError: it cannot be renamed.
+  void commit();
+
+ private:
+  [[noreturn]] void complain(int error) const;
+
+  std::filesystem::path given_, path_, part_;  // part_ is empty when path_ is written itself
+  int file_ = -1;
+};
+
+}  // namespace rnicsim::sim::check

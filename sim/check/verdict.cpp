@@ -1,0 +1,204 @@
+#include "sim/check/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "sim/check/values.h"
+#include "sim/config/config_error.h"
+#include "sim/recording/loose_diff.h"
+#include "sim/recording/trace_diff.h"
+#include "sim/recording/trace_file.h"
+
+namespace rnicsim::sim::check {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int kCannotBeRun = 2, kKilled = 128;
+
+// What keeps a case from being judged.
+struct Broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::optional<std::string> content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(in), {}};
+  return in.is_open() && !in.bad() ? std::optional(std::move(content)) : std::nullopt;
+}
+
+// The end of what a program said, each line set off.
+std::string last_words(const RunFiles& files) {
+  constexpr std::size_t kMostLines = 12, kMostBytes = 4096;
+  std::error_code none;
+  const bool complains = fs::file_size(files.err, none) > 0 && !none;
+  std::ifstream in(complains ? files.err : files.out, std::ios::binary | std::ios::ate);
+  const auto size = std::max<std::streamoff>(0, in.tellg());
+  in.seekg(std::max<std::streamoff>(0, size - std::streamoff(kMostBytes)));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(shown(line));
+  if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
+  std::string text;
+  for (const auto& line : lines) text += "\n  " + line;
+  return text;
+}
+
+std::string seconds_text(std::chrono::milliseconds time) { return fmt::format("{} s", double(time.count()) / 1000); }
+
+class Judgement {
+ public:
+  Judgement(const Case& of, const RunFiles& files, bool updating) : case_(of), files_(files), updating_(updating) {
+    verdict_.name = of.name;
+  }
+
+  Verdict of(const Ended& ended) {
+    verdict_.seconds = ended.seconds;
+    try {
+      check_end(ended);
+      if (ended.status == case_.status) {
+        if (case_.trace) check_trace(*case_.trace);
+        if (case_.needs_results()) check_results();
+      }
+    } catch (const std::runtime_error& error) {
+      verdict_.outcome = Outcome::broken;
+      verdict_.findings.insert(verdict_.findings.begin(), error.what());
+      verdict_.replacements.clear();
+    }
+    verdict_.is_mended = !verdict_.replacements.empty() && beyond_files_ == 0;
+    return std::move(verdict_);
+  }
+
+ private:
+  void fail(std::string finding) {
+    verdict_.outcome = Outcome::failed;
+    verdict_.findings.push_back(std::move(finding));
+  }
+
+  void check_end(const Ended& ended) {
+    const auto broke = [&](const std::string& what) { throw Broken(what + last_words(files_)); };
+    if (!ended.not_started.empty()) throw Broken(ended.not_started);
+    if (ended.too_late) broke(fmt::format("no end after {}, its limit", seconds_text(case_.limit)));
+    if (ended.signal != 0) broke(fmt::format("killed by signal {} ({})", ended.signal, strsignal(ended.signal)));
+    if (ended.status == case_.status) return;
+    const auto what = fmt::format("it ended with status {}, not {}", ended.status, case_.status);
+    if (ended.status == kCannotBeRun || ended.status > kKilled) broke(what);
+    ++beyond_files_;
+    fail(what + last_words(files_));
+  }
+
+  void check_trace(const ExpectedTrace& trace) {
+    std::ifstream fresh(files_.trace, std::ios::binary);
+    if (!fresh) throw Broken("it left no trace");
+    TraceReader b(fresh, "this run");
+    std::ifstream expected(trace.file, std::ios::binary);
+    if (!expected) {
+      const auto error = errno;
+      if (!updating_) throw Broken(missing(trace.file, error));
+      return renew(trace.file, files_.trace, "a new trace");
+    }
+    std::string what;
+    try {
+      TraceReader a(expected, trace.file.string());
+      for (const auto kind : trace.left_out) {
+        a.leave_out(kind);
+        b.leave_out(kind);
+      }
+      const auto difference = trace.times.exact() ? compare_traces(a, b) : compare_traces_loosely(a, b, trace.times);
+      if (difference.equal) return;
+      what = fmt::format("{}  A: {}\n  B: this run\n", difference.events, trace.file.string());
+      if (!difference.header.empty()) what += "  the headers differ (A | B):\n" + difference.header;
+    } catch (const TraceError& error) {
+      if (!updating_) throw;
+      what = error.what();
+    }
+    renew(trace.file, files_.trace, std::move(what));
+  }
+
+  static std::string missing(const fs::path& file, int error) {
+    return fmt::format("{}: {}; --update makes it", file.string(), std::strerror(error));
+  }
+
+  void renew(const fs::path& file, const fs::path& fresh, std::string what) {
+    auto content = content_of(fresh);
+    if (!content) throw Broken(fmt::format("{}: cannot be read", fresh.string()));
+    verdict_.replacements.push_back({file, std::move(*content)});
+    fail(std::move(what));
+  }
+
+  void check_results() {
+    const auto text = content_of(files_.results);
+    if (!text) throw Broken("it left no results");
+    const auto results = Json::parse(*text, nullptr, false);
+    if (!results.is_object()) throw Broken("what it left as results is not JSON");
+    if (case_.results) compare(*case_.results, results);
+    const auto values = values_of(results);
+    for (const auto& property : case_.properties) {
+      std::optional<std::string> said;
+      try {
+        said = violation(property, values);
+      } catch (const ConfigError& error) {
+        throw Broken(fmt::format("{}: {}", case_.file.string(), error.what()));
+      }
+      if (!said) continue;
+      ++beyond_files_;
+      fail(*said);
+    }
+  }
+
+  void compare(const ExpectedResults& rules, const Json& results) {
+    const auto replace = [&](std::string what, const Json* old) {
+      verdict_.replacements.push_back({rules.file, kept_results(results, old).dump(2) + '\n'});
+      fail(std::move(what));
+    };
+    std::error_code none;
+    const auto text = content_of(rules.file);
+    if (!text || !fs::is_regular_file(rules.file, none)) {
+      if (!updating_) throw Broken(missing(rules.file, text ? EISDIR : ENOENT));
+      return replace("new results", nullptr);
+    }
+    const auto expected = Json::parse(*text, nullptr, false);
+    if (!expected.is_object()) {
+      if (!updating_) throw Broken(fmt::format("{}: not a JSON object", rules.file.string()));
+      return replace(fmt::format("{}: not a JSON object", rules.file.string()), nullptr);
+    }
+    const auto difference = compare_results(rules, expected, results);
+    if (difference.count == 0) return;
+    replace(difference.count == 1
+                ? difference.first
+                : fmt::format("{}\n  and {} more of {}", difference.first, difference.count - 1, rules.file.string()),
+            &expected);
+  }
+
+  const Case& case_;
+  const RunFiles& files_;
+  const bool updating_;
+  Verdict verdict_;
+  int beyond_files_ = 0;  // findings that no other expectation would mend
+};
+
+}  // namespace
+
+std::string Verdict::headline() const {
+  return findings.empty() ? "" : findings.front().substr(0, findings.front().find('\n'));
+}
+
+Verdict broken(const std::string& name, const std::string& why) {
+  Verdict verdict;
+  verdict.name = name;
+  verdict.outcome = Outcome::broken;
+  verdict.findings.push_back(why);
+  return verdict;
+}
+
+Verdict judge(const Case& of, const Ended& ended, const RunFiles& files, bool updating) {
+  return Judgement(of, files, updating).of(ended);
+}
+
+}  // namespace rnicsim::sim::check

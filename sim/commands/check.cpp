@@ -1,0 +1,38 @@
+// rnicsim check: a folder of cases against what is expected of them.
+#include "sim/check/check.h"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "sim/commands/command.h"
+#include "sim/commands/options.h"
+
+namespace rnicsim::sim {
+
+Command add_check(CLI::App& app) {
+  CLI::App& command =
+      *app.add_subcommand("check", "run a folder of cases, and compare with what is expected: docs/check.md");
+  const auto options = std::make_shared<check::CheckOptions>();
+  command.add_option("FOLDER", options->folder, "of NAME.toml or NAME/case.toml, a case each")->required();
+  command.add_option("CASE", options->cases, "names of cases; default: all");
+  options->jobs = std::max(1u, std::thread::hardware_concurrency());
+  command.add_option("-j,--jobs", options->jobs, "cases at a time; they change no result")->check(CLI::Range(1, 256));
+  command.add_option("--junit", options->junit, "write the outcome to this file, for Jenkins and GitLab")
+      ->type_name("FILE");
+  add_json(command, options->json);
+  command.add_option("--out", options->out, "keep what every case recorded and printed in this folder")
+      ->type_name("FOLDER");
+  command.add_option("--path", options->path, "look for programs in this folder before PATH; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FOLDER");
+  auto* update =
+      command.add_flag("--update", options->update, "show what differs, ask, and make it what is expected from now on");
+  command.add_flag("--yes", options->yes, "write without being asked")->needs(update);
+  command.footer(
+      "The exit status is 0 when all cases passed, 1 when one failed or is broken, 2 when there was nothing to run or "
+      "all are broken, 128 + signal when it was ended by one.");
+  return {&command, [options] { return check::run_check(*options); }};
+}
+
+}  // namespace rnicsim::sim
