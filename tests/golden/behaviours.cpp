@@ -313,6 +313,11 @@ void BehaviourRun::run_behaviour() {
       });
 }
 
+std::optional<std::string> BehaviourRun::record_here(const Behaviour& behaviour, const std::vector<std::string>& sets) {
+  BehaviourRun run(behaviour, sets);
+  return run.possible() ? std::optional(run.record()) : std::nullopt;
+}
+
 std::optional<std::string> BehaviourRun::record_apart(const Behaviour& behaviour,
                                                       const std::vector<std::string>& sets) {
   int ends[2];
@@ -324,13 +329,12 @@ std::optional<std::string> BehaviourRun::record_apart(const Behaviour& behaviour
     ::testing::TestPartResultArray failures;
     const ::testing::ScopedFakeTestPartResultReporter reporter(
         ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures);
-    BehaviourRun run(behaviour, sets);
-    if (!run.possible()) ::_exit(kImpossible);
-    const auto trace = run.record();
+    const auto trace = record_here(behaviour, sets);
+    if (!trace) ::_exit(kImpossible);
     for (int i = 0; i < failures.size(); ++i)
       std::fprintf(stderr, "%s:%d: %s\n", failures.GetTestPartResult(i).file_name(),
                    failures.GetTestPartResult(i).line_number(), failures.GetTestPartResult(i).message());
-    const bool written = ::write(ends[1], trace.data(), trace.size()) == ssize_t(trace.size());
+    const bool written = ::write(ends[1], trace->data(), trace->size()) == ssize_t(trace->size());
     std::fflush(nullptr);
     ::_exit(written && failures.size() == 0 ? 0 : 1);
   }

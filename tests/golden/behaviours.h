@@ -53,7 +53,9 @@ class BehaviourRun : public TwoHosts {
 
   // The file of its trace.
   std::string record();
-  // The same in a process of its own; the test fails when that does. nullopt: the device lacks what it needs.
+  // The same; nullopt: the device lacks what it needs.
+  static std::optional<std::string> record_here(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
+  // In a process of its own; the test fails when that does.
   static std::optional<std::string> record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
 
  private:

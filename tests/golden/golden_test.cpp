@@ -1,11 +1,11 @@
-// Did anything change? Each behaviour's trace against the one in traces/golden.
+// The golden traces: that each behaviour has its case (which golden.check runs), and what recording is worth.
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
+#include "sim/check/case.h"
 #include "sim/recording/trace_diff.h"
 #include "tests/golden/behaviours.h"
 
@@ -27,40 +27,20 @@ const Behaviour& behaviour(std::string_view name) {
   throw std::runtime_error("no such behaviour");
 }
 
-class GoldenTrace : public ::testing::Test {
- public:
-  explicit GoldenTrace(const Behaviour& behaviour) : behaviour_(behaviour) {}
-
- private:
-  void TestBody() override {
-    const auto path = golden_trace(behaviour_);
-    std::ifstream golden(path, std::ios::binary);
-    ASSERT_TRUE(golden) << path << " is not there; ./rnicsim bless " << behaviour_.name << " makes it";
-    const auto recorded = BehaviourRun::record_apart(behaviour_);
-    ASSERT_TRUE(recorded);
-    std::istringstream fresh(*recorded);
-    sim::TraceReader a(golden, path.filename().string()), b(fresh, "this run");
-    const auto difference = sim::compare_traces(a, b);
-    EXPECT_TRUE(difference.equal) << behaviour_.title << "\nA: " << path.string() << "\nB: this run\n"
-                                  << difference.header << difference.events
-                                  << "If this is as it should be: ./rnicsim bless " << behaviour_.name;
-  }
-
-  const Behaviour& behaviour_;
-};
-
-// Each a test of its own, by its name.
-const bool kRegistered = [] {
-  for (const auto& one : behaviours())
-    ::testing::RegisterTest("Trace", one.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                            [&one]() -> ::testing::Test* { return new GoldenTrace(one); });
-  return true;
-}();
-
 TEST(Traces, FolderAndListAgree) {
-  ASSERT_TRUE(kRegistered);
   std::set<std::string> listed, there;
-  for (const auto& one : behaviours()) EXPECT_TRUE(listed.insert(one.name + ".trace").second) << one.name;
+  for (const auto& one : behaviours()) {
+    SCOPED_TRACE(one.name);
+    EXPECT_TRUE(listed.insert(one.name + ".toml").second);
+    EXPECT_TRUE(listed.insert(one.name + ".trace").second);
+    const auto read = sim::check::read_case(kGoldenFolder / (one.name + ".toml"), one.name);
+    EXPECT_EQ(read.title, one.title);
+    EXPECT_THAT(std::get<sim::check::Simulator>(read.run).words,
+                ::testing::ElementsAre("golden_behaviour", one.name, "@trace"));
+    ASSERT_TRUE(read.trace);
+    EXPECT_EQ(read.trace->file, golden_trace(one));
+    EXPECT_TRUE(read.trace->times.exact() && read.trace->left_out.empty());
+  }
   for (const auto& file : std::filesystem::directory_iterator(kGoldenFolder))
     there.insert(file.path().filename().string());
   EXPECT_EQ(there, listed);

@@ -1,0 +1,45 @@
+// The simulator of the cases in traces/golden: runs one behaviour, and records it.
+//
+//   golden_behaviour NAME TRACE
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include <systemc>
+
+#include "tests/golden/behaviours.h"
+
+// In the place of SystemC's own, whose banner is not part of our output.
+int main(int argc, char** argv) {
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}
+
+int sc_main(int argc, char* argv[]) {
+  using namespace rnicsim::testing;
+  if (argc != 3) {
+    fmt::print(stderr, "usage: golden_behaviour NAME TRACE\n");
+    return 2;
+  }
+  const auto all = behaviours();
+  const auto found = std::ranges::find(all, std::string_view(argv[1]), &Behaviour::name);
+  if (found == all.end()) {
+    fmt::print(stderr, "golden_behaviour: no behaviour is called '{}'\n", argv[1]);
+    return 2;
+  }
+  ::testing::InitGoogleTest();
+  const auto trace = BehaviourRun::record_here(*found);
+  if (::testing::UnitTest::GetInstance()->Failed()) return 1;
+  if (!trace) {
+    fmt::print(stderr, "golden_behaviour: the device lacks {}\n", found->needs.parameter);
+    return 2;
+  }
+  std::ofstream file(argv[2], std::ios::binary | std::ios::trunc);
+  file << *trace;
+  if (file.flush()) return 0;
+  fmt::print(stderr, "golden_behaviour: {}: cannot be written\n", argv[2]);
+  return 1;
+}
