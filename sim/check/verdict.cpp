@@ -62,15 +62,17 @@ class Judgement {
     verdict_.seconds = ended.seconds;
     try {
       check_end(ended);
-      if (ended.status == case_.status) {
-        if (case_.trace) check_trace(*case_.trace);
-        if (case_.needs_results()) check_results();
-      }
+      // What went wrong is seen first where the trace differs.
+      std::error_code none;
+      const bool is_right = ended.status == case_.status;
+      if (case_.trace && (is_right || fs::exists(files_.trace, none))) check_trace(*case_.trace);
+      if (case_.needs_results() && is_right) check_results();
     } catch (const std::runtime_error& error) {
       verdict_.outcome = Outcome::broken;
       verdict_.findings.insert(verdict_.findings.begin(), error.what());
       verdict_.replacements.clear();
     }
+    if (ended.status != case_.status) verdict_.replacements.clear();
     verdict_.is_mended = !verdict_.replacements.empty() && beyond_files_ == 0;
     return std::move(verdict_);
   }

@@ -128,6 +128,17 @@ class Outcomes(Check):
         self.put("a.toml", "schema = 1\nstatus = 3\nsimulator = \"sh -c 'exit 3'\"\n")
         self.check(ALL_PASSED)
 
+    def test_a_wrong_status_and_where_it_began(self):
+        self.traced("a")
+        self.traced("b", sets=["nic.tx.latency=171ns"])
+        self.update()
+        self.put("a.toml", f"""schema = 1\nsimulator = "sh -c 'cp {self.path}/b.trace @trace; exit 1'"\n"""
+                 + TRACE.format(name="a", more=""))
+        for options in ([], ["--update", "--yes"]):
+            text = self.check(NOT_ALL, *options)
+            self.assertRegex(text, r"FAILED  a: it ended with status 1, not 0\n  event \d+: time \+1 ns\n")
+            self.assertNotIn("written", text)
+
     def test_what_cannot_be_run(self):
         self.assertIn("no case in it", apps.call("check", self.path).err)
         self.check(NONE_RUN)
