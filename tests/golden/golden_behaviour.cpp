@@ -32,14 +32,15 @@ int sc_main(int argc, char* argv[]) {
   }
   ::testing::InitGoogleTest();
   const auto trace = BehaviourRun::record_here(*found);
-  if (::testing::UnitTest::GetInstance()->Failed()) return 1;
   if (!trace) {
     fmt::print(stderr, "golden_behaviour: the device lacks {}\n", found->needs.parameter);
     return 2;
   }
   std::ofstream file(argv[2], std::ios::binary | std::ios::trunc);
   file << *trace;
-  if (file.flush()) return 0;
-  fmt::print(stderr, "golden_behaviour: {}: cannot be written\n", argv[2]);
-  return 1;
+  if (!file.flush()) {
+    fmt::print(stderr, "golden_behaviour: {}: cannot be written\n", argv[2]);
+    return 1;
+  }
+  return ::testing::UnitTest::GetInstance()->Failed() ? 1 : 0;
 }

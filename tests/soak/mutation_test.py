@@ -264,8 +264,8 @@ def is_newer(file, other):
 class Tree:
     """The build tree, and beside it what differs with mutants."""
 
-    def __init__(self, build):
-        self.build, self.folder = build, build / "mutation"
+    def __init__(self, build, folder="mutation"):
+        self.build, self.folder = build, build / folder
         self.folder.mkdir(exist_ok=True)
         self.objects = {}    # of a source: its object in the build tree
         self.commands = {}   # of a source

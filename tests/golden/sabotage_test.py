@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Does the gate hold? Ten faults, one at a time: parameters of the NIC, lines of the verbs library and of the
+transport, layouts. `rnicsim check traces/golden` has to find each, and to name the first difference.
+
+usage: sabotage_test.py BUILD [FAULT...]
+
+BUILD is a build tree in which everything is built. As in tests/soak/mutation_test.py, whose tools these are, copies of
+the sources are compiled in which a fault stands beside what it replaces, and golden_behaviour is linked with them once
+more, in BUILD/sabotage; an environment variable says which fault is in force. Exit status 0: all were found.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "soak"))
+import mutation_test  # noqa: E402
+
+NONE, ALL_PASSED, NOT_ALL = -1, 0, 1
+
+
+class Fault:
+    """What is done, and in which case the first difference has to be named how: an expression, of what `check` prints
+    of that case from the difference on."""
+    def __init__(self, name, case, difference):
+        self.name, self.case, self.difference = name, case, difference
+
+
+class Parameters(Fault):
+    def __init__(self, name, sets, case, difference):
+        super().__init__(name, case, difference)
+        self.sets = sets
+
+
+class Line(Fault):
+    """`old` stands once in the file; IS in `new` says whether the fault is in force."""
+    def __init__(self, name, file, old, new, case, difference):
+        super().__init__(name, case, difference)
+        self.file, self.old, self.new = file, old, new
+
+
+FAULTS = [
+    Parameters("transmit_latency", "nic.tx.latency=171ns", "rc_write",
+               r"time \+1 ns\n(.*\n)* +A: .* frame_sent .*\n"),
+    Parameters("pcie_read_latency", "nic.pcie.read_latency=404ns", "qp_states",
+               r"time \+2 ns\n(.*\n)* +A: .* device_command .*\n"),
+    Parameters("context_cache", "nic.contexts.qpc.l0_entries=0,nic.contexts.qpc.l1_entries=1", "loopback",
+               r"time \+.*\n(.*\n)* +nic\.contexts\.qpc\.l0_entries: 256 \| 0\n"),
+    Parameters("send_time", "nic.units.send=89ns", "rc_send", r"time \+1 ns\n(.*\n)* +A: .* packet_sent .*\n"),
+    Line("no_blue_flame", "verbs/provider/send_ring.cpp", "if (layout_.blue_flame && ",
+         "if (!IS && layout_.blue_flame && ", "rc_write", r".*wqe_bytes 64 -> 0\n(.*\n)* +B: .* doorbell .*\n"),
+    Line("arms_for_solicited", "verbs/provider/completion_ring.cpp", "uar.arm_cq(cqn, solicited_only, ",
+         "uar.arm_cq(cqn, solicited_only || IS, ", "cq_event",
+         r"solicited_only 0 -> 1\n(.*\n)* +B: .* cq_arm .*\n"),
+    Line("message_numbers", "model/roce/responder.cpp", "    msn_ = (msn_ + 1) & Psn::kMask;",
+         "    if (!IS) msn_ = (msn_ + 1) & Psn::kMask;", "rc_send", r".*msn 1 -> 0\n(.*\n)* +B: .* packet_sent .*\n"),
+    Line("immediate_layout", "verbs/provider/wqe_builder.cpp", "segment.immediate = immediate;",
+         "segment.immediate = IS ? __builtin_bswap32(immediate) : immediate;", "rc_send_imm",
+         r"immediate 0x\w+ -> 0x\w+\n(.*\n)* +B: .* packet_sent .*\n"),
+    Line("remote_key_layout", "verbs/provider/wqe_builder.cpp", ".rkey = rkey});",
+         ".rkey = IS ? __builtin_bswap32(rkey) : rkey});", "rc_read",
+         r"rkey 0x202 -> 0x2020000\n(.*\n)* +B: .* packet_sent .* READ_REQUEST .*\n"),
+    Line("context_layout", "model/nic/qp_context.cpp", "context.timeout = given.timeout;",
+         "context.timeout = IS ? given.retry_count : given.timeout;", "ack_timeout",
+         r"time .*\n(.*\n)* +A: .* packet_sent .*\n"),
+]
+
+
+def mutants(faults):
+    for number, fault in enumerate(faults):
+        lines = (ROOT / fault.file).read_text().split("\n")
+        found = [at for at, line in enumerate(lines) if fault.old in line]
+        if len(found) != 1:
+            sys.exit(f"{fault.name}: {fault.file} has {fault.old!r} {len(found)} times")
+        line, new = lines[found[0]], fault.new.replace("IS", f"rnicsim_mutation::is({number})")
+        mutant = mutation_test.Mutant(fault.file, found[0], line, new,
+                                      lambda _, changed=line.replace(fault.old, new): changed, fault.name)
+        mutant.id = number
+        yield mutant
+
+
+def link(tree, faults):
+    """The folder of golden_behaviour with those faults in it, none in force."""
+    of_file = {}
+    for mutant in mutants(faults):
+        of_file.setdefault(mutant.file, []).append(mutant)
+
+    def compile_one(file):
+        if tree.compile(file, mutation_test.mutated((ROOT / file).read_text().split("\n"), of_file[file])):
+            sys.exit(f"{file} does not compile with its faults")
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, of_file))
+    return tree.link("golden_behaviour", tree.archives(sorted(of_file))).parent
+
+
+def check(build, folder, mutant=NONE, sets=""):
+    environment = {**os.environ, "RNICSIM_MUTANT": str(mutant), "RNICSIM_TEST_SETS": sets}
+    done = subprocess.run([build / "bin" / "rnicsim", "check", ROOT / "traces" / "golden", "--path", folder],
+                          capture_output=True, text=True, env=environment, timeout=600)
+    return done.returncode, done.stdout + done.stderr
+
+
+def findings(text, case):
+    """What was printed of a case that failed, but for its name."""
+    found = re.search(rf"^FAILED  {case}: (.*\n(?: .*\n)*)", text, re.M)
+    return found[1] if found else ""
+
+
+def is_found(fault, status, text):
+    return status == NOT_ALL and re.search(rf"event \d+: {fault.difference}", findings(text, fault.case)) is not None
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    chosen = [fault for fault in FAULTS if not sys.argv[2:] or fault.name in sys.argv[2:]]
+    lines = [fault for fault in FAULTS if isinstance(fault, Line)]
+    folder = link(mutation_test.Tree(build, "sabotage"), lines)
+    status, text = check(build, folder)
+    if status != ALL_PASSED:
+        print(f"without a fault: status {status}\n{text}")
+        return 1
+    missed = 0
+    for fault in chosen:
+        if isinstance(fault, Line):
+            status, text = check(build, folder, mutant=lines.index(fault))
+        else:
+            status, text = check(build, folder, sets=fault.sets)
+        if is_found(fault, status, text):
+            count = len(re.findall("^FAILED", text, re.M))
+            print(f"{fault.name}: found in {count} cases; {fault.case}: {findings(text, fault.case).splitlines()[0]}")
+        else:
+            missed += 1
+            print(f"{fault.name}: NOT FOUND as expected: status {status}; of {fault.case}:\n"
+                  f"{findings(text, fault.case) or text}")
+    print(f"{len(chosen) - missed} of {len(chosen)} found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
