@@ -21,15 +21,26 @@ using Clock = std::chrono::steady_clock;
 // Time for one that was told to end.
 constexpr auto kFarewell = std::chrono::seconds(5);
 
-// Waited for, not handled: nothing then runs in the middle of something else.
+// Waited for, not handled: nothing then runs in the middle of something else. What is ignored stays so.
 class HeldSignals {
  public:
   HeldSignals() {
+    // Ended children are not to vanish by themselves.
+    const struct sigaction standard {};
+    sigaction(SIGCHLD, &standard, &child_before_);
     sigemptyset(&held_);
-    for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&held_, signal);
+    sigaddset(&held_, SIGCHLD);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action {};
+      sigaction(signal, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) sigaddset(&held_, signal);
+    }
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
-  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~HeldSignals() {
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+    sigaction(SIGCHLD, &child_before_, nullptr);
+  }
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
@@ -44,6 +55,7 @@ class HeldSignals {
 
  private:
   sigset_t held_, before_;
+  struct sigaction child_before_ {};
 };
 
 struct Running {

@@ -175,9 +175,17 @@ Unit unit_of(std::string_view value) {
 }
 
 std::string text_of(double number, Unit unit) {
-  if (unit == Unit::time) return to_string(Duration{std::llround(number)});
-  if (unit == Unit::rate && number >= 0) return to_string(BitRate{std::uint64_t(number)});
+  constexpr double kMost = 9e18;  // that types hold
+  if (unit == Unit::time && std::abs(number) < kMost) return to_string(Duration{std::llround(number)});
+  if (unit == Unit::rate && number >= 0 && number < kMost) return to_string(BitRate{std::uint64_t(number)});
   return fmt::format("{}", number);
+}
+
+std::optional<Json> parse_results(std::string_view text) {
+  constexpr int kDeepest = 64;
+  const auto take = [](int depth, Json::parse_event_t, Json&) { return depth < kDeepest; };
+  auto json = Json::parse(text, take, false);
+  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
 std::vector<Value> values_of(const Json& results) {

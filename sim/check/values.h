@@ -23,6 +23,9 @@ struct Value {
   nlohmann::ordered_json value;  // no object and no array
 };
 
+// nullopt: it is no JSON object. What is nested very deep is left out.
+std::optional<nlohmann::ordered_json> parse_results(std::string_view text);
+
 // Counters of hosts and switches, and what is derived of them, as HOST.COUNTER; all else by its path in the results:
 // "flows[0].latency_ps.p99". Without what differs from machine to machine.
 std::vector<Value> values_of(const nlohmann::ordered_json& results);

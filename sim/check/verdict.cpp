@@ -43,7 +43,10 @@ std::string last_words(const RunFiles& files) {
   const auto size = std::max<std::streamoff>(0, in.tellg());
   in.seekg(std::max<std::streamoff>(0, size - std::streamoff(kMostBytes)));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(shown(line));
+  for (std::string line; std::getline(in, line);) {
+    std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    lines.push_back(line);
+  }
   if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
   std::string text;
   for (const auto& line : lines) text += "\n  " + line;
@@ -137,10 +140,10 @@ class Judgement {
   void check_results() {
     const auto text = content_of(files_.results);
     if (!text) throw Broken("it left no results");
-    const auto results = Json::parse(*text, nullptr, false);
-    if (!results.is_object()) throw Broken("what it left as results is not JSON");
-    if (case_.results) compare(*case_.results, results);
-    const auto values = values_of(results);
+    const auto results = parse_results(*text);
+    if (!results) throw Broken("what it left as results is not a JSON object");
+    if (case_.results) compare(*case_.results, *results);
+    const auto values = values_of(*results);
     for (const auto& property : case_.properties) {
       std::optional<std::string> said;
       try {
@@ -165,17 +168,17 @@ class Judgement {
       if (!updating_) throw Broken(missing(rules.file, text ? EISDIR : ENOENT));
       return replace("new results", nullptr);
     }
-    const auto expected = Json::parse(*text, nullptr, false);
-    if (!expected.is_object()) {
+    const auto expected = parse_results(*text);
+    if (!expected) {
       if (!updating_) throw Broken(fmt::format("{}: not a JSON object", rules.file.string()));
       return replace(fmt::format("{}: not a JSON object", rules.file.string()), nullptr);
     }
-    const auto difference = compare_results(rules, expected, results);
+    const auto difference = compare_results(rules, *expected, results);
     if (difference.count == 0) return;
     replace(difference.count == 1
                 ? difference.first
                 : fmt::format("{}\n  and {} more of {}", difference.first, difference.count - 1, rules.file.string()),
-            &expected);
+            &*expected);
   }
 
   const Case& case_;

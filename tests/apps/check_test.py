@@ -210,11 +210,14 @@ class Limits(Check):
 
     def test_told_to_end(self):
         pids = self.spin("1000 s")
-        process = apps.start("check", self.path)
+        # What is ignored, as by nohup, is none; and children are waited for though nobody else would.
+        process = apps.start("check", self.path, preexec_fn=lambda: [
+            signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGCHLD)])
         deadline = time.monotonic() + 20
         while not (pids.exists() and pids.read_text().endswith("\n")):
             self.assertLess(time.monotonic(), deadline, "the case did not start")
             time.sleep(0.02)
+        process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(apps.finish(process).status, 128 + signal.SIGTERM)
         self.assert_ended(pids)

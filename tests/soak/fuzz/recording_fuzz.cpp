@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_file.h"
 #include "tests/soak/fuzz/fuzz.h"
@@ -44,6 +45,14 @@ void compare(const std::string& a, const std::string& b) {
   std::istringstream left(a), right(b);
   sim::TraceReader first(left, "a"), second(right, "b");
   sim::compare_traces(first, second);
+}
+
+// Whatever is within no tolerance is within one.
+void compare_loosely(const std::string& a, const std::string& b) {
+  std::istringstream left(a), right(b);
+  sim::TraceReader first(left, "a"), second(right, "b");
+  const auto difference = sim::compare_traces_loosely(first, second, {Duration{1000}, 0.01});
+  require(difference.equal || a != b, "a trace differs from itself");
 }
 
 template <class Action>
@@ -105,5 +114,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   attempt([&] { read(file); });
   attempt([&] { compare(file, good); });
   attempt([&] { compare(file, file); });
+  attempt([&] { compare_loosely(file, good); });
+  attempt([&] { compare_loosely(file, file); });
   return 0;
 }
