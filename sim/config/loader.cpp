@@ -8,6 +8,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/fault_record.h"
 #include "sim/config/host_record.h"
+#include "sim/config/settings.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -37,65 +38,17 @@ std::vector<std::string> switch_names(const std::vector<Record>& records, const 
 }  // namespace
 
 void Loader::load(DataKind kind, const fs::path& path) {
-  std::vector<fs::path> chain;
-  load(kind, path, chain);
-}
-
-void Loader::load(DataKind kind, const fs::path& path, std::vector<fs::path>& chain) {
-  std::error_code none;
-  const fs::path canonical = fs::weakly_canonical(path, none);
-  if (std::ranges::find(chain, canonical) != chain.end())
-    throw ConfigError(fmt::format("{}: is its own base", path.string()));
-  chain.push_back(canonical);
-
-  const TomlFile file = read_toml(path);
-  if (!file.base.empty()) {
-    // A base is looked for beside the file first.
-    const fs::path beside = path.parent_path() / (file.base.ends_with(".toml") ? file.base : file.base + ".toml");
-    load(kind, fs::exists(beside, none) ? beside : find_data(kind, file.base), chain);
+  const auto find = [kind](const std::string& base) { return find_data(kind, base); };
+  for (const auto& file : read_with_bases(path, find)) {
+    for (const auto& setting : file.settings) apply(params_, setting);
+    take_topology(file);
+    faults_.insert(faults_.end(), file.faults.begin(), file.faults.end());
   }
-  for (const auto& setting : file.settings) apply(setting);
-  take_topology(file);
-  faults_.insert(faults_.end(), file.faults.begin(), file.faults.end());
 }
 
-void Loader::set(std::string_view text) {
-  const auto equals = text.find('=');
-  if (equals == text.npos || equals == 0)
-    throw ConfigError(fmt::format("--set {}: key=value is needed, such as nic.pcie.read_latency=600ns", shown(text)));
-  const std::string where = fmt::format("--set {}", shown(text.substr(0, equals)));
-  apply({std::string(text.substr(0, equals)), Setting::Type::text, std::string(text.substr(equals + 1)), where});
-}
+void Loader::set(std::string_view text) { apply(params_, setting_option(text)); }
 
 void Loader::fault(std::string_view rule) { faults_.push_back(fault_option(rule)); }
-
-void Loader::apply(const Setting& setting) {
-  const bool from_option = setting.where.starts_with("--set ");
-  const std::string prefix = from_option ? setting.where : fmt::format("{}: {}", setting.where, shown(setting.path));
-  const ParamEntry* entry = params_.find(setting.path);
-  if (!entry) unknown(setting.where, setting.path);
-  const std::string kind = entry->kind();
-  const bool fits = from_option || (setting.type == Setting::Type::number && entry->is_number()) ||
-                    (setting.type == Setting::Type::boolean && kind == "true or false") ||
-                    (setting.type == Setting::Type::text && !entry->is_number() && kind != "true or false");
-  if (!fits) {
-    const bool lacks_unit =
-        setting.type == Setting::Type::number && (kind == "time" || kind == "bytes" || kind == "rate");
-    throw ConfigError(fmt::format(
-        "{}: {}; now it is \"{}\"", prefix,
-        lacks_unit ? fmt::format("{} has no unit", setting.text) : fmt::format("not a value of the kind: {}", kind),
-        entry->value_text()));
-  }
-  if (const auto wrong = entry->assign(setting.text)) throw ConfigError(fmt::format("{}: {}", prefix, shown(*wrong)));
-}
-
-void Loader::unknown(const std::string& where, std::string_view path) const {
-  if (params_.is_group(path))
-    throw ConfigError(fmt::format("{}: {} is a group of parameters, not one", where, shown(path)));
-  const auto meant = params_.nearest(path);
-  throw ConfigError(fmt::format("{}: there is no parameter {}{}", where, shown(path),
-                                meant ? fmt::format("; did you mean {}?", *meant) : ""));
-}
 
 // In the order of the hosts, then of the devices: so their numbers are.
 void Loader::take_interfaces(const TomlFile& file) {

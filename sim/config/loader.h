@@ -27,9 +27,6 @@ class Loader {
   const std::vector<Record>& faults() const { return faults_; }
 
  private:
-  void load(DataKind kind, const std::filesystem::path& path, std::vector<std::filesystem::path>& chain);
-  void apply(const Setting& setting);
-  [[noreturn]] void unknown(const std::string& where, std::string_view path) const;
   void take_topology(const TomlFile& file);
   void take_interfaces(const TomlFile& file);
   std::uint32_t cable_end(const Record& record, const char* end) const;

@@ -1,0 +1,41 @@
+#include "sim/config/nic_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/config/settings.h"
+
+namespace rnicsim::sim {
+namespace {
+
+struct Profile {
+  nic::NicParams nic;
+  void describe(ParamVisitor& visit) { visit.group("nic", nic); }
+};
+
+// Groups of sim/config/config.h that a profile may set besides.
+bool is_of_others(std::string_view path) {
+  constexpr std::string_view kOthers[] = {"host.", "link.", "switch.", "network.", "engine."};
+  return std::ranges::any_of(kOthers, [&](std::string_view group) { return path.starts_with(group); });
+}
+
+}  // namespace
+
+nic::NicParams load_nic_profile(const std::filesystem::path& path, std::span<const std::string> sets) {
+  Profile profile;
+  const ParamList params(profile);
+  const auto no_base = [&](const std::string& base) -> std::filesystem::path {
+    throw ConfigError(fmt::format("{}: its base '{}' does not lie beside it", path.string(), shown(base)));
+  };
+  if (!path.empty())
+    for (const auto& file : read_with_bases(path, no_base))
+      for (const auto& setting : file.settings)
+        if (!is_of_others(setting.path)) apply(params, setting);
+  for (const auto& set : sets) apply(params, setting_option(set));
+  if (const auto contradiction = ParamList(profile).contradiction()) throw ConfigError(*contradiction);
+  return profile.nic;
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,25 @@
+// Settings of files and of --set options, put into parameters; files with the bases that they name.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config/param_list.h"
+#include "sim/config/toml_file.h"
+
+namespace rnicsim::sim {
+
+// Of "key=value", as --set has it. ConfigError: it is not that.
+Setting setting_option(std::string_view key_equals_value);
+// ConfigError: there is no such parameter, or it does not take the value.
+void apply(const ParamList& params, const Setting& setting);
+
+// The file behind its base, and that behind its own. `find` says where a base is that does not lie beside its file.
+// ConfigError: a file cannot be read, or is its own base.
+using FindBase = std::function<std::filesystem::path(const std::string& base)>;
+std::vector<TomlFile> read_with_bases(const std::filesystem::path& path, const FindBase& find);
+
+}  // namespace rnicsim::sim
