@@ -8,6 +8,8 @@ namespace rnicsim {
 namespace {
 
 constexpr Duration kTick{1};
+// What an alarm calls in a foreign platform is not ours to know.
+constexpr int kThreadStackBytes = 1 << 20;
 
 }  // namespace
 
@@ -28,16 +30,22 @@ void Alarm::disarm() {
   if (armed()) agenda_.disarm(*this);
 }
 
-Agenda::Agenda() {
+Agenda::Agenda(Process kind) {
   sc_core::sc_spawn_options options;
+  const char* name = sc_core::sc_gen_unique_name("agenda");
+  if (kind == Process::thread) {
+    options.set_stack_size(kThreadStackBytes);
+    process_ = sc_core::sc_spawn([this] { serve_for_ever(); }, name, &options);
+    return;
+  }
   options.spawn_method();
   options.dont_initialize();
   options.set_sensitivity(&wake_);
-  sc_core::sc_spawn([this] { serve(); }, sc_core::sc_gen_unique_name("agenda"), &options);
+  process_ = sc_core::sc_spawn([this] { serve(); }, name, &options);
 }
 
-Agenda& Agenda::made() {
-  if (current_ == nullptr) current_ = new Agenda;
+Agenda& Agenda::made(Process kind) {
+  if (current_ == nullptr) current_ = new Agenda(kind);
   ++current_->alarms_;
   return *current_;
 }
@@ -153,6 +161,18 @@ void Agenda::serve() {
   release();
 }
 
+void Agenda::serve_for_ever() {
+  for (;;) {
+    sc_core::wait(wake_);
+    serve();
+    idle_.notify();
+  }
+}
+
+void Agenda::await_idle() {
+  while (serving_ && sc_core::sc_get_current_process_handle() != process_) sc_core::wait(idle_);
+}
+
 // The kernel follows, even when nothing is left.
 void Agenda::release() {
   held_ = false;
@@ -162,11 +182,11 @@ void Agenda::release() {
     wake_at(ahead_);
 }
 
-// An earlier call overrides a later one.
+// An earlier call overrides a later one. What is overdue has waited for an alarm that waited.
 void Agenda::wake_at(Duration at) {
   if (held_ || at >= wake_at_) return;
   wake_at_ = at;
-  wake_.notify(to_sc_time(at - kernel_now()));
+  wake_.notify(to_sc_time(std::max(at - kernel_now(), Duration{})));
 }
 
 // Serves what is to come until then, which may come nearer meanwhile: alarms of that very time too, as the kernel would

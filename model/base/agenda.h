@@ -70,6 +70,8 @@ class Agenda {
   std::function<void()> on_interrupt;
   // The thread that served the agenda does so no more.
   void release();
+  // Waits, in a thread of somebody else's, until no alarm is being served: see AgendaThread.
+  void await_idle();
   std::uint64_t served() const { return served_; }
 
   static Duration kernel_now() {
@@ -78,6 +80,7 @@ class Agenda {
 
  private:
   friend class Alarm;
+  friend class AgendaThread;
   friend class Sleep;
   friend void wake(sc_core::sc_event& event, Duration at);
   friend void sleep_until(Duration at);
@@ -94,8 +97,9 @@ class Agenda {
     }
   };
 
-  Agenda();
-  static Agenda& made();        // and kept for one more alarm
+  enum class Process : std::uint8_t { method, thread };
+  explicit Agenda(Process kind = Process::method);
+  static Agenda& made(Process kind = Process::method);  // and kept for one more alarm
   void leave();
   void arm(Alarm& alarm, Duration at);
   void disarm(Alarm& alarm);
@@ -106,6 +110,7 @@ class Agenda {
   void serve_alarms();
   bool goes_on();
   void serve();
+  void serve_for_ever();
   bool pass(const Duration& until);
   void wake_at(Duration at);
 
@@ -113,6 +118,8 @@ class Agenda {
 
   std::vector<Due> heap_;
   sc_core::sc_event wake_{"agenda_wake"};
+  sc_core::sc_event idle_{"agenda_idle"};  // of a thread
+  sc_core::sc_process_handle process_;
   std::uint32_t alarms_ = 0;
   std::uint32_t ranks_ = 0;
   Duration ahead_;              // the time of the last alarm
@@ -127,6 +134,20 @@ class Agenda {
   static constexpr std::uint8_t kYield = 1, kInterrupt = 2;
   std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;
+};
+
+// Made before the modules of a simulation: their agenda is an SC_THREAD instead of an SC_METHOD, so that what an alarm
+// calls may wait (a memory of somebody else's, in b_transport). All alarms wait with it; who calls into a module
+// meanwhile, from another process, awaits the agenda's leisure first.
+class AgendaThread {
+ public:
+  AgendaThread() : agenda_(Agenda::made(Agenda::Process::thread)) {}
+  ~AgendaThread() { agenda_.leave(); }
+  AgendaThread(const AgendaThread&) = delete;
+  AgendaThread& operator=(const AgendaThread&) = delete;
+
+ private:
+  Agenda& agenda_;
 };
 
 }  // namespace rnicsim
