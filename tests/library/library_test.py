@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""librnicsim as somebody else finds it: installed into a prefix that is then moved, and a virtual platform built on it
+outside the tree, by find_package and by pkg-config.
+
+usage: library_test.py BUILD_FOLDER [unittest's arguments]
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PLATFORM = pathlib.Path(__file__).resolve().parent / "platform"
+BUILD = None
+
+
+def run(*command, **more):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, **more)
+    if result.returncode:
+        raise AssertionError(f"{command}: {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.folder.name)
+        run("cmake", "--install", BUILD, "--component", "library", "--prefix", folder / "first")
+        cls.prefix = folder / "moved"
+        (folder / "first").rename(cls.prefix)
+        # Somebody else's project has nothing of ours around it.
+        cls.project = folder / "project"
+        shutil.copytree(PLATFORM, cls.project)
+        cls.environment = {name: value for name, value in os.environ.items() if not name.startswith("RNICSIM")}
+        cls.environment["SYSTEMC_DISABLE_COPYRIGHT_MESSAGE"] = "1"
+        package = next(cls.prefix.rglob("rnicsim.pc")).parent
+        cls.environment["PKG_CONFIG_PATH"] = str(package)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_platform(self, program, *arguments, libraries=None):
+        environment = dict(self.environment)
+        if libraries:
+            environment["LD_LIBRARY_PATH"] = libraries
+        return subprocess.run([program, *arguments], capture_output=True, text=True, env=environment)
+
+    def test_find_package(self):
+        build = self.project / "build"
+        log = run("cmake", "-S", self.project, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                  "-DCMAKE_BUILD_TYPE=Debug", env=self.environment)
+        profiles = pathlib.Path(log.split("profiles: ")[1].splitlines()[0])
+        self.assertEqual(profiles, self.prefix / "share/rnicsim/nics")
+        run("cmake", "--build", build, env=self.environment)
+        program = build / "platform"
+        for profile in sorted(profiles.glob("*.toml")):
+            result = self.run_platform(program, profile)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("65536 bytes written, completed and interrupted after", result.stdout)
+        usual = self.run_platform(program, profiles / "cx5-100g.toml").stdout
+        slow = self.run_platform(program, profiles / "cx5-100g.toml", "nic.port.rate=10Gb/s").stdout
+        self.assertGreater(self.picoseconds(slow), 5 * self.picoseconds(usual))
+        self.refused(program, "no/such.toml", "no/such.toml: ")
+        bad = self.project / "bad.toml"
+        for text, told in [("[nic.port]\nrate = 100\n", f"{bad}:2: nic.port.rate: 100 has no unit"),
+                           ("[nic.prt]\nrate = '1 Gb/s'\n", f"{bad}:2: there is no parameter nic.prt.rate"),
+                           ("[lnik]\nlatency = '1 ns'\n", f"{bad}:2: there is no parameter lnik.latency"),
+                           ("base = 'elsewhere'\n", "its base 'elsewhere' does not lie beside it"),
+                           ("base = 'bad'\n", f"{bad}: is its own base")]:
+            bad.write_text(text)
+            self.refused(program, bad, told)
+
+    def refused(self, program, profile, told):
+        result = self.run_platform(program, profile)
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn(told, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    @staticmethod
+    def picoseconds(line):
+        number, unit = line.split("after ")[1].split(";")[0].split()
+        return float(number) * {"ps": 1, "ns": 1e3, "us": 1e6}[unit]
+
+    def test_pkg_config(self):
+        flags = run("pkg-config", "--cflags", "--libs", "rnicsim", env=self.environment).split()
+        program = self.project / "by_pkg_config"
+        run("g++", "-std=c++20", self.project / "platform.cpp", "-o", program, *flags, env=self.environment)
+        libraries = run("pkg-config", "--variable=libdir", "rnicsim", env=self.environment).strip()
+        result = self.run_platform(program, libraries=libraries)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("65536 bytes written", result.stdout)
+
+    def test_cxx_of_another_age_is_told(self):
+        flags = run("pkg-config", "--cflags", "rnicsim", env=self.environment).split()
+        result = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", self.project / "platform.cpp", *flags],
+                                capture_output=True, text=True)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("rnicsim needs C++20", result.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    BUILD = sys.argv.pop(1)
+    unittest.main()
