@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <isa-l/crc.h>
 
 #include <cerrno>
 #include <cstring>
@@ -18,11 +17,6 @@ namespace {
 template <class Enum>
 std::uint64_t number(Enum value) {
   return static_cast<std::uint64_t>(value);
-}
-
-// As zlib's crc32().
-std::uint32_t crc_of(std::span<const std::byte> bytes) {
-  return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 // What tells two messages of the connection manager apart, besides their kind.
@@ -80,110 +74,17 @@ TraceHeader trace_header(const System& system, const RunOptions& options) {
 Recorder::Recorder(System& system, EventSink& sink) : sink_(sink) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
-    watch_network(i, host.nic());
+    watch_nic(i, host.nic());
     if (auto* cable = system.faults(i)) watch_cable(i, *cable);
-    watch_queues(i, host.nic());
-    watch_doorbells(i, host.nic());
     watch_host(i, host);
+    watch_root(i, host.root_complex(), host.device());
   }
-}
-
-void Recorder::watch_network(std::uint32_t host, nic::Nic& nic) {
-  const auto dropped = [this, host](const nic::PacketDropped& drop) {
-    write(host, EventKind::packet_dropped, {number(drop.cause)});
-  };
-  nic.tx.sent.subscribe(
-      [this, host](const nic::PacketTrace& packet) { write_packet(host, EventKind::packet_sent, packet); });
-  nic.tx.dropped.subscribe(dropped);
-  nic.rx.received.subscribe(
-      [this, host](const nic::PacketTrace& packet) { write_packet(host, EventKind::packet_received, packet); });
-  nic.rx.dropped.subscribe(dropped);
-  nic.port.sent.subscribe([this, host](const Frame& frame) { write(host, EventKind::frame_sent, {frame.size()}); });
-  nic.port.received.subscribe([this, host](const nic::FrameReceived& frame) {
-    write(host, EventKind::frame_received, {frame.bytes, std::uint64_t(frame.delay.ps)});
-  });
 }
 
 void Recorder::watch_cable(std::uint32_t host, fabric::FaultInjector& cable) {
   cable.entered.subscribe([this, host](const fabric::FaultTrace& entered) {
     if (const auto* fault = entered.fault)
       write(host, EventKind::frame_fault, {fault->position + 1, number(fault->action), entered.frame.size()});
-  });
-}
-
-void Recorder::write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet) {
-  const roce::Headers& headers = packet.headers;
-  const roce::Bth& bth = headers.bth;
-  const auto aeth = headers.aeth.value_or(roce::Aeth{0, 0});
-  const auto deth = headers.deth.value_or(roce::Deth{});
-  const auto atomic = headers.atomic.value_or(roce::AtomicEth{});
-  const auto reth = headers.reth.value_or(roce::Reth{0, atomic.rkey, 0});
-  // Addresses are left out: those of programs inside the simulator are another at each run.
-  write(host, kind,
-        {packet.qpn.value,
-         number(bth.opcode),
-         bth.psn.value(),
-         bth.destination.value,
-         bth.ack_request,
-         bth.solicited,
-         packet.payload.size(),
-         packet.payload.empty() ? 0 : crc_of(packet.payload.bytes()),
-         aeth.syndrome,
-         aeth.msn,
-         reth.length,
-         reth.rkey.value,
-         headers.immediate.value_or(0),
-         headers.invalidate.value_or(roce::Rkey{}).value,
-         deth.qkey,
-         deth.source.value,
-         atomic.swap_add,
-         atomic.compare,
-         headers.atomic_ack.value_or(0),
-         bth.fecn,
-         bth.becn});
-}
-
-void Recorder::watch_queues(std::uint32_t host, nic::Nic& nic) {
-  nic.wqe_fetch.requested.subscribe([this, host](const nic::WqeFetch& fetch) {
-    write(host, EventKind::wqe_fetch, {fetch.qpn.value, number(fetch.queue), fetch.bytes});
-  });
-  nic.engine().trace().wqe_taken.subscribe([this, host](const nic::WqeTaken& wqe) {
-    write(host, EventKind::wqe,
-          {wqe.qpn.value, number(wqe.queue), wqe.index, number(wqe.opcode), wqe.bytes, wqe.signaled});
-  });
-  nic.engine().trace().state_changed.subscribe([this, host](const nic::QpStateChanged& change) {
-    write(host, EventKind::qp_state, {change.qpn.value, number(change.from), number(change.to)});
-  });
-  nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
-    const abi::Cqe& cqe = written.cqe;
-    write(host, EventKind::cqe,
-          {cqe.qpn, written.cqn.value, written.index, std::uint64_t(cqe.opcode_owner >> 4), cqe.wqe_counter,
-           number(cqe.syndrome), cqe.byte_count, number(cqe.send_opcode), cqe.immediate});
-  });
-  nic.events.written.subscribe([this, host](const nic::EventTrace& event) {
-    write(host, EventKind::eqe, {event.eqn, number(event.type), event.number});
-  });
-  nic.events.lost.subscribe([this, host](const nic::EventTrace& event) {
-    write(host, EventKind::eqe_lost, {event.eqn, number(event.type), event.number});
-  });
-  nic.command_unit.executed.subscribe([this, host](const nic::CommandExecuted& command) {
-    write(host, EventKind::device_command,
-          {number(command.opcode), command.object, number(command.status), command.syndrome});
-  });
-}
-
-void Recorder::watch_doorbells(std::uint32_t host, nic::Nic& nic) {
-  nic.doorbell.rung.subscribe([this, host](const nic::DoorbellRung& rung) {
-    write(host, EventKind::doorbell, {rung.qpn.value, rung.producer, rung.wqe_bytes, rung.page});
-  });
-  nic.doorbell.armed.subscribe([this, host](const nic::CqArmed& arm) {
-    write(host, EventKind::cq_arm, {arm.cqn, arm.consumer, arm.solicited_only});
-  });
-  nic.doorbell.consumed.subscribe([this, host](const nic::EqConsumed& eq) {
-    write(host, EventKind::eq_doorbell, {eq.eqn, eq.consumer});
-  });
-  nic.doorbell.refused.subscribe([this, host](const nic::DoorbellRefused& refused) {
-    write(host, EventKind::doorbell_refused, {refused.page, number(refused.kind), number(refused.reason)});
   });
 }
 
@@ -206,12 +107,6 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
   // The host's, whatever the device.
   if (watched.device() == 0) cm.state_changed.subscribe([this, host](const cm::Transition& change) {
     write(host, EventKind::cm_state, {change.id, number(change.from), number(change.to)});
-  });
-  watched.root_complex().interrupted.subscribe(
-      [this, host](const host::Interrupt& interrupt) { write(host, EventKind::interrupt, {interrupt.vector}); });
-  watched.iommu().fault.subscribe([this, host, device = watched.device()](const host::IommuFault& fault) {
-    if (fault.from.function != device) return;
-    write(host, EventKind::dma_abort, {fault.from.pasid, fault.write, number(fault.reason), fault.length});
   });
 }
 

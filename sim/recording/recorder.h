@@ -20,6 +20,10 @@ class Recorder {
  public:
   // Subscribes to every host; to be made before the simulation starts. `sink` stays as long as the system.
   Recorder(System& system, EventSink& sink);
+  // To what it is told to watch. Stays as long as that.
+  explicit Recorder(EventSink& sink) : sink_(sink) {}
+  void watch_nic(std::uint32_t host, nic::Nic& nic);
+  void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device);
 
  private:
   void watch_network(std::uint32_t host, nic::Nic& nic);
