@@ -14,6 +14,33 @@ constexpr std::uint64_t kFirmwareVersion = 1;
 // Completion timestamps and the clock register: picoseconds to ticks.
 constexpr std::uint64_t kPsPerMs = 1'000'000'000;
 
+// What can be read of the register page: each whole, or one of 64 bits as two words.
+struct Register {
+  std::uint32_t offset;
+  std::uint32_t bytes;
+};
+constexpr Register kReadable[] = {
+    {abi::reg::kMagic, 4},
+    {abi::reg::kAbiVersion, 4},
+    {abi::reg::kFeatures, 8},
+    {abi::reg::kFirmwareVersion, 8},
+    {abi::reg::kUarInfo, 4},
+    {abi::reg::kBlueFlameSize, 4},
+    {abi::reg::kCommandLogEntries, 4},
+    {abi::reg::kStatus, 4},
+    {abi::reg::kHealthSyndrome, 4},
+    {abi::reg::kCoreClockKhz, 4},
+    {abi::reg::kCommandQueueBase, 8},
+    {abi::reg::kClock, 8},
+};
+
+bool is_readable(std::uint64_t offset, std::size_t bytes) {
+  return std::ranges::any_of(kReadable, [&](const Register& one) {
+    if (offset == one.offset && bytes == one.bytes) return true;
+    return one.bytes == 8 && bytes == 4 && (offset == one.offset || offset == one.offset + 4);
+  });
+}
+
 bool within(std::uint64_t offset, std::size_t bytes, std::uint64_t begin, std::uint64_t size) {
   return offset >= begin && bytes <= size && offset - begin <= size - bytes;
 }
@@ -135,7 +162,7 @@ bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> out) cons
     return msix_.read_table(static_cast<std::uint32_t>(offset - abi::kMsixTable), out);
   if (within(offset, out.size(), abi::kMsixPba, 8))
     return msix_.read_pending(static_cast<std::uint32_t>(offset - abi::kMsixPba), out);
-  if (!within(offset, out.size(), abi::kRegisterPage, kRegisterPageBytes)) return false;
+  if (!is_readable(offset, out.size())) return false;
   const auto page = register_page();
   std::copy_n(page.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
   return true;

@@ -149,6 +149,18 @@ TEST_F(DeviceTest, RefusesWhatItDoesNotTake) {
   EXPECT_EQ(send(bar, magic), tlm::TLM_OK_RESPONSE);
   Request nowhere(tlm::TLM_READ_COMMAND, abi::kBarSize, 4);
   EXPECT_EQ(send(bar, nowhere), tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  using Access = std::pair<std::uint64_t, unsigned>;
+  for (const auto& [offset, bytes] : {Access{abi::reg::kMagic, 4}, Access{abi::reg::kFeatures, 8},
+                                      Access{abi::reg::kFeatures + 4, 4}, Access{abi::kMsixTable, 16}}) {
+    Request read(tlm::TLM_READ_COMMAND, offset, bytes);
+    EXPECT_EQ(send(bar, read), tlm::TLM_OK_RESPONSE) << offset << ' ' << bytes;
+  }
+  for (const auto& [offset, bytes] : {Access{abi::reg::kMagic, 2}, Access{abi::reg::kMagic, 8},
+                                      Access{abi::reg::kFeatures + 2, 4}, Access{abi::reg::kCoreClockKhz + 4, 4},
+                                      Access{abi::reg::kCommandDoorbell, 4}, Access{abi::kUarBase, 8}}) {
+    Request read(tlm::TLM_READ_COMMAND, offset, bytes);
+    EXPECT_EQ(send(bar, read), tlm::TLM_ADDRESS_ERROR_RESPONSE) << offset << ' ' << bytes;
+  }
   Request beyond(tlm::TLM_READ_COMMAND, abi::config::kSize, 4);
   EXPECT_EQ(send(config, beyond), tlm::TLM_ADDRESS_ERROR_RESPONSE);
   unsigned char enable = 0xff;
