@@ -90,6 +90,9 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
     return windows_.close_all_of(Qpn{number}, [this, epoch = epoch_, status, syndrome = done.syndrome] {
       if (epoch == epoch_) complete(status, syndrome);
     });
+  // That there is no such queue pair an engine says by the status alone.
+  if (status == abi::CommandStatus::bad_resource && done.syndrome == 0)
+    return refuse(CommandSyndrome::no_object, status);
   complete(status, done.syndrome);
   if (ok && opcode == abi::CommandOpcode::create_qp) qp_created(Qpn{number});
 }
