@@ -28,6 +28,8 @@ foreach(room abi base roce nic device)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/sim/config/nic_profile.h ${PROJECT_SOURCE_DIR}/sim/config/config_error.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/config COMPONENT library)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/model/abi/c/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/abi
+  COMPONENT library FILES_MATCHING PATTERN *.h)
 # Profiles of its own, so that a library without the program has them.
 set(RNICSIM_INSTALL_PROFILES ${CMAKE_INSTALL_DATADIR}/rnicsim/nics)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/nics/ DESTINATION ${RNICSIM_INSTALL_PROFILES}

@@ -41,6 +41,7 @@ class Entity:
     kind: str  # struct, enum, namespace, constant
     name: str
     header: str
+    meaning: str = ""
     rows: list = dataclasses.field(default_factory=list)
     constants: list = dataclasses.field(default_factory=list)  # of a struct
     offsets: bool = False  # a namespace whose values are offsets
@@ -58,6 +59,7 @@ def parse(path):
     last = None  # the row that a continued comment belongs to
     last_indent = 0
     pending = ""  # a comment before a row, on lines of its own
+    before = ""  # a comment right before the line that this is
 
     def add(row, rows, line):
         nonlocal last, last_indent, pending
@@ -68,6 +70,10 @@ def parse(path):
         pending = ""
         last, last_indent = row, len(line) - len(line.lstrip())
         rows.append(row)
+
+    def open_entity(kind, name):
+        entities.append(Entity(kind, name, path.name, meaning=before.removeprefix("--- ")))
+        return entities[-1]
 
     for number, line in enumerate(path.read_text().splitlines(), 1):
         where = f"{path}:{number}"
@@ -82,19 +88,18 @@ def parse(path):
             else:
                 last, pending = None, f"{pending} {comment}".strip()
             continue
+        before = pending
         if code.startswith(("#", "static_assert")) or re.match(r"^\}?\s*namespace rnicsim", code):
             last, pending = None, ""
         elif match := re.match(r"^namespace (\w+) \{$", code):
-            inside = Entity("namespace", match[1], path.name, offsets=match[1] in ("config", "reg", "uar"))
-            entities.append(inside)
+            inside = open_entity("namespace", match[1])
+            inside.offsets = match[1] in ("config", "reg", "uar")
             last, pending = None, ""
         elif match := re.match(r"^struct (?:alignas\(\w+\) )?(\w+) \{$", code):
-            inside = Entity("struct", match[1], path.name)
-            entities.append(inside)
+            inside = open_entity("struct", match[1])
             last, pending = None, ""
         elif match := re.match(r"^enum class (\w+) : [\w:]+ \{(.*)$", code):
-            inside = Entity("enum", match[1], path.name)
-            entities.append(inside)
+            inside = open_entity("enum", match[1])
             last, pending = None, ""
             if match[2].endswith("};"):
                 inside.rows = [Row(item.split("=")[0].strip()) for item in match[2][:-2].split(",")]

@@ -1,0 +1,418 @@
+/* Made from model/abi/command.h by tests/support/device_layouts.py --write. What it means is docs/device.md. */
+#ifndef RNICSIM_ABI_COMMAND_H
+#define RNICSIM_ABI_COMMAND_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "big_endian.h"
+#include "context.h"
+
+#define RNICSIM_COMMAND_LOG_ENTRIES 5u
+#define RNICSIM_MAILBOX_BYTES 4096u  /* the largest input or output */
+
+enum rnicsim_command_status {
+  RNICSIM_COMMAND_STATUS_OK = 0,
+  RNICSIM_COMMAND_STATUS_INTERNAL_ERROR = 1,
+  RNICSIM_COMMAND_STATUS_BAD_OPCODE = 2,
+  RNICSIM_COMMAND_STATUS_BAD_PARAMETER = 3,  /* EINVAL */
+  RNICSIM_COMMAND_STATUS_BAD_RESOURCE = 4,  /* no such object: ENOENT */
+  RNICSIM_COMMAND_STATUS_RESOURCE_BUSY = 5,  /* EBUSY */
+  RNICSIM_COMMAND_STATUS_EXCEEDS_LIMIT = 6,  /* ENOMEM */
+  RNICSIM_COMMAND_STATUS_BAD_STATE = 7,  /* not in this state: EINVAL */
+  RNICSIM_COMMAND_STATUS_BAD_INPUT_LENGTH = 8,
+  RNICSIM_COMMAND_STATUS_BAD_OUTPUT_LENGTH = 9,
+  RNICSIM_COMMAND_STATUS_NOT_SUPPORTED = 10,  /* EOPNOTSUPP */
+  RNICSIM_COMMAND_STATUS_BAD_MAILBOX = 11,  /* the mailbox could not be read or written */
+};
+
+struct rnicsim_command_entry {
+  uint8_t owner;  /* 1 = the device's */
+  uint8_t status;  /* enum rnicsim_command_status */
+  rnicsim_be16 token;  /* the driver's, returned untouched */
+  rnicsim_be32 input_bytes;
+  rnicsim_be64 input;  /* bus address in PASID 0 */
+  rnicsim_be64 output;
+  rnicsim_be32 output_bytes;
+  rnicsim_be32 reserved[9];
+};
+static_assert(sizeof(struct rnicsim_command_entry) == 64, "size");
+static_assert(offsetof(struct rnicsim_command_entry, owner) == 0, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, status) == 1, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, token) == 2, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, input_bytes) == 4, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, input) == 8, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, output) == 16, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, output_bytes) == 24, "offset");
+static_assert(offsetof(struct rnicsim_command_entry, reserved) == 28, "offset");
+
+enum rnicsim_command_opcode {
+  RNICSIM_COMMAND_OPCODE_QUERY_DEVICE = 256,  /* out DeviceCapabilities */
+  RNICSIM_COMMAND_OPCODE_INITIALIZE = 257,  /* after map_icm of the EQ table: the device becomes ready */
+  RNICSIM_COMMAND_OPCODE_TEARDOWN = 258,  /* every object is gone; ICM comes back */
+  RNICSIM_COMMAND_OPCODE_MAP_ICM = 272,  /* in MapIcm */
+  RNICSIM_COMMAND_OPCODE_UNMAP_ICM = 273,  /* in MapIcm, memory ignored */
+  RNICSIM_COMMAND_OPCODE_QUERY_PORT = 288,  /* object = port; out PortAttributes */
+  RNICSIM_COMMAND_OPCODE_SET_GID = 289,  /* object = port, in SetGid */
+  RNICSIM_COMMAND_OPCODE_CREATE_EQ = 512,  /* in CreateEq */
+  RNICSIM_COMMAND_OPCODE_DESTROY_EQ = 513,
+  RNICSIM_COMMAND_OPCODE_CREATE_CQ = 528,  /* in CreateCq */
+  RNICSIM_COMMAND_OPCODE_DESTROY_CQ = 529,  /* resource_busy while a QP uses it */
+  RNICSIM_COMMAND_OPCODE_QUERY_CQ = 530,  /* out QueryCq */
+  RNICSIM_COMMAND_OPCODE_MODIFY_CQ = 531,  /* in ModifyCq */
+  RNICSIM_COMMAND_OPCODE_RESIZE_CQ = 532,  /* in ResizeCq, out ResizedCq */
+  RNICSIM_COMMAND_OPCODE_CREATE_MPT = 544,  /* in CreateMpt; object = index */
+  RNICSIM_COMMAND_OPCODE_DESTROY_MPT = 545,  /* resource_busy while a window is bound to it */
+  RNICSIM_COMMAND_OPCODE_QUERY_MPT = 546,  /* out QueryMpt */
+  RNICSIM_COMMAND_OPCODE_MODIFY_MPT = 547,  /* in CreateMpt: a region without windows is this one from now on */
+  RNICSIM_COMMAND_OPCODE_CREATE_QP = 560,  /* in CreateQp; object = qpn */
+  RNICSIM_COMMAND_OPCODE_DESTROY_QP = 561,
+  RNICSIM_COMMAND_OPCODE_MODIFY_QP = 562,  /* in ModifyQp */
+  RNICSIM_COMMAND_OPCODE_QUERY_QP = 563,  /* out QueryQp */
+  RNICSIM_COMMAND_OPCODE_CREATE_SRQ = 576,  /* in CreateSrq; object = srqn */
+  RNICSIM_COMMAND_OPCODE_DESTROY_SRQ = 577,  /* resource_busy while a QP uses it */
+  RNICSIM_COMMAND_OPCODE_QUERY_SRQ = 578,  /* out QuerySrq */
+  RNICSIM_COMMAND_OPCODE_MODIFY_SRQ = 579,  /* in ModifySrq */
+  /* object = qpn, in MulticastGroup: a UD QP gets what is sent to the group */
+  RNICSIM_COMMAND_OPCODE_ATTACH_MULTICAST = 592,
+  RNICSIM_COMMAND_OPCODE_DETACH_MULTICAST = 593,  /* object = qpn, in MulticastGroup */
+};
+
+/* First in every input mailbox. */
+struct rnicsim_command_header {
+  rnicsim_be16 opcode;
+  rnicsim_be16 modifier;
+  rnicsim_be32 object;  /* number of the object: the driver chooses it among those whose ICM is mapped */
+  rnicsim_be32 reserved[2];
+};
+static_assert(sizeof(struct rnicsim_command_header) == 16, "size");
+static_assert(offsetof(struct rnicsim_command_header, opcode) == 0, "offset");
+static_assert(offsetof(struct rnicsim_command_header, modifier) == 2, "offset");
+static_assert(offsetof(struct rnicsim_command_header, object) == 4, "offset");
+static_assert(offsetof(struct rnicsim_command_header, reserved) == 8, "offset");
+
+/* First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md). */
+struct rnicsim_command_result {
+  uint8_t status;  /* enum rnicsim_command_status */
+  uint8_t reserved0[3];
+  rnicsim_be32 syndrome;
+  rnicsim_be32 object;
+  rnicsim_be32 reserved1;
+};
+static_assert(sizeof(struct rnicsim_command_result) == 16, "size");
+static_assert(offsetof(struct rnicsim_command_result, status) == 0, "offset");
+static_assert(offsetof(struct rnicsim_command_result, reserved0) == 1, "offset");
+static_assert(offsetof(struct rnicsim_command_result, syndrome) == 4, "offset");
+static_assert(offsetof(struct rnicsim_command_result, object) == 8, "offset");
+static_assert(offsetof(struct rnicsim_command_result, reserved1) == 12, "offset");
+
+struct rnicsim_map_icm {
+  struct rnicsim_command_header header;
+  rnicsim_be32 table;  /* IcmTable */
+  rnicsim_be32 first_index;
+  rnicsim_be32 count;
+  rnicsim_be32 reserved;
+  rnicsim_be64 memory;  /* bus address in PASID 0, of count x kIcmEntryBytes */
+};
+static_assert(sizeof(struct rnicsim_map_icm) == 40, "size");
+static_assert(offsetof(struct rnicsim_map_icm, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_map_icm, table) == 16, "offset");
+static_assert(offsetof(struct rnicsim_map_icm, first_index) == 20, "offset");
+static_assert(offsetof(struct rnicsim_map_icm, count) == 24, "offset");
+static_assert(offsetof(struct rnicsim_map_icm, reserved) == 28, "offset");
+static_assert(offsetof(struct rnicsim_map_icm, memory) == 32, "offset");
+
+struct rnicsim_create_eq {
+  struct rnicsim_command_header header;
+  struct rnicsim_eqc context;
+};
+static_assert(sizeof(struct rnicsim_create_eq) == 80, "size");
+static_assert(offsetof(struct rnicsim_create_eq, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_create_eq, context) == 16, "offset");
+
+struct rnicsim_create_cq {
+  struct rnicsim_command_header header;
+  struct rnicsim_cqc context;
+};
+static_assert(sizeof(struct rnicsim_create_cq) == 80, "size");
+static_assert(offsetof(struct rnicsim_create_cq, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_create_cq, context) == 16, "offset");
+
+struct rnicsim_query_cq {
+  struct rnicsim_command_result result;
+  struct rnicsim_cqc context;
+};
+static_assert(sizeof(struct rnicsim_query_cq) == 80, "size");
+static_assert(offsetof(struct rnicsim_query_cq, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_query_cq, context) == 16, "offset");
+
+struct rnicsim_modify_cq {
+  struct rnicsim_command_header header;  /* object = cqn */
+  rnicsim_be16 moderation_count;
+  rnicsim_be16 moderation_period;  /* microseconds */
+  rnicsim_be32 reserved[3];
+};
+static_assert(sizeof(struct rnicsim_modify_cq) == 32, "size");
+static_assert(offsetof(struct rnicsim_modify_cq, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_modify_cq, moderation_count) == 16, "offset");
+static_assert(offsetof(struct rnicsim_modify_cq, moderation_period) == 18, "offset");
+static_assert(offsetof(struct rnicsim_modify_cq, reserved) == 20, "offset");
+
+/* The device goes on in another ring. The entries that it has written and the driver has not consumed are the
+ * driver's to carry over. */
+struct rnicsim_resize_cq {
+  struct rnicsim_command_header header;  /* object = cqn */
+  rnicsim_be64 ring;
+  uint8_t log_entries;
+  uint8_t reserved[7];
+};
+static_assert(sizeof(struct rnicsim_resize_cq) == 32, "size");
+static_assert(offsetof(struct rnicsim_resize_cq, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_resize_cq, ring) == 16, "offset");
+static_assert(offsetof(struct rnicsim_resize_cq, log_entries) == 24, "offset");
+static_assert(offsetof(struct rnicsim_resize_cq, reserved) == 25, "offset");
+
+struct rnicsim_resized_cq {
+  struct rnicsim_command_result result;
+  rnicsim_be32 producer;  /* position of the first entry in the new ring */
+  rnicsim_be32 reserved[3];
+};
+static_assert(sizeof(struct rnicsim_resized_cq) == 32, "size");
+static_assert(offsetof(struct rnicsim_resized_cq, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_resized_cq, producer) == 16, "offset");
+static_assert(offsetof(struct rnicsim_resized_cq, reserved) == 20, "offset");
+
+struct rnicsim_create_mpt {
+  struct rnicsim_command_header header;
+  struct rnicsim_mpt context;
+};
+static_assert(sizeof(struct rnicsim_create_mpt) == 80, "size");
+static_assert(offsetof(struct rnicsim_create_mpt, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_create_mpt, context) == 16, "offset");
+
+struct rnicsim_query_mpt {
+  struct rnicsim_command_result result;
+  struct rnicsim_mpt context;
+};
+static_assert(sizeof(struct rnicsim_query_mpt) == 80, "size");
+static_assert(offsetof(struct rnicsim_query_mpt, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_query_mpt, context) == 16, "offset");
+
+struct rnicsim_create_qp {
+  struct rnicsim_command_header header;
+  struct rnicsim_qpc context;  /* only its `fixed` part counts */
+};
+static_assert(sizeof(struct rnicsim_create_qp) == 272, "size");
+static_assert(offsetof(struct rnicsim_create_qp, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_create_qp, context) == 16, "offset");
+
+struct rnicsim_query_qp {
+  struct rnicsim_command_result result;
+  struct rnicsim_qpc context;
+};
+static_assert(sizeof(struct rnicsim_query_qp) == 272, "size");
+static_assert(offsetof(struct rnicsim_query_qp, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_query_qp, context) == 16, "offset");
+
+struct rnicsim_create_srq {
+  struct rnicsim_command_header header;
+  struct rnicsim_srqc context;
+};
+static_assert(sizeof(struct rnicsim_create_srq) == 80, "size");
+static_assert(offsetof(struct rnicsim_create_srq, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_create_srq, context) == 16, "offset");
+
+struct rnicsim_query_srq {
+  struct rnicsim_command_result result;
+  struct rnicsim_srqc context;
+};
+static_assert(sizeof(struct rnicsim_query_srq) == 80, "size");
+static_assert(offsetof(struct rnicsim_query_srq, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_query_srq, context) == 16, "offset");
+
+struct rnicsim_modify_srq {
+  struct rnicsim_command_header header;  /* object = srqn */
+  rnicsim_be32 attributes;  /* kLimit, kRing */
+  rnicsim_be32 limit;
+  rnicsim_be64 ring;  /* a larger one, whose first entries are those of the old one */
+  uint8_t log_entries;
+  uint8_t reserved[7];
+};
+#define RNICSIM_MODIFY_SRQ_LIMIT 0x1u
+#define RNICSIM_MODIFY_SRQ_RING 0x2u
+static_assert(sizeof(struct rnicsim_modify_srq) == 40, "size");
+static_assert(offsetof(struct rnicsim_modify_srq, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_modify_srq, attributes) == 16, "offset");
+static_assert(offsetof(struct rnicsim_modify_srq, limit) == 20, "offset");
+static_assert(offsetof(struct rnicsim_modify_srq, ring) == 24, "offset");
+static_assert(offsetof(struct rnicsim_modify_srq, log_entries) == 32, "offset");
+static_assert(offsetof(struct rnicsim_modify_srq, reserved) == 33, "offset");
+
+struct rnicsim_multicast_group {
+  struct rnicsim_command_header header;  /* object = qpn */
+  uint8_t gid[16];
+};
+static_assert(sizeof(struct rnicsim_multicast_group) == 32, "size");
+static_assert(offsetof(struct rnicsim_multicast_group, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_multicast_group, gid) == 16, "offset");
+
+/* The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask. */
+#define RNICSIM_QP_ATTR_STATE 0x1u
+#define RNICSIM_QP_ATTR_CURRENT_STATE 0x2u
+#define RNICSIM_QP_ATTR_SQD_NOTIFY 0x4u
+#define RNICSIM_QP_ATTR_ACCESS_FLAGS 0x8u
+#define RNICSIM_QP_ATTR_PKEY_INDEX 0x10u
+#define RNICSIM_QP_ATTR_PORT 0x20u
+#define RNICSIM_QP_ATTR_QKEY 0x40u
+#define RNICSIM_QP_ATTR_PATH 0x80u
+#define RNICSIM_QP_ATTR_PATH_MTU 0x100u
+#define RNICSIM_QP_ATTR_TIMEOUT 0x200u
+#define RNICSIM_QP_ATTR_RETRY_COUNT 0x400u
+#define RNICSIM_QP_ATTR_RNR_RETRY 0x800u
+#define RNICSIM_QP_ATTR_RECEIVE_PSN 0x1000u
+#define RNICSIM_QP_ATTR_MAX_RD_ATOMIC 0x2000u
+#define RNICSIM_QP_ATTR_ALTERNATE_PATH 0x4000u
+#define RNICSIM_QP_ATTR_MIN_RNR_TIMER 0x8000u
+#define RNICSIM_QP_ATTR_SEND_PSN 0x10000u
+#define RNICSIM_QP_ATTR_MAX_DEST_RD_ATOMIC 0x20000u
+#define RNICSIM_QP_ATTR_PATH_MIGRATION_STATE 0x40000u
+#define RNICSIM_QP_ATTR_CAPABILITIES 0x80000u
+#define RNICSIM_QP_ATTR_REMOTE_QPN 0x100000u
+#define RNICSIM_QP_ATTR_RATE_LIMIT 0x2000000u
+
+struct rnicsim_modify_qp {
+  struct rnicsim_command_header header;  /* object = qpn */
+  rnicsim_be32 attributes;  /* qp_attr bits */
+  uint8_t current_state;  /* with kCurrentState */
+  uint8_t reserved[3];
+  rnicsim_be32 reserved1[2];
+  struct rnicsim_qpc context;  /* the named attributes, and `state` with kState */
+};
+static_assert(sizeof(struct rnicsim_modify_qp) == 288, "size");
+static_assert(offsetof(struct rnicsim_modify_qp, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_modify_qp, attributes) == 16, "offset");
+static_assert(offsetof(struct rnicsim_modify_qp, current_state) == 20, "offset");
+static_assert(offsetof(struct rnicsim_modify_qp, reserved) == 21, "offset");
+static_assert(offsetof(struct rnicsim_modify_qp, reserved1) == 24, "offset");
+static_assert(offsetof(struct rnicsim_modify_qp, context) == 32, "offset");
+
+struct rnicsim_set_gid {
+  struct rnicsim_command_header header;  /* object = port */
+  rnicsim_be16 index;
+  uint8_t roce_version;
+  uint8_t valid;  /* 0 empties the entry */
+  uint8_t mac[6];
+  uint8_t reserved[6];
+  uint8_t gid[16];
+};
+static_assert(sizeof(struct rnicsim_set_gid) == 48, "size");
+static_assert(offsetof(struct rnicsim_set_gid, header) == 0, "offset");
+static_assert(offsetof(struct rnicsim_set_gid, index) == 16, "offset");
+static_assert(offsetof(struct rnicsim_set_gid, roce_version) == 18, "offset");
+static_assert(offsetof(struct rnicsim_set_gid, valid) == 19, "offset");
+static_assert(offsetof(struct rnicsim_set_gid, mac) == 20, "offset");
+static_assert(offsetof(struct rnicsim_set_gid, reserved) == 26, "offset");
+static_assert(offsetof(struct rnicsim_set_gid, gid) == 32, "offset");
+
+struct rnicsim_device_capabilities {
+  struct rnicsim_command_result result;
+  rnicsim_be64 features;  /* feature bits */
+  rnicsim_be64 firmware_version;
+  rnicsim_be64 max_mr_size;
+  rnicsim_be32 vendor_part_id;
+  rnicsim_be32 max_qp;
+  rnicsim_be32 max_qp_wr;  /* receive WQEs, or send blocks */
+  rnicsim_be32 max_send_sge;
+  rnicsim_be32 max_receive_sge;
+  rnicsim_be32 max_cq;
+  rnicsim_be32 max_cqe;
+  rnicsim_be32 max_mr;
+  rnicsim_be32 max_pd;
+  rnicsim_be32 max_inline;  /* most inline bytes of a WQE */
+  rnicsim_be32 max_rd_atomic;  /* a QP, as requester and as responder */
+  rnicsim_be32 local_ca_ack_delay;  /* code: 4.096 us x 2^n */
+  rnicsim_be32 max_eq;
+  rnicsim_be32 ports;
+  rnicsim_be32 core_clock_khz;
+  rnicsim_be32 atomic;  /* enum ibv_atomic_cap */
+  rnicsim_be32 max_srq;
+  rnicsim_be32 max_ah;
+  rnicsim_be32 max_mtt;  /* pages of memory regions */
+  rnicsim_be32 max_inline_receive;  /* bytes of a message that its CQE may hold */
+  rnicsim_be16 max_cq_moderation_count;
+  rnicsim_be16 max_cq_moderation_period;  /* microseconds */
+  rnicsim_be32 max_srq_wr;
+  rnicsim_be32 max_srq_sge;
+  rnicsim_be32 max_multicast_groups;
+  rnicsim_be32 max_group_qps;  /* QPs attached to one group */
+  rnicsim_be32 max_attached_qps;  /* to all of them together */
+  rnicsim_be32 reserved[2];
+};
+static_assert(sizeof(struct rnicsim_device_capabilities) == 152, "size");
+static_assert(offsetof(struct rnicsim_device_capabilities, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, features) == 16, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, firmware_version) == 24, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_mr_size) == 32, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, vendor_part_id) == 40, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_qp) == 44, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_qp_wr) == 48, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_send_sge) == 52, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_receive_sge) == 56, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_cq) == 60, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_cqe) == 64, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_mr) == 68, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_pd) == 72, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_inline) == 76, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_rd_atomic) == 80, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, local_ca_ack_delay) == 84, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_eq) == 88, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, ports) == 92, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, core_clock_khz) == 96, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, atomic) == 100, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_srq) == 104, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_ah) == 108, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_mtt) == 112, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_inline_receive) == 116, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_cq_moderation_count) == 120, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_cq_moderation_period) == 122, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_srq_wr) == 124, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_srq_sge) == 128, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_multicast_groups) == 132, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_group_qps) == 136, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, max_attached_qps) == 140, "offset");
+static_assert(offsetof(struct rnicsim_device_capabilities, reserved) == 144, "offset");
+
+struct rnicsim_port_attributes {
+  struct rnicsim_command_result result;
+  uint8_t state;  /* enum ibv_port_state */
+  uint8_t max_mtu;  /* enum ibv_mtu */
+  uint8_t active_mtu;
+  uint8_t physical_state;
+  uint8_t active_speed;  /* as ibv_port_attr */
+  uint8_t active_width;
+  rnicsim_be16 gid_table_length;
+  rnicsim_be32 max_message;
+  rnicsim_be16 pkey_table_length;
+  uint8_t mac[6];
+  rnicsim_be16 pkey_violations;  /* packets with a P_Key that is not in the table */
+  rnicsim_be16 qkey_violations;  /* datagrams with another Q_Key than the QP's */
+  rnicsim_be32 reserved[2];
+};
+static_assert(sizeof(struct rnicsim_port_attributes) == 48, "size");
+static_assert(offsetof(struct rnicsim_port_attributes, result) == 0, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, state) == 16, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, max_mtu) == 17, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, active_mtu) == 18, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, physical_state) == 19, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, active_speed) == 20, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, active_width) == 21, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, gid_table_length) == 22, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, max_message) == 24, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, pkey_table_length) == 28, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, mac) == 30, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, pkey_violations) == 36, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, qkey_violations) == 38, "offset");
+static_assert(offsetof(struct rnicsim_port_attributes, reserved) == 40, "offset");
+
+#endif  /* RNICSIM_ABI_COMMAND_H */

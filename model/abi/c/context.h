@@ -1,0 +1,319 @@
+/* Made from model/abi/context.h by tests/support/device_layouts.py --write. What it means is docs/device.md. */
+#ifndef RNICSIM_ABI_CONTEXT_H
+#define RNICSIM_ABI_CONTEXT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "big_endian.h"
+
+enum rnicsim_qp_state {
+  RNICSIM_QP_STATE_RESET = 0,
+  RNICSIM_QP_STATE_INIT = 1,
+  RNICSIM_QP_STATE_RTR = 2,
+  RNICSIM_QP_STATE_RTS = 3,
+  RNICSIM_QP_STATE_SQD = 4,
+  RNICSIM_QP_STATE_SQE = 5,
+  RNICSIM_QP_STATE_ERROR = 6,
+};
+
+enum rnicsim_transport {
+  RNICSIM_TRANSPORT_RC = 2,
+  RNICSIM_TRANSPORT_UC = 3,
+  RNICSIM_TRANSPORT_UD = 4,
+};
+
+/* Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags. */
+#define RNICSIM_ACCESS_LOCAL_WRITE 0x1u
+#define RNICSIM_ACCESS_REMOTE_WRITE 0x2u
+#define RNICSIM_ACCESS_REMOTE_READ 0x4u
+#define RNICSIM_ACCESS_REMOTE_ATOMIC 0x8u
+#define RNICSIM_ACCESS_WINDOW_BIND 0x10u
+#define RNICSIM_ACCESS_ZERO_BASED 0x20u
+
+/* RoCEv2 address vector (IBTA vol 1 A17). */
+struct rnicsim_address_vector {
+  uint8_t remote_gid[16];
+  uint8_t remote_mac[6];
+  rnicsim_be16 sgid_index;
+  rnicsim_be32 flow_label;  /* 20 bits */
+  uint8_t traffic_class;
+  uint8_t hop_limit;
+  uint8_t service_level;
+  uint8_t static_rate;
+};
+static_assert(sizeof(struct rnicsim_address_vector) == 32, "size");
+static_assert(offsetof(struct rnicsim_address_vector, remote_gid) == 0, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, remote_mac) == 16, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, sgid_index) == 22, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, flow_label) == 24, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, traffic_class) == 28, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, hop_limit) == 29, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, service_level) == 30, "offset");
+static_assert(offsetof(struct rnicsim_address_vector, static_rate) == 31, "offset");
+
+/* Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`. */
+struct rnicsim_qpc {
+  /* --- fixed */
+  uint8_t state;  /* enum rnicsim_qp_state */
+  uint8_t transport;  /* enum rnicsim_transport */
+  uint8_t log_send_blocks;  /* log2 of the send ring's 64-byte blocks */
+  uint8_t log_receive_wqes;
+  uint8_t log_receive_stride;  /* log2 of a receive WQE's bytes, 4..9 */
+  uint8_t flags;  /* kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast */
+  rnicsim_be16 uar_page;
+  rnicsim_be32 pd;
+  rnicsim_be32 pasid;
+  rnicsim_be32 send_cqn;
+  rnicsim_be32 receive_cqn;
+  rnicsim_be32 srqn;  /* with kHasSrq */
+  uint8_t inline_receive;  /* a SEND of one packet up to so many bytes comes in its CQE; 0: none does */
+  uint8_t reserved0[3];
+  rnicsim_be64 send_ring;  /* bus addresses, in the PASID's space, 64-byte aligned */
+  rnicsim_be64 receive_ring;
+  rnicsim_be64 doorbell_record;  /* 8-byte aligned */
+  /* --- attributes */
+  uint8_t port;
+  uint8_t path_mtu;  /* enum ibv_mtu: 1 = 256 .. 5 = 4096 */
+  rnicsim_be16 pkey_index;
+  rnicsim_be32 qkey;
+  rnicsim_be32 access_flags;  /* access::kRemote* */
+  rnicsim_be32 remote_qpn;
+  rnicsim_be32 send_psn;  /* initial, 24 bits */
+  rnicsim_be32 receive_psn;
+  uint8_t max_rd_atomic;  /* outstanding as requester */
+  uint8_t max_dest_rd_atomic;  /* resources as responder */
+  uint8_t min_rnr_timer;  /* RNR timer code, 0..31 */
+  uint8_t timeout;  /* local ACK timeout code, 0..31 */
+  uint8_t retry_count;
+  uint8_t rnr_retry;
+  uint8_t path_migration_state;
+  uint8_t sqd_notify;
+  struct rnicsim_address_vector path;
+  struct rnicsim_address_vector alternate_path;
+  rnicsim_be16 alternate_pkey_index;
+  uint8_t alternate_port;
+  uint8_t alternate_timeout;
+  /* --- progress */
+  rnicsim_be32 send_consumer;  /* blocks retired */
+  rnicsim_be32 send_next;  /* blocks started */
+  rnicsim_be32 receive_consumer;
+  rnicsim_be32 next_send_psn;
+  rnicsim_be32 oldest_unacked_psn;
+  rnicsim_be32 expected_psn;
+  rnicsim_be32 msn;  /* responder's message sequence number, 24 bits */
+  uint8_t retries_left;
+  uint8_t rnr_retries_left;
+  uint8_t draining;
+  uint8_t reserved1;
+  uint8_t reserved2[68];
+};
+#define RNICSIM_QPC_HAS_SEND 0x1u
+#define RNICSIM_QPC_HAS_RECEIVE 0x2u
+#define RNICSIM_QPC_HAS_SRQ 0x4u  /* instead of a receive ring: RC and UD */
+#define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* its own multicasts do not come to this device */
+static_assert(sizeof(struct rnicsim_qpc) == 256, "size");
+static_assert(offsetof(struct rnicsim_qpc, state) == 0, "offset");
+static_assert(offsetof(struct rnicsim_qpc, transport) == 1, "offset");
+static_assert(offsetof(struct rnicsim_qpc, log_send_blocks) == 2, "offset");
+static_assert(offsetof(struct rnicsim_qpc, log_receive_wqes) == 3, "offset");
+static_assert(offsetof(struct rnicsim_qpc, log_receive_stride) == 4, "offset");
+static_assert(offsetof(struct rnicsim_qpc, flags) == 5, "offset");
+static_assert(offsetof(struct rnicsim_qpc, uar_page) == 6, "offset");
+static_assert(offsetof(struct rnicsim_qpc, pd) == 8, "offset");
+static_assert(offsetof(struct rnicsim_qpc, pasid) == 12, "offset");
+static_assert(offsetof(struct rnicsim_qpc, send_cqn) == 16, "offset");
+static_assert(offsetof(struct rnicsim_qpc, receive_cqn) == 20, "offset");
+static_assert(offsetof(struct rnicsim_qpc, srqn) == 24, "offset");
+static_assert(offsetof(struct rnicsim_qpc, inline_receive) == 28, "offset");
+static_assert(offsetof(struct rnicsim_qpc, reserved0) == 29, "offset");
+static_assert(offsetof(struct rnicsim_qpc, send_ring) == 32, "offset");
+static_assert(offsetof(struct rnicsim_qpc, receive_ring) == 40, "offset");
+static_assert(offsetof(struct rnicsim_qpc, doorbell_record) == 48, "offset");
+static_assert(offsetof(struct rnicsim_qpc, port) == 56, "offset");
+static_assert(offsetof(struct rnicsim_qpc, path_mtu) == 57, "offset");
+static_assert(offsetof(struct rnicsim_qpc, pkey_index) == 58, "offset");
+static_assert(offsetof(struct rnicsim_qpc, qkey) == 60, "offset");
+static_assert(offsetof(struct rnicsim_qpc, access_flags) == 64, "offset");
+static_assert(offsetof(struct rnicsim_qpc, remote_qpn) == 68, "offset");
+static_assert(offsetof(struct rnicsim_qpc, send_psn) == 72, "offset");
+static_assert(offsetof(struct rnicsim_qpc, receive_psn) == 76, "offset");
+static_assert(offsetof(struct rnicsim_qpc, max_rd_atomic) == 80, "offset");
+static_assert(offsetof(struct rnicsim_qpc, max_dest_rd_atomic) == 81, "offset");
+static_assert(offsetof(struct rnicsim_qpc, min_rnr_timer) == 82, "offset");
+static_assert(offsetof(struct rnicsim_qpc, timeout) == 83, "offset");
+static_assert(offsetof(struct rnicsim_qpc, retry_count) == 84, "offset");
+static_assert(offsetof(struct rnicsim_qpc, rnr_retry) == 85, "offset");
+static_assert(offsetof(struct rnicsim_qpc, path_migration_state) == 86, "offset");
+static_assert(offsetof(struct rnicsim_qpc, sqd_notify) == 87, "offset");
+static_assert(offsetof(struct rnicsim_qpc, path) == 88, "offset");
+static_assert(offsetof(struct rnicsim_qpc, alternate_path) == 120, "offset");
+static_assert(offsetof(struct rnicsim_qpc, alternate_pkey_index) == 152, "offset");
+static_assert(offsetof(struct rnicsim_qpc, alternate_port) == 154, "offset");
+static_assert(offsetof(struct rnicsim_qpc, alternate_timeout) == 155, "offset");
+static_assert(offsetof(struct rnicsim_qpc, send_consumer) == 156, "offset");
+static_assert(offsetof(struct rnicsim_qpc, send_next) == 160, "offset");
+static_assert(offsetof(struct rnicsim_qpc, receive_consumer) == 164, "offset");
+static_assert(offsetof(struct rnicsim_qpc, next_send_psn) == 168, "offset");
+static_assert(offsetof(struct rnicsim_qpc, oldest_unacked_psn) == 172, "offset");
+static_assert(offsetof(struct rnicsim_qpc, expected_psn) == 176, "offset");
+static_assert(offsetof(struct rnicsim_qpc, msn) == 180, "offset");
+static_assert(offsetof(struct rnicsim_qpc, retries_left) == 184, "offset");
+static_assert(offsetof(struct rnicsim_qpc, rnr_retries_left) == 185, "offset");
+static_assert(offsetof(struct rnicsim_qpc, draining) == 186, "offset");
+static_assert(offsetof(struct rnicsim_qpc, reserved1) == 187, "offset");
+static_assert(offsetof(struct rnicsim_qpc, reserved2) == 188, "offset");
+
+struct rnicsim_cqc {
+  uint8_t log_entries;
+  uint8_t flags;  /* kIgnoreOverrun, kInError */
+  rnicsim_be16 uar_page;
+  rnicsim_be32 pasid;
+  rnicsim_be64 ring;  /* 64-byte aligned */
+  rnicsim_be64 doorbell_record;  /* CqDoorbellRecord */
+  rnicsim_be32 eqn;  /* completions are announced here */
+  rnicsim_be32 producer;
+  rnicsim_be32 armed;  /* 0 no, 1 next, 2 solicited */
+  rnicsim_be32 consumer;  /* the last that the device knows */
+  rnicsim_be32 solicited;  /* one past the last solicited CQE */
+  rnicsim_be16 moderation_count;  /* an armed CQ's event waits for so many CQEs, */
+  rnicsim_be16 moderation_period;  /* or so many microseconds from the first of them; 0 of either: for none */
+  rnicsim_be32 withheld;  /* CQEs that an event waits behind; the device's */
+  rnicsim_be32 reserved[3];
+};
+#define RNICSIM_CQC_IGNORE_OVERRUN 0x1u
+#define RNICSIM_CQC_IN_ERROR 0x2u  /* the device's: it overran */
+static_assert(sizeof(struct rnicsim_cqc) == 64, "size");
+static_assert(offsetof(struct rnicsim_cqc, log_entries) == 0, "offset");
+static_assert(offsetof(struct rnicsim_cqc, flags) == 1, "offset");
+static_assert(offsetof(struct rnicsim_cqc, uar_page) == 2, "offset");
+static_assert(offsetof(struct rnicsim_cqc, pasid) == 4, "offset");
+static_assert(offsetof(struct rnicsim_cqc, ring) == 8, "offset");
+static_assert(offsetof(struct rnicsim_cqc, doorbell_record) == 16, "offset");
+static_assert(offsetof(struct rnicsim_cqc, eqn) == 24, "offset");
+static_assert(offsetof(struct rnicsim_cqc, producer) == 28, "offset");
+static_assert(offsetof(struct rnicsim_cqc, armed) == 32, "offset");
+static_assert(offsetof(struct rnicsim_cqc, consumer) == 36, "offset");
+static_assert(offsetof(struct rnicsim_cqc, solicited) == 40, "offset");
+static_assert(offsetof(struct rnicsim_cqc, moderation_count) == 44, "offset");
+static_assert(offsetof(struct rnicsim_cqc, moderation_period) == 46, "offset");
+static_assert(offsetof(struct rnicsim_cqc, withheld) == 48, "offset");
+static_assert(offsetof(struct rnicsim_cqc, reserved) == 52, "offset");
+
+/* Shared receive queue context. */
+struct rnicsim_srqc {
+  uint8_t log_entries;
+  uint8_t log_stride;  /* log2 of an entry's bytes, its SrqNextSegment included, 5..10 */
+  uint8_t flags;  /* kInError */
+  uint8_t reserved0;
+  rnicsim_be32 pasid;
+  rnicsim_be32 pd;  /* that of its entries' keys; a QP's may be another */
+  rnicsim_be32 limit;  /* entries posted and not taken: fewer raise srq_limit, once; 0: none */
+  rnicsim_be64 ring;  /* bus addresses, 64-byte aligned; 8 */
+  rnicsim_be64 doorbell_record;  /* QpDoorbellRecord::receive_producer */
+  /* --- the device's */
+  rnicsim_be32 head;  /* index of the next entry */
+  rnicsim_be32 taken;  /* entries ever, modulo 2^16 */
+  rnicsim_be32 reserved1[6];
+};
+#define RNICSIM_SRQC_IN_ERROR 0x1u
+static_assert(sizeof(struct rnicsim_srqc) == 64, "size");
+static_assert(offsetof(struct rnicsim_srqc, log_entries) == 0, "offset");
+static_assert(offsetof(struct rnicsim_srqc, log_stride) == 1, "offset");
+static_assert(offsetof(struct rnicsim_srqc, flags) == 2, "offset");
+static_assert(offsetof(struct rnicsim_srqc, reserved0) == 3, "offset");
+static_assert(offsetof(struct rnicsim_srqc, pasid) == 4, "offset");
+static_assert(offsetof(struct rnicsim_srqc, pd) == 8, "offset");
+static_assert(offsetof(struct rnicsim_srqc, limit) == 12, "offset");
+static_assert(offsetof(struct rnicsim_srqc, ring) == 16, "offset");
+static_assert(offsetof(struct rnicsim_srqc, doorbell_record) == 24, "offset");
+static_assert(offsetof(struct rnicsim_srqc, head) == 32, "offset");
+static_assert(offsetof(struct rnicsim_srqc, taken) == 36, "offset");
+static_assert(offsetof(struct rnicsim_srqc, reserved1) == 40, "offset");
+
+struct rnicsim_eqc {
+  uint8_t log_entries;
+  uint8_t reserved0;
+  rnicsim_be16 msix_vector;
+  rnicsim_be32 pasid;
+  rnicsim_be64 ring;
+  rnicsim_be32 producer;
+  rnicsim_be32 consumer;
+  rnicsim_be32 reserved1[10];
+};
+static_assert(sizeof(struct rnicsim_eqc) == 64, "size");
+static_assert(offsetof(struct rnicsim_eqc, log_entries) == 0, "offset");
+static_assert(offsetof(struct rnicsim_eqc, reserved0) == 1, "offset");
+static_assert(offsetof(struct rnicsim_eqc, msix_vector) == 2, "offset");
+static_assert(offsetof(struct rnicsim_eqc, pasid) == 4, "offset");
+static_assert(offsetof(struct rnicsim_eqc, ring) == 8, "offset");
+static_assert(offsetof(struct rnicsim_eqc, producer) == 16, "offset");
+static_assert(offsetof(struct rnicsim_eqc, consumer) == 20, "offset");
+static_assert(offsetof(struct rnicsim_eqc, reserved1) == 24, "offset");
+
+enum rnicsim_mpt_kind {
+  RNICSIM_MPT_KIND_REGION = 0,
+  RNICSIM_MPT_KIND_WINDOW1 = 1,  /* type 1: any QP of the PD binds and uses it */
+  RNICSIM_MPT_KIND_WINDOW2 = 2,  /* type 2B: bound to a QP, too, which alone uses it */
+  RNICSIM_MPT_KIND_NULL = 3,  /* reads zeros, discards writes */
+};
+
+/* Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one
+ * size whose bus addresses stand in the MTT, from `first_page` on: the first page begins at `start`. Key = index <<
+ * 8 | tag. */
+struct rnicsim_mpt {
+  rnicsim_be32 key;
+  rnicsim_be32 pd;
+  rnicsim_be32 pasid;
+  rnicsim_be32 access_flags;
+  rnicsim_be64 start;  /* first address a work request may name (IOVA) */
+  rnicsim_be64 length;
+  rnicsim_be64 bus_address;  /* where `start` lies, without pages; window: that address in its region */
+  rnicsim_be32 valid;  /* 1; 0: free, or a window that is not bound */
+  uint8_t log_page;  /* log2 of the page size, 12..30; 0: no pages */
+  uint8_t kind;  /* enum rnicsim_mpt_kind */
+  uint8_t reserved0[2];
+  rnicsim_be32 first_page;  /* index in the MTT */
+  rnicsim_be32 region;  /* window: index of the region that it is bound to */
+  rnicsim_be32 qpn;  /* window2: the QP that it is bound to */
+  rnicsim_be32 windows;  /* region: windows bound to it; the device's */
+};
+static_assert(sizeof(struct rnicsim_mpt) == 64, "size");
+static_assert(offsetof(struct rnicsim_mpt, key) == 0, "offset");
+static_assert(offsetof(struct rnicsim_mpt, pd) == 4, "offset");
+static_assert(offsetof(struct rnicsim_mpt, pasid) == 8, "offset");
+static_assert(offsetof(struct rnicsim_mpt, access_flags) == 12, "offset");
+static_assert(offsetof(struct rnicsim_mpt, start) == 16, "offset");
+static_assert(offsetof(struct rnicsim_mpt, length) == 24, "offset");
+static_assert(offsetof(struct rnicsim_mpt, bus_address) == 32, "offset");
+static_assert(offsetof(struct rnicsim_mpt, valid) == 40, "offset");
+static_assert(offsetof(struct rnicsim_mpt, log_page) == 44, "offset");
+static_assert(offsetof(struct rnicsim_mpt, kind) == 45, "offset");
+static_assert(offsetof(struct rnicsim_mpt, reserved0) == 46, "offset");
+static_assert(offsetof(struct rnicsim_mpt, first_page) == 48, "offset");
+static_assert(offsetof(struct rnicsim_mpt, region) == 52, "offset");
+static_assert(offsetof(struct rnicsim_mpt, qpn) == 56, "offset");
+static_assert(offsetof(struct rnicsim_mpt, windows) == 60, "offset");
+
+/* Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
+ * region is made. */
+struct rnicsim_mtt {
+  rnicsim_be64 page;
+};
+static_assert(sizeof(struct rnicsim_mtt) == 8, "size");
+static_assert(offsetof(struct rnicsim_mtt, page) == 0, "offset");
+
+/* ICM tables: the driver lends memory by map_icm before it creates an object of that index range. */
+enum rnicsim_icm_table {
+  RNICSIM_ICM_TABLE_QPC = 0,
+  RNICSIM_ICM_TABLE_CQC = 1,
+  RNICSIM_ICM_TABLE_EQC = 2,
+  RNICSIM_ICM_TABLE_MPT = 3,
+  RNICSIM_ICM_TABLE_MTT = 4,
+  RNICSIM_ICM_TABLE_SRQC = 5,
+};
+
+#define RNICSIM_ICM_ENTRY_BYTES {256, 64, 64, 64, 8, 64}
+
+#endif  /* RNICSIM_ABI_CONTEXT_H */

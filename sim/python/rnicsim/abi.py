@@ -1,0 +1,867 @@
+"""Registers, layouts and numbers of the device, under the names that docs/device.md gives them.
+
+Made from model/abi/*.h by tests/support/device_layouts.py --write.
+
+A layout is a ctypes structure in the device's byte order: `Qpc(send_cqn=3)`, `bytes(qpc)`,
+`Cqe.from_buffer(memory, offset)`.
+"""
+
+import ctypes
+import enum
+
+u8, u16, u32, u64 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
+
+
+class Layout(ctypes.BigEndianStructure):
+    def __repr__(self):
+        fields = ((name, getattr(self, name)) for name, *_ in self._fields_ if not name.startswith("reserved"))
+        shown = ((name, bytes(value).hex() if isinstance(value, ctypes.Array) else value) for name, value in fields)
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown)})"
+
+kAbiMajor = 1  # The contract's version: a driver refuses another major version.
+kAbiMinor = 0
+kPciVendorId = 0xd00d  # PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
+kPciDeviceId = 0x0001
+kPciClassCode = 0x020700  # network controller, InfiniBand
+kPciRevision = 1
+
+
+# Configuration space: offsets of the capabilities and of the bits the model acts on.
+class config:
+    kCommand = 0x04  # bit 1 memory space, bit 2 bus master
+    kBar0 = 0x10  # 64-bit, prefetchable
+    kCapabilityPointer = 0x34
+    kPcieCapability = 0x40
+    kDeviceControl = 0x48  # bit 15: initiate function-level reset
+    kMsixCapability = 0x80
+    kMsixControl = 0x82  # bit 15 enable, bit 14 mask all
+    kSize = 0x1000
+    kCommandMemory = 0x2
+    kCommandBusMaster = 0x4
+    kFunctionLevelReset = 0x8000
+    kMsixEnable = 0x8000
+    kMsixMaskAll = 0x4000
+
+
+kBarSize = 0x800000  # BAR0.
+kRegisterPage = 0x000000
+kMsixTable = 0x010000  # 16 bytes a vector, PCI layout
+kMsixPba = 0x018000
+kUarBase = 0x100000  # UAR pages, 4 KiB each
+kUarPageSize = 4096
+kUarPages = 1024  # page 0 belongs to the kernel's agent
+kMsixVectors = 64
+
+
+# The register page. Width in bits, RO read only.
+class reg:
+    kMagic = 0x000  # 32 RO "RNIC"
+    kAbiVersion = 0x004  # 32 RO major << 16 | minor
+    kFeatures = 0x008  # 64 RO Feature bits
+    kFirmwareVersion = 0x010  # 64 RO major << 32 | minor << 16 | patch
+    kUarInfo = 0x018  # 32 RO number of UAR pages
+    kBlueFlameSize = 0x01c  # 32 RO bytes a BlueFlame buffer
+    kCommandLogEntries = 0x020  # 32 RO log2 of the command queue's entries
+    kStatus = 0x024  # 32 RO DeviceStatus
+    kHealthSyndrome = 0x028  # 32 RO why the device is in kFatal
+    kCoreClockKhz = 0x02c  # 32 RO frequency of kClock
+    kCommandQueueBase = 0x080  # 64 RW bus address of the command queue, 4 KiB aligned
+    kCommandDoorbell = 0x088  # 32 WO one bit an entry to execute
+    kClock = 0x0a0  # 64 RO free-running clock, kCoreClockKhz
+
+
+kMagicValue = 0x524e4943
+
+
+class DeviceStatus(enum.IntEnum):
+    initializing = 0
+    ready = 1
+    fatal = 2
+
+
+class feature:
+    kBlueFlame = 0x1
+    kRc = 0x2
+    kInvalidate = 0x4  # send_with_inv and local_inv, and their packets
+    kUc = 0x8
+    kUd = 0x10
+    kSrq = 0x20
+    kMulticast = 0x40
+    kWindows = 0x80  # memory windows of types 1 and 2B
+
+
+# A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
+class uar:
+    kSendDoorbell = 0x000  # SendDoorbell, 8 bytes
+    kCqArm = 0x010  # CqArm, 8 bytes
+    kEqDoorbell = 0x020  # EqDoorbell, 8 bytes; page 0 only
+    kBlueFlame0 = 0x800  # a whole send WQE, at most kBlueFlameBytes
+    kBlueFlame1 = 0x900  # used in turn with kBlueFlame0
+    kBlueFlameBytes = 256
+
+
+# Bus addresses in the MSI window are interrupts, as on x86: address kMsiWindow + 16 * vector, data = vector.
+kMsiWindow = 0xfee00000
+kMsiWindowSize = 0x100000
+
+
+class QpState(enum.IntEnum):
+    reset = 0
+    init = 1
+    rtr = 2
+    rts = 3
+    sqd = 4
+    sqe = 5
+    error = 6
+
+
+class Transport(enum.IntEnum):
+    rc = 2
+    uc = 3
+    ud = 4
+
+
+# Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
+class access:
+    kLocalWrite = 0x1
+    kRemoteWrite = 0x2
+    kRemoteRead = 0x4
+    kRemoteAtomic = 0x8
+    kWindowBind = 0x10
+    kZeroBased = 0x20
+
+
+# RoCEv2 address vector (IBTA vol 1 A17).
+class AddressVector(Layout):
+    _fields_ = [
+        ("remote_gid", u8 * 16),
+        ("remote_mac", u8 * 6),
+        ("sgid_index", u16),
+        ("flow_label", u32),  # 20 bits
+        ("traffic_class", u8),
+        ("hop_limit", u8),
+        ("service_level", u8),
+        ("static_rate", u8),
+    ]
+
+
+# Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`.
+class Qpc(Layout):
+    kHasSend = 0x1
+    kHasReceive = 0x2
+    kHasSrq = 0x4  # instead of a receive ring: RC and UD
+    kBlockSelfMulticast = 0x8  # its own multicasts do not come to this device
+    _fields_ = [
+        ("state", u8),  # QpState
+        ("transport", u8),  # Transport
+        ("log_send_blocks", u8),  # log2 of the send ring's 64-byte blocks
+        ("log_receive_wqes", u8),
+        ("log_receive_stride", u8),  # log2 of a receive WQE's bytes, 4..9
+        ("flags", u8),  # kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast
+        ("uar_page", u16),
+        ("pd", u32),
+        ("pasid", u32),
+        ("send_cqn", u32),
+        ("receive_cqn", u32),
+        ("srqn", u32),  # with kHasSrq
+        ("inline_receive", u8),  # a SEND of one packet up to so many bytes comes in its CQE; 0: none does
+        ("reserved0", u8 * 3),
+        ("send_ring", u64),  # bus addresses, in the PASID's space, 64-byte aligned
+        ("receive_ring", u64),
+        ("doorbell_record", u64),  # 8-byte aligned
+        ("port", u8),
+        ("path_mtu", u8),  # enum ibv_mtu: 1 = 256 .. 5 = 4096
+        ("pkey_index", u16),
+        ("qkey", u32),
+        ("access_flags", u32),  # access::kRemote*
+        ("remote_qpn", u32),
+        ("send_psn", u32),  # initial, 24 bits
+        ("receive_psn", u32),
+        ("max_rd_atomic", u8),  # outstanding as requester
+        ("max_dest_rd_atomic", u8),  # resources as responder
+        ("min_rnr_timer", u8),  # RNR timer code, 0..31
+        ("timeout", u8),  # local ACK timeout code, 0..31
+        ("retry_count", u8),
+        ("rnr_retry", u8),
+        ("path_migration_state", u8),
+        ("sqd_notify", u8),
+        ("path", AddressVector),
+        ("alternate_path", AddressVector),
+        ("alternate_pkey_index", u16),
+        ("alternate_port", u8),
+        ("alternate_timeout", u8),
+        ("send_consumer", u32),  # blocks retired
+        ("send_next", u32),  # blocks started
+        ("receive_consumer", u32),
+        ("next_send_psn", u32),
+        ("oldest_unacked_psn", u32),
+        ("expected_psn", u32),
+        ("msn", u32),  # responder's message sequence number, 24 bits
+        ("retries_left", u8),
+        ("rnr_retries_left", u8),
+        ("draining", u8),
+        ("reserved1", u8),
+        ("reserved2", u8 * 68),
+    ]
+
+
+class Cqc(Layout):
+    kIgnoreOverrun = 0x1
+    kInError = 0x2  # the device's: it overran
+    _fields_ = [
+        ("log_entries", u8),
+        ("flags", u8),  # kIgnoreOverrun, kInError
+        ("uar_page", u16),
+        ("pasid", u32),
+        ("ring", u64),  # 64-byte aligned
+        ("doorbell_record", u64),  # CqDoorbellRecord
+        ("eqn", u32),  # completions are announced here
+        ("producer", u32),
+        ("armed", u32),  # 0 no, 1 next, 2 solicited
+        ("consumer", u32),  # the last that the device knows
+        ("solicited", u32),  # one past the last solicited CQE
+        ("moderation_count", u16),  # an armed CQ's event waits for so many CQEs,
+        ("moderation_period", u16),  # or so many microseconds from the first of them; 0 of either: for none
+        ("withheld", u32),  # CQEs that an event waits behind; the device's
+        ("reserved", u32 * 3),
+    ]
+
+
+# Shared receive queue context.
+class Srqc(Layout):
+    kInError = 0x1
+    _fields_ = [
+        ("log_entries", u8),
+        ("log_stride", u8),  # log2 of an entry's bytes, its SrqNextSegment included, 5..10
+        ("flags", u8),  # kInError
+        ("reserved0", u8),
+        ("pasid", u32),
+        ("pd", u32),  # that of its entries' keys; a QP's may be another
+        ("limit", u32),  # entries posted and not taken: fewer raise srq_limit, once; 0: none
+        ("ring", u64),  # bus addresses, 64-byte aligned; 8
+        ("doorbell_record", u64),  # QpDoorbellRecord::receive_producer
+        ("head", u32),  # index of the next entry
+        ("taken", u32),  # entries ever, modulo 2^16
+        ("reserved1", u32 * 6),
+    ]
+
+
+class Eqc(Layout):
+    _fields_ = [
+        ("log_entries", u8),
+        ("reserved0", u8),
+        ("msix_vector", u16),
+        ("pasid", u32),
+        ("ring", u64),
+        ("producer", u32),
+        ("consumer", u32),
+        ("reserved1", u32 * 10),
+    ]
+
+
+class MptKind(enum.IntEnum):
+    region = 0
+    window1 = 1  # type 1: any QP of the PD binds and uses it
+    window2 = 2  # type 2B: bound to a QP, too, which alone uses it
+    null = 3  # reads zeros, discards writes
+
+
+# Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
+# whose bus addresses stand in the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
+class Mpt(Layout):
+    _fields_ = [
+        ("key", u32),
+        ("pd", u32),
+        ("pasid", u32),
+        ("access_flags", u32),
+        ("start", u64),  # first address a work request may name (IOVA)
+        ("length", u64),
+        ("bus_address", u64),  # where `start` lies, without pages; window: that address in its region
+        ("valid", u32),  # 1; 0: free, or a window that is not bound
+        ("log_page", u8),  # log2 of the page size, 12..30; 0: no pages
+        ("kind", u8),  # MptKind
+        ("reserved0", u8 * 2),
+        ("first_page", u32),  # index in the MTT
+        ("region", u32),  # window: index of the region that it is bound to
+        ("qpn", u32),  # window2: the QP that it is bound to
+        ("windows", u32),  # region: windows bound to it; the device's
+    ]
+
+
+# Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
+# region is made.
+class Mtt(Layout):
+    _fields_ = [
+        ("page", u64),
+    ]
+
+
+# ICM tables: the driver lends memory by map_icm before it creates an object of that index range.
+class IcmTable(enum.IntEnum):
+    qpc = 0
+    cqc = 1
+    eqc = 2
+    mpt = 3
+    mtt = 4
+    srqc = 5
+
+
+kIcmEntryBytes = (256, 64, 64, 64, 8, 64)
+# Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs (datagram,
+# remote address, bind, data or inline), and takes whole blocks. The producer counts blocks.
+kSendBlock = 64
+kMaxWqeBlocks = 16
+
+
+class SendOpcode(enum.IntEnum):
+    nop = 0
+    send_with_inv = 1
+    write = 8
+    write_with_imm = 9
+    send = 10
+    send_with_imm = 11
+    read = 16
+    compare_swap = 17
+    fetch_add = 18
+    bind_window = 24
+    local_inv = 27
+
+
+class ControlSegment(Layout):
+    kSignaled = 0x1
+    kSolicited = 0x2
+    kFence = 0x4
+    _fields_ = [
+        ("reserved0", u16),
+        ("reserved1", u8),
+        ("opcode", u8),  # SendOpcode
+        ("wqe_index", u16),  # of this WQE's first block, modulo 2^16; must be the consumer's
+        ("reserved2", u8),
+        ("segments", u8),  # length of the WQE in 16-byte units, this segment included
+        ("qpn_flags", u32),  # qpn << 8 | kSignaled | kSolicited | kFence
+        ("immediate", u32),  # immediate data, or the rkey to invalidate
+    ]
+
+
+class RemoteAddressSegment(Layout):
+    _fields_ = [
+        ("address", u64),
+        ("rkey", u32),
+        ("reserved", u32),
+    ]
+
+
+# Of a UD QP's WQE, first: where the message goes.
+class DatagramSegment(Layout):
+    _fields_ = [
+        ("path", AddressVector),
+        ("remote_qpn", u32),  # kMulticastQpn: every QP of the group that `path` names
+        ("qkey", u32),  # with its top bit set: the QP's own
+        ("reserved", u32 * 2),
+    ]
+
+
+kMulticastQpn = 0xffffff
+kOwnQkey = 0x80000000
+
+
+# Of bind_window.
+class BindSegment(Layout):
+    _fields_ = [
+        ("window", u32),  # its rkey so far, of which the index counts
+        ("rkey", u32),  # from now on: same index, another tag
+        ("region", u32),  # the lkey of the region it opens
+        ("access_flags", u32),  # access::kRemote*, kZeroBased
+        ("address", u64),
+        ("length", u64),  # 0: type 1, closes it
+    ]
+
+
+class AtomicSegment(Layout):
+    _fields_ = [
+        ("swap_add", u64),
+        ("compare", u64),
+    ]
+
+
+class DataSegment(Layout):
+    _fields_ = [
+        ("byte_count", u32),  # at most 2^31 - 1; 0 is an empty segment
+        ("lkey", u32),
+        ("address", u64),
+    ]
+
+
+# Inline data: this word, then byte_count bytes, padded to 16.
+class InlineHeader(Layout):
+    kInline = 0x80000000
+    _fields_ = [
+        ("byte_count", u32),  # kInline | bytes
+    ]
+
+
+# Receive queue: entries of 2^log_stride bytes, each a list of DataSegments ended by the stride or by kInvalidLkey.
+kInvalidLkey = 0x00000100
+
+
+# Shared receive queue: entries of 2^log_stride bytes in a linked list, because they come free in any order. Every entry
+# names the one that will be posted after it, so the driver keeps one entry unposted. The first to be posted is entry 0.
+class SrqNextSegment(Layout):
+    _fields_ = [
+        ("next", u16),  # index of the entry that follows this one
+        ("reserved0", u16),
+        ("reserved1", u32 * 3),
+    ]
+
+
+# Doorbell record: in host memory, at Qpc::doorbell_record; the driver stores it before it rings.
+class QpDoorbellRecord(Layout):
+    _fields_ = [
+        ("receive_producer", u32),  # WQEs ever posted, modulo 2^16; of an SRQ: its entries
+        ("send_producer", u32),  # blocks ever posted, modulo 2^16
+    ]
+
+
+class CqDoorbellRecord(Layout):
+    _fields_ = [
+        ("consumer", u32),  # CQEs ever consumed, modulo 2^24
+        ("reserved", u32),
+    ]
+
+
+# Doorbells (MMIO, UAR page).
+class SendDoorbell(Layout):
+    _fields_ = [
+        ("qpn", u32),
+        ("producer", u32),  # = QpDoorbellRecord::send_producer
+    ]
+
+
+class CqArm(Layout):
+    kSolicitedOnly = 0x1
+    _fields_ = [
+        ("cqn_flags", u32),  # cqn << 8 | kSolicitedOnly
+        ("consumer", u32),  # CQEs seen when arming, modulo 2^24, consumed or not: a later CQE fires at once
+    ]
+
+
+class EqDoorbell(Layout):
+    _fields_ = [
+        ("eqn", u32),
+        ("consumer", u32),  # EQEs ever consumed, modulo 2^24; also arms the EQ's MSI-X vector
+    ]
+
+
+# Completion queue entry. The driver initialises every entry's owner to kInitialOwner. An entry at position n (counted
+# for ever) is the driver's when owner bit 0 == (n >> log_entries) & 1 and the opcode is not `invalid`; the device
+# writes the owner byte last.
+class CqeOpcode(enum.IntEnum):
+    requester = 0
+    receive_write_with_imm = 1
+    receive_send = 2
+    receive_send_with_imm = 3
+    receive_send_with_inv = 4
+    requester_error = 13
+    responder_error = 14
+    invalid = 15
+
+
+# The values are those of enum ibv_wc_status.
+class CqeSyndrome(enum.IntEnum):
+    success = 0
+    local_length_error = 1
+    local_qp_operation_error = 2
+    local_protection_error = 4
+    flushed_error = 5
+    memory_window_bind_error = 6
+    bad_response_error = 7
+    local_access_error = 8
+    remote_invalid_request_error = 9
+    remote_access_error = 10
+    remote_operation_error = 11
+    transport_retry_exceeded = 12
+    rnr_retry_exceeded = 13
+    remote_aborted_error = 16
+    fatal_error = 18
+    general_error = 21
+
+
+class Cqe(Layout):
+    kInlineData = 0x1
+    kGrh = 0x2  # UD: 40 bytes of GRH precede the payload; byte_count has them
+    kIpv4 = 0x4  # with kGrh: an IPv4 header lies in the GRH, else an IPv6 header
+    kInitialOwner = 0xf1
+    _fields_ = [
+        ("immediate", u32),  # immediate data or the invalidated rkey
+        ("byte_count", u32),
+        ("timestamp", u64),  # device clock
+        ("qpn", u32),  # the local QP
+        ("wqe_counter", u16),  # requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
+        ("send_opcode", u8),  # SendOpcode; requester: of the WQE completed
+        ("flags", u8),  # kInlineData, kGrh, kIpv4
+        ("syndrome", u8),  # CqeSyndrome
+        ("vendor_error", u8),
+        ("reserved0", u8 * 2),
+        ("inline_data", u8 * 32),  # with kInlineData: the message, byte_count bytes of it
+        ("source_qpn", u8 * 3),  # UD: of the sender, 24 bits big-endian
+        ("opcode_owner", u8),  # CqeOpcode << 4 | owner bit
+    ]
+
+
+# Event queue entry. Ownership as for a CQE, by owner bit 0.
+class EventType(enum.IntEnum):
+    completion = 0  # number = cqn
+    communication_established = 1
+    send_queue_drained = 2
+    last_wqe_reached = 3
+    srq_limit = 4  # number = srqn
+    path_migrated = 5
+    cq_error = 16  # number = cqn
+    qp_fatal = 17
+    qp_request_error = 18
+    qp_access_error = 19
+    srq_error = 20  # number = srqn
+    port_active = 32  # number = port
+    port_error = 33
+    device_fatal = 34
+
+
+class Eqe(Layout):
+    kInitialOwner = 0x01
+    _fields_ = [
+        ("type", u8),  # EventType
+        ("reserved0", u8 * 3),
+        ("number", u32),  # what the event is about: cqn, qpn, srqn or port
+        ("reserved1", u32 * 5),
+        ("reserved2", u8 * 3),
+        ("owner", u8),
+    ]
+
+
+kCommandLogEntries = 5
+kMailboxBytes = 4096  # the largest input or output
+
+
+class CommandStatus(enum.IntEnum):
+    ok = 0
+    internal_error = 1
+    bad_opcode = 2
+    bad_parameter = 3  # EINVAL
+    bad_resource = 4  # no such object: ENOENT
+    resource_busy = 5  # EBUSY
+    exceeds_limit = 6  # ENOMEM
+    bad_state = 7  # not in this state: EINVAL
+    bad_input_length = 8
+    bad_output_length = 9
+    not_supported = 10  # EOPNOTSUPP
+    bad_mailbox = 11  # the mailbox could not be read or written
+
+
+class CommandEntry(Layout):
+    _fields_ = [
+        ("owner", u8),  # 1 = the device's
+        ("status", u8),  # CommandStatus
+        ("token", u16),  # the driver's, returned untouched
+        ("input_bytes", u32),
+        ("input", u64),  # bus address in PASID 0
+        ("output", u64),
+        ("output_bytes", u32),
+        ("reserved", u32 * 9),
+    ]
+
+
+class CommandOpcode(enum.IntEnum):
+    query_device = 256  # out DeviceCapabilities
+    initialize = 257  # after map_icm of the EQ table: the device becomes ready
+    teardown = 258  # every object is gone; ICM comes back
+    map_icm = 272  # in MapIcm
+    unmap_icm = 273  # in MapIcm, memory ignored
+    query_port = 288  # object = port; out PortAttributes
+    set_gid = 289  # object = port, in SetGid
+    create_eq = 512  # in CreateEq
+    destroy_eq = 513
+    create_cq = 528  # in CreateCq
+    destroy_cq = 529  # resource_busy while a QP uses it
+    query_cq = 530  # out QueryCq
+    modify_cq = 531  # in ModifyCq
+    resize_cq = 532  # in ResizeCq, out ResizedCq
+    create_mpt = 544  # in CreateMpt; object = index
+    destroy_mpt = 545  # resource_busy while a window is bound to it
+    query_mpt = 546  # out QueryMpt
+    modify_mpt = 547  # in CreateMpt: a region without windows is this one from now on
+    create_qp = 560  # in CreateQp; object = qpn
+    destroy_qp = 561
+    modify_qp = 562  # in ModifyQp
+    query_qp = 563  # out QueryQp
+    create_srq = 576  # in CreateSrq; object = srqn
+    destroy_srq = 577  # resource_busy while a QP uses it
+    query_srq = 578  # out QuerySrq
+    modify_srq = 579  # in ModifySrq
+    attach_multicast = 592  # object = qpn, in MulticastGroup: a UD QP gets what is sent to the group
+    detach_multicast = 593  # object = qpn, in MulticastGroup
+
+
+# First in every input mailbox.
+class CommandHeader(Layout):
+    _fields_ = [
+        ("opcode", u16),
+        ("modifier", u16),
+        ("object", u32),  # number of the object: the driver chooses it among those whose ICM is mapped
+        ("reserved", u32 * 2),
+    ]
+
+
+# First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md).
+class CommandResult(Layout):
+    _fields_ = [
+        ("status", u8),  # CommandStatus
+        ("reserved0", u8 * 3),
+        ("syndrome", u32),
+        ("object", u32),
+        ("reserved1", u32),
+    ]
+
+
+class MapIcm(Layout):
+    _fields_ = [
+        ("header", CommandHeader),
+        ("table", u32),  # IcmTable
+        ("first_index", u32),
+        ("count", u32),
+        ("reserved", u32),
+        ("memory", u64),  # bus address in PASID 0, of count x kIcmEntryBytes
+    ]
+
+
+class CreateEq(Layout):
+    _fields_ = [
+        ("header", CommandHeader),
+        ("context", Eqc),
+    ]
+
+
+class CreateCq(Layout):
+    _fields_ = [
+        ("header", CommandHeader),
+        ("context", Cqc),
+    ]
+
+
+class QueryCq(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("context", Cqc),
+    ]
+
+
+class ModifyCq(Layout):
+    _fields_ = [
+        ("header", CommandHeader),  # object = cqn
+        ("moderation_count", u16),
+        ("moderation_period", u16),  # microseconds
+        ("reserved", u32 * 3),
+    ]
+
+
+# The device goes on in another ring. The entries that it has written and the driver has not consumed are the driver's
+# to carry over.
+class ResizeCq(Layout):
+    _fields_ = [
+        ("header", CommandHeader),  # object = cqn
+        ("ring", u64),
+        ("log_entries", u8),
+        ("reserved", u8 * 7),
+    ]
+
+
+class ResizedCq(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("producer", u32),  # position of the first entry in the new ring
+        ("reserved", u32 * 3),
+    ]
+
+
+class CreateMpt(Layout):
+    _fields_ = [
+        ("header", CommandHeader),
+        ("context", Mpt),
+    ]
+
+
+class QueryMpt(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("context", Mpt),
+    ]
+
+
+class CreateQp(Layout):
+    _fields_ = [
+        ("header", CommandHeader),
+        ("context", Qpc),  # only its `fixed` part counts
+    ]
+
+
+class QueryQp(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("context", Qpc),
+    ]
+
+
+class CreateSrq(Layout):
+    _fields_ = [
+        ("header", CommandHeader),
+        ("context", Srqc),
+    ]
+
+
+class QuerySrq(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("context", Srqc),
+    ]
+
+
+class ModifySrq(Layout):
+    kLimit = 0x1
+    kRing = 0x2
+    _fields_ = [
+        ("header", CommandHeader),  # object = srqn
+        ("attributes", u32),  # kLimit, kRing
+        ("limit", u32),
+        ("ring", u64),  # a larger one, whose first entries are those of the old one
+        ("log_entries", u8),
+        ("reserved", u8 * 7),
+    ]
+
+
+class MulticastGroup(Layout):
+    _fields_ = [
+        ("header", CommandHeader),  # object = qpn
+        ("gid", u8 * 16),
+    ]
+
+
+# The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
+class qp_attr:
+    kState = 0x1
+    kCurrentState = 0x2
+    kSqdNotify = 0x4
+    kAccessFlags = 0x8
+    kPkeyIndex = 0x10
+    kPort = 0x20
+    kQkey = 0x40
+    kPath = 0x80
+    kPathMtu = 0x100
+    kTimeout = 0x200
+    kRetryCount = 0x400
+    kRnrRetry = 0x800
+    kReceivePsn = 0x1000
+    kMaxRdAtomic = 0x2000
+    kAlternatePath = 0x4000
+    kMinRnrTimer = 0x8000
+    kSendPsn = 0x10000
+    kMaxDestRdAtomic = 0x20000
+    kPathMigrationState = 0x40000
+    kCapabilities = 0x80000
+    kRemoteQpn = 0x100000
+    kRateLimit = 0x2000000
+
+
+class ModifyQp(Layout):
+    _fields_ = [
+        ("header", CommandHeader),  # object = qpn
+        ("attributes", u32),  # qp_attr bits
+        ("current_state", u8),  # with kCurrentState
+        ("reserved", u8 * 3),
+        ("reserved1", u32 * 2),
+        ("context", Qpc),  # the named attributes, and `state` with kState
+    ]
+
+
+class SetGid(Layout):
+    _fields_ = [
+        ("header", CommandHeader),  # object = port
+        ("index", u16),
+        ("roce_version", u8),
+        ("valid", u8),  # 0 empties the entry
+        ("mac", u8 * 6),
+        ("reserved", u8 * 6),
+        ("gid", u8 * 16),
+    ]
+
+
+class DeviceCapabilities(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("features", u64),  # feature bits
+        ("firmware_version", u64),
+        ("max_mr_size", u64),
+        ("vendor_part_id", u32),
+        ("max_qp", u32),
+        ("max_qp_wr", u32),  # receive WQEs, or send blocks
+        ("max_send_sge", u32),
+        ("max_receive_sge", u32),
+        ("max_cq", u32),
+        ("max_cqe", u32),
+        ("max_mr", u32),
+        ("max_pd", u32),
+        ("max_inline", u32),  # most inline bytes of a WQE
+        ("max_rd_atomic", u32),  # a QP, as requester and as responder
+        ("local_ca_ack_delay", u32),  # code: 4.096 us x 2^n
+        ("max_eq", u32),
+        ("ports", u32),
+        ("core_clock_khz", u32),
+        ("atomic", u32),  # enum ibv_atomic_cap
+        ("max_srq", u32),
+        ("max_ah", u32),
+        ("max_mtt", u32),  # pages of memory regions
+        ("max_inline_receive", u32),  # bytes of a message that its CQE may hold
+        ("max_cq_moderation_count", u16),
+        ("max_cq_moderation_period", u16),  # microseconds
+        ("max_srq_wr", u32),
+        ("max_srq_sge", u32),
+        ("max_multicast_groups", u32),
+        ("max_group_qps", u32),  # QPs attached to one group
+        ("max_attached_qps", u32),  # to all of them together
+        ("reserved", u32 * 2),
+    ]
+
+
+class PortAttributes(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("state", u8),  # enum ibv_port_state
+        ("max_mtu", u8),  # enum ibv_mtu
+        ("active_mtu", u8),
+        ("physical_state", u8),
+        ("active_speed", u8),  # as ibv_port_attr
+        ("active_width", u8),
+        ("gid_table_length", u16),
+        ("max_message", u32),
+        ("pkey_table_length", u16),
+        ("mac", u8 * 6),
+        ("pkey_violations", u16),  # packets with a P_Key that is not in the table
+        ("qkey_violations", u16),  # datagrams with another Q_Key than the QP's
+        ("reserved", u32 * 2),
+    ]
+
+
+# Offset: name, bits, access.
+REGISTERS = {
+    reg.kMagic: ("kMagic", 32, "RO"),
+    reg.kAbiVersion: ("kAbiVersion", 32, "RO"),
+    reg.kFeatures: ("kFeatures", 64, "RO"),
+    reg.kFirmwareVersion: ("kFirmwareVersion", 64, "RO"),
+    reg.kUarInfo: ("kUarInfo", 32, "RO"),
+    reg.kBlueFlameSize: ("kBlueFlameSize", 32, "RO"),
+    reg.kCommandLogEntries: ("kCommandLogEntries", 32, "RO"),
+    reg.kStatus: ("kStatus", 32, "RO"),
+    reg.kHealthSyndrome: ("kHealthSyndrome", 32, "RO"),
+    reg.kCoreClockKhz: ("kCoreClockKhz", 32, "RO"),
+    reg.kCommandQueueBase: ("kCommandQueueBase", 64, "RW"),
+    reg.kCommandDoorbell: ("kCommandDoorbell", 32, "WO"),
+    reg.kClock: ("kClock", 64, "RO"),
+}
