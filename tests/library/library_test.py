@@ -2,7 +2,7 @@
 """librnicsim as somebody else finds it: installed into a prefix that is then moved, and a virtual platform built on it
 outside the tree, by find_package and by pkg-config.
 
-usage: library_test.py BUILD_FOLDER [unittest's arguments]
+usage: library_test.py BUILD_FOLDER PYTHON [unittest's arguments]
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 PLATFORM = pathlib.Path(__file__).resolve().parent / "platform"
-BUILD = None
+BUILD = PYTHON = None
 
 
 def run(*command, **more):
@@ -95,6 +95,21 @@ class Installed(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("65536 bytes written", result.stdout)
 
+    def test_layouts_in_c(self):
+        program = "#include <rnicsim/abi/command.h>\nint main(void) { return sizeof(struct rnicsim_qpc) != 256; }\n"
+        run("gcc", "-std=c11", "-Werror", f"-I{self.prefix}/include", "-x", "c", "-", "-o", self.project / "c",
+            input=program)
+        run(self.project / "c")
+
+    def test_python(self):
+        packages = self.prefix / "lib/python3/dist-packages"
+        if not packages.exists():
+            self.skipTest("built without pybind11")
+        program = ("import rnicsim; device = rnicsim.device('cx5-100g')\n"
+                   "assert device.config_read(0, 2) == rnicsim.abi.kPciVendorId\nprint(rnicsim.__file__)")
+        told = run(PYTHON, "-c", program, env=self.environment | {"PYTHONPATH": str(packages)})
+        self.assertEqual(pathlib.Path(told.strip()).parent, packages / "rnicsim")
+
     def test_cxx_of_another_age_is_told(self):
         flags = run("pkg-config", "--cflags", "rnicsim", env=self.environment).split()
         result = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", self.project / "platform.cpp", *flags],
@@ -104,7 +119,7 @@ class Installed(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    BUILD = sys.argv.pop(1)
+    BUILD, PYTHON = sys.argv.pop(1), sys.argv.pop(1)
     unittest.main()

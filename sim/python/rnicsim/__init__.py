@@ -1,0 +1,235 @@
+"""The device for driver writers: the model of an RDMA NIC, driven by hand as a driver drives it.
+
+    import rnicsim
+    from rnicsim import abi
+
+    a, b = rnicsim.pair("cx5-100g")                  # two devices on a cable; rnicsim.device() makes one alone
+    a.config_write(abi.config.kCommand, abi.config.kCommandMemory | abi.config.kCommandBusMaster, 2)
+    assert a.read32(abi.reg.kMagic) == abi.kMagicValue
+    queue = a.allocate(4096)
+    a.map(queue, 0x10000)                            # IOVA 0x10000 of PASID 0, the kernel's
+    a.write64(abi.reg.kCommandQueueBase, 0x10000)
+    a.run(us=1)
+
+What a register or a layout means is docs/device.md; `rnicsim.abi` has its names.
+
+Time is simulated: it stands still between two calls of run() or wait_interrupt(), which run all devices. An access to a
+register or to memory happens at the present time and takes none; what it costs a CPU is not modelled here.
+
+One process is one simulation: SystemC elaborates once and cannot begin anew, so all devices are made by one call of
+device() or pair(), and another raises SimulationError. For a second simulation start a second process; for a fresh
+device reset the one there is (function_reset), which is what hardware offers, too.
+
+Not for threads: whoever calls runs the simulation.
+"""
+
+import collections
+
+from rnicsim import _core, abi
+from rnicsim._core import ConfigError, SimulationError
+
+__all__ = ["ConfigError", "Device", "Fault", "Frame", "Interrupt", "Memory", "RegisterError", "SimulationError", "abi",
+           "device", "now", "pair", "run"]
+
+Interrupt = collections.namedtuple("Interrupt", "time vector")  # time in picoseconds
+Frame = collections.namedtuple("Frame", "time data")            # when its last bit left, and its bytes without FCS
+
+
+class RegisterError(Exception):
+    """The device refuses an access: `space` ("BAR0", "configuration space"), `offset`, `name` of what lies there."""
+
+    def __init__(self, what, space, offset, name):
+        super().__init__(f"{what} at {offset:#x} of {space} ({name}): unsupported request")
+        self.space, self.offset, self.name = space, offset, name
+
+
+class Fault(Exception):
+    """An address that is not mapped, or not for writing."""
+
+
+def run(*, s=0, ms=0, us=0, ns=0, ps=0):
+    """Runs the simulation for so long."""
+    _core.run(_picoseconds(s, ms, us, ns, ps))
+
+
+def now():
+    """Simulated time in picoseconds."""
+    return _core.now()
+
+
+def device(nic="", sets=()):
+    """One device without a cable: what it sends is in frames(), what it receives is what inject() is given.
+
+    `nic`: a shipped profile ("cx5-100g") or a TOML file; "": the defaults. `sets`: "nic.port.rate=10Gb/s" and the like.
+    ConfigError says what is wrong with them, SimulationError that there is a simulation already.
+    """
+    return Device(_core.make(1, str(nic), list(sets), 0)[0])
+
+
+def pair(nic="", sets=(), latency_ns=90):
+    """Two devices on a cable; as device()."""
+    return tuple(Device(station) for station in _core.make(2, str(nic), list(sets), round(latency_ns * 1000)))
+
+
+def _picoseconds(s, ms, us, ns, ps):
+    duration = round(s * 1e12 + ms * 1e9 + us * 1e6 + ns * 1e3 + ps)
+    if duration < 0:
+        raise ValueError(f"time does not run backwards: {duration} ps")
+    return duration
+
+
+class Memory:
+    """Memory of a device's host, whole pages of it. `data` is a memoryview that Python reads and writes."""
+
+    PAGE = 4096
+
+    def __init__(self, buffer):
+        self._buffer = buffer
+        self.data = memoryview(buffer)
+
+    def __len__(self):
+        return len(self.data)
+
+
+class Device:
+    """A NIC in a host without software."""
+
+    def __init__(self, station):
+        self._station = station
+
+    # --- Configuration space: little-endian, any width.
+
+    def config_read(self, offset, size=4):
+        data = self._station.config_read(offset, size)
+        if data is None:
+            raise RegisterError(f"read of {size} bytes", "configuration space", offset, _config_name(offset))
+        return int.from_bytes(data, "little")
+
+    def config_write(self, offset, value, size=4):
+        if not self._station.config_write(offset, value.to_bytes(size, "little")):
+            raise RegisterError(f"write of {size} bytes", "configuration space", offset, _config_name(offset))
+
+    def function_reset(self):
+        """Function-level reset (PCIe 4.0, 6.6.2): the device as after power-up. Memory and IOMMU are the host's."""
+        self.config_write(abi.config.kDeviceControl, abi.config.kFunctionLevelReset, 2)
+
+    # --- BAR0: big-endian. RegisterError where the device refuses.
+
+    def read32(self, offset):
+        return self._read(offset, 4)
+
+    def read64(self, offset):
+        return self._read(offset, 8)
+
+    def write32(self, offset, value):
+        self.write(offset, value.to_bytes(4, "big"))
+
+    def write64(self, offset, value):
+        self.write(offset, value.to_bytes(8, "big"))
+
+    def write(self, offset, data):
+        """`data`: bytes, or a layout of abi."""
+        data = bytes(data)
+        if not self._station.bar_write(offset, data):
+            raise RegisterError(f"write of {len(data)} bytes", "BAR0", offset, bar_name(offset))
+
+    def _read(self, offset, size):
+        data = self._station.bar_read(offset, size)
+        if data is None:
+            raise RegisterError(f"read of {size} bytes", "BAR0", offset, bar_name(offset))
+        return int.from_bytes(data, "big")
+
+    # --- Memory. What is not mapped the device cannot reach: a completer abort, counter iommu.faults.
+
+    def allocate(self, size):
+        """Zeroed memory, rounded up to whole pages; not mapped."""
+        if size <= 0:
+            raise ValueError(f"memory of {size} bytes")
+        return Memory(self._station.allocate(-(-size // Memory.PAGE) * Memory.PAGE))
+
+    def map(self, memory, iova, pasid=0, writable=True):
+        """The device reaches `memory` at that address of that PASID. ValueError: not a page's, or mapped already."""
+        if iova % Memory.PAGE:
+            raise ValueError(f"IOVA {iova:#x} is not a page's")
+        self._station.map(memory._buffer, iova, pasid, writable)
+
+    def unmap(self, iova, pasid=0):
+        """What was mapped at that address, whole. ValueError: no mapping begins there."""
+        self._station.unmap(iova, pasid)
+
+    def load(self, iova, size, pasid=0):
+        """What a mapped address holds. Fault: not all of it is mapped."""
+        data = self._station.load(iova, pasid, size)
+        if data is None:
+            raise Fault(f"PASID {pasid}: {size} bytes at {iova:#x} are not mapped")
+        return data
+
+    def store(self, iova, data, pasid=0):
+        """`data`: bytes, or a layout of abi."""
+        data = bytes(data)
+        if not self._station.store(iova, pasid, data):
+            raise Fault(f"PASID {pasid}: {len(data)} bytes at {iova:#x} are not mapped")
+
+    # --- Interrupts: MSI-X messages into abi.kMsiWindow.
+
+    def wait_interrupt(self, vector=None, *, s=0, ms=0, us=0, ns=0, ps=0):
+        """The next interrupt, of that vector or of any, that was not taken: runs until there is one, or for so long.
+
+        Returns an Interrupt, or None. One that has come before is taken at once.
+        """
+        taken = self._station.next_interrupt(vector, _picoseconds(s, ms, us, ns, ps))
+        return Interrupt(*taken) if taken else None
+
+    # --- Time: that of the simulation, of all devices.
+
+    def run(self, **duration):
+        run(**duration)
+
+    @property
+    def now(self):
+        return now()
+
+    # --- The wire.
+
+    def inject(self, frame):
+        """An Ethernet frame without FCS, whose last bit arrives now."""
+        self._station.inject(bytes(frame))
+
+    def frames(self):
+        """What the device sent since the last call; a cable's peer has got it besides."""
+        return [Frame(*frame) for frame in self._station.take_frames()]
+
+    # --- Looking inside.
+
+    def counters(self):
+        """By name, as `rnicsim describe counters` tells them: {"nic.tx.packets": 3, ...}, and those of the IOMMU."""
+        return self._station.counters()
+
+    def record(self):
+        """From now on its trace points are kept for trace()."""
+        self._station.record()
+
+    def trace(self):
+        """Events since the last call: dicts with time (ps), device, kind, and the kind's fields (traces/README.md)."""
+        return self._station.take_trace()
+
+
+def bar_name(offset):
+    """What lies at an offset of BAR0, in the manual's words."""
+    for at, (name, bits, access) in abi.REGISTERS.items():
+        if at <= offset < at + bits // 8:
+            return f"{name}, {bits} bits, {access}"
+    if abi.kMsixTable <= offset < abi.kMsixTable + 16 * abi.kMsixVectors:
+        return f"MSI-X table, vector {(offset - abi.kMsixTable) // 16}"
+    if abi.kMsixPba <= offset < abi.kMsixPba + abi.kMsixVectors // 8:
+        return "MSI-X pending bits, RO"
+    if abi.kUarBase <= offset < abi.kUarBase + abi.kUarPages * abi.kUarPageSize:
+        page, within = divmod(offset - abi.kUarBase, abi.kUarPageSize)
+        return f"UAR page {page} + {within:#x}, WO"
+    return "no register" if offset < abi.kBarSize else "behind the BAR"
+
+
+def _config_name(offset):
+    names = {getattr(abi.config, name): name for name in ("kCommand", "kBar0", "kCapabilityPointer", "kPcieCapability",
+                                                          "kDeviceControl", "kMsixCapability", "kMsixControl")}
+    return names.get(offset, "no register" if offset >= abi.config.kSize else "no name")

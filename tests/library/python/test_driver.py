@@ -1,0 +1,183 @@
+"""Brings two devices up from reset, connects a queue pair over a cable and sends, with the driver of this folder."""
+
+import struct
+
+import pytest
+import rnicsim
+from driver import CommandError, Driver
+from rnicsim import abi
+
+ACCESS = abi.access.kLocalWrite | abi.access.kRemoteWrite | abi.access.kRemoteRead
+LENGTH = 5000  # five packets at a path MTU of 1024
+
+
+@pytest.fixture(scope="session")
+def cable():
+    """One simulation a process: its devices are there for all tests."""
+    devices = rnicsim.pair("cx5-100g")
+    for device in devices:
+        device.record()
+    return devices
+
+
+@pytest.fixture
+def devices(cable):
+    """As after power-up, with nothing left over: memory of a test before is not mapped any more."""
+    for device in cable:
+        device.function_reset()
+        device.frames()
+        device.trace()
+    yield cable
+    for device in cable:
+        device.function_reset()
+        while device.wait_interrupt():
+            pass
+
+
+@pytest.fixture
+def drivers(devices):
+    made = [Driver(device, number + 1) for number, device in enumerate(devices)]
+    yield [driver.bring_up() for driver in made]
+    for driver in made:
+        driver.memory.release()
+
+
+@pytest.fixture
+def ends(drivers):
+    """(QP, region) of each side, connected."""
+    ends = []
+    for driver in drivers:
+        cq = driver.create_cq(1)
+        ends.append((driver.create_qp(0xb, cq), driver.register(3, 8192, ACCESS)))
+    (a, _), (b, _) = ends
+    a.connect(b)
+    b.connect(a)
+    return ends
+
+
+def test_reset_state(devices):
+    device = devices[0]
+    assert device.config_read(abi.config.kCommand, 2) == 0
+    with pytest.raises(rnicsim.RegisterError) as refused:  # memory space is not enabled
+        device.read32(abi.reg.kMagic)
+    assert refused.value.offset == abi.reg.kMagic and "kMagic, 32 bits, RO" in str(refused.value)
+
+
+def test_bring_up(drivers):
+    for driver in drivers:
+        assert driver.device.read32(abi.reg.kStatus) == abi.DeviceStatus.ready
+        assert driver.capabilities.max_rd_atomic == 16
+        assert driver.capabilities.features & abi.feature.kRc
+        assert driver.port.max_mtu == 5
+        driver.stop()
+        assert driver.device.read32(abi.reg.kStatus) == abi.DeviceStatus.initializing
+
+
+def test_write_over_the_cable(ends):
+    (a, source), (b, target) = ends
+    message = bytes(i * 7 & 0xff for i in range(LENGTH))
+    source.data[:LENGTH] = message
+    device = a.driver.device
+    device.frames()
+    device.trace()
+    before = device.counters()
+    a.cq.arm(device)
+    a.send.post(abi.SendOpcode.write, target.remote(100), source.segment(LENGTH))
+    a.send.ring(device)
+    posted = device.now
+
+    # The completion announces itself: an event, an interrupt, then the entry.
+    interrupt = device.wait_interrupt(Driver.EQ_VECTOR, ms=1)
+    assert interrupt and posted < interrupt.time < posted + 10_000_000
+    event = a.driver.events.poll()
+    assert (event.type, event.number) == (abi.EventType.completion, a.cq.cqn)
+    a.driver.events.arm(device)
+    cqe = a.cq.poll()
+    assert cqe.opcode_owner >> 4 == abi.CqeOpcode.requester and cqe.syndrome == abi.CqeSyndrome.success
+    assert (cqe.qpn, cqe.wqe_counter, cqe.send_opcode) == (a.qpn, 0, abi.SendOpcode.write)
+    assert a.cq.poll() is None and b.cq.poll() is None
+    assert bytes(target.data[100:100 + LENGTH]) == message
+    assert not any(target.data[:100]) and not any(target.data[100 + LENGTH:])
+
+    frames = [frame.data for frame in device.frames()]
+    assert len(frames) == 5 and all(frame[12:14] == b"\x08\x00" for frame in frames)
+    bth = [struct.unpack_from(">BBHII", frame, 14 + 20 + 8) for frame in frames]
+    write_first, write_middle, write_last = 6, 7, 8
+    assert [header[0] for header in bth] == [write_first] + 3 * [write_middle] + [write_last]
+    assert [header[4] & 0xffffff for header in bth] == [a.FIRST_PSN + i for i in range(5)]
+    after = device.counters()
+    assert after["nic.tx.packets"] - before["nic.tx.packets"] == 5
+    assert after["nic.pcie.interrupts"] - before["nic.pcie.interrupts"] == 1
+    kinds = [event["kind"] for event in device.trace()]
+    for kind in ("cq_arm", "doorbell", "wqe_fetch", "wqe", "packet_sent", "frame_sent", "cqe", "eqe", "interrupt"):
+        assert kind in kinds, kinds
+    assert kinds.index("doorbell") < kinds.index("wqe_fetch") < kinds.index("packet_sent") < kinds.index("cqe")
+
+
+def test_blueflame_needs_no_fetch(ends):
+    (a, source), (_, target) = ends
+    device = a.driver.device
+    source.data[:8] = b"8 bytes!"
+    fetched = device.counters()["nic.wqe_fetch.fetches"]
+    a.send.blueflame(device, a.send.post(abi.SendOpcode.write, target.remote(), source.segment(8)))
+    device.run(us=10)
+    assert a.cq.poll().syndrome == abi.CqeSyndrome.success
+    assert bytes(target.data[:8]) == b"8 bytes!"
+    assert device.counters()["nic.wqe_fetch.fetches"] == fetched
+
+
+def test_read_and_the_ring_wraps(ends):
+    (a, target), (_, source) = ends
+    device = a.driver.device
+    for i in range(3 * a.send.size):
+        source.data[:4] = struct.pack(">I", i)
+        a.send.post(abi.SendOpcode.read, source.remote(), target.segment(4))
+        a.send.ring(device)
+        device.run(us=10)
+        assert a.cq.poll().wqe_counter == i
+        assert bytes(target.data[:4]) == struct.pack(">I", i)
+
+
+def test_foreign_key_is_an_error(ends):
+    (a, source), (b, target) = ends
+    wrong = target.remote()
+    wrong.rkey ^= 1
+    a.send.post(abi.SendOpcode.write, wrong, source.segment(64))
+    a.send.ring(a.driver.device)
+    a.driver.device.run(us=20)
+    assert a.cq.poll().syndrome == abi.CqeSyndrome.remote_access_error
+    assert a.state() == abi.QpState.error and b.state() == abi.QpState.error
+
+
+def test_memory_that_is_not_mapped_is_a_completer_abort(ends):
+    (a, source), (_, target) = ends
+    device = a.driver.device
+    before = device.counters()["iommu.faults"]
+    a.driver.memory.unmap(source.address)
+    a.send.post(abi.SendOpcode.write, target.remote(), source.segment(64))
+    a.send.ring(device)
+    device.run(us=20)
+    assert a.cq.poll().syndrome == abi.CqeSyndrome.local_protection_error
+    assert device.counters()["iommu.faults"] > before
+    assert any(event["kind"] == "dma_abort" and event["reason"] == "not_pinned" for event in device.trace())
+
+
+def test_commands_that_fail_say_why(drivers):
+    driver = drivers[0]
+    with pytest.raises(CommandError) as failed:
+        driver.commands.execute(abi.CommandOpcode.destroy_qp, 0xb)
+    assert (failed.value.status, failed.value.syndrome) == (abi.CommandStatus.bad_resource, 0x0e)  # no_object
+    with pytest.raises(CommandError) as failed:
+        driver.commands.execute(abi.CommandOpcode.set_gid, 0, abi.MapIcm())
+    assert failed.value.status == abi.CommandStatus.bad_input_length
+
+
+def test_a_strangers_frame_harms_nobody(ends):
+    (a, source), (b, target) = ends
+    b.driver.device.inject(bytes(64))
+    before = b.driver.device.counters()["nic.rx.not_roce"]
+    a.send.post(abi.SendOpcode.write, target.remote(), source.segment(64))
+    a.send.ring(a.driver.device)
+    a.driver.device.run(us=10)
+    assert a.cq.poll().syndrome == abi.CqeSyndrome.success
+    assert b.driver.device.counters()["nic.rx.not_roce"] == before + 1
