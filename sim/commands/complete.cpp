@@ -29,6 +29,7 @@ Words values_of(const CLI::Option& option) {
   if (type == "NIC") return data_names(DataKind::nic);
   if (type == "TOPOLOGY") return data_names(DataKind::topology);
   if (type == "WORKLOAD") return data_names(DataKind::workload);
+  if (type == "SWEEP") return data_names(DataKind::sweep);
   if (type == "KEY=VALUE" || type == "KEY=VALUES") return parameters();
   return type.find('|') == type.npos ? Words{} : CLI::detail::split(type, '|');
 }

@@ -11,7 +11,10 @@ namespace rnicsim::sim {
 Command add_sweep(CLI::App& app, const Program& words) {
   CLI::App& command = *app.add_subcommand("sweep", "run a workload at many points, as a sweep file says");
   const auto options = std::make_shared<sweep::SweepOptions>();
-  command.add_option("FILE", options->file, "a TOML file, docs/sweep.md; none: what is in the folder goes on");
+  command
+      .add_option("SWEEP", options->file,
+                     "a TOML file (docs/sweep.md), or the name of one of ours; none: what is in the folder goes on")
+      ->type_name("SWEEP");
   command
       .add_option("--out", options->out,
                   "the folder for the results; default: the sweep's name. What it has of the same sweep is kept")

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "sim/config/config_error.h"
@@ -15,12 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* what(DataKind kind) {
-  return kind == DataKind::nic ? "NIC profile" : kind == DataKind::topology ? "topology" : "workload";
-}
-const char* folder(DataKind kind) {
-  return kind == DataKind::nic ? "nics" : kind == DataKind::topology ? "topologies" : "workloads";
-}
+struct Names {
+  const char* what;
+  const char* folder;
+};
+constexpr std::array<Names, 4> kNames = {{
+    {"NIC profile", "nics"}, {"topology", "topologies"}, {"workload", "workloads"}, {"sweep", "sweeps"},
+}};
+
+const char* what(DataKind kind) { return kNames[static_cast<std::size_t>(kind)].what; }
+const char* folder(DataKind kind) { return kNames[static_cast<std::size_t>(kind)].folder; }
 
 }  // namespace
 

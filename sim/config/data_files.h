@@ -1,5 +1,5 @@
-// Profiles, topologies and workloads by name: files of nics/, topologies/ and workloads/ in share/rnicsim, which is the
-// repository's sim/ in a build tree.
+// Profiles, topologies, workloads and sweeps by name: files of nics/, topologies/, workloads/ and sweeps/ in
+// share/rnicsim, which is the repository's sim/ in a build tree.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace rnicsim::sim {
 
-enum class DataKind { nic, topology, workload };
+enum class DataKind { nic, topology, workload, sweep };
 
 // In RNICSIM_DATA of the environment if set, else in the program's own share_folder() (own_files.h: may throw).
 std::filesystem::path data_folder(DataKind kind);

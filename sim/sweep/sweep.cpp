@@ -10,6 +10,7 @@
 #include "sim/bench/bench.h"
 #include "sim/child_pool.h"
 #include "sim/config/config_error.h"
+#include "sim/config/data_files.h"
 #include "sim/json_output.h"
 #include "sim/progress_line.h"
 #include "sim/sweep/results.h"
@@ -108,7 +109,7 @@ Store open_store(const SweepOptions& options) {
       throw ConfigError("sweep: a file is needed, or --out with the folder of one that is to go on");
     return Store(options.out);
   }
-  auto plan = options.plan ? *options.plan : read_sweep(options.file);
+  auto plan = options.plan ? *options.plan : read_sweep(find_data(DataKind::sweep, options.file));
   plan.check();
   const auto folder = options.out.empty() ? plan.name : options.out;
   return Store(folder, std::move(plan), options.invocation);
