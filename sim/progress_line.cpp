@@ -18,6 +18,7 @@ constexpr auto kInterval = std::chrono::milliseconds(250);
 // A process has one terminal, and it one last line.
 struct Line {
   bool shown = false;
+  bool off = false;
   Clock::time_point at = Clock::now();  // a run that ends at once shows none
   Clock::time_point paced_at = Clock::now();
   Duration paced;
@@ -25,6 +26,7 @@ struct Line {
 Line line;
 
 bool on_terminal() {
+  if (line.off) return false;
   static const bool is = [] {
     const char* kind = std::getenv("TERM");
     return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
@@ -51,6 +53,11 @@ void erase() {
   line.shown = false;
   fmt::print(stderr, "\r\x1b[K");
   std::fflush(stderr);
+}
+
+void turn_off() {
+  erase();
+  line.off = true;
 }
 
 bool is_due() {

@@ -12,6 +12,8 @@ namespace rnicsim::sim::progress_line {
 void show(const std::string& text);
 // Before anything else is printed.
 void erase();
+// From now on there is none: somebody else works at the terminal.
+void turn_off();
 // Whether it is time to say something new: a few times a second at most, and on a terminal only.
 bool is_due();
 

@@ -49,6 +49,13 @@ std::optional<SocketAddress> address_of(const std::string& name) {
   return result;
 }
 
+ucred peer_of(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+  return peer;
+}
+
 void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> descriptors) {
   iovec part{const_cast<abi::Welcome*>(&welcome), sizeof welcome};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> ancillary{};
@@ -96,11 +103,14 @@ AttachServer::AttachServer(std::optional<std::string> name)
     throw std::system_error(errno, std::generic_category(), "cannot listen for programs at " + name_);
 }
 
-bool AttachServer::listens(const std::string& name) {
+std::optional<pid_t> AttachServer::listener(const std::string& name) {
   const auto named = address_of(name);
   const Descriptor visitor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  return named && visitor &&
-         ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) == 0;
+  if (!named || !visitor ||
+      ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) != 0)
+    return std::nullopt;
+  const ucred peer = peer_of(visitor.get());
+  return peer.uid == ::geteuid() ? std::optional(peer.pid) : std::nullopt;
 }
 
 bool AttachServer::has_visitors() const {
@@ -126,9 +136,7 @@ void AttachServer::accept_visitors() {
       if (is_late) ::poll(nullptr, 0, kPollMs);
       return;
     }
-    ucred peer{};
-    socklen_t length = sizeof peer;
-    ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    const ucred peer = peer_of(socket.get());
     if (peer.uid != ::geteuid()) {
       if (refused_users_.insert(peer.uid).second)
         spdlog::warn("refused a process that wants to attach (pid {}): it is user {}'s; said once", peer.pid, peer.uid);

@@ -43,8 +43,8 @@ class AttachServer {
  public:
   explicit AttachServer(std::optional<std::string> name = {});  // throws std::system_error
   const std::string& name() const { return name_; }
-  // Somebody listens there.
-  static bool listens(const std::string& name);
+  // Who listens there, a process of this user's; nullopt: nobody.
+  static std::optional<pid_t> listener(const std::string& name);
 
   // The guest with this real pid, or any child of `parent` (pid 0). Looks again until `give_up` says so; nullopt then.
   std::optional<Guest> await(pid_t pid, pid_t parent, const std::function<bool()>& give_up);

@@ -33,13 +33,6 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& string : strings) result.push_back(string.data());
-  result.push_back(nullptr);
-  return result;
-}
-
 constexpr std::string_view kReplaced[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
                                           abi::kLibrariesVariable, "RNICSIM_PAD", "RNICSIM_EXEC", "OLDPWD", "_",
                                           "TMPDIR"};
@@ -71,6 +64,13 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, const 
   ::dup2(library_folder, abi::kLibraryDescriptor);
   // Where it has that number already, nothing was done.
   ::fcntl(abi::kLibraryDescriptor, F_SETFD, 0);
+  lay_out_programs();
+  ::setrlimit(RLIMIT_NOFILE, &descriptors);
+}
+
+}  // namespace
+
+void lay_out_programs() {
   const int persona = ::personality(0xffffffff);
   if (persona >= 0) ::personality(persona | ADDR_NO_RANDOMIZE);
   // Where a program's memory lies depends on the stack's limit.
@@ -78,16 +78,35 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, const 
   rlimit old{};
   if (::getrlimit(RLIMIT_STACK, &old) == 0) stack.rlim_max = old.rlim_max;
   ::setrlimit(RLIMIT_STACK, &stack);
-  ::setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
-}  // namespace
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::string export_line(const std::string& variable) {
+  const auto equals = variable.find('=');
+  std::string line = "export " + variable.substr(0, equals) + "='";
+  for (const char c : variable.substr(equals + 1)) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return line + '\'';
+}
 
 std::vector<std::string> ProgramLauncher::variables(const std::string& host) const {
   return {fmt::format("LD_PRELOAD={}/librnicsim_os.so", params_.library_folder),
           fmt::format("LD_LIBRARY_PATH={}", params_.library_folder),
           fmt::format("{}={}", abi::kSocketVariable, params_.socket_name),
           fmt::format("{}={}", abi::kHostVariable, host), "PYTHONHASHSEED=0", "TMPDIR=/tmp"};
+}
+
+std::vector<std::string> ProgramLauncher::shell_environment(const std::string& host) const {
+  std::vector<std::string> result = variables(host);
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!is_replaced(*entry) && !std::string_view(*entry).starts_with("PYTHONHASHSEED=")) result.emplace_back(*entry);
+  result.emplace_back("RNICSIM_OUTSIDE=1");
+  return result;
 }
 
 // The user's environment with ours, padded so that the stack starts at the same address whatever it holds.

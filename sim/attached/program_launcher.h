@@ -26,6 +26,13 @@ struct Launched {
   Descriptor standard_error;
 };
 
+// "export NAME='value'", for a shell, of "NAME=value".
+std::string export_line(const std::string& variable);
+// As execve wants them.
+std::vector<char*> pointers(std::vector<std::string>& strings);
+// In a process that is to execute a program, or a shell that does: addresses are the same at every run.
+void lay_out_programs();
+
 class ProgramLauncher {
  public:
   explicit ProgramLauncher(LaunchParams params) : params_(std::move(params)) {}
@@ -36,6 +43,8 @@ class ProgramLauncher {
 
   // The variables with which a program finds this simulator: "NAME=value".
   std::vector<std::string> variables(const std::string& host) const;
+  // For a shell that stays outside of the simulation, and whose programs do not.
+  std::vector<std::string> shell_environment(const std::string& host) const;
 
  private:
   struct Command {

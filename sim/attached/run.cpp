@@ -73,11 +73,6 @@ HostFilesParams files_params(const System& system) {
           .active_width = nic.active_width};
 }
 
-std::string default_socket_name() {
-  const char* name = ::getenv(abi::kSocketVariable);
-  return name != nullptr ? name : fmt::format("rnicsim-serve-{}", ::geteuid());
-}
-
 // One run: the programs that it started, and what became of them.
 class Run {
  public:
@@ -268,6 +263,8 @@ class Run {
     if (wait_for_user()) return !stopped_;
     if (serving_) {
       admit_stranger();
+      // A shell that is outside writes into its programs' pipes.
+      keeper_.poll_descriptors();
       ::usleep(1000);
       return true;
     }
@@ -421,16 +418,26 @@ int serve_programs(System& system, const RunOptions& options, const Waterfall* w
   return run.execute();
 }
 
+int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall,
+                const std::function<void()>& ready) {
+  prepare_process();
+  Run run(system, options, waterfall, default_socket_name());
+  ready();
+  return run.execute();
+}
+
+std::string default_socket_name() {
+  const char* name = ::getenv(abi::kSocketVariable);
+  return name != nullptr ? name : fmt::format("rnicsim-serve-{}", ::geteuid());
+}
+
 int print_environment(const std::string& host) {
   const std::string name = default_socket_name();
-  if (!AttachServer::listens(name))
+  if (!AttachServer::listener(name))
     throw ConfigError(
         fmt::format("nobody serves at {}: start `rnicsim serve` first, and wait for its first line", name));
   const ProgramLauncher launcher({name, library_folder(), {}});
-  for (const std::string& variable : launcher.variables(host)) {
-    const auto equals = variable.find('=');
-    fmt::print("export {}='{}'\n", variable.substr(0, equals), variable.substr(equals + 1));
-  }
+  for (const std::string& variable : launcher.variables(host)) fmt::print("{}\n", export_line(variable));
   return 0;
 }
 

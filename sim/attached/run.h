@@ -1,6 +1,7 @@
-// `rnicsim run`, `serve` and `env`: a system, and real programs on its hosts.
+// `rnicsim run`, `serve`, `shell` and `env`: a system, and real programs on its hosts.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "sim/json_output.h"
@@ -13,6 +14,11 @@ namespace rnicsim::sim {
 // Each returns the exit status. run: the worst of the programs'. A waterfall's summary is put into the results.
 int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json);
 int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall);
+// The same, silently, in a process whose user has another at the terminal; `ready`: programs can attach.
+int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall,
+                const std::function<void()>& ready);
 int print_environment(const std::string& host);
+// Where `serve` does: RNICSIM_SOCKET of the environment, or the user's own.
+std::string default_socket_name();
 
 }  // namespace rnicsim::sim

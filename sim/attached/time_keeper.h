@@ -76,6 +76,7 @@ class TimeKeeper : public sc_core::sc_module {
   void forget_threads(Process& process);                            // its image is replaced
   void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
   void descriptors_may_be_ready();                                  // something was written to one
+  void poll_descriptors();                                          // wakes those whose wait is over
   // True: there was some.
   bool relay_output() {
     const bool any = output_.drain();
@@ -127,7 +128,6 @@ class TimeKeeper : public sc_core::sc_module {
   bool runs_ahead(const Thread& thread) const;
   bool bury_the_dead();
   void raise_alarms();
-  void poll_descriptors();
   void deliver_posted();
   bool end_wait_for_signal(Thread& thread);
   void note_end_of_wait(Thread& thread);

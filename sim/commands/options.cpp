@@ -1,5 +1,11 @@
 #include "sim/commands/options.h"
 
+#include <cstdlib>
+#include <string_view>
+
+#include "model/abi/attach.h"
+#include "sim/config/config_error.h"
+
 namespace rnicsim::sim {
 
 void add_configuration(CLI::App& command, RunOptions& options) {
@@ -90,6 +96,16 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
 void add_json(CLI::App& command, std::string& path) {
   command.add_option("--json", path, "write the results to this file; -: to standard output, and all else to stderr")
       ->type_name("FILE");
+}
+
+void refuse_simulated_host(const char* command) {
+  const char* preload = std::getenv("LD_PRELOAD");
+  const char* host = std::getenv(abi::kHostVariable);
+  if (host == nullptr || preload == nullptr) return;
+  if (std::string_view(preload).find("librnicsim_os.so") == std::string_view::npos) return;
+  throw ConfigError(fmt::format("{} wants this machine's time, and this is a program of the simulated host {}: put "
+                                "`LD_PRELOAD=` before it, or use another terminal",
+                                command, host));
 }
 
 }  // namespace rnicsim::sim

@@ -45,6 +45,8 @@ void add_engine(CLI::App& command, EngineOptions& options);
 void add_observers(CLI::App& command, ObserverOptions& options);
 // --json
 void add_json(CLI::App& command, std::string& path);
+// ConfigError in a program of a simulated host, where time is not the user's.
+void refuse_simulated_host(const char* command);
 // A time with its unit; CLI::ValidationError names the option.
 Duration time_of(const char* option, const std::string& text);
 

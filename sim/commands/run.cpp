@@ -1,34 +1,14 @@
 // rnicsim run, serve, env: real programs on simulated hosts.
 #include "sim/attached/run.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "sim/commands/command.h"
-#include "sim/commands/options.h"
-#include "sim/config/config_error.h"
+#include "sim/commands/simulation.h"
 #include "sim/json_output.h"
 
 namespace rnicsim::sim {
 namespace {
-
-struct Simulation {
-  RunOptions options;
-  RunArguments arguments;
-  ObserverOptions observers;
-  std::string json;
-};
-
-void add_simulation(CLI::App& command, Simulation& simulation) {
-  add_configuration(command, simulation.options);
-  add_observers(command, simulation.observers);
-  add_engine(command, simulation.options.engine);
-  command.add_option("--seed", simulation.options.seed, "of everything random")->capture_default_str();
-  const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
-  add_choice(command, "--time", simulation.options.time, modes,
-             "the programs' clock: sim (default) or real, as fast as it goes");
-  add_limits(command, simulation.options.limits);
-}
 
 void add_grace(CLI::App& command, std::optional<Duration>& grace) {
   const auto set = [&grace](const std::string& text) {
@@ -40,23 +20,6 @@ void add_grace(CLI::App& command, std::optional<Duration>& grace) {
           "when a program failed and the others do nothing but poll, spin and wait for so long in simulated time, the "
           "run ends and says who waited for what (default: 1s); `never`: it goes on")
       ->type_name("TIME");
-}
-
-Config prepare(Simulation& simulation) {
-  RunOptions& options = simulation.options;
-  if (simulation.observers.follow.any() && options.time == TimeMode::real)
-    throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
-  options.engine.add_to(options.sets);
-  return load_config(options.nic, options.topology, options.sets, options.faults);
-}
-
-template <class Programs>
-int simulate(const Simulation& simulation, const Config& config, Programs&& programs) {
-  const RunOptions& options = simulation.options;
-  System system("system", config, options.seed, options.engine.fst);
-  Observers observers(system, simulation.observers, trace_header(system, options));
-  const int status = programs(system, options, observers.waterfall());
-  return observers.finish() ? status : std::max(status, 1);
 }
 
 int run(Simulation& simulation, const Program& program) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/child_signal.h"
@@ -130,11 +131,26 @@ void fix_address_layout() {
   next_execve("/proc/self/exe", arguments, environ);
 }
 
+// The shell of `rnicsim shell` is no program of the host, what it starts is: it keeps real time and its terminal. But
+// what it redirects to /tmp, its programs are to find there.
+bool stays_outside(char** environment) {
+  constexpr std::string_view kMark = "RNICSIM_OUTSIDE=";
+  char** found = environment;
+  while (*found != nullptr && !std::string_view(*found).starts_with(kMark)) ++found;
+  if (*found == nullptr) return false;
+  // By hand: bash has an unsetenv of its own, for variables that it has not read yet.
+  for (; *found != nullptr; ++found) *found = found[1];
+  const char* host = ::getenv(abi::kHostVariable);
+  if (host != nullptr) find_host_files(::getenv(abi::kSocketVariable), host);
+  return true;
+}
+
 // The loader runs this before every other constructor (-z initfirst), the C library's own among them: what that would
 // have set stands in the arguments.
 __attribute__((constructor)) void start(int, char** arguments, char** environment) {
   environ = environment;
   if (::getenv(abi::kSocketVariable) == nullptr) return;
+  if (stays_outside(environment)) return;
   program_invocation_name = arguments[0] != nullptr ? arguments[0] : program_invocation_name;
   const char* slash = strrchr(program_invocation_name, '/');
   program_invocation_short_name = slash != nullptr ? const_cast<char*>(slash) + 1 : program_invocation_name;

@@ -1,0 +1,190 @@
+#include "sim/attached/host_shell.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "model/abi/host_files.h"
+#include "sim/attached/attach_server.h"
+#include "sim/attached/descriptor.h"
+#include "sim/attached/program_launcher.h"
+#include "sim/attached/run.h"
+#include "sim/config/config_error.h"
+#include "sim/config/own_files.h"
+#include "sim/program_check.h"
+#include "sim/progress_line.h"
+
+namespace rnicsim::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+void say(const std::string& text) { fmt::print(stderr, "rnicsim: {}\n", text); }
+
+int status_of(int waited) { return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited); }
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return status_of(status);
+}
+
+// What an interactive bash reads: the user's own, and on top of it what that may have changed.
+std::string bash_start(const std::vector<std::string>& variables, const std::string& host, int own_descriptor) {
+  std::string text = "[ -r ~/.bashrc ] && . ~/.bashrc\n";
+  for (const std::string& variable : variables) text += export_line(variable) + '\n';
+  text += fmt::format("PS1=\"(rnicsim {}) $PS1\"\n", host);
+  // Of what it is asked about a run it has to tell in real time.
+  text += "rnicsim() { LD_PRELOAD= command rnicsim \"$@\"; }\n";
+  return text + fmt::format("exec {}<&-\n", own_descriptor);
+}
+
+// The shell as execve wants it.
+class Image {
+ public:
+  Image(const std::string& socket_name, const ShellRequest& request) {
+    const char* wanted = ::getenv("SHELL");
+    path_ = wanted != nullptr && *wanted != 0 ? wanted : "/bin/sh";
+    const auto found = find_program(path_);
+    if (!found.problem.empty()) throw ConfigError(fmt::format("the shell {}: {}", path_, found.problem));
+    path_ = found.path;
+    const ProgramLauncher launcher({socket_name, library_folder(), {}});
+    environment_ = launcher.shell_environment(request.host);
+    arguments_ = {path_};
+    if (request.command) {
+      arguments_.insert(arguments_.end(), {"-c", *request.command});
+    } else if (fs::path(path_).filename() == "bash") {
+      start_ = Descriptor(::memfd_create("rnicsim-shell", 0));
+      const std::string text = bash_start(launcher.variables(request.host), request.host, start_.get());
+      if (::write(start_.get(), text.data(), text.size()) != ssize_t(text.size())) fail("cannot prepare the shell");
+      arguments_.insert(arguments_.end(), {"--rcfile", fmt::format("/dev/fd/{}", start_.get())});
+    } else {
+      environment_.push_back(fmt::format("PS1=(rnicsim {}) $ ", request.host));
+    }
+  }
+
+  // In a child: does not return.
+  void execute() {
+    lay_out_programs();
+    ::execve(path_.c_str(), pointers(arguments_).data(), pointers(environment_).data());
+    say(fmt::format("{}: {}", path_, std::strerror(errno)));
+    ::_exit(127);
+  }
+
+ private:
+  std::string path_;
+  std::vector<std::string> arguments_;
+  std::vector<std::string> environment_;
+  Descriptor start_;  // what bash reads
+};
+
+// In the process group of ours, so that the terminal's signals reach it, its programs and us alike; a shell with job
+// control sees to its own group. Its end is that of this process, too.
+pid_t start(Image& image) {
+  for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
+  const pid_t parent = ::getpid();
+  const pid_t shell = ::fork();
+  if (shell < 0) fail("fork");
+  if (shell > 0) return shell;
+  ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+  if (::getppid() != parent) ::_exit(128 + SIGHUP);
+  for (const int signal : {SIGINT, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
+  image.execute();
+  ::_exit(127);
+}
+
+// Until the shell's end; who loses the host that it works on is hung up.
+int attend(pid_t shell, pid_t simulation) {
+  const auto end_of = [](pid_t process) { return Descriptor(int(::syscall(SYS_pidfd_open, process, 0))); };
+  const Descriptor simulation_end = end_of(simulation);
+  const Descriptor shell_end = end_of(shell);
+  if (!shell_end) fail("pidfd_open");
+  pollfd watched[] = {{shell_end.get(), POLLIN, 0}, {simulation_end.get(), POLLIN, 0}};
+  for (;;) {
+    if (::poll(watched, 2, -1) < 0) continue;
+    if (watched[0].revents != 0) return wait_for(shell);
+    say("the simulation has ended, and the shell with it");
+    for (const int signal : {SIGHUP, SIGCONT}) ::kill(shell, signal);
+    watched[1].fd = -1;
+  }
+}
+
+void greet(const ShellRequest& request, const std::string& where) {
+  if (!request.command && ::isatty(STDIN_FILENO) == 1) say(where);
+}
+
+// In the simulation's process: what is typed at the terminal is not for it, and standard output is the programs'.
+void leave_terminal(pid_t parent) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(128 + SIGTERM);
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ::dup2(nothing.get(), STDIN_FILENO);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  progress_line::turn_off();
+}
+
+bool await_byte(int fd) {
+  char byte = 0;
+  ssize_t got;
+  do got = ::read(fd, &byte, 1);
+  while (got < 0 && errno == EINTR);
+  return got == 1;
+}
+
+}  // namespace
+
+bool simulation_runs() { return AttachServer::listener(default_socket_name()).has_value(); }
+
+int join_shell(const ShellRequest& request) {
+  const std::string name = default_socket_name();
+  const auto simulation = AttachServer::listener(name);
+  if (!simulation) throw ConfigError(fmt::format("nobody serves at {}", name));
+  const bool is_name = !request.host.empty() && request.host.find_first_of("/.") == std::string::npos;
+  std::error_code none;
+  if (!is_name || !fs::is_directory(fmt::format("{}{}/{}", abi::kHostFilesPrefix, name, request.host), none))
+    throw ConfigError(fmt::format("the simulation at {} (pid {}) has no host {}", name, *simulation, request.host));
+  Image image(name, request);
+  greet(request, fmt::format("on {} of the simulation at {} (pid {})", request.host, name, *simulation));
+  return attend(start(image), *simulation);
+}
+
+int open_shell(const ShellRequest& request, const std::function<int(const std::function<void()>& ready)>& simulate) {
+  const std::string name = default_socket_name();
+  Image image(name, request);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  const Descriptor ready(ends[0]);
+  Descriptor tell(ends[1]);
+  const pid_t parent = ::getpid();
+  const pid_t simulation = ::fork();
+  if (simulation < 0) fail("fork");
+  if (simulation == 0) {
+    leave_terminal(parent);
+    return simulate([&] { [[maybe_unused]] const auto told = ::write(tell.get(), "", 1); });
+  }
+  tell.reset();
+  if (!await_byte(ready.get())) return wait_for(simulation);  // it has said why
+  greet(request, fmt::format("on {}, at {}; `exit` ends the simulation; `rnicsim shell HOST` elsewhere joins it",
+                             request.host, name));
+  const int status = attend(start(image), simulation);
+  ::kill(simulation, SIGTERM);
+  const int simulated = wait_for(simulation);
+  return simulated != 0 ? simulated : status;
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,29 @@
+#include "sim/commands/simulation.h"
+
+#include <map>
+
+#include "sim/config/config_error.h"
+#include "sim/config/loader.h"
+
+namespace rnicsim::sim {
+
+void add_simulation(CLI::App& command, Simulation& simulation) {
+  add_configuration(command, simulation.options);
+  add_observers(command, simulation.observers);
+  add_engine(command, simulation.options.engine);
+  command.add_option("--seed", simulation.options.seed, "of everything random")->capture_default_str();
+  const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
+  add_choice(command, "--time", simulation.options.time, modes,
+             "the programs' clock: sim (default) or real, as fast as it goes");
+  add_limits(command, simulation.options.limits);
+}
+
+Config prepare(Simulation& simulation) {
+  RunOptions& options = simulation.options;
+  if (simulation.observers.follow.any() && options.time == TimeMode::real)
+    throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
+  options.engine.add_to(options.sets);
+  return load_config(options.nic, options.topology, options.sets, options.faults);
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,36 @@
+// What `run`, `serve` and `shell` have in common: a system as the command line says, observed, with programs on it.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "sim/commands/options.h"
+#include "sim/config/config.h"
+#include "sim/observers.h"
+#include "sim/run_options.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim {
+
+struct Simulation {
+  RunOptions options;
+  RunArguments arguments;
+  ObserverOptions observers;
+  std::string json;
+};
+
+// The configuration, observers, engine, seed, clock and limits.
+void add_simulation(CLI::App& command, Simulation& simulation);
+// Checks what does not go together, and loads the configuration; ConfigError.
+Config prepare(Simulation& simulation);
+
+template <class Programs>
+int simulate(const Simulation& simulation, const Config& config, Programs&& programs) {
+  const RunOptions& options = simulation.options;
+  System system("system", config, options.seed, options.engine.fst);
+  Observers observers(system, simulation.observers, trace_header(system, options));
+  const int status = programs(system, options, observers.waterfall());
+  return observers.finish() ? status : std::max(status, 1);
+}
+
+}  // namespace rnicsim::sim
