@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/base/stats.h"
@@ -25,6 +26,8 @@ class CounterList : public CounterVisitor {
   explicit CounterList(const Counters& counters) {
     counters.describe(*this);
   }
+
+  explicit CounterList(std::vector<CounterEntry> entries) : entries_(std::move(entries)) {}
 
   const std::vector<CounterEntry>& entries() const { return entries_; }
 

@@ -24,6 +24,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/progress_line.h"
+#include "sim/snapshot_server.h"
 #include "sim/summary.h"
 #include "sim/watch.h"
 
@@ -335,6 +336,19 @@ class Run {
       progress_line::erase();
       fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
     }
+    snapshots_.serve();
+  }
+
+  // For who watches.
+  void complete(Snapshot& snapshot) const {
+    for (const auto& process : keeper_.processes()) {
+      if (!process->alive) continue;
+      auto& program = snapshot.programs.emplace_back(
+          Snapshot::Program{system_.host(process->identity().host).name(), process->label(), {}});
+      for (const Thread& thread : process->threads)
+        if (thread.state != ThreadState::free) program.threads.emplace_back(to_string(thread.state));
+    }
+    snapshot.work = keeper_.awaited();
   }
 
   void look_outside() {
@@ -381,6 +395,7 @@ class Run {
   const Waterfall* const waterfall_;
   const bool serving_;
   Watch watch_;
+  SnapshotServer snapshots_{system_, [this](Snapshot& snapshot) { complete(snapshot); }};
   DescriptorBudget budget_;
   OutputRelay output_;
   AttachServer server_;

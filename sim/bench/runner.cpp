@@ -208,6 +208,9 @@ void Runner::run_until(Duration at) {
 std::string Runner::execute(Watch* watch) {
   if (watch != nullptr) {
     limit_ = watch->limits().simulated.value_or(FlowState::kNever);
+    snapshots_.emplace(system_, [this](sim::Snapshot& snapshot) {
+      snapshot.work = fmt::format("{} operations done", completed());
+    });
     watch->look_with([this, watch] { look_outside(*watch); });
   }
   system_.start();
@@ -257,6 +260,7 @@ void Runner::look_outside(Watch& watch) {
     progress_line::erase();
     fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
   }
+  snapshots_->serve();
   if (const auto why = watch.end(); why && !ended_) {
     end(*why);
     pause_run();

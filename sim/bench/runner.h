@@ -17,6 +17,7 @@
 #include "sim/bench/station.h"
 #include "sim/counter_list.h"
 #include "sim/system.h"
+#include "sim/snapshot_server.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim::bench {
@@ -121,6 +122,7 @@ class Runner {
   Duration check_every_{};
   Duration limit_ = FlowState::kNever;
   std::optional<Watch::End> ended_;
+  std::optional<SnapshotServer> snapshots_;  // for who watches
   Snapshot before_, after_;
   std::optional<Snapshot> middle_;
 };

@@ -24,6 +24,7 @@ using Program = std::vector<std::string>;
 Command add_run(CLI::App& app, const Program& program);
 Command add_serve(CLI::App& app);
 Command add_shell(CLI::App& app);
+Command add_top(CLI::App& app);
 Command add_env(CLI::App& app);
 // `words`: the whole command line, for the results to say what made them.
 Command add_bench(CLI::App& app, const Program& words);

@@ -328,9 +328,14 @@ def built(name, source, *flags, compiler=("gcc", "-O1", "-x", "c", "-", "-x", "n
 
 # --- What a run may leave behind
 
-def simulator_sockets():
+def sockets_of_runs():
     text = pathlib.Path("/proc/net/unix").read_text()
     return {line.split()[-1] for line in text.splitlines() if "@rnicsim-" in line}
+
+
+def simulator_sockets():
+    """Where programs attach, not where `top` asks."""
+    return {name for name in sockets_of_runs() if not name.startswith("@rnicsim-top-")}
 
 
 def shared_memory_files():

@@ -1,0 +1,27 @@
+// rnicsim top: a run as it goes.
+#include "sim/top/top.h"
+
+#include <memory>
+
+#include "sim/commands/command.h"
+#include "sim/commands/options.h"
+
+namespace rnicsim::sim {
+
+Command add_top(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("top", "show a run on the terminal while it goes on: docs/daily.md");
+  const auto options = std::make_shared<top::TopOptions>();
+  command.add_option("PID", options->pid, "process number of the run; default: the only one");
+  command.add_flag("--once", options->once, "print the view as text, once");
+  command.add_flag("--json", options->json, "print it as JSON, once");
+  const auto set_delay = [options](const std::string& text) { options->delay = time_of("--delay", text); };
+  command.add_option_function<std::string>("--delay", set_delay, "real time between two looks (default: 1s)")
+      ->type_name("TIME");
+  command.footer("The exit status is 0; 1 when the run does not answer, 2 when there is none, or several and no PID.");
+  return {&command, [options] {
+            refuse_simulated_host("top");
+            return run_top(*options);
+          }};
+}
+
+}  // namespace rnicsim::sim

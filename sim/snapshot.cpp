@@ -1,0 +1,131 @@
+#include "sim/snapshot.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "model/base/kernel.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kFormat = 1;
+
+std::string command_line() {
+  std::ifstream in("/proc/self/cmdline");
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  while (text.ends_with('\0')) text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  // Where the program lies says nothing of the run.
+  return text.substr(text.rfind('/', text.find(' ')) + 1);
+}
+
+// A number; of a counter of several units one each behind their sum.
+Json value_json(const CounterEntry& entry) {
+  if (entry.each.empty()) return entry.value;
+  Json values = entry.each;
+  values.insert(values.begin(), entry.value);
+  return values;
+}
+
+void read_value(const Json& json, CounterEntry& entry) {
+  entry.value = (json.is_array() ? json.at(0) : json).get<Counter>();
+  entry.each.clear();
+  if (json.is_array()) entry.each.assign(json.begin() + 1, json.end());
+}
+
+// What counters are there is told once.
+Json blocks_json(const std::vector<Snapshot::Block>& blocks) {
+  Json counters = Json::array(), all = Json::array();
+  for (const auto& block : blocks) {
+    Json values = Json::array();
+    for (const auto& entry : block.counters.entries()) {
+      values.push_back(value_json(entry));
+      if (all.empty()) counters.push_back({entry.path, entry.unit, int(entry.kind), entry.units});
+    }
+    all.push_back({{"label", block.label}, {"values", std::move(values)}});
+  }
+  return {{"counters", std::move(counters)}, {"all", std::move(all)}};
+}
+
+CounterEntry::Kind kind_of(int number) {
+  if (number < 0 || number > int(CounterEntry::Kind::most)) throw std::runtime_error("a counter of no known kind");
+  return CounterEntry::Kind(number);
+}
+
+std::vector<Snapshot::Block> read_blocks(const Json& json) {
+  std::vector<CounterEntry> counters;
+  for (const auto& each : json.at("counters")) {
+    CounterEntry entry{each.at(0), 0, each.at(1), {}, kind_of(each.at(2)), each.at(3)};
+    entry.units = std::max(1u, entry.units);
+    counters.push_back(std::move(entry));
+  }
+  std::vector<Snapshot::Block> blocks;
+  for (const auto& each : json.at("all")) {
+    const auto& values = each.at("values");
+    for (std::size_t i = 0; i < counters.size(); ++i) read_value(values.at(i), counters[i]);
+    blocks.push_back({each.at("label"), CounterList(counters)});
+  }
+  return blocks;
+}
+
+}  // namespace
+
+Snapshot take_snapshot(const System& system) {
+  Snapshot snapshot;
+  snapshot.pid = std::uint32_t(::getpid());
+  snapshot.command = command_line();
+  snapshot.time = now();
+  snapshot.wall_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  for (std::size_t i = 0; i < system.adapters(); ++i)
+    snapshot.adapters.push_back({system.adapter(i).label(), CounterList(system.counters(i))});
+  for (std::size_t i = 0; i < system.switches(); ++i)
+    snapshot.switches.push_back({system.config().topology.switches[i], CounterList(system.switch_counters(i))});
+  return snapshot;
+}
+
+std::string snapshot_text(const Snapshot& snapshot) {
+  Json json{{"format", kFormat},
+            {"pid", snapshot.pid},
+            {"command", snapshot.command},
+            {"time_ps", snapshot.time.ps},
+            {"wall_ns", snapshot.wall_ns},
+            {"adapters", blocks_json(snapshot.adapters)},
+            {"switches", blocks_json(snapshot.switches)},
+            {"programs", Json::array()},
+            {"work", snapshot.work}};
+  for (const auto& program : snapshot.programs)
+    json["programs"].push_back({{"host", program.host}, {"name", program.name}, {"threads", program.threads}});
+  // What programs are called need not be UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Snapshot read_snapshot(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("format") != kFormat) throw std::runtime_error("of another version");
+    Snapshot snapshot;
+    snapshot.pid = json.at("pid");
+    snapshot.command = json.at("command");
+    snapshot.time = Duration{json.at("time_ps").get<std::int64_t>()};
+    snapshot.wall_ns = json.at("wall_ns");
+    snapshot.adapters = read_blocks(json.at("adapters"));
+    snapshot.switches = read_blocks(json.at("switches"));
+    for (const auto& program : json.at("programs"))
+      snapshot.programs.push_back({program.at("host"), program.at("name"), program.at("threads")});
+    snapshot.work = json.at("work");
+    return snapshot;
+  } catch (const Json::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+}
+
+}  // namespace rnicsim::sim
