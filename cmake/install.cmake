@@ -1,6 +1,15 @@
 # `cmake --install build/release --prefix ANYWHERE`: what the program needs, found from its own place, so that the
 # prefix may be moved (docs/install.md).
 include(GNUInstallDirs)
+
+# What is installed, and no test: to be built first.
+add_custom_target(installed)
+foreach(target rnicsim os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual)
+  if(TARGET ${target})
+    add_dependencies(installed ${target})
+  endif()
+endforeach()
+
 set(share ${CMAKE_INSTALL_DATAROOTDIR}/rnicsim)
 
 install(TARGETS rnicsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

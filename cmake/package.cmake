@@ -21,9 +21,10 @@ set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
-# The programs that people run first; without them it simulates one's own.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "perftest, ibverbs-utils, rdmacm-utils, qperf")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gdb, valgrind, wireshark, bash-completion")
+# The programs that people run first; without them it simulates one's own. Python is for the device in Python, and the
+# -dev packages for what is built with librnicsim.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "perftest, ibverbs-utils, rdmacm-utils, qperf, python3")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gdb, valgrind, wireshark, bash-completion, libsystemc-dev, libboost-dev")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "full-system simulator of an RDMA NIC")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Stock, unmodified RDMA programs run in simulated time on simulated hosts, with
 no kernel module, no virtual machine and no root. Below them is a model of the
@@ -32,7 +33,4 @@ only as it reaches hardware: MMIO, DMA and interrupts.")
 include(CPack)
 
 add_custom_target(deb COMMAND ${CMAKE_CPACK_COMMAND} VERBATIM)
-add_dependencies(deb rnicsim os_services ibverbs rdmacm rspreload)
-if(TARGET manual)
-  add_dependencies(deb manual)
-endif()
+add_dependencies(deb installed)

@@ -170,7 +170,8 @@ has out "[check][--update][--path][$tree/build/release/tests][$tree/traces/golde
 # The package: what it wants besides, and where it is.
 try 0 "$tree/rnicsim" package
 has calls '--no-install-recommends packer'
-has calls 'verbs/all sim/all deb'
+has calls 'cmake --fresh --preset release'
+has calls 'verbs/all sim/all installed deb'
 has out '/a place/rnicsim_1_amd64.deb'
 lacks out CPack
 
