@@ -104,6 +104,13 @@ class Package(apps.TestCase):
         for command in commands:
             self.assertIn(f"rnicsim-{command}.1.gz", pages)
 
+    def test_the_device_in_python(self):
+        if "/_core." not in call("dpkg-deb", "--contents", self.package).out:
+            self.skipTest("this build has no Python module: python3-dev and pybind11-dev were not installed")
+        result = self.as_user("python3 -c 'import rnicsim; print(rnicsim.__file__)'")
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(result.out, "/usr/lib/python3/dist-packages/rnicsim/__init__.py\n")
+
 
 if __name__ == "__main__":
     apps.main()
