@@ -76,7 +76,7 @@ std::string options_of(const CLI::App& line, const char* title, bool positional)
   return text.empty() ? text : fmt::format(".SH {}\n{}", title, text);
 }
 
-std::string commands_of(const CLI::App& program) {
+std::string commands_section(const CLI::App& program) {
   std::string text = ".SH COMMANDS\n";
   for (const CLI::App* command : shown_commands(program))
     text += fmt::format(".TP\n.BR {} (1)\n{}\n", escaped(page_name(*command)), escaped(command->get_description()));
@@ -134,7 +134,7 @@ std::string manual_page(const CLI::App& line) {
   std::string text = fmt::format(".TH {} 1 \"\" \"rnicsim {}\" rnicsim\n", title, escaped(kVersion));
   text += fmt::format(".SH NAME\n{} \\- {}\n", escaped(name), escaped(line.get_description()));
   text += ".SH SYNOPSIS\n" + synopsis(line);
-  if (!line.get_parent()) text += commands_of(line);
+  if (!line.get_parent()) text += commands_section(line);
   text += options_of(line, "ARGUMENTS", true) + options_of(line, "OPTIONS", false);
   if (const auto footer = line.get_footer(); !footer.empty()) text += ".SH NOTES\n" + escaped(footer) + '\n';
   if (!line.get_parent()) text += kEnvironment;
