@@ -16,7 +16,7 @@ install(TARGETS rnicsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # A folder of their own: nobody but a program of a simulated host may find them in the place of the system's.
 install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rnicsim)
 install(DIRECTORY sim/nics sim/sweeps sim/topologies sim/workloads DESTINATION ${share} FILES_MATCHING PATTERN "*.toml")
-install(DIRECTORY sim/report DESTINATION ${share} OPTIONAL
+install(DIRECTORY sim/report DESTINATION ${share}
   FILES_MATCHING PATTERN "*.html" PATTERN "*.js" PATTERN "*.css" PATTERN "LICENSE*")
 
 install(FILES README.md LICENSE cmake/package/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})

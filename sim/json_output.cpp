@@ -47,9 +47,12 @@ JsonOutput::~JsonOutput() {
 }
 
 void JsonOutput::write(const nlohmann::ordered_json& json) {
-  if (file_ == nullptr) return;
   // What a program's arguments hold need not be UTF-8.
-  const auto text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  write_text(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+void JsonOutput::write_text(std::string_view text) {
+  if (file_ == nullptr) return;
   bool good = std::fwrite(text.data(), 1, text.size(), file_) == text.size();
   good &= std::fclose(std::exchange(file_, nullptr)) == 0;
   std::error_code error(good ? 0 : errno, std::generic_category());

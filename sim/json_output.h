@@ -1,10 +1,11 @@
-// Where --json FILE goes.
+// Where --json FILE goes, and the page of a report.
 #pragma once
 
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace rnicsim::sim {
 
@@ -21,6 +22,7 @@ class JsonOutput {
   bool wanted() const { return file_ != nullptr; }
   // Once; nothing if not wanted. ConfigError: it could not be written.
   void write(const nlohmann::ordered_json& json);
+  void write_text(std::string_view text);
 
  private:
   bool is_replaced() const { return !part_.empty(); }

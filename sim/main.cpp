@@ -46,10 +46,10 @@ int execute(int argc, char** argv) {
   const Program words(argv, argv + argc);
   Program program;
   const std::array commands{
-      add_run(app, program), add_serve(app),     add_shell(app), add_env(app),
-      add_bench(app, words), add_sweep(app, words), add_check(app),
-      add_calibrate(app),    add_describe(app),  add_diff(app),
-      add_replay(app),       add_top(app),       add_complete(app, words), add_manual(app),
+      add_run(app, program), add_serve(app),        add_shell(app),         add_env(app),
+      add_top(app),          add_bench(app, words), add_sweep(app, words),  add_report(app, words),
+      add_check(app),        add_calibrate(app),    add_describe(app),      add_diff(app),
+      add_replay(app),       add_complete(app, words), add_manual(app),
   };
   refuse_unknown_command(app, argc, argv);
 

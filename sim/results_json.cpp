@@ -9,7 +9,6 @@ namespace rnicsim::sim {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kResultsSchema = 1;
 
 }  // namespace
 

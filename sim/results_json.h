@@ -10,6 +10,7 @@
 
 namespace rnicsim::sim {
 
+inline constexpr int kResultsSchema = 1;
 // How each begins: "schema", "command", "rnicsim" (the version).
 nlohmann::ordered_json results_of_command(std::string_view command);
 // {"counters": {path: growth}, "derived": {path: value, or null where nobody looked}}

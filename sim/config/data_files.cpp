@@ -20,8 +20,9 @@ struct Names {
   const char* what;
   const char* folder;
 };
-constexpr std::array<Names, 4> kNames = {{
+constexpr std::array<Names, 5> kNames = {{
     {"NIC profile", "nics"}, {"topology", "topologies"}, {"workload", "workloads"}, {"sweep", "sweeps"},
+    {"part of a report", "report"},
 }};
 
 const char* what(DataKind kind) { return kNames[static_cast<std::size_t>(kind)].what; }

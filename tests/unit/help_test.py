@@ -39,7 +39,8 @@ class Help(unittest.TestCase):
 
     def test_files_that_are_named_are_there(self):
         texts = [told("describe"), told("--help")]
-        texts += [told(command, "--help") for command in ("run", "bench", "replay", "calibrate", "describe", "diff")]
+        commands = ("run", "bench", "replay", "report", "calibrate", "describe", "diff")
+        texts += [told(command, "--help") for command in commands]
         named = set(re.findall(r"[\w./-]+\.(?:md|toml|py|txt)\b", "\n".join(texts)))
         self.assertIn("docs/timing.md", named)
         for name in sorted(named):

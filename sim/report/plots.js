@@ -1,0 +1,332 @@
+// The plots, as plotly.js takes them: traces and layouts.
+'use strict';
+
+const INK = '#1b1f24', SOFT = '#4d5661', GRID = '#e4e7eb', FAILED = '#b3261e', MISSING = '#7a838d';
+// Told apart by people who do not see all colours; then once more, darker.
+const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56b4e9', '#e69f00', '#5b3a8c',
+  '#00476e', '#8f3f00', '#005c43', '#8b4a6f', '#4d3d00', '#2f6f93', '#946500', '#2d1b4d'];
+const SPOTS = ['#4e79a7', '#f28e2b', '#59a14f', '#e15759', '#76b7b2', '#edc948', '#b07aa1', '#9c755f', '#ff9da7',
+  '#2f4b7c', '#a05195', '#86bcb6', '#d37295', '#8cd17d', '#499894', '#b6992d', '#79706e', '#d4a6c8'];
+const SYMBOLS = ['circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'star', 'hexagon', 'cross'];
+const DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash', 'longdashdot'];
+const FONT = {family: 'system-ui, "DejaVu Sans", sans-serif', size: 13, color: INK};
+// What is drawn stays on this machine: no button that uploads it.
+const CONFIG = {displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
+  modeBarButtonsToRemove: ['lasso2d', 'select2d']};
+
+// Plotly takes a text for its own small markup.
+function plain(text) {
+  return String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+}
+function cut(text, most) { return text.length > most ? text.slice(0, most - 1) + '\u2026' : text; }
+
+function pick(list, index) { return list[index % list.length]; }
+
+// Each place in a colour of its own, and sets of results by symbols and dashes; where there are too many places, a
+// colour for each value of the first key that varies, and the rest by symbols and dashes.
+function styles(series) {
+  const places = new Set(series.map(group => placeOf(group, group.varied.filter(key => key !== ''))));
+  const split = places.size <= 8 ? key => key !== '' : (key, i) => i === 0;
+  const colours = [], others = [];
+  const index = (list, item) => { if (!list.includes(item)) list.push(item); return list.indexOf(item); };
+  return series.map(group => {
+    const colour = index(colours, placeOf(group, group.varied.filter(split)));
+    const other = index(others, placeOf(group, group.varied.filter((key, i) => !split(key, i))));
+    return {color: pick(COLOURS, colour), symbol: pick(SYMBOLS, other), dash: pick(DASHES, other)};
+  });
+}
+
+function placeOf(group, keys) { return JSON.stringify(keys.map(key => group.at[key])); }
+
+// Ticks where points are, as far as there is room for their names.
+function xaxis(axis, log) {
+  const place = log ? Math.log10 : position => position;
+  const places = axis.values.map(value => place(value.position));
+  const least = Math.min(...places), most = Math.max(...places), span = most - least;
+  const longest = Math.max(...axis.values.map(value => value.text.length));
+  const room = span / Math.max(4, Math.min(14, 110 / Math.max(longest, 4)));
+  const ticks = [];
+  axis.values.forEach((value, i) => {
+    const all = !axis.numeric && axis.values.length <= 20;
+    if (all || !ticks.length || places[i] - places[ticks[ticks.length - 1]] >= room) ticks.push(i);
+  });
+  const margin = span > 0 ? 0.04 * span : log ? 0.3 : 0.5 * (axis.numeric && axis.values[0].position || 1);
+  const right = 2 * margin;  // where the text beside a mark has room
+  return {
+    type: log ? 'log' : 'linear', range: [least - margin, most + right], gridcolor: GRID, zeroline: false,
+    linecolor: SOFT, ticks: 'outside', automargin: true, tickmode: 'array',
+    tickvals: ticks.map(i => axis.values[i].position), ticktext: ticks.map(i => plain(cut(axis.values[i].text, 24))),
+    title: titled(plain(axis.key || axis.label)),
+  };
+}
+
+function titled(text) { return {text, standoff: 12, font: {size: 13}}; }
+
+function yaxis(title, more = {}) {
+  return {title: titled(title), gridcolor: GRID, zerolinecolor: '#aab2bb', linecolor: SOFT, automargin: true,
+    ticks: 'outside', ...more};
+}
+
+function layout(height, more) {
+  return {height, font: FONT, paper_bgcolor: '#fff', plot_bgcolor: '#fff', hovermode: 'closest',
+    margin: {l: 70, r: 20, t: 34, b: 60}, hoverlabel: {align: 'left', font: {size: 13}},
+    legend: {x: 1.01, y: 1, xanchor: 'left', font: {size: 12}}, ...more};
+}
+
+function pointText(results, row, lines) {
+  const counts = [`${row.done} of ${row.point.runs.length} seeds`];
+  if (row.failed) counts.push(`${row.failed} failed`);
+  if (row.missing) counts.push(`${row.missing} not run`);
+  return [...results.place(row).map(line => plain(cut(line, 90))), ...lines, counts.join(', ')].join('<br>');
+}
+
+function limitText(limit) {
+  if (!limit) return 'what limits it is not known';
+  return plain('limited by ' + (limit.text || resourceName(limit)));
+}
+
+// One polygon for each stretch without a gap.
+function bandTrace(xs, values, by, colour, id) {
+  const x = [], y = [];
+  for (let from = 0; from < xs.length; ++from) {
+    let to = from;
+    while (to < xs.length && values[to]) ++to;
+    if (to - from >= 2) {
+      const inside = [...Array(to - from).keys()].map(i => from + i), back = [...inside].reverse();
+      x.push(...inside.map(i => xs[i]), ...back.map(i => xs[i]), null);
+      y.push(...inside.map(i => values[i].high / by), ...back.map(i => values[i].low / by), null);
+    }
+    from = to;
+  }
+  return {x, y, type: 'scatter', mode: 'lines', fill: 'toself', fillcolor: colour + '2e', line: {width: 0},
+    hoverinfo: 'skip', showlegend: false, legendgroup: id, name: 'band'};
+}
+
+// The interval of a point that has no neighbour to draw a band to.
+function loneBars(values, by) {
+  const lone = values.map((value, i) => value && !values[i - 1] && !values[i + 1]);
+  const half = side => values.map((value, i) => lone[i] ? Math.abs(value[side] - value.mean) / by : 0);
+  return {type: 'data', symmetric: false, array: half('high'), arrayminus: half('low'), thickness: 1.2, width: 4,
+    visible: lone.some(Boolean)};
+}
+
+function curveTraces(results, view, group, style, metric, by) {
+  const axis = results.axis(view.x);
+  const xs = group.rows.map(row => axis.position(row.at[view.x]));
+  const values = group.rows.map(row => results.value(row, metric.name));
+  const text = group.rows.map((row, i) => pointText(results, row, values[i] ? [
+    `<b>${plain(withUnit(values[i].mean, metric.unit))}</b>` + (values[i].n > 1
+      ? ` (${plain(withUnit(values[i].low, metric.unit))} to ${plain(withUnit(values[i].high, metric.unit))})` : ''),
+    limitText(row.point.limit)] : []));
+  const symbols = group.rows.map(row => row.done < row.point.runs.length ? style.symbol + '-open' : style.symbol);
+  const line = {
+    x: xs, y: values.map(value => value ? value.mean / by : null), text, hoverinfo: 'text', type: 'scatter',
+    mode: 'lines+markers', name: plain(cut(group.label, 48)), legendgroup: group.id, error_y: loneBars(values, by),
+    line: {color: style.color, dash: style.dash, width: 2}, marker: {color: style.color, symbol: symbols, size: 8},
+    meta: 'curve',
+  };
+  const band = values.some(value => value && value.low !== value.high);
+  return band ? [bandTrace(xs, values, by, style.color, group.id), line] : [line];
+}
+
+// What gave no value, at the lower edge: failed, or not run yet.
+function statusTraces(results, view, rows) {
+  const axis = results.axis(view.x);
+  const trace = (name, colour, symbol, list) => {
+    const places = new Map();
+    for (const row of list) {
+      const x = axis.position(row.at[view.x]);
+      places.set(x, [...(places.get(x) || []), row]);
+    }
+    const texts = [...places.values()].map(at => [`${at.length} ${name}`,
+      ...at.slice(0, 6).map(row => plain(cut(results.where(row), 90)) +
+        (row.failed ? '<br>  ' + plain(cut(row.point.runs.find(run => run.error)?.error || '', 100)) : '')),
+      ...(at.length > 6 ? [`and ${at.length - 6} more`] : [])].join('<br>'));
+    const x = [...places.keys()];
+    return {x, y: x.map(() => 0.025), yaxis: 'y2', type: 'scatter', mode: 'markers', name: `${name} (${list.length})`,
+      text: texts, hoverinfo: 'text', meta: name,
+      marker: {color: colour, symbol, size: 11, line: {width: 2, color: colour}}};
+  };
+  const traces = [];
+  const failed = rows.filter(row => row.done === 0 && row.failed);
+  const missing = rows.filter(row => row.done === 0 && !row.failed);
+  if (failed.length) traces.push(trace('failed', FAILED, 'x-thin', failed));
+  if (missing.length) traces.push(trace('not run', MISSING, 'circle-open', missing));
+  return traces;
+}
+
+function referenceTraces(results, view, metric, by) {
+  const axis = results.axis(view.x);
+  const byLabel = new Map();
+  results.sets.forEach(set => set.references.forEach(reference => {
+    if (reference.metric !== metric.name) return;
+    const at = Object.fromEntries(Object.entries(reference.at).map(([key, text]) => [key, canonical(text)]));
+    if (Object.entries(at).some(([key, id]) => key !== view.x && !results.has(set, key, id, view.only[key]))) return;
+    const points = byLabel.get(reference.label) || {x: [], y: [], text: []};
+    const place = at[view.x] === undefined ? axis.values.map(value => value.position)
+      : [axis.position(at[view.x])].filter(position => position !== null);
+    const where = Object.entries(reference.at).map(([key, text]) => `${key} = ${text}`).join(', ');
+    for (const x of place) {
+      points.x.push(x);
+      points.y.push(reference.value / by);
+      points.text.push(plain(`${reference.label}: ${withUnit(reference.value, metric.unit)}`) + '<br>' + plain(where));
+    }
+    byLabel.set(reference.label, points);
+  }));
+  return [...byLabel].filter(([, points]) => points.x.length).map(([label, points], i) => ({
+    ...points, type: 'scatter', mode: 'markers', name: plain(cut(label, 48)), hoverinfo: 'text', meta: 'reference',
+    marker: {symbol: pick(['diamond-tall-open', 'star-open', 'pentagon-open', 'hourglass-open'], i), size: 14,
+      color: INK, line: {width: 2, color: INK}}}));
+}
+
+// A row a series, a square a point, in the colour of what limits it.
+function limitTraces(results, view, series) {
+  const axis = results.axis(view.x);
+  const traces = new Map();
+  const put = (name, style, row, y, share, text) => {
+    if (!traces.has(name)) traces.set(name, {x: [], y: [], text: [], hovertext: [], hoverinfo: 'text', type: 'scatter',
+      yaxis: 'y3', mode: axis.values.length <= 14 ? 'markers+text' : 'markers', textposition: 'middle right',
+      textfont: {size: 11, color: SOFT}, name: plain(cut(name, 48)), legend: 'legend2', marker: style, meta: 'limit'});
+    const trace = traces.get(name);
+    trace.x.push(axis.position(row.at[view.x]));
+    trace.y.push(y);
+    trace.text.push(share);
+    trace.hovertext.push(text);
+  };
+  series.forEach((group, y) => group.rows.forEach(row => {
+    const limit = row.point.limit;
+    const text = pointText(results, row, row.done ? [limitText(limit)] : []);
+    if (row.done && limit) {
+      const name = resourceName(limit);
+      put(name, {symbol: 'square', size: 15, color: resourceColour(results, name)}, row, y,
+        `${Math.round(100 * limit.use)}%`, text);
+    } else if (row.done) {
+      put('not known', {symbol: 'square-open', size: 13, color: MISSING}, row, y, '', text);
+    } else {
+      const colour = row.failed ? FAILED : MISSING;
+      put(row.failed ? 'failed' : 'not run', {symbol: row.failed ? 'x-thin' : 'circle-open', size: 11, color: colour,
+        line: {width: 2, color: colour}}, row, y, '', text);
+    }
+  }));
+  const order = name => (results.resources.indexOf(name) + 1 || 1e6);
+  return [...traces].sort((a, b) => order(a[0]) - order(b[0])).map(([, trace]) => trace);
+}
+
+function resourceColour(results, name) { return pick(SPOTS, results.resources.indexOf(name)); }
+
+function curveFigure(results, view) {
+  const metric = results.metrics.find(of => of.name === view.y);
+  const axis = results.axis(view.x), log = view.log && axis.canBeLog;
+  const series = results.series(view.x, view.only), looks = styles(series);
+  const rows = series.flatMap(group => group.rows);
+  const most = Math.max(0, ...rows.map(row => results.value(row, metric.name)).filter(Boolean).map(
+    value => Math.max(Math.abs(value.mean), Math.abs(value.high))));
+  const scale = scaleOf(metric.unit, most);
+  const traces = [
+    ...series.flatMap((group, i) => curveTraces(results, view, group, looks[i], metric, scale.by)),
+    ...statusTraces(results, view, rows), ...referenceTraces(results, view, metric, scale.by),
+    ...limitTraces(results, view, series)];
+  const below = Math.max(70, Math.min(26 * series.length + 10, 420)), gap = 64, above = 400;
+  const height = above + gap + below;
+  const by = series[0].keys ? `; rows by ${plain(cut(series[0].keys, 60))}` : '';
+  const shape = layout(height + 94, {
+    xaxis: {...xaxis(axis, log), anchor: 'y3'},
+    yaxis: yaxis(plain(metric.label + (scale.name ? `, ${scale.name}` : '')), {
+      domain: [(below + gap) / height, 1], rangemode: view.zero ? 'tozero' : 'normal'}),
+    yaxis2: {overlaying: 'y', range: [0, 1], fixedrange: true, visible: false},
+    yaxis3: yaxis('', {domain: [0, below / height], range: [series.length - 0.4, -0.6], tickmode: 'array', ticks: '',
+      tickvals: series.length <= 40 ? series.map((_, i) => i) : [],
+      ticktext: series.map(group => plain(cut(group.values, 40))), zeroline: false}),
+    annotations: [{text: `What limits each point, and how busy it is${by}`, x: 0, xref: 'paper', y: below / height,
+      yref: 'paper', xanchor: 'left', yanchor: 'bottom', yshift: 6, showarrow: false, font: {size: 13, color: SOFT}}],
+  });
+  shape.legend.maxheight = above / (height + 94);
+  shape.legend2 = {x: 1.01, y: below / height, xanchor: 'left', yanchor: 'top', font: {size: 12}};
+  return {traces, shape, series, rows, metric, scale};
+}
+
+function lineAt(y) {
+  return {type: 'line', xref: 'paper', x0: 0, x1: 1, y0: y, y1: y, line: {color: SOFT, width: 1, dash: 'dot'}};
+}
+
+// Of sets but the first, relative to the first.
+function ratioFigure(results, view) {
+  const axis = results.axis(view.x);
+  const metric = results.metrics.find(of => of.name === view.y);
+  const series = results.series(view.x, view.only), looks = styles(series);
+  const traces = series.map((group, i) => {
+    const points = group.rows.filter(row => row.s > 0).map(row => {
+      const first = results.counterpart(row), value = results.value(row, metric.name);
+      const base = first && results.value(first, metric.name);
+      const y = value && base && base.mean ? value.mean / base.mean : null;
+      return {x: axis.position(row.at[view.x]), y, row, value, base};
+    });
+    return {x: points.map(point => point.x), y: points.map(point => point.y), type: 'scatter', mode: 'lines+markers',
+      name: plain(cut(group.label, 48)), hoverinfo: 'text', meta: 'ratio',
+      text: points.map(point => point.y === null ? '' : pointText(results, point.row, [
+        `<b>${digits(point.y)}</b> = ${plain(withUnit(point.value.mean, metric.unit))} / ` +
+        plain(withUnit(point.base.mean, metric.unit))])),
+      line: {color: looks[i].color, dash: looks[i].dash, width: 2},
+      marker: {color: looks[i].color, symbol: looks[i].symbol, size: 8}};
+  }).filter(trace => trace.y.some(y => y !== null));
+  return {traces, shape: layout(320, {
+    xaxis: xaxis(axis, view.log && axis.canBeLog), yaxis: yaxis('ratio'), showlegend: true,
+    shapes: [lineAt(1)]})};
+}
+
+// How busy each resource was at some points: the `most` busiest.
+function useFigure(results, view, rows, most) {
+  const axis = results.axis(view.x);
+  const at = (row, name) => {
+    const found = row.set.resources.find(resource => resourceName(resource) === name);
+    const value = column => found && found[column] ? found[column][row.p] : null;
+    return {use: value('use'), queue: value('queue'), growth: value('growth')};
+  };
+  const busy = results.resources.map(name => ({name, values: rows.map(row => at(row, name))}))
+    .map(of => ({...of, highest: Math.max(0, ...of.values.map(({use}) => use || 0))}))
+    .filter(of => of.highest >= 0.01).sort((a, b) => b.highest - a.highest);
+  const traces = busy.slice(0, most).map(({name, values}) => ({
+    x: rows.map(row => axis.position(row.at[view.x])),
+    y: values.map(({use}) => use === null ? null : 100 * use),
+    text: values.map(({use, queue, growth}, i) => pointText(results, rows[i], [
+      `<b>${plain(name)}: ${use === null ? '-' : digits(100 * use)}%</b>`,
+      ...(queue === null ? [] : [`${digits(queue)} waiting`]),
+      ...(growth === null ? [] : [`growing by ${digits(growth)}`])])),
+    type: 'scatter', mode: 'lines+markers', name: plain(cut(name, 40)), hoverinfo: 'text', meta: 'use',
+    line: {color: resourceColour(results, name), width: 2,
+      dash: pick(DASHES, Math.floor(results.resources.indexOf(name) / SPOTS.length))},
+    marker: {size: 7, color: resourceColour(results, name), symbol: pick(SYMBOLS, results.resources.indexOf(name))}}));
+  const shape = layout(380, {xaxis: xaxis(axis, view.log && axis.canBeLog), showlegend: true,
+    yaxis: yaxis('busy, %', {range: [0, Math.max(105, ...traces.flatMap(trace => trace.y))]}),
+    shapes: [lineAt(100)]});
+  return {traces, shape, hidden: busy.length - traces.length};
+}
+
+// The stages of one kind of work request; `most` is the longest latency of all panels.
+function waterfallFigure(results, view, rows, operation, most, stageColour) {
+  const axis = results.axis(view.x);
+  const scale = scaleOf('ps', most);
+  const tableOf = row => row.set.waterfalls.find(of => nameOfOperation(of) === operation);
+  const shown = rows.filter(row => tableOf(row) && tableOf(row).latency_ps[row.p] !== null);
+  const labels = shown.map(row => plain(cut(axis.texts.get(row.at[view.x]), 24)));
+  const names = [...new Set(shown.flatMap(row => tableOf(row).stages.map(stage => stage.name)))];
+  const mean = (row, name) => {
+    const stage = tableOf(row).stages.find(of => of.name === name);
+    return stage ? stage.mean_ps[row.p] || 0 : 0;
+  };
+  const traces = names.map(name => ({
+    x: shown.map((_, i) => i), y: shown.map(row => mean(row, name) / scale.by), type: 'bar', name: plain(name),
+    marker: {color: stageColour(name)}, hoverinfo: 'text', textposition: 'none', meta: 'stage',
+    text: shown.map(row => pointText(results, row, [
+      `<b>${plain(name)}: ${withUnit(mean(row, name), 'ps')}</b>`,
+      `of ${withUnit(tableOf(row).latency_ps[row.p], 'ps')}, ` +
+      `${digits(100 * mean(row, name) / tableOf(row).latency_ps[row.p])}%`])),
+  })).filter(trace => trace.y.some(y => y > 0));
+  return {traces, shape: layout(420, {barmode: 'stack', bargap: 0.3, showlegend: true,
+    xaxis: {tickmode: 'array', tickvals: labels.map((_, i) => i), ticktext: labels, automargin: true, linecolor: SOFT,
+      title: titled(plain(axis.key || axis.label))},
+    yaxis: yaxis(`mean time, ${scale.name}`, {range: [0, 1.05 * most / scale.by]}),
+    legend: {x: 1.01, y: 1, xanchor: 'left', font: {size: 12}, traceorder: 'reversed'}})};
+}
+
+function nameOfOperation(of) { return of.operation + (of.one_way ? ', one way' : ''); }

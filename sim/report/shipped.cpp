@@ -1,0 +1,39 @@
+#include "sim/report/shipped.h"
+
+#include <algorithm>
+
+#include "sim/config/config.h"
+#include "sim/config/config_error.h"
+#include "sim/config/data_files.h"
+#include "sim/config/param_list.h"
+
+namespace rnicsim::sim::report {
+namespace {
+
+// A file of another machine's would be compared with what lies at that path here.
+bool is_shipped(DataKind kind, const std::string& name) { return std::ranges::count(data_names(kind), name) != 0; }
+
+}  // namespace
+
+nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& topology,
+                                    const std::map<std::string, std::string>& configuration) {
+  if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is no NIC profile that rnicsim ships"}};
+  // "star:12" is one of its own; the parameters are those of the cables, which it has from the same file.
+  const auto file = topology.substr(0, topology.find(':'));
+  if (!is_shipped(DataKind::topology, file))
+    return {{"unknown", "'" + topology + "' is no topology that rnicsim ships"}};
+  auto differs = nlohmann::ordered_json::object();
+  try {
+    Config config = load_config(nic, topology, {});
+    const ParamList list(config);
+    for (const auto& entry : list.entries()) {
+      const auto found = configuration.find(entry.path);
+      if (found != configuration.end() && found->second != entry.value_text()) differs[entry.path] = entry.value_text();
+    }
+  } catch (const ConfigError& error) {
+    return {{"unknown", error.what()}};
+  }
+  return {{"nic", nic}, {"topology", topology}, {"differs", std::move(differs)}};
+}
+
+}  // namespace rnicsim::sim::report

@@ -1,0 +1,15 @@
+// How a configuration differs from the NIC profile and the topology that it began with.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace rnicsim::sim::report {
+
+// {"nic", "topology", "differs": {key: the profile's value}}, or {"unknown": why}, when this program ships no such
+// profile or topology.
+nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& topology,
+                                    const std::map<std::string, std::string>& configuration);
+
+}  // namespace rnicsim::sim::report
