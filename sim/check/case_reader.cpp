@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "sim/bench/table_reader.h"
 #include "sim/check/case.h"

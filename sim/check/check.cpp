@@ -14,12 +14,12 @@
 #include "sim/check/case.h"
 #include "sim/check/children.h"
 #include "sim/check/report.h"
-#include "sim/check/staged_file.h"
 #include "sim/check/verdict.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/json_output.h"
 #include "sim/progress_line.h"
+#include "sim/staged_file.h"
 
 namespace rnicsim::sim::check {
 namespace {

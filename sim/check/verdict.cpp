@@ -88,7 +88,7 @@ class Judgement {
 
   void check_end(const Ended& ended) {
     const auto broke = [&](const std::string& what) { throw Broken(what + last_words(files_)); };
-    if (!ended.not_started.empty()) throw Broken(ended.not_started);
+    if (!ended.not_started.empty()) throw Broken(ended.not_started + "; --path says where programs are");
     if (ended.too_late) broke(fmt::format("no end after {}, its limit", seconds_text(case_.limit)));
     if (ended.signal != 0) broke(fmt::format("killed by signal {} ({})", ended.signal, strsignal(ended.signal)));
     if (ended.status == case_.status) return;

@@ -14,11 +14,13 @@ import sys
 import time
 import xml.etree.ElementTree
 
+import jsonschema
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
 
 ALL_PASSED, NOT_ALL, NONE_RUN = 0, 1, 2
-MANUAL = pathlib.Path(__file__).resolve().parents[2] / "docs" / "check.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 
 WORKLOAD = """schema = 1
 workload = "write-4k"
@@ -109,7 +111,7 @@ class Outcomes(Check):
         self.workload("no_value", '[[property]]\nvalue = "h0.nic.port.tx_frame"\nequals = 0\n')
         text = self.check(NOT_ALL)
         for line in (r"BROKEN  absent: it ended with status 2, not 0\n  rnicsim: h0: no-such-program: ",
-                     r"BROKEN  absent_simulator: no-such-program: No such file or directory\n",
+                     r"BROKEN  absent_simulator: no-such-program: No such file or directory; --path says ",
                      r"BROKEN  crash: killed by signal 11 \(Segmentation fault\)\n",
                      r"BROKEN  damaged: .*/damaged\.trace: not a trace: ",
                      r"passed  good\n",
@@ -304,6 +306,8 @@ class ForMachines(Check):
         self.assertRegex(cases["fails"].find("failure").get("message"), r"^property\[0\]\.equals: ")
         self.assertEqual(list(cases["good"]), [])
         told = json.loads(result.out)
+        schema = json.loads((DOCS / "results.schema.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(told)
         self.assertEqual((told["command"], told["passed"], told["failed"], told["broken"]), ("check", 1, 1, 1))
         self.assertEqual([case["outcome"] for case in told["cases"]], ["broken", "failed", "passed"])
         self.assertIn("passed  good\n", result.err)
@@ -323,7 +327,7 @@ class ForMachines(Check):
 
 class Manual(Check):
     def test_its_examples_pass(self):
-        text = MANUAL.read_text()
+        text = (DOCS / "check.md").read_text()
         examples = re.findall(r"```toml\n(schema = .*?)```", text, re.S)
         self.assertEqual(len(examples), 2)
         part = re.search(r"```toml\n(\[results\].*?)```", text, re.S)[1]

@@ -38,7 +38,7 @@ ALLOWED = {
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/check": ["sim/config", "sim/recording", "sim/bench/table_reader.h", "sim/adapter.h", "sim/counter_results.h",
                   "sim/engine_choice.h", "sim/json_output.h", "sim/progress_line.h", "sim/results_json.h",
-                  "sim/run_options.h", "model/base", "model/fabric/switch.h"],
+                  "sim/run_options.h", "sim/staged_file.h", "model/base", "model/fabric/switch.h"],
     # Knows a run by its snapshots alone.
     "sim/top": ["sim/snapshot.h", "sim/snapshot_server.h", "sim/counter_list.h", "sim/counter_results.h",
                 "sim/results_json.h", "sim/config/config_error.h", "sim/attached/descriptor.h", "model/base/units.h"],

@@ -1,4 +1,4 @@
-#include "sim/check/staged_file.h"
+#include "sim/staged_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 #include "sim/config/config_error.h"
 
-namespace rnicsim::sim::check {
+namespace rnicsim::sim {
 
 namespace fs = std::filesystem;
 
@@ -71,4 +71,4 @@ void StagedFile::complain(int error) const {
   throw ConfigError(fmt::format("{}: {}", given_.string(), std::strerror(error)));
 }
 
-}  // namespace rnicsim::sim::check
+}  // namespace rnicsim::sim

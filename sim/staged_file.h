@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace rnicsim::sim::check {
+namespace rnicsim::sim {
 
 class StagedFile {
  public:
@@ -26,4 +26,4 @@ class StagedFile {
   int file_ = -1;
 };
 
-}  // namespace rnicsim::sim::check
+}  // namespace rnicsim::sim
