@@ -53,7 +53,7 @@ class Station : public sc_core::sc_module {
 
   std::vector<CounterEntry> counters() const;
   void record();
-  std::vector<TraceEvent> take_trace() { return std::exchange(trace_, {}); }
+  std::vector<TraceEvent> take_trace() { return std::exchange(trace_.events, {}); }
 
  private:
   struct Counters;
@@ -72,9 +72,13 @@ class Station : public sc_core::sc_module {
   std::vector<std::pair<Duration, std::vector<std::byte>>> frames_;
   Station* peer_ = nullptr;
   Duration latency_;
-  Recorder recorder_{[this](const TraceEvent& event) { trace_.push_back(event); }};
+  struct Trace : EventSink {
+    void write(const TraceEvent& event) override { events.push_back(event); }
+    std::vector<TraceEvent> events;
+  };
+  Trace trace_;
+  Recorder recorder_{trace_};
   bool recording_ = false;
-  std::vector<TraceEvent> trace_;
 };
 
 }  // namespace rnicsim::sim::python
