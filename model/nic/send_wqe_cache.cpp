@@ -34,6 +34,7 @@ void SendWqeCache::in_turn(const Lookup& lookup) {
   if (stalled_.empty() && can_look_up(lookup)) return look_up(lookup);
   ++counters_.slot_waits;
   stalled_.push_back(lookup);
+  stalled_.back().since = now();
 }
 
 bool SendWqeCache::can_look_up(const Lookup& lookup) const {
@@ -76,6 +77,7 @@ void SendWqeCache::fetched(const Lookup& lookup) {
   while (!stalled_.empty() && can_look_up(stalled_.front())) {
     const auto next = stalled_.front();
     stalled_.pop_front();
+    counters_.slots.wait_ps += static_cast<Counter>((now() - next.since).ps);
     look_up(next);
   }
 }

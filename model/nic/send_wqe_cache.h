@@ -75,6 +75,7 @@ class SendWqeCache {
     std::uint64_t address;
     std::optional<Tag> to_send;  // else to be completed
     std::uint64_t ticket;
+    Duration since{};            // it waits for a slot
   };
 
   struct Waiting {
