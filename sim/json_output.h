@@ -1,11 +1,12 @@
 // Where --json FILE goes, and the page of a report.
 #pragma once
 
-#include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "sim/staged_file.h"
 
 namespace rnicsim::sim {
 
@@ -14,22 +15,15 @@ namespace rnicsim::sim {
 class JsonOutput {
  public:
   // Empty: nowhere. ConfigError: the file cannot be made.
-  explicit JsonOutput(std::string path);
-  ~JsonOutput();
-  JsonOutput(const JsonOutput&) = delete;
-  JsonOutput& operator=(const JsonOutput&) = delete;
+  explicit JsonOutput(const std::string& path);
 
-  bool wanted() const { return file_ != nullptr; }
+  bool wanted() const { return file_.has_value(); }
   // Once; nothing if not wanted. ConfigError: it could not be written.
   void write(const nlohmann::ordered_json& json);
   void write_text(std::string_view text);
 
  private:
-  bool is_replaced() const { return !part_.empty(); }
-
-  const std::filesystem::path path_;
-  std::filesystem::path part_;  // until it is whole; empty: path_ is written itself
-  std::FILE* file_ = nullptr;
+  std::optional<StagedFile> file_;
 };
 
 }  // namespace rnicsim::sim

@@ -39,6 +39,8 @@ StagedFile::StagedFile(const fs::path& path) : given_(path) {
   fchmod(file_, exists ? old.st_mode & 0777 : 0666 & ~mask);
 }
 
+StagedFile::StagedFile(int descriptor, const std::string& name) : given_(name), file_(descriptor) {}
+
 StagedFile::StagedFile(StagedFile&& other) noexcept
     : given_(std::move(other.given_)),
       path_(std::move(other.path_)),

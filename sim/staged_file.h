@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace rnicsim::sim {
@@ -10,6 +11,8 @@ class StagedFile {
  public:
   // A link is followed; what is no file, such as a pipe, is written itself. ConfigError: it cannot be made.
   explicit StagedFile(const std::filesystem::path& path);
+  // What is open already is written itself, and closed then. `name` is for messages.
+  StagedFile(int descriptor, const std::string& name);
   ~StagedFile();
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;

@@ -1,10 +1,8 @@
 #include "sim/sweep/store.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -13,6 +11,7 @@
 
 #include "sim/config/config_error.h"
 #include "sim/results_json.h"
+#include "sim/staged_file.h"
 
 namespace rnicsim::sim::sweep {
 namespace {
@@ -113,18 +112,9 @@ void Store::put(const Run& run, const std::string& results) const {
 void Store::put_failure(const Run& run, const std::string& why) const { write(stem_of(run) + kError, why); }
 
 void Store::write(const std::string& name, const std::string& text) const {
-  const auto path = folder_ / name;
-  // Ranks of one sweep may write the same file.
-  const auto part = fmt::format("{}.{}.part", path.string(), getpid());
-  std::FILE* const file = std::fopen(part.c_str(), "we");
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) good &= std::fclose(file) == 0;
-  std::error_code error(good ? 0 : errno, std::generic_category());
-  if (good) fs::rename(part, path, error);
-  if (!error) return;
-  std::error_code none;
-  fs::remove(part, none);
-  throw ConfigError(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+  StagedFile file(folder_ / name);
+  file.write(text);
+  file.commit();
 }
 
 }  // namespace rnicsim::sim::sweep
