@@ -70,7 +70,7 @@ void StagedFile::commit() {
 }
 
 void StagedFile::complain(int error) const {
-  throw ConfigError(fmt::format("{}: {}", given_.string(), std::strerror(error)));
+  throw ConfigError(fmt::format("{}: cannot be written: {}", given_.string(), std::strerror(error)));
 }
 
 }  // namespace rnicsim::sim
