@@ -286,7 +286,7 @@ class Update(Check):
         (self.path / "b.trace").symlink_to("/dev/full")
         result = apps.call("check", self.path, "--update", "--yes")
         self.assertEqual((result.status, result.err),
-                         (NONE_RUN, f"rnicsim: {self.path / 'b.trace'}: No space left on device\n"))
+                         (NONE_RUN, f"rnicsim: {self.path / 'b.trace'}: cannot be written: No space left on device\n"))
         self.assertEqual((self.path / "a.trace").read_bytes(), old)
         self.assertEqual(sorted(file.name for file in self.path.iterdir()), ["a.toml", "a.trace", "b.toml", "b.trace"])
 
