@@ -215,6 +215,9 @@ class AtTheTerminal(ShellCase):
                                ("sh -c 'echo on; cat'", "on\r")):
             shell.send(program + "\r")
             shell.read_until(ready)
+            if "cat" in program:  # which is there when it has answered: before, the interrupt may come between two
+                shell.send("here\r")
+                shell.read_until("here\r\nhere\r")
             shell.send("\x03")
             shell.read_until(re.escape(PROMPT), "prompt")
             self.assertEqual(self.execute(shell, "echo $?"), "130\n", program)
