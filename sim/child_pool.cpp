@@ -127,9 +127,14 @@ class Pool {
 void run_in_children(const std::vector<std::size_t>& jobs, unsigned at_a_time, const ChildWork& work) {
   Pool pool;
   auto next = jobs.begin();
-  while (next != jobs.end() || pool.size() > 0) {
+  const auto fill = [&] {
     while (next != jobs.end() && pool.size() < at_a_time) pool.add(start(work, *next++));
-    for (const auto& result : pool.wait()) work.done(result);
+  };
+  fill();
+  while (pool.size() > 0) {
+    const auto ended = pool.wait();
+    fill();  // before what came is looked at, which takes its time
+    for (const auto& result : ended) work.done(result);
     if (work.look) work.look(pool.under_way());
   }
 }
