@@ -39,9 +39,12 @@ std::optional<Share> share_of_rank() {
     const char* rank;
     const char* size;
   };
-  // Open MPI's; MPICH's and others' by PMI; Slurm's srun.
+  // Open MPI's; MPICH's and others' by PMI; srun's. (A batch script has SLURM_NTASKS, too, and is alone.)
   constexpr Launcher kLaunchers[] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"},
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+  };
   for (const auto& launcher : kLaunchers) {
     const auto rank = variable(launcher.rank), size = variable(launcher.size);
     if (rank && size && *rank<*size&& * size> 1) return Share{*rank, *size};

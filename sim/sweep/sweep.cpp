@@ -135,7 +135,11 @@ int run_sweep(const SweepOptions& options) {
   }
   const auto results = results_of(store);
   // Of several processes, the last finds all done.
-  if (rank && results.tally.missing > 0) return 0;
+  if (rank && results.tally.missing > 0) {
+    fmt::print("{}: share {} of {} done, {} runs are with the others\n", store.plan().name, rank->number, rank->of,
+               results.tally.missing);
+    return 0;
+  }
   store.write("results.json", results.json.dump(1) + '\n');
   store.write("results.csv", results.csv);
   json.write(results.json);

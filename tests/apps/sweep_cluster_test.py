@@ -61,9 +61,19 @@ class Cluster(unittest.TestCase):
                                   text=True)
             logs = {path.name: path.read_text() for path in (self.out / "slurm").glob("*.log")}
             self.assertEqual(done.returncode, 0, (done, logs))
-        self.assertEqual(len(logs), 4, logs)
-        self.check()
-        self.assertIn("12 of 12 runs done", done.stdout)
+            self.assertEqual(len(logs), 4, logs)
+            self.check()
+            self.assertIn("12 of 12 runs done", done.stdout)
+            # Ranks of a step; and a batch script of several tasks, of which it is the only one that runs.
+            self.out = self.folder / "ranks"
+            subprocess.run(["srun", "--ntasks=2", "--overcommit", RNICSIM, "sweep", self.file, "--out", self.out],
+                           env=environment, check=True, timeout=100, capture_output=True)
+            self.check()
+            self.out = self.folder / "batch"
+            subprocess.run(["sbatch", "--wait", "--ntasks=2", "--overcommit", f"--output={self.folder}/batch.log",
+                            f"--wrap={RNICSIM} sweep {self.file} --out {self.out}"], env=environment, check=True,
+                           timeout=100, capture_output=True)
+            self.check()
 
 
 class Slurm(contextlib.ExitStack):

@@ -177,6 +177,12 @@ TEST(SweepShare, OfARank) {
   EXPECT_FALSE(share_of_rank());
   unsetenv("PMI_RANK");
   unsetenv("PMI_SIZE");
+  setenv("SLURM_PROCID", "0", 1);
+  setenv("SLURM_NTASKS", "4", 1);  // a batch script: nobody else does the rest
+  EXPECT_FALSE(share_of_rank());
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);  // srun's
+  EXPECT_EQ(share_of_rank()->of, 4u);
+  for (const char* name : {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"}) unsetenv(name);
 }
 
 // Student's t with 2 degrees of freedom at 97.5 %: 4.303.
