@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "model/abi/attach.h"
+#include "sim/shell_word.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -89,9 +90,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 std::string export_line(const std::string& variable) {
   const auto equals = variable.find('=');
-  std::string line = "export " + variable.substr(0, equals) + "='";
-  for (const char c : variable.substr(equals + 1)) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return line + '\'';
+  return "export " + variable.substr(0, equals) + '=' + shell_word(std::string_view(variable).substr(equals + 1));
 }
 
 std::vector<std::string> ProgramLauncher::variables(const std::string& host) const {

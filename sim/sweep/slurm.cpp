@@ -1,7 +1,6 @@
 #include "sim/sweep/slurm.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,19 +14,13 @@
 
 #include "sim/config/config_error.h"
 #include "sim/progress_line.h"
+#include "sim/shell_word.h"
 #include "sim/sweep/share.h"
 
 namespace rnicsim::sim::sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-// In single quotes, as a POSIX shell takes it.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char letter : text) result += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return result + '\'';
-}
 
 pid_t start(const std::vector<std::string>& words) {
   std::vector<char*> argv;
@@ -55,7 +48,7 @@ void run_by_slurm(const Store& store, std::size_t tasks, const std::vector<std::
                                     fmt::format("--output={}/slurm/%a.log", folder.string())};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(fmt::format("--wrap=exec {} sweep --out {} --jobs 1 --share \"$SLURM_ARRAY_TASK_ID/{}\"",
-                              quoted(program), quoted(folder.string()), tasks));
+                              shell_word(program), shell_word(folder.string()), tasks));
   const pid_t sbatch = start(words);
   int status = 0;
   pid_t ended = 0;
