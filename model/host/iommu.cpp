@@ -1,11 +1,12 @@
 #include "model/host/iommu.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "model/base/kernel.h"
+#include "model/host/log.h"
 
 namespace rnicsim::host {
 namespace {
@@ -207,9 +208,9 @@ void Iommu::record(const Requester& from, std::uint64_t address, std::uint64_t b
   const IommuFault what{now(), from, address, bytes, write, reason};
   ++counters_[from.function].faults;
   if (!has_ended(from) && ++faults_told_ <= kFaultsLogged)
-    spdlog::warn("{}: at {}: DMA {} of {} bytes at {:#x}, PASID {}, aborted: {}{}", host_, to_string(what.at),
-                 write ? "write" : "read", bytes, address, from.pasid, to_string(reason),
-                 faults_told_ == kFaultsLogged ? " (further ones are only counted)" : "");
+    log_warning(fmt::format("{}: at {}: DMA {} of {} bytes at {:#x}, PASID {}, aborted: {}{}", host_,
+                            to_string(what.at), write ? "write" : "read", bytes, address, from.pasid, to_string(reason),
+                            faults_told_ == kFaultsLogged ? " (further ones are only counted)" : ""));
   fault(what);
 }
 

@@ -1,6 +1,6 @@
 #include "model/host/kernel_agent.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,6 +16,7 @@
 #include "model/host/event_channels.h"
 #include "model/host/gids.h"
 #include "model/host/host_kernel.h"
+#include "model/host/log.h"
 #include "model/host/objects.h"
 #include "model/host/root_complex.h"
 #include "verbs/provider/commands.h"
@@ -84,8 +85,8 @@ class KernelAgent::Impl : public sc_core::sc_module {
   bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
     if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
       ++counters_.mmio_refused;
-      spdlog::warn("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages", interface_.name,
-                   data.size(), offset);
+      log_warning(fmt::format("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages",
+                              interface_.name, data.size(), offset));
       return false;
     }
     root_complex_.mmio_write(offset, data);
@@ -246,8 +247,8 @@ class KernelAgent::Impl : public sc_core::sc_module {
     const auto answer = driver_.execute(provider::encode(mailbox));
     gate_.settle(provider::encode(mailbox), answer.status);
     if (answer.status != abi::CommandStatus::ok)
-      spdlog::error("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
-                    interface_.name, number, unsigned(opcode), unsigned(answer.status));
+      log_error(fmt::format("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
+                            interface_.name, number, unsigned(opcode), unsigned(answer.status)));
   }
 
   bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {

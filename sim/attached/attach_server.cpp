@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -14,6 +13,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "model/host/log.h"
 #include "sim/attached/native_thread.h"
 #include "sim/attached/process.h"
 
@@ -86,8 +86,8 @@ void send_refusal(int socket, int error, const std::string& why) {
 bool Patience::ends() {
   const auto waited = std::chrono::steady_clock::now() - start_;
   if (!said_ && waited > kLate) {
-    spdlog::warn("{} has not attached for {} s; all hosts wait for it, {} s at most", who_, kLate.count(),
-                 kMost.count());
+    host::log_warning(fmt::format("{} has not attached for {} s; all hosts wait for it, {} s at most", who_,
+                                  kLate.count(), kMost.count()));
     said_ = true;
   }
   return waited > kMost;
@@ -139,7 +139,8 @@ void AttachServer::accept_visitors() {
     const ucred peer = peer_of(socket.get());
     if (peer.uid != ::geteuid()) {
       if (refused_users_.insert(peer.uid).second)
-        spdlog::warn("refused a process that wants to attach (pid {}): it is user {}'s; said once", peer.pid, peer.uid);
+        host::log_warning(fmt::format("refused a process that wants to attach (pid {}): it is user {}'s; said once",
+                                      peer.pid, peer.uid));
       send_refusal(socket.get(), EPERM, "another user's simulator");
       continue;
     }
@@ -184,7 +185,7 @@ std::optional<Guest> AttachServer::greet(Visitor& visitor) {
   guest.hello.host[sizeof guest.hello.host - 1] = 0;
   guest.hello.program[sizeof guest.hello.program - 1] = 0;
   const auto refuse_because = [&](int error, std::string why) {
-    spdlog::warn("refused a process that wants to attach (pid {}): {}", visitor.pid, why);
+    host::log_warning(fmt::format("refused a process that wants to attach (pid {}): {}", visitor.pid, why));
     refuse(guest, error, why);
     return std::nullopt;
   };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <fstream>
 #include <map>
@@ -12,6 +11,7 @@
 #include "model/abi/device.h"
 #include "model/abi/host_files.h"
 #include "model/host/gids.h"
+#include "model/host/log.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -193,8 +193,7 @@ std::string inet6(std::span<const abi::NetworkInterface> own) {
   return text;
 }
 
-void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own,
-               const HostFilesParams& params) {
+void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own, const HostFilesParams& params) {
   const Root root(folder);
   for (const auto& interface : own) Nic(root, interface, params).make();
   root.file("sys/class/infiniband_verbs/abi_version", "6");
@@ -247,7 +246,7 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
       make_writable_folders(*folder_, name);
     }
   } catch (const fs::filesystem_error& error) {
-    spdlog::warn("the hosts have no /sys, /tmp and /dev/shm of their own: {}", error.what());
+    host::log_warning(fmt::format("the hosts have no /sys, /tmp and /dev/shm of their own: {}", error.what()));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "model/host/log.h"
 #include "sim/attached/system_calls.h"
 #include "sim/program_check.h"
 
@@ -56,7 +56,7 @@ std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting,
     const bool goes_on = keeper_.look_around() && !waiting.has_exited();
     if (goes_on && (keeper_.is_patient() || !patience.ends())) return false;
     if (goes_on) {
-      spdlog::error("{} did not attach within {} s, and is killed", who, Patience::kMost.count());
+      host::log_error(fmt::format("{} did not attach within {} s, and is killed", who, Patience::kMost.count()));
       keeper_.disturbed(who + " did not attach, and was killed");
     }
     ::syscall(SYS_pidfd_send_signal, awaited.get(), SIGKILL, nullptr, 0);
@@ -67,12 +67,12 @@ std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting,
 bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
   Process& parent = *thread.process;
   const std::string& host = host_of(parent).name;
-  auto guest = await_hello(pid_t(slot.argument[0]), parent,
-                           fmt::format("{}: a child of {}", host, parent.label()), [] { return false; });
+  auto guest = await_hello(pid_t(slot.argument[0]), parent, fmt::format("{}: a child of {}", host, parent.label()),
+                           [] { return false; });
   if (!guest) {
     if (!parent.has_exited())
-      spdlog::warn("{}: a child of {} did not attach: it ran outside the simulation, or died at once", host,
-                   parent.label());
+      host::log_warning(fmt::format("{}: a child of {} did not attach: it ran outside the simulation, or died at once",
+                                    host, parent.label()));
     return answer(slot, ECHILD);
   }
   if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
@@ -91,8 +91,8 @@ bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
   const std::string problem = image_problem(file, fmt::format("/proc/{}/cwd", process.identity().pid));
   if (problem.empty()) return true;
   std::error_code none;
-  spdlog::error("{}: {} cannot execute {}: {}", host_of(process).name, process.label(),
-                std::filesystem::read_symlink(file, none).string(), problem);
+  host::log_error(fmt::format("{}: {} cannot execute {}: {}", host_of(process).name, process.label(),
+                              std::filesystem::read_symlink(file, none).string(), problem));
   return answer(slot, ENOEXEC);
 }
 
@@ -165,7 +165,7 @@ bool SystemCalls::affinity(Thread& asking, ThreadSlot& slot) {
 
 void SystemCalls::kill(const Process& process, const char* why) {
   const std::string text = fmt::format("{}: {} {}, and is killed", host_of(process).name, process.label(), why);
-  spdlog::error("{}", text);
+  host::log_error(text);
   keeper_.disturbed(text);
   process.kill();
 }

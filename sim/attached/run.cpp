@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/host/log.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/host_files.h"
@@ -144,7 +144,7 @@ class Run {
     try {
       launched = launcher_.launch(host, command.executable, command.argv, tool);
     } catch (const std::system_error& error) {
-      spdlog::error("{}: {}", host, error.what());
+      host::log_error(fmt::format("{}: {}", host, error.what()));
       ++launched_;
       record(index, 127);
       return;
@@ -165,7 +165,7 @@ class Run {
     });
     if (!guest) {
       output_.drain();
-      if (!ending_) spdlog::error("{}: {} ended before it attached", host, command.argv.front());
+      if (!ending_) host::log_error(fmt::format("{}: {} ended before it attached", host, command.argv.front()));
       reap(launched.pid);
       return;
     }
@@ -304,9 +304,8 @@ class Run {
 
   void admit_stranger() {
     auto guest = server_.take_stranger([&](pid_t pid) {
-      return std::ranges::any_of(keeper_.processes(), [&](const auto& process) {
-        return process->alive && process->identity().pid == pid;
-      });
+      return std::ranges::any_of(keeper_.processes(),
+                                 [&](const auto& process) { return process->alive && process->identity().pid == pid; });
     });
     if (!guest) return;
     const auto host = calls_.host_named(guest->hello.host);
@@ -409,7 +408,7 @@ class Run {
   RunOutcome outcome_;
   std::optional<Duration> stood_still_at_;
   std::uint64_t seen_relayed_ = 0;  // at the last standstill
-  std::size_t launched_ = 0;  // of the commands
+  std::size_t launched_ = 0;        // of the commands
   int end_status_ = 0;
   bool ending_ = false;
   bool stopped_ = false;

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "model/host/log.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -85,8 +86,8 @@ void SystemCalls::equip(Process& process) {
   process.address_space().guard(stalls_);
   process.address_space().write_at_once(!params_.simulated_time);
   process.address_space().lost_write = [&process, this](std::uint64_t address, std::uint64_t bytes) {
-    spdlog::error("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
-                  host_of(process).name, process.label(), bytes, address);
+    host::log_error(fmt::format("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
+                                host_of(process).name, process.label(), bytes, address));
     host_of(process).agents.front()->root_complex().iommu().lost_write(process.pasid, address, bytes);
   };
 }
@@ -103,7 +104,7 @@ bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
   constexpr std::size_t kPerProcess = 4;
   if (budget_.take_for_process(kPerProcess)) return true;
   const std::string why = budget_.shortage();
-  spdlog::error("{}: {} is refused: {}", hosts_[host].name, guest.hello.program, why);
+  host::log_error(fmt::format("{}: {} is refused: {}", hosts_[host].name, guest.hello.program, why));
   AttachServer::refuse(guest, EMFILE, why);
   return false;
 }
@@ -112,7 +113,7 @@ bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
 bool SystemCalls::lacks_descriptors(const Process& process, const char* what) {
   if (budget_.take_for_object(1)) return false;
   std::string text = fmt::format("{}: {} is refused a {}", host_of(process).name, process.label(), what);
-  if (shortages_.insert(text).second) spdlog::error("{}: {}", text, budget_.shortage());
+  if (shortages_.insert(text).second) host::log_error(fmt::format("{}: {}", text, budget_.shortage()));
   return true;
 }
 
@@ -163,8 +164,9 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
   const std::span bytes(reinterpret_cast<const std::byte*>(write.data), length);
   host::KernelAgent* agent = agent_of(process, write.device);
   if (length == write.length && agent != nullptr && agent->mmio_write(process.pasid, write.offset, bytes)) return;
-  spdlog::error("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
-                host_of(process).name, process.label(), write.length, write.offset);
+  host::log_error(
+      fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
+                  host_of(process).name, process.label(), write.length, write.offset));
 }
 
 void SystemCalls::milestone(Process& process, const abi::Milestone& milestone) {
@@ -237,8 +239,7 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       return true;
     case Call::gid_entry: {
       abi::GidEntry entry;
-      const int error =
-          kernel.gid_entry(std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]), entry);
+      const int error = kernel.gid_entry(std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]), entry);
       put_output(slot, entry);
       return answer(slot, error);
     }
@@ -307,8 +308,7 @@ bool SystemCalls::mmio_read(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const auto offset = std::uint32_t(slot.argument[0]);
   const auto bytes = std::uint32_t(slot.argument[1]);
-  if ((bytes != 4 && bytes != 8) || !agent_of(thread).mmio_readable(process.pasid, offset))
-    return answer(slot, EFAULT);
+  if ((bytes != 4 && bytes != 8) || !agent_of(thread).mmio_readable(process.pasid, offset)) return answer(slot, EFAULT);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
   agent_of(thread).root_complex().mmio_read(offset, bytes, [this, waiting](std::uint64_t value) {

@@ -1,12 +1,12 @@
 // The calls about time and threads: those that decide who runs next.
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "model/host/log.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
@@ -26,7 +26,7 @@ void tell_of_refused_wait(TimeKeeper& keeper, const Process& process) {
   std::string why = fmt::format(
       "h{}: {} is refused a wait for descriptors: the simulator is out of them; raise the hard limit (ulimit -Hn)",
       process.identity().host, process.label());
-  if (!keeper.disturbances().contains(why)) spdlog::error("{}", why);
+  if (!keeper.disturbances().contains(why)) host::log_error(why);
   keeper.disturbed(std::move(why));
 }
 
@@ -172,8 +172,7 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
   if (index >= abi::kMaxThreads) return answer(slot, EAGAIN);
   Thread& thread = slot_for(process, index);
   // Nothing of the slot's last thread is left.
-  thread = Thread{
-      .process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
+  thread = Thread{.process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
   process.slot(index).turn = ThreadSlot::kKernel;
   process.slot(index).virtual_tid = handler_->new_tid(process);
   slot.value = index;
