@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <stdexcept>
 #include <utility>
 
 #include "model/base/kernel.h"
@@ -67,7 +68,13 @@ nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host) {
     if (!std::ofstream(options.waves)) throw ConfigError(fmt::format("{}: cannot be written", options.waves));
   }
   options.mismatch = [this, host](const std::string& histories) { mismatched(host, histories); };
-  return [options](const nic::QpLimits& limits) { return rtl::make_rtl_engine(limits, options); };
+  return [options](const nic::QpLimits& limits) {
+    try {
+      return rtl::make_rtl_engine(limits, options);
+    } catch (const std::runtime_error& error) {
+      throw ConfigError(error.what());
+    }
+  };
 #else
   refuse_rtl(params_.kind);
 #endif

@@ -1,3 +1,4 @@
+// A shared library of its own, librnicsim_rtl_checked.so: it takes long to build, and few ask for it.
 #include <Vqp_engine_checked.h>
 #include <verilated_fst_c.h>
 
@@ -12,7 +13,7 @@ class CheckedTop : public VerilatedTopOf<Vqp_engine_checked> {
  public:
   explicit CheckedTop(const std::string& waves) {
     if (waves.empty()) return;
-    context.traceEverOn(true);
+    context().traceEverOn(true);
     module().trace(&waves_, kAllLevels);
     waves_.open(waves.c_str());
   }
@@ -26,9 +27,8 @@ class CheckedTop : public VerilatedTopOf<Vqp_engine_checked> {
 };
 
 }  // namespace
-
-std::unique_ptr<VerilatedTop> make_checked_top(const std::string& waves) {
-  return std::make_unique<CheckedTop>(waves);
-}
-
 }  // namespace rnicsim::rtl
+
+extern "C" rnicsim::rtl::VerilatedTop* rnicsim_make_checked_top(const std::string& waves) {
+  return new rnicsim::rtl::CheckedTop(waves);
+}

@@ -6,7 +6,6 @@ namespace rnicsim::rtl {
 
 VerilatedEngine::VerilatedEngine(const Options& options)
     : top_(options.checked || !options.waves.empty() ? make_checked_top(options.waves) : make_top()) {
-  top_->context.fatalOnError(false);
   reset();
 }
 
@@ -109,6 +108,6 @@ std::optional<std::uint64_t> VerilatedEngine::wake() const {
   return *top_->wake;
 }
 
-int VerilatedEngine::failures() const { return top_->context.errorCount(); }
+int VerilatedEngine::failures() const { return top_->failures(); }
 
 }  // namespace rnicsim::rtl

@@ -24,8 +24,9 @@ class VerilatedTop {
   virtual ~VerilatedTop() = default;
   virtual void eval() = 0;
   virtual void dump(std::uint64_t time) = 0;
+  // Assertions of the RTL that failed.
+  virtual int failures() const = 0;
 
-  VerilatedContext context;
   CData* clk = nullptr;
   CData* rst_n = nullptr;
   QData* now = nullptr;
@@ -45,6 +46,7 @@ class VerilatedTop {
 };
 
 std::unique_ptr<VerilatedTop> make_top();
+// `waves`: where its signals are written (FST); empty: nowhere. std::runtime_error: it was not built.
 std::unique_ptr<VerilatedTop> make_checked_top(const std::string& waves);
 
 // `Module`: the class that Verilator made.
@@ -52,6 +54,7 @@ template <class Module>
 class VerilatedTopOf : public VerilatedTop {
  public:
   VerilatedTopOf() {
+    context_.fatalOnError(false);
     auto& top = *module_;
     clk = &top.clk_i;
     rst_n = &top.rst_ni;
@@ -71,15 +74,17 @@ class VerilatedTopOf : public VerilatedTop {
   }
   ~VerilatedTopOf() override {
     // A module's end looks for its scopes in the thread's context, which is another engine's by now.
-    Verilated::threadContextp(&context);
+    Verilated::threadContextp(&context_);
     module_->final();
-    write_coverage(context);
+    write_coverage(context_);
     module_.reset();
   }
   void eval() override { module_->eval(); }
   void dump(std::uint64_t) override {}
+  int failures() const override { return context_.errorCount(); }
 
  protected:
+  VerilatedContext& context() { return context_; }
   Module& module() { return *module_; }
 
  private:
@@ -89,7 +94,8 @@ class VerilatedTopOf : public VerilatedTop {
     return reinterpret_cast<std::uint32_t*>(&port);
   }
 
-  std::unique_ptr<Module> module_ = std::make_unique<Module>(&context);
+  VerilatedContext context_;
+  std::unique_ptr<Module> module_ = std::make_unique<Module>(&context_);
 };
 
 }  // namespace rnicsim::rtl

@@ -147,6 +147,18 @@ has calls 'ninja'
 lacks calls 'cmake --'
 lacks calls apt-get
 
+# The RTL with its assertions is built when it is asked for, and from then on.
+try 42 "$tree/rnicsim" run --engine lockstep -- prog
+has calls 'verbs/all sim/all rtl_checked'
+mkdir -p "$tree/build/release/lib/rnicsim"
+touch "$tree/build/release/lib/rnicsim/librnicsim_rtl_checked.so"
+try 42 "$tree/rnicsim" run --engine lockstep -- prog
+lacks calls ninja
+touch "$tree/sim/other.cpp"
+try 42 "$tree/rnicsim" run
+has calls 'verbs/all sim/all rtl_checked'
+rm -r "$tree/build/release/lib"
+
 # A commit is in the version.
 mkdir -p "$tree/.git/logs"
 touch "$tree/.git/logs/HEAD"

@@ -1,0 +1,32 @@
+// The library of checked_top.cpp, found by the run path of the program: lib/rnicsim beside its folder.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "rtl/cosim/verilated_top.h"
+
+namespace rnicsim::rtl {
+namespace {
+
+using Make = VerilatedTop*(const std::string& waves);
+
+// Loaded until the process ends: what it has made may live as long.
+Make* loaded() {
+  void* const library = ::dlopen("librnicsim_rtl_checked.so", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    throw std::runtime_error(
+        fmt::format("the RTL with its assertions and waves cannot be loaded ({}); "
+                    "ninja -C build/release rtl_checked builds it",
+                    ::dlerror()));
+  return reinterpret_cast<Make*>(::dlsym(library, "rnicsim_make_checked_top"));
+}
+
+}  // namespace
+
+std::unique_ptr<VerilatedTop> make_checked_top(const std::string& waves) {
+  static Make* const make = loaded();
+  return std::unique_ptr<VerilatedTop>(make(waves));
+}
+
+}  // namespace rnicsim::rtl
