@@ -128,6 +128,7 @@ void System::start() {
     for (const auto& host : hosts_)
       if (!host->kernel().failure().empty())
         throw std::runtime_error(fmt::format("{}: {}", host->name(), host->kernel().failure()));
+    if (sc_core::sc_get_status() == sc_core::SC_STOPPED) return;
     if (!sc_core::sc_pending_activity()) throw std::runtime_error("a host's device does not become ready");
     sc_core::sc_start(sc_core::sc_time_to_pending_activity());
   }

@@ -45,7 +45,7 @@ class System : public sc_core::sc_module {
   void capture(const std::filesystem::path& path);
   // Everything captured is in the file; std::runtime_error: it could not be written.
   void finish_capture();
-  // Runs until every kernel's device is ready.
+  // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
   void start();
 
  private:

@@ -108,16 +108,8 @@ class Run {
     // The summary says how the run ended.
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     system_.start();
-    Duration start = now();
-    for (std::size_t i = 0; i < options_.commands.size(); ++i) {
-      keeper_.at(start, [this, i] { launch(i); });
-      start += options_.start_gap;
-    }
-    if (serving_) keeper_.at(start, [] {});
-    const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
-    do run_on(limit);
-    while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
-    if (!stopped_ && !mismatched() && now() >= limit) end_early(at_simulated_limit(limit));
+    ready_ = true;
+    if (!stopped_) run_all();
     finish();
     return std::max(outcome_.worst_status(), end_status_);
   }
@@ -132,6 +124,19 @@ class Run {
     pid_t program = 0;           // under gdb: its child, once it attached
     bool program_ended = false;  // gdb's user is still there
   };
+
+  void run_all() {
+    Duration start = now();
+    for (std::size_t i = 0; i < options_.commands.size(); ++i) {
+      keeper_.at(start, [this, i] { launch(i); });
+      start += options_.start_gap;
+    }
+    if (serving_) keeper_.at(start, [] {});
+    const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
+    do run_on(limit);
+    while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
+    if (!stopped_ && !mismatched() && now() >= limit) end_early(at_simulated_limit(limit));
+  }
 
   void launch(std::size_t index) {
     const HostCommand& command = options_.commands[index];
@@ -354,7 +359,7 @@ class Run {
     if (ending_) return;
     tell_outside();
     if (const auto end = watch_.end()) return end_for(*end);
-    if (serving_ && server_.has_visitors()) admit_stranger();
+    if (serving_ && ready_ && server_.has_visitors()) admit_stranger();
   }
 
   // A signal is how `serve` ends in good order.
@@ -410,6 +415,7 @@ class Run {
   std::uint64_t seen_relayed_ = 0;  // at the last standstill
   std::size_t launched_ = 0;        // of the commands
   int end_status_ = 0;
+  bool ready_ = false;              // the hosts have come up
   bool ending_ = false;
   bool stopped_ = false;
 };

@@ -190,6 +190,28 @@ class Limits(Endings):
                 self.assertIn("is not a time with its unit", result.err)
 
 
+class AtTheBeginning(Endings):
+    """A signal that comes while the hosts' devices are brought up, which takes these many hosts a while."""
+    def interrupted(self, *arguments, **changes):
+        process = self.start(arguments[0], "--topology", "star:48", *arguments[1:], **changes)
+        while f"@rnicsim-top-{os.getuid()}-{process.pid}" not in apps.sockets_of_runs():
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        return apps.finish(process)
+
+    def test_run(self):
+        result = self.interrupted("run", "--", "ib_write_bw", "-D", "1000")
+        self.assertEqual(result.status, 128 + signal.SIGINT, result)
+        self.assertIn("ended by signal 2", result.out)
+        self.assertEqual(result.err, "")
+
+    def test_serve(self):
+        result = self.interrupted("serve", RNICSIM_SOCKET=f"rnicsim-test-{os.getpid()}-{time.monotonic_ns()}")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertIn("us simulated", result.out)
+
+
 class AlienImages(Endings):
     """A program may not become what cannot be simulated; nobody waits for it, and it is told."""
     WAYS = ("execve", "execvp", "execl", "fexecve", "execveat", "posix_spawn", "posix_spawnp")
