@@ -28,6 +28,15 @@ IovaSpace::Mappings::const_iterator IovaSpace::find(std::uint64_t address) const
   return address - found->first < found->second.buffer->bytes.size() ? found : mappings_.end();
 }
 
+bool IovaSpace::covers(std::uint64_t address, std::size_t bytes, bool writing) const {
+  for (std::size_t done = 0; done < bytes;) {
+    const auto found = find(address + done);
+    if (found == mappings_.end() || (writing && !found->second.writable)) return false;
+    done += found->second.buffer->bytes.size() - (address + done - found->first);
+  }
+  return true;
+}
+
 template <class Move>
 bool IovaSpace::each_piece(std::uint64_t address, std::size_t bytes, Move move) {
   for (std::size_t done = 0; done < bytes;) {

@@ -31,6 +31,8 @@ class IovaSpace : public host::AddressSpace {
     bool writable;
   };
   std::optional<Mapping> unmap(std::uint64_t iova);
+  // All of it is mapped; for writing, if that is wanted.
+  bool covers(std::uint64_t address, std::size_t bytes, bool writing) const;
 
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;

@@ -10,6 +10,7 @@
 
 #include "sim/config/data_files.h"
 #include "sim/config/nic_profile.h"
+#include "sim/python/running.h"
 #include "sim/python/station.h"
 
 // SystemC's library wants one, and never calls it here.
@@ -50,7 +51,9 @@ std::vector<Station*> make(std::uint32_t count, const std::string& profile, cons
 
 void run(std::int64_t ps) {
   if (stations().empty()) throw SimulationError("there is no device yet");
-  run_until(now() + Duration{ps});
+  const Duration end = now() + Duration{ps};
+  do run_for_a_while(end);
+  while (now() < end);
 }
 
 py::bytes to_python(std::span<const std::byte> bytes) {
@@ -109,8 +112,8 @@ void define_station(py::module_& module) {
       .def("unmap", &Station::unmap)
       .def("load",
            [](Station& self, std::uint64_t iova, Pasid pasid, std::size_t bytes) -> py::object {
-             std::vector<std::byte> data(bytes);
-             return self.load(iova, pasid, data) ? py::object(to_python(data)) : py::none();
+             const auto data = self.load(iova, pasid, bytes);
+             return data ? py::object(to_python(*data)) : py::none();
            })
       .def("store", [](Station& self, std::uint64_t iova, Pasid pasid,
                        const py::bytes& bytes) { return self.store(iova, pasid, from_python(bytes)); })
@@ -143,6 +146,7 @@ void define_station(py::module_& module) {
 PYBIND11_MODULE(_core, module) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
   spdlog::set_level(spdlog::level::off);  // what is wrong is an exception, a counter or a trace event
+  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);  // run(us=0)
   py::register_exception<SimulationError>(module, "SimulationError");
   py::register_exception<ConfigError>(module, "ConfigError", PyExc_ValueError);
   define_memory(module);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sim/python/running.h"
+
 namespace rnicsim::sim::python {
 namespace {
 
@@ -46,8 +48,14 @@ Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::
   nic_.frame_out().bind([this](Frame&& frame) {
     auto& kept = frames_.emplace_back(now(), std::vector<std::byte>()).second;
     frame.append_to(kept);
-    if (peer_ != nullptr) peer_->nic_.receive(std::move(frame), latency_);
+    if (peer_ != nullptr) peer_->arriving_.push(now() + latency_, std::move(frame));
   });
+}
+
+// Not told to the NIC before: what is injected meanwhile comes first.
+void Station::arrive_due() {
+  Frame frame;
+  while (arriving_.pop_due(frame)) nic_.receive(std::move(frame));
 }
 
 void Station::connect(Station& peer, Duration latency) {
@@ -90,13 +98,28 @@ void Station::unmap(std::uint64_t iova, Pasid pasid) {
   iommu_.unpin(pasid, iova, mapping->buffer->bytes.size(), mapping->writable);
 }
 
-bool Station::load(std::uint64_t iova, Pasid pasid, std::span<std::byte> bytes) {
-  return space(pasid).read(iova, bytes);
+std::optional<std::vector<std::byte>> Station::load(std::uint64_t iova, Pasid pasid, std::size_t bytes) {
+  if (!space(pasid).covers(iova, bytes, false)) return std::nullopt;
+  std::vector<std::byte> data(bytes);
+  space(pasid).read(iova, data);
+  return data;
 }
 
 bool Station::store(std::uint64_t iova, Pasid pasid, std::span<const std::byte> bytes) {
-  return space(pasid).write(iova, bytes);
+  return space(pasid).covers(iova, bytes.size(), true) && space(pasid).write(iova, bytes);
 }
+
+// As long as it lives such an interrupt pauses the run.
+struct Station::Awaiting {
+  Awaiting(Station& station, std::optional<std::uint32_t> vector) : station(station) {
+    station.awaited_ = true;
+    station.awaited_vector_ = vector;
+  }
+  ~Awaiting() { station.awaited_ = false; }
+  Awaiting(const Awaiting&) = delete;
+  Awaiting& operator=(const Awaiting&) = delete;
+  Station& station;
+};
 
 void Station::interrupted(std::uint32_t vector) {
   interrupts_.emplace_back(now(), vector);
@@ -106,7 +129,6 @@ void Station::interrupted(std::uint32_t vector) {
 std::optional<std::pair<Duration, std::uint32_t>> Station::next_interrupt(std::optional<std::uint32_t> vector,
                                                                           Duration limit) {
   const Duration end = now() + limit;
-  awaited_vector_ = vector;
   for (;;) {
     const auto found = std::ranges::find_if(
         interrupts_, [&](const auto& interrupt) { return vector.value_or(interrupt.second) == interrupt.second; });
@@ -116,9 +138,8 @@ std::optional<std::pair<Duration, std::uint32_t>> Station::next_interrupt(std::o
       return taken;
     }
     if (now() >= end) return std::nullopt;
-    awaited_ = true;
-    run_until(end);
-    awaited_ = false;
+    const Awaiting awaiting(*this, vector);
+    run_for_a_while(end);
   }
 }
 

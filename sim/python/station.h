@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/event_queue.h"
 #include "model/base/kernel.h"
 #include "model/host/iommu.h"
 #include "model/host/root_complex.h"
@@ -40,11 +41,13 @@ class Station : public sc_core::sc_module {
   // std::invalid_argument: some of the range is mapped; none begins there.
   void map(const std::shared_ptr<Buffer>& buffer, std::uint64_t iova, Pasid pasid, bool writable);
   void unmap(std::uint64_t iova, Pasid pasid);
-  // As the device reads and writes, and nothing is counted. False: not all of it is mapped.
-  bool load(std::uint64_t iova, Pasid pasid, std::span<std::byte> bytes);
+  // As the device reads and writes, and nothing is counted. nullopt, false, and nothing is done: not all of it is
+  // mapped, or not for writing.
+  std::optional<std::vector<std::byte>> load(std::uint64_t iova, Pasid pasid, std::size_t bytes);
   bool store(std::uint64_t iova, Pasid pasid, std::span<const std::byte> bytes);
 
-  // Runs the simulation until the next interrupt that nobody has taken, or for so long; takes it.
+  // Runs the simulation until the next interrupt that nobody has taken, or for so long; takes it. Throws as
+  // run_for_a_while() does.
   std::optional<std::pair<Duration, std::uint32_t>> next_interrupt(std::optional<std::uint32_t> vector, Duration limit);
 
   void inject(std::span<const std::byte> frame);
@@ -56,9 +59,11 @@ class Station : public sc_core::sc_module {
   std::vector<TraceEvent> take_trace() { return std::exchange(trace_.events, {}); }
 
  private:
+  struct Awaiting;
   struct Counters;
   IovaSpace& space(Pasid pasid);
   void interrupted(std::uint32_t vector);
+  void arrive_due();
 
   const std::uint32_t number_;
   host::Iommu iommu_;
@@ -72,6 +77,7 @@ class Station : public sc_core::sc_module {
   std::vector<std::pair<Duration, std::vector<std::byte>>> frames_;
   Station* peer_ = nullptr;
   Duration latency_;
+  EventQueue<Frame> arriving_{[this] { arrive_due(); }};  // from the peer
   struct Trace : EventSink {
     void write(const TraceEvent& event) override { events.push_back(event); }
     std::vector<TraceEvent> events;

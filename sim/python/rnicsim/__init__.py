@@ -14,7 +14,8 @@
 What a register or a layout means is docs/device.md; `rnicsim.abi` has its names.
 
 Time is simulated: it stands still between two calls of run() or wait_interrupt(), which run all devices. An access to a
-register or to memory happens at the present time and takes none; what it costs a CPU is not modelled here.
+register or to memory happens at the present time and takes none; what it costs a CPU is not modelled here. Signals are
+seen to while they run: Ctrl-C ends them at the time that was reached.
 
 One process is one simulation: SystemC elaborates once and cannot begin anew, so all devices are made by one call of
 device() or pair(), and another raises SimulationError. For a second simulation start a second process; for a fresh
@@ -24,6 +25,8 @@ Not for threads: whoever calls runs the simulation.
 """
 
 import collections
+import math
+import operator
 
 from rnicsim import _core, abi
 from rnicsim._core import ConfigError, SimulationError
@@ -40,15 +43,18 @@ class RegisterError(Exception):
 
     def __init__(self, what, space, offset, name):
         super().__init__(f"{what} at {offset:#x} of {space} ({name}): unsupported request")
-        self.space, self.offset, self.name = space, offset, name
+        self.what, self.space, self.offset, self.name = what, space, offset, name
+
+    def __reduce__(self):
+        return type(self), (self.what, self.space, self.offset, self.name)
 
 
 class Fault(Exception):
-    """An address that is not mapped, or not for writing."""
+    """An address that is not mapped, or not for writing, in load() and store()."""
 
 
 def run(*, s=0, ms=0, us=0, ns=0, ps=0):
-    """Runs the simulation for so long."""
+    """Runs the simulation for so long. ValueError: no time, or past the end of it."""
     _core.run(_picoseconds(s, ms, us, ns, ps))
 
 
@@ -63,27 +69,57 @@ def device(nic="", sets=()):
     `nic`: a shipped profile ("cx5-100g") or a TOML file; "": the defaults. `sets`: "nic.port.rate=10Gb/s" and the like.
     ConfigError says what is wrong with them, SimulationError that there is a simulation already.
     """
-    return Device(_core.make(1, str(nic), list(sets), 0)[0])
+    return Device(_core.make(1, str(nic), _sets(sets), 0)[0])
 
 
 def pair(nic="", sets=(), latency_ns=90):
     """Two devices on a cable; as device()."""
-    return tuple(Device(station) for station in _core.make(2, str(nic), list(sets), round(latency_ns * 1000)))
+    latency = _picoseconds(ns=latency_ns)
+    return tuple(Device(station) for station in _core.make(2, str(nic), _sets(sets), latency))
 
 
-def _picoseconds(s, ms, us, ns, ps):
-    duration = round(s * 1e12 + ms * 1e9 + us * 1e6 + ns * 1e3 + ps)
+def _sets(sets):
+    return [sets] if isinstance(sets, str) else list(sets)
+
+
+_LAST_PS = 9 * 10**18  # of simulated time, 104 days: behind it what is still to come would have no number
+
+
+def _picoseconds(s=0, ms=0, us=0, ns=0, ps=0):
+    duration = s * 10**12 + ms * 10**9 + us * 10**6 + ns * 1000 + ps
+    if not math.isfinite(duration):
+        raise ValueError(f"no time: {duration} ps")
+    duration = round(duration)
     if duration < 0:
         raise ValueError(f"time does not run backwards: {duration} ps")
+    if duration > _LAST_PS - now():
+        raise ValueError(f"simulated time ends at {_LAST_PS // 10**12} s: there are no {duration} ps more")
     return duration
 
 
+def _number(value, what, limit=1 << 64):
+    """An integer from 0 on, below the limit."""
+    value = operator.index(value)
+    if not 0 <= value < limit:
+        raise ValueError(f"{what} {value:#x} is not within 0 to {limit - 1:#x}")
+    return value
+
+
+def _bytes(data):
+    """Of bytes and the like, or of a layout; of a number bytes() would make as many zeros."""
+    if isinstance(data, (int, str)):
+        raise TypeError(f"bytes or a layout are needed, not {data!r}")
+    return bytes(data)
+
+
 class Memory:
-    """Memory of a device's host, whole pages of it. `data` is a memoryview that Python reads and writes."""
+    """Memory of a device's host, whole pages of it, made by Device.allocate(). `data` is a memoryview that Python reads
+    and writes."""
 
     PAGE = 4096
 
-    def __init__(self, buffer):
+    def __init__(self, station, buffer):
+        self._station = station
         self._buffer = buffer
         self.data = memoryview(buffer)
 
@@ -100,13 +136,18 @@ class Device:
     # --- Configuration space: little-endian, any width.
 
     def config_read(self, offset, size=4):
-        data = self._station.config_read(offset, size)
+        """A number of `size` bytes. RegisterError: behind the end."""
+        size = _number(size, "size", abi.config.kSize + 1)
+        data = self._station.config_read(_number(offset, "offset"), size)
         if data is None:
             raise RegisterError(f"read of {size} bytes", "configuration space", offset, _config_name(offset))
         return int.from_bytes(data, "little")
 
     def config_write(self, offset, value, size=4):
-        if not self._station.config_write(offset, value.to_bytes(size, "little")):
+        """`value`: a number of `size` bytes. RegisterError: behind the end."""
+        size = _number(size, "size", abi.config.kSize + 1)
+        value = _number(value, "value", 1 << 8 * size)
+        if not self._station.config_write(_number(offset, "offset"), value.to_bytes(size, "little")):
             raise RegisterError(f"write of {size} bytes", "configuration space", offset, _config_name(offset))
 
     def function_reset(self):
@@ -116,25 +157,29 @@ class Device:
     # --- BAR0: big-endian. RegisterError where the device refuses.
 
     def read32(self, offset):
+        """A register of 32 bits, or half of one."""
         return self._read(offset, 4)
 
     def read64(self, offset):
+        """A register of 64 bits."""
         return self._read(offset, 8)
 
     def write32(self, offset, value):
-        self.write(offset, value.to_bytes(4, "big"))
+        """A register of 32 bits, or half of one."""
+        self.write(offset, _number(value, "value", 1 << 32).to_bytes(4, "big"))
 
     def write64(self, offset, value):
-        self.write(offset, value.to_bytes(8, "big"))
+        """A register of 64 bits."""
+        self.write(offset, _number(value, "value").to_bytes(8, "big"))
 
     def write(self, offset, data):
         """`data`: bytes, or a layout of abi."""
-        data = bytes(data)
-        if not self._station.bar_write(offset, data):
+        data = _bytes(data)
+        if not self._station.bar_write(_number(offset, "offset"), data):
             raise RegisterError(f"write of {len(data)} bytes", "BAR0", offset, bar_name(offset))
 
     def _read(self, offset, size):
-        data = self._station.bar_read(offset, size)
+        data = self._station.bar_read(_number(offset, "offset"), size)
         if data is None:
             raise RegisterError(f"read of {size} bytes", "BAR0", offset, bar_name(offset))
         return int.from_bytes(data, "big")
@@ -143,32 +188,45 @@ class Device:
 
     def allocate(self, size):
         """Zeroed memory, rounded up to whole pages; not mapped."""
-        if size <= 0:
+        size = operator.index(size)
+        if not 0 < size < 1 << 48:
             raise ValueError(f"memory of {size} bytes")
-        return Memory(self._station.allocate(-(-size // Memory.PAGE) * Memory.PAGE))
+        return Memory(self._station, self._station.allocate(-(-size // Memory.PAGE) * Memory.PAGE))
 
     def map(self, memory, iova, pasid=0, writable=True):
-        """The device reaches `memory` at that address of that PASID. ValueError: not a page's, or mapped already."""
+        """The device reaches `memory`, of its own host, at that address of that PASID. ValueError: not a page's, mapped
+        already, or where writes are interrupts."""
+        if not isinstance(memory, Memory):
+            raise TypeError(f"memory is what allocate() gave, not {memory!r}")
+        if memory._station is not self._station:
+            raise ValueError("the memory is another host's")
+        iova, pasid = _number(iova, "IOVA"), _pasid(pasid)
         if iova % Memory.PAGE:
             raise ValueError(f"IOVA {iova:#x} is not a page's")
-        self._station.map(memory._buffer, iova, pasid, writable)
+        if iova + len(memory) >= 1 << 64:
+            raise ValueError(f"IOVA {iova:#x}: some of it is behind the last address")
+        window = range(abi.kMsiWindow, abi.kMsiWindow + abi.kMsiWindowSize)
+        if pasid == 0 and iova < window.stop and iova + len(memory) > window.start:
+            raise ValueError(f"IOVA {iova:#x}: some of it is kMsiWindow, where writes are interrupts")
+        self._station.map(memory._buffer, iova, pasid, bool(writable))
 
     def unmap(self, iova, pasid=0):
         """What was mapped at that address, whole. ValueError: no mapping begins there."""
-        self._station.unmap(iova, pasid)
+        self._station.unmap(_number(iova, "IOVA"), _pasid(pasid))
 
     def load(self, iova, size, pasid=0):
         """What a mapped address holds. Fault: not all of it is mapped."""
-        data = self._station.load(iova, pasid, size)
+        iova, size = _number(iova, "IOVA"), _number(size, "size", 1 << 48)
+        data = self._station.load(iova, _pasid(pasid), size)
         if data is None:
             raise Fault(f"PASID {pasid}: {size} bytes at {iova:#x} are not mapped")
         return data
 
     def store(self, iova, data, pasid=0):
-        """`data`: bytes, or a layout of abi."""
-        data = bytes(data)
-        if not self._station.store(iova, pasid, data):
-            raise Fault(f"PASID {pasid}: {len(data)} bytes at {iova:#x} are not mapped")
+        """`data`: bytes, or a layout of abi. Fault: not all of it is mapped for writing, and nothing was stored."""
+        iova, data = _number(iova, "IOVA"), _bytes(data)
+        if not self._station.store(iova, _pasid(pasid), data):
+            raise Fault(f"PASID {pasid}: {len(data)} bytes at {iova:#x} are not mapped for writing")
 
     # --- Interrupts: MSI-X messages into abi.kMsiWindow.
 
@@ -177,23 +235,30 @@ class Device:
 
         Returns an Interrupt, or None. One that has come before is taken at once.
         """
+        if vector is not None:
+            vector = _number(vector, "vector", abi.kMsixVectors)
         taken = self._station.next_interrupt(vector, _picoseconds(s, ms, us, ns, ps))
         return Interrupt(*taken) if taken else None
 
     # --- Time: that of the simulation, of all devices.
 
     def run(self, **duration):
+        """rnicsim.run()."""
         run(**duration)
 
     @property
     def now(self):
+        """rnicsim.now()."""
         return now()
 
     # --- The wire.
 
     def inject(self, frame):
-        """An Ethernet frame without FCS, whose last bit arrives now."""
-        self._station.inject(bytes(frame))
+        """An Ethernet frame without FCS, of 1 to 65535 bytes, whose last bit arrives now."""
+        frame = _bytes(frame)
+        if not 0 < len(frame) < 1 << 16:
+            raise ValueError(f"a frame of {len(frame)} bytes")
+        self._station.inject(frame)
 
     def frames(self):
         """What the device sent since the last call; a cable's peer has got it besides."""
@@ -212,6 +277,10 @@ class Device:
     def trace(self):
         """Events since the last call: dicts with time (ps), device, kind, and the kind's fields (traces/README.md)."""
         return self._station.take_trace()
+
+
+def _pasid(pasid):
+    return _number(pasid, "PASID", 1 << 20)  # PCIe 4.0, 6.20
 
 
 def bar_name(offset):

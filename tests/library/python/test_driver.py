@@ -1,5 +1,6 @@
 """Brings two devices up from reset, connects a queue pair over a cable and sends, with the driver of this folder."""
 
+import signal
 import struct
 
 import pytest
@@ -181,3 +182,49 @@ def test_a_strangers_frame_harms_nobody(ends):
     a.driver.device.run(us=10)
     assert a.cq.poll().syndrome == abi.CqeSyndrome.success
     assert b.driver.device.counters()["nic.rx.not_roce"] == before + 1
+
+
+def test_a_frame_may_come_before_those_on_the_cable(ends):
+    (a, source), (b, target) = ends
+    device = a.driver.device
+    source.data[:5] = b"later"
+    a.send.post(abi.SendOpcode.write, target.remote(), source.segment(5))
+    a.send.ring(device)
+    while not device.frames():
+        device.run(ns=10)
+    before = b.driver.device.counters()["nic.rx.packets"]
+    b.driver.device.inject(bytes(64))
+    assert b.driver.device.counters()["nic.rx.packets"] == before  # it is still on its way
+    device.run(us=10)
+    assert a.cq.poll().syndrome == abi.CqeSyndrome.success and bytes(target.data[:5]) == b"later"
+
+
+def test_memory_is_its_own_hosts(devices):
+    a, b = devices
+    with pytest.raises(ValueError):
+        b.map(a.allocate(4096), 0x1000)
+
+
+def test_a_signal_ends_a_long_run(ends):
+    """A peer that has no receive and a sender that never gives up, for longer than anybody waits."""
+    (a, source), _ = ends
+    a.send.post(abi.SendOpcode.send, source.segment(8))
+    a.send.ring(a.driver.device)
+    retries = "nic.engine.rnr_nak_retry_err"
+    before = a.driver.device.counters()[retries]
+
+    def interrupt(*_):
+        seen.append(a.driver.device.now)  # the device is at rest, and may be asked
+        raise KeyboardInterrupt
+
+    for wait in (lambda: a.driver.device.run(s=1_000_000),
+                 lambda: a.driver.device.wait_interrupt(Driver.EQ_VECTOR, s=1_000_000)):
+        seen = []
+        old = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            wait()
+        signal.signal(signal.SIGALRM, old)
+        assert seen == [a.driver.device.now]
+    assert a.driver.device.counters()[retries] > before
+    a.driver.device.run(us=10)  # and it goes on

@@ -1,5 +1,7 @@
 """Is the module honest about what cannot be: refused accesses, memory, a second simulation, bad profiles?"""
 
+import pickle
+
 import pytest
 import rnicsim
 from rnicsim import abi
@@ -16,6 +18,9 @@ def device():
         assert told in str(wrong.value) and isinstance(wrong.value, ValueError)
     with pytest.raises(rnicsim.SimulationError):
         rnicsim.run(us=1)
+    for latency in (-1, float("nan"), float("inf"), 1e30):
+        with pytest.raises(ValueError):
+            rnicsim.pair(latency_ns=latency)
     device = rnicsim.device("cx6-200g", ["nic.device.core_clock_khz=1000"])
     device.config_write(abi.config.kCommand, abi.config.kCommandMemory | abi.config.kCommandBusMaster, 2)
     return device
@@ -58,6 +63,32 @@ def test_wrong_writes_and_configuration(device):
         assert wrong.value.space == "configuration space"
 
 
+@pytest.mark.parametrize("wrong", [-1, 2**64, 2**70])
+def test_numbers_that_are_none_of_a_register(device, wrong):
+    for access in (lambda: device.read32(wrong), lambda: device.write32(wrong, 1), lambda: device.config_read(wrong),
+                   lambda: device.config_read(0, wrong), lambda: device.config_write(0, wrong),
+                   lambda: device.write32(abi.reg.kCommandDoorbell, wrong), lambda: device.unmap(wrong),
+                   lambda: device.load(wrong, 1), lambda: device.load(0, wrong), lambda: device.store(wrong, b"1"),
+                   lambda: device.load(0, 1, pasid=wrong), lambda: device.wait_interrupt(wrong, us=1),
+                   lambda: device.allocate(wrong), lambda: device.map(device.allocate(1), wrong)):
+        with pytest.raises(ValueError) as told:
+            access()
+        assert "\n" not in str(told.value)
+
+
+def test_a_number_is_no_bytes(device):
+    for access in (lambda: device.write(abi.kUarBase, 8), lambda: device.store(0, 8), lambda: device.inject(60)):
+        with pytest.raises(TypeError):
+            access()
+
+
+def test_errors_can_be_sent_to_another_process(device):
+    with pytest.raises(rnicsim.RegisterError) as refused:
+        device.read32(3)
+    copied = pickle.loads(pickle.dumps(refused.value))
+    assert (str(copied), copied.offset) == (str(refused.value), 3)
+
+
 def test_every_register_has_its_name(device):
     for offset, (name, bits, access) in abi.REGISTERS.items():
         assert rnicsim.bar_name(offset).startswith(name)
@@ -81,13 +112,21 @@ def test_memory(device):
     assert bytes(memory.data[0xffe:0x1004]) == b"across" == device.load(0x20ffe, 6, pasid=7)
     for wrong in (lambda: device.map(memory, 0x11000, pasid=7), lambda: device.map(memory, 0xf000, pasid=7),
                   lambda: device.map(memory, 0x30001), lambda: device.unmap(0x11000, pasid=7),
-                  lambda: device.map(memory, 2**64 - 4096), lambda: device.allocate(0)):
+                  lambda: device.map(memory, 2**64 - 4096), lambda: device.allocate(0),
+                  lambda: device.map(memory, abi.kMsiWindow), lambda: device.map(memory, abi.kMsiWindow - 0x1000)):
         with pytest.raises(ValueError):
             wrong()
     with pytest.raises(rnicsim.Fault):
         device.load(0x11ffe, 4, pasid=7)
     with pytest.raises(rnicsim.Fault):
         device.load(0x10000, 4)
+    device.store(0x11ff0, bytes(16), pasid=7)
+    for iova in (0x11ff0, 0x1fff0, 0x20000):  # half of it, or it is for reading alone: none of it
+        with pytest.raises(rnicsim.Fault):
+            device.store(iova, 32 * b"x", pasid=7)
+    assert not any(memory.data[0x1ff0:])
+    with pytest.raises(rnicsim.Fault):
+        device.load(0x10000, 1 << 40, pasid=7)
     for iova in (0x10000, 0x20000):
         device.unmap(iova, pasid=7)
     with pytest.raises(rnicsim.Fault):
@@ -102,8 +141,15 @@ def test_time_and_interrupts(device):
     device.run(ms=3)
     assert device.read64(abi.reg.kClock) == clock + 3000
     assert device.wait_interrupt(us=1) is None and device.now == before + 2_000_500 + 3_001_000_000
-    with pytest.raises(ValueError):
-        device.run(us=-1)
+    for wrong in ({"us": -1}, {"us": float("nan")}, {"s": float("inf")}, {"s": 10**7}, {"ps": 2**64}):
+        with pytest.raises(ValueError):
+            device.run(**wrong)
+
+
+def test_a_run_of_nothing_is_silent(device, capfd):
+    now = device.now
+    device.run(us=0)
+    assert device.now == now and capfd.readouterr() == ("", "")
 
 
 def test_frames_of_strangers(device):
@@ -112,6 +158,9 @@ def test_frames_of_strangers(device):
     device.run(us=1)
     assert device.counters()["nic.rx.not_roce"] == dropped + 1
     assert device.frames() == []
+    for size in (0, 1 << 16):
+        with pytest.raises(ValueError):
+            device.inject(bytes(size))
 
 
 def test_a_command_queue_that_is_not_mapped_faults(device):
@@ -133,3 +182,14 @@ def test_function_reset(device):
     with pytest.raises(rnicsim.RegisterError):
         device.read32(abi.reg.kMagic)
     assert device.config_read(abi.config.kCommand, 2) == 0
+
+
+def test_time_ends(device):
+    """The last of this file's: nothing is left of it then."""
+    device.run(s=9_000_000 - device.now // 10**12 - 1)
+    end = device.now
+    with pytest.raises(ValueError) as told:
+        device.run(s=1000)
+    assert "simulated time ends at 9000000 s" in str(told.value) and device.now == end
+    device.run(us=1)
+    assert device.now == end + 1_000_000
