@@ -35,6 +35,15 @@ C_BIG_ENDIAN = """/* Big-endian integers, as the device has them in its register
 
 #include <stdint.h>
 
+/* What the compiler checks of a layout. */
+#if defined(__cplusplus)
+#define RNICSIM_HOLDS(what) static_assert(what, #what)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define RNICSIM_HOLDS(what) _Static_assert(what, #what)
+#else
+#define RNICSIM_HOLDS(what) extern int rnicsim_holds[(what) ? 1 : -1]
+#endif
+
 /* Stored big-endian: read and written by the functions below alone. */
 typedef uint16_t rnicsim_be16;
 typedef uint32_t rnicsim_be32;
@@ -130,7 +139,7 @@ def c_constant(contract, scope, row):
 def c_struct(contract, entity):
     name = f"struct rnicsim_{snake(entity.name)}"
     out = [*c_comment(entity.meaning), f"{name} {{"]
-    checks = [f'static_assert(sizeof({name}) == {contract.size(entity.name)}, "size");']
+    checks = [f"RNICSIM_HOLDS(sizeof({name}) == {contract.size(entity.name)});"]
     for row in entity.rows:
         one, count = contract.element(entity.name, row)
         if row.type in contract.structs:
@@ -142,8 +151,7 @@ def c_struct(contract, entity):
             meaning = "; ".join(filter(None, [f"enum rnicsim_{snake(row.type)}", meaning]))
         out += [f"  /* --- {row.heading} */"] if row.heading else []
         out += c_line(f"{kind} {row.name}{f'[{count}]' if count > 1 else ''};", meaning, "  ")
-        checks.append(f'static_assert(offsetof({name}, {row.name}) == {contract.offset(entity.name, row.name)}, '
-                      f'"offset");')
+        checks.append(f"RNICSIM_HOLDS(offsetof({name}, {row.name}) == {contract.offset(entity.name, row.name)});")
     out.append("};")
     for row in entity.constants:
         out += c_constant(contract, entity.name, row)
@@ -153,7 +161,7 @@ def c_struct(contract, entity):
 def c_header(contract, header):
     guard = f"RNICSIM_ABI_{header.split('.')[0].upper()}_H"
     out = [*c_comment(GENERATED.format(header) + " What it means is docs/device.md."), f"#ifndef {guard}",
-           f"#define {guard}", "", "#include <assert.h>", "#include <stddef.h>", "#include <stdint.h>", ""]
+           f"#define {guard}", "", "#include <stddef.h>", "#include <stdint.h>", ""]
     includes = [f'#include "{include}"' for include in contract.includes[header]]
     out += [*includes, ""] if includes else []
     last = None
@@ -184,7 +192,8 @@ PYTHON_HEAD = '''"""Registers, layouts and numbers of the device, under the name
 {generated}
 
 A layout is a ctypes structure in the device's byte order: `Qpc(send_cqn=3)`, `bytes(qpc)`,
-`Cqe.from_buffer(memory, offset)`.
+`Cqe.from_buffer(memory, offset)`. It has no field but those of the manual (AttributeError), and a number has to fit
+(ValueError).
 """
 
 import ctypes
@@ -194,6 +203,15 @@ u8, u16, u32, u64 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_u
 
 
 class Layout(ctypes.BigEndianStructure):
+    def __setattr__(self, name, value):
+        # ctypes would take any name for one of Python's own, and cut a number to what fits.
+        field = getattr(type(self), name, None)
+        if not hasattr(field, "offset"):
+            raise AttributeError(f"{{type(self).__name__}} has no field '{{name}}'")
+        if isinstance(value, int) and value >> 8 * field.size:
+            raise ValueError(f"{{type(self).__name__}}.{{name}}: {{value:#x}} does not fit into {{field.size}} bytes")
+        super().__setattr__(name, value)
+
     def __repr__(self):
         fields = ((name, getattr(self, name)) for name, *_ in self._fields_ if not name.startswith("reserved"))
         shown = ((name, bytes(value).hex() if isinstance(value, ctypes.Array) else value) for name, value in fields)
@@ -277,9 +295,11 @@ def made(root, contract):
 def check_c(root, compiler):
     """Each header alone; then a value through memory and back."""
     for header in [*HEADERS, "big_endian.h"]:
-        command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c", "-"]
-        if subprocess.run([*command, f"-I{root / C_FOLDER}"], input=f'#include "{header}"\n', text=True).returncode:
-            raise SystemExit(f"{C_FOLDER}/{header} does not compile as C11")
+        for language, standard in (("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++20")):
+            command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+            if subprocess.run([*command, "-x", language, f"-I{root / C_FOLDER}", "-"],
+                              input=f'#include "{header}"\n', text=True).returncode:
+                raise SystemExit(f"{C_FOLDER}/{header} does not compile as {standard}")
     program = """#include "command.h"
 #include "queue.h"
 int main(void) {
@@ -292,7 +312,7 @@ int main(void) {
 """
     with tempfile.TemporaryDirectory() as folder:
         binary = pathlib.Path(folder) / "layouts"
-        command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{root / C_FOLDER}", "-o", binary, "-x", "c"]
+        command = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{root / C_FOLDER}", "-o", binary, "-x", "c"]
         if subprocess.run([*command, "-"], input=program, text=True).returncode or subprocess.run([binary]).returncode:
             raise SystemExit(f"{C_FOLDER}: values do not come back big-endian")
 

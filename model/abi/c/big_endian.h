@@ -4,6 +4,15 @@
 
 #include <stdint.h>
 
+/* What the compiler checks of a layout. */
+#if defined(__cplusplus)
+#define RNICSIM_HOLDS(what) static_assert(what, #what)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define RNICSIM_HOLDS(what) _Static_assert(what, #what)
+#else
+#define RNICSIM_HOLDS(what) extern int rnicsim_holds[(what) ? 1 : -1]
+#endif
+
 /* Stored big-endian: read and written by the functions below alone. */
 typedef uint16_t rnicsim_be16;
 typedef uint32_t rnicsim_be32;

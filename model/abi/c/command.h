@@ -2,7 +2,6 @@
 #ifndef RNICSIM_ABI_COMMAND_H
 #define RNICSIM_ABI_COMMAND_H
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,15 +36,15 @@ struct rnicsim_command_entry {
   rnicsim_be32 output_bytes;
   rnicsim_be32 reserved[9];
 };
-static_assert(sizeof(struct rnicsim_command_entry) == 64, "size");
-static_assert(offsetof(struct rnicsim_command_entry, owner) == 0, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, status) == 1, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, token) == 2, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, input_bytes) == 4, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, input) == 8, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, output) == 16, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, output_bytes) == 24, "offset");
-static_assert(offsetof(struct rnicsim_command_entry, reserved) == 28, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_command_entry) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, owner) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, status) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, token) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, input_bytes) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, input) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, output) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, output_bytes) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, reserved) == 28);
 
 enum rnicsim_command_opcode {
   RNICSIM_COMMAND_OPCODE_QUERY_DEVICE = 256,  /* out DeviceCapabilities */
@@ -86,11 +85,11 @@ struct rnicsim_command_header {
   rnicsim_be32 object;  /* number of the object: the driver chooses it among those whose ICM is mapped */
   rnicsim_be32 reserved[2];
 };
-static_assert(sizeof(struct rnicsim_command_header) == 16, "size");
-static_assert(offsetof(struct rnicsim_command_header, opcode) == 0, "offset");
-static_assert(offsetof(struct rnicsim_command_header, modifier) == 2, "offset");
-static_assert(offsetof(struct rnicsim_command_header, object) == 4, "offset");
-static_assert(offsetof(struct rnicsim_command_header, reserved) == 8, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_command_header) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, opcode) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, modifier) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, object) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, reserved) == 8);
 
 /* First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md). */
 struct rnicsim_command_result {
@@ -100,12 +99,12 @@ struct rnicsim_command_result {
   rnicsim_be32 object;
   rnicsim_be32 reserved1;
 };
-static_assert(sizeof(struct rnicsim_command_result) == 16, "size");
-static_assert(offsetof(struct rnicsim_command_result, status) == 0, "offset");
-static_assert(offsetof(struct rnicsim_command_result, reserved0) == 1, "offset");
-static_assert(offsetof(struct rnicsim_command_result, syndrome) == 4, "offset");
-static_assert(offsetof(struct rnicsim_command_result, object) == 8, "offset");
-static_assert(offsetof(struct rnicsim_command_result, reserved1) == 12, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_command_result) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_result, status) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_result, reserved0) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_result, syndrome) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_result, object) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_command_result, reserved1) == 12);
 
 struct rnicsim_map_icm {
   struct rnicsim_command_header header;
@@ -115,37 +114,37 @@ struct rnicsim_map_icm {
   rnicsim_be32 reserved;
   rnicsim_be64 memory;  /* bus address in PASID 0, of count x kIcmEntryBytes */
 };
-static_assert(sizeof(struct rnicsim_map_icm) == 40, "size");
-static_assert(offsetof(struct rnicsim_map_icm, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_map_icm, table) == 16, "offset");
-static_assert(offsetof(struct rnicsim_map_icm, first_index) == 20, "offset");
-static_assert(offsetof(struct rnicsim_map_icm, count) == 24, "offset");
-static_assert(offsetof(struct rnicsim_map_icm, reserved) == 28, "offset");
-static_assert(offsetof(struct rnicsim_map_icm, memory) == 32, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_map_icm) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, table) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, first_index) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, count) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, reserved) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, memory) == 32);
 
 struct rnicsim_create_eq {
   struct rnicsim_command_header header;
   struct rnicsim_eqc context;
 };
-static_assert(sizeof(struct rnicsim_create_eq) == 80, "size");
-static_assert(offsetof(struct rnicsim_create_eq, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_create_eq, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_eq) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_eq, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_eq, context) == 16);
 
 struct rnicsim_create_cq {
   struct rnicsim_command_header header;
   struct rnicsim_cqc context;
 };
-static_assert(sizeof(struct rnicsim_create_cq) == 80, "size");
-static_assert(offsetof(struct rnicsim_create_cq, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_create_cq, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_cq) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_cq, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_cq, context) == 16);
 
 struct rnicsim_query_cq {
   struct rnicsim_command_result result;
   struct rnicsim_cqc context;
 };
-static_assert(sizeof(struct rnicsim_query_cq) == 80, "size");
-static_assert(offsetof(struct rnicsim_query_cq, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_query_cq, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_query_cq) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_cq, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_cq, context) == 16);
 
 struct rnicsim_modify_cq {
   struct rnicsim_command_header header;  /* object = cqn */
@@ -153,11 +152,11 @@ struct rnicsim_modify_cq {
   rnicsim_be16 moderation_period;  /* microseconds */
   rnicsim_be32 reserved[3];
 };
-static_assert(sizeof(struct rnicsim_modify_cq) == 32, "size");
-static_assert(offsetof(struct rnicsim_modify_cq, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_modify_cq, moderation_count) == 16, "offset");
-static_assert(offsetof(struct rnicsim_modify_cq, moderation_period) == 18, "offset");
-static_assert(offsetof(struct rnicsim_modify_cq, reserved) == 20, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_modify_cq) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, moderation_count) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, moderation_period) == 18);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, reserved) == 20);
 
 /* The device goes on in another ring. The entries that it has written and the driver has not consumed are the
  * driver's to carry over. */
@@ -167,69 +166,69 @@ struct rnicsim_resize_cq {
   uint8_t log_entries;
   uint8_t reserved[7];
 };
-static_assert(sizeof(struct rnicsim_resize_cq) == 32, "size");
-static_assert(offsetof(struct rnicsim_resize_cq, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_resize_cq, ring) == 16, "offset");
-static_assert(offsetof(struct rnicsim_resize_cq, log_entries) == 24, "offset");
-static_assert(offsetof(struct rnicsim_resize_cq, reserved) == 25, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_resize_cq) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resize_cq, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resize_cq, ring) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resize_cq, log_entries) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resize_cq, reserved) == 25);
 
 struct rnicsim_resized_cq {
   struct rnicsim_command_result result;
   rnicsim_be32 producer;  /* position of the first entry in the new ring */
   rnicsim_be32 reserved[3];
 };
-static_assert(sizeof(struct rnicsim_resized_cq) == 32, "size");
-static_assert(offsetof(struct rnicsim_resized_cq, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_resized_cq, producer) == 16, "offset");
-static_assert(offsetof(struct rnicsim_resized_cq, reserved) == 20, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_resized_cq) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resized_cq, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resized_cq, producer) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_resized_cq, reserved) == 20);
 
 struct rnicsim_create_mpt {
   struct rnicsim_command_header header;
   struct rnicsim_mpt context;
 };
-static_assert(sizeof(struct rnicsim_create_mpt) == 80, "size");
-static_assert(offsetof(struct rnicsim_create_mpt, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_create_mpt, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_mpt) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_mpt, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_mpt, context) == 16);
 
 struct rnicsim_query_mpt {
   struct rnicsim_command_result result;
   struct rnicsim_mpt context;
 };
-static_assert(sizeof(struct rnicsim_query_mpt) == 80, "size");
-static_assert(offsetof(struct rnicsim_query_mpt, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_query_mpt, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_query_mpt) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_mpt, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_mpt, context) == 16);
 
 struct rnicsim_create_qp {
   struct rnicsim_command_header header;
   struct rnicsim_qpc context;  /* only its `fixed` part counts */
 };
-static_assert(sizeof(struct rnicsim_create_qp) == 272, "size");
-static_assert(offsetof(struct rnicsim_create_qp, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_create_qp, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_qp) == 272);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_qp, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_qp, context) == 16);
 
 struct rnicsim_query_qp {
   struct rnicsim_command_result result;
   struct rnicsim_qpc context;
 };
-static_assert(sizeof(struct rnicsim_query_qp) == 272, "size");
-static_assert(offsetof(struct rnicsim_query_qp, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_query_qp, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_query_qp) == 272);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_qp, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_qp, context) == 16);
 
 struct rnicsim_create_srq {
   struct rnicsim_command_header header;
   struct rnicsim_srqc context;
 };
-static_assert(sizeof(struct rnicsim_create_srq) == 80, "size");
-static_assert(offsetof(struct rnicsim_create_srq, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_create_srq, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_srq) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_srq, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_srq, context) == 16);
 
 struct rnicsim_query_srq {
   struct rnicsim_command_result result;
   struct rnicsim_srqc context;
 };
-static_assert(sizeof(struct rnicsim_query_srq) == 80, "size");
-static_assert(offsetof(struct rnicsim_query_srq, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_query_srq, context) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_query_srq) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_srq, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_srq, context) == 16);
 
 struct rnicsim_modify_srq {
   struct rnicsim_command_header header;  /* object = srqn */
@@ -241,21 +240,21 @@ struct rnicsim_modify_srq {
 };
 #define RNICSIM_MODIFY_SRQ_LIMIT 0x1u
 #define RNICSIM_MODIFY_SRQ_RING 0x2u
-static_assert(sizeof(struct rnicsim_modify_srq) == 40, "size");
-static_assert(offsetof(struct rnicsim_modify_srq, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_modify_srq, attributes) == 16, "offset");
-static_assert(offsetof(struct rnicsim_modify_srq, limit) == 20, "offset");
-static_assert(offsetof(struct rnicsim_modify_srq, ring) == 24, "offset");
-static_assert(offsetof(struct rnicsim_modify_srq, log_entries) == 32, "offset");
-static_assert(offsetof(struct rnicsim_modify_srq, reserved) == 33, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_modify_srq) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_srq, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_srq, attributes) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_srq, limit) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_srq, ring) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_srq, log_entries) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_srq, reserved) == 33);
 
 struct rnicsim_multicast_group {
   struct rnicsim_command_header header;  /* object = qpn */
   uint8_t gid[16];
 };
-static_assert(sizeof(struct rnicsim_multicast_group) == 32, "size");
-static_assert(offsetof(struct rnicsim_multicast_group, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_multicast_group, gid) == 16, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_multicast_group) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_multicast_group, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_multicast_group, gid) == 16);
 
 /* The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask. */
 #define RNICSIM_QP_ATTR_STATE 0x1u
@@ -289,13 +288,13 @@ struct rnicsim_modify_qp {
   rnicsim_be32 reserved1[2];
   struct rnicsim_qpc context;  /* the named attributes, and `state` with kState */
 };
-static_assert(sizeof(struct rnicsim_modify_qp) == 288, "size");
-static_assert(offsetof(struct rnicsim_modify_qp, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_modify_qp, attributes) == 16, "offset");
-static_assert(offsetof(struct rnicsim_modify_qp, current_state) == 20, "offset");
-static_assert(offsetof(struct rnicsim_modify_qp, reserved) == 21, "offset");
-static_assert(offsetof(struct rnicsim_modify_qp, reserved1) == 24, "offset");
-static_assert(offsetof(struct rnicsim_modify_qp, context) == 32, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_modify_qp) == 288);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_qp, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_qp, attributes) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_qp, current_state) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_qp, reserved) == 21);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_qp, reserved1) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_modify_qp, context) == 32);
 
 struct rnicsim_set_gid {
   struct rnicsim_command_header header;  /* object = port */
@@ -306,14 +305,14 @@ struct rnicsim_set_gid {
   uint8_t reserved[6];
   uint8_t gid[16];
 };
-static_assert(sizeof(struct rnicsim_set_gid) == 48, "size");
-static_assert(offsetof(struct rnicsim_set_gid, header) == 0, "offset");
-static_assert(offsetof(struct rnicsim_set_gid, index) == 16, "offset");
-static_assert(offsetof(struct rnicsim_set_gid, roce_version) == 18, "offset");
-static_assert(offsetof(struct rnicsim_set_gid, valid) == 19, "offset");
-static_assert(offsetof(struct rnicsim_set_gid, mac) == 20, "offset");
-static_assert(offsetof(struct rnicsim_set_gid, reserved) == 26, "offset");
-static_assert(offsetof(struct rnicsim_set_gid, gid) == 32, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_set_gid) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, index) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, roce_version) == 18);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, valid) == 19);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, mac) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, reserved) == 26);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, gid) == 32);
 
 struct rnicsim_device_capabilities {
   struct rnicsim_command_result result;
@@ -349,39 +348,39 @@ struct rnicsim_device_capabilities {
   rnicsim_be32 max_attached_qps;  /* to all of them together */
   rnicsim_be32 reserved[2];
 };
-static_assert(sizeof(struct rnicsim_device_capabilities) == 152, "size");
-static_assert(offsetof(struct rnicsim_device_capabilities, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, features) == 16, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, firmware_version) == 24, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_mr_size) == 32, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, vendor_part_id) == 40, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_qp) == 44, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_qp_wr) == 48, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_send_sge) == 52, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_receive_sge) == 56, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_cq) == 60, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_cqe) == 64, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_mr) == 68, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_pd) == 72, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_inline) == 76, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_rd_atomic) == 80, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, local_ca_ack_delay) == 84, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_eq) == 88, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, ports) == 92, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, core_clock_khz) == 96, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, atomic) == 100, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_srq) == 104, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_ah) == 108, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_mtt) == 112, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_inline_receive) == 116, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_cq_moderation_count) == 120, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_cq_moderation_period) == 122, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_srq_wr) == 124, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_srq_sge) == 128, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_multicast_groups) == 132, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_group_qps) == 136, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, max_attached_qps) == 140, "offset");
-static_assert(offsetof(struct rnicsim_device_capabilities, reserved) == 144, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_device_capabilities) == 152);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, features) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, firmware_version) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_mr_size) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, vendor_part_id) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_qp) == 44);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_qp_wr) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_send_sge) == 52);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_receive_sge) == 56);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_cq) == 60);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_cqe) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_mr) == 68);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_pd) == 72);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_inline) == 76);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_rd_atomic) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, local_ca_ack_delay) == 84);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_eq) == 88);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, ports) == 92);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, core_clock_khz) == 96);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, atomic) == 100);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_srq) == 104);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_ah) == 108);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_mtt) == 112);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_inline_receive) == 116);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_cq_moderation_count) == 120);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_cq_moderation_period) == 122);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_srq_wr) == 124);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_srq_sge) == 128);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_multicast_groups) == 132);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_group_qps) == 136);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_attached_qps) == 140);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, reserved) == 144);
 
 struct rnicsim_port_attributes {
   struct rnicsim_command_result result;
@@ -399,20 +398,20 @@ struct rnicsim_port_attributes {
   rnicsim_be16 qkey_violations;  /* datagrams with another Q_Key than the QP's */
   rnicsim_be32 reserved[2];
 };
-static_assert(sizeof(struct rnicsim_port_attributes) == 48, "size");
-static_assert(offsetof(struct rnicsim_port_attributes, result) == 0, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, state) == 16, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, max_mtu) == 17, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, active_mtu) == 18, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, physical_state) == 19, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, active_speed) == 20, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, active_width) == 21, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, gid_table_length) == 22, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, max_message) == 24, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, pkey_table_length) == 28, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, mac) == 30, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, pkey_violations) == 36, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, qkey_violations) == 38, "offset");
-static_assert(offsetof(struct rnicsim_port_attributes, reserved) == 40, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_port_attributes) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, state) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, max_mtu) == 17);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, active_mtu) == 18);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, physical_state) == 19);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, active_speed) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, active_width) == 21);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, gid_table_length) == 22);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, max_message) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, pkey_table_length) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, mac) == 30);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, pkey_violations) == 36);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, qkey_violations) == 38);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, reserved) == 40);
 
 #endif  /* RNICSIM_ABI_COMMAND_H */

@@ -2,7 +2,6 @@
 #ifndef RNICSIM_ABI_CONTEXT_H
 #define RNICSIM_ABI_CONTEXT_H
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,15 +42,15 @@ struct rnicsim_address_vector {
   uint8_t service_level;
   uint8_t static_rate;
 };
-static_assert(sizeof(struct rnicsim_address_vector) == 32, "size");
-static_assert(offsetof(struct rnicsim_address_vector, remote_gid) == 0, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, remote_mac) == 16, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, sgid_index) == 22, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, flow_label) == 24, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, traffic_class) == 28, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, hop_limit) == 29, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, service_level) == 30, "offset");
-static_assert(offsetof(struct rnicsim_address_vector, static_rate) == 31, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_address_vector) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, remote_gid) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, remote_mac) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, sgid_index) == 22);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, flow_label) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, traffic_class) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, hop_limit) == 29);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, service_level) == 30);
+RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, static_rate) == 31);
 
 /* Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`. */
 struct rnicsim_qpc {
@@ -113,57 +112,57 @@ struct rnicsim_qpc {
 #define RNICSIM_QPC_HAS_RECEIVE 0x2u
 #define RNICSIM_QPC_HAS_SRQ 0x4u  /* instead of a receive ring: RC and UD */
 #define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* its own multicasts do not come to this device */
-static_assert(sizeof(struct rnicsim_qpc) == 256, "size");
-static_assert(offsetof(struct rnicsim_qpc, state) == 0, "offset");
-static_assert(offsetof(struct rnicsim_qpc, transport) == 1, "offset");
-static_assert(offsetof(struct rnicsim_qpc, log_send_blocks) == 2, "offset");
-static_assert(offsetof(struct rnicsim_qpc, log_receive_wqes) == 3, "offset");
-static_assert(offsetof(struct rnicsim_qpc, log_receive_stride) == 4, "offset");
-static_assert(offsetof(struct rnicsim_qpc, flags) == 5, "offset");
-static_assert(offsetof(struct rnicsim_qpc, uar_page) == 6, "offset");
-static_assert(offsetof(struct rnicsim_qpc, pd) == 8, "offset");
-static_assert(offsetof(struct rnicsim_qpc, pasid) == 12, "offset");
-static_assert(offsetof(struct rnicsim_qpc, send_cqn) == 16, "offset");
-static_assert(offsetof(struct rnicsim_qpc, receive_cqn) == 20, "offset");
-static_assert(offsetof(struct rnicsim_qpc, srqn) == 24, "offset");
-static_assert(offsetof(struct rnicsim_qpc, inline_receive) == 28, "offset");
-static_assert(offsetof(struct rnicsim_qpc, reserved0) == 29, "offset");
-static_assert(offsetof(struct rnicsim_qpc, send_ring) == 32, "offset");
-static_assert(offsetof(struct rnicsim_qpc, receive_ring) == 40, "offset");
-static_assert(offsetof(struct rnicsim_qpc, doorbell_record) == 48, "offset");
-static_assert(offsetof(struct rnicsim_qpc, port) == 56, "offset");
-static_assert(offsetof(struct rnicsim_qpc, path_mtu) == 57, "offset");
-static_assert(offsetof(struct rnicsim_qpc, pkey_index) == 58, "offset");
-static_assert(offsetof(struct rnicsim_qpc, qkey) == 60, "offset");
-static_assert(offsetof(struct rnicsim_qpc, access_flags) == 64, "offset");
-static_assert(offsetof(struct rnicsim_qpc, remote_qpn) == 68, "offset");
-static_assert(offsetof(struct rnicsim_qpc, send_psn) == 72, "offset");
-static_assert(offsetof(struct rnicsim_qpc, receive_psn) == 76, "offset");
-static_assert(offsetof(struct rnicsim_qpc, max_rd_atomic) == 80, "offset");
-static_assert(offsetof(struct rnicsim_qpc, max_dest_rd_atomic) == 81, "offset");
-static_assert(offsetof(struct rnicsim_qpc, min_rnr_timer) == 82, "offset");
-static_assert(offsetof(struct rnicsim_qpc, timeout) == 83, "offset");
-static_assert(offsetof(struct rnicsim_qpc, retry_count) == 84, "offset");
-static_assert(offsetof(struct rnicsim_qpc, rnr_retry) == 85, "offset");
-static_assert(offsetof(struct rnicsim_qpc, path_migration_state) == 86, "offset");
-static_assert(offsetof(struct rnicsim_qpc, sqd_notify) == 87, "offset");
-static_assert(offsetof(struct rnicsim_qpc, path) == 88, "offset");
-static_assert(offsetof(struct rnicsim_qpc, alternate_path) == 120, "offset");
-static_assert(offsetof(struct rnicsim_qpc, alternate_pkey_index) == 152, "offset");
-static_assert(offsetof(struct rnicsim_qpc, alternate_port) == 154, "offset");
-static_assert(offsetof(struct rnicsim_qpc, alternate_timeout) == 155, "offset");
-static_assert(offsetof(struct rnicsim_qpc, send_consumer) == 156, "offset");
-static_assert(offsetof(struct rnicsim_qpc, send_next) == 160, "offset");
-static_assert(offsetof(struct rnicsim_qpc, receive_consumer) == 164, "offset");
-static_assert(offsetof(struct rnicsim_qpc, next_send_psn) == 168, "offset");
-static_assert(offsetof(struct rnicsim_qpc, oldest_unacked_psn) == 172, "offset");
-static_assert(offsetof(struct rnicsim_qpc, expected_psn) == 176, "offset");
-static_assert(offsetof(struct rnicsim_qpc, msn) == 180, "offset");
-static_assert(offsetof(struct rnicsim_qpc, retries_left) == 184, "offset");
-static_assert(offsetof(struct rnicsim_qpc, rnr_retries_left) == 185, "offset");
-static_assert(offsetof(struct rnicsim_qpc, draining) == 186, "offset");
-static_assert(offsetof(struct rnicsim_qpc, reserved1) == 187, "offset");
-static_assert(offsetof(struct rnicsim_qpc, reserved2) == 188, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_qpc) == 256);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, state) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, transport) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, log_send_blocks) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, log_receive_wqes) == 3);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, log_receive_stride) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, flags) == 5);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, uar_page) == 6);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, pd) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, pasid) == 12);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, send_cqn) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, receive_cqn) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, srqn) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, inline_receive) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved0) == 29);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, send_ring) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, receive_ring) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, doorbell_record) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, port) == 56);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, path_mtu) == 57);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, pkey_index) == 58);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, qkey) == 60);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, access_flags) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, remote_qpn) == 68);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, send_psn) == 72);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, receive_psn) == 76);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, max_rd_atomic) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, max_dest_rd_atomic) == 81);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, min_rnr_timer) == 82);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, timeout) == 83);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, retry_count) == 84);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, rnr_retry) == 85);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, path_migration_state) == 86);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, sqd_notify) == 87);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, path) == 88);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, alternate_path) == 120);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, alternate_pkey_index) == 152);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, alternate_port) == 154);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, alternate_timeout) == 155);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, send_consumer) == 156);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, send_next) == 160);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, receive_consumer) == 164);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, next_send_psn) == 168);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, oldest_unacked_psn) == 172);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, expected_psn) == 176);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, msn) == 180);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, retries_left) == 184);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, rnr_retries_left) == 185);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, draining) == 186);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved1) == 187);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved2) == 188);
 
 struct rnicsim_cqc {
   uint8_t log_entries;
@@ -184,22 +183,22 @@ struct rnicsim_cqc {
 };
 #define RNICSIM_CQC_IGNORE_OVERRUN 0x1u
 #define RNICSIM_CQC_IN_ERROR 0x2u  /* the device's: it overran */
-static_assert(sizeof(struct rnicsim_cqc) == 64, "size");
-static_assert(offsetof(struct rnicsim_cqc, log_entries) == 0, "offset");
-static_assert(offsetof(struct rnicsim_cqc, flags) == 1, "offset");
-static_assert(offsetof(struct rnicsim_cqc, uar_page) == 2, "offset");
-static_assert(offsetof(struct rnicsim_cqc, pasid) == 4, "offset");
-static_assert(offsetof(struct rnicsim_cqc, ring) == 8, "offset");
-static_assert(offsetof(struct rnicsim_cqc, doorbell_record) == 16, "offset");
-static_assert(offsetof(struct rnicsim_cqc, eqn) == 24, "offset");
-static_assert(offsetof(struct rnicsim_cqc, producer) == 28, "offset");
-static_assert(offsetof(struct rnicsim_cqc, armed) == 32, "offset");
-static_assert(offsetof(struct rnicsim_cqc, consumer) == 36, "offset");
-static_assert(offsetof(struct rnicsim_cqc, solicited) == 40, "offset");
-static_assert(offsetof(struct rnicsim_cqc, moderation_count) == 44, "offset");
-static_assert(offsetof(struct rnicsim_cqc, moderation_period) == 46, "offset");
-static_assert(offsetof(struct rnicsim_cqc, withheld) == 48, "offset");
-static_assert(offsetof(struct rnicsim_cqc, reserved) == 52, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_cqc) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, log_entries) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, flags) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, uar_page) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, pasid) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, ring) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, doorbell_record) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, eqn) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, producer) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, armed) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, consumer) == 36);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, solicited) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, moderation_count) == 44);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, moderation_period) == 46);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, withheld) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, reserved) == 52);
 
 /* Shared receive queue context. */
 struct rnicsim_srqc {
@@ -218,19 +217,19 @@ struct rnicsim_srqc {
   rnicsim_be32 reserved1[6];
 };
 #define RNICSIM_SRQC_IN_ERROR 0x1u
-static_assert(sizeof(struct rnicsim_srqc) == 64, "size");
-static_assert(offsetof(struct rnicsim_srqc, log_entries) == 0, "offset");
-static_assert(offsetof(struct rnicsim_srqc, log_stride) == 1, "offset");
-static_assert(offsetof(struct rnicsim_srqc, flags) == 2, "offset");
-static_assert(offsetof(struct rnicsim_srqc, reserved0) == 3, "offset");
-static_assert(offsetof(struct rnicsim_srqc, pasid) == 4, "offset");
-static_assert(offsetof(struct rnicsim_srqc, pd) == 8, "offset");
-static_assert(offsetof(struct rnicsim_srqc, limit) == 12, "offset");
-static_assert(offsetof(struct rnicsim_srqc, ring) == 16, "offset");
-static_assert(offsetof(struct rnicsim_srqc, doorbell_record) == 24, "offset");
-static_assert(offsetof(struct rnicsim_srqc, head) == 32, "offset");
-static_assert(offsetof(struct rnicsim_srqc, taken) == 36, "offset");
-static_assert(offsetof(struct rnicsim_srqc, reserved1) == 40, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_srqc) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, log_entries) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, log_stride) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, flags) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, reserved0) == 3);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, pasid) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, pd) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, limit) == 12);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, ring) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, doorbell_record) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, head) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, taken) == 36);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, reserved1) == 40);
 
 struct rnicsim_eqc {
   uint8_t log_entries;
@@ -242,15 +241,15 @@ struct rnicsim_eqc {
   rnicsim_be32 consumer;
   rnicsim_be32 reserved1[10];
 };
-static_assert(sizeof(struct rnicsim_eqc) == 64, "size");
-static_assert(offsetof(struct rnicsim_eqc, log_entries) == 0, "offset");
-static_assert(offsetof(struct rnicsim_eqc, reserved0) == 1, "offset");
-static_assert(offsetof(struct rnicsim_eqc, msix_vector) == 2, "offset");
-static_assert(offsetof(struct rnicsim_eqc, pasid) == 4, "offset");
-static_assert(offsetof(struct rnicsim_eqc, ring) == 8, "offset");
-static_assert(offsetof(struct rnicsim_eqc, producer) == 16, "offset");
-static_assert(offsetof(struct rnicsim_eqc, consumer) == 20, "offset");
-static_assert(offsetof(struct rnicsim_eqc, reserved1) == 24, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_eqc) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, log_entries) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, reserved0) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, msix_vector) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, pasid) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, ring) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, producer) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, consumer) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, reserved1) == 24);
 
 enum rnicsim_mpt_kind {
   RNICSIM_MPT_KIND_REGION = 0,
@@ -279,30 +278,30 @@ struct rnicsim_mpt {
   rnicsim_be32 qpn;  /* window2: the QP that it is bound to */
   rnicsim_be32 windows;  /* region: windows bound to it; the device's */
 };
-static_assert(sizeof(struct rnicsim_mpt) == 64, "size");
-static_assert(offsetof(struct rnicsim_mpt, key) == 0, "offset");
-static_assert(offsetof(struct rnicsim_mpt, pd) == 4, "offset");
-static_assert(offsetof(struct rnicsim_mpt, pasid) == 8, "offset");
-static_assert(offsetof(struct rnicsim_mpt, access_flags) == 12, "offset");
-static_assert(offsetof(struct rnicsim_mpt, start) == 16, "offset");
-static_assert(offsetof(struct rnicsim_mpt, length) == 24, "offset");
-static_assert(offsetof(struct rnicsim_mpt, bus_address) == 32, "offset");
-static_assert(offsetof(struct rnicsim_mpt, valid) == 40, "offset");
-static_assert(offsetof(struct rnicsim_mpt, log_page) == 44, "offset");
-static_assert(offsetof(struct rnicsim_mpt, kind) == 45, "offset");
-static_assert(offsetof(struct rnicsim_mpt, reserved0) == 46, "offset");
-static_assert(offsetof(struct rnicsim_mpt, first_page) == 48, "offset");
-static_assert(offsetof(struct rnicsim_mpt, region) == 52, "offset");
-static_assert(offsetof(struct rnicsim_mpt, qpn) == 56, "offset");
-static_assert(offsetof(struct rnicsim_mpt, windows) == 60, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_mpt) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, key) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, pd) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, pasid) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, access_flags) == 12);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, start) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, length) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, bus_address) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, valid) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, log_page) == 44);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, kind) == 45);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, reserved0) == 46);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, first_page) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, region) == 52);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, qpn) == 56);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, windows) == 60);
 
 /* Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
  * region is made. */
 struct rnicsim_mtt {
   rnicsim_be64 page;
 };
-static_assert(sizeof(struct rnicsim_mtt) == 8, "size");
-static_assert(offsetof(struct rnicsim_mtt, page) == 0, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_mtt) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_mtt, page) == 0);
 
 /* ICM tables: the driver lends memory by map_icm before it creates an object of that index range. */
 enum rnicsim_icm_table {

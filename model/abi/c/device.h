@@ -2,7 +2,6 @@
 #ifndef RNICSIM_ABI_DEVICE_H
 #define RNICSIM_ABI_DEVICE_H
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 

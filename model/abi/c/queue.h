@@ -2,7 +2,6 @@
 #ifndef RNICSIM_ABI_QUEUE_H
 #define RNICSIM_ABI_QUEUE_H
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,25 +40,25 @@ struct rnicsim_control_segment {
 #define RNICSIM_CONTROL_SEGMENT_SIGNALED 0x1u
 #define RNICSIM_CONTROL_SEGMENT_SOLICITED 0x2u
 #define RNICSIM_CONTROL_SEGMENT_FENCE 0x4u
-static_assert(sizeof(struct rnicsim_control_segment) == 16, "size");
-static_assert(offsetof(struct rnicsim_control_segment, reserved0) == 0, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, reserved1) == 2, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, opcode) == 3, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, wqe_index) == 4, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, reserved2) == 6, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, segments) == 7, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, qpn_flags) == 8, "offset");
-static_assert(offsetof(struct rnicsim_control_segment, immediate) == 12, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_control_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved0) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved1) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, opcode) == 3);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, wqe_index) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved2) == 6);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, segments) == 7);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, qpn_flags) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, immediate) == 12);
 
 struct rnicsim_remote_address_segment {
   rnicsim_be64 address;
   rnicsim_be32 rkey;
   rnicsim_be32 reserved;
 };
-static_assert(sizeof(struct rnicsim_remote_address_segment) == 16, "size");
-static_assert(offsetof(struct rnicsim_remote_address_segment, address) == 0, "offset");
-static_assert(offsetof(struct rnicsim_remote_address_segment, rkey) == 8, "offset");
-static_assert(offsetof(struct rnicsim_remote_address_segment, reserved) == 12, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_remote_address_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, address) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, rkey) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, reserved) == 12);
 
 /* Of a UD QP's WQE, first: where the message goes. */
 struct rnicsim_datagram_segment {
@@ -68,11 +67,11 @@ struct rnicsim_datagram_segment {
   rnicsim_be32 qkey;  /* with its top bit set: the QP's own */
   rnicsim_be32 reserved[2];
 };
-static_assert(sizeof(struct rnicsim_datagram_segment) == 48, "size");
-static_assert(offsetof(struct rnicsim_datagram_segment, path) == 0, "offset");
-static_assert(offsetof(struct rnicsim_datagram_segment, remote_qpn) == 32, "offset");
-static_assert(offsetof(struct rnicsim_datagram_segment, qkey) == 36, "offset");
-static_assert(offsetof(struct rnicsim_datagram_segment, reserved) == 40, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_datagram_segment) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_datagram_segment, path) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_datagram_segment, remote_qpn) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_datagram_segment, qkey) == 36);
+RNICSIM_HOLDS(offsetof(struct rnicsim_datagram_segment, reserved) == 40);
 
 #define RNICSIM_MULTICAST_QPN 0xffffffu
 #define RNICSIM_OWN_QKEY 0x80000000u
@@ -86,39 +85,39 @@ struct rnicsim_bind_segment {
   rnicsim_be64 address;
   rnicsim_be64 length;  /* 0: type 1, closes it */
 };
-static_assert(sizeof(struct rnicsim_bind_segment) == 32, "size");
-static_assert(offsetof(struct rnicsim_bind_segment, window) == 0, "offset");
-static_assert(offsetof(struct rnicsim_bind_segment, rkey) == 4, "offset");
-static_assert(offsetof(struct rnicsim_bind_segment, region) == 8, "offset");
-static_assert(offsetof(struct rnicsim_bind_segment, access_flags) == 12, "offset");
-static_assert(offsetof(struct rnicsim_bind_segment, address) == 16, "offset");
-static_assert(offsetof(struct rnicsim_bind_segment, length) == 24, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_bind_segment) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, window) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, rkey) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, region) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, access_flags) == 12);
+RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, address) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, length) == 24);
 
 struct rnicsim_atomic_segment {
   rnicsim_be64 swap_add;
   rnicsim_be64 compare;
 };
-static_assert(sizeof(struct rnicsim_atomic_segment) == 16, "size");
-static_assert(offsetof(struct rnicsim_atomic_segment, swap_add) == 0, "offset");
-static_assert(offsetof(struct rnicsim_atomic_segment, compare) == 8, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_atomic_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_atomic_segment, swap_add) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_atomic_segment, compare) == 8);
 
 struct rnicsim_data_segment {
   rnicsim_be32 byte_count;  /* at most 2^31 - 1; 0 is an empty segment */
   rnicsim_be32 lkey;
   rnicsim_be64 address;
 };
-static_assert(sizeof(struct rnicsim_data_segment) == 16, "size");
-static_assert(offsetof(struct rnicsim_data_segment, byte_count) == 0, "offset");
-static_assert(offsetof(struct rnicsim_data_segment, lkey) == 4, "offset");
-static_assert(offsetof(struct rnicsim_data_segment, address) == 8, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_data_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_data_segment, byte_count) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_data_segment, lkey) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_data_segment, address) == 8);
 
 /* Inline data: this word, then byte_count bytes, padded to 16. */
 struct rnicsim_inline_header {
   rnicsim_be32 byte_count;  /* kInline | bytes */
 };
 #define RNICSIM_INLINE_HEADER_INLINE 0x80000000u
-static_assert(sizeof(struct rnicsim_inline_header) == 4, "size");
-static_assert(offsetof(struct rnicsim_inline_header, byte_count) == 0, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_inline_header) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_inline_header, byte_count) == 0);
 
 /* Receive queue: entries of 2^log_stride bytes, each a list of DataSegments ended by the stride or by kInvalidLkey. */
 #define RNICSIM_INVALID_LKEY 0x00000100u
@@ -131,53 +130,53 @@ struct rnicsim_srq_next_segment {
   rnicsim_be16 reserved0;
   rnicsim_be32 reserved1[3];
 };
-static_assert(sizeof(struct rnicsim_srq_next_segment) == 16, "size");
-static_assert(offsetof(struct rnicsim_srq_next_segment, next) == 0, "offset");
-static_assert(offsetof(struct rnicsim_srq_next_segment, reserved0) == 2, "offset");
-static_assert(offsetof(struct rnicsim_srq_next_segment, reserved1) == 4, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_srq_next_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srq_next_segment, next) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srq_next_segment, reserved0) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srq_next_segment, reserved1) == 4);
 
 /* Doorbell record: in host memory, at Qpc::doorbell_record; the driver stores it before it rings. */
 struct rnicsim_qp_doorbell_record {
   rnicsim_be32 receive_producer;  /* WQEs ever posted, modulo 2^16; of an SRQ: its entries */
   rnicsim_be32 send_producer;  /* blocks ever posted, modulo 2^16 */
 };
-static_assert(sizeof(struct rnicsim_qp_doorbell_record) == 8, "size");
-static_assert(offsetof(struct rnicsim_qp_doorbell_record, receive_producer) == 0, "offset");
-static_assert(offsetof(struct rnicsim_qp_doorbell_record, send_producer) == 4, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_qp_doorbell_record) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qp_doorbell_record, receive_producer) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qp_doorbell_record, send_producer) == 4);
 
 struct rnicsim_cq_doorbell_record {
   rnicsim_be32 consumer;  /* CQEs ever consumed, modulo 2^24 */
   rnicsim_be32 reserved;
 };
-static_assert(sizeof(struct rnicsim_cq_doorbell_record) == 8, "size");
-static_assert(offsetof(struct rnicsim_cq_doorbell_record, consumer) == 0, "offset");
-static_assert(offsetof(struct rnicsim_cq_doorbell_record, reserved) == 4, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_cq_doorbell_record) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cq_doorbell_record, consumer) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cq_doorbell_record, reserved) == 4);
 
 /* Doorbells (MMIO, UAR page). */
 struct rnicsim_send_doorbell {
   rnicsim_be32 qpn;
   rnicsim_be32 producer;  /* = QpDoorbellRecord::send_producer */
 };
-static_assert(sizeof(struct rnicsim_send_doorbell) == 8, "size");
-static_assert(offsetof(struct rnicsim_send_doorbell, qpn) == 0, "offset");
-static_assert(offsetof(struct rnicsim_send_doorbell, producer) == 4, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_send_doorbell) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_send_doorbell, qpn) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_send_doorbell, producer) == 4);
 
 struct rnicsim_cq_arm {
   rnicsim_be32 cqn_flags;  /* cqn << 8 | kSolicitedOnly */
   rnicsim_be32 consumer;  /* CQEs seen when arming, modulo 2^24, consumed or not: a later CQE fires at once */
 };
 #define RNICSIM_CQ_ARM_SOLICITED_ONLY 0x1u
-static_assert(sizeof(struct rnicsim_cq_arm) == 8, "size");
-static_assert(offsetof(struct rnicsim_cq_arm, cqn_flags) == 0, "offset");
-static_assert(offsetof(struct rnicsim_cq_arm, consumer) == 4, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_cq_arm) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cq_arm, cqn_flags) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cq_arm, consumer) == 4);
 
 struct rnicsim_eq_doorbell {
   rnicsim_be32 eqn;
   rnicsim_be32 consumer;  /* EQEs ever consumed, modulo 2^24; also arms the EQ's MSI-X vector */
 };
-static_assert(sizeof(struct rnicsim_eq_doorbell) == 8, "size");
-static_assert(offsetof(struct rnicsim_eq_doorbell, eqn) == 0, "offset");
-static_assert(offsetof(struct rnicsim_eq_doorbell, consumer) == 4, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_eq_doorbell) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eq_doorbell, eqn) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eq_doorbell, consumer) == 4);
 
 /* Completion queue entry. The driver initialises every entry's owner to kInitialOwner. An entry at position n
  * (counted for ever) is the driver's when owner bit 0 == (n >> log_entries) & 1 and the opcode is not `invalid`; the
@@ -232,20 +231,20 @@ struct rnicsim_cqe {
 #define RNICSIM_CQE_GRH 0x2u  /* UD: 40 bytes of GRH precede the payload; byte_count has them */
 #define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: an IPv4 header lies in the GRH, else an IPv6 header */
 #define RNICSIM_CQE_INITIAL_OWNER 0xf1u
-static_assert(sizeof(struct rnicsim_cqe) == 64, "size");
-static_assert(offsetof(struct rnicsim_cqe, immediate) == 0, "offset");
-static_assert(offsetof(struct rnicsim_cqe, byte_count) == 4, "offset");
-static_assert(offsetof(struct rnicsim_cqe, timestamp) == 8, "offset");
-static_assert(offsetof(struct rnicsim_cqe, qpn) == 16, "offset");
-static_assert(offsetof(struct rnicsim_cqe, wqe_counter) == 20, "offset");
-static_assert(offsetof(struct rnicsim_cqe, send_opcode) == 22, "offset");
-static_assert(offsetof(struct rnicsim_cqe, flags) == 23, "offset");
-static_assert(offsetof(struct rnicsim_cqe, syndrome) == 24, "offset");
-static_assert(offsetof(struct rnicsim_cqe, vendor_error) == 25, "offset");
-static_assert(offsetof(struct rnicsim_cqe, reserved0) == 26, "offset");
-static_assert(offsetof(struct rnicsim_cqe, inline_data) == 28, "offset");
-static_assert(offsetof(struct rnicsim_cqe, source_qpn) == 60, "offset");
-static_assert(offsetof(struct rnicsim_cqe, opcode_owner) == 63, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_cqe) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, immediate) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, byte_count) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, timestamp) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, qpn) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, wqe_counter) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, send_opcode) == 22);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, flags) == 23);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, syndrome) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, vendor_error) == 25);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, reserved0) == 26);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, inline_data) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, source_qpn) == 60);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, opcode_owner) == 63);
 
 /* Event queue entry. Ownership as for a CQE, by owner bit 0. */
 enum rnicsim_event_type {
@@ -274,12 +273,12 @@ struct rnicsim_eqe {
   uint8_t owner;
 };
 #define RNICSIM_EQE_INITIAL_OWNER 0x01u
-static_assert(sizeof(struct rnicsim_eqe) == 32, "size");
-static_assert(offsetof(struct rnicsim_eqe, type) == 0, "offset");
-static_assert(offsetof(struct rnicsim_eqe, reserved0) == 1, "offset");
-static_assert(offsetof(struct rnicsim_eqe, number) == 4, "offset");
-static_assert(offsetof(struct rnicsim_eqe, reserved1) == 8, "offset");
-static_assert(offsetof(struct rnicsim_eqe, reserved2) == 28, "offset");
-static_assert(offsetof(struct rnicsim_eqe, owner) == 31, "offset");
+RNICSIM_HOLDS(sizeof(struct rnicsim_eqe) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqe, type) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqe, reserved0) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqe, number) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqe, reserved1) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqe, reserved2) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_eqe, owner) == 31);
 
 #endif  /* RNICSIM_ABI_QUEUE_H */

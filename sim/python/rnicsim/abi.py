@@ -3,7 +3,8 @@
 Made from model/abi/*.h by tests/support/device_layouts.py --write.
 
 A layout is a ctypes structure in the device's byte order: `Qpc(send_cqn=3)`, `bytes(qpc)`,
-`Cqe.from_buffer(memory, offset)`.
+`Cqe.from_buffer(memory, offset)`. It has no field but those of the manual (AttributeError), and a number has to fit
+(ValueError).
 """
 
 import ctypes
@@ -13,6 +14,15 @@ u8, u16, u32, u64 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_u
 
 
 class Layout(ctypes.BigEndianStructure):
+    def __setattr__(self, name, value):
+        # ctypes would take any name for one of Python's own, and cut a number to what fits.
+        field = getattr(type(self), name, None)
+        if not hasattr(field, "offset"):
+            raise AttributeError(f"{type(self).__name__} has no field '{name}'")
+        if isinstance(value, int) and value >> 8 * field.size:
+            raise ValueError(f"{type(self).__name__}.{name}: {value:#x} does not fit into {field.size} bytes")
+        super().__setattr__(name, value)
+
     def __repr__(self):
         fields = ((name, getattr(self, name)) for name, *_ in self._fields_ if not name.startswith("reserved"))
         shown = ((name, bytes(value).hex() if isinstance(value, ctypes.Array) else value) for name, value in fields)

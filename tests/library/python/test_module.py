@@ -103,6 +103,19 @@ def test_layouts_are_big_endian_with_the_manuals_names():
     assert "token=4660" in repr(entry)
 
 
+def test_layouts_have_no_other_fields_and_cut_nothing_off():
+    entry = abi.CommandEntry(token=0xffff, owner=abi.CommandStatus.ok)
+    for wrong in (lambda: abi.CommandEntry(tokn=1), lambda: setattr(entry, "inputs", 1)):
+        with pytest.raises(AttributeError) as told:
+            wrong()
+        assert "CommandEntry has no field" in str(told.value)
+    for value in (-1, 1 << 16):
+        with pytest.raises(ValueError) as told:
+            entry.token = value
+        assert "CommandEntry.token" in str(told.value) and "2 bytes" in str(told.value)
+    assert entry.token == 0xffff
+
+
 def test_memory(device):
     memory = device.allocate(5000)
     assert len(memory) == 8192 and not any(memory.data)
