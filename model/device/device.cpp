@@ -22,9 +22,12 @@ bool is_thread() {
 // What the device behind does not look at. False: it is answered.
 bool sound(tlm::tlm_generic_payload& request) {
   const bool moves = request.is_read() || request.is_write();
-  if (moves && request.get_byte_enable_ptr() == nullptr && request.get_streaming_width() >= request.get_data_length())
+  const bool has_data = request.get_data_ptr() != nullptr || request.get_data_length() == 0;
+  if (moves && has_data && request.get_byte_enable_ptr() == nullptr &&
+      request.get_streaming_width() >= request.get_data_length())
     return true;
   request.set_response_status(!moves                          ? tlm::TLM_COMMAND_ERROR_RESPONSE
+                              : !has_data                     ? tlm::TLM_GENERIC_ERROR_RESPONSE
                               : request.get_byte_enable_ptr() ? tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE
                                                               : tlm::TLM_BURST_ERROR_RESPONSE);
   return false;
@@ -92,9 +95,17 @@ void Device::send(const Frame& frame) {
 }
 
 void Device::FrameInput::receive(std::span<const std::byte> bytes, const sc_core::sc_time& last_bit) {
+  // There is something to be done behind it.
+  const auto longest = static_cast<sc_dt::uint64>((Agenda::kNever - now()).ps) / 2;
+  if (bytes.empty()) return SC_REPORT_ERROR(kMessages, "a frame has no bytes");
+  if (last_bit.value() > longest) return SC_REPORT_ERROR(kMessages, "a frame arrives when simulated time has ended");
+  const Duration delay{static_cast<std::int64_t>(last_bit.value())};
+  if (now() + delay < last_arrival)
+    return SC_REPORT_ERROR(kMessages, "a frame's last bit cannot arrive before that of the frame ahead of it");
+  last_arrival = now() + delay;
   Frame frame{};
   frame.header = Payload::copy_of(bytes);
-  nic.receive(std::move(frame), {static_cast<std::int64_t>(last_bit.value())});
+  nic.receive(std::move(frame), delay);
 }
 
 void Device::each_counter(const CounterSink& see) const {

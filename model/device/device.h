@@ -13,6 +13,7 @@
 //   TLM_ADDRESS_ERROR_RESPONSE      an unsupported request: no such register, wrong width, memory space not enabled; a
 //                                   root complex then reads ones
 //   TLM_BYTE_ENABLE_ERROR_RESPONSE, TLM_BURST_ERROR_RESPONSE, TLM_COMMAND_ERROR_RESPONSE  what the device does not take
+//   TLM_GENERIC_ERROR_RESPONSE      a request without a data pointer
 //
 // On dma any answer but TLM_OK_RESPONSE is a completer abort. The time of the way to memory is the parameters'
 // (pcie.read_latency, write_latency), so an annotated delay is not added, and the target had better not wait; one that
@@ -53,7 +54,9 @@ class Device : public sc_core::sc_module {
   tlm_utils::simple_target_socket<Device> config{"config"};
   tlm_utils::simple_target_socket<Device> bar{"bar"};
   tlm::tlm_initiator_socket<> dma{"dma"};
-  // Frames out are given as their last bit leaves; without a peer they are lost. In: from any process.
+  // Frames out are given as their last bit leaves; without a peer they are lost. In: from any process, one behind the
+  // other; sc_report of severity SC_ERROR, and the frame is lost: it has no bytes, or its last bit comes before that of
+  // the one ahead of it.
   sc_core::sc_port<FrameIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> frame_out{"frame_out"};
   sc_core::sc_export<FrameIf> frame_in{"frame_in"};
 
@@ -70,6 +73,7 @@ class Device : public sc_core::sc_module {
     explicit FrameInput(nic::Nic& nic) : nic(nic) {}
     void receive(std::span<const std::byte> frame, const sc_core::sc_time& last_bit) override;
     nic::Nic& nic;
+    Duration last_arrival;
   };
 
   void access_config(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);

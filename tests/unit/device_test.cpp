@@ -185,6 +185,32 @@ TEST_F(DeviceTest, FramesOfStrangersAreCounted) {
   EXPECT_EQ(a->device.counters().rx.not_roce, 1u);
 }
 
+TEST_F(DeviceTest, RequestsHaveData) {
+  make_pair();
+  for (auto command : {tlm::TLM_READ_COMMAND, tlm::TLM_WRITE_COMMAND}) {
+    Request request(command, 0, 4);
+    request.set_data_ptr(nullptr);
+    EXPECT_EQ(send(a->host.config, request), tlm::TLM_GENERIC_ERROR_RESPONSE);
+    EXPECT_EQ(send(a->host.bar, request), tlm::TLM_GENERIC_ERROR_RESPONSE);
+  }
+}
+
+TEST_F(DeviceTest, FramesDoNotOvertake) {
+  make_pair();
+  const std::vector<std::byte> frame(64);
+  auto& in = a->device.frame_in;
+  in->receive(frame, {100, SC_NS});
+  EXPECT_THROW(in->receive(frame, {99, SC_NS}), sc_core::sc_report);
+  EXPECT_THROW(in->receive(frame, sc_core::sc_max_time()), sc_core::sc_report);
+  EXPECT_THROW(in->receive({}, {100, SC_NS}), sc_core::sc_report);
+  in->receive(frame, {100, SC_NS});
+  sc_core::sc_start(1, SC_US);
+  EXPECT_EQ(a->device.counters().rx.not_roce, 2u);
+  in->receive(frame, sc_core::SC_ZERO_TIME);
+  sc_core::sc_start(1, SC_US);
+  EXPECT_EQ(a->device.counters().rx.not_roce, 3u);
+}
+
 TEST_F(DeviceTest, NamesItsCounters) {
   make_pair();
   const std::vector<std::byte> frame(60);
