@@ -10,8 +10,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <string_view>
+#include <system_error>
 
 #include "sim/build_facts.h"
 #include "sim/commands/command.h"
@@ -27,23 +32,44 @@ using namespace rnicsim::sim;
 constexpr int kUsageError = 2;
 constexpr int kMismatch = 3;
 
+// `help`, and `help COMMAND`, for those who expect them.
+Program with_help_as_option(Program words) {
+  if (words.size() < 2 || words[1] != "help") return words;
+  if (words.size() > 3) throw ConfigError("help takes one command");
+  std::rotate(words.begin() + 1, words.begin() + 2, words.end());
+  words.back() = "--help";
+  return words;
+}
+
 // CLI11 would complain of a missing command.
-void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+void refuse_unknown_command(const CLI::App& app, const Program& words) {
+  if (words.size() < 2) throw ConfigError("a command is needed; see rnicsim --help");
+  const std::string& first = words[1];
+  std::vector<std::string> names, shown;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
-  if (std::ranges::find(names, argv[1]) != names.end()) return;
-  const auto meant = nearest_name(argv[1], names);
-  throw ConfigError(fmt::format("there is no command '{}'{}", argv[1],
+    if (!command->get_group().empty()) shown.push_back(command->get_name());
+  }
+  if (std::ranges::find(names, first) != names.end()) return;
+  if (first.starts_with('-')) {
+    if (app.get_option_no_throw(first) != nullptr) return;
+    throw ConfigError(fmt::format("there is no option '{}' before a command; see rnicsim --help", first));
+  }
+  const auto meant = nearest_name(first, shown);
+  throw ConfigError(fmt::format("there is no command '{}'{}", first,
                                 meant ? fmt::format("; did you mean {}?", *meant) : "; see rnicsim --help"));
 }
 
-int execute(int argc, char** argv) {
+// What was printed has arrived.
+void flush_output() {
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "standard output");
+  if (std::ferror(stdout) != 0) throw ConfigError("standard output: not all of it could be written");
+}
+
+int execute(const Program& words) {
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
   app.set_version_flag("--version", build_facts);
   app.require_subcommand(1);
-  const Program words(argv, argv + argc);
   Program program;
   const std::array commands{
       add_run(app, program), add_serve(app),        add_shell(app),         add_env(app),
@@ -51,18 +77,19 @@ int execute(int argc, char** argv) {
       add_check(app),        add_calibrate(app),    add_describe(app),      add_diff(app),
       add_replay(app),       add_complete(app, words), add_manual(app),
   };
-  refuse_unknown_command(app, argc, argv);
+  refuse_unknown_command(app, words);
 
-  char** const mark = std::find(argv + 1, argv + argc, std::string_view("--"));
-  program.assign(std::min(mark + 1, argv + argc), argv + argc);
+  const auto mark = std::find(words.begin() + 1, words.end(), "--");
+  if (mark != words.end()) program.assign(mark + 1, words.end());
   try {
-    app.parse(static_cast<int>(mark - argv), argv);
+    // It takes them from the last on.
+    app.parse(Program(std::reverse_iterator(mark), words.rend() - 1));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     throw ConfigError(error.what());
   }
   const auto& chosen = *std::ranges::find_if(commands, [](const auto& command) { return command.line->parsed(); });
-  if (mark != argv + argc && chosen.line->get_name() != "run") throw ConfigError("only `run` takes a program after --");
+  if (mark != words.end() && chosen.line->get_name() != "run") throw ConfigError("only `run` takes a program after --");
   return chosen.execute();
 }
 
@@ -81,10 +108,23 @@ int sc_main(int argc, char** argv) {
   sinks.insert(sinks.begin(), std::make_shared<EraseProgress>());
   spdlog::set_pattern("rnicsim: %v");
   try {
-    return execute(argc, argv);
+    const int status = execute(with_help_as_option(Program(argv, argv + argc)));
+    flush_output();
+    return status;
   } catch (const ConfigError& error) {
     fmt::print(stderr, "rnicsim: {}\n", error.what());
     return kUsageError;
+  } catch (const std::system_error& error) {
+    // Of a print: it names no file.
+    const std::string what =
+        std::ferror(stdout) != 0 ? "standard output: " + error.code().message() : std::string(error.what());
+    fmt::print(stderr, "rnicsim: {}\n", what);
+    return kUsageError;
+  } catch (const sc_core::sc_report& report) {
+    // In one line; what a process of the simulation threw the kernel has wrapped.
+    const std::string_view kind = report.get_msg_type(), text = report.get_msg();
+    fmt::print(stderr, "rnicsim: {}\n", text.empty() ? kind : text);
+    return kind == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_ ? kUsageError : 1;
   } catch (const EngineMismatch& error) {
     fmt::print(stderr, "rnicsim: {}\n", error.what());
     return kMismatch;

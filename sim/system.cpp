@@ -118,7 +118,7 @@ void System::capture(const std::filesystem::path& path) {
 void System::finish_capture() {
   if (!capture_file_) return;
   capture_file_->flush();
-  if (!capture_file_->error().empty()) throw std::runtime_error(capture_file_->error());
+  if (!capture_file_->error().empty()) throw ConfigError(capture_file_->error());
 }
 
 void System::start() {

@@ -43,7 +43,7 @@ class System : public sc_core::sc_module {
 
   // Everything that the cables carry from now on, as pcapng. ConfigError: the file cannot be made.
   void capture(const std::filesystem::path& path);
-  // Everything captured is in the file; std::runtime_error: it could not be written.
+  // Everything captured is in the file; ConfigError: it could not be written.
   void finish_capture();
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
   void start();

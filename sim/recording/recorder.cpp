@@ -120,7 +120,7 @@ Recording::Recording(System& system, const TraceHeader& header, const std::files
 void Recording::finish() {
   writer_->finish(now());
   file_.close();
-  if (!file_) throw std::runtime_error(fmt::format("{}: cannot be written", path_.string()));
+  if (!file_) throw ConfigError(fmt::format("{}: cannot be written", path_.string()));
 }
 
 }  // namespace rnicsim::sim

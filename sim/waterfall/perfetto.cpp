@@ -164,7 +164,7 @@ Timeline::Timeline(System& system, Waterfall& waterfall, const std::filesystem::
 void Timeline::finish() {
   file_ << timeline_json(hosts_, std::move(journeys_));
   file_.close();
-  if (!file_) throw std::runtime_error(fmt::format("{}: cannot be written", path_.string()));
+  if (!file_) throw ConfigError(fmt::format("{}: cannot be written", path_.string()));
 }
 
 }  // namespace rnicsim::sim

@@ -62,9 +62,10 @@ class Record(apps.TestCase):
         result = apps.run(PROGRAM, "--record", self.path / "no such folder" / "file")
         self.assertEqual(result.status, 2, result)
         self.assertIn("No such file or directory", result.err)
-        result = apps.run(PROGRAM, "--record", "/dev/full")
-        self.assertEqual(result.status, 1, result)
-        self.assertIn("/dev/full: cannot be written", result.err)
+        for option in ("--record", "--pcap", "--perfetto"):
+            result = apps.run(PROGRAM, option, "/dev/full")
+            self.assertEqual(result.status, 2, result)
+            self.assertRegex(result.err, r"^rnicsim: /dev/full: .*\n$")
 
     def test_a_run_that_is_killed(self):
         file = self.path / "killed"

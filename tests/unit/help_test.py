@@ -37,6 +37,28 @@ class Help(unittest.TestCase):
             with self.subTest(command):
                 self.assertRegex(usage, rf"(?m)^  {command} ")
 
+    def test_help_is_a_word_too(self):
+        self.assertEqual(told("help"), told("--help"))
+        self.assertEqual(told("help", "run"), told("run", "--help"))
+
+    def test_what_is_no_command(self):
+        for words, why in (((), "a command is needed"), (("rnu",), "'rnu'; did you mean run?"),
+                           (("complet",), "no command 'complet'; see"), (("help", "rnu"), "did you mean run?"),
+                           (("help", "run", "top"), "help takes one command"),
+                           (("--log", "debug", "run"), "no option '--log' before a command"),
+                           (("--versoin",), "no option '--versoin' before a command")):
+            with self.subTest(words):
+                status, out, err = run(RNICSIM, *words)
+                self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
+                self.assertIn(why, err)
+
+    def test_output_that_does_not_arrive(self):
+        for words in (("--version",), ("--help",), ("run", "--help"), ("describe", "nic"), ("help",)):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run([RNICSIM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, r"^rnicsim: standard output: .*\n$")
+
     def test_files_that_are_named_are_there(self):
         texts = [told("describe"), told("--help")]
         commands = ("run", "bench", "replay", "report", "calibrate", "describe", "diff")
