@@ -16,6 +16,7 @@
 #include "model/host/log.h"
 #include "sim/attached/native_thread.h"
 #include "sim/attached/process.h"
+#include "sim/config/config_error.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -47,6 +48,10 @@ std::optional<SocketAddress> address_of(const std::string& name) {
   std::memcpy(result.address.sun_path + 1, name.data(), name.size());
   result.bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   return result;
+}
+
+bool is_file_name(const std::string& name) {
+  return name.find('/') == name.npos && name != "." && name != "..";
 }
 
 ucred peer_of(int socket) {
@@ -97,7 +102,9 @@ AttachServer::AttachServer(std::optional<std::string> name)
     : name_(name ? *name : random_name()),
       listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   const auto named = address_of(name_);
-  if (!named) throw std::invalid_argument("bad socket name");
+  if (!named || !is_file_name(name_))  // the hosts' files have it in theirs
+    throw ConfigError(fmt::format("{}: '{}' is no socket's name: 1 to {} bytes, and no /", abi::kSocketVariable,
+                                  shown(name_), sizeof named->address.sun_path - 1));
   if (!listener_ || ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) != 0 ||
       ::listen(listener_.get(), 128) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot listen for programs at " + name_);

@@ -16,7 +16,6 @@
 #include <system_error>
 #include <vector>
 
-#include "model/abi/host_files.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor.h"
 #include "sim/attached/program_launcher.h"
@@ -152,15 +151,10 @@ bool simulation_runs() { return AttachServer::listener(default_socket_name()).ha
 
 int join_shell(const ShellRequest& request) {
   const std::string name = default_socket_name();
-  const auto simulation = AttachServer::listener(name);
-  if (!simulation) throw ConfigError(fmt::format("nobody serves at {}", name));
-  const bool is_name = !request.host.empty() && request.host.find_first_of("/.") == std::string::npos;
-  std::error_code none;
-  if (!is_name || !fs::is_directory(fmt::format("{}{}/{}", abi::kHostFilesPrefix, name, request.host), none))
-    throw ConfigError(fmt::format("the simulation at {} (pid {}) has no host {}", name, *simulation, request.host));
+  const pid_t simulation = simulation_with(request.host, name);
   Image image(name, request);
-  greet(request, fmt::format("on {} of the simulation at {} (pid {})", request.host, name, *simulation));
-  return attend(start(image), *simulation);
+  greet(request, fmt::format("on {} of the simulation at {} (pid {})", request.host, name, simulation));
+  return attend(start(image), simulation);
 }
 
 int open_shell(const ShellRequest& request, const std::function<int(const std::function<void()>& ready)>& simulate) {

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "model/abi/attach.h"
+#include "model/abi/host_files.h"
 #include "model/host/log.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
@@ -31,6 +35,8 @@
 namespace rnicsim::sim {
 namespace {
 
+namespace fs = std::filesystem;
+
 // A run in which a program failed is as good as over when the others only wait. Where all ended well so far, they get a
 // longer time to show that they do not. And what the NIC still has in hand (retries, with their timers) may come to an
 // end.
@@ -41,6 +47,15 @@ constexpr Duration kGraceWithWork{60'000'000'000'000};
 void prepare_process() {
   if (const std::string problem = system_problem(); !problem.empty()) throw ConfigError(problem);
   ::signal(SIGPIPE, SIG_IGN);
+}
+
+// Without that of the libraries' folder a program would run outside.
+void require_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max <= rlim_t(abi::kLibraryDescriptor))
+    throw ConfigError(
+        fmt::format("a process may have {} files open at most, and programs need {}: raise the hard limit (ulimit -Hn)",
+                    limit.rlim_max, abi::kLibraryDescriptor + 1));
 }
 
 std::vector<HostServices> services_of(System& system) {
@@ -424,6 +439,7 @@ class Run {
 
 int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json) {
   prepare_process();
+  require_descriptors();
   Run run(system, options, waterfall, std::nullopt);
   const int status = run.execute();
   if (json.wanted()) json.write(results_json(system, options, run.outcome()));
@@ -451,11 +467,21 @@ std::string default_socket_name() {
   return name != nullptr ? name : fmt::format("rnicsim-serve-{}", ::geteuid());
 }
 
+pid_t simulation_with(const std::string& host, const std::string& socket_name) {
+  const auto simulation = AttachServer::listener(socket_name);
+  if (!simulation)
+    throw ConfigError(fmt::format("nobody serves at {}: start `rnicsim serve` first, and wait for its first line",
+                                  socket_name));
+  const bool is_name = !host.empty() && host.find_first_of("/.") == std::string::npos;
+  std::error_code none;
+  if (!is_name || !fs::is_directory(fmt::format("{}{}/{}", abi::kHostFilesPrefix, socket_name, host), none))
+    throw ConfigError(fmt::format("the simulation at {} (pid {}) has no host {}", socket_name, *simulation, host));
+  return *simulation;
+}
+
 int print_environment(const std::string& host) {
   const std::string name = default_socket_name();
-  if (!AttachServer::listener(name))
-    throw ConfigError(
-        fmt::format("nobody serves at {}: start `rnicsim serve` first, and wait for its first line", name));
+  simulation_with(host, name);
   const ProgramLauncher launcher({name, library_folder(), {}});
   for (const std::string& variable : launcher.variables(host)) fmt::print("{}\n", export_line(variable));
   return 0;

@@ -18,6 +18,8 @@ int serve_programs(System& system, const RunOptions& options, const Waterfall* w
 int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall,
                 const std::function<void()>& ready);
 int print_environment(const std::string& host);
+// The process that serves there. ConfigError: nobody does, or it has no such host.
+pid_t simulation_with(const std::string& host, const std::string& socket_name);
 // Where `serve` does: RNICSIM_SOCKET of the environment, or the user's own.
 std::string default_socket_name();
 

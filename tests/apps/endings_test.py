@@ -316,6 +316,21 @@ class Descriptors(Endings):
             self.assertEqual(result.status, 0, result)
             self.assertEqual((folder / "file").read_text(), "written\n")
 
+    def test_a_hard_limit_below_what_programs_need(self):
+        for most in (16, 64, 900):
+            result = self.run_limited(most, most)
+            self.assertEqual((result.status, result.out), (2, ""), result)
+            self.assertEqual(result.err, f"rnicsim: a process may have {most} files open at most, and programs need "
+                                         "901: raise the hard limit (ulimit -Hn)\n")
+
+    def test_memory_that_the_system_refuses(self):
+        """Before the hosts are up, and after."""
+        for most in (200, 1000):
+            limit = (most << 20, most << 20)
+            result = self.call("run", "--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+            self.assertEqual((result.status, result.out), (2, ""), result)
+            self.assertRegex(result.err, r"^rnicsim: .*: Cannot allocate memory\n$")
+
     def test_the_soft_limit_is_raised(self):
         result = self.assert_succeeded(self.run_limited(1024, 4096))
         for host in ("h1", "h2", "h3"):

@@ -145,7 +145,10 @@ class Scripts(ShellCase):
                 (("h7",), {}, "no host is called 'h7'"),
                 (("h[0-1]",), {}, "a shell is on one host"),
                 (("--nic", "nope"), {}, "no NIC profile is called 'nope'"),
-                ((), {"SHELL": "/nowhere/sh"}, "the shell /nowhere/sh")):
+                ((), {"SHELL": "/nowhere/sh"}, "the shell /nowhere/sh"),
+                ((), {"RNICSIM_SOCKET": ""}, "RNICSIM_SOCKET: '' is no socket's name"),
+                ((), {"RNICSIM_SOCKET": "x" * 200}, "is no socket's name: 1 to 107 bytes"),
+                ((), {"RNICSIM_SOCKET": "a/b"}, "RNICSIM_SOCKET: 'a/b' is no socket's name")):
             result = self.script(*arguments, "-c", "true", **changes)
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertIn(why, result.err)
@@ -196,6 +199,11 @@ class AtTheTerminal(ShellCase):
         for host in ("h0", "h1"):
             result = apps.call("shell", host, "-c", "hostname", env=self.environment)
             self.assertEqual((result.status, result.out), (0, f"{host}\n"), result)
+            self.assertEqual(self.call("env", host).status, 0)
+        for command, why in (("env", "has no host h2"), ("serve", "cannot listen for programs")):
+            result = self.call(command, *(["h2"] if command == "env" else []))
+            self.assertEqual((result.status, result.out, result.err.count("\n")), (2, "", 1), result)
+            self.assertIn(why, result.err)
         server.send_signal(signal.SIGTERM)
         self.assertIn("simulated", apps.finish(server).out)
 
