@@ -149,6 +149,7 @@ void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) {
   native(thread).send(signal == ThreadSlot::kAlarm ? SIGALRM : SIGCHLD);
 }
 
+bool NativePrograms::is_stopped(const Thread& thread) const { return native(thread).is_stopped(); }
 std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }
 
 }  // namespace rnicsim::sim

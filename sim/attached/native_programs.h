@@ -17,6 +17,7 @@ class NativePrograms final : public Programs {
   void await_thread_end(const Thread& thread) override;
   void interrupt(const Thread& thread, std::uint32_t signal) override;
   bool has_ended(const Process& process) const override { return process.has_exited(); }
+  bool is_stopped(const Thread& thread) const override;
   std::string activity(const Thread& thread) const override;
 
  private:

@@ -32,6 +32,8 @@ bool NativeThread::sleeps() const {
   return behind_name(read("stat")).starts_with('S') && !read("syscall").starts_with("running");
 }
 
+bool NativeThread::is_stopped() const { return behind_name(read("stat")).starts_with('T'); }
+
 std::string NativeThread::system_call() const {
   const std::string line = read("syscall");
   return "system call " + line.substr(0, line.find(' '));

@@ -13,6 +13,7 @@ class NativeThread {
   NativeThread(pid_t process, std::uint32_t thread) : process_(process), thread_(pid_t(thread)) {}
   bool exists() const;
   bool sleeps() const;              // state S: blocked in a system call
+  bool is_stopped() const;          // state T: by a signal
   std::string system_call() const;  // "system call 202", for people
   bool catches(int signal) const;   // it has a handler
   bool awaits(int signal) const;    // one was sent, and has not come yet

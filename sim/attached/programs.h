@@ -28,6 +28,8 @@ class Programs {
   // A thread that is blocked in the real kernel, while there is a signal for it (ThreadSlot::signals).
   virtual void interrupt(const Thread& thread, std::uint32_t signal) = 0;
   virtual bool has_ended(const Process& process) const = 0;
+  // By a signal, the terminal's perhaps: it goes on when another comes.
+  virtual bool is_stopped(const Thread& thread) const = 0;
   // "system call 202", for people.
   virtual std::string activity(const Thread& thread) const = 0;
 };

@@ -75,8 +75,11 @@ bool TimeKeeper::await_return(Thread& thread) {
 }
 
 void TimeKeeper::report_stuck(const Thread& thread, std::chrono::microseconds waited) const {
-  fmt::print(stderr, "rnicsim: simulated time stands at {} because {} has run for {} s without a call\n{}",
-             to_string(now()), thread.process->label(), waited.count() / 1'000'000, describe());
+  const std::string why = programs_.is_stopped(thread)
+                              ? "is stopped, and goes on at SIGCONT (a shell's fg or bg)"
+                              : fmt::format("has run for {} s without a call", waited.count() / 1'000'000);
+  fmt::print(stderr, "rnicsim: simulated time stands at {} because {} {}\n{}", to_string(now()),
+             thread.process->label(), why, describe());
 }
 
 // Threads that came back from the real kernel; true if there was one.

@@ -335,6 +335,14 @@ class StandingStill(LeavesNothing):
         process.send_signal(signal.SIGINT)
         self.assertEqual(apps.finish(process).status, 130)
 
+    def test_says_who_is_stopped(self):
+        stops = built("stops", "#include <signal.h>\nint main(void) { return raise(SIGSTOP); }")
+        process = self.start("run", "--on", "h0", str(stops))
+        line = process.stderr.readline()
+        self.assertRegex(line, r"simulated time stands at .* because stops \(pid \d+\) is stopped, and goes on at")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(apps.finish(process).status, 130)
+
     def test_signal_asks_who_holds_time(self):
         process = self.start("run", "--on", "h0", str(built("counts", self.COUNT)))
         time.sleep(1)

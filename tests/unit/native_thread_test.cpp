@@ -31,6 +31,16 @@ TEST_F(NativeThreadTest, SleepsInACall) {
   EXPECT_FALSE(NativeThread(::getpid(), std::uint32_t(::getpid())).sleeps());
 }
 
+TEST_F(NativeThreadTest, IsStopped) {
+  const NativeThread thread(child_, std::uint32_t(child_));
+  EXPECT_FALSE(thread.is_stopped());
+  ::kill(child_, SIGSTOP);
+  while (!thread.is_stopped()) ::usleep(1000);
+  EXPECT_FALSE(thread.sleeps());
+  ::kill(child_, SIGCONT);
+  while (thread.is_stopped()) ::usleep(1000);
+}
+
 TEST_F(NativeThreadTest, Parent) {
   EXPECT_EQ(parent_of(child_), ::getpid());
   EXPECT_EQ(parent_of(::getpid()), ::getppid());
