@@ -67,6 +67,7 @@ class CommandLine(LeavesNothing):
 
     def test_unknown_program(self):
         self.check("run", "--", "no-such-program", says="no-such-program: no such program on PATH")
+        self.check("run", "--", "", says="'': no program has that name")
         self.check("run", "--on", "h0", "/no/such", says="no such program")
 
     def test_unknown_host(self):
