@@ -9,7 +9,7 @@ set(RNICSIM_TEST_ENVIRONMENT
     UBSAN_OPTIONS=print_stacktrace=1
     PYTHONDONTWRITEBYTECODE=1)
 
-# What a test does once takes longer to optimize than to run. PIC: as the libraries, whose precompiled headers it shares.
+# What a test does once takes longer to optimize than to run. PIC as the libraries are, for their precompiled headers.
 set(RNICSIM_TEST_OPTIONS $<$<CONFIG:Release>:-O1> -fPIC)
 
 # A GoogleTest program; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a process of its own.
