@@ -148,8 +148,10 @@ class Run {
     }
     if (serving_) keeper_.at(start, [] {});
     const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
-    do run_on(limit);
-    while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
+    // The devices' start may have taken as long.
+    if (now() < limit)
+      do run_on(limit);
+      while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
     if (!stopped_ && !mismatched() && now() >= limit) end_early(at_simulated_limit(limit));
   }
 

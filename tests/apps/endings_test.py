@@ -136,6 +136,12 @@ class Limits(Endings):
         self.assert_shows_state(result, "ended at the limit of 1.02 s of simulated time", "h0 ib_write_bw",
                                 "h1 ib_write_bw", "RC RTS")
 
+    def test_before_the_devices_are_ready(self):
+        result = self.call("run", "--limit", "1us", "--on", "h0", "true")
+        self.assertEqual(result.status, LIMIT, result)
+        self.assertIn("ended at the limit of 1 us of simulated time", result.out)
+        self.assertEqual(result.err, "")
+
     def test_that_is_not_reached_changes_nothing(self):
         program = ("--", "ib_write_lat", "-n", "50")
         self.assertEqual(self.call("run", "--limit", "100s", "--wall-limit", "1000s", *program).out,
