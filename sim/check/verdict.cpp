@@ -28,7 +28,20 @@ struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+bool is_file(const fs::path& file) {
+  std::error_code none;
+  return fs::is_regular_file(file, none);
+}
+
+// A pipe would be waited for, where no signal ends it; a folder reads as if it were empty.
+void need_file(const fs::path& file) {
+  std::error_code none;
+  if (fs::is_fifo(file, none) || fs::is_directory(file, none))
+    throw Broken(fmt::format("{}: not a file", file.string()));
+}
+
 std::optional<std::string> content_of(const fs::path& file) {
+  if (!is_file(file)) return std::nullopt;
   std::ifstream in(file, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(in), {}};
   return in.is_open() && !in.bad() ? std::optional(std::move(content)) : std::nullopt;
@@ -99,6 +112,8 @@ class Judgement {
   }
 
   void check_trace(const ExpectedTrace& trace) {
+    need_file(files_.trace);
+    need_file(trace.file);
     std::ifstream fresh(files_.trace, std::ios::binary);
     if (!fresh) throw Broken("it left no trace");
     TraceReader b(fresh, "this run");
@@ -162,10 +177,10 @@ class Judgement {
       verdict_.replacements.push_back({rules.file, kept_results(results, old).dump(2) + '\n'});
       fail(std::move(what));
     };
-    std::error_code none;
+    need_file(rules.file);
     const auto text = content_of(rules.file);
-    if (!text || !fs::is_regular_file(rules.file, none)) {
-      if (!updating_) throw Broken(missing(rules.file, text ? EISDIR : ENOENT));
+    if (!text) {
+      if (!updating_) throw Broken(missing(rules.file, is_file(rules.file) ? EACCES : ENOENT));
       return replace("new results", nullptr);
     }
     const auto expected = parse_results(*text);

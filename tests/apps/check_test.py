@@ -124,6 +124,22 @@ class Outcomes(Check):
                      r"\n10 cases: 1 passed, 0 failed, 9 broken\n$"):
             self.assertRegex(text, line)
 
+    def test_what_is_no_file(self):
+        self.traced("a_pipe")
+        os.mkfifo(self.path / "a_pipe.trace")
+        self.traced("b_folder")
+        (self.path / "b_folder.trace").mkdir()
+        self.workload("c_results", '[results]\nfile = "c.json"\n')
+        os.mkfifo(self.path / "c.json")
+        self.put("d_left.toml", 'schema = 1\nsimulator = "mkfifo @trace"\n[trace]\nfile = "absent.trace"\n')
+        self.put("e_left.toml",
+                 'schema = 1\nsimulator = "mkfifo @results"\n[[property]]\nvalue = "end_ps"\nequals = "1 us"\n')
+        for text in (self.check(NONE_RUN), self.update(NONE_RUN)):
+            for line in (r"a_pipe: .*/a_pipe\.trace: not a file", r"b_folder: .*/b_folder\.trace: not a file",
+                         r"c_results: .*/c\.json: not a file", "d_left: .*: not a file",
+                         "e_left: it left no results"):
+                self.assertRegex(text, f"BROKEN  {line}\n")
+
     def test_the_status_that_is_right(self):
         self.put("a.toml", "schema = 1\nsimulator = \"sh -c 'echo woe >&2; exit 3'\"\n")
         self.assertIn("FAILED  a: it ended with status 3, not 0\n  woe\n", self.check(NOT_ALL))
