@@ -97,6 +97,18 @@ Json flow_parameters(const Flow& flow) {
   return json;
 }
 
+// Of no operation none is known.
+Json latency_json(const Histogram& latency) {
+  const auto known = [&](Duration value) { return latency.count() == 0 ? Json() : Json(value.ps); };
+  return {{"samples", latency.count()},
+          {"min", known(latency.least())},
+          {"p50", known(latency.percentile(0.5))},
+          {"p99", known(latency.percentile(0.99))},
+          {"p99.9", known(latency.percentile(0.999))},
+          {"max", known(latency.most())},
+          {"mean", known(latency.mean())}};
+}
+
 Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
   const auto result = flow_result(state, run_end);
   Json json;
@@ -104,14 +116,7 @@ Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
   json["interval_ps"] = result.interval.ps;
   json["rate_per_s"] = result.operations_per_second();
   json["goodput_bits_per_s"] = result.bits_per_second();
-  const auto& latency = state.latency;
-  json["latency_ps"] = {{"samples", latency.count()},
-                        {"min", latency.least().ps},
-                        {"p50", latency.percentile(0.5).ps},
-                        {"p99", latency.percentile(0.99).ps},
-                        {"p99.9", latency.percentile(0.999).ps},
-                        {"max", latency.most().ps},
-                        {"mean", latency.mean().ps}};
+  json["latency_ps"] = latency_json(state.latency);
   if (flow.mix.size() > 1)
     for (std::size_t i = 0; i < flow.mix.size(); ++i)
       json["mix"].push_back(
@@ -148,12 +153,13 @@ std::string flows_table(const BenchResult& result) {
     const auto& state = result.runner.flows()[i];
     const auto measured = flow_result(state, result.runner.after().at);
     const auto& latency = state.latency;
+    const auto known = [&](Duration value) { return latency.count() == 0 ? "-" : shown(value); };
     text +=
         fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", i,
                     fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)), measured.operations,
                     scaled(measured.operations_per_second()) + "op/s", scaled(measured.bits_per_second()) + "b/s",
-                    shown(latency.least()), shown(latency.percentile(0.5)), shown(latency.percentile(0.99)),
-                    shown(latency.percentile(0.999)), shown(latency.most()));
+                    known(latency.least()), known(latency.percentile(0.5)), known(latency.percentile(0.99)),
+                    known(latency.percentile(0.999)), known(latency.most()));
   }
   return text;
 }

@@ -54,9 +54,11 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
   std::vector<Metric> metrics;
   const auto& flows = results.at("flows");
   for (std::size_t i = 0; i < flows.size(); ++i)
-    for (const auto& metric : kFlowMetrics)
-      metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit,
-                         flows[i].at(Json::json_pointer(metric.pointer)).get<double>()});
+    for (const auto& metric : kFlowMetrics) {
+      const auto& value = flows[i].at(Json::json_pointer(metric.pointer));
+      if (!value.is_null())  // not known
+        metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value.get<double>()});
+    }
   for (const auto& path : more)
     if (const auto value = counter_of(results, path)) metrics.push_back({path, "", *value});
   return metrics;

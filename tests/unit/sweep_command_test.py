@@ -75,6 +75,14 @@ class Sweep(unittest.TestCase):
         self.assertEqual((rows[9]["flow.qps"], rows[9]["flow.window"], rows[9]["seed"]), ("2", "2", "2"))
         self.assertAlmostEqual(float(rows[9]["flow[0].rate_per_s"]), runs[1]["flows"][0]["rate_per_s"], delta=1)
 
+    def test_no_operation_has_no_latency(self):
+        call("bench", "write-4k", "--set", "measure.warmup=0 s", "--set", "measure.duration=1 ns", "--vary",
+             "flow.qps=1,2", "--out", self.out)
+        self.assertEqual(list(self.results()["points"][0]["metrics"]),
+                         ["flow[0].rate_per_s", "flow[0].goodput_bits_per_s"])
+        latency = json.loads((self.out / "points" / "0-1.json").read_text())["flows"][0]["latency_ps"]
+        self.assertEqual((latency["samples"], latency["min"], latency["mean"]), (0, None, None))
+
     def test_jobs_change_nothing(self):
         path = self.file()
         call("sweep", path, "--out", self.out, "--jobs", 1)
