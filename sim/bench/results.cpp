@@ -53,10 +53,6 @@ std::string crc32_of(const std::filesystem::path& path) {
   return fmt::format("{:08x}", crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
 
-Json file_json(const std::filesystem::path& path) {
-  return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
-}
-
 Json flow_parameters(const Flow& flow) {
   Json json;
   json["from"] = flow.from;
@@ -228,6 +224,10 @@ std::string counters_table(const BenchResult& result) {
 }
 
 }  // namespace
+
+Json file_json(const std::filesystem::path& path) {
+  return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
+}
 
 FlowResult flow_result(const FlowState& flow, Duration run_end) {
   const auto until = std::min(flow.measured_until, run_end);

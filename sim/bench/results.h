@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct BenchResult {
 
 FlowResult flow_result(const FlowState& flow, Duration run_end);
 std::string results_text(const BenchResult& result);
+// {"file": its name, "crc32": of what is in it}
+nlohmann::ordered_json file_json(const std::filesystem::path& path);
 // Everything but "simulator" is the same at every run.
 nlohmann::ordered_json results_json(const BenchResult& result);
 

@@ -144,8 +144,14 @@ toml::array to_array(const std::vector<Record>& records) {
 
 }  // namespace
 
+FilesRead::FilesRead() { current_ = this; }
+
+FilesRead::~FilesRead() { current_ = nullptr; }
+
 std::string read_configuration(const fs::path& path) {
   std::string text = read_text(path);
+  if (auto* read = FilesRead::current_; read != nullptr && std::ranges::find(read->paths_, path) == read->paths_.end())
+    read->paths_.push_back(path);
   check_depth(path, text);
   return text;
 }

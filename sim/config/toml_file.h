@@ -36,6 +36,21 @@ struct TomlFile {
 
 // The text of a file that may be a configuration; ConfigError: not readable, or nothing that toml++ could be given.
 std::string read_configuration(const std::filesystem::path& path);
+// Which files read_configuration() read while it lived, each once. One at a time.
+class FilesRead {
+ public:
+  FilesRead();
+  ~FilesRead();
+  FilesRead(const FilesRead&) = delete;
+  FilesRead& operator=(const FilesRead&) = delete;
+
+  const std::vector<std::filesystem::path>& paths() const { return paths_; }
+
+ private:
+  friend std::string read_configuration(const std::filesystem::path& path);
+  static inline FilesRead* current_ = nullptr;
+  std::vector<std::filesystem::path> paths_;
+};
 // ConfigError: not readable, not TOML, and where.
 TomlFile read_toml(const std::filesystem::path& path);
 

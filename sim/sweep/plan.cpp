@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "sim/config/config_error.h"
+#include "sim/config/toml_file.h"
 
 namespace rnicsim::sim::sweep {
 namespace {
@@ -12,6 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostRuns = 1'000'000;
+constexpr std::string_view kSeed = "seed";
 
 Json axis_json(const Axis& axis) {
   return {{"key", axis.key}, {"values", axis.values}, {"spacing", to_string(axis.spacing)}};
@@ -37,6 +41,17 @@ Reference reference_of(const Json& json) {
   return reference;
 }
 
+// flow.window is every flow's, flow[0].window one of them.
+bool overlap(const std::string& a, const std::string& b) {
+  constexpr std::string_view kAll = "flow.", kOne = "flow[";
+  if (a.starts_with(kOne) == b.starts_with(kOne)) return a == b;
+  const auto& all = a.starts_with(kOne) ? b : a;
+  const auto& one = a.starts_with(kOne) ? a : b;
+  return all.starts_with(kAll) && one.substr(one.find('.') + 1) == all.substr(kAll.size());
+}
+
+bool names_file(std::string_view key) { return key == "workload" || key == "nic" || key == "topology"; }
+
 }  // namespace
 
 std::size_t SweepPlan::points() const {
@@ -53,9 +68,13 @@ std::vector<std::size_t> SweepPlan::place_of(std::size_t point) const {
 
 void SweepPlan::check() const {
   if (runs() > kMostRuns) throw ConfigError(fmt::format("{}: more than {} runs", name, kMostRuns));
+  const auto is_seed = [](const Axis& axis) { return axis.key == kSeed; };
+  const auto sets_seed = [](const std::string& set) { return set.starts_with(std::string(kSeed) + '='); };
+  if (std::ranges::any_of(axes, is_seed) || std::ranges::any_of(sets, sets_seed))
+    throw ConfigError(fmt::format("{}: the seeds of a sweep are its `seeds`, or --seeds", kSeed));
   for (std::size_t i = 0; i < axes.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (axes[i].key == axes[j].key) throw ConfigError(fmt::format("{}: it is varied twice", axes[i].key));
+      if (overlap(axes[i].key, axes[j].key)) throw ConfigError(fmt::format("{}: it is varied twice", axes[i].key));
   std::string first;
   for (std::size_t point = 0; point < points(); ++point) {
     try {
@@ -66,6 +85,25 @@ void SweepPlan::check() const {
     }
   }
   throw ConfigError(first);
+}
+
+std::vector<std::filesystem::path> SweepPlan::files() const {
+  const FilesRead read;
+  // Other axes' values change no file; but they may be wrong, and nothing more is read then.
+  std::set<std::vector<std::string>> known;
+  for (std::size_t point = 0; point < points(); ++point) {
+    std::vector<std::string> named;
+    const auto place = place_of(point);
+    for (std::size_t i = 0; i < place.size(); ++i)
+      if (names_file(axes[i].key)) named.push_back(axes[i].values[place[i]]);
+    if (known.contains(named)) continue;
+    try {
+      bench::prepare(options_of(*this, {point, seeds.front()}));
+      known.insert(named);
+    } catch (const ConfigError&) {
+    }
+  }
+  return read.paths();
 }
 
 Run run_of(const SweepPlan& plan, std::size_t run) {

@@ -41,6 +41,8 @@ struct SweepPlan {
   std::vector<std::size_t> place_of(std::size_t point) const;
   // ConfigError: nothing of it can be run, and why not the first. Too many points.
   void check() const;
+  // What its runs are configured by: workloads, NICs, topologies.
+  std::vector<std::filesystem::path> files() const;
 };
 
 // A run of the plan: a point with a seed.

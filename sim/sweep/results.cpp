@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <set>
 
+#include "sim/config/config_error.h"
 #include "sim/results_json.h"
 
 namespace rnicsim::sim::sweep {
@@ -36,18 +38,18 @@ struct Metric {
 };
 
 // "h0.nic.contexts.qpc.hit_rate"
-std::optional<double> counter_of(const Json& results, const std::string& path) {
+const Json* counter_of(const Json& results, const std::string& path) {
   const auto dot = path.find('.');
-  if (dot == path.npos) return std::nullopt;
+  if (dot == path.npos) return nullptr;
   const auto host = path.substr(0, dot), counter = path.substr(dot + 1);
   for (const char* devices : {"hosts", "switches"}) {
     if (!results.contains(devices) || !results[devices].contains(host)) continue;
     for (const char* kind : {"counters", "derived"}) {
-      const auto& of_kind = results[devices][host][kind];
-      if (of_kind.contains(counter) && of_kind[counter].is_number()) return of_kind[counter].get<double>();
+      const auto& of_kind = results[devices][host].at(kind);
+      if (of_kind.contains(counter)) return &of_kind[counter];
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 std::vector<Metric> metrics_of(const Json& results, const std::vector<std::string>& more) {
@@ -60,7 +62,8 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
         metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value.get<double>()});
     }
   for (const auto& path : more)
-    if (const auto value = counter_of(results, path)) metrics.push_back({path, "", *value});
+    if (const auto* value = counter_of(results, path); value != nullptr && value->is_number())
+      metrics.push_back({path, "", value->get<double>()});
   return metrics;
 }
 
@@ -116,6 +119,9 @@ class Collector {
     for (std::size_t point = 0; point < plan_.points(); ++point) results.json["points"].push_back(point_json(point));
     results.csv = csv_of(plan_, columns_, lines_);
     results.tally = tally_;
+    if (tally_.done > 0)
+      std::ranges::copy_if(plan_.metrics, std::back_inserter(results.unknown),
+                           [&](const auto& metric) { return !known_.contains(metric); });
     return results;
   }
 
@@ -146,7 +152,7 @@ class Collector {
     if (store_.done(run)) {
       line.status = "done";
       ++tally_.done;
-      take(store_.results(run), line);
+      take(run, line);
       json["file"] = Store::file_of(run);
     } else if (const auto why = store_.failure(run)) {
       line.status = "failed";
@@ -160,8 +166,17 @@ class Collector {
     return json;
   }
 
-  void take(const Json& results, Line& line) {
-    for (const auto& metric : metrics_of(results, plan_.metrics)) {
+  void take(const Run& run, Line& line) {
+    const auto results = store_.results(run);
+    std::vector<Metric> metrics;
+    try {
+      metrics = metrics_of(results, plan_.metrics);
+      for (const auto& path : plan_.metrics)
+        if (counter_of(results, path) != nullptr) known_.insert(path);
+    } catch (const Json::exception&) {
+      throw ConfigError(fmt::format("{}: not results of `bench`", (store_.folder() / Store::file_of(run)).string()));
+    }
+    for (const auto& metric : metrics) {
       if (units_.emplace(metric.name, metric.unit).second) columns_.push_back(metric.name);
       samples_[metric.name].push_back(metric.value);
       line.values[metric.name] = metric.value;
@@ -173,6 +188,7 @@ class Collector {
   const SweepPlan& plan_;
   std::vector<std::string> columns_;  // in the order in which they were first seen
   std::map<std::string, std::string> units_;
+  std::set<std::string> known_;  // of the plan's metrics
   std::vector<Line> lines_;
   std::map<std::string, std::vector<double>> samples_;  // of the present point
   Json limit_;

@@ -26,6 +26,7 @@ struct SweepResults {
   nlohmann::ordered_json json;
   std::string csv;
   Tally tally;
+  std::vector<std::string> unknown;  // metrics of the plan that no run that was done has
 };
 
 // ConfigError: a file of the folder cannot be read.

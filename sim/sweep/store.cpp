@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/bench/results.h"
 #include "sim/config/config_error.h"
 #include "sim/results_json.h"
 #include "sim/staged_file.h"
@@ -44,17 +46,39 @@ Json parsed(const fs::path& path, const std::string& text) {
   }
 }
 
-Json read_plan(const fs::path& path) {
+void check_origin(const fs::path& path, const Json& json, const char* command) {
+  const auto ours = results_of_command(command);
+  for (const char* key : {"schema", "command", "rnicsim"}) {
+    const auto found = json.is_object() ? json.value(key, Json()) : Json();
+    if (found != ours.at(key))
+      throw ConfigError(fmt::format("{}: {} is {}, not {}: it was made by another version", path.string(), key,
+                                    found.dump(), ours.at(key).dump()));
+  }
+}
+
+struct SavedPlan {
+  SweepPlan plan;
+  std::vector<std::string> invocation;
+  Json files;
+};
+
+SavedPlan read_plan(const fs::path& path) {
   const auto text = read(path);
   if (!text)
     throw ConfigError(fmt::format("{}: {}; is this the folder of a sweep?", path.string(), std::strerror(errno)));
   const auto json = parsed(path, *text);
-  const auto ours = results_of_command("sweep");
-  for (const char* key : {"schema", "command", "rnicsim"})
-    if (json.value(key, Json()) != ours.at(key))
-      throw ConfigError(fmt::format("{}: {} is {}, not {}: it was made by another version", path.string(), key,
-                                    json.value(key, Json()).dump(), ours.at(key).dump()));
-  return json;
+  check_origin(path, json, "sweep");
+  try {
+    return {plan_of(json.at("plan")), json.at("invocation"), json.at("files")};
+  } catch (const Json::exception& error) {
+    throw ConfigError(fmt::format("{}: not a sweep's plan: {}", path.string(), error.what()));
+  }
+}
+
+Json files_json(const SweepPlan& plan) {
+  Json files = Json::array();
+  for (const auto& path : plan.files()) files.push_back(bench::file_json(path));
+  return files;
 }
 
 }  // namespace
@@ -64,27 +88,42 @@ Store::Store(fs::path folder, SweepPlan plan, const std::vector<std::string>& in
   make_folder(folder_ / "points");
   std::error_code none;
   if (fs::exists(folder_ / kPlan, none)) {
-    const auto json = read_plan(folder_ / kPlan);
-    if (json.value("plan", Json()) != plan_json(plan_))
+    const auto saved = read_plan(folder_ / kPlan);
+    if (plan_json(saved.plan) != plan_json(plan_))
       throw ConfigError(
           fmt::format("{}: there is another sweep in it; --out another folder, or remove that one", folder_.string()));
-    invocation_ = json.at("invocation");
+    invocation_ = saved.invocation;
+    files_ = saved.files;
+    check_files();
     return;
   }
   Json json = results_of_command("sweep");
   json["invocation"] = invocation_;
   json["plan"] = plan_json(plan_);
+  json["files"] = files_json(plan_);
   write(kPlan, json.dump(2) + '\n');
 }
 
 Store::Store(fs::path folder) : folder_(std::move(folder)) {
-  const auto json = read_plan(folder_ / kPlan);
-  try {
-    plan_ = plan_of(json.at("plan"));
-    invocation_ = json.at("invocation");
-  } catch (const Json::exception& error) {
-    throw ConfigError(fmt::format("{}: not a sweep's plan: {}", (folder_ / kPlan).string(), error.what()));
-  }
+  auto saved = read_plan(folder_ / kPlan);
+  plan_ = std::move(saved.plan);
+  invocation_ = std::move(saved.invocation);
+  files_ = std::move(saved.files);
+}
+
+// Runs of the files as they were and runs of those that are there now are no sweep.
+void Store::check_files() const {
+  const auto present = files_json(plan_);
+  if (present == files_) return;
+  std::string what = "a file";
+  for (const auto& file : files_)
+    if (file.is_object() && std::ranges::find(present, file) == present.end()) {
+      what = file.value("file", what);
+      break;
+    }
+  throw ConfigError(
+      fmt::format("{}: {} is not what it was when this sweep began; --out another folder, or remove that one",
+                  folder_.string(), what));
 }
 
 bool Store::done(const Run& run) const {
@@ -98,7 +137,9 @@ Json Store::results(const Run& run) const {
   const auto path = folder_ / file_of(run);
   const auto text = read(path);
   if (!text) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  return parsed(path, *text);
+  auto json = parsed(path, *text);
+  check_origin(path, json, "bench");
+  return json;
 }
 
 std::string Store::file_of(const Run& run) { return stem_of(run) + ".json"; }

@@ -1,6 +1,6 @@
 // The folder of a sweep: what was to be run, and what came of each run so far.
 //
-//   plan.json           the plan, and the command that made it
+//   plan.json           the plan, the command that made it, and the files that its runs are configured by
 //   points/12-1.json    of point 12 with seed 1, what `bench --json` writes less what differs from run to run
 //   points/12-1.error   in its place: why there is none
 //   results.json        all in one, with the means over the seeds
@@ -21,10 +21,14 @@ namespace rnicsim::sim::sweep {
 // Each member: ConfigError, what cannot be read or written, and why.
 class Store {
  public:
-  // A new folder, or one of the same plan: what it has is kept. ConfigError: it has another sweep.
+  // A new folder, or one of the same plan: what it has is kept. ConfigError: it has another sweep, or one of files that
+  // have changed since.
   Store(std::filesystem::path folder, SweepPlan plan, const std::vector<std::string>& invocation);
-  // A folder that there is.
+  // A folder that there is, to be looked at.
   explicit Store(std::filesystem::path folder);
+
+  // To go on. ConfigError: what its runs are configured by has changed.
+  void check_files() const;
 
   const SweepPlan& plan() const { return plan_; }
   const std::filesystem::path& folder() const { return folder_; }
@@ -45,6 +49,7 @@ class Store {
   const std::filesystem::path folder_;
   SweepPlan plan_;
   std::vector<std::string> invocation_;
+  nlohmann::ordered_json files_;
 };
 
 }  // namespace rnicsim::sim::sweep

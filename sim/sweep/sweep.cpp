@@ -107,7 +107,9 @@ Store open_store(const SweepOptions& options) {
   if (options.file.empty() && !options.plan) {
     if (options.out.empty())
       throw ConfigError("sweep: a file is needed, or --out with the folder of one that is to go on");
-    return Store(options.out);
+    Store store(options.out);
+    store.check_files();
+    return store;
   }
   auto plan = options.plan ? *options.plan : read_sweep(find_data(DataKind::sweep, options.file));
   plan.check();
@@ -143,6 +145,9 @@ int run_sweep(const SweepOptions& options) {
   store.write("results.json", results.json.dump(1) + '\n');
   store.write("results.csv", results.csv);
   json.write(results.json);
+  for (const auto& metric : results.unknown)
+    fmt::print(stderr, "rnicsim: metrics: no results have '{}'; `rnicsim describe counters` lists them\n",
+               shown(metric));
   const auto& tally = results.tally;
   fmt::print("{}: {} of {} runs done, {} failed, {} points; {}\n", store.plan().name, tally.done, store.plan().runs(),
              tally.failed, store.plan().points(), (store.folder() / "results.json").string());

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/bench/table_reader.h"
@@ -55,11 +56,13 @@ std::vector<std::string> texts(TableReader& reader, std::string_view key) {
 }
 
 Axis read_axis(const TableReader& reader, const std::string& key, const toml::node& node) {
+  const auto text_of = [&](const toml::node& value) { return value_text(reader, "vary." + key, value); };
+  std::vector<std::string> elements;
+  if (const auto* list = node.as_array())
+    for (const auto& element : *list) elements.push_back(text_of(element));
+  const auto text = node.is_array() ? std::string() : text_of(node);
   try {
-    if (!node.is_array()) return parse_axis(key, value_text(reader, key, node));
-    std::vector<std::string> elements;
-    for (const auto& element : *node.as_array()) elements.push_back(value_text(reader, key, element));
-    return parse_axis(key, elements);
+    return node.is_array() ? parse_axis(key, elements) : parse_axis(key, text);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: vary.{}", reader.file(), error.what()));
   }
@@ -101,7 +104,7 @@ Reference read_reference(TableReader reader) {
   reader.need("metric");
   reader.text("metric", reference.metric);
   const auto& value = reader.need("value");
-  if (!value.is_number()) reader.refuse("value", "a number");
+  if (!value.is_number() || !std::isfinite(*value.value<double>())) reader.refuse("value", "a number");
   reference.value = *value.value<double>();
   if (const auto* at = table_of(reader, "at"))
     each_key(*at, "", [&](const std::string& key, const toml::node& node) {

@@ -127,6 +127,11 @@ class Sweep(unittest.TestCase):
         self.assertIn("qps", point["runs"][0]["error"])
         self.assertEqual(point["metrics"], {})
 
+    def test_metrics_that_there_are_not(self):
+        metrics = '"h0.nic.contexts.qpc.hit_rate", "h0.nic.no_such"'
+        path = self.file(SWEEP.replace('"h0.nic.contexts.qpc.hit_rate"', metrics))
+        self.assertRegex(call("sweep", path, "--out", self.out).stderr, r"^rnicsim: metrics: .*'h0\.nic\.no_such'.*\n$")
+
     def test_nothing_can_be_run(self):
         for axis in ("nic.no.such_key=1,2", "flow.qps", "flow.qps=4..1", "flow.no_such_key=1,2", "workload=none,no"):
             done = call("bench", "write-4k", "--vary", axis, "--out", self.out, expect=2)
@@ -148,6 +153,34 @@ class Sweep(unittest.TestCase):
         self.assertIn("2-1.json: not JSON", call("sweep", "--out", self.out, expect=2).stderr)
         call("sweep", "--out", self.folder, expect=2)
         call("sweep", expect=2)
+
+    def test_files_that_change(self):
+        nic = self.folder / "nic.toml"
+        nic.write_text('base = "own-base.toml"\n')
+        (self.folder / "own-base.toml").write_text('base = "cx5-100g"\n')
+        path = self.file(SWEEP.replace("[set]", f'nic = "{nic}"\n[set]', 1))
+        call("sweep", path, "--out", self.out)
+        (self.out / "points" / "2-1.json").unlink()
+        (self.folder / "own-base.toml").write_text('base = "cx5-100g"\nnic.tx.latency = "171 ns"\n')
+        for again in (("sweep", path, "--out", self.out), ("sweep", "--out", self.out)):
+            done = call(*again, expect=2)
+            self.assertIn("own-base.toml is not what it was when this sweep began", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        (self.out / "results.json").unlink()
+        call("report", self.out, "-o", self.folder / "page.html")  # that only looks at it
+        (self.folder / "own-base.toml").write_text('base = "cx5-100g"\n')
+        call("sweep", "--out", self.out)
+
+    def test_no_results_of_a_run(self):
+        call("sweep", self.file(), "--out", self.out)
+        point = self.out / "points" / "2-1.json"
+        mine = json.loads(point.read_text())
+        for text in ("[]", "null", "{}", json.dumps({**mine, "schema": 2}), json.dumps({**mine, "flows": 1}),
+                     json.dumps({**mine, "flows": [{}]})):
+            point.write_text(text)
+            done = call("sweep", "--out", self.out, expect=2)
+            self.assertRegex(done.stderr, r"^rnicsim: .*2-1\.json: [^\n]*\n$")
+            self.assertNotIn("exception", done.stderr)
 
     def test_what_cannot_be_written(self):
         blocked = self.folder / "file"

@@ -102,7 +102,18 @@ TEST(SweepPlan, NothingCanBeRun) {
   EXPECT_NO_THROW(plan.check());
   plan.axes = {parse_axis("flow.qps", "1..2000"), parse_axis("flow.window", "1..2000")};
   EXPECT_THROW(plan.check(), ConfigError);
-  plan.axes = {parse_axis("flow.qps", "1,2"), parse_axis("flow.qps", "3")};
+  for (const char* other : {"flow.qps", "flow[0].qps"})
+    for (const bool first : {true, false}) {
+      plan.axes = {parse_axis("flow.qps", "1,2"), parse_axis("flow.qps", "3")};
+      plan.axes[first ? 0 : 1].key = other;
+      EXPECT_THROW(plan.check(), ConfigError) << other;
+    }
+  plan.axes = {parse_axis("flow.qps", "1,2"), parse_axis("flow[0].window", "3")};
+  EXPECT_NO_THROW(plan.check());
+  plan.axes = {parse_axis("seed", "1,2")};
+  EXPECT_THROW(plan.check(), ConfigError);
+  plan.axes = {};
+  plan.sets = {"seed=2"};
   EXPECT_THROW(plan.check(), ConfigError);
 }
 
@@ -154,7 +165,8 @@ TEST_F(SweepFile, Mistakes) {
   const std::string good = "schema = 1\nworkload = \"write-4k\"\n";
   EXPECT_NO_THROW(read(good));
   for (const char* more : {"sede = 1", "seeds = 0", "seeds = [1, 1]", "seeds = []", "vary = 3", "[vary]\nk = \"4..1\"",
-                           "[vary]\nk = []", "[vary]\nk = [[1]]", "metrics = 3", "[[reference]]\nlabel = \"x\"", "x ="})
+                           "[vary]\nk = []", "[vary]\nk = [[1]]", "metrics = 3", "[[reference]]\nlabel = \"x\"", "x =",
+                           "[[reference]]\nlabel = \"x\"\nmetric = \"y\"\nvalue = nan"})
     EXPECT_THROW(read(good + more + "\n"), ConfigError) << more;
   EXPECT_THROW(read("workload = \"write-4k\"\n"), ConfigError);
   EXPECT_THROW(read("schema = 2\nworkload = \"write-4k\"\n"), ConfigError);
