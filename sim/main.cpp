@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <system_error>
 
@@ -66,6 +67,16 @@ void flush_output() {
   if (std::ferror(stdout) != 0) throw ConfigError("standard output: not all of it could be written");
 }
 
+// A script's variable that is not set: it would be taken for an option that was not given.
+void refuse_empty_names(const CLI::App& command) {
+  for (const auto* option : command.get_options()) {
+    const auto type = option->get_type_name();
+    const auto& names = option->results();
+    if ((type.starts_with("FILE") || type.starts_with("FOLDER")) && std::ranges::find(names, "") != names.end())
+      throw ConfigError(fmt::format("{}: the name is empty", option->get_name()));
+  }
+}
+
 int execute(const Program& words) {
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
   app.set_version_flag("--version", build_facts);
@@ -90,7 +101,15 @@ int execute(const Program& words) {
   }
   const auto& chosen = *std::ranges::find_if(commands, [](const auto& command) { return command.line->parsed(); });
   if (mark != words.end() && chosen.line->get_name() != "run") throw ConfigError("only `run` takes a program after --");
+  refuse_empty_names(*chosen.line);
   return chosen.execute();
+}
+
+// Behind all that was printed, which may go the same way. It may be stderr that cannot be written.
+int failed(std::string_view why, int status) {
+  std::fflush(stdout);
+  std::fputs(fmt::format("rnicsim: {}\n", why).c_str(), stderr);
+  return status;
 }
 
 // The log's lines do not mix with the terminal's last one.
@@ -112,25 +131,22 @@ int sc_main(int argc, char** argv) {
     flush_output();
     return status;
   } catch (const ConfigError& error) {
-    fmt::print(stderr, "rnicsim: {}\n", error.what());
-    return kUsageError;
+    return failed(error.what(), kUsageError);
   } catch (const std::system_error& error) {
     // Of a print: it names no file.
     const std::string what =
         std::ferror(stdout) != 0 ? "standard output: " + error.code().message() : std::string(error.what());
-    fmt::print(stderr, "rnicsim: {}\n", what);
-    return kUsageError;
+    return failed(what, kUsageError);
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory", kUsageError);
   } catch (const sc_core::sc_report& report) {
     // In one line; what a process of the simulation threw the kernel has wrapped.
     const std::string_view kind = report.get_msg_type(), text = report.get_msg();
-    fmt::print(stderr, "rnicsim: {}\n", text.empty() ? kind : text);
-    return kind == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_ ? kUsageError : 1;
+    return failed(text.empty() ? kind : text, kind == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_ ? kUsageError : 1);
   } catch (const EngineMismatch& error) {
-    fmt::print(stderr, "rnicsim: {}\n", error.what());
-    return kMismatch;
+    return failed(error.what(), kMismatch);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rnicsim: {}\n", error.what());
-    return 1;
+    return failed(error.what(), 1);
   }
 }
 

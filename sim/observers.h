@@ -29,7 +29,7 @@ class Observers {
   // To be printed; nullptr: nobody asked.
   const Waterfall* waterfall() const { return follower_.shown(); }
   // The run has ended. False: a counter disagrees with the trace points, and it was said which.
-  // std::runtime_error: a file could not be written; EngineMismatch.
+  // ConfigError: a file could not be written; EngineMismatch.
   bool finish();
 
  private:

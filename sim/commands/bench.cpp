@@ -42,8 +42,9 @@ void add_vary(CLI::App& command, Vary& vary) {
 sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
   const auto& observers = options.observers;
   if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || !observers.follow.perfetto.empty() ||
-      !options.engine.fst.empty() || options.seed || options.limits.simulated || options.limits.wall)
-    throw ConfigError("--vary does not go with --pcap, --record, --audit, --perfetto, --fst, --seed and limits");
+      !options.engine.fst.empty() || options.seed || options.limits.simulated || options.limits.wall ||
+      !observers.log.empty())
+    throw ConfigError("--vary does not go with --pcap, --record, --audit, --log, --perfetto, --fst, --seed and limits");
   sweep::SweepPlan plan;
   plan.name = std::filesystem::path(options.workload).stem().string();
   plan.workload = options.workload;
@@ -91,7 +92,7 @@ Command add_bench(CLI::App& app, const Program& words) {
   command.add_option("--topology", options->topology, "topology by name, or a TOML file, in place of the workload's")
       ->type_name("TOPOLOGY");
   add_faults(command, options->faults);
-  command.add_option("--seed", options->seed, "of everything random, in place of the workload's");
+  add_seed(command, options->seed, "of everything random, in place of the workload's");
   add_json(command, options->json);
   add_observers(command, options->observers);
   add_engine(command, options->engine);

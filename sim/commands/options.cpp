@@ -1,5 +1,7 @@
 #include "sim/commands/options.h"
 
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -31,6 +33,13 @@ void add_faults(CLI::App& command, std::vector<std::string>& faults) {
                   "such as drop=1e-3,host=h0,opcode=ACKNOWLEDGE; may be repeated; docs/faults.md")
       ->allow_extra_args(false)
       ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
+}
+
+std::string wrong_seed(const std::string& text) {
+  std::int64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc{} && end == text.data() + text.size() && seed >= 0) return {};
+  return fmt::format("0..{} is needed, not '{}'", INT64_MAX, shown(text));
 }
 
 Duration time_of(const char* option, const std::string& text) {

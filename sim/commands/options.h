@@ -43,6 +43,13 @@ void add_limits(CLI::App& command, Limits& limits);
 void add_engine(CLI::App& command, EngineOptions& options);
 // --log, --pcap, --record, --audit, --waterfall, --perfetto, --perfetto-wqes
 void add_observers(CLI::App& command, ObserverOptions& options);
+// Empty: as a workload's seed may be. CLI11 by itself takes -1 for 2^64-1, all above for it, too, and nothing for 0.
+std::string wrong_seed(const std::string& text);
+// --seed
+template <class Seed>
+CLI::Option* add_seed(CLI::App& command, Seed& seed, const char* meaning) {
+  return command.add_option("--seed", seed, meaning)->check(wrong_seed);
+}
 // --json
 void add_json(CLI::App& command, std::string& path);
 // ConfigError in a program of a simulated host, where time is not the user's.

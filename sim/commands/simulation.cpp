@@ -11,7 +11,7 @@ void add_simulation(CLI::App& command, Simulation& simulation) {
   add_configuration(command, simulation.options);
   add_observers(command, simulation.observers);
   add_engine(command, simulation.options.engine);
-  command.add_option("--seed", simulation.options.seed, "of everything random")->capture_default_str();
+  add_seed(command, simulation.options.seed, "of everything random")->capture_default_str();
   const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
   add_choice(command, "--time", simulation.options.time, modes,
              "the programs' clock: sim (default) or real, as fast as it goes");

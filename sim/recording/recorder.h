@@ -44,7 +44,7 @@ class Recording {
  public:
   // ConfigError: the file cannot be made.
   Recording(System& system, const TraceHeader& header, const std::filesystem::path& path);
-  // The run has ended. std::runtime_error: not everything could be written.
+  // The run has ended. ConfigError: not everything could be written.
   void finish();
 
  private:

@@ -28,7 +28,7 @@ class Follower {
 
   // To be printed; nullptr: nobody asked.
   const Waterfall* shown() const { return shows_ ? &*waterfall_ : nullptr; }
-  // The run has ended. std::runtime_error: the file could not be written.
+  // The run has ended. ConfigError: the file could not be written.
   void finish() {
     if (timeline_) timeline_->finish();
   }

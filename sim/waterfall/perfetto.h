@@ -15,7 +15,7 @@ class Timeline {
  public:
   // Of the first `most` that devices took. ConfigError: the file cannot be made.
   Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t most);
-  // The run has ended. std::runtime_error: not everything could be written.
+  // The run has ended. ConfigError: not everything could be written.
   void finish();
 
  private:

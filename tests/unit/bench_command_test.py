@@ -6,6 +6,7 @@ usage: bench_command_test.py RNICSIM [TESTS]
 
 import json
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -154,6 +155,36 @@ class Bench(unittest.TestCase):
             with self.subTest(arguments):
                 error = bench(*arguments, expect=2).stderr
                 self.assertEqual(error.count("\n"), 1, error)
+
+    def test_options_that_are_none(self):
+        quick = ("read-8", "--set", "measure.duration=5 us", "--set", "flow.qps=2")
+        for seed in ("-1", "9223372036854775808", "18446744073709551616", "1e3", ""):
+            done = bench(*quick, "--seed", seed, expect=2)
+            self.assertRegex(done.stderr, r"^rnicsim: --seed: 0\.\.9223372036854775807 is needed, not '.*'\n$")
+        self.assertEqual(self.results(*quick, "--seed", 2**63 - 1)["seed"], 2**63 - 1)
+        for option in ("--json", "--pcap", "--record", "--perfetto", "--fst"):
+            self.assertEqual(bench(*quick, option, "", expect=2).stderr, f"rnicsim: {option}: the name is empty\n")
+        bench(*quick, "--vary", "flow.window=1,2", "--out", "", expect=2)
+        bench(*quick, "--vary", "flow.window=1,2", "--log", "debug", expect=2)
+
+    def test_what_cannot_be_written_is_status_2(self):
+        quick = ("read-8", "--set", "measure.duration=5 us", "--set", "flow.qps=2")
+        for option in ("--json", "--pcap", "--record", "--perfetto"):
+            self.assertRegex(bench(*quick, option, "/dev/full", expect=2).stderr, r"^rnicsim: /dev/full: [^\n]*\n$")
+        for command in (("bench", *quick), ("describe", "counters"), ("bench", *quick, "--json", "-")):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([RNICSIM, *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual(done.returncode, 2, done)
+                self.assertRegex(done.stderr, r"(^|\n)rnicsim: [^\n]*No space left on device\n$")
+                self.assertEqual(subprocess.run([RNICSIM, "bench", "nosuch"], stderr=full, timeout=60).returncode, 2)
+
+    def test_what_the_system_refuses_is_status_2(self):
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))
+
+        done = subprocess.run([RNICSIM, "bench", "read-8", "--vary", "flow.qps=1,2", "--out", self.folder.name],
+                              capture_output=True, text=True, preexec_fn=few, timeout=60)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done)
 
     def test_what_stands_still_is_status_1(self):
         last = 'op = "send"\nsize = "8 B"\nrecv_depth = 0\ntimeout = 4\n'
