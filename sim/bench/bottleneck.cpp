@@ -69,6 +69,12 @@ void add_cpus(const BenchResult& result, std::vector<ResourceUse>& uses) {
   }
 }
 
+// Slots are held for as long as a read of host memory takes: where its link is used up, that is why they are.
+bool waits_for(const ResourceUse& slots, const ResourceUse& link) {
+  return slots.resource.ends_with(".slots") && link.resource.starts_with("nic.dma.") && slots.host == link.host &&
+         link.use >= kUsedUp;
+}
+
 }  // namespace
 
 std::vector<ResourceUse> resource_uses(const BenchResult& result) {
@@ -80,7 +86,10 @@ std::vector<ResourceUse> resource_uses(const BenchResult& result) {
 }
 
 ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& uses) {
-  if (!uses.empty() && uses.front().use >= kUsedUp) return uses.front();
+  if (!uses.empty() && uses.front().use >= kUsedUp) {
+    const auto link = std::ranges::find_if(uses, [&](const auto& use) { return waits_for(uses.front(), use); });
+    return link == uses.end() ? uses.front() : *link;
+  }
   const bool paced = std::ranges::all_of(result.workload.flows, [](const Flow& flow) { return flow.pace.has_value(); });
   ResourceUse limit{paced ? "pace" : "latency", {}, 0, {}, {}};
   if (!uses.empty()) limit.use = uses.front().use;

@@ -22,8 +22,9 @@ struct ResourceUse {
 // The busiest first; what was never busy is left out.
 std::vector<ResourceUse> resource_uses(const BenchResult& result);
 
-// The busiest, if it is used up. Else nothing of these: `resource` is "latency" where agents wait for completions with
-// their window full, "pace" where they are told how fast to post.
+// The busiest, if it is used up; of slots, the link that they are held for, if that is, too. Else nothing of these:
+// `resource` is "latency" where agents wait for completions with their window full, "pace" where they are told how fast
+// to post.
 ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& uses);
 
 std::string limit_text(const ResourceUse& limit);

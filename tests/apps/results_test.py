@@ -81,6 +81,10 @@ class Results(apps.TestCase):
         self.assertEqual(slow_bus["resource"], "nic.dma.to_device")
         self.assertEqual(limit("--set", "flow.qps=1", "--set", "flow.window=1")["resource"], "latency")
         self.assertEqual(limit("--set", "flow.pace=\"1 Gb/s\"")["resource"], "pace")
+        # Every translation is missed, and its slot held while the link is full.
+        no_bus = limit("--set", "nic.pcie.lanes=1", "--set", "nic.pcie.generation=1", "--set",
+                       "nic.contexts.mtt.l1_entries=0")
+        self.assertEqual(no_bus["resource"], "nic.dma.to_device")
         few_slots = limit("--set", "flow.qps=4096", "--set", "nic.contexts.qpc.l1_entries=512", "--set",
                           "nic.contexts.qpc.miss_slots=1", "--set", "flow.size=64 B")
         self.assertIn("qpc.slots", few_slots["resource"])
