@@ -27,6 +27,10 @@ Tally tally_of(const std::vector<ResultSet>& sets) {
   return tally;
 }
 
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 int write_report(const ReportOptions& options) {
@@ -38,9 +42,10 @@ int write_report(const ReportOptions& options) {
   const auto text = page(title, page_data(sets, options.invocation));
   output.write_text(text);
   const auto tally = tally_of(sets);
-  fmt::print("{}: {} point{}, {:.1f} MB{}{}\n", options.output, tally.points, tally.points == 1 ? "" : "s",
-             static_cast<double>(text.size()) / 1e6, tally.failed ? fmt::format("; {} runs failed", tally.failed) : "",
-             tally.missing ? fmt::format("; {} runs are not done yet", tally.missing) : "");
+  fmt::print("{}: {}, {:.1f} MB{}{}\n", options.output, counted(tally.points, "point"),
+             static_cast<double>(text.size()) / 1e6,
+             tally.failed ? fmt::format("; {} failed", counted(tally.failed, "run")) : "",
+             tally.missing ? fmt::format("; {} not done yet", counted(tally.missing, "run")) : "");
   return 0;
 }
 

@@ -97,7 +97,10 @@ RunResults read_run(const Field& results) {
   RunResults run;
   run.command = results["command"].text();
   if (run.command != "bench" && run.command != "run")
-    results.refuse(fmt::format("results of `{}`: a report is made of those of sweep, bench and run", run.command));
+    results.refuse(
+        run.command == "sweep"
+            ? "of a sweep, which is read by its folder"
+            : fmt::format("results of `{}`: a report is made of those of sweep, bench and run", run.command));
   run.version = results["rnicsim"].text_or("");
   run.workload = without_ending(name_of(results["workload"]));
   run.nic = without_ending(name_of(results["nic"]));

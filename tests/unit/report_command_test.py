@@ -193,6 +193,7 @@ class Report(unittest.TestCase):
                 self.refused(point, word, results=folder)
         point.unlink()
         self.refused(point, "No such file", results=folder)
+        self.refused(file, "of a sweep, which is read by its folder", results=file)
 
     def test_a_page_that_cannot_be_written(self):
         self.sweep()
