@@ -24,9 +24,14 @@ class StagedFile {
 
  private:
   [[noreturn]] void complain(int error) const;
+  // Beside the file.
+  std::string hidden_name(const std::string& ending) const;
+  void give_name();
 
-  std::filesystem::path given_, path_, part_;  // part_ is empty when path_ is written itself
+  std::filesystem::path given_, path_;
+  std::filesystem::path part_;  // its name until it takes path_'s; empty: none
   int file_ = -1;
+  bool is_staged_ = true;  // else path_ is written itself
 };
 
 }  // namespace rnicsim::sim
