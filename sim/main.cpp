@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -32,6 +33,8 @@ using namespace rnicsim::sim;
 
 constexpr int kUsageError = 2;
 constexpr int kMismatch = 3;
+// `rnicsim ... | head`: as a program that SIGPIPE ended.
+constexpr int kReaderGone = 128 + SIGPIPE;
 
 // `help`, and `help COMMAND`, for those who expect them.
 Program with_help_as_option(Program words) {
@@ -133,6 +136,7 @@ int sc_main(int argc, char** argv) {
   } catch (const ConfigError& error) {
     return failed(error.what(), kUsageError);
   } catch (const std::system_error& error) {
+    if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0) return kReaderGone;
     // Of a print: it names no file.
     const std::string what =
         std::ferror(stdout) != 0 ? "standard output: " + error.code().message() : std::string(error.what());

@@ -151,7 +151,7 @@ std::string image_problem(const fs::path& path, const fs::path& folder) {
 }
 
 FoundProgram find_program(const std::string& name) {
-  if (name.empty()) return {"''", "no program has that name"};
+  if (name.empty()) return {name, "a program's name is empty"};
   if (name.find('/') != name.npos) return {name, program_problem(name)};
   const char* path = std::getenv("PATH");
   std::istringstream folders(path ? path : "/usr/bin:/bin");

@@ -67,7 +67,7 @@ class CommandLine(LeavesNothing):
 
     def test_unknown_program(self):
         self.check("run", "--", "no-such-program", says="no-such-program: no such program on PATH")
-        self.check("run", "--", "", says="'': no program has that name")
+        self.check("run", "--", "", says="h0: : a program's name is empty")
         self.check("run", "--on", "h0", "/no/such", says="no such program")
 
     def test_unknown_host(self):
@@ -475,10 +475,11 @@ class Serve(LeavesNothing):
         self.assertEqual(result.status, 0, result)
         return result.out
 
-    def script(self, host, command):
-        """As a user's script would: eval, then the program."""
+    def script(self, host, command, says=None):
+        """As a user's script would: eval, then the program; which says that it is on another host."""
+        lines = self.environment_lines(host).replace(host, says or host)
         return subprocess.Popen(["sh", "-c", f'eval "$LINES_OF_RNICSIM"; exec {command}'],
-                                env=dict(self.environment, LINES_OF_RNICSIM=self.environment_lines(host)),
+                                env=dict(self.environment, LINES_OF_RNICSIM=lines),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def visit(self, *messages):
@@ -544,7 +545,10 @@ class Serve(LeavesNothing):
         self.assertNotIn("did not attach", self.end().err)
 
     def test_unknown_host(self):
-        script = self.script("h9", "ibv_devices")
+        refused = apps.call("env", "h9", env=dict(self.environment, RNICSIM_SOCKET=self.name))
+        self.assertEqual(refused.status, 2, refused)
+        self.assertIn("has no host h9", refused.err)
+        script = self.script("h0", "ibv_devices", says="h9")
         out, err = script.communicate(timeout=20)
         self.assertNotEqual(script.returncode, 0, out)
         self.assertIn("there is no host h9", err)
@@ -616,7 +620,7 @@ class Serve(LeavesNothing):
 
     def test_name_that_is_taken(self):
         result = apps.call("serve", env=dict(self.environment, RNICSIM_SOCKET=self.name))
-        self.assertEqual(result.status, 1, result)
+        self.assertEqual(result.status, 2, result)
         self.assertIn("cannot listen", result.err)
         self.assert_still_serves()
         self.end()

@@ -7,6 +7,7 @@ usage: help_test.py RNICSIM [TESTS]
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -58,6 +59,17 @@ class Help(unittest.TestCase):
                 done = subprocess.run([RNICSIM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
                 self.assertEqual(done.returncode, 2)
                 self.assertRegex(done.stderr, r"^rnicsim: standard output: .*\n$")
+
+    def test_reader_that_has_gone(self):
+        """As a shell tells it."""
+        for words in (("--help",), ("describe", "nic"), ("run", "--", "true")):
+            with self.subTest(words):
+                reader, writer = os.pipe()
+                os.close(reader)
+                done = subprocess.run([RNICSIM, *words], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+                os.close(writer)
+                status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+                self.assertEqual((status, done.stderr), (128 + signal.SIGPIPE, ""))
 
     def test_files_that_are_named_are_there(self):
         texts = [told("describe"), told("--help")]
