@@ -1,0 +1,13 @@
+# Several sources as one translation unit, in the release build: most of a compiler's time there is their headers'.
+#
+#   rnicsim_join(TARGETS attached check ... [APART snapshot.cpp ...])
+#
+# APART: sources whose local names are those of others. Call it where the targets are made.
+function(rnicsim_join)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "TARGETS;APART")
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    return()
+  endif()
+  set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD ON)
+  set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
