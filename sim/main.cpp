@@ -80,7 +80,7 @@ void refuse_empty_names(const CLI::App& command) {
   }
 }
 
-int execute(const Program& words) {
+int execute_words(const Program& words) {
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
   app.set_version_flag("--version", build_facts);
   app.require_subcommand(1);
@@ -130,7 +130,7 @@ int sc_main(int argc, char** argv) {
   sinks.insert(sinks.begin(), std::make_shared<EraseProgress>());
   spdlog::set_pattern("rnicsim: %v");
   try {
-    const int status = execute(with_help_as_option(Program(argv, argv + argc)));
+    const int status = execute_words(with_help_as_option(Program(argv, argv + argc)));
     flush_output();
     return status;
   } catch (const ConfigError& error) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const char* what, const fs::path& path, int error) {
+[[noreturn]] void refuse_folder(const char* what, const fs::path& path, int error) {
   throw fs::filesystem_error(what, path, std::error_code(error, std::generic_category()));
 }
 
@@ -75,13 +75,14 @@ void remove_leftovers() {
 }
 
 void make(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0) fail("cannot make it", folder, errno);
+  if (::mkdir(folder.c_str(), 0700) != 0) refuse_folder("cannot make it", folder, errno);
 }
 
 }  // namespace
 
 RunFolder::RunFolder(const std::string& socket_name) : socket_name_(socket_name) {
-  if (socket_name.find('/') != std::string::npos) fail("the socket's name is no file name", socket_name, EINVAL);
+  if (socket_name.find('/') != std::string::npos)
+    refuse_folder("the socket's name is no file name", socket_name, EINVAL);
   remove_leftovers();
   // A `serve` that was killed left it; its name is ours now, since we listen at the socket of that name.
   clear();

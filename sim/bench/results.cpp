@@ -28,7 +28,7 @@ std::string scaled(double value) {
   return fmt::format("{:.4g} ", value);
 }
 
-std::string shown(Duration value) {
+std::string shown_time(Duration value) {
   for (const auto& [scale, unit] :
        {std::pair(1e12, "s"), std::pair(1e9, "ms"), std::pair(1e6, "us"), std::pair(1e3, "ns")})
     if (static_cast<double>(value.ps) >= scale)
@@ -137,8 +137,8 @@ Speed speed_of(const Runner& runner) {
   const auto& before = runner.before();
   const auto& after = runner.after();
   return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
-          static_cast<double>(after.packets - before.packets),
-          static_cast<double>(after.events - before.events), usage.ru_maxrss};
+          static_cast<double>(after.packets - before.packets), static_cast<double>(after.events - before.events),
+          usage.ru_maxrss};
 }
 
 std::string flows_table(const BenchResult& result) {
@@ -149,7 +149,7 @@ std::string flows_table(const BenchResult& result) {
     const auto& state = result.runner.flows()[i];
     const auto measured = flow_result(state, result.runner.after().at);
     const auto& latency = state.latency;
-    const auto known = [&](Duration value) { return latency.count() == 0 ? "-" : shown(value); };
+    const auto known = [&](Duration value) { return latency.count() == 0 ? "-" : shown_time(value); };
     text +=
         fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", i,
                     fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)), measured.operations,
@@ -169,8 +169,8 @@ std::string agents_table(const BenchResult& result) {
     const auto& agent = result.plan.agents[i];
     if (const auto share = result.runner.busy_share(i)) shares[{agent.flow, !agent.sends}].push_back(*share);
   }
-  std::string text = fmt::format("{:<5} {:<5} {:>6} {:>12} {:>9} {:>9}\n", "flow", "end", "agents", "CPU busy", "least",
-                                 "most");
+  std::string text =
+      fmt::format("{:<5} {:<5} {:>6} {:>12} {:>9} {:>9}\n", "flow", "end", "agents", "CPU busy", "least", "most");
   for (const auto& [key, of] : shares) {
     const double mean = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
     text += fmt::format("{:<5} {:<5} {:>6} {:>12.4f} {:>9.4f} {:>9.4f}  of 1\n", key.first, end_name(!key.second),
@@ -184,8 +184,11 @@ Json agents_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.plan.agents.size(); ++i) {
     const auto& agent = result.plan.agents[i];
     if (const auto share = result.runner.busy_share(i))
-      json.push_back({{"flow", agent.flow}, {"host", result.system.adapter(agent.host).label()},
-                      {"thread", agent.thread}, {"end", end_name(agent.sends)}, {"cpu_busy_share", *share}});
+      json.push_back({{"flow", agent.flow},
+                      {"host", result.system.adapter(agent.host).label()},
+                      {"thread", agent.thread},
+                      {"end", end_name(agent.sends)},
+                      {"cpu_busy_share", *share}});
   }
   return json;
 }
@@ -237,10 +240,10 @@ FlowResult flow_result(const FlowState& flow, Duration run_end) {
 std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
   const auto& engine = result.system.config().engine;
-  std::string text = fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file,
-                                 result.workload.nic, engine.is_model() ? "" : ", engine " + engine.kind,
-                                 result.workload.topology, result.workload.seed,
-                                 shown(result.runner.interval()), shown(result.runner.before().at));
+  std::string text =
+      fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file, result.workload.nic,
+                  engine.is_model() ? "" : ", engine " + engine.kind, result.workload.topology, result.workload.seed,
+                  shown_time(result.runner.interval()), shown_time(result.runner.before().at));
   text += flows_table(result) + '\n' + agents_table(result) + '\n' + counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)
     for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i],

@@ -100,7 +100,7 @@ bool holds(const Property& property, double value, double operand) {
   }
 }
 
-std::string text_of(const Value& value) {
+std::string value_text(const Value& value) {
   return value.value.is_number() ? text_of(value.value.get<double>(), unit_of(value.name)) : value.value.dump();
 }
 
@@ -118,15 +118,15 @@ std::optional<Margin> margin_of(const ExpectedResults& rules, std::string_view n
 
 // nullopt: it is as expected.
 std::optional<std::string> difference(const Value& expected, const Value* is, const Margin& margin) {
-  if (!is) return fmt::format("{}: {} expected, and there is none", expected.name, text_of(expected));
+  if (!is) return fmt::format("{}: {} expected, and there is none", expected.name, value_text(expected));
   if (!expected.value.is_number() || !is->value.is_number())
-    return expected.value == is->value
-               ? std::nullopt
-               : std::optional(fmt::format("{}: {} expected, not {}", expected.name, text_of(expected), text_of(*is)));
+    return expected.value == is->value ? std::nullopt
+                                       : std::optional(fmt::format("{}: {} expected, not {}", expected.name,
+                                                                   value_text(expected), value_text(*is)));
   const double wanted = expected.value.get<double>(), got = is->value.get<double>();
   if (std::abs(got - wanted) <= margin.allowed(wanted)) return std::nullopt;
-  return fmt::format("{}: {} expected{}, not {}", expected.name, text_of(expected),
-                     give_or_take(margin, wanted, unit_of(expected.name)), text_of(*is));
+  return fmt::format("{}: {} expected{}, not {}", expected.name, value_text(expected),
+                     give_or_take(margin, wanted, unit_of(expected.name)), value_text(*is));
 }
 
 // No dots here: a star takes as little as it can, and the last one more when what follows it does not fit.

@@ -64,7 +64,7 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
   return plan;
 }
 
-int execute(const bench::BenchOptions& options, const Vary& vary, const Program& words) {
+int bench_or_sweep(const bench::BenchOptions& options, const Vary& vary, const Program& words) {
   if (vary.axes.empty()) return bench::run_bench(options);
   sweep::SweepOptions all;
   all.plan = plan_of(options, vary);
@@ -103,7 +103,7 @@ Command add_bench(CLI::App& app, const Program& words) {
       "one.");
   const auto vary = std::make_shared<Vary>();
   add_vary(command, *vary);
-  return {&command, [options, vary, &words] { return execute(*options, *vary, words); }};
+  return {&command, [options, vary, &words] { return bench_or_sweep(*options, *vary, words); }};
 }
 
 }  // namespace rnicsim::sim

@@ -25,7 +25,7 @@ void refuse_configuration(const CLI::App& command) {
                       option->get_name(), default_socket_name()));
 }
 
-int execute(Shell& shell, const CLI::App& command) {
+int open_or_join(Shell& shell, const CLI::App& command) {
   refuse_simulated_host("shell");
   if (simulation_runs()) {
     refuse_configuration(command);
@@ -54,7 +54,7 @@ Command add_shell(CLI::App& app) {
       "Where `serve` or another shell runs already it joins that simulation; else it starts one, which ends with it. "
       "The exit status is the shell's; but 124 when the simulation came to a limit, 1 or 3 when an audit or the RTL's "
       "referee objects.");
-  return {&command, [shell, &command] { return execute(*shell, command); }};
+  return {&command, [shell, &command] { return open_or_join(*shell, command); }};
 }
 
 }  // namespace rnicsim::sim

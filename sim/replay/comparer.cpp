@@ -141,7 +141,7 @@ std::string text_of(const Delivery& delivery) {
   return text;
 }
 
-std::vector<FieldDifference> fields_of(const Delivery& ours, const Delivery& theirs) {
+std::vector<FieldDifference> unlike_fields(const Delivery& ours, const Delivery& theirs) {
   std::vector<FieldDifference> fields;
   const auto number = [&](const char* field, const auto& a, const auto& b) {
     if (a != b) fields.push_back({field, number_text(a), number_text(b)});
@@ -180,7 +180,7 @@ Comparison compare_deliveries(std::span<const Delivery> ours, std::span<const De
       result.differences.push_back({Subject::delivery, ours[i].frame, text_of(ours[i]), std::nullopt, {}});
     } else if (only_theirs) {
       result.differences.push_back({Subject::delivery, theirs[j].frame, std::nullopt, text_of(theirs[j]), {}});
-    } else if (auto fields = fields_of(ours[i], theirs[j]); fields.empty()) {
+    } else if (auto fields = unlike_fields(ours[i], theirs[j]); fields.empty()) {
       ++result.matched;
     } else {
       result.differences.push_back(

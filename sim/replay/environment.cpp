@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "model/base/group_mac.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/pairing.h"
 
@@ -16,11 +17,6 @@ namespace rnicsim::sim::replay {
 namespace {
 
 constexpr std::uint32_t kFirstQp = 2;
-
-bool is_group(const roce::Gid& gid) {
-  constexpr std::uint8_t kIpv6Group = 0xff, kIpv4Group = 0xe0, kIpv4GroupMask = 0xf0;
-  return gid[0] == kIpv6Group || (roce::is_ipv4_mapped(gid) && (gid[12] & kIpv4GroupMask) == kIpv4Group);
-}
 
 Role role_of(const WirePacket& packet, const roce::Gid& address) {
   const bool ours = packet.addresses.source == address;

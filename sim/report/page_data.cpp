@@ -122,7 +122,7 @@ Json resources_json(const ResultSet& set, std::size_t most, Json& left_out) {
 }
 
 // One kind of work request at all points; the stages that ever took time.
-Json waterfall_json(const ResultSet& set, const std::string& operation, bool one_way) {
+Json waterfall_of(const ResultSet& set, const std::string& operation, bool one_way) {
   Json latency = Json::array();
   std::vector<std::string> order;
   std::map<std::string, std::vector<double>> means;
@@ -156,7 +156,7 @@ Json waterfalls_json(const ResultSet& set) {
   for (const auto& point : set.points)
     for (const auto& stages : point.waterfall) kinds.emplace(stages.operation, stages.one_way);
   Json json = Json::array();
-  for (const auto& [operation, one_way] : kinds) json.push_back(waterfall_json(set, operation, one_way));
+  for (const auto& [operation, one_way] : kinds) json.push_back(waterfall_of(set, operation, one_way));
   return json;
 }
 

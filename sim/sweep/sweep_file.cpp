@@ -114,7 +114,7 @@ Reference read_reference(TableReader reader) {
   return reference;
 }
 
-toml::table parsed(const std::filesystem::path& path) {
+toml::table parsed_toml(const std::filesystem::path& path) {
   const auto text = read_configuration(path);
   try {
     return toml::parse(text, path.string());
@@ -133,7 +133,7 @@ void read_optional(TableReader& reader, std::string_view key, std::optional<std:
 }  // namespace
 
 SweepPlan read_sweep(const std::filesystem::path& path) {
-  const auto table = parsed(path);
+  const auto table = parsed_toml(path);
   TableReader reader(table, path.string(), "");
   SweepPlan plan;
   reader.need("schema");

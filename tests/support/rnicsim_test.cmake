@@ -124,7 +124,8 @@ function(rnicsim_script_test)
   rnicsim_check_arguments()
   set(test ${arg_RUNG}.${arg_NAME})
   add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${test} PROPERTIES LABELS "${arg_RUNG};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+  # What may take long begins first, or all would wait for it at the end.
+  set_tests_properties(${test} PROPERTIES LABELS "${arg_RUNG};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT}
                                           ENVIRONMENT "${RNICSIM_TEST_ENVIRONMENT}" SKIP_RETURN_CODE 77)
   if(arg_SERIAL)
     set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
