@@ -14,12 +14,13 @@ using Make = VerilatedTop*(const std::string& waves);
 // Loaded until the process ends: what it has made may live as long.
 Make* loaded() {
   void* const library = ::dlopen("librnicsim_rtl_checked.so", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
+  void* const make = library != nullptr ? ::dlsym(library, "rnicsim_make_checked_top") : nullptr;
+  if (make == nullptr)
     throw std::runtime_error(
         fmt::format("the RTL with its assertions and waves cannot be loaded ({}); "
-                    "ninja -C build/release rtl_checked builds it",
+                    "in a build tree `ninja -C build/release rtl_checked` makes it",
                     ::dlerror()));
-  return reinterpret_cast<Make*>(::dlsym(library, "rnicsim_make_checked_top"));
+  return reinterpret_cast<Make*>(make);
 }
 
 }  // namespace
