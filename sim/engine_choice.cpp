@@ -11,7 +11,7 @@
 #include "model/base/kernel.h"
 #include "sim/config/config_error.h"
 #ifdef RNICSIM_RTL
-#include "rtl/cosim/rtl_engine.h"
+#include "rtl/cosim/rtl_core.h"
 #endif
 
 namespace rnicsim::sim {

@@ -1,8 +1,10 @@
-// The responder's answers: what the model engine owes for requests, in order, each when its payload has reached memory.
+// The responder's answers in the engine shell: what has reached memory, receives that complete, packets that leave.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_cqes.h"
+#include "model/nic/engine_shell.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -11,239 +13,113 @@ constexpr std::size_t kPacketsAhead = 32;  // packets of READ responses that wai
 
 }  // namespace
 
-// A requester that went back wants its answers in the order of their PSNs: that of a duplicate goes before what is owed
-// to later requests, and one that is owed already is not owed twice.
-void ModelEngine::owe_again(Qp& qp, Response response) {
-  ++counters_.duplicate_request;
-  for (const auto& owed : qp.responses) {
-    const bool has_data = owed.kind == Response::Kind::read || owed.kind == Response::Kind::atomic;
-    const auto packets = owed.kind == Response::Kind::read ? roce::packets_for(owed.range.length, qp.mtu()) : 1;
-    const bool covered = !before(response.psn, owed.psn + owed.next_packet) && before(response.psn, owed.psn + packets);
-    if (has_data && covered) return;
-  }
-  ++qp.duplicates_pending;
-  qp.responses.push_back(std::move(response));
-  const auto last = std::prev(qp.responses.end());
-  auto behind = last;
-  while (behind != qp.responses.begin() && before(last->psn, std::prev(behind)->psn)) --behind;
-  qp.responses.splice(behind, qp.responses, last);
+void EngineShell::payload_placed(Qp& qp, std::uint64_t argument, AccessResult result) {
+  const auto at = OwedAt::of(argument);
+  if (result == AccessResult::ok) tell_placed(qp, at);
+  const auto cqe = std::ranges::find(qp.cqes, at.owed, &Qp::OwedCqe::owed);
+  if (cqe != qp.cqes.end()) cqe->write.behind_payload = true;
+  core_->placed(qp.slot, at.owed, memory_result(result));
+  qp.waits = false;
 }
 
-void ModelEngine::owe_read(Qp& qp, const roce::Verdict& verdict) {
-  Response response{.kind = Response::Kind::read,
-                    .sequence = qp.next_response++,
-                    .psn = verdict.psn,
-                    .msn = verdict.msn,
-                    .duplicate = verdict.duplicate,
-                    .range = verdict.range};
-  if (verdict.duplicate) return owe_again(qp, std::move(response));
-  ++qp.rd_atomic_pending;
-  qp.responses.push_back(std::move(response));
+void EngineShell::tell_placed(const Qp& qp, const OwedAt& at) const {
+  if (!trace_.request_placed || qp.state == roce::QpState::error) return;
+  const auto cqe = std::ranges::find(qp.cqes, at.owed, &Qp::OwedCqe::owed);
+  const bool completes = cqe != qp.cqes.end();
+  trace_.request_placed({qp.qpn, at.psn, completes ? std::optional(cqe->receive_index) : std::nullopt});
 }
 
-void ModelEngine::owe_atomic(Qp& qp, const roce::Verdict& verdict) {
-  Response response{.kind = Response::Kind::atomic, .sequence = qp.next_response++, .psn = verdict.psn,
-                    .msn = verdict.msn, .duplicate = verdict.duplicate, .is_swap = verdict.is_swap,
-                    .original = verdict.original};
-  if (verdict.duplicate) return owe_again(qp, std::move(response));
-  response.placing = true;
-  response.atomic = verdict.atomic;
-  ++qp.rd_atomic_pending;
-  ++qp.atomics_pending;
-  qp.responses.push_back(std::move(response));
-  start_atomics(qp);
+void EngineShell::carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
+                            bool is_swap) {
+  auto& qp = of(slot);
+  out_.atomic({issue(qp, Purpose::atomic, OwedAt{owed, psn}.argument()), qp.qpn, qp.context.pd, is_swap, operation});
 }
 
-// Atomics follow one another at once, but wait for the writes before them.
-void ModelEngine::start_atomics(Qp& qp) {
-  if (qp.atomics_pending == 0) return;
-  for (auto& response : qp.responses) {
-    if (response.kind != Response::Kind::atomic && response.placing) return;
-    if (!response.atomic) continue;
-    const auto operation = *std::exchange(response.atomic, std::nullopt);
-    out_.atomic({issue(qp, Purpose::atomic, response.sequence), qp.qpn, qp.context.pd, response.is_swap, operation});
-  }
+void EngineShell::invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) {
+  auto& qp = of(slot);
+  out_.invalidate({issue(qp, Purpose::remote_invalidate, owed), qp.qpn, key.value});
 }
 
-void ModelEngine::atomic_carried_out(Qp& qp, std::uint64_t sequence, const AtomicDone& done) {
-  auto* response = qp.response(sequence);
-  if (response == nullptr) return;
-  --qp.atomics_pending;
-  response->placing = false;
-  response->result = done.result;
-  response->original = done.original;
-  if (trace_.request_placed && done.result == AccessResult::ok) tell_placed(qp.qpn, *response);
-  if (done.result == AccessResult::ok) qp.responder.atomic_done(response->psn, done.original);
-  settle_responses(qp);
-  pump_inbound(qp);
-}
-
-// Completes, in order, what has reached memory. Packets to send stay at the head until they get their turn.
-void ModelEngine::settle_responses(Qp& qp) {
-  while (!qp.responses.empty() && !qp.responses.front().placing) {
-    if (qp.responses.front().result != AccessResult::ok) {
-      if (!qp.reliable()) return fail_silently(qp);
-      fail_placement(qp);
-    }
-    auto& head = qp.responses.front();
-    if (const auto key = std::exchange(head.invalidate, std::nullopt)) {
-      head.placing = true;
-      return out_.invalidate({issue(qp, Purpose::remote_invalidate, head.sequence), qp.qpn, key->value});
-    }
-    if (head.cqe) {
-      head.cqe->behind_payload = head.placed;
-      if (head.cqe->cqe.syndrome != abi::CqeSyndrome::success) ++counters_.resp_cqe_error;
-      out_.cqe(std::move(*head.cqe));
-      head.cqe.reset();
-    }
-    if (head.kind != Response::Kind::silent) break;
-    qp.responses.pop_front();
-  }
-  start_atomics(qp);
+void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
+  auto& qp = of(slot);
+  if (qp.cqes.empty() || qp.cqes.front().owed != owed) return;
+  auto write = std::move(qp.cqes.front().write);
+  qp.cqes.pop_front();
+  if (write.cqe.syndrome != abi::CqeSyndrome::success) ++counters_.resp_cqe_error;
+  out_.cqe(std::move(write));
 }
 
 // A key that can't be invalidated is the responder's own error. Its receive completes with it, and the requester hears
 // nothing.
-void ModelEngine::key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result) {
-  auto* response = qp.response(sequence);
-  if (response == nullptr) return;
-  response->placing = false;
+void EngineShell::key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result) {
   if (result == AccessResult::ok) {
-    settle_responses(qp);
+    core_->invalidated(qp.slot, owed);
+    qp.waits = false;
     return pump_inbound(qp);
   }
-  ++counters_.resp_cqe_error;
-  out_.cqe(receive_error(qp, response->receive_index, roce::Status::remote_invalid_request_error));
-  response->cqe.reset();
+  fail_receive(qp, owed, roce::Status::remote_invalid_request_error);
   fail(qp);
 }
 
 // A receive completes with an error, and once: its message's last packet may be here already, or is still to come.
-void ModelEngine::forget_receive(Qp& qp, std::uint16_t index) {
-  for (auto& response : qp.responses)
-    if (response.receive_index == index) response.cqe.reset();
-  const auto& filling = qp.receive_ring.filling();
-  if (filling && filling->index == index) qp.receive_ring.filled();
-}
-
-// The payload of the head could not be written: its answer becomes a NAK, and what is behind it is flushed.
-void ModelEngine::fail_placement(Qp& qp) {
-  auto& head = qp.responses.front();
-  const bool protection = !head.to_receive && head.result != AccessResult::bus_error;
-  head.kind = Response::Kind::nak;
-  head.syndrome = protection ? roce::Aeth::kRemoteAccessError : roce::Aeth::kRemoteOperationError;
-  head.result = AccessResult::ok;
-  head.fatal = true;
-  qp.deaf = true;
-  const bool had_cqe = head.cqe.has_value();
-  head.cqe.reset();
-  if (head.to_receive || had_cqe) {
-    const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
-    forget_receive(qp, head.receive_index);
-    head.cqe = receive_error(qp, head.receive_index, status);
-  } else {
-    head.event = protection ? abi::EventType::qp_access_error : abi::EventType::qp_fatal;
-  }
-}
-
-// The same of UC and UD, whose requesters hear nothing: a receive completes with the error, and else nothing happened.
-void ModelEngine::fail_silently(Qp& qp) {
-  const auto head = std::move(qp.responses.front());
-  qp.responses.pop_front();
-  if (!head.to_receive && !head.cqe) {
-    ++counters_.silently_dropped;
-    return settle_responses(qp);
-  }
-  const auto status = head.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error;
+void EngineShell::fail_receive(Qp& qp, roce::OwedId owed, roce::Status status) {
+  auto& ring = qp.receive_ring;
+  const auto cqe = std::ranges::find_if(qp.cqes, [owed](const Qp::OwedCqe& one) { return one.owed >= owed; });
+  if (cqe == qp.cqes.end() && !ring.filling()) return;
+  const auto index = cqe != qp.cqes.end() ? cqe->receive_index : ring.filling()->index;
+  cqe != qp.cqes.end() ? void(qp.cqes.erase(cqe)) : ring.filled();
   ++counters_.resp_cqe_error;
-  out_.cqe(receive_error(qp, head.receive_index, status));
-  forget_receive(qp, head.receive_index);
-  fail(qp);
+  out_.cqe(receive_error(qp, index, status));
 }
 
-bool ModelEngine::answer_waits(const Qp& qp) const {
-  if (qp.responses.empty() || qp.answers.size() >= kPacketsAhead) return false;
-  const auto& head = qp.responses.front();
-  if (head.placing || head.kind == Response::Kind::silent) return false;
-  if (head.kind != Response::Kind::read) return true;
+void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
+  auto& qp = of(slot);
+  const bool completes = failure.to_receive || failure.completes_receive;
+  qp.deaf |= qp.reliable();
+  if (completes) {
+    fail_receive(qp, failure.owed,
+                 failure.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error);
+    if (!qp.reliable()) fail(qp);
+  } else if (qp.reliable()) {
+    qp.fatal_event = failure.refused ? abi::EventType::qp_access_error : abi::EventType::qp_fatal;
+  } else {
+    ++counters_.silently_dropped;
+  }
+}
+
+bool EngineShell::answer_waits(const Qp& qp) const {
+  if (qp.answers.size() >= kPacketsAhead) return false;
+  const auto bytes = core_->next_answer(qp.slot);
+  if (!bytes || *bytes == 0) return bytes.has_value();
   // A packet alone is never too large.
-  const auto awaited = qp.answers.awaited();
-  return awaited == 0 || awaited + std::min(qp.mtu(), head.range.length) <= limits_.read_ahead;
+  return qp.answers.awaited() == 0 || qp.answers.awaited() + *bytes <= limits_.read_ahead;
 }
 
-TransmitWork ModelEngine::send_answer(Qp& qp) {
-  if (qp.responses.front().kind == Response::Kind::read) return send_read_packet(qp);
-  // An ACK answers for those before it: send the last of a run only.
-  while (qp.responses.size() > 1 && qp.responses.front().kind == Response::Kind::acknowledge) {
-    const auto& next = *std::next(qp.responses.begin());
-    if (next.placing || next.invalidate) break;  // its completion is still to come
-    if (next.kind != Response::Kind::acknowledge || next.result != AccessResult::ok) break;
-    qp.responses.pop_front();
-    settle_responses(qp);
-  }
-  const auto head = std::move(qp.responses.front());
-  qp.responses.pop_front();
-  const bool atomic = head.kind == Response::Kind::atomic;
-  const auto opcode = atomic ? roce::Opcode::atomic_acknowledge : roce::Opcode::acknowledge;
-  auto& entry = put_answer(qp, opcode, head.psn, head.syndrome, head.msn);
-  if (atomic) {
-    --qp.pending(head.duplicate);
-    entry.headers.atomic_ack = head.original;
-  }
-  entry.ready = true;
-  emit_ready(qp, qp.answers);
-  const TransmitWork work{.unit = 0, .qpn = qp.qpn, .kind = TransmitWork::Kind::acknowledge, .begins = true};
-  if (!head.fatal) {
-    settle_responses(qp);
-    return work;
-  }
-  if (head.event) out_.event({*head.event, qp.qpn.value});
-  fail(qp);
-  return work;
-}
-
-PacketLane::Entry& ModelEngine::put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome,
-                                           std::uint32_t msn) {
-  --credits_;
+TransmitWork EngineShell::send_answer(Qp& qp) {
   auto& entry = qp.answers.add();
-  entry.headers.bth.opcode = opcode;
-  entry.headers.bth.destination = {qp.context.remote_qpn};
-  entry.headers.bth.psn = psn;
-  if (roce::info(opcode).has(roce::header::kAeth)) entry.headers.aeth = roce::Aeth{syndrome, msn};
-  return entry;
-}
-
-TransmitWork ModelEngine::send_read_packet(Qp& qp) {
-  auto& read = qp.responses.front();
-  const auto mtu = qp.mtu();
-  const auto packets = roce::packets_for(read.range.length, mtu);
-  const auto index = read.next_packet++;
-  const auto offset = index * mtu;
-  const auto bytes = std::min(mtu, read.range.length - offset);
-  const auto opcode = roce::rc_opcode(roce::Operation::read_response, roce::position_of(index, packets));
-  auto& entry = put_answer(qp, opcode, read.psn + index, read.syndrome, read.msn);
+  const auto answer = core_->answer(qp.slot, entry.headers);
+  const auto bytes = answer.is_read ? answer.range.length : 0;
   if (bytes == 0) {
     entry.ready = true;
   } else {
     qp.answers.await(entry, bytes);
-    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence),
-                 qp.qpn,
-                 qp.context.pd,
-                 abi::access::kRemoteRead,
-                 true,
-                 {{read.range.rkey.value, read.range.address + offset, bytes}}});
-  }
-  if (index + 1 == packets) {
-    --qp.pending(read.duplicate);
-    qp.responses.pop_front();
-    settle_responses(qp);
-    pump_inbound(qp);
+    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead,
+                 true, {{answer.range.rkey.value, answer.range.address, bytes}}});
   }
   emit_ready(qp, qp.answers);
-  return {.unit = 0, .qpn = qp.qpn, .kind = TransmitWork::Kind::read_response, .begins = index == 0};
+  if (answer.fatal) {
+    if (qp.fatal_event) out_.event({*qp.fatal_event, qp.qpn.value});
+    fail(qp);
+  } else {
+    core_->settle_answers(qp.slot);
+    qp.waits = false;
+    pump_inbound(qp);
+  }
+  const auto kind = answer.is_read ? TransmitWork::Kind::read_response : TransmitWork::Kind::acknowledge;
+  return {.unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins};
 }
 
-void ModelEngine::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
+void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
   auto* entry = qp.answers.find(sequence);
   if (entry == nullptr) return;
   if (done.result == AccessResult::ok) {
@@ -252,14 +128,18 @@ void ModelEngine::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done)
   }
   // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
   const auto psn = entry->headers.bth.psn;
-  const bool bus = done.result == AccessResult::bus_error;
-  credits_ += qp.answers.drop_from(sequence);
-  const auto syndrome = bus ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError;
-  put_answer(qp, roce::Opcode::acknowledge, psn, syndrome, qp.responder.msn()).ready = true;
-  emit_ready(qp, qp.answers);
+  const auto dropped = qp.answers.drop_from(sequence);
+  credits_ += dropped;
   if (qp.state == roce::QpState::error) return;
-  out_.event({bus ? abi::EventType::qp_fatal : abi::EventType::qp_access_error, qp.qpn.value});
-  fail(qp);
+  const auto result = memory_result(done.result);
+  qp.deaf = true;
+  qp.fatal_event =
+      result == roce::MemoryResult::unreachable ? abi::EventType::qp_fatal : abi::EventType::qp_access_error;
+  core_->answer_unreadable(qp.slot, psn, result, dropped);
+}
+
+CqeWrite EngineShell::receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const {
+  return receive_error_cqe(qp.qpn, {qp.context.receive_cqn}, index, status);
 }
 
 }  // namespace rnicsim::nic

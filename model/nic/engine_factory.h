@@ -6,11 +6,14 @@
 
 #include "model/nic/qp_context.h"
 #include "model/nic/qp_engine.h"
+#include "model/roce/qp_core.h"
 
 namespace rnicsim::nic {
 
 using EngineFactory = std::function<std::unique_ptr<QpEngine>(const QpLimits& limits)>;
 
 std::unique_ptr<QpEngine> make_model_engine(const QpLimits& limits);
+// Around this core.
+std::unique_ptr<QpEngine> make_engine(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
 }  // namespace rnicsim::nic

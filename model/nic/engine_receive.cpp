@@ -1,9 +1,10 @@
-// The responder's side of the model engine: request packets in, payload placed, receives taken. What is owed for them
-// is engine_answers.cpp's.
+// The responder's side of the engine shell: request packets in, payload placed, receives taken. What is owed for them
+// is the core's, and engine_answers.cpp's.
 #include <algorithm>
+#include <utility>
 
 #include "model/nic/engine_cqes.h"
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_shell.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -31,7 +32,7 @@ Payload behind(const Payload& grh, const Payload& payload) {
 
 }  // namespace
 
-void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
+void EngineShell::take_request(Qp& qp, PacketIn& packet) {
   const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
   if (!std::exchange(qp.established, true) && connects)
     out_.event({abi::EventType::communication_established, qp.qpn.value});
@@ -40,82 +41,74 @@ void ModelEngine::take_request(Qp& qp, PacketIn&& packet) {
   pump_inbound(qp);
 }
 
-void ModelEngine::pump_inbound(Qp& qp) {
-  while (!qp.inbound.empty() && !qp.inbound_waits && qp.responds()) {
-    auto& packet = qp.inbound.front();
-    // An atomic is ordered before the writes that follow it.
-    if (qp.atomics_pending != 0 && !packet.payload.empty()) return;
-    fill_offer(qp, roce::info(packet.headers.bth.opcode));
-    const auto verdict = qp.responder.receive(packet.headers, packet.payload.size(), qp.offer);
-    if (!act(qp, packet, verdict)) return;
-    qp.inbound.pop_front();
-    qp.offer = {};
-    if (qp.has_srq()) give_back_held(qp);
+// The head stays until it is judged for good.
+void EngineShell::pump_inbound(Qp& qp) {
+  while (!qp.inbound.empty() && !qp.asked && !qp.waits && qp.responds()) {
+    const auto& packet = qp.inbound.front();
+    qp.asked = true;
+    core_->request(qp.slot, packet.headers, packet.payload.size(), offer_of(qp, packet));
   }
 }
 
-void ModelEngine::fill_offer(Qp& qp, const roce::OpcodeInfo& row) {
-  qp.offer.rd_atomic_pending = qp.rd_atomic_pending;
-  qp.offer.duplicates_pending = qp.duplicates_pending;
+roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
+  const auto& row = roce::info(packet.headers.bth.opcode);
   const auto& filling = qp.receive_ring.filling();
+  roce::Offer offer{.access_granted = qp.access_granted};
   if (row.operation == roce::Operation::send && !row.begins()) {
-    qp.offer.receive_bytes = filling ? filling->bytes : 0;
+    offer.receive_bytes = filling ? filling->bytes : 0;
   } else if (filling && qp.transport == roce::Transport::uc) {
     // Its message was lost.
-    qp.offer.receive = roce::Offer::Receive::available;
-    qp.offer.receive_bytes = filling->bytes;
+    offer.receive = roce::Offer::Receive::available;
+    offer.receive_bytes = filling->bytes;
   } else if (qp.receive_ring.held() != 0) {
-    qp.offer.receive = roce::Offer::Receive::available;
-    qp.offer.receive_bytes = qp.receive_ring[0].bytes;
+    offer.receive = roce::Offer::Receive::available;
+    offer.receive_bytes = qp.receive_ring[0].bytes;
+  } else if (qp.no_receive) {
+    offer.receive = roce::Offer::Receive::none;
   }
+  return offer;
 }
 
-// False: the packet stays at the head until its question is answered.
-bool ModelEngine::act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
-  switch (verdict.kind) {
-    case Kind::drop:
-      count_drop(verdict);
-      break;
-    case Kind::wants_receive:
-      qp.inbound_waits = true;
-      qp.receive_ring.want();
-      look_for_receives(qp);
-      return false;
-    case Kind::wants_access:
-      qp.inbound_waits = true;
-      out_.access_check({issue(qp, Purpose::access_check), qp.qpn, qp.context.pd, verdict.access, true,
-                         {verdict.range.rkey.value, verdict.range.address, verdict.range.length}});
-      return false;
-    case Kind::acknowledge:
-      ++counters_.duplicate_request;
-      qp.responses.push_back({.kind = Response::Kind::acknowledge, .sequence = qp.next_response++, .psn = verdict.psn,
-                              .msn = verdict.msn});
-      trace_.request_placed({qp.qpn, packet.headers.bth.psn, {}});
-      break;
-    case Kind::reject:
-      reject(qp, verdict);
-      break;
-    case Kind::place:
-      place(qp, packet, verdict);
-      break;
-    case Kind::read:
-      owe_read(qp, verdict);
-      break;
-    case Kind::replay:
-      trace_.request_placed({qp.qpn, packet.headers.bth.psn, {}});
-      owe_atomic(qp, verdict);
-      break;
-    case Kind::atomic:
-      owe_atomic(qp, verdict);
-      break;
-  }
-  settle_responses(qp);
+void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
+  auto& qp = of(slot);
+  if (verdict.kind == Kind::wants_receive) return want_receive(qp);
+  if (verdict.kind == Kind::wants_access) return want_access(qp, verdict);
+  qp.asked = false;
+  if (verdict.kind == Kind::busy) return void(qp.waits = true);
+  carry_verdict(qp, qp.inbound.front(), verdict);
+  qp.inbound.pop_front();
+  qp.access_granted.reset();
+  qp.no_receive = false;
+  core_->settle_answers(slot);
   // Behind the payload on the way to memory.
   if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low()) look_for_receives(qp);
-  return true;
+  if (qp.has_srq()) give_back_held(qp);
 }
 
-void ModelEngine::count_drop(const roce::Verdict& verdict) {
+void EngineShell::want_receive(Qp& qp) {
+  qp.looks_for_receive = true;
+  qp.receive_ring.want();
+  look_for_receives(qp);
+}
+
+void EngineShell::want_access(Qp& qp, const roce::Verdict& verdict) {
+  out_.access_check({issue(qp, Purpose::access_check), qp.qpn, qp.context.pd, verdict.access, true,
+                     {verdict.range.rkey.value, verdict.range.address, verdict.range.length}});
+}
+
+void EngineShell::carry_verdict(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
+  const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
+  if (answered_before) trace_.request_placed({qp.qpn, packet.headers.bth.psn, {}});
+  switch (verdict.kind) {
+    case Kind::drop: return count_drop(verdict);
+    case Kind::reject: return reject(qp, verdict);
+    case Kind::place: return place(qp, packet, verdict);
+    default:
+      if (verdict.duplicate) ++counters_.duplicate_request;
+  }
+}
+
+void EngineShell::count_drop(const roce::Verdict& verdict) {
   if (verdict.duplicate) return void(++counters_.duplicate_request);
   switch (verdict.cause) {
     case roce::DropCause::out_of_sequence: return void(++counters_.out_of_sequence);
@@ -125,78 +118,59 @@ void ModelEngine::count_drop(const roce::Verdict& verdict) {
   }
 }
 
-void ModelEngine::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
+void EngineShell::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
   if (verdict.begins_receive) qp.receive_ring.fill_next();
-  Response response{.sequence = qp.next_response++, .psn = verdict.psn, .msn = verdict.msn,
-                    .to_receive = verdict.to_receive_wqe};
-  if (verdict.acknowledge) response.kind = Response::Kind::acknowledge;
   if (qp.transport == roce::Transport::ud) packet.payload = behind(packet.grh, packet.payload);
   const auto bytes = packet.payload.size();
-  const auto& filling = qp.receive_ring.filling();
-  if (filling) response.receive_index = filling->index;
+  const OwedAt at{verdict.owed, packet.headers.bth.psn};
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
-  if (bytes != 0 && !in_cqe) {
-    response.placing = true;
-    Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, response.sequence),
-                    .qpn = qp.qpn,
-                    .pd = verdict.to_receive_wqe ? qp.receive_pd() : std::uint32_t(qp.context.pd),
-                    .access = abi::access::kLocalWrite,
-                    .remote = !verdict.to_receive_wqe,
-                    .regions = {},
-                    .payload = std::move(packet.payload),
-                    .more = !verdict.completes};
-    if (verdict.to_receive_wqe) {
-      scatter.regions = slice(filling->regions, verdict.offset, bytes);
-    } else {
-      scatter.access = verdict.access;
-      scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, bytes});
-    }
-    complete_receive(qp, response, verdict, packet);
-    qp.responses.push_back(std::move(response));
-    return out_.scatter(std::move(scatter));
+  if (bytes == 0 || in_cqe) {
+    complete_receive(qp, packet, verdict);
+    if (in_cqe) qp.cqes.back().write.payload = std::move(packet.payload);
+    tell_placed(qp, at);
+    if (bytes != 0) core_->placed(qp.slot, verdict.owed, roce::MemoryResult::ok);
+    return;
   }
-  complete_receive(qp, response, verdict, packet);
-  if (in_cqe) response.cqe->payload = std::move(packet.payload);
-  if (trace_.request_placed) tell_placed(qp.qpn, response);
-  qp.responses.push_back(std::move(response));
+  Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, at.argument()),
+                  .qpn = qp.qpn,
+                  .pd = verdict.to_receive_wqe ? qp.receive_pd() : std::uint32_t(qp.context.pd),
+                  .access = abi::access::kLocalWrite,
+                  .remote = !verdict.to_receive_wqe,
+                  .regions = {},
+                  .payload = std::move(packet.payload),
+                  .more = !verdict.completes};
+  if (verdict.to_receive_wqe) {
+    scatter.regions = slice(qp.receive_ring.filling()->regions, verdict.offset, bytes);
+  } else {
+    scatter.access = verdict.access;
+    scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, bytes});
+  }
+  complete_receive(qp, packet, verdict);
+  out_.scatter(std::move(scatter));
 }
 
-void ModelEngine::tell_placed(Qpn qpn, const Response& response) const {
-  std::optional<std::uint16_t> receive;
-  if (response.cqe) receive = response.receive_index;
-  trace_.request_placed({qpn, response.psn, receive});
-}
-
-void ModelEngine::complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const PacketIn& last) {
+void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict) {
   if (!verdict.completes_receive) return;
-  response.cqe = receive_cqe(qp.qpn, {qp.context.receive_cqn}, response.receive_index, last.headers,
-                             verdict.message_bytes);
-  if (came_by_ipv4(last)) response.cqe->cqe.flags |= abi::Cqe::kIpv4;
-  response.invalidate = verdict.invalidate;
+  const auto index = qp.receive_ring.filling()->index;
+  qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers, verdict.message_bytes), index,
+                     verdict.owed});
+  if (came_by_ipv4(last)) qp.cqes.back().write.cqe.flags |= abi::Cqe::kIpv4;
   qp.receive_ring.filled();
 }
 
-void ModelEngine::reject(Qp& qp, const roce::Verdict& verdict) {
+void EngineShell::reject(Qp& qp, const roce::Verdict& verdict) {
   if (verdict.syndrome == roce::Aeth::kSequenceError) ++counters_.out_of_sequence;
   if (verdict.syndrome == roce::Aeth::kInvalidRequest) ++counters_.resp_invalid_request;
   if (verdict.syndrome == roce::Aeth::kRemoteAccessError) ++counters_.resp_remote_access_errors;
   if ((verdict.syndrome & roce::Aeth::kClassMask) == roce::Aeth::kRnrNak) ++counters_.out_of_buffer;
-  Response response{.kind = Response::Kind::nak, .sequence = qp.next_response++, .psn = verdict.psn,
-                    .syndrome = verdict.syndrome, .msn = verdict.msn, .fatal = verdict.fatal};
   if (verdict.begins_receive) qp.receive_ring.fill_next();
   if (const auto& filling = qp.receive_ring.filling(); filling && verdict.receive_status) {
-    response.receive_index = filling->index;
-    response.cqe = receive_error(qp, filling->index, *verdict.receive_status);
+    qp.cqes.push_back({receive_error(qp, filling->index, *verdict.receive_status), filling->index, verdict.owed});
     qp.receive_ring.filled();
   }
-  if (verdict.access_event) response.event = abi::EventType::qp_access_error;
-  if (verdict.request_event) response.event = abi::EventType::qp_request_error;
+  if (verdict.access_event) qp.fatal_event = abi::EventType::qp_access_error;
+  if (verdict.request_event) qp.fatal_event = abi::EventType::qp_request_error;
   qp.deaf |= verdict.fatal;
-  qp.responses.push_back(std::move(response));
-}
-
-CqeWrite ModelEngine::receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const {
-  return receive_error_cqe(qp.qpn, {qp.context.receive_cqn}, index, status);
 }
 
 }  // namespace rnicsim::nic

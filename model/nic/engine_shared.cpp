@@ -1,17 +1,17 @@
-// The model engine's receives from a shared queue: one is taken for each message that begins. What no message will
+// The engine shell's receives from a shared queue: one is taken for each message that begins. What no message will
 // complete goes back, so that whatever was posted comes out once.
 #include <utility>
 
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_shell.h"
 
 namespace rnicsim::nic {
 
-void ModelEngine::ask_for_shared(Qp& qp) {
+void EngineShell::ask_for_shared(Qp& qp) {
   if (std::exchange(qp.shared.asked, true)) return;
   out_.srq_take({issue(qp, Purpose::shared_receive), qp.qpn, qp.context.srqn});
 }
 
-void ModelEngine::take_shared(SrqTaken& taken) {
+void EngineShell::take_shared(SrqTaken& taken) {
   const auto [qp, purpose, argument] = redeem(taken.tag);
   if (qp == nullptr) {
     if (taken.receive) out_.srq_give_back({taken.qpn, taken.srqn, taken.life, taken.receive->index});
@@ -34,25 +34,24 @@ void ModelEngine::take_shared(SrqTaken& taken) {
   schedule(*qp);
 }
 
-void ModelEngine::give_back(const Qp& qp, std::uint16_t index) {
+void EngineShell::give_back(const Qp& qp, std::uint16_t index) {
   out_.srq_give_back({qp.qpn, qp.context.srqn, qp.shared.life, index});
 }
 
-void ModelEngine::give_back_held(Qp& qp) {
+void EngineShell::give_back_held(Qp& qp) {
   while (const auto index = qp.receive_ring.release()) give_back(qp, *index);
 }
 
 // The QP goes, and what it began goes with it.
-void ModelEngine::give_back_all(Qp& qp) {
-  for (const auto& response : qp.responses)
-    if (response.cqe) give_back(qp, response.receive_index);
+void EngineShell::give_back_all(Qp& qp) {
+  for (const auto& owed : qp.cqes) give_back(qp, owed.receive_index);
   if (const auto& filling = qp.receive_ring.filling()) give_back(qp, filling->index);
   qp.receive_ring.filled();
   give_back_held(qp);
 }
 
 // In the error state: the receive that a message had begun to fill completes, and the QP takes no other.
-void ModelEngine::flush_shared(Qp& qp) {
+void EngineShell::flush_shared(Qp& qp) {
   if (const auto& filling = qp.receive_ring.filling()) flush_receive(qp, filling->index);
   qp.receive_ring.filled();
   give_back_held(qp);

@@ -1,7 +1,9 @@
-// What the model engine keeps of a queue pair.
+// What the engine shell keeps of a queue pair: its rings, WQEs, packets on their way and what they are for. What the
+// transport knows of it is in the core.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include "model/base/fifo.h"
@@ -9,86 +11,65 @@
 #include "model/nic/packet_lane.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/qp_engine.h"
-#include "model/nic/qp_responder.h"
 #include "model/nic/receive_ring.h"
 #include "model/nic/send_ring.h"
-#include "model/roce/completer.h"
-#include "model/roce/requester.h"
+#include "model/roce/qp_core.h"
 
 namespace rnicsim::nic {
 
-// What the responder owes, in order: each waits for its payload to reach memory.
-struct Response {
-  enum class Kind : std::uint8_t { silent, acknowledge, nak, read, atomic };
-  Kind kind = Kind::silent;
-  std::uint64_t sequence = 0;
-  roce::Psn psn;
-  std::uint8_t syndrome = roce::Aeth::kAck | roce::Aeth::kNoCredits;
-  std::uint32_t msn = 0;
-  bool placing = false;                  // its payload, atomic or invalidation is under way
-  bool to_receive = false;               // its payload belongs to a receive WQE
-  bool placed = false;
-  AccessResult result = AccessResult::ok;
-  std::optional<CqeWrite> cqe;
-  std::uint16_t receive_index = 0;
-  bool duplicate = false;                // read, atomic: answered once already
-  bool fatal = false;                    // nak: the QP goes to error behind it
-  std::optional<abi::EventType> event;
-  std::optional<roce::Rkey> invalidate;  // before the CQE
-  roce::RemoteRange range;               // read
-  std::uint32_t next_packet = 0;
-  std::optional<roce::AtomicEth> atomic; // to be carried out, when what is before it has reached memory
-  bool is_swap = false;
-  std::uint64_t original = 0;
-};
-
 struct Qp {
-  Qp(Qpn number, roce::Transport type, std::uint64_t birth)
-      : qpn(number), transport(type), epoch(birth), responder(type) {}
+  Qp(Qpn number, roce::Transport type, std::uint64_t birth, roce::Slot place)
+      : qpn(number), transport(type), epoch(birth), slot(place) {}
 
   Qpn qpn;
   const roce::Transport transport;
   std::uint64_t epoch;                   // tells this life of the number from earlier ones
+  roce::Slot slot;                       // in the core
   abi::Qpc context;
   roce::QpState state = roce::QpState::reset;
   bool resident = true;                  // else `context` is in ICM
   bool evicted = false;                  // `context` is to go there
   std::uint64_t eviction = 0;            // the order of those evicted
   std::uint32_t tickets = 0;             // answers that it waits for
-  std::uint8_t ack_timeout = 0;          // the context's `timeout`, which the timer needs at any time
 
-  roce::SendWindow window;
-  roce::Requester requester{window};
-  roce::Completer completer{window};
-  QpResponder responder;
+  // What is to be done with the core's state, asked for in this order.
+  struct Question {
+    enum class Kind : std::uint8_t { query, modify, modified, eviction } kind = Kind::query;
+    QpCommand command{};
+    QpSyndrome refused = QpSyndrome::none;
+  };
+  PooledList<Question> questions;
 
   SendRing send_ring;
   std::uint16_t send_retired = 0;        // blocks of it, modulo 2^16
-  Fifo<SendWqe> send_wqes;               // those of the window's messages
+  Fifo<SendWqe> send_wqes;               // those that are not complete
   std::uint64_t next_message = 0;
   PacketLane requests;
   bool request_turn = false;             // waits at its transmit unit
-  bool ack_timer = false;
-  roce::Psn left_psn;                    // one past the last request that has left the port, since all was sent again
-  bool drain_announced = false;
   std::uint32_t leaving = 0;             // UC, UD: packets whose leaving the port completes their messages
+  PooledList<PacketIn> responses;        // that the core has not told of
 
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
+  bool asked = false;                    // the head of it is being judged, or something is looked up for it
+  bool looks_for_receive = false;
+  bool no_receive = false;
+  std::optional<bool> access_granted;
+  bool waits = false;                    // the head, until the core has done something else for this queue pair
+  bool deaf = false;                     // a fatal NAK is on its way
+  std::optional<abi::EventType> fatal_event;  // behind it
+  bool established = false;
   struct SharedReceive {
     bool asked = false;                  // an entry is on its way
     std::uint64_t life = 0;              // of the queue, as its entries told
     std::uint32_t pd = 0;
   } shared;
-  bool inbound_waits = false;            // the head waits for a receive WQE or a key check
-  bool deaf = false;                     // a fatal NAK is on its way
-  bool established = false;
-  roce::Offer offer;                     // for the head of `inbound`
-  PooledList<Response> responses;
-  std::uint64_t next_response = 0;
-  std::uint32_t rd_atomic_pending = 0;
-  std::uint32_t duplicates_pending = 0;
-  std::uint32_t atomics_pending = 0;     // accepted, not carried out
+  struct OwedCqe {
+    CqeWrite write;
+    std::uint16_t receive_index = 0;
+    roce::OwedId owed = 0;
+  };
+  PooledList<OwedCqe> cqes;              // of messages that are whole, and not all of their payload in memory
   PacketLane answers;
   bool answer_turn = false;
 
@@ -99,24 +80,16 @@ struct Qp {
   bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
   bool has_srq() const { return (context.flags & abi::Qpc::kHasSrq) != 0; }
   std::uint32_t receive_pd() const { return has_srq() ? shared.pd : std::uint32_t(context.pd); }
-  std::uint32_t mtu() const { return roce::mtu_bytes(context.path_mtu); }
   bool responds() const {
     using enum roce::QpState;
     return !deaf && (state == rtr || state == rts || state == sqd || state == sqe);
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
   bool flushes_sends() const { return state == roce::QpState::error || state == roce::QpState::sqe; }
-  bool draining() const { return state == roce::QpState::sqd && !requester.drained(); }
-  std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending : rd_atomic_pending; }
   // Evicted, it keeps no more than what it is about.
   void trim() {
-    window.messages.trim();
     send_wqes.trim();
     receive_ring.trim();
-  }
-  Response* response(std::uint64_t sequence) {
-    const auto found = std::ranges::find(responses, sequence, &Response::sequence);
-    return found == responses.end() ? nullptr : &*found;
   }
   SendWqe* wqe_of(std::uint64_t message) {
     if (send_wqes.empty()) return nullptr;
@@ -124,5 +97,25 @@ struct Qp {
     return index < send_wqes.size() ? &send_wqes[index] : nullptr;
   }
 };
+
+// A tag's argument: what is owed, and the request's PSN, for who follows it.
+struct OwedAt {
+  static constexpr int kPsnBits = 24;
+  roce::OwedId owed = 0;
+  roce::Psn psn;
+
+  std::uint64_t argument() const { return owed << kPsnBits | psn.value(); }
+  static OwedAt of(std::uint64_t argument) {
+    return {argument >> kPsnBits, roce::Psn(static_cast<std::uint32_t>(argument) & roce::Psn::kMask)};
+  }
+};
+
+inline roce::Status local_status(AccessResult result) {
+  return result == AccessResult::ok ? roce::Status::success : roce::Status::local_protection_error;
+}
+inline roce::MemoryResult memory_result(AccessResult result) {
+  if (result == AccessResult::ok) return roce::MemoryResult::ok;
+  return result == AccessResult::bus_error ? roce::MemoryResult::unreachable : roce::MemoryResult::refused;
+}
 
 }  // namespace rnicsim::nic

@@ -1,12 +1,9 @@
 #include "model/nic/qp_context.h"
 
 #include <algorithm>
-#include <array>
 
 namespace rnicsim::nic {
 namespace {
-
-using namespace rnicsim::literals;
 
 constexpr std::uint8_t kMaxTimeout = 31;
 constexpr std::uint8_t kMaxRnrTimer = 31;
@@ -16,10 +13,6 @@ constexpr std::uint8_t kLeastLogStride = 4;
 constexpr std::uint8_t kOnlyPort = 1;
 constexpr std::uint8_t kLeastMtu = 1;  // enum ibv_mtu
 constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
-
-constexpr std::array<std::uint32_t, 32> kRnrDelayUs10 = {  // in 10 us
-    65536, 1,   2,   3,   4,   6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
-    256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
 void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
   using namespace abi::qp_attr;
@@ -53,7 +46,8 @@ roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context) {
           .mtu = roce::mtu_bytes(context.path_mtu),
           .max_rd_atomic = context.max_rd_atomic,
           .retry_count = context.retry_count,
-          .rnr_retry = context.rnr_retry};
+          .rnr_retry = context.rnr_retry,
+          .timeout = context.timeout};
 }
 
 std::uint32_t max_message(const abi::Qpc& context, const QpLimits& limits) {
@@ -71,7 +65,8 @@ SendRules send_rules(const abi::Qpc& context, const QpLimits& limits) {
 }
 
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {
-  return {.mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey, .access = context.access_flags,
+  return {.remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey,
+          .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = max_message(context, limits), .invalidate = limits.invalidate};
 }
@@ -149,8 +144,5 @@ Modification judge_modify(const QpCommand& command, const abi::Qpc& context, roc
   if (to == QpState::sqd && from != to && !(mask & kSqdNotify)) modification.context.sqd_notify = 0;
   return modification;
 }
-
-Duration ack_timeout(std::uint8_t code) { return 4096_ns * (std::int64_t{1} << (code & kMaxTimeout)); }
-Duration rnr_delay(std::uint8_t code) { return 10_us * kRnrDelayUs10[code & kMaxRnrTimer]; }
 
 }  // namespace rnicsim::nic

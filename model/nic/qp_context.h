@@ -76,7 +76,4 @@ struct Modification {
 Modification judge_modify(const QpCommand& command, const abi::Qpc& context, roce::QpState from, bool draining,
                           const QpLimits& limits);
 
-Duration ack_timeout(std::uint8_t code);   // 4.096 us x 2^code
-Duration rnr_delay(std::uint8_t code);     // IBTA vol 1, table 45
-
 }  // namespace rnicsim::nic

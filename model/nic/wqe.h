@@ -31,6 +31,9 @@ struct SendWqe {
   std::optional<abi::AddressVector> path;  // UD; else the QP's
   std::optional<WindowBinding> binding;  // of bind_window
   std::uint64_t message = 0;             // its request's id
+  std::uint32_t length = 0;              // the request's
+  std::uint32_t invalidated = 0;         // local_inv: this key
+  bool signaled = false;
 };
 
 struct ParsedSend {

@@ -33,16 +33,17 @@ bool Requester::may_send_more(const Message& message) const {
   return in_flight == 0 || in_flight + packets < SendWindow::kMostPsns;
 }
 
-bool Requester::can_send() const {
-  if (window_.rnr_waiting) return false;
+std::optional<std::uint64_t> Requester::next_message() const {
+  if (window_.rnr_waiting) return std::nullopt;
   for (auto at = window_.cursor; at < window_.messages.size(); ++at) {
     const auto& message = window_.messages[at];
-    if (message.error || message.local != Message::Local::none) return false;
+    if (message.error || message.local != Message::Local::none) return std::nullopt;
     if (message.sent == message.packets) continue;
     const bool begins = message.sent == 0 || message.is_rd_atomic();
-    return (!begins || may_start(message)) && may_send_more(message);
+    if ((begins && !may_start(message)) || !may_send_more(message)) return std::nullopt;
+    return message.request.id;
   }
-  return false;
+  return std::nullopt;
 }
 
 void Requester::skip_sent() {

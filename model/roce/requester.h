@@ -21,7 +21,8 @@ class Requester {
  public:
   explicit Requester(SendWindow& window) : window_(window) {}
 
-  bool can_send() const;
+  bool can_send() const { return next_message().has_value(); }
+  std::optional<std::uint64_t> next_message() const;  // SendRequest::id of the one that next_packet() is of
   std::optional<RequestPacket> next_packet();
   // The message's data could not be read, or the like: what is before it goes on, nothing after it is sent.
   void fail(std::uint64_t message, Status status);

@@ -77,6 +77,7 @@ struct SendAttributes {
   std::uint8_t max_rd_atomic = 0;
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry = 0;            // 7: for ever
+  std::uint8_t timeout = 0;              // code of the ACK timeout; 0: none
 };
 
 struct SendWindow {

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t kAtomic = 1u << 3;
 }  // namespace remote_access
 
 struct ResponderAttributes {
+  Qpn remote;                            // of a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint32_t qkey = 0;                // UD
   std::uint32_t access = 0;              // remote_access bits the queue pair grants
@@ -25,6 +26,8 @@ struct ResponderAttributes {
   std::uint32_t max_message = 1u << 31;
   bool invalidate = true;                // SEND with invalidate is an opcode of its
 };
+
+using OwedId = std::uint64_t;            // counts what a responder owes
 
 // What the caller knows of the packet's resources.
 struct Offer {
@@ -61,8 +64,10 @@ struct Verdict {
     read,               // answer with the bytes of `range`
     atomic,             // carry out `atomic` at `range`, answer with the original value and tell atomic_done()
     replay,             // a duplicate atomic: answer with `original`, carry out nothing
+    busy,               // order forbids it now: to be judged again behind the queue pair's next event
   };
   Kind kind = Kind::drop;
+  OwedId owed = 0;                       // place, reject, atomic: what is owed for it
   DropCause cause = DropCause::out_of_sequence;  // drop
   // place
   bool to_receive_wqe = false;

@@ -80,7 +80,6 @@ void Lockstep::compare(std::deque<One>& history, One&& last) {
   }
 }
 
-
 const roce::OpcodeInfo& Lockstep::row_of(std::uint8_t opcode) {
   const auto* row = roce::find_opcode(opcode);
   const bool is_ours = row != nullptr && row->transport == roce::Transport::rc && !row->has(roce::header::kInvalidate);
@@ -93,32 +92,33 @@ void Lockstep::illegal(const char* why) {
 
 void Lockstep::send(const SendRecord& record, const VerilatedEngine& engine, std::uint64_t now) {
   if (failed()) return;
-  auto& side = sends_[record.slot];
-  if (!side) side = std::make_unique<SendSide>();
+  now_ = now;
+  auto& [sends, answers, before, answers_before] = slots_[record.slot];
+  if (!sends) sends = std::make_unique<SendSide>(record.slot, actions());
   SendStep::Input input;
   if (record.op == SendOp::control) input = engine.input<SendControl>();
   if (record.op == SendOp::post) input = engine.input<Post>();
   if (record.op == SendOp::response) input = engine.input<Response>();
   if (record.op == SendOp::event) input = engine.input<SendEvent>();
-  const auto core = send_core(*side, record, engine, now);
-  compare(side->history, SendStep{now, std::move(input), record, core});
+  const auto core = send_core(*sends, record, engine);
+  compare(before, SendStep{now, std::move(input), record, core});
 }
 
 void Lockstep::answer(const AnswerRecord& record, const VerilatedEngine& engine, std::uint64_t now) {
   if (failed()) return;
-  auto& side = answers_[record.slot];
-  if (!side) side = std::make_unique<AnswerSide>();
+  now_ = now;
+  auto& [sends, answers, sends_before, before] = slots_[record.slot];
+  if (!answers) answers = std::make_unique<AnswerSide>(record.slot, actions());
   AnswerStep::Input input;
   if (record.op == AnswerOp::control) input = engine.input<AnswerControl>();
   if (record.op == AnswerOp::request) input = engine.input<Request>();
   if (record.op == AnswerOp::event || record.in_place) input = engine.input<AnswerEvent>();
-  const auto core = answer_core(*side, record, engine);
-  compare(side->history, AnswerStep{now, std::move(input), record, core});
+  const auto core = answer_core(*answers, record, engine);
+  compare(before, AnswerStep{now, std::move(input), record, core});
 }
 
 void Lockstep::reset() {
-  for (auto& side : sends_) side.reset();
-  for (auto& side : answers_) side.reset();
+  for (auto& slot : slots_) slot = {};
 }
 
 }  // namespace rnicsim::rtl

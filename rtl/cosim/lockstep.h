@@ -1,7 +1,7 @@
-// The RTL's referee. The transport core (model/roce) does what the RTL says it did, in the RTL's order: which queue
-// pair sends, when a timer fires, when acknowledgements coalesce, that something must wait, are choices that it is free
-// to make, and the referee checks that they were legal. All else must be the same: packets, completions, verdicts,
-// contexts.
+// The RTL's referee. The transport core in C++ (model/roce) is given the same events, and does what the RTL says it
+// did, in the RTL's order: which queue pair sends, when a timer fires, when acknowledgements coalesce, that something
+// must wait, are choices that it is free to make, and the referee checks that they were legal. All else must be the
+// same: packets, completions, verdicts, contexts.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 #include <string>
 #include <variant>
 
-#include "model/roce/completer.h"
-#include "model/roce/requester.h"
-#include "model/roce/responder.h"
+#include "model/roce/answer_side.h"
+#include "model/roce/qp_core.h"
+#include "model/roce/send_side.h"
 #include "rtl/cosim/transactions.h"
 
 namespace rnicsim::rtl {
 
 class VerilatedEngine;
 
-class Lockstep {
+class Lockstep final : private roce::CoreActions {
  public:
   // Records that the engine put out at that time (in ticks), with the inputs that they are of. A mismatch
   // is told once: by text(), with the histories of both.
@@ -51,68 +51,82 @@ class Lockstep {
   using AnswerStep = Step<AnswerRecord, AnswerControl, Request, AnswerEvent>;
 
   struct SendSide {
-    roce::SendWindow window;
-    roce::Requester requester{window};
-    roce::Completer completer{window};
+    SendSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions) {}
+    roce::SendSide core;
     std::uint64_t posted = 0;
     std::uint64_t retired = 0;
     bool alive = false;
     bool failing = false;                // what is left is flushed
-    bool draining = false;
-    bool drain_told = false;
-    std::uint8_t timeout = 0;
-    std::uint64_t since = 0;             // when something last was answered for, or sent again
-    std::uint64_t rnr_until = 0;
-    std::deque<SendStep> history;
-  };
-  struct Owed {
-    enum class Kind : std::uint8_t { silent, acknowledge, nak, read, atomic };
-    Kind kind = Kind::silent;
-    std::uint8_t index = 0;
-    roce::Psn psn;
-    std::uint32_t msn = 0;
-    std::uint8_t syndrome = 0;
-    bool fatal = false;
-    bool to_receive = false;
-    bool has_cqe = false;                // not told yet
-    bool placed = false;
-    Result result = Result::ok;
-    roce::RemoteRange range;             // read
-    std::uint32_t next_packet = 0;
-    std::uint64_t original = 0;          // atomic
+    // When timers that run are due.
+    std::optional<std::uint64_t> ack_due, rnr_due;
+    std::deque<SendRecord> to_come;      // completions, and the drain's end
   };
   struct AnswerSide {
-    roce::Responder responder;
+    AnswerSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions, roce::Transport::rc) {}
+    roce::AnswerSide core;
     bool alive = false;
     bool deaf = false;
-    std::uint32_t remote_qpn = 0;
-    std::uint32_t mtu = 0;
-    std::uint8_t next_owed = 0;
-    std::list<Owed> owed;
-    std::list<Owed> again;               // to be answered again, in any order
-    std::deque<AnswerStep> history;
-
-    std::uint32_t rd_atomic_pending() const;
-    void fall_silent();                  // nothing is answered any more
+    roce::ResponderAttributes attributes;
+    roce::OwedId next_owed = 0;
+    struct ToCome {
+      roce::OwedId owed;
+      AnswerRecord record;
+    };
+    std::deque<ToCome> to_come;          // completions, and a placement that failed
+    // READs and atomics to be answered again, in any order: a favour.
+    struct Again {
+      roce::Verdict verdict;
+      std::uint32_t next_packet = 0;
+    };
+    std::list<Again> again;
+  };
+  // With what a slot's sides did before.
+  struct Slot {
+    std::unique_ptr<SendSide> sends;
+    std::unique_ptr<AnswerSide> answers;
+    std::deque<SendStep> sends_before;
+    std::deque<AnswerStep> answers_before;
   };
 
   // The record as it should be.
-  SendRecord send_core(SendSide& side, const SendRecord& rtl, const VerilatedEngine& engine, std::uint64_t now);
+  SendRecord send_core(SendSide& side, const SendRecord& rtl, const VerilatedEngine& engine);
   SendRecord control(SendSide& side, SendRecord core, const SendControl& control);
   SendRecord post(SendSide& side, SendRecord core, const Post& post);
   SendRecord packet(SendSide& side, SendRecord core);
-  SendRecord response(SendSide& side, SendRecord core, const Response& response, std::uint64_t now);
-  SendRecord complete(SendSide& side, SendRecord core);
+  SendRecord response(SendSide& side, SendRecord core, const Response& response);
+  SendRecord event(SendSide& side, SendRecord core, const SendEvent& event);
+  SendRecord timeout(SendSide& side, SendRecord core);
+  SendRecord next_of(SendSide& side, SendRecord core);
   AnswerRecord answer_core(AnswerSide& side, const AnswerRecord& rtl, const VerilatedEngine& engine);
   AnswerRecord control(AnswerSide& side, AnswerRecord core, const AnswerControl& control);
   AnswerRecord request(AnswerSide& side, AnswerRecord core, const Request& request);
-  AnswerRecord accept(AnswerSide& side, AnswerRecord core, const Request& request, const roce::Verdict& verdict);
+  AnswerRecord accept(AnswerSide& side, AnswerRecord core, const Request& request, roce::Verdict verdict);
   AnswerRecord event(AnswerSide& side, AnswerRecord core, const AnswerEvent& event);
   AnswerRecord packet(AnswerSide& side, AnswerRecord core);
-  AnswerRecord data_packet(AnswerRecord core, const AnswerSide& side, const Owed& owed, bool duplicate);
+  AnswerRecord packet_again(AnswerSide& side, AnswerRecord core);
   AnswerRecord failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event);
-  AnswerRecord complete(AnswerSide& side, AnswerRecord core);
-  AnswerRecord failed(AnswerSide& side, AnswerRecord core);
+  AnswerRecord next_of(AnswerSide& side, AnswerRecord core);
+
+  // --- What the core in C++ does.
+  void begin_step() override {}
+  void end_step() override {}
+  void moved(roce::Slot, bool) override {}
+  void posted(roce::Slot slot, std::uint64_t message, roce::Psn first, std::uint32_t packets) override;
+  void responded(roce::Slot slot, const roce::ResponseOutcome& outcome, roce::Psn oldest) override;
+  void ack_timed_out(roce::Slot slot, bool rewound) override;
+  void completed(roce::Slot slot, std::uint64_t message, roce::Status status, bool placed_last) override;
+  void local_work(roce::Slot, std::uint64_t) override {}
+  void drained(roce::Slot slot) override;
+  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) override;
+  void cancel(roce::Slot slot, roce::Timer timer) override;
+  void judged(roce::Slot, const roce::Verdict&) override {}
+  void carry_out(roce::Slot, roce::OwedId, roce::Psn, const roce::AtomicEth&, bool) override {}
+  void invalidate(roce::Slot, roce::OwedId, roce::Rkey) override {}
+  void receive_completed(roce::Slot slot, roce::OwedId owed) override;
+  void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;
+  void told(roce::Slot, const roce::CoreState&) override {}
+
+  CoreActions& actions() { return *this; }
   // What the opcode says; one that is not of the engine counts as one of another transport.
   static const roce::OpcodeInfo& row_of(std::uint8_t opcode);
   // A choice that was not the RTL's to make.
@@ -120,8 +134,9 @@ class Lockstep {
   template <class One>
   void compare(std::deque<One>& history, One&& last);
 
-  std::array<std::unique_ptr<SendSide>, kSlots> sends_;
-  std::array<std::unique_ptr<AnswerSide>, kSlots> answers_;
+  std::array<Slot, kSlots> slots_;
+  std::uint64_t now_ = 0;
+  SendRecord told_;                      // what the core's actions say of the operation
   const char* illegal_ = nullptr;
   std::string mismatch_;
 };

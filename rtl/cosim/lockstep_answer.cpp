@@ -1,5 +1,6 @@
 // The referee's receive side: verdicts on requests, what is owed for them, answers.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "rtl/cosim/lockstep.h"
@@ -13,6 +14,7 @@ using Kind = roce::Verdict::Kind;
 Verdict verdict_of(Kind kind) {
   switch (kind) {
     case Kind::drop: return Verdict::drop;
+    case Kind::busy: return Verdict::busy;
     case Kind::wants_receive: return Verdict::want_receive;
     case Kind::wants_access: return Verdict::want_access;
     case Kind::acknowledge: return Verdict::acknowledge;
@@ -23,6 +25,15 @@ Verdict verdict_of(Kind kind) {
     case Kind::replay: return Verdict::replay;
   }
   return Verdict::drop;
+}
+
+roce::MemoryResult result_of(Result result) {
+  switch (result) {
+    case Result::ok: return roce::MemoryResult::ok;
+    case Result::access: return roce::MemoryResult::refused;
+    case Result::operation: return roce::MemoryResult::unreachable;
+  }
+  return roce::MemoryResult::unreachable;
 }
 
 roce::Headers headers_of(const Request& request, const roce::OpcodeInfo& row) {
@@ -36,45 +47,42 @@ roce::Headers headers_of(const Request& request, const roce::OpcodeInfo& row) {
   return headers;
 }
 
-bool is_data(const auto& owed) {
-  return owed.kind == decltype(owed.kind)::read || owed.kind == decltype(owed.kind)::atomic;
-}
-bool is_done(const auto& owed) {
-  const bool acknowledges = owed.kind == decltype(owed.kind)::silent || owed.kind == decltype(owed.kind)::acknowledge;
-  return acknowledges && owed.placed && owed.result == Result::ok && !owed.has_cqe;
+// The record of this packet. That of a duplicate does not say its MSN.
+AnswerRecord with(AnswerRecord core, const roce::Headers& headers, const roce::SentAnswer& sent) {
+  core.opcode = static_cast<std::uint8_t>(headers.bth.opcode);
+  core.destination = headers.bth.destination.value;
+  core.psn = headers.bth.psn.value();
+  core.fatal = sent.fatal;
+  if (headers.aeth) {
+    core.syndrome = headers.aeth->syndrome;
+    core.msn = headers.aeth->msn;
+  }
+  if (headers.atomic_ack) core.original = *headers.atomic_ack;
+  if (!sent.is_read) return core;
+  core.address = sent.range.address;
+  core.rkey = sent.range.rkey.value;
+  core.length = sent.range.length;
+  return core;
 }
 
 }  // namespace
 
-std::uint32_t Lockstep::AnswerSide::rd_atomic_pending() const {
-  return static_cast<std::uint32_t>(std::ranges::count_if(owed, [](const Owed& one) { return is_data(one); }));
-}
-
-void Lockstep::AnswerSide::fall_silent() {
-  owed.clear();
-  again.clear();
-}
-
 AnswerRecord Lockstep::answer_core(AnswerSide& side, const AnswerRecord& rtl, const VerilatedEngine& engine) {
-  AnswerRecord core = rtl;
-  // Nothing will be said of these.
-  const auto silent = [](const Owed& owed) {
-    return owed.kind == Owed::Kind::silent && owed.placed && owed.result == Result::ok && !owed.has_cqe;
-  };
-  while (!side.owed.empty() && silent(side.owed.front())) side.owed.pop_front();
   switch (rtl.op) {
-    case AnswerOp::control: return control(side, core, engine.input<AnswerControl>());
-    case AnswerOp::request: return request(side, core, engine.input<Request>());
-    case AnswerOp::event: return event(side, core, engine.input<AnswerEvent>());
-    case AnswerOp::complete: return complete(side, core);
-    case AnswerOp::failed: return failed(side, core);
+    case AnswerOp::control: return control(side, rtl, engine.input<AnswerControl>());
+    case AnswerOp::request: return request(side, rtl, engine.input<Request>());
+    case AnswerOp::event: return event(side, rtl, engine.input<AnswerEvent>());
+    case AnswerOp::complete:
+    case AnswerOp::failed: return next_of(side, rtl);
     case AnswerOp::packet: break;
   }
-  return rtl.in_place ? failed_read(side, core, engine.input<AnswerEvent>()) : packet(side, core);
+  if (rtl.in_place) return failed_read(side, rtl, engine.input<AnswerEvent>());
+  return rtl.duplicate ? packet_again(side, rtl) : packet(side, rtl);
 }
 
 AnswerRecord Lockstep::control(AnswerSide& side, AnswerRecord core, const AnswerControl& control) {
   const roce::ResponderAttributes attributes{
+      .remote = {control.remote_qpn},
       .mtu = roce::mtu_bytes(control.mtu),
       .access = (control.allow_write ? roce::remote_access::kWrite : 0) |
                 (control.allow_read ? roce::remote_access::kRead : 0) |
@@ -82,28 +90,23 @@ AnswerRecord Lockstep::control(AnswerSide& side, AnswerRecord core, const Answer
       .max_dest_rd_atomic = control.max_dest_rd_atomic, .min_rnr_timer = control.min_rnr_timer,
       .max_message = control.max_message};
   if (side.alive) {
-    core.psn = side.responder.expected_psn().value();
-    core.msn = side.responder.msn();
+    core.psn = side.core.responder().expected_psn().value();
+    core.msn = side.core.responder().msn();
   }
   switch (control.kind) {
-    case Control::reset: {
-      auto history = std::move(side.history);
-      side = {};
-      side.history = std::move(history);
-      break;
-    }
+    case Control::reset: slots_[core.slot].answers = std::make_unique<AnswerSide>(core.slot, actions()); break;
     case Control::start:
-      side.responder.start(attributes, roce::Psn(control.psn));
+      side.core.start(attributes, roce::Psn(control.psn));
       side.alive = true;
       [[fallthrough]];
     case Control::update:
-      side.responder.update(attributes);
-      side.remote_qpn = control.remote_qpn;
-      side.mtu = attributes.mtu;
+      side.core.update(attributes);
+      side.attributes = attributes;
       break;
     case Control::error:
-      side.fall_silent();
-      side.next_owed = 0;
+      side.core.fail();
+      side.again.clear();
+      side.to_come.clear();
       side.alive = false;
       break;
     case Control::query: break;
@@ -118,17 +121,15 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
     return core;
   }
   if (rtl == Verdict::busy) {
-    if (side.owed.empty()) illegal("there is nothing that the request could wait for");
+    if (side.core.owed() == 0 && side.to_come.empty()) illegal("there is nothing that the request could wait for");
     return core;
   }
   const auto& row = row_of(request.opcode);
-  const auto headers = headers_of(request, row);
-  roce::Offer offer{.receive_bytes = request.receive_bytes, .access_granted = {},
-                    .rd_atomic_pending = side.rd_atomic_pending()};
+  roce::Offer offer{.receive_bytes = request.receive_bytes, .access_granted = {}};
   if (request.receive_known)
     offer.receive = request.receive_available ? roce::Offer::Receive::available : roce::Offer::Receive::none;
   if (request.access_known) offer.access_granted = request.access_granted;
-  const auto verdict = side.responder.receive(headers, request.bytes, offer);
+  const auto verdict = side.core.judge(headers_of(request, row), request.bytes, offer);
   core.duplicate = verdict.duplicate;
   // To answer a READ or an atomic once more is a favour, which the requester may have to ask for again.
   const bool spared = verdict.duplicate && rtl == Verdict::drop &&
@@ -142,38 +143,25 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
   return rtl == core.verdict ? accept(side, core, request, verdict) : core;
 }
 
-AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request& request,
-                              const roce::Verdict& verdict) {
-  Owed owed{.kind = Owed::Kind::silent, .index = side.next_owed, .psn = verdict.psn, .msn = verdict.msn, .range = {}};
+AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request& request, roce::Verdict verdict) {
   switch (core.verdict) {
     case Verdict::drop:
     case Verdict::busy:
     case Verdict::want_receive:
     case Verdict::want_access: return core;
-    case Verdict::acknowledge:
-      owed.kind = Owed::Kind::acknowledge;
-      owed.placed = true;
-      owed.syndrome = roce::Aeth::kNoCredits;
-      break;
     case Verdict::reject:
-      owed.kind = Owed::Kind::nak;
-      owed.syndrome = core.syndrome = verdict.syndrome;
-      owed.fatal = core.fatal = verdict.fatal;
-      owed.placed = true;
-      owed.has_cqe = verdict.receive_status.has_value();
+      core.syndrome = verdict.syndrome;
+      core.fatal = side.deaf = verdict.fatal;
       core.receive_status = static_cast<std::uint8_t>(verdict.receive_status.value_or(roce::Status::success));
       core.begins_receive = verdict.begins_receive;
       core.access_event = verdict.access_event;
       core.request_event = verdict.request_event;
       core.psn = verdict.psn.value();
-      side.deaf = verdict.fatal;
       break;
     case Verdict::place:
-      if (verdict.acknowledge) owed.kind = Owed::Kind::acknowledge;
-      owed.syndrome = roce::Aeth::kNoCredits;
-      owed.to_receive = core.to_receive = verdict.to_receive_wqe;
-      owed.has_cqe = core.completes_receive = verdict.completes_receive;
-      owed.placed = request.bytes == 0;
+      if (side.core.must_wait(request.bytes)) illegal("a write overtakes an atomic");
+      core.to_receive = verdict.to_receive_wqe;
+      core.completes_receive = verdict.completes_receive;
       core.completes = verdict.completes;
       core.begins_receive = verdict.begins_receive;
       core.offset = verdict.offset;
@@ -184,145 +172,121 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
         core.rkey = verdict.range.rkey.value;
       }
       break;
-    case Verdict::read:
-    case Verdict::atomic:
-    case Verdict::replay:
-      owed.kind = core.verdict == Verdict::read ? Owed::Kind::read : Owed::Kind::atomic;
-      owed.syndrome = roce::Aeth::kNoCredits;
-      owed.placed = core.verdict != Verdict::atomic;
-      owed.range = {request.address, {request.rkey}, request.length};
-      owed.original = verdict.original;
-      break;
+    default: break;
   }
   core.msn = verdict.msn;
-  if (verdict.duplicate && is_data(owed)) {
+  if (verdict.duplicate && core.verdict != Verdict::acknowledge) {
     if (side.again.size() == kHistory) side.again.pop_front();
-    side.again.push_back(owed);
+    verdict.range = {request.address, {request.rkey}, request.length};
+    side.again.push_back({verdict});
     return core;
   }
-  core.owed = owed.index;
-  side.next_owed = (side.next_owed + 1) % kOwed;
-  side.owed.push_back(owed);
-  // Those at the front that are done with stand for an acknowledgement only, which takes no room.
-  const auto held = std::ranges::find_if(side.owed, [](const Owed& one) { return !is_done(one); });
-  if (std::distance(held, side.owed.end()) > std::ptrdiff_t{kOwed}) illegal("more answers owed than there is room for");
+  core.owed = static_cast<std::uint8_t>(side.next_owed++ % kOwed);
+  side.core.accept(verdict, request.bytes);
+  side.core.settle_ahead();
+  if (side.core.owed() > kOwed) illegal("more answers owed than there is room for");
   return core;
 }
 
 AnswerRecord Lockstep::event(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
-  if (event.kind != AnswerEvent::Kind::placed && event.kind != AnswerEvent::Kind::atomic) return core;
-  const auto owed = std::ranges::find_if(
-      side.owed, [&](const Owed& one) { return one.index == event.owed && !one.placed; });
-  if (owed == side.owed.end()) return core;
-  owed->placed = true;
-  owed->result = event.result;
-  owed->original = event.original;
-  if (event.kind == AnswerEvent::Kind::atomic && event.result == Result::ok)
-    side.responder.atomic_done(owed->psn, event.original);
+  const auto last = side.next_owed - 1;
+  const auto owed = last - (last - event.owed) % kOwed;
+  if (event.kind == AnswerEvent::Kind::placed) side.core.placed(owed, result_of(event.result));
+  if (event.kind == AnswerEvent::Kind::atomic) side.core.carried_out(owed, result_of(event.result), event.original);
+  side.core.settle_ahead();
   return core;
 }
 
-// The oldest that takes a receive, when all before it are in memory.
-AnswerRecord Lockstep::complete(AnswerSide& side, AnswerRecord core) {
-  for (auto& owed : side.owed) {
-    if (!owed.placed || owed.result != Result::ok || is_data(owed)) break;
-    if (!owed.has_cqe) continue;
-    owed.has_cqe = false;
-    core.owed = owed.index;
-    core.psn = owed.psn.value();
+void Lockstep::receive_completed(roce::Slot slot, roce::OwedId owed) {
+  AnswerRecord record{.slot = static_cast<std::uint8_t>(slot), .op = AnswerOp::complete,
+                      .owed = static_cast<std::uint8_t>(owed % kOwed)};
+  slots_[slot].answers->to_come.push_back({owed, record});
+}
+
+void Lockstep::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
+  auto& side = *slots_[slot].answers;
+  side.deaf = true;
+  AnswerRecord record{.slot = static_cast<std::uint8_t>(slot), .op = AnswerOp::failed, .to_receive = failure.to_receive,
+                      .access_event = failure.refused, .owed = static_cast<std::uint8_t>(failure.owed % kOwed),
+                      .had_cqe = failure.completes_receive};
+  side.to_come.push_back({failure.owed, record});
+}
+
+// The oldest that takes a receive, when all before it are in memory; or that could not be placed.
+AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
+  if (side.to_come.empty() || side.to_come.front().record.op != core.op) {
+    illegal(core.op == AnswerOp::complete ? "no receive is complete" : "nothing has failed, or not yet in its turn");
     return core;
   }
-  illegal("no receive is complete");
+  const auto& record = side.to_come.front().record;
+  core.owed = record.owed;
+  core.to_receive = record.to_receive;
+  core.had_cqe = record.had_cqe;
+  core.access_event = record.access_event;
+  side.to_come.pop_front();
   return core;
 }
 
-AnswerRecord Lockstep::failed(AnswerSide& side, AnswerRecord core) {
-  const auto owed = std::ranges::find_if(side.owed, [](const Owed& one) { return one.result != Result::ok; });
-  if (owed == side.owed.end() || !std::all_of(side.owed.begin(), owed, [](const Owed& one) { return one.placed; })) {
-    illegal("nothing has failed, or not yet in its turn");
-    return core;
-  }
-  const bool access = !owed->to_receive && owed->result == Result::access;
-  core.owed = owed->index;
-  core.psn = owed->psn.value();
-  core.to_receive = owed->to_receive;
-  core.had_cqe = std::exchange(owed->has_cqe, false);
-  core.access_event = access;
-  owed->kind = Owed::Kind::nak;
-  owed->syndrome = access ? roce::Aeth::kRemoteAccessError : roce::Aeth::kRemoteOperationError;
-  owed->result = Result::ok;
-  owed->fatal = side.deaf = true;
-  return core;
-}
-
-// An acknowledgement answers for what precedes it, of which nothing may be owed but acknowledgements.
+// An acknowledgement answers for what precedes it: how far, the RTL chooses.
 AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
-  core.destination = side.remote_qpn;
-  if (core.duplicate) {
-    // The last that asked for it: of those before it, the RTL may have let go.
-    for (auto owed = side.again.end(); owed != side.again.begin();) {
-      --owed;
-      if (owed->psn + owed->next_packet != roce::Psn(core.psn)) continue;
-      core = data_packet(core, side, *owed, true);
-      const auto packets = owed->kind == Owed::Kind::read ? roce::packets_for(owed->range.length, side.mtu) : 1;
-      if (++owed->next_packet == packets) side.again.erase(owed);
-      return core;
-    }
+  if (!side.core.next()) {
+    illegal("no answer is owed, or not yet");
+    return core;
+  }
+  roce::Headers headers;
+  const auto sent = side.core.answer(headers, roce::Psn(core.psn));
+  core = with(core, headers, sent);
+  const auto oldest = side.core.oldest();
+  if (!side.to_come.empty() && (!oldest || side.to_come.front().owed < *oldest))
+    illegal("a receive that it answers for was not completed");
+  if (sent.fatal) {
+    side.core.fail();
+    side.again.clear();
+    side.to_come.clear();
+    return core;
+  }
+  side.core.settle_ahead();
+  return core;
+}
+
+// The last that asked for it: of those before it, the RTL may have let go.
+AnswerRecord Lockstep::packet_again(AnswerSide& side, AnswerRecord core) {
+  const auto asked = std::find_if(side.again.rbegin(), side.again.rend(), [&](const AnswerSide::Again& one) {
+    return one.verdict.psn + one.next_packet == roce::Psn(core.psn);
+  });
+  if (asked == side.again.rend()) {
     illegal("a duplicate is answered that nobody asked for");
     return core;
   }
-  const bool is_ack = core.opcode == static_cast<std::uint8_t>(roce::Opcode::acknowledge);
-  while (!side.owed.empty()) {
-    auto& owed = side.owed.front();
-    if (!owed.placed || owed.result != Result::ok || owed.has_cqe) break;
-    if (is_data(owed)) {
-      if (is_ack) break;
-      core = data_packet(core, side, owed, false);
-      const auto packets = owed.kind == Owed::Kind::read ? roce::packets_for(owed.range.length, side.mtu) : 1;
-      if (++owed.next_packet == packets) side.owed.pop_front();
-      return core;
-    }
-    const bool is_nak = owed.kind == Owed::Kind::nak;
-    const bool this_one = is_ack && owed.kind != Owed::Kind::silent && owed.psn.value() == core.psn &&
-                          owed.msn == core.msn && owed.syndrome == core.syndrome;
-    if (this_one) core.fatal = owed.fatal;
-    // A NAK is told itself; an acknowledgement may be left to a later one.
-    if (!this_one && is_nak) break;
-    side.owed.pop_front();
-    if (this_one && core.fatal) side.fall_silent();
-    if (this_one) return core;
-  }
-  illegal("this answer is not owed, or not yet");
-  return core;
-}
-
-AnswerRecord Lockstep::data_packet(AnswerRecord core, const AnswerSide& side, const Owed& owed, bool duplicate) {
-  core.syndrome = owed.syndrome;
-  core.psn = (owed.psn + owed.next_packet).value();
-  if (!duplicate) core.msn = owed.msn;
-  if (owed.kind == Owed::Kind::atomic) {
+  auto& [verdict, next] = *asked;
+  const auto& range = verdict.range;
+  const auto mtu = side.attributes.mtu;
+  const bool is_read = verdict.kind == Kind::read;
+  const auto packets = is_read ? roce::packets_for(range.length, mtu) : 1;
+  core.destination = side.attributes.remote.value;
+  core.syndrome = roce::Aeth::kNoCredits;
+  if (is_read) {
+    const auto position = roce::position_of(next, packets);
+    core.opcode = static_cast<std::uint8_t>(roce::rc_opcode(roce::Operation::read_response, position));
+    core.address = range.address + std::uint64_t{next} * mtu;
+    core.rkey = range.rkey.value;
+    core.length = std::min(mtu, range.length - next * mtu);
+  } else {
     core.opcode = static_cast<std::uint8_t>(roce::Opcode::atomic_acknowledge);
-    core.original = owed.original;
-    return core;
+    core.original = verdict.original;
   }
-  const auto packets = roce::packets_for(owed.range.length, side.mtu);
-  const auto position = roce::position_of(owed.next_packet, packets);
-  core.opcode = static_cast<std::uint8_t>(roce::rc_opcode(roce::Operation::read_response, position));
-  core.address = owed.range.address + std::uint64_t{owed.next_packet} * side.mtu;
-  core.rkey = owed.range.rkey.value;
-  core.length = std::min(side.mtu, owed.range.length - owed.next_packet * side.mtu);
+  if (++next == packets) side.again.erase(std::prev(asked.base()));
   return core;
 }
 
 // Data of a READ could not be had: a NAK in place of its packet, and nothing behind it.
 AnswerRecord Lockstep::failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
   side.deaf = true;
-  side.fall_silent();
-  core.opcode = static_cast<std::uint8_t>(roce::Opcode::acknowledge);
-  core.psn = event.psn;
-  core.syndrome =
-      event.result == Result::operation ? roce::Aeth::kRemoteOperationError : roce::Aeth::kRemoteAccessError;
-  return core;
+  side.again.clear();
+  side.to_come.clear();
+  side.core.unreadable(roce::Psn(event.psn), result_of(event.result));
+  roce::Headers headers;
+  return with(core, headers, side.core.answer(headers));
 }
 
 }  // namespace rnicsim::rtl

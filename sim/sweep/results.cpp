@@ -205,7 +205,9 @@ Interval interval_of(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   constexpr double kTail = 0.025;
-  const boost::math::students_t distribution(n - 1);
+  // In double alone: what Boost sets up for long double, as the program begins, is beyond valgrind's.
+  using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  const boost::math::students_t_distribution<double, InDouble> distribution(n - 1);
   const double reach = quantile(complement(distribution, kTail)) * std::sqrt(squares / (n - 1) / n);
   return {mean, mean - reach, mean + reach, count};
 }

@@ -12,7 +12,7 @@
 
 #include "model/nic/engine_factory.h"
 #include "model/nic/jittered_engine.h"
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/replay/replay.h"
 
 namespace rnicsim::sim::replay {
@@ -101,7 +101,8 @@ class WireCaptures : public testing::TestWithParam<Row> {
 };
 
 TEST_P(WireCaptures, OurNicDoesAsTheRealOne) {
-  nic::ModelEngine engine({});
+  const auto engine_owner = nic::make_model_engine({});
+  auto& engine = *engine_owner;
   const auto replay = run(engine);
   expect_row(replay);
   for (const auto& difference : replay.strays) ADD_FAILURE() << *difference.theirs;
@@ -127,7 +128,8 @@ TEST(WireFolder, EveryCaptureIsReplayedAsBothEnds) {
 }
 
 Replay replay_of(const char* capture, const char* address) {
-  nic::ModelEngine engine({});
+  const auto engine_owner = nic::make_model_engine({});
+  auto& engine = *engine_owner;
   return replay_frames(read_capture(folder() / capture), *parse_address(address), engine);
 }
 

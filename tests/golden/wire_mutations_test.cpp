@@ -10,7 +10,7 @@
 #include <ostream>
 #include <string>
 
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/replay/cm_judge.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
@@ -45,7 +45,8 @@ class WireMutations : public testing::TestWithParam<View> {
 
   std::uint64_t differences() const { return differences(frames); }
   std::uint64_t differences(const std::vector<CapturedFrame>& altered) const {
-    nic::ModelEngine engine({});
+    const auto engine_owner = nic::make_model_engine({});
+    auto& engine = *engine_owner;
     return replay_frames(altered, address, engine).differences();
   }
   void expect_flips_show(const WirePacket& packet, std::size_t from, std::size_t to,

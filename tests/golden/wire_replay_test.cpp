@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/nic/jittered_engine.h"
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "model/nic/engine_factory.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
@@ -43,7 +43,8 @@ class WireReplay : public testing::Test {
     std::swap(frame(a).length, frame(b).length);
   }
   Replay run(const char* address) {
-    nic::ModelEngine engine({});
+    const auto engine_owner = nic::make_model_engine({});
+    auto& engine = *engine_owner;
     return replay_frames(frames, *parse_address(address), engine);
   }
   std::vector<Difference> differences() {

@@ -1,7 +1,7 @@
 // The requester, case by case: timers and retries.
 #include <gmock/gmock.h>
 
-#include "model/nic/qp_context.h"
+#include "model/roce/timers.h"
 #include "tests/rtl/requester_bench.h"
 
 namespace rnicsim::rtl::test {
@@ -26,7 +26,7 @@ TEST(QpEngineTimers, RnrTimerIsNeverEarlyAndATickLateAtMost) {
       ASSERT_THAT(refused, SizeIs(1));
       EXPECT_EQ(refused[0].outcome, Outcome::rnr);
       EXPECT_TRUE(refused[0].rewound);
-      const auto due = start + ticks(nic::rnr_delay(timer));
+      const auto due = start + ticks(roce::rnr_delay(timer));
       const auto before = bench.engine.cycles();
       bench.sleep_until(due);
       ASSERT_THAT(bench.take_sends(), IsEmpty());
@@ -50,7 +50,7 @@ TEST(QpEngineTimers, AckTimerIsNeverEarlyAndATickLateAtMost) {
       control.timeout = timeout;
       bench.start(control);
       carry(bench, post(MessageKind::write));
-      const auto due = start + ticks(nic::ack_timeout(timeout));
+      const auto due = start + ticks(roce::ack_timeout(timeout));
       // The longest would wake the clock too often for a test.
       if (timeout < 16) bench.sleep_until(due);
       bench.jump(due);

@@ -17,7 +17,8 @@ MODULES = {
          "sva/timer_wheel_sva.sv", "sva/requester_sva.sv", "sva/responder_sva.sv", "sva/qp_engine_sva.sv"],
         _ENGINE_TESTS,
         ["model/roce/opcode.cpp", "model/roce/requester.cpp", "model/roce/completer.cpp", "model/roce/responder.cpp",
-         "model/roce/send_window.cpp", "model/roce/qp_state.cpp", "model/nic/qp_context.cpp", "rtl/cosim/lockstep.cpp",
+         "model/roce/send_window.cpp", "model/roce/qp_state.cpp", "model/roce/send_side.cpp",
+         "model/roce/answer_side.cpp", "rtl/cosim/lockstep.cpp",
          "rtl/cosim/lockstep_send.cpp", "rtl/cosim/lockstep_answer.cpp", "rtl/cosim/verilated_engine.cpp",
          "tests/rtl/script_top.cpp", "tests/support/sc_main.cpp"]),
 }

@@ -1,7 +1,7 @@
 // Completion statuses and events of bad requests, bad WQEs, bad doorbells and bad commands.
 #include <random>
 
-#include "model/nic/qp_context.h"
+#include "model/roce/timers.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -143,7 +143,7 @@ TEST_F(Errors, NobodyAnswers) {
   a().connect(b(), 3);
   const auto start = now();
   expect_error({.opcode = SendOpcode::write, .length = 64, .remote = at_b()}, CqeSyndrome::transport_retry_exceeded);
-  EXPECT_GE((now() - start).ps, (4 * ack_timeout(8)).ps);
+  EXPECT_GE((now() - start).ps, (4 * roce::ack_timeout(8)).ps);
   EXPECT_EQ(a().nic.counters().engine.local_ack_timeout_err, 4u);
 }
 

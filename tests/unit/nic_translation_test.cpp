@@ -4,6 +4,7 @@
 #include "model/nic/qp_context.h"
 #include "model/nic/translation.h"
 #include "model/nic/wqe.h"
+#include "model/roce/timers.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -116,11 +117,11 @@ TEST(Contexts, SurviveTheirLayout) {
 }
 
 TEST(QpAttributes, TimersOfTheTables) {
-  EXPECT_EQ(ack_timeout(0).ps, (4096_ns).ps);
-  EXPECT_EQ(ack_timeout(14).ps, (4096_ns).ps << 14);
-  EXPECT_EQ(rnr_delay(1).ps, (10_us).ps);
-  EXPECT_EQ(rnr_delay(0).ps, (655360_us).ps);
-  EXPECT_EQ(rnr_delay(31).ps, (491520_us).ps);
+  EXPECT_EQ(roce::ack_timeout(0).ps, (4096_ns).ps);
+  EXPECT_EQ(roce::ack_timeout(14).ps, (4096_ns).ps << 14);
+  EXPECT_EQ(roce::rnr_delay(1).ps, (10_us).ps);
+  EXPECT_EQ(roce::rnr_delay(0).ps, (655360_us).ps);
+  EXPECT_EQ(roce::rnr_delay(31).ps, (491520_us).ps);
 }
 
 TEST(QpAttributes, PortIsCheckedOnlyWhenNamed) {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "model/fabric/pcapng.h"
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
@@ -149,7 +149,8 @@ TEST(Addresses, BothFamilies) {
 TEST(Addresses, AnUnknownOneListsTheCapturesOwn) {
   Wire wire;
   wire.request(Wire::headers(roce::Opcode::send_only, 1), 4);
-  nic::ModelEngine engine({});
+  const auto engine_owner = nic::make_model_engine({});
+  auto& engine = *engine_owner;
   try {
     replay_frames(wire.frames, Wire::address(9), engine);
     FAIL();
@@ -162,16 +163,19 @@ TEST(Addresses, AnUnknownOneListsTheCapturesOwn) {
 TEST(Addresses, OneThatOnlyAnsweredHasNothingToReplay) {
   Wire wire;
   wire.answer(roce::Opcode::acknowledge, 1, 0x1f, 1);
-  nic::ModelEngine engine({});
+  const auto engine_owner = nic::make_model_engine({});
+  auto& engine = *engine_owner;
   EXPECT_THROW(replay_frames(wire.frames, Wire::address(test::kNic), engine), ConfigError);
 }
 
 TEST(Addresses, OneWhoseTransportTheEngineLacksHasNothingToReplay) {
   Wire wire;
   wire.datagram(1, 7, 0x11, 20);
-  nic::ModelEngine engine({});
+  const auto engine_owner = nic::make_model_engine({});
+  auto& engine = *engine_owner;
   EXPECT_EQ(replay_frames(wire.frames, Wire::address(test::kNic), engine).environment.qps.size(), 1u);
-  nic::ModelEngine other({});
+  const auto other_owner = nic::make_model_engine({});
+  auto& other = *other_owner;
   EXPECT_THROW(replay_frames(wire.frames, Wire::address(test::kNic), other, nullptr, {.uc = false, .ud = false}),
                ConfigError);
 }

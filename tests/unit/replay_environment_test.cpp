@@ -2,7 +2,7 @@
 // gave it the memory, the receives and the refusals that the real NIC had.
 #include <gtest/gtest.h>
 
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
@@ -53,7 +53,8 @@ class ReplayEnvironment : public testing::Test {
     return wire.answer(headers);
   }
   Replay run() {
-    nic::ModelEngine engine({});
+    const auto engine_owner = nic::make_model_engine({});
+    auto& engine = *engine_owner;
     return replay_frames(wire.frames, Wire::address(test::kNic), engine);
   }
   void expect_agreement(std::uint64_t matched) {

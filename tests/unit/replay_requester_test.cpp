@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
@@ -44,7 +44,8 @@ class ReplayRequester : public testing::Test {
   }
   Replay run() { return run({}); }
   Replay run(Abilities abilities) {
-    nic::ModelEngine engine({.max_rd_atomic = abilities.rd_atomic});
+    const auto engine_owner = nic::make_model_engine({.max_rd_atomic = abilities.rd_atomic});
+    auto& engine = *engine_owner;
     return replay_frames(wire.frames, Wire::address(test::kNic), engine, nullptr, abilities);
   }
   RequesterEnvironment expect_agreement(std::uint64_t matched) {

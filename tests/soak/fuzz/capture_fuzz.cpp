@@ -1,6 +1,6 @@
 // Captures for the replay: files as they are, and frames that are sealed again, replayed against the engine.
 #include "model/cm/messages.h"
-#include "model/nic/model_engine.h"
+#include "model/nic/engine_factory.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/report.h"
@@ -19,7 +19,8 @@ constexpr Duration kFrameTime{5'000'000'000};
 enum Step : std::uint8_t { file, frame, sealed_frame, cut_frame, kinds };
 
 void replay(const std::vector<CapturedFrame>& frames, std::uint8_t host) {
-  nic::ModelEngine engine{nic::QpLimits{}};
+  const auto engine_owner = nic::make_model_engine(nic::QpLimits{});
+  auto& engine = *engine_owner;
   const auto result = sim::replay::replay_frames(frames, Wire::address(host), engine);
   require(result.capture.frames == frames.size(), "frames of a capture are lost");
   require(!sim::replay::report_text(result).empty(), "a replay without a report");

@@ -1,4 +1,6 @@
-// The behavioural QP engine: drives the transport core (model/roce) over the QpEngine seam.
+// The QP engine: one shell around a transport core (model/roce/qp_core.h), in C++ or Verilated. The shell has the
+// rings, the contexts, packets that wait for their payload, and the CQEs; the core says what is sent, placed and
+// completed.
 //
 // A QP's requests and answers take turns at its transmit unit, a packet a turn, when the unit is free and as long as
 // there are packet credits.
@@ -15,12 +17,13 @@
 #include "model/nic/qp_engine.h"
 #include "model/nic/tickets.h"
 #include "model/nic/transmit_units.h"
+#include "model/roce/qp_core.h"
 
 namespace rnicsim::nic {
 
-class ModelEngine : public QpEngine {
+class EngineShell final : public QpEngine, private roce::CoreActions {
  public:
-  explicit ModelEngine(const QpLimits& limits) : limits_(limits), units_(limits.transmit_units) {}
+  EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
   EngineOutputs& outputs() override { return out_; }
   void doorbell(SendDoorbell doorbell) override;
@@ -48,7 +51,6 @@ class ModelEngine : public QpEngine {
   std::size_t sends_outstanding() const override;
 
  private:
-  enum Timer : std::uint32_t { ack = 0, rnr = 1 };
   enum class Purpose : std::uint8_t {
     send_ring,
     send_wqe,
@@ -65,7 +67,7 @@ class ModelEngine : public QpEngine {
   };
   struct Expired {
     Qpn qpn;
-    std::uint32_t kind;
+    roce::Timer timer;
   };
   struct Redeemed {
     Qp* qp = nullptr;
@@ -73,9 +75,10 @@ class ModelEngine : public QpEngine {
     std::uint64_t argument = 0;
   };
 
-  // --- model_engine.cpp: inputs one at a time, tags, turns.
+  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts.
   template <auto take, class Input>
   void step(Input& input);
+  void finish_step();
   void take_doorbell(const SendDoorbell& doorbell);
   void take_wqe(const WqeBytes& wqe);
   void take_wqe_at_hand(const Tag& tag);
@@ -93,24 +96,48 @@ class ModelEngine : public QpEngine {
   void take_timer(const Expired& timer);
   void take_overrun(const Qpn& qpn);
   void take_credit(const std::uint32_t& packets);
+  void packet_left();
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
-  Qp* find(Qpn qpn);
+  Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
+  Qp& of(roce::Slot slot) { return *slots_[slot]; }
   void schedule(Qp& qp);
   void dispatch();
   bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   void give_up_contexts();
+  void give_up(Qp& qp, const roce::CoreState& state);
   void emit_ready(Qp& qp, PacketLane& lane);
   void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
   void set_state(Qp& qp, roce::QpState state);
 
+  // --- What the core does; of sends in engine_send.cpp, of answers in engine_receive.cpp and engine_answers.cpp.
+  void begin_step() override { busy_ = true; }
+  void end_step() override { finish_step(); }
+  void moved(roce::Slot slot, bool answers) override;
+  void posted(roce::Slot slot, std::uint64_t message, roce::Psn first, std::uint32_t packets) override;
+  void responded(roce::Slot slot, const roce::ResponseOutcome& outcome, roce::Psn oldest) override;
+  void ack_timed_out(roce::Slot slot, bool rewound) override;
+  void completed(roce::Slot slot, std::uint64_t message, roce::Status status, bool placed_last) override;
+  void local_work(roce::Slot slot, std::uint64_t message) override;
+  void drained(roce::Slot slot) override;
+  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) override;
+  void cancel(roce::Slot slot, roce::Timer timer) override;
+  void judged(roce::Slot slot, const roce::Verdict& verdict) override;
+  void carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
+                 bool is_swap) override;
+  void invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) override;
+  void receive_completed(roce::Slot slot, roce::OwedId owed) override;
+  void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;
+  void told(roce::Slot slot, const roce::CoreState& state) override;
+
   // --- engine_commands.cpp
   void execute(const QpCommand& command);
-  QpSyndrome create(const QpCommand& command);
-  QpSyndrome modify(Qp& qp, const QpCommand& command);
+  void create(const QpCommand& command);
+  void modify(Qp& qp, const QpCommand& command, bool draining);
   void enter(Qp& qp, roce::QpState from, roce::QpState to);
-  void rebirth(Qp& qp);
-  abi::Qpc snapshot(const Qp& qp) const;
+  Qp& rebirth(Qp& qp);
+  void ask(Qp& qp, Qp::Question question);
+  abi::Qpc context_of(const Qp& qp, const roce::CoreState& state) const;
   void finish(const QpCommand& command, abi::CommandStatus status, QpSyndrome syndrome, const abi::Qpc& context);
 
   // --- engine_send.cpp: the requester's side.
@@ -118,49 +145,35 @@ class ModelEngine : public QpEngine {
   void sends_fetched(Qp& qp, const WqeBytes& wqe);
   void parse_sends(Qp& qp);
   void post(Qp& qp, ParsedSend&& send);
-  bool request_waits(const Qp& qp) const;
-  bool next_wqe_at_hand(Qp& qp);
-  std::optional<TransmitWork> send_request(Qp& qp);
+  bool request_waits(Qp& qp);
+  TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
-  void read_placed(Qp& qp, std::uint64_t message, AccessResult result);
-  void start_local_work(Qp& qp);
-  void retire(Qp& qp, bool behind_payload);
-  void complete_send(Qp& qp, const roce::Completion& completion, bool behind_payload);
+  void complete_send(Qp& qp, roce::Status status, bool behind_payload);
   void drop_requests(Qp& qp);
-  void packet_left();
   void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
-  void keep_ack_timer(Qp& qp, bool restart);
-  void announce_drained(Qp& qp);
 
   // --- engine_receive.cpp: the responder's side, requests in.
-  void take_request(Qp& qp, PacketIn&& packet);
+  void take_request(Qp& qp, PacketIn& packet);
   void pump_inbound(Qp& qp);
-  bool act(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
-  void fill_offer(Qp& qp, const roce::OpcodeInfo& row);
+  roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
+  void want_receive(Qp& qp);
+  void want_access(Qp& qp, const roce::Verdict& verdict);
+  void carry_verdict(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
-  void count_drop(const roce::Verdict& verdict);
-  void tell_placed(Qpn qpn, const Response& response) const;
-  void complete_receive(Qp& qp, Response& response, const roce::Verdict& verdict, const PacketIn& last);
   void reject(Qp& qp, const roce::Verdict& verdict);
-  CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
+  void count_drop(const roce::Verdict& verdict);
+  void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
   // --- engine_answers.cpp: the responder's side, answers out.
-  void owe_again(Qp& qp, Response response);
-  void owe_read(Qp& qp, const roce::Verdict& verdict);
-  void owe_atomic(Qp& qp, const roce::Verdict& verdict);
-  void start_atomics(Qp& qp);
-  void atomic_carried_out(Qp& qp, std::uint64_t sequence, const AtomicDone& done);
-  void settle_responses(Qp& qp);
-  void key_invalidated(Qp& qp, std::uint64_t sequence, AccessResult result);
-  void forget_receive(Qp& qp, std::uint16_t index);
-  void fail_placement(Qp& qp);
-  void fail_silently(Qp& qp);
+  void payload_placed(Qp& qp, std::uint64_t argument, AccessResult result);
+  void tell_placed(const Qp& qp, const OwedAt& at) const;
+  void key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result);
+  void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp);
-  TransmitWork send_read_packet(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
-  PacketLane::Entry& put_answer(Qp& qp, roce::Opcode opcode, roce::Psn psn, std::uint8_t syndrome, std::uint32_t msn);
+  CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
 
   // --- engine_shared.cpp: receives of a shared queue.
   void ask_for_shared(Qp& qp);
@@ -174,14 +187,15 @@ class ModelEngine : public QpEngine {
   void receives_fetched(Qp& qp, const WqeBytes& wqes);
   void receives_settled(Qp& qp);
   void fail(Qp& qp);                     // to the error state, and flush
-  void flush_sends(Qp& qp);
   void flush_receives(Qp& qp);
   void flush_receive(Qp& qp, std::uint16_t index);
 
   const QpLimits limits_;
+  const std::unique_ptr<roce::QpCore> core_;
   EngineOutputs out_;
   EngineTrace trace_;
   IndexTable<Qp> qps_;
+  std::vector<Qp*> slots_;                                      // by their places in the core
   std::uint64_t births_ = 0;
   Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
@@ -192,7 +206,8 @@ class ModelEngine : public QpEngine {
   struct Leaving {
     Qpn qpn;
     std::uint64_t epoch;
-    std::optional<roce::Psn> request_end;
+    bool is_request;
+    roce::Psn end;
   };
   Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
   std::uint32_t credits_ = 0;

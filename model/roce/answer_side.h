@@ -1,0 +1,102 @@
+// The answers of one queue pair: what its responder owes for requests, in order, each when its payload has reached
+// memory (IBTA vol 1, 9.5 and 9.7).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/base/pooled_list.h"
+#include "model/roce/qp_core.h"
+#include "model/roce/qp_responder.h"
+
+namespace rnicsim::roce {
+
+class AnswerSide {
+ public:
+  AnswerSide(Slot slot, CoreActions& actions, Transport transport)
+      : slot_(slot), actions_(actions), transport_(transport), responder_(transport) {}
+  AnswerSide(const AnswerSide&) = delete;
+  AnswerSide& operator=(const AnswerSide&) = delete;
+
+  void start(const ResponderAttributes& attributes, Psn expected);
+  void update(const ResponderAttributes& attributes);
+  void fail() { owed_.clear(); }
+
+  void request(const Headers& headers, std::uint32_t payload, const Offer& offer) {
+    actions_.judged(slot_, must_wait(payload) ? Verdict{Verdict::Kind::busy}
+                                              : accept(judge(headers, payload, offer), payload));
+  }
+  // An atomic is ordered before the writes that follow it.
+  bool must_wait(std::uint32_t payload) const { return atomics_pending_ != 0 && payload != 0; }
+  // request() in two: a verdict changes nothing that is owed before it is accepted.
+  Verdict judge(const Headers& headers, std::uint32_t payload, Offer offer);
+  Verdict accept(Verdict verdict, std::uint32_t payload);
+  // Completes, in order, what has reached memory. Packets to send stay at the head until they get their turn.
+  void settle();
+  // The same of a responder that does not let receives wait for the turns of acknowledgements before them.
+  void settle_ahead();
+  void placed(OwedId owed, MemoryResult result);
+  void carried_out(OwedId owed, MemoryResult result, std::uint64_t original);
+  void invalidated(OwedId owed);
+  std::optional<std::uint32_t> next() const;
+  // The next, or, where that is left to the core no more, the one of this PSN: what is answered stands for all
+  // acknowledgements before it.
+  SentAnswer answer(Headers& headers, std::optional<Psn> chosen = {});
+  void unreadable(Psn psn, MemoryResult result);
+
+  const QpResponder& responder() const { return responder_; }
+  // What is owed but for acknowledgements at the head that wait for their turn only.
+  std::size_t owed() const;
+  std::optional<OwedId> oldest() const { return owed_.empty() ? std::nullopt : std::optional(owed_.front().id); }
+
+ private:
+  struct Owed {
+    enum class Kind : std::uint8_t { silent, acknowledge, nak, read, atomic };
+    Kind kind = Kind::silent;
+    OwedId id = 0;
+    Psn psn;
+    std::uint8_t syndrome = Aeth::kAck | Aeth::kNoCredits;
+    std::uint32_t msn = 0;
+    bool waits = false;                    // its payload, atomic or invalidation is under way
+    bool to_receive = false;               // its payload belongs to a receive WQE
+    bool completes_receive = false;        // and that was not told yet
+    bool duplicate = false;                // read, atomic: answered once already
+    bool fatal = false;                    // nak: the queue pair goes to error behind it
+    bool is_swap = false;
+    MemoryResult result = MemoryResult::ok;
+    std::optional<Rkey> invalidate;        // before the receive completes
+    RemoteRange range;                     // read
+    std::uint32_t next_packet = 0;
+    std::optional<AtomicEth> atomic;       // to be carried out, when what is before it has reached memory
+    std::uint64_t original = 0;
+
+    bool has_data() const { return kind == Kind::read || kind == Kind::atomic; }
+  };
+
+  bool reliable() const { return transport_ == Transport::rc; }
+  void owe(Owed owed) { owed_.push_back(std::move(owed)); }
+  void owe_data(Owed owed);
+  void owe_again(Owed owed);
+  void carry_out_atomics();
+  void pass_over_acknowledgements(std::optional<Psn> chosen);
+  bool place_failed(PooledList<Owed>::iterator owed);
+  std::uint32_t packets_of(const Owed& owed) const;
+  Owed* find(OwedId id);
+  SentAnswer read_packet(Headers& headers);
+  void put(Headers& headers, Opcode opcode, Psn psn, const Owed& owed) const;
+  std::uint32_t& pending(bool duplicate) { return duplicate ? duplicates_pending_ : rd_atomic_pending_; }
+
+  const Slot slot_;
+  CoreActions& actions_;
+  const Transport transport_;
+  QpResponder responder_;
+  Qpn remote_;
+  std::uint32_t mtu_ = 0;
+  PooledList<Owed> owed_;
+  OwedId next_owed_ = 0;
+  std::uint32_t rd_atomic_pending_ = 0;
+  std::uint32_t duplicates_pending_ = 0;
+  std::uint32_t atomics_pending_ = 0;      // accepted, not carried out
+};
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,46 @@
+// The responder of a queue pair, by its transport.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "model/roce/responder.h"
+#include "model/roce/uc_responder.h"
+#include "model/roce/ud_responder.h"
+
+namespace rnicsim::roce {
+
+class QpResponder {
+ public:
+  explicit QpResponder(Transport transport) {
+    if (transport == Transport::uc) of_.emplace<UcResponder>();
+    if (transport == Transport::ud) of_.emplace<UdResponder>();
+  }
+
+  void start(const ResponderAttributes& attributes, Psn expected) {
+    if (auto* ud = std::get_if<UdResponder>(&of_)) return ud->start(attributes);
+    if (auto* uc = std::get_if<UcResponder>(&of_)) return uc->start(attributes, expected);
+    std::get<Responder>(of_).start(attributes, expected);
+  }
+  void update(const ResponderAttributes& attributes) {
+    std::visit([&](auto& responder) { responder.update(attributes); }, of_);
+  }
+  Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer) {
+    return std::visit([&](auto& responder) { return responder.receive(headers, payload, offer); }, of_);
+  }
+  void atomic_done(Psn psn, std::uint64_t original) { std::get<Responder>(of_).atomic_done(psn, original); }
+  // Datagrams have no order.
+  Psn expected_psn() const {
+    if (std::holds_alternative<UdResponder>(of_)) return {};
+    if (const auto* uc = std::get_if<UcResponder>(&of_)) return uc->expected_psn();
+    return std::get<Responder>(of_).expected_psn();
+  }
+  std::uint32_t msn() const {
+    return std::visit([](const auto& responder) { return responder.msn(); }, of_);
+  }
+
+ private:
+  std::variant<Responder, UcResponder, UdResponder> of_;
+};
+
+}  // namespace rnicsim::roce

@@ -1,0 +1,58 @@
+// The sends of one queue pair: its window, when its ACK timer runs, what completes and in which order, flush and drain.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/roce/completer.h"
+#include "model/roce/qp_core.h"
+#include "model/roce/requester.h"
+
+namespace rnicsim::roce {
+
+class SendSide {
+ public:
+  SendSide(Slot slot, CoreActions& actions) : slot_(slot), actions_(actions) {}
+  SendSide(const SendSide&) = delete;
+  SendSide& operator=(const SendSide&) = delete;
+
+  void start(const SendAttributes& attributes, Psn first);
+  void update(const SendAttributes& attributes, bool draining);
+  void halt();
+  void fail();
+
+  bool takes_posts() const;
+  void post(const SendRequest& request);
+  void settle(bool placed_last = false, bool restart_timer = false);
+  std::optional<std::uint64_t> next() const;
+  SentRequest send(Headers& headers);
+  void left(Psn end);
+  void unreadable(std::uint64_t message, Status status);
+  void response(const Headers& headers, std::uint32_t payload);
+  void placed(std::uint64_t message, Status status);
+  void local_work_done(std::uint64_t message, Status status);
+  void expired(Timer timer);
+
+  const SendWindow& window() const { return window_; }
+  bool drained() const { return requester_.drained(); }
+  bool rnr_waiting() const { return window_.rnr_waiting; }
+
+ private:
+  enum class Life : std::uint8_t { idle, active, halted, failed };
+
+  void flush();
+  void rewound() { left_psn_ = window_.oldest_psn(); }
+  void keep_ack_timer(bool restart);
+
+  const Slot slot_;
+  CoreActions& actions_;
+  SendWindow window_;
+  Requester requester_{window_};
+  Completer completer_{window_};
+  Life life_ = Life::idle;
+  bool ack_timer_ = false;
+  bool drain_told_ = false;
+  Psn left_psn_;                         // one past the last request that is on the wire, since all was sent again
+};
+
+}  // namespace rnicsim::roce
