@@ -4,9 +4,15 @@
 
 #include <cassert>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 namespace rnicsim {
+
+// How an item is handed on: a small one by value, another by reference to what its giver gives away, so that it is made
+// once however far it goes.
+template <class Item>
+using Given = std::conditional_t<std::is_trivially_copyable_v<Item> && sizeof(Item) <= 2 * sizeof(void*), Item, Item&&>;
 
 template <class... Items>
 class Output {
@@ -16,10 +22,16 @@ class Output {
     assert(!sink_ && "bound twice");
     sink_ = std::forward<Sink>(sink);
   }
-  void operator()(Items... items) const { sink_(std::move(items)...); }
+  void operator()(Given<Items>... items) const { sink_(std::forward<Given<Items>>(items)...); }
+  // A copy of one that its giver keeps.
+  void operator()(const Items&... items) const
+    requires(sizeof...(Items) == 1 && (std::is_rvalue_reference_v<Given<Items>> && ...))
+  {
+    sink_(Items(items)...);
+  }
 
  private:
-  std::function<void(Items&&...)> sink_;  // by reference: a large item is made once, however it is handed on
+  std::function<void(Given<Items>...)> sink_;
 };
 
 }  // namespace rnicsim
