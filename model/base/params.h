@@ -26,7 +26,9 @@ class ParamVisitor {
   virtual void param(const char* name, std::uint64_t& value, const char* meaning, Range range = {}) = 0;
   virtual void param(const char* name, double& value, const char* meaning, Range range = {}) = 0;
   virtual void param(const char* name, bool& value, const char* meaning) = 0;
-  virtual void param(const char* name, std::string& value, const char* meaning) = 0;
+  // One of the words, which are of static storage; without any, whatever it is.
+  virtual void param(const char* name, std::string& value, const char* meaning,
+                     std::span<const char* const> words = {}) = 0;
 
   // What cannot be built: when it holds, `name` "is less than" (or whatever it is) `other`. Names as of this block.
   virtual void refuse(bool /*contradiction*/, const char* /*name*/, const char* /*is*/, const char* /*other*/) {}

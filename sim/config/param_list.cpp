@@ -1,6 +1,7 @@
 #include "sim/config/param_list.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -140,6 +141,8 @@ std::optional<std::string> ParamEntry::assign(std::string_view text) const {
             return std::nullopt;
           },
           [&](std::string* v) -> std::optional<std::string> {
+            if (!words.empty() && std::ranges::find(words, text) == words.end())
+              return fmt::format("'{}' is none of {}", text, fmt::join(words, ", "));
             *v = text;
             return std::nullopt;
           },
@@ -192,7 +195,10 @@ void ParamList::param(const char* name, double& value, const char* meaning, Rang
   add(name, &value, meaning, range);
 }
 void ParamList::param(const char* name, bool& value, const char* meaning) { add(name, &value, meaning, {}); }
-void ParamList::param(const char* name, std::string& value, const char* meaning) { add(name, &value, meaning, {}); }
+void ParamList::param(const char* name, std::string& value, const char* meaning, std::span<const char* const> words) {
+  add(name, &value, meaning, {});
+  entries_.back().words = words;
+}
 
 void ParamList::refuse(bool contradiction, const char* name, const char* is, const char* other) {
   if (contradiction && !contradiction_) contradiction_ = {prefix_ + name, is, prefix_ + other};

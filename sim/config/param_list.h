@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -19,6 +20,7 @@ struct ParamEntry {
   std::string meaning;
   Value value;
   Range range;
+  std::span<const char* const> words = {};  // a text is one of them
 
   std::string kind() const;        // "time", "bytes", "rate", "number", "true or false", "text"
   std::string value_text() const;  // with its unit
@@ -51,7 +53,7 @@ class ParamList : public ParamVisitor {
   void param(const char* name, std::uint64_t& value, const char* meaning, Range range) override;
   void param(const char* name, double& value, const char* meaning, Range range) override;
   void param(const char* name, bool& value, const char* meaning) override;
-  void param(const char* name, std::string& value, const char* meaning) override;
+  void param(const char* name, std::string& value, const char* meaning, std::span<const char* const> words) override;
   void refuse(bool contradiction, const char* name, const char* is, const char* other) override;
 
  protected:

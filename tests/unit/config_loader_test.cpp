@@ -28,6 +28,7 @@ struct PcieParams {
     visit.param("max_payload", max_payload, "", {128, 4096});
   }
 };
+constexpr const char* kPaces[] = {"slow", "fast"};
 struct TestParams {
   PcieParams pcie;
   BitRate rate = 100_Gbps;
@@ -35,12 +36,14 @@ struct TestParams {
   double share = 0.5;
   bool inline_scatter = false;
   std::string label = "none";
+  std::string pace = "slow";
   void describe(ParamVisitor& visit) {
     visit.group("pcie", pcie);
     visit.param("rate", rate, "");
     visit.param("units", units, "", {1, 64});
     visit.param("share", share, "", {0, 1});
     visit.param("inline_scatter", inline_scatter, "");
+    visit.param("pace", pace, "", kPaces);
     visit.param("label", label, "");
   }
 };
@@ -138,6 +141,14 @@ TEST_F(ConfigLoader, WrongKind) {
   EXPECT_THAT(load_error("inline_scatter = 1\n"), HasSubstr("true or false"));
   EXPECT_THAT(load_error("pcie = 1\n"), HasSubstr("group"));
   EXPECT_THAT(load_error("base = 3\n"), HasSubstr("base"));
+}
+
+TEST_F(ConfigLoader, OneOfSeveralWords) {
+  load("pace = \"fast\"\n");
+  EXPECT_EQ(params_.pace, "fast");
+  EXPECT_THAT(load_error("pace = \"faster\"\n"), HasSubstr("pace: 'faster' is none of slow, fast"));
+  EXPECT_THAT(set_error("pace="), HasSubstr("'' is none of slow, fast"));
+  EXPECT_EQ(params_.pace, "fast");
 }
 
 TEST_F(ConfigLoader, AWholeNumberMayHaveAFraction) {

@@ -30,7 +30,7 @@ class Change : public ParamVisitor {
   void param(const char* name, bool& value, const char*) override {
     if (next(name)) value = !value;
   }
-  void param(const char*, std::string&, const char*) override {}
+  void param(const char*, std::string&, const char*, std::span<const char* const>) override {}
 
   std::vector<std::string> names;
 
