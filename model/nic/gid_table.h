@@ -1,6 +1,10 @@
 // The port's GIDs, each with the MAC of its network interface.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -25,23 +29,44 @@ class GidTable {
     const auto at = index_of(entry.gid, entry.mac);
     if (entry.valid && at && *at != index) return Set::exists;
     entries_[index] = entry;
+    while (end_ > 0 && !entries_[end_ - 1].valid) --end_;
+    if (entry.valid) end_ = std::max<std::size_t>(end_, index + 1);
     return Set::done;
   }
   const GidEntry* find(std::uint32_t index) const {
     return index < entries_.size() && entries_[index].valid ? &entries_[index] : nullptr;
   }
   std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac) const {
-    for (std::size_t index = 0; index < entries_.size(); ++index) {
+    for (std::size_t index = 0; index < end_; ++index) {
       const auto& entry = entries_[index];
-      if (entry.valid && entry.mac == mac && entry.gid == gid) return static_cast<std::uint16_t>(index);
+      if (entry.valid && same(entry.mac, mac) && same(entry.gid, gid)) return static_cast<std::uint16_t>(index);
     }
     return std::nullopt;
   }
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
-  void clear() { entries_.assign(entries_.size(), {}); }
+  void clear() {
+    entries_.assign(entries_.size(), {});
+    end_ = 0;
+  }
 
  private:
+  // Each packet asks, and a comparison of arrays would be a call: two words that cover them, or overlap.
+  template <class Word, std::size_t size>
+  static bool same_words(const std::array<std::uint8_t, size>& a, const std::array<std::uint8_t, size>& b) {
+    const auto differs = [&](std::size_t at) {
+      Word left, right;
+      std::memcpy(&left, a.data() + at, sizeof(Word));
+      std::memcpy(&right, b.data() + at, sizeof(Word));
+      return left ^ right;
+    };
+    static_assert(size <= 2 * sizeof(Word));
+    return (differs(0) | differs(size - sizeof(Word))) == 0;
+  }
+  static bool same(const roce::MacAddress& a, const roce::MacAddress& b) { return same_words<std::uint32_t>(a, b); }
+  static bool same(const roce::Gid& a, const roce::Gid& b) { return same_words<std::uint64_t>(a, b); }
+
   std::vector<GidEntry> entries_;
+  std::size_t end_ = 0;                    // behind the last that is valid
 };
 
 }  // namespace rnicsim::nic
