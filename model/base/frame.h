@@ -1,30 +1,96 @@
-// An Ethernet frame as it crosses a frame port: headers and payload by reference, then what follows the payload (pad
-// and ICRC). No FCS and no preamble; links account for them.
+// An Ethernet frame as it crosses a frame port: a handle to one body, which copies of the frame share and nobody
+// changes. Its bytes are a header, a payload and what follows the payload (pad and ICRC). A body may stand for what its
+// sender meant instead, and write header and trailer when somebody looks at them. No FCS and no preamble; links account
+// for them.
 #pragma once
 
 #include <array>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/base/payload.h"
 
 namespace rnicsim {
 
-struct Frame {
+class FrameBody {
+ public:
   static constexpr std::size_t kTrailerCapacity = 8;
+  using Mac = std::array<std::uint8_t, 6>;
+  struct Kind {};                          // of a body, by its address: what a derived class has one of, kKind
 
-  Payload header;
-  Payload payload;
-  std::array<std::byte, kTrailerCapacity> trailer;
-  std::uint8_t trailer_bytes = 0;
-  std::uint64_t id = 0;                   // of those that its NIC sent, from 1; not on the wire: for who follows it
+  FrameBody(const FrameBody&) = delete;
+  FrameBody& operator=(const FrameBody&) = delete;
 
-  std::uint32_t size() const { return header.size() + payload.size() + trailer_bytes; }
-  std::span<const std::byte> header_span() const { return header.bytes(); }
-  std::span<const std::byte> trailer_span() const { return {trailer.data(), trailer_bytes}; }
+ protected:
+  explicit FrameBody(const Kind& kind) : kind_(&kind) {}
+  ~FrameBody() = default;
+
+  virtual void write() = 0;                // sets header_ and trailer_
+  virtual void release() = 0;              // the last handle is gone
+
+  Payload payload_;
+  std::uint64_t id_ = 0;
+  std::uint32_t bytes_ = 0;                // of the whole frame
+  std::uint32_t header_bytes_ = 0;
+  Mac destination_mac_{};
+  std::uint8_t trailer_bytes_ = 0;
+  const std::byte* header_ = nullptr;      // until it is written
+  std::array<std::byte, kTrailerCapacity> trailer_;
+
+ private:
+  friend class Frame;
+  friend void intrusive_ptr_add_ref(FrameBody* body) { ++body->owners_; }
+  friend void intrusive_ptr_release(FrameBody* body) {
+    if (--body->owners_ == 0) body->release();
+  }
+
+  std::uint32_t owners_ = 0;
+  const Kind* const kind_;
+};
+
+class Frame {
+ public:
+  static constexpr std::size_t kTrailerCapacity = FrameBody::kTrailerCapacity;
+
+  Frame() = default;                       // none: for a place that a frame is moved to
+  explicit Frame(boost::intrusive_ptr<FrameBody> body) : body_(std::move(body)) {}
+  // Of bytes: cut where its payload begins and ends, or all of it header. The trailer has at most kTrailerCapacity.
+  static Frame of(Payload header, Payload payload = {}, std::span<const std::byte> trailer = {}, std::uint64_t id = 0);
+
+  std::uint32_t size() const { return body_->bytes_; }
+  // Of those that its NIC sent, from 1; not on the wire: for who follows it.
+  std::uint64_t id() const { return body_->id_; }
+  // Zeros when the header is shorter.
+  const FrameBody::Mac& destination_mac() const { return body_->destination_mac_; }
+  std::uint32_t header_bytes() const { return body_->header_bytes_; }
+  const Payload& payload() const { return body_->payload_; }
+  // What its sender meant, if that is kept as a `Body`; else nullptr.
+  template <class Body>
+  const Body* as() const {
+    return body_->kind_ == &Body::kKind ? static_cast<const Body*>(body_.get()) : nullptr;
+  }
+
+  // These write it.
+  std::span<const std::byte> header_span() const {
+    write();
+    return {body_->header_, body_->header_bytes_};
+  }
+  std::span<const std::byte> trailer_span() const {
+    write();
+    return {body_->trailer_.data(), body_->trailer_bytes_};
+  }
   void append_to(std::vector<std::byte>& out) const;  // the frame's bytes, in wire order
+  void write() const {
+    if (!written()) body_->write();
+  }
+  bool written() const { return body_->header_ != nullptr; }
+
+ private:
+  boost::intrusive_ptr<FrameBody> body_;
 };
 
 }  // namespace rnicsim

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <new>
 
-#include "model/base/frame.h"
-
 namespace rnicsim {
 
 // Buffers of powers of two, kept for the next of their size: the general heap is slow for whole packets. What a run
@@ -45,12 +43,6 @@ Payload Payload::copy_of(std::span<const std::byte> bytes) {
   Payload payload(bytes.size());
   if (!bytes.empty()) std::memcpy(payload.data(), bytes.data(), bytes.size());
   return payload;
-}
-
-void Frame::append_to(std::vector<std::byte>& out) const {
-  out.insert(out.end(), header_span().begin(), header_span().end());
-  out.insert(out.end(), payload.bytes().begin(), payload.bytes().end());
-  out.insert(out.end(), trailer_span().begin(), trailer_span().end());
 }
 
 }  // namespace rnicsim

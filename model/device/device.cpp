@@ -103,9 +103,7 @@ void Device::FrameInput::receive(std::span<const std::byte> bytes, const sc_core
   if (now() + delay < last_arrival)
     return SC_REPORT_ERROR(kMessages, "a frame's last bit cannot arrive before that of the frame ahead of it");
   last_arrival = now() + delay;
-  Frame frame{};
-  frame.header = Payload::copy_of(bytes);
-  nic.receive(std::move(frame), delay);
+  nic.receive(Frame::of(Payload::copy_of(bytes)), delay);
 }
 
 void Device::each_counter(const CounterSink& see) const {

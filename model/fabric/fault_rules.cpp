@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace rnicsim::fabric {
 namespace {
@@ -32,9 +33,8 @@ bool matches(const FaultRule& rule, const std::optional<FrameFacts>& facts) {
   return rule.psn.empty() || std::ranges::any_of(rule.psn, holds);
 }
 
-void flip(Payload& part, std::uint32_t bit) {
-  part = Payload::copy_of(part.bytes());
-  part.writable()[bit / kBitsPerByte] ^= std::byte(1u << bit % kBitsPerByte);
+void flip(std::span<std::byte> part, std::uint32_t bit) {
+  part[bit / kBitsPerByte] ^= std::byte(1u << bit % kBitsPerByte);
 }
 
 }  // namespace
@@ -84,13 +84,20 @@ Fault FaultRules::fault_of(State& state, const Frame& frame, const std::optional
 }
 
 void flip_bit(Frame& frame, std::uint32_t bit) {
-  const std::uint32_t header_bits = frame.header.size() * kBitsPerByte;
-  const std::uint32_t payload_bits = frame.payload.size() * kBitsPerByte;
-  if (bit < header_bits) return flip(frame.header, bit);
-  bit -= header_bits;
-  if (bit < payload_bits) return flip(frame.payload, bit);
-  bit -= payload_bits;
-  frame.trailer[bit / kBitsPerByte] ^= std::byte(1u << bit % kBitsPerByte);
+  auto header = Payload::copy_of(frame.header_span());
+  auto payload = frame.payload();
+  std::vector<std::byte> trailer(frame.trailer_span().begin(), frame.trailer_span().end());
+  const std::uint32_t header_bits = header.size() * kBitsPerByte;
+  const std::uint32_t payload_bits = payload.size() * kBitsPerByte;
+  if (bit < header_bits) {
+    flip(header.writable(), bit);
+  } else if (bit < header_bits + payload_bits) {
+    payload = Payload::copy_of(payload.bytes());
+    flip(payload.writable(), bit - header_bits);
+  } else {
+    flip(trailer, bit - header_bits - payload_bits);
+  }
+  frame = Frame::of(std::move(header), std::move(payload), trailer, frame.id());
 }
 
 }  // namespace rnicsim::fabric

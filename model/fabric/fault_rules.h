@@ -94,7 +94,7 @@ class FaultRules {
   bool needs_facts_ = false;
 };
 
-// Copies the bytes that it changes: payload is shared.
+// It is a frame of its own then, of bytes; those that shared its body stay as they are.
 void flip_bit(Frame& frame, std::uint32_t bit);
 
 }  // namespace rnicsim::fabric

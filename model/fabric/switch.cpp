@@ -8,12 +8,11 @@ namespace rnicsim::fabric {
 namespace {
 
 constexpr std::size_t kMacBytes = 6;
-constexpr std::byte kGroupBit{1};  // of a MAC address's first byte
+constexpr std::uint8_t kGroupBit = 1;  // of a MAC address's first byte
 
-template <class Byte>
-std::uint64_t mac_number(std::span<Byte, kMacBytes> mac) {
+std::uint64_t mac_number(std::span<const std::uint8_t, kMacBytes> mac) {
   std::uint64_t number = 0;
-  for (const auto byte : mac) number = number << 8 | static_cast<std::uint8_t>(byte);
+  for (const auto byte : mac) number = number << 8 | byte;
   return number;
 }
 
@@ -40,15 +39,14 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, const L
 }
 
 void Switch::learn(const std::uint8_t (&mac)[kMacBytes], std::size_t port) {
-  port_of_[mac_number(std::span<const std::uint8_t, kMacBytes>(mac))] = port;
+  port_of_[mac_number(mac)] = port;
 }
 
 void Switch::receive(std::size_t from, Frame&& frame, Duration delay) {
-  const auto header = frame.header_span();
+  const auto& mac = frame.destination_mac();
   const Duration ready = now() + delay + params_.latency;
-  if (header.size() >= kMacBytes && (header[0] & kGroupBit) != std::byte{0})
-    return receive_for_group(from, frame, ready);
-  const auto port = header.size() < kMacBytes ? port_of_.end() : port_of_.find(mac_number(header.first<kMacBytes>()));
+  if ((mac[0] & kGroupBit) != 0) return receive_for_group(from, frame, ready);
+  const auto port = port_of_.find(mac_number(mac));
   if (port == port_of_.end()) {
     ++counters_.unknown;
     return;

@@ -8,7 +8,7 @@ Loopback::Loopback(sc_core::sc_module_name name, const LoopbackParams& params) :
 
 void Loopback::send(Frame&& frame, Duration ready, Looped how) {
   const auto begins = std::max(now() + ready, free_);
-  if (how == Looped::alone) scheduled({frame.id, begins});
+  if (how == Looped::alone) scheduled({frame.id(), begins});
   free_ = begins + params_.rate.time_for({frame.size()});
   leaving_.push(free_, {std::move(frame), how});
 }
@@ -23,10 +23,10 @@ void Loopback::leave_due() {
   while (leaving_.pop_due(leaving)) {
     ++counters_.frames;
     counters_.bytes += leaving.frame.size();
-    const auto id = leaving.frame.id;
+    const auto id = leaving.frame.id();
     sent(leaving.frame);
     frame_out(std::move(leaving.frame), params_.latency);
-    if (leaving.how == Looped::alone) left(std::uint64_t{id});
+    if (leaving.how == Looped::alone) left(id);
   }
 }
 

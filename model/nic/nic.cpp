@@ -69,8 +69,8 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, dma_unit),
       engine_(engine_of(params, make_engine)),
-      tx(params.tx, gids_, groups_, params.timing_only),
-      rx("rx", params.rx, gids_, groups_, params.timing_only),
+      tx(params.tx, gids_, groups_, params.icrc_rule()),
+      rx("rx", params.rx, gids_, groups_, params.icrc_rule()),
       port("port", params.port),
       loopback("loopback", params.loopback) {
   wire_host();

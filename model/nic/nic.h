@@ -34,6 +34,8 @@
 namespace rnicsim::nic {
 
 struct NicParams {
+  static constexpr const char* kIcrcWords[] = {"lazy", "always"};
+
   CapabilityParams capabilities;
   PcieEndpointParams pcie;
   DmaParams dma;
@@ -46,7 +48,10 @@ struct NicParams {
   PortParams port;
   LoopbackParams loopback;
   JitterParams jitter;
+  std::string icrc{kIcrcWords[0]};
   bool timing_only = false;
+
+  IcrcRule icrc_rule() const { return {.headers_only = timing_only, .always = icrc == kIcrcWords[1]}; }
 
   void describe(ParamVisitor& visit) {
     visit.group("capabilities", capabilities);
@@ -61,6 +66,10 @@ struct NicParams {
     visit.group("port", port);
     visit.group("loopback", loopback);
     visit.group("jitter", jitter);
+    visit.param("icrc", icrc,
+                "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "
+                "checked, and nothing is different but the simulator's speed",
+                kIcrcWords);
     visit.param("timing_only", timing_only,
                 "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
   }

@@ -17,16 +17,18 @@ bool icrc_right(std::span<const std::byte> headers, std::span<const std::byte> p
   return true;
 }
 
-// Our own frames are cut where the payload begins and ends; others are made one piece first.
+// Frames of ours are cut where the payload begins and ends; others are made one piece first.
 bool cut_as(const Frame& frame, const roce::ParsedFrame& parsed) {
-  return parsed.payload_offset == frame.header.size() && parsed.payload_bytes == frame.payload.size() &&
-         frame.trailer_bytes == parsed.headers.bth.pad + roce::kIcrcBytes;
+  return parsed.payload_offset == frame.header_bytes() && parsed.payload_bytes == frame.payload().size() &&
+         frame.trailer_span().size() == parsed.headers.bth.pad + roce::kIcrcBytes;
 }
 
-Payload grh_of(const roce::ParsedFrame& parsed, std::span<const std::byte> front) {
-  if (roce::info(parsed.headers.bth.opcode).transport != roce::Transport::ud) return {};
+// Writes what stands before a datagram's payload; of other packets nothing does.
+template <class Write>
+Payload grh_of(const roce::Headers& headers, Write&& write) {
+  if (!headers.deth) return {};
   Payload grh(roce::kGrhBytes);
-  roce::global_route_header(front, std::span<std::byte, roce::kGrhBytes>(grh.writable().data(), roce::kGrhBytes));
+  write(std::span<std::byte, roce::kGrhBytes>(grh.writable().data(), roce::kGrhBytes));
   return grh;
 }
 
@@ -39,8 +41,8 @@ bool in_partition(std::uint16_t pkey) {
 }  // namespace
 
 PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
-                   const MulticastTable& groups, bool timing_only)
-    : sc_module(name), params_(params), gids_(gids), groups_(groups), timing_only_(timing_only) {}
+                   const MulticastTable& groups, IcrcRule icrc)
+    : sc_module(name), params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
 
 void PacketRx::receive(Frame&& frame, Duration delay) {
   pipeline_.push(now() + delay + params_.latency, std::move(frame));
@@ -58,84 +60,88 @@ void PacketRx::reset() {
 void PacketRx::deliver_due(DelayLine<Frame>& pipeline) {
   Frame frame;
   while (pipeline.pop_due(frame)) {
-    PacketIn in;
-    roce::Gid to;
-    if (!parse(frame, in, to)) continue;
-    if (!in_partition(in.headers.bth.pkey)) {
-      drop(counters_.bad_pkey, DropCause::bad_pkey);
-      continue;
-    }
-    ++counters_.packets;
-    counters_.payload_bytes += in.payload.size();
-    in.frame = frame.id;
-    if (received)
-      received({in.headers.bth.destination, in.headers, in.payload, frame.id, nullptr, now() - params_.latency});
-    deliver(std::move(in), to);
+    const auto* packet = icrc_.always ? nullptr : frame.as<Packet>();
+    packet != nullptr ? take(*packet) : parse(frame);
   }
 }
 
-void PacketRx::deliver(PacketIn&& in, const roce::Gid& to) {
-  if (in.headers.bth.destination.value != abi::kMulticastQpn) return packet(std::move(in));
-  for (const Qpn member : *groups_.members(to)) {
+void PacketRx::take(const Packet& packet) {
+  const auto way = way_of(packet.headers, packet.addresses);
+  if (!way) return drop(counters_.not_ours, DropCause::not_ours);
+  const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) {
+    roce::global_route_header(packet.addresses, packet.headers, packet.payload().size(), grh);
+  };
+  deliver({.headers = packet.headers, .payload = packet.payload(), .frame = packet.id(),
+           .grh = grh_of(packet.headers, write), .source = packet.addresses.source, .gid_index = way->gid_index},
+          *way);
+}
+
+void PacketRx::parse(const Frame& frame) {
+  auto front = frame.header_span();
+  auto parsed = roce::parse_frame(front, frame.size());
+  const bool cut = parsed.error == roce::ParseError::none && cut_as(frame, parsed);
+  std::vector<std::byte> bytes;
+  if (!cut) {
+    frame.append_to(bytes);
+    front = bytes;
+    parsed = roce::parse_frame(front, front.size());
+  }
+  const auto way = accept(parsed);
+  if (!way) return;
+  const auto payload = cut ? frame.payload().bytes() : front.subspan(parsed.payload_offset, parsed.payload_bytes);
+  const auto trailer = cut ? frame.trailer_span() : front.subspan(parsed.payload_offset + parsed.payload_bytes);
+  const auto covered = cut && icrc_.headers_only ? std::span<const std::byte>() : payload;
+  if (!icrc_right(front.first(parsed.payload_offset), covered, trailer, parsed.headers.bth.pad))
+    return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
+  const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
+  deliver({.headers = parsed.headers, .payload = cut ? frame.payload() : Payload::copy_of(payload),
+           .frame = frame.id(), .grh = grh_of(parsed.headers, write), .source = parsed.addresses.source,
+           .gid_index = way->gid_index},
+          *way);
+}
+
+// Sound and for us.
+std::optional<PacketRx::Way> PacketRx::accept(const roce::ParsedFrame& parsed) {
+  using roce::ParseError;
+  std::optional<Way> way;
+  if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce)
+    drop(counters_.not_roce, DropCause::not_roce);
+  else if (parsed.error != ParseError::none)
+    drop(counters_.malformed, DropCause::malformed);
+  else if (!(way = way_of(parsed.headers, parsed.addresses)))
+    drop(counters_.not_ours, DropCause::not_ours);
+  return way;
+}
+
+std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
+                                              const roce::FrameAddresses& addresses) const {
+  const auto& [destination, mac] = std::tie(addresses.destination, addresses.destination_mac);
+  if (headers.bth.destination.value != abi::kMulticastQpn) {
+    const auto index = gids_.index_of(destination, mac);
+    return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
+  }
+  const auto* members = headers.deth ? groups_.members(destination) : nullptr;
+  if (members == nullptr || mac_of_group(destination) != mac) return std::nullopt;
+  return Way{.members = members};
+}
+
+void PacketRx::deliver(PacketIn&& in, const Way& way) {
+  if (!in_partition(in.headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
+  ++counters_.packets;
+  counters_.payload_bytes += in.payload.size();
+  if (received)
+    received({in.headers.bth.destination, in.headers, in.payload, in.frame, nullptr, now() - params_.latency});
+  if (way.members == nullptr) return packet(std::move(in));
+  for (const Qpn member : *way.members) {
     PacketIn copy = in;
     copy.headers.bth.destination = member;
     packet(std::move(copy));
   }
 }
 
-bool PacketRx::parse(const Frame& frame, PacketIn& out, roce::Gid& to) {
-  auto parsed = roce::parse_frame(frame.header_span(), frame.size());
-  if (parsed.error == roce::ParseError::none && cut_as(frame, parsed)) {
-    if (!accept(parsed, out)) return false;
-    to = parsed.addresses.destination;
-    out.payload = frame.payload;
-    out.grh = grh_of(parsed, frame.header_span());
-    const auto covered = timing_only_ ? std::span<const std::byte>() : frame.payload.bytes();
-    if (icrc_right(frame.header_span(), covered, frame.trailer_span(), parsed.headers.bth.pad)) return true;
-    return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
-  }
-  std::vector<std::byte> bytes;
-  frame.append_to(bytes);
-  parsed = roce::parse_frame(bytes, bytes.size());
-  if (!accept(parsed, out)) return false;
-  const std::span whole(bytes);
-  const auto payload = whole.subspan(parsed.payload_offset, parsed.payload_bytes);
-  const auto trailer = whole.subspan(parsed.payload_offset + parsed.payload_bytes);
-  if (!icrc_right(whole.first(parsed.payload_offset), payload, trailer, parsed.headers.bth.pad))
-    return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
-  to = parsed.addresses.destination;
-  out.payload = Payload::copy_of(payload);
-  out.grh = grh_of(parsed, whole);
-  return true;
-}
-
-// For us, and then with its headers and its way.
-bool PacketRx::accept(const roce::ParsedFrame& parsed, PacketIn& out) {
-  using roce::ParseError;
-  if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce)
-    return drop(counters_.not_roce, DropCause::not_roce);
-  if (parsed.error != ParseError::none) return drop(counters_.malformed, DropCause::malformed);
-  if (!is_ours(parsed, out)) return drop(counters_.not_ours, DropCause::not_ours);
-  out.headers = parsed.headers;
-  out.source = parsed.addresses.source;
-  return true;
-}
-
-bool PacketRx::is_ours(const roce::ParsedFrame& parsed, PacketIn& out) const {
-  const auto& [destination, mac] = std::tie(parsed.addresses.destination, parsed.addresses.destination_mac);
-  if (parsed.headers.bth.destination.value != abi::kMulticastQpn) {
-    const auto index = gids_.index_of(destination, mac);
-    out.gid_index = index.value_or(0);
-    return index.has_value();
-  }
-  return roce::info(parsed.headers.bth.opcode).transport == roce::Transport::ud &&
-         groups_.members(destination) != nullptr && mac_of_group(destination) == mac;
-}
-
-bool PacketRx::drop(Counter& counter, DropCause cause) {
+void PacketRx::drop(Counter& counter, DropCause cause) {
   ++counter;
   dropped({cause});
-  return false;
 }
 
 }  // namespace rnicsim::nic

@@ -1,6 +1,10 @@
 // The receive pipeline: validates a frame, then gives its packet to the engine after a fixed latency. What is not for
 // us or not right is dropped and counted by cause. What is for a group becomes a packet for each QP attached to it.
+// A frame that still is its sender's packet is taken as that; any other is parsed, and its ICRC checked.
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
@@ -10,6 +14,7 @@
 #include "model/base/trace.h"
 #include "model/nic/gid_table.h"
 #include "model/nic/multicast_table.h"
+#include "model/nic/packet.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/qp_engine.h"
 #include "model/roce/packet.h"
@@ -46,9 +51,9 @@ struct PacketRxCounters {
 
 class PacketRx : public sc_core::sc_module {
  public:
-  // With `timing_only` the ICRC of frames as PacketTx makes them is of the headers alone.
+  // Headers only: so is the ICRC of frames that are cut as PacketTx cuts them.
   PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
-           const MulticastTable& groups, bool timing_only);
+           const MulticastTable& groups, IcrcRule icrc = {});
 
   Output<PacketIn> packet;
   trace::Point<PacketTrace> received;
@@ -62,16 +67,23 @@ class PacketRx : public sc_core::sc_module {
 
  private:
   void deliver_due(DelayLine<Frame>& pipeline);
-  void deliver(PacketIn&& in, const roce::Gid& to);
-  bool parse(const Frame& frame, PacketIn& out, roce::Gid& to);
-  bool accept(const roce::ParsedFrame& parsed, PacketIn& out);
-  bool is_ours(const roce::ParsedFrame& parsed, PacketIn& out) const;
-  bool drop(Counter& counter, DropCause cause);
+  // Where a packet goes on this device.
+  struct Way {
+    std::uint16_t gid_index = 0;
+    const std::vector<Qpn>* members = nullptr;  // of its group
+  };
+
+  void take(const Packet& packet);
+  void parse(const Frame& frame);
+  std::optional<Way> accept(const roce::ParsedFrame& parsed);
+  std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
+  void deliver(PacketIn&& in, const Way& way);
+  void drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;
   const GidTable& gids_;
   const MulticastTable& groups_;
-  const bool timing_only_;
+  const IcrcRule icrc_;
   // Each keeps its order; their delays differ.
   DelayLine<Frame> pipeline_{[this] { deliver_due(pipeline_); }};
   DelayLine<Frame> own_{[this] { deliver_due(own_); }};

@@ -1,4 +1,4 @@
-// The transmit pipeline: turns a packet into a frame (Ethernet, IP, UDP, ICRC), which is at the port after a fixed
+// The transmit pipeline: gives a packet its addresses, and so makes it a frame, which is at the port after a fixed
 // latency.
 // It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
 #pragma once
@@ -12,6 +12,7 @@
 #include "model/nic/gid_table.h"
 #include "model/nic/loopback.h"
 #include "model/nic/multicast_table.h"
+#include "model/nic/packet.h"
 #include "model/nic/qp_engine.h"
 #include "model/roce/packet.h"
 
@@ -58,9 +59,8 @@ struct PacketDropped {
 
 class PacketTx {
  public:
-  // With `timing_only` the ICRC is of the headers alone.
-  PacketTx(const PacketTxParams& params, const GidTable& gids, const MulticastTable& groups, bool timing_only)
-      : params_(params), gids_(gids), groups_(groups), timing_only_(timing_only) {}
+  PacketTx(const PacketTxParams& params, const GidTable& gids, const MulticastTable& groups, IcrcRule icrc = {})
+      : params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
 
   Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
   Output<Frame, Duration, Looped> looped;  // the same, to this device
@@ -76,12 +76,10 @@ class PacketTx {
   const PacketTxCounters& counters() const { return counters_; }
 
  private:
-  Frame frame_of(PacketOut&& packet, const roce::FrameAddresses& addresses) const;
-
   const PacketTxParams params_;
   const GidTable& gids_;
   const MulticastTable& groups_;
-  const bool timing_only_;
+  const IcrcRule icrc_;
   struct Leaving {
     bool left = false;
   };

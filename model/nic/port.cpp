@@ -14,7 +14,7 @@ Duration Port::time_for(const Frame& frame) const {
 void Port::send(Frame&& frame, Duration ready) {
   const auto wanted = now() + ready;
   const auto begins = std::max(wanted, free_);
-  scheduled({frame.id, begins});
+  scheduled({frame.id(), begins});
   counters_.tx_wait_ps += static_cast<Counter>((begins - wanted).ps);
   free_ = begins + time_for(frame);
   leaving_.push(free_, std::move(frame));
@@ -38,10 +38,10 @@ void Port::leave_due() {
     ++counters_.tx_frames;
     counters_.tx_bytes += frame.size();
     counters_.tx_busy_ps += static_cast<Counter>(time_for(frame).ps);
-    const auto id = frame.id;
+    const auto id = frame.id();
     sent(frame);
     frame_out(std::move(frame));
-    left(std::uint64_t{id});
+    left(id);
   }
 }
 

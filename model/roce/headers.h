@@ -79,6 +79,14 @@ struct Headers {
   bool operator==(const Headers&) const = default;
 };
 
+// Numbers that are wider than their fields as encode() writes them.
+inline void cut_to_fields(Headers& headers) {
+  constexpr std::uint32_t kField = 0xffffff;
+  headers.bth.destination.value &= kField;
+  if (headers.deth) headers.deth->source.value &= kField;
+  if (headers.aeth) headers.aeth->msn &= kField;
+}
+
 // Bytes of the BTH and of the headers that its opcode calls for.
 std::size_t encoded_size(const OpcodeInfo& info);
 // Writes them; a header that the opcode calls for and `headers` lacks is zeros. Returns their size.

@@ -47,6 +47,12 @@ void put_ipv6(const FrameAddresses& a, std::size_t udp_bytes, WireWriter& out) {
   out.copy(a.destination);
 }
 
+bool is_ipv4(const FrameAddresses& a) { return is_ipv4_mapped(a.source) && is_ipv4_mapped(a.destination); }
+
+std::size_t datagram_bytes(const Headers& headers, std::uint32_t payload_bytes) {
+  return kUdpBytes + encoded_size(info(headers.bth.opcode)) + payload_bytes + headers.bth.pad + kIcrcBytes;
+}
+
 Gid mapped(WireReader& in) {
   Gid gid{};
   gid[10] = gid[11] = 0xff;
@@ -129,11 +135,14 @@ bool is_ipv4_mapped(const Gid& gid) {
   return std::equal(kPrefix.begin(), kPrefix.end(), gid.begin());
 }
 
+std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode) {
+  return kEthernetBytes + (is_ipv4(addresses) ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + encoded_size(info(opcode));
+}
+
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
                          std::span<std::byte, kMaxFrameHeader> out) {
-  const auto udp_bytes =
-      kUdpBytes + encoded_size(info(headers.bth.opcode)) + payload_bytes + headers.bth.pad + kIcrcBytes;
-  const bool ipv4 = is_ipv4_mapped(addresses.source) && is_ipv4_mapped(addresses.destination);
+  const auto udp_bytes = datagram_bytes(headers, payload_bytes);
+  const bool ipv4 = is_ipv4(addresses);
   WireWriter writer(out);
   writer.copy(addresses.destination_mac);
   writer.copy(addresses.source_mac);
@@ -170,6 +179,15 @@ void global_route_header(std::span<const std::byte> frame, std::span<std::byte, 
   const std::size_t at = ipv6 ? 0 : kGrhBytes - kIpv4Bytes;
   std::ranges::fill(out.first(at), std::byte{0});
   std::ranges::copy(ip.first(kGrhBytes - at), out.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void global_route_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
+                         std::span<std::byte, kGrhBytes> out) {
+  const auto udp_bytes = datagram_bytes(headers, payload_bytes);
+  const std::size_t at = is_ipv4(addresses) ? kGrhBytes - kIpv4Bytes : 0;
+  std::ranges::fill(out.first(at), std::byte{0});
+  WireWriter writer(out.subspan(at));
+  at == 0 ? put_ipv6(addresses, udp_bytes, writer) : put_ipv4(addresses, udp_bytes, writer, out.data() + at);
 }
 
 std::string_view text(ParseError error) {

@@ -40,7 +40,9 @@ constexpr std::uint16_t source_port_for(Qpn local, Qpn remote) {
   return static_cast<std::uint16_t>(kLeastSourcePort | (mixed >> 18));
 }
 
-// Writes everything before the payload; returns its size. `headers.bth.pad` says how many bytes follow the payload.
+// Bytes of everything before the payload.
+std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode);
+// Writes that; returns its size. `headers.bth.pad` says how many bytes follow the payload.
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
                          std::span<std::byte, kMaxFrameHeader> out);
 
@@ -73,5 +75,8 @@ ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_byte
 // What a datagram's receiver finds before the payload: the frame's IPv6 header, or its IPv4 header behind 20 zeros. Of
 // a frame that parses.
 void global_route_header(std::span<const std::byte> frame, std::span<std::byte, kGrhBytes> out);
+// The same of a frame that need not be written for it.
+void global_route_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
+                         std::span<std::byte, kGrhBytes> out);
 
 }  // namespace rnicsim::roce

@@ -144,9 +144,7 @@ std::optional<std::pair<Duration, std::uint32_t>> Station::next_interrupt(std::o
 }
 
 void Station::inject(std::span<const std::byte> bytes) {
-  Frame frame{};
-  frame.header = Payload::copy_of(bytes);
-  nic_.receive(std::move(frame));
+  nic_.receive(Frame::of(Payload::copy_of(bytes)));
 }
 
 std::vector<CounterEntry> Station::counters() const {

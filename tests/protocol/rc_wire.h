@@ -72,9 +72,7 @@ class RcWire : public RcPair {
   void forge(std::uint32_t to, const roce::FrameAddresses& addresses, const roce::Headers& headers,
              std::uint32_t payload) {
     const std::vector<std::byte> bytes(payload, std::byte{0xf0});
-    Frame frame;
-    frame.header = Payload::copy_of(sim::replay::test::frame_of(addresses, headers, bytes));
-    host(to).nic().receive(std::move(frame));
+    host(to).nic().receive(Frame::of(Payload::copy_of(sim::replay::test::frame_of(addresses, headers, bytes))));
   }
   roce::FrameAddresses addresses_to(std::uint32_t to) const {
     const auto& model = wire().front();

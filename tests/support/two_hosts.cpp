@@ -5,7 +5,27 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "model/nic/packet.h"
+#include "model/roce/packet.h"
+
 namespace rnicsim::testing {
+namespace {
+
+// Who takes a packet by reference finds what who parses it does.
+void expect_its_bytes(const Frame& frame, const std::vector<std::byte>& bytes) {
+  const auto* packet = frame.as<nic::Packet>();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(bytes.size(), frame.size());
+  const auto parsed = roce::parse_frame(bytes, bytes.size());
+  EXPECT_EQ(parsed.error, roce::ParseError::none);
+  EXPECT_EQ(parsed.headers, packet->headers);
+  EXPECT_EQ(parsed.addresses.source, packet->addresses.source);
+  EXPECT_EQ(parsed.addresses.destination, packet->addresses.destination);
+  EXPECT_EQ(parsed.addresses.destination_mac, packet->addresses.destination_mac);
+  EXPECT_EQ(parsed.payload_bytes, frame.payload().size());
+}
+
+}  // namespace
 
 std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets) {
   std::vector<std::string> all;
@@ -30,6 +50,7 @@ TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::
     system_->adapter(from).nic().port.sent.subscribe([this, from](const Frame& frame) {
       WireFrame copy{now(), from, {}};
       frame.append_to(copy.bytes);
+      expect_its_bytes(frame, copy.bytes);
       wire_.push_back(std::move(copy));
     });
 }

@@ -6,8 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "model/cm/messages.h"
+#include "model/nic/packet.h"
 #include "model/roce/icrc.h"
 #include "model/roce/packet.h"
 #include "sim/config/config.h"
@@ -225,14 +227,11 @@ Frame packet(std::uint32_t qp, std::uint32_t psn, bool ipv6) {
   roce::Headers headers;
   headers.bth = {.opcode = roce::Opcode::write_only, .destination = {qp}, .psn = roce::Psn(psn)};
   headers.reth = roce::Reth{};
-  Frame frame;
   std::array<std::byte, roce::kMaxFrameHeader> bytes;
   const auto size = roce::frame_header(addresses, headers, 64, bytes);
-  frame.header = Payload::copy_of(std::span(bytes).first(size));
-  frame.payload = Payload(64);
-  std::ranges::fill(frame.payload.writable(), std::byte{7});
-  frame.trailer_bytes = 4;
-  return frame;
+  const std::vector payload(64, std::byte{7});
+  return Frame::of(Payload::copy_of(std::span(bytes).first(size)), Payload::copy_of(payload),
+                   std::array<std::byte, 4>{});
 }
 
 TEST(FrameFacts, OfAPacket) {
@@ -246,13 +245,37 @@ TEST(FrameFacts, OfAPacket) {
   }
 }
 
+// As it is sent, and as its bytes say it.
+TEST(FrameFacts, OfAPacketThatIsNotWritten) {
+  const cm::Mad mad = cm::encode({1, cm::ReadyToUse{}});
+  for (const bool ipv6 : {false, true})
+    for (const auto opcode : {roce::Opcode::write_only, roce::Opcode::acknowledge, roce::Opcode::ud_send_only}) {
+      const auto packet = nic::Packet::make();
+      packet->addresses = {};
+      if (!ipv6)
+        packet->addresses.source = packet->addresses.destination = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10};
+      packet->headers = {};
+      packet->headers.bth = {.opcode = opcode, .destination = {1}, .psn = roce::Psn(0x123456)};
+      packet->seal(Payload::copy_of(mad), 1, false);
+      const Frame frame(packet);
+      const auto facts = frame_facts(frame);
+      EXPECT_FALSE(frame.written());
+      const auto parsed =
+          frame_facts(Frame::of(Payload::copy_of(frame.header_span()), frame.payload(), frame.trailer_span()));
+      ASSERT_TRUE(facts && parsed);
+      EXPECT_EQ(std::tie(facts->opcode, facts->qp, facts->psn, facts->management, facts->checked_from),
+                std::tie(parsed->opcode, parsed->qp, parsed->psn, parsed->management, parsed->checked_from));
+      EXPECT_EQ(facts->management.has_value(), opcode == roce::Opcode::ud_send_only);
+    }
+}
+
 TEST(FrameFacts, TheIcrcCoversWhatIsSaidToBeChecked) {
   for (const bool ipv6 : {false, true}) {
     const Frame frame = packet(1, 2, ipv6);
     const auto icrc = [](const Frame& of) {
-      return roce::icrc(of.header_span().subspan(roce::kEthernetBytes), of.payload.bytes(), {});
+      return roce::icrc(of.header_span().subspan(roce::kEthernetBytes), of.payload().bytes(), {});
     };
-    const auto bits = (frame.header.size() + frame.payload.size()) * 8;
+    const auto bits = (frame.header_bytes() + frame.payload().size()) * 8;
     for (auto bit = frame_facts(frame)->checked_from * 8; bit < bits; ++bit) {
       Frame damaged = frame;
       fabric::flip_bit(damaged, bit);
@@ -270,12 +293,9 @@ TEST(FrameFacts, OfAManagementDatagram) {
     headers.bth = {.opcode = opcode, .destination = {qp}, .psn = roce::Psn(0)};
     if (opcode == roce::Opcode::ud_send_only) headers.deth = roce::Deth{};
     std::array<std::byte, roce::kMaxFrameHeader> bytes;
-    Frame frame;
     const auto size = roce::frame_header(addresses, headers, std::uint32_t(payload.size()), bytes);
-    frame.header = Payload::copy_of(std::span(bytes).first(size));
-    frame.payload = Payload::copy_of(payload);
-    frame.trailer_bytes = 4;
-    return frame_facts(frame);
+    return frame_facts(Frame::of(Payload::copy_of(std::span(bytes).first(size)), Payload::copy_of(payload),
+                                 std::array<std::byte, 4>{}));
   };
   EXPECT_EQ(datagram(roce::Opcode::ud_send_only, 1, mad)->management, 4);
   EXPECT_EQ(datagram(roce::Opcode::ud_send_only, 2, mad)->management, std::nullopt);
@@ -284,10 +304,10 @@ TEST(FrameFacts, OfAManagementDatagram) {
 }
 
 TEST(FrameFacts, OfAnotherProtocol) {
-  Frame frame = packet(1, 2, false);
-  frame.header.writable()[12] = std::byte{0x86};
-  EXPECT_FALSE(frame_facts(frame));
-  EXPECT_FALSE(frame_facts(Frame{}));
+  auto header = Payload::copy_of(packet(1, 2, false).header_span());
+  header.writable()[12] = std::byte{0x86};
+  EXPECT_FALSE(frame_facts(Frame::of(std::move(header))));
+  EXPECT_FALSE(frame_facts(Frame::of({})));
 }
 
 }  // namespace

@@ -16,15 +16,9 @@ using testing::Not;
 
 // Header: opcode, QP, PSN, a byte each; not of the protocol when the opcode is 0xff.
 Frame frame_of(std::uint8_t opcode, std::uint8_t qp = 0, std::uint8_t psn = 0, std::size_t payload = 0) {
-  Frame frame;
-  frame.header = Payload(4);
-  const std::array bytes{std::byte{opcode}, std::byte{qp}, std::byte{psn}, std::byte{0}};
-  std::ranges::copy(bytes, frame.header.writable().begin());
-  frame.payload = Payload(payload);
-  std::ranges::fill(frame.payload.writable(), std::byte{0});
-  frame.trailer.fill(std::byte{0});
-  frame.trailer_bytes = 4;
-  return frame;
+  const std::array header{std::byte{opcode}, std::byte{qp}, std::byte{psn}, std::byte{0}};
+  const std::vector<std::byte> zeros(payload);
+  return Frame::of(Payload::copy_of(header), Payload::copy_of(zeros), std::array<std::byte, 4>{});
 }
 // Of a management datagram the PSN is the message, too.
 constexpr std::uint8_t kDatagram = 0x64;

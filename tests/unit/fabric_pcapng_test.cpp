@@ -12,14 +12,9 @@ namespace rnicsim::fabric {
 namespace {
 
 Frame frame_of(std::size_t header, std::size_t payload, std::size_t trailer) {
-  Frame frame;
-  frame.header = Payload(header);
-  std::ranges::fill(frame.header.writable(), std::byte{0x11});
-  frame.trailer.fill(std::byte{0x33});
-  frame.trailer_bytes = static_cast<std::uint8_t>(trailer);
-  frame.payload = Payload(payload);
-  std::ranges::fill(frame.payload.writable(), std::byte{0x22});
-  return frame;
+  const auto filled = [](std::size_t bytes, int value) { return std::vector(bytes, std::byte(value)); };
+  return Frame::of(Payload::copy_of(filled(header, 0x11)), Payload::copy_of(filled(payload, 0x22)),
+                   filled(trailer, 0x33));
 }
 
 std::uint32_t word(const std::string& bytes, std::size_t at) {

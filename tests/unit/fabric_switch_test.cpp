@@ -17,11 +17,9 @@ class SwitchTest : public ::testing::Test {
       box_->out(port).bind([this, port](Frame&&) { left_.push_back({port, now()}); });
   }
   void receive(std::size_t from, std::array<std::uint8_t, 6> mac) {
-    Frame frame;
-    frame.header = Payload(100);
-    std::ranges::fill(frame.header.writable(), std::byte{0});
-    for (std::size_t i = 0; i < mac.size(); ++i) frame.header.writable()[i] = std::byte{mac[i]};
-    box_->receive(from, std::move(frame), {});
+    std::array<std::byte, 100> bytes{};
+    for (std::size_t i = 0; i < mac.size(); ++i) bytes[i] = std::byte{mac[i]};
+    box_->receive(from, Frame::of(Payload::copy_of(bytes)), {});
   }
   std::vector<std::size_t> ports() {
     sc_core::sc_start(2, sc_core::SC_US);
@@ -53,6 +51,13 @@ TEST_F(SwitchTest, OneForAHostLeavesByItsPort) {
   receive(1, {2, 0, 0, 0, 0, 9});
   receive(1, {2, 0, 0, 0, 0, 8});
   EXPECT_EQ(ports(), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(box_->counters().unknown, 1u);
+}
+
+TEST_F(SwitchTest, OneTooShortForAnAddressIsForNobody) {
+  box_->flood(0);
+  box_->receive(1, Frame::of(Payload::copy_of(std::array{std::byte{1}, std::byte{2}})), {});
+  EXPECT_EQ(ports(), (std::vector<std::size_t>{}));
   EXPECT_EQ(box_->counters().unknown, 1u);
 }
 

@@ -264,12 +264,13 @@ TEST_F(Errors, RandomFramesDoNoHarm) {
   a().post_send({.opcode = SendOpcode::read, .length = 3000, .remote = at_b()});
   run(50);
   for (int i = 0; i < 20000; ++i) {
-    auto frame = seen[random() % seen.size()];
-    frame.header = Payload::copy_of(frame.header_span());
+    const auto& frame = seen[random() % seen.size()];
+    auto header = Payload::copy_of(frame.header_span());
     for (unsigned n = 1 + random() % 3; n > 0; --n)
-      frame.header.writable()[random() % frame.header.size()] = static_cast<std::byte>(random());
-    if (random() % 8 == 0) frame.trailer_bytes = static_cast<std::uint8_t>(random() % 9);
-    b().nic.receive(frame);
+      header.writable()[random() % header.size()] = static_cast<std::byte>(random());
+    std::vector<std::byte> trailer(frame.trailer_span().begin(), frame.trailer_span().end());
+    if (random() % 8 == 0) trailer.resize(random() % 9);
+    b().nic.receive(Frame::of(std::move(header), frame.payload(), trailer));
   }
   run(50);
   EXPECT_EQ(state(b()), abi::QpState::rts);

@@ -8,12 +8,7 @@ namespace {
 
 using abi::SendOpcode;
 
-Frame frame_of(std::size_t bytes, std::uint64_t id) {
-  Frame frame;
-  frame.header = Payload(bytes);
-  frame.id = id;
-  return frame;
-}
+Frame frame_of(std::size_t bytes, std::uint64_t id) { return Frame::of(Payload(bytes), {}, {}, id); }
 
 TEST(Loopback, FramesGoOneAfterAnotherAtItsRate) {
   sc_core::sc_get_curr_simcontext()->reset();
@@ -26,7 +21,7 @@ TEST(Loopback, FramesGoOneAfterAnotherAtItsRate) {
   std::vector<Seen> seen;
   std::vector<Duration> begins;
   std::vector<std::uint64_t> left;
-  loopback.frame_out.bind([&](Frame&& frame, Duration delay) { seen.push_back({frame.id, now(), delay}); });
+  loopback.frame_out.bind([&](Frame&& frame, Duration delay) { seen.push_back({frame.id(), now(), delay}); });
   loopback.left.bind([&](std::uint64_t frame) { left.push_back(frame); });
   loopback.scheduled.subscribe([&](const FrameScheduled& frame) { begins.push_back(frame.begins); });
   loopback.send(frame_of(1000, 1), 170_ns, Looped::alone);
@@ -58,11 +53,11 @@ TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   GidTable gids(2);
   MulticastTable groups({});
   gids.set(0, {.gid = {1}, .mac = {1}, .valid = true});
-  PacketTx tx({}, gids, groups, false);
+  PacketTx tx({}, gids, groups);
   std::vector<std::uint64_t> to_cable, to_self;
   std::vector<std::uint32_t> credits;
-  tx.frame.bind([&](Frame&& frame, Duration) { to_cable.push_back(frame.id); });
-  tx.looped.bind([&](Frame&& frame, Duration, Looped) { to_self.push_back(frame.id); });
+  tx.frame.bind([&](Frame&& frame, Duration) { to_cable.push_back(frame.id()); });
+  tx.looped.bind([&](Frame&& frame, Duration, Looped) { to_self.push_back(frame.id()); });
   tx.credit.bind([&](std::uint32_t packets) { credits.push_back(packets); });
   const auto send = [&](std::uint8_t remote, std::uint16_t sgid_index = 0) {
     PacketOut packet{};

@@ -43,24 +43,19 @@ class PacketRxTest : public ::testing::Test {
     sc_core::sc_get_curr_simcontext()->reset();
     gids_.set(0, {ipv6(1), kMac, true});
     gids_.set(1, {ipv4(1), kMac, true});
-    rx_ = std::make_unique<PacketRx>("rx", PacketRxParams{}, gids_, groups_, false);
+    rx_ = std::make_unique<PacketRx>("rx", PacketRxParams{}, gids_, groups_);
     rx_->packet.bind([this](PacketIn&& packet) { packets_.push_back(std::move(packet)); });
   }
 
   // As another's NIC would send it: in one piece, or cut where ours cut theirs.
   void receive(const std::vector<std::byte>& bytes, bool cut) {
-    Frame frame;
-    frame.header = Payload::copy_of(bytes);
-    if (cut) {
-      const auto parsed = roce::parse_frame(bytes, bytes.size());
-      const std::span all(bytes);
-      frame.header = Payload::copy_of(all.first(parsed.payload_offset));
-      frame.payload = Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes));
-      const auto trailer = all.subspan(parsed.payload_offset + parsed.payload_bytes);
-      std::ranges::copy(trailer, frame.trailer.begin());
-      frame.trailer_bytes = static_cast<std::uint8_t>(trailer.size());
-    }
-    rx_->receive(std::move(frame), {});
+    const auto parsed = roce::parse_frame(bytes, bytes.size());
+    const std::span all(bytes);
+    rx_->receive(cut ? Frame::of(Payload::copy_of(all.first(parsed.payload_offset)),
+                                 Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes)),
+                                 all.subspan(parsed.payload_offset + parsed.payload_bytes))
+                     : Frame::of(Payload::copy_of(bytes)),
+                 {});
     sc_core::sc_start(1, sc_core::SC_US);
   }
 
@@ -126,6 +121,28 @@ TEST_F(PacketRxTest, AnAddressStandsInTheTableOnce) {
   EXPECT_EQ(gids_.set(2, {ipv4(1), {2, 0, 0, 0, 0, 9}, true}), GidTable::Set::done) << "of another interface";
   EXPECT_EQ(gids_.set(2, {ipv4(1), kMac, false}), GidTable::Set::done);
   EXPECT_EQ(gids_.set(4, {ipv4(4), kMac, true}), GidTable::Set::beyond_table);
+}
+
+TEST_F(PacketRxTest, AnAddressIsFoundWhateverStandsBehindIt) {
+  gids_.set(3, {ipv4(4), kMac, true});
+  EXPECT_EQ(gids_.index_of(ipv4(4), kMac), 3);
+  gids_.set(3, {ipv4(4), kMac, false});
+  EXPECT_EQ(gids_.index_of(ipv4(4), kMac), std::nullopt);
+  EXPECT_EQ(gids_.index_of(ipv4(1), kMac), 1);
+  for (std::size_t byte = 0; byte < kMac.size(); ++byte) {
+    auto other = kMac;
+    ++other[byte];
+    EXPECT_EQ(gids_.index_of(ipv4(1), other), std::nullopt) << byte;
+  }
+  for (std::size_t byte = 0; byte < ipv4(1).size(); ++byte) {
+    auto other = ipv4(1);
+    ++other[byte];
+    EXPECT_EQ(gids_.index_of(other, kMac), std::nullopt) << byte;
+  }
+  gids_.clear();
+  EXPECT_EQ(gids_.index_of(ipv4(1), kMac), std::nullopt);
+  gids_.set(2, {ipv4(1), kMac, true});
+  EXPECT_EQ(gids_.index_of(ipv4(1), kMac), 2);
 }
 
 TEST_F(PacketRxTest, WhatIsForAnotherIsDropped) {

@@ -57,10 +57,9 @@ TEST_F(Capture, ReadsPcapng) {
     fabric::PcapngWriter writer(path.string());
     const auto interface = writer.add_interface("h0");
     for (const auto& frame : frames) {
-      Frame out;
-      out.header = Payload::copy_of(std::span(frame.bytes).first(std::min<std::size_t>(frame.bytes.size(), 60)));
-      out.payload = Payload::copy_of(std::span(frame.bytes).subspan(out.header.size()));
-      writer.write(interface, {}, out);
+      const std::span all(frame.bytes);
+      const auto cut = std::min<std::size_t>(all.size(), 60);
+      writer.write(interface, {}, Frame::of(Payload::copy_of(all.first(cut)), Payload::copy_of(all.subspan(cut))));
     }
     writer.flush();
     ASSERT_EQ(writer.error(), "");

@@ -101,17 +101,11 @@ void check_parsed(std::span<const std::byte> bytes) {
 Frame frame_from(const Bytes& bytes, bool cut) {
   const auto all = std::as_bytes(std::span(bytes));
   const auto parsed = roce::parse_frame(all, all.size());
-  Frame frame;
   const auto end = std::size_t{parsed.payload_offset} + parsed.payload_bytes;
-  if (cut && parsed.error == roce::ParseError::none && all.size() - end <= Frame::kTrailerCapacity) {
-    frame.header = Payload::copy_of(all.first(parsed.payload_offset));
-    frame.payload = Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes));
-    std::ranges::copy(all.subspan(end), frame.trailer.begin());
-    frame.trailer_bytes = static_cast<std::uint8_t>(all.size() - end);
-  } else {
-    frame.header = Payload::copy_of(all);
-  }
-  return frame;
+  if (cut && parsed.error == roce::ParseError::none && all.size() - end <= Frame::kTrailerCapacity)
+    return Frame::of(Payload::copy_of(all.first(parsed.payload_offset)),
+                     Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes)), all.subspan(end));
+  return Frame::of(Payload::copy_of(all));
 }
 
 class Conversation {

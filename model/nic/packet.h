@@ -1,0 +1,50 @@
+// A RoCE packet on its way, and the frame that it is: headers and addresses decoded, payload by reference. Its bytes
+// and ICRC are written when somebody looks: a capture, a rule that flips a bit, a port to another platform.
+#pragma once
+
+#include <array>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <cstdint>
+
+#include "model/base/frame.h"
+#include "model/roce/packet.h"
+
+namespace rnicsim::nic {
+
+// How a NIC deals with the ICRC.
+struct IcrcRule {
+  bool headers_only = false;               // payload is nothing: it does not cover it
+  bool always = false;                     // bytes and ICRC of each packet are made, and parsed and checked
+};
+
+class Packet;
+using PacketRef = boost::intrusive_ptr<Packet>;
+
+class Packet final : public FrameBody {
+ public:
+  static constexpr Kind kKind{};
+
+  // From a pool. Headers and addresses are for the caller to set, and then to be sealed.
+  static PacketRef make();
+  // It is complete, and never changes from here on. The pad follows from the payload.
+  void seal(Payload&& payload, std::uint64_t id, bool icrc_of_headers_only);
+
+  const Payload& payload() const { return payload_; }
+  std::uint64_t id() const { return id_; }
+
+  roce::Headers headers;
+  roce::FrameAddresses addresses;
+
+ private:
+  struct Pool;
+
+  Packet() : FrameBody(kKind) {}
+  void write() override;
+  void release() override;
+
+  Packet* next_ = nullptr;                 // while it waits to be used again
+  bool icrc_of_headers_only_ = false;
+  std::array<std::byte, roce::kMaxFrameHeader> wire_header_;
+};
+
+}  // namespace rnicsim::nic
