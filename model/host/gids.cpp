@@ -1,6 +1,6 @@
 #include "model/host/gids.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "model/abi/host_files.h"
 
@@ -16,16 +16,26 @@ std::vector<Gid> gids_of(const abi::NetworkInterface& interface) {
   return {abi::link_local_of(interface), ipv4_mapped_gid(interface.ipv4), std::to_array(interface.ipv6)};
 }
 
+Neighbours::Neighbours(std::vector<abi::NetworkInterface> fabric) {
+  auto table = std::make_shared<Table>();
+  table->interfaces = std::move(fabric);
+  for (std::size_t i = 0; i < table->interfaces.size(); ++i) {
+    const auto& interface = table->interfaces[i];
+    for (const auto& gid : gids_of(interface)) table->by_gid.emplace(gid, i);
+    if (interface.lid != 0) table->by_lid.emplace(interface.lid, i);
+  }
+  table_ = std::move(table);
+}
+
 std::optional<Mac> Neighbours::resolve(const Gid& gid) const {
-  for (const auto& interface : fabric_)
-    if (const auto gids = gids_of(interface); std::ranges::find(gids, gid) != gids.end()) return mac_of(interface);
-  return std::nullopt;
+  const auto found = table_->by_gid.find(gid);
+  return found != table_->by_gid.end() ? std::optional(mac_of(interfaces()[found->second])) : std::nullopt;
 }
 
 std::optional<Gid> Neighbours::gid_of(std::uint16_t lid) const {
-  const auto found = std::ranges::find(fabric_, lid, &abi::NetworkInterface::lid);
-  if (lid == 0 || found == fabric_.end()) return std::nullopt;
-  return gids_of(*found)[kIpv4GidIndex];
+  const auto found = table_->by_lid.find(lid);
+  if (found == table_->by_lid.end()) return std::nullopt;
+  return gids_of(interfaces()[found->second])[kIpv4GidIndex];
 }
 
 }  // namespace rnicsim::host

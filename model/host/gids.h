@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,15 +23,21 @@ Mac mac_of(const abi::NetworkInterface& interface);
 inline constexpr std::uint32_t kIpv4GidIndex = 1;
 std::vector<Gid> gids_of(const abi::NetworkInterface& interface);
 
-// What neighbour discovery would find on the fabric.
+// What neighbour discovery would find on the fabric. Copies share one table: each host of a large fabric has it.
 class Neighbours {
  public:
-  explicit Neighbours(std::vector<abi::NetworkInterface> fabric) : fabric_(std::move(fabric)) {}
+  explicit Neighbours(std::vector<abi::NetworkInterface> fabric);
+  const std::vector<abi::NetworkInterface>& interfaces() const { return table_->interfaces; }
   std::optional<Mac> resolve(const Gid& gid) const;
   std::optional<Gid> gid_of(std::uint16_t lid) const;  // as a subnet manager would know it
 
  private:
-  std::vector<abi::NetworkInterface> fabric_;
+  struct Table {
+    std::vector<abi::NetworkInterface> interfaces;
+    std::map<Gid, std::size_t> by_gid;  // of several the first
+    std::map<std::uint16_t, std::size_t> by_lid;
+  };
+  std::shared_ptr<const Table> table_;
 };
 
 }  // namespace rnicsim::host

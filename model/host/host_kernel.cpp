@@ -9,7 +9,7 @@
 
 namespace rnicsim::host {
 
-HostKernel::HostKernel(const HostParams& params, Iommu& iommu, std::vector<abi::NetworkInterface> fabric)
+HostKernel::HostKernel(const HostParams& params, Iommu& iommu, Neighbours fabric)
     : iommu_(iommu),
       fabric_(std::move(fabric)),
       next_pasid_(kKernelPasid + 1),

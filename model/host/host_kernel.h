@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "model/abi/attach.h"
 #include "model/base/kernel.h"
 #include "model/base/pcie.h"
 #include "model/base/units.h"
 #include "model/host/address_space.h"
+#include "model/host/gids.h"
 #include "model/host/host_params.h"
 
 namespace rnicsim::host {
@@ -26,13 +26,13 @@ class RdmaCm;
 
 class HostKernel {
  public:
-  // `fabric`: all interfaces, this host's too: whom its neighbour discovery finds.
-  HostKernel(const HostParams& params, Iommu& iommu, std::vector<abi::NetworkInterface> fabric);
+  // `fabric`: of all interfaces, this host's too.
+  HostKernel(const HostParams& params, Iommu& iommu, Neighbours fabric);
   ~HostKernel();
   HostKernel(const HostKernel&) = delete;
   HostKernel& operator=(const HostKernel&) = delete;
 
-  const std::vector<abi::NetworkInterface>& fabric() const { return fabric_; }
+  const Neighbours& fabric() const { return fabric_; }
   // The agents, each when it is made, in the order of their devices; and when its device is up.
   void join(KernelAgent& agent);
   void device_is_up();
@@ -66,7 +66,7 @@ class HostKernel {
 
  private:
   Iommu& iommu_;
-  const std::vector<abi::NetworkInterface> fabric_;
+  const Neighbours fabric_;
   std::vector<KernelAgent*> agents_;
   std::size_t devices_up_ = 0;
   std::set<Pasid> processes_;

@@ -45,7 +45,7 @@ class KernelAgent::Impl : public sc_core::sc_module {
         interface_(interface),
         gids_(gids_of(interface)),
         driver_(params, root_complex),
-        gate_(objects_, gids_, Neighbours(kernel.fabric()), {Driver::kFirstCompletionEqn, params.completion_vectors},
+        gate_(objects_, gids_, kernel.fabric(), {Driver::kFirstCompletionEqn, params.completion_vectors},
               params.page_size),
         management_(driver_) {
     SC_HAS_PROCESS(Impl);

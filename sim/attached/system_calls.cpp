@@ -71,7 +71,7 @@ void SystemCalls::fill_control(Process& process) const {
   header.virtual_pid = identity.virtual_pid;
   header.virtual_parent_pid = identity.virtual_parent;
   header.host_index = identity.host;
-  const auto& interfaces = host.kernel->fabric();
+  const auto& interfaces = host.kernel->fabric().interfaces();
   header.interface_count = std::uint32_t(std::min<std::size_t>(interfaces.size(), abi::kMaxInterfaces));
   host.name.copy(header.host, sizeof header.host - 1);
   for (std::uint32_t i = 0; i < std::uint32_t(abi::CpuCost::count); ++i)

@@ -33,7 +33,7 @@ struct Machine : sc_core::sc_module {
   Machine()
       : sc_module(sc_core::sc_module_name("machine")),
         root_complex("root_complex", params, iommu),
-        kernel(params, iommu, {identity()}),
+        kernel(params, iommu, Neighbours({identity()})),
         agent("kernel", params, kernel, root_complex, identity()) {
     root_complex.bar.bind(device.bar);
     root_complex.config.bind(device.config);
@@ -499,7 +499,7 @@ struct TwoDevices : sc_core::sc_module {
   };
   HostParams params;
   Iommu iommu{"h0"};
-  HostKernel kernel{params, iommu, {interface(0), interface(1)}};
+  HostKernel kernel{params, iommu, Neighbours({interface(0), interface(1)})};
   std::vector<std::unique_ptr<Part>> parts;
 };
 

@@ -25,7 +25,7 @@ class Ids : public ::testing::Test {
   static RdmaIds::Host parameters() {
     RdmaIds::Host host;
     host.devices = {{.interface = testing::network_interface(1)}};
-    host.fabric = {testing::network_interface(1), testing::network_interface(2)};
+    host.fabric = Neighbours({testing::network_interface(1), testing::network_interface(2)});
     return host;
   }
   static IpAddress address_of(std::uint8_t host) {
@@ -156,8 +156,10 @@ class TwoDevices : public ::testing::Test {
   static RdmaIds::Host parameters() {
     RdmaIds::Host host;
     for (std::uint8_t device = 0; device < 2; ++device) host.devices.push_back({.interface = interface(1, device)});
+    std::vector<abi::NetworkInterface> fabric;
     for (std::uint8_t number = 1; number <= 2; ++number)
-      for (std::uint8_t device = 0; device < 2; ++device) host.fabric.push_back(interface(number, device));
+      for (std::uint8_t device = 0; device < 2; ++device) fabric.push_back(interface(number, device));
+    host.fabric = Neighbours(std::move(fabric));
     return host;
   }
   static IpAddress address_of(std::uint8_t number, std::uint8_t device, std::uint16_t port = kPort) {

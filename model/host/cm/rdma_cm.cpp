@@ -25,7 +25,7 @@ std::uint8_t rate_of(const abi::PortAttributes& port) {
 
 }  // namespace
 
-RdmaCm::RdmaCm(const HostParams& params, std::vector<abi::NetworkInterface> fabric, RdmaIds::EventSink sink)
+RdmaCm::RdmaCm(const HostParams& params, Neighbours fabric, RdmaIds::EventSink sink)
     : params_(params),
       fabric_(std::move(fabric)),
       sink_(std::move(sink)),

@@ -16,6 +16,7 @@
 #include "model/host/cm/rdma_ids.h"
 #include "model/host/cm/user_commands.h"
 #include "model/host/command_gate.h"
+#include "model/host/gids.h"
 #include "model/host/host_params.h"
 
 namespace rnicsim::host {
@@ -29,7 +30,7 @@ struct CmMessage {
 
 class RdmaCm {
  public:
-  RdmaCm(const HostParams& params, std::vector<abi::NetworkInterface> fabric, RdmaIds::EventSink sink);
+  RdmaCm(const HostParams& params, Neighbours fabric, RdmaIds::EventSink sink);
 
   // A device's way to the fabric, when it is up.
   struct Device {
@@ -68,7 +69,7 @@ class RdmaCm {
   void depart();
 
   const HostParams params_;
-  const std::vector<abi::NetworkInterface> fabric_;
+  const Neighbours fabric_;
   const RdmaIds::EventSink sink_;
   std::map<std::uint32_t, Device> devices_;
   std::vector<RdmaIds::Device> known_;     // as ids see them

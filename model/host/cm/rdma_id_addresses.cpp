@@ -99,7 +99,7 @@ RdmaIds::Resolution RdmaIds::resolution_of(const RdmaId& id, const IpAddress& de
   if (device == nullptr) return {ENETUNREACH, host_.resolve_known};
   if (destination.is_wildcard() || destination.is_group() || is_own(destination))
     return {0, host_.resolve_known, device};
-  if (Neighbours(host_.fabric).resolve(destination.bytes))
+  if (host_.fabric.resolve(destination.bytes))
     return {0, neighbours_.insert(destination.bytes).second ? host_.resolve_neighbour : host_.resolve_known, device};
   if (device->is_on_link(destination)) return {ETIMEDOUT, timeout};  // nobody answers
   return {ENETUNREACH, host_.resolve_known};

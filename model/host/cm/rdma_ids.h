@@ -21,6 +21,7 @@
 #include "model/host/cm/event_types.h"
 #include "model/host/cm/port_table.h"
 #include "model/host/cm/rdma_id.h"
+#include "model/host/gids.h"
 
 namespace rnicsim::host {
 
@@ -39,7 +40,7 @@ class RdmaIds {
   };
   struct Host {
     std::vector<Device> devices;           // at least one, in the order of their numbers
-    std::vector<abi::NetworkInterface> fabric;  // whom address resolution finds
+    Neighbours fabric{std::vector<abi::NetworkInterface>{}};  // whom address resolution finds
     Duration resolve_known;                // an address, a route or a group, of what the host knows
     Duration resolve_neighbour;            // an address that it has to ask the network for
   };

@@ -117,7 +117,7 @@ class World {
   static host::RdmaIds::Host parameters() {
     host::RdmaIds::Host host;
     host.devices = {{.interface = kSelf, .ack_delay = 15}};
-    host.fabric = {kSelf, kPeer};
+    host.fabric = host::Neighbours({kSelf, kPeer});
     host.resolve_known = Duration{4'000'000};
     host.resolve_neighbour = Duration{40'000'000};
     return host;
