@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 10;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 11;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -357,8 +357,9 @@ struct alignas(4096) ThreadSlot {
 // --- The control region.
 inline constexpr std::uint64_t kControlHeader = 0;
 inline constexpr std::uint64_t kInterfaceTable = 4096;      // NetworkInterface[interface_count]
-inline constexpr std::uint32_t kMaxInterfaces = 512;
-inline constexpr std::uint64_t kThreadSlots = 65536;
+inline constexpr std::uint32_t kMaxInterfaces = 8192;
+inline constexpr std::uint64_t kThreadSlots = 1 << 20;
+static_assert(kInterfaceTable + kMaxInterfaces * sizeof(NetworkInterface) <= kThreadSlots);
 inline constexpr std::uint32_t kMaxThreads = 256;
 inline constexpr std::uint64_t kControlBytes = kThreadSlots + kMaxThreads * sizeof(ThreadSlot);
 

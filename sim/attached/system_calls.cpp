@@ -72,7 +72,7 @@ void SystemCalls::fill_control(Process& process) const {
   header.virtual_parent_pid = identity.virtual_parent;
   header.host_index = identity.host;
   const auto& interfaces = host.kernel->fabric().interfaces();
-  header.interface_count = std::uint32_t(std::min<std::size_t>(interfaces.size(), abi::kMaxInterfaces));
+  header.interface_count = std::uint32_t(interfaces.size());
   host.name.copy(header.host, sizeof header.host - 1);
   for (std::uint32_t i = 0; i < std::uint32_t(abi::CpuCost::count); ++i)
     header.cost[i] = std::uint32_t(host.params->cpu.cost(abi::CpuCost(i)).ps);
