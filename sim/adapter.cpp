@@ -14,14 +14,14 @@ nic::NicParams with_address(nic::NicParams params, const host::Mac& mac) {
 
 }  // namespace
 
-Adapter::Adapter(sc_core::sc_module_name name, const Config& config, const abi::NetworkInterface& interface,
-                 host::Iommu& iommu, host::HostKernel& kernel, const nic::EngineFactory& make_engine)
+Adapter::Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, host::Iommu& iommu,
+                 host::HostKernel& kernel, const nic::EngineFactory& make_engine)
     : sc_module(name),
-      interface_(interface),
-      label_(label_of(interface)),
-      root_complex_("root_complex", config.host, iommu, interface.device),
-      nic_("nic", with_address(config.nic, host::mac_of(interface)), make_engine),
-      agent_("kernel", config.host, kernel, root_complex_, interface) {
+      interface_(config.topology.interfaces[index]),
+      label_(label_of(interface_)),
+      root_complex_("root_complex", config.host_of(interface_.host), iommu, interface_.device),
+      nic_("nic", with_address(config.nic_of(index), host::mac_of(interface_)), make_engine),
+      agent_("kernel", config.host_of(interface_.host), kernel, root_complex_, interface_) {
   root_complex_.bar.bind(nic_.bar());
   root_complex_.config.bind(nic_.config());
   nic_.dma().bind(root_complex_.upstream);

@@ -34,8 +34,9 @@ struct AdapterCounters {
 
 class Adapter : public sc_core::sc_module {
  public:
-  Adapter(sc_core::sc_module_name name, const Config& config, const abi::NetworkInterface& interface,
-          host::Iommu& iommu, host::HostKernel& kernel, const nic::EngineFactory& make_engine);
+  // `index`: of the interface, in the topology.
+  Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, host::Iommu& iommu,
+          host::HostKernel& kernel, const nic::EngineFactory& make_engine);
 
   const abi::NetworkInterface& interface() const { return interface_; }
   std::uint32_t device() const { return interface_.device; }  // of its host

@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
+#include "sim/adapter.h"
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
+#include "sim/config/sized_topology.h"
 #include "sim/counter_list.h"
-#include "sim/adapter.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {
@@ -45,12 +48,27 @@ std::string counters(const CounterList& list) {
 std::string hosts(const Config& config) {
   const Topology& topology = config.topology;
   std::string text;
-  for (const auto& host : topology.interfaces)
-    text += fmt::format("{:<6} {:<8}  {}/{}  {}/{}  {}\n", host.device == 0 ? "host" : "device", label_of(host),
-                        ipv4_text(host), host.ipv4_prefix, ipv6_text(host), host.ipv6_prefix, mac_text(host));
-  for (const auto& name : topology.switches) text += fmt::format("switch {}\n", name);
-  for (const auto& [from, to] : topology.cables)
-    text += fmt::format("cable {} - {}\n", topology.node_name(from), topology.node_name(to));
+  const auto own = [](std::initializer_list<std::pair<const char*, const std::string*>> choices) {
+    std::string chosen;
+    for (const auto& [key, name] : choices)
+      if (name != nullptr) chosen += fmt::format("  {} {}", key, *name);
+    return chosen;
+  };
+  const auto& choices = config.choices;
+  for (const auto& host : topology.interfaces) {
+    const auto label = label_of(host);
+    text += fmt::format("{:<6} {:<8}  {}/{}  {}/{}  {}{}\n", host.device == 0 ? "host" : "device", label,
+                        ipv4_text(host), host.ipv4_prefix, ipv6_text(host), host.ipv6_prefix, mac_text(host),
+                        own({{"nic", choices.of_node(label, "nics")},
+                             {"type", choices.of_node(label, "host_types")},
+                             {"engine", choices.of_node(label, "engines")}}));
+  }
+  for (const auto& name : topology.switches)
+    text += fmt::format("switch {}{}\n", name, own({{"type", choices.of_node(name, "switch_types")}}));
+  for (std::size_t i = 0; i < topology.cables.size(); ++i)
+    text += fmt::format("cable {} - {}{}\n", topology.node_name(topology.cables[i].first),
+                        topology.node_name(topology.cables[i].second),
+                        own({{"link", choices.of_cable(i, "links")}, {"port", choices.of_cable(i, "ports")}}));
   for (std::size_t i = 0; i < config.faults.size(); ++i)
     text +=
         fmt::format("fault rule {}: {}  ({})\n", i + 1, fault_text(config.faults[i]), config.faults[i].record.where);
@@ -66,13 +84,16 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   if (all || topic == DescribeTopic::nic)
     text += fmt::format("NIC profiles: {}\nParameters, with the values of {}:\n\n{}\n",
                         fmt::join(data_names(DataKind::nic), ", "), options.nic,
-                        parameters(config, "nic.") + parameters(config, "engine."));
+                        parameters(config, "nic.") + parameters(config, "engine.") + parameters(config, "nics."));
   if (all || topic == DescribeTopic::host)
-    text += fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host."));
+    text +=
+        fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host.") + parameters(config, "host_types."));
   if (all || topic == DescribeTopic::topology)
-    text += fmt::format("Topologies: {}, star:N\n{}:\n\n{}\nIts parameters:\n\n{}{}{}\n",
-                        fmt::join(data_names(DataKind::topology), ", "), options.topology, hosts(config),
-                        parameters(config, "link."), parameters(config, "switch."), parameters(config, "network."));
+    text +=
+        fmt::format("Topologies: {}, {}\n{}:\n\n{}\nIts parameters:\n\n{}{}{}{}\n",
+                    fmt::join(data_names(DataKind::topology), ", "), kSizedTopologies, options.topology, hosts(config),
+                    parameters(config, "link."), parameters(config, "switch."), parameters(config, "network."),
+                    parameters(config, "links.") + parameters(config, "switch_types.") + parameters(config, "ports."));
   if (all || topic == DescribeTopic::counters)
     text += fmt::format(
         "Counters of a host:\n\n{}\nOf a switch:\n\n{}\n"

@@ -59,10 +59,10 @@ Engines::Engines(const EngineParams& params, std::filesystem::path waves)
     throw ConfigError("--fst: the model has no signals to show: it goes with --engine rtl or --engine lockstep");
 }
 
-nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host) {
-  if (params_.is_model()) return nic::make_model_engine;
+nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host, const EngineParams& own) {
+  if (own.is_model()) return nic::make_model_engine;
 #ifdef RNICSIM_RTL
-  rtl::RtlOptions options{.lockstep = params_.kind == "lockstep", .waves = {}, .clock = params_.clock, .mismatch = {}};
+  rtl::RtlOptions options{.lockstep = own.kind == "lockstep", .waves = {}, .clock = own.clock, .mismatch = {}};
   if (!waves_.empty()) {
     options.waves = with_name(waves_, host).string();
     if (!std::ofstream(options.waves)) throw ConfigError(fmt::format("{}: cannot be written", options.waves));
@@ -76,7 +76,7 @@ nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host) {
     }
   };
 #else
-  refuse_rtl(params_.kind);
+  refuse_rtl(own.kind);
 #endif
 }
 

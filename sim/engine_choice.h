@@ -49,7 +49,9 @@ class Engines {
 
   // Of one NIC. `host`, unless it is empty, is in the name of its waves, too: waves.fst becomes waves-h0.fst.
   // ConfigError: they cannot be written.
-  nic::EngineFactory factory(const std::string& host = "");
+  nic::EngineFactory factory(const std::string& host = "") { return factory(host, params_); }
+  // Of one that has an engine of its own.
+  nic::EngineFactory factory(const std::string& host, const EngineParams& own);
   // Shows what each of the two did, and pauses the simulation.
   void mismatched(const std::string& host, const std::string& histories);
   // What mismatched() showed, until then empty. From then on nothing that happens means anything.

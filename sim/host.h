@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
+#include "model/host/gids.h"
 #include "model/host/host_kernel.h"
 #include "model/host/iommu.h"
 #include "sim/adapter.h"
@@ -14,9 +15,9 @@ namespace rnicsim::sim {
 
 class Host {
  public:
-  Host(const Config& config, const abi::NetworkInterface& first);
+  Host(const Config& config, const abi::NetworkInterface& first, host::Neighbours fabric);
   // In the order of their numbers.
-  Adapter& add(sc_core::sc_module_name name, const Config& config, const abi::NetworkInterface& interface,
+  Adapter& add(sc_core::sc_module_name name, const Config& config, std::size_t index,
                const nic::EngineFactory& make_engine);
 
   const char* name() const { return first_.name; }

@@ -32,6 +32,7 @@ Json parameters_json(const Config& config) {
   auto json = Json::object();
   const ParamList list(copy);
   for (const auto& entry : list.entries()) json[entry.path] = entry.value_text();
+  for (const auto& [path, name] : copy.choices.settings(copy.topology)) json[path] = name;
   return json;
 }
 

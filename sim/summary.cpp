@@ -30,10 +30,25 @@ std::string number_text(const CounterResult& result) {
   return result.derived() ? fmt::format("{:.4f}", result.value) : fmt::format("{:.0f}", result.value);
 }
 
+// All adapters; of very many those of hosts that had programs, and not all of them.
+std::vector<std::size_t> shown_adapters(const System& system, const RunOutcome& outcome) {
+  constexpr std::size_t kMost = 64;
+  const bool all = system.adapters() <= kMost;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < system.adapters() && shown.size() < kMost; ++i)
+    if (all || std::ranges::find(outcome.programs, std::string_view(system.adapter(i).interface().name),
+                                 [](const auto& program) -> std::string_view { return program.host; }) !=
+                   outcome.programs.end())
+      shown.push_back(i);
+  if (shown.empty()) shown.push_back(0);
+  return shown;
+}
+
 // A row a counter, and a column each host.
-std::string hosts_table(const System& system, Duration end) {
+std::string hosts_table(const System& system, const RunOutcome& outcome) {
+  const auto shown = shown_adapters(system, outcome);
   std::vector<Results> columns;
-  for (std::size_t i = 0; i < system.adapters(); ++i) columns.push_back(results_of(system.counters(i), end));
+  for (const auto i : shown) columns.push_back(results_of(system.counters(i), outcome.end));
   std::size_t width = 0;
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < columns.front().size(); ++row) {
@@ -42,7 +57,9 @@ std::string hosts_table(const System& system, Duration end) {
     width = std::max(width, columns.front()[row].path.size());
   }
   std::string text = fmt::format("    {:<{}}", "", width);
-  for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format(" {:>14}", system.adapter(i).label());
+  for (const auto i : shown) text += fmt::format(" {:>14}", system.adapter(i).label());
+  if (shown.size() < system.adapters())
+    text += fmt::format("  ({} more in the JSON)", system.adapters() - shown.size());
   text += '\n';
   for (const auto row : rows) {
     const auto& first = columns.front()[row];
@@ -72,15 +89,15 @@ int RunOutcome::worst_status() const {
 }
 
 std::string summary_text(const System& system, const RunOutcome& outcome) {
-  const auto& engine = system.config().engine;
-  std::string text = fmt::format("--- {} simulated{}\n", to_string(outcome.end),
-                                 engine.is_model() ? "" : ", engine " + engine.kind);
+  const auto engines = engines_text(system.config());
+  std::string text =
+      fmt::format("--- {} simulated{}\n", to_string(outcome.end), engines.empty() ? "" : ", engine " + engines);
   for (const auto& warning : outcome.warnings) text += fmt::format("    {}\n", warning);
   for (const auto& program : outcome.programs)
     if (program.exit_status != 0)
       text += fmt::format("    {}: {} ended with status {}\n", program.host, program.argv.front(), program.exit_status);
 
-  text += hosts_table(system, outcome.end) + switches_text(system, outcome.end);
+  text += hosts_table(system, outcome) + switches_text(system, outcome.end);
   if (outcome.waterfall) text += waterfall_text(*outcome.waterfall);
   return text;
 }

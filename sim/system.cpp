@@ -14,7 +14,10 @@ namespace rnicsim::sim {
 
 System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
                const std::filesystem::path& waves)
-    : sc_module(name), config_(config), engines_(config.engine, waves), faults_(config.topology.interfaces.size()) {
+    : sc_module(name),
+      config_(config),
+      engines_(config.engine_shown(), waves),
+      faults_(config.topology.interfaces.size()) {
   make_hosts();
   make_switches();
   connect_cables(seed);
@@ -22,11 +25,12 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
 
 void System::make_hosts() {
   const auto& interfaces = config_.topology.interfaces;
+  const host::Neighbours fabric(interfaces);
   for (std::size_t i = 0; i < interfaces.size(); ++i) {
     const auto& interface = interfaces[i];
-    if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(config_, interface));
-    adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), config_, interface,
-                                                     engines_.factory(label_of(interface))));
+    if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(config_, interface, fabric));
+    adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), config_, i,
+                                                     engines_.factory(label_of(interface), config_.engine_of(i))));
   }
 }
 
@@ -38,7 +42,7 @@ void System::make_switches() {
   for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
     const auto node = static_cast<std::uint32_t>(topology.interfaces.size()) + i;
     auto& box = *switches_.emplace_back(std::make_unique<fabric::Switch>(
-        fmt::format("switch{}", i).c_str(), config_.switches, timing, routes.ports(node)));
+        fmt::format("switch{}", i).c_str(), config_.switch_of(i), timing, routes.ports(node)));
     for (std::uint32_t end = 0; end < topology.interfaces.size(); ++end)
       if (const auto way = routes.port(node, end)) box.learn(topology.interfaces[end].mac, *way);
     for (std::size_t way = 0; way < routes.ports(node); ++way)
@@ -50,12 +54,13 @@ void System::connect_cables(std::uint64_t seed) {
   const auto& topology = config_.topology;
   std::vector<bool> connected(adapters_.size());
   std::vector<std::size_t> ports(switches_.size());
-  for (const auto& [from, to] : topology.cables) {
+  for (std::size_t cable = 0; cable < topology.cables.size(); ++cable) {
+    const auto [from, to] = topology.cables[cable];
     const auto rules = [&](std::uint32_t node) {
       return topology.is_switch(node) ? fabric::FaultRules() : fault_rules(seed, node);
     };
     auto& link = *links_.emplace_back(std::make_unique<fabric::Link>(
-        fmt::format("link{}", links_.size()).c_str(), config_.link, std::array{rules(from), rules(to)}));
+        fmt::format("link{}", cable).c_str(), config_.link_of(cable), std::array{rules(from), rules(to)}));
     const auto connect = [&](std::uint32_t node, std::size_t end) {
       if (topology.is_switch(node)) {
         const std::size_t index = node - adapters_.size();

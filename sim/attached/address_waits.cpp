@@ -56,7 +56,7 @@ std::uint64_t TimeKeeper::wake_address(Process& process, const Wake& wake) {
   for (; woken != wake.most; ++woken) {
     Thread* first = first_waiter(process, wake, word);
     if (first == nullptr) break;
-    resume(*first, std::max(wake.at, clock_of(*first)) + params_.wakeup);
+    resume(*first, std::max(wake.at, clock_of(*first)) + times_of(process).wakeup);
   }
   return woken;
 }
@@ -66,7 +66,7 @@ void TimeKeeper::wake_sharers(std::uint32_t host) {
   for (const auto& process : processes_) {
     if (!process->alive || process->identity().host != host) continue;
     for (Thread& thread : process->threads)
-      if (thread.shared_word) resume(thread, std::max(now(), clock_of(thread)) + params_.wakeup);
+      if (thread.shared_word) resume(thread, std::max(now(), clock_of(thread)) + times_of(*process).wakeup);
   }
 }
 

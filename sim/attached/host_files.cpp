@@ -193,9 +193,10 @@ std::string inet6(std::span<const abi::NetworkInterface> own) {
   return text;
 }
 
-void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own, const HostFilesParams& params) {
+void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own,
+               std::span<const HostFilesParams> params) {
   const Root root(folder);
-  for (const auto& interface : own) Nic(root, interface, params).make();
+  for (std::size_t i = 0; i < own.size(); ++i) Nic(root, own[i], params[i]).make();
   root.file("sys/class/infiniband_verbs/abi_version", "6");
   make_net_device(root, {"sys/devices/virtual/net/lo", "00:00:00:00:00:00", 1, 65536, 772});
   root.link("sys/class/net/lo", "../../devices/virtual/net/lo");
@@ -235,14 +236,21 @@ void make_writable_folders(const RunFolder& folder, const std::string& host) {
 }  // namespace
 
 HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::NetworkInterface>& interfaces,
-                     const HostFilesParams& params) {
-  std::map<std::uint32_t, std::vector<abi::NetworkInterface>> hosts;
-  for (const auto& interface : interfaces) hosts[interface.host].push_back(interface);
+                     const std::vector<HostFilesParams>& params) {
+  struct Own {
+    std::vector<abi::NetworkInterface> interfaces;
+    std::vector<HostFilesParams> params;
+  };
+  std::map<std::uint32_t, Own> hosts;
+  for (std::size_t i = 0; i < interfaces.size(); ++i) {
+    hosts[interfaces[i].host].interfaces.push_back(interfaces[i]);
+    hosts[interfaces[i].host].params.push_back(params[i]);
+  }
   try {
     folder_.emplace(socket_name);
     for (const auto& [number, own] : hosts) {
-      const std::string name = own.front().name;
-      make_host(folder_->files() / name, own, params);
+      const std::string name = own.interfaces.front().name;
+      make_host(folder_->files() / name, own.interfaces, own.params);
       make_writable_folders(*folder_, name);
     }
   } catch (const fs::filesystem_error& error) {

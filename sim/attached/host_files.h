@@ -11,6 +11,7 @@
 
 namespace rnicsim::sim {
 
+// Of a NIC.
 struct HostFilesParams {
   std::uint32_t vendor_part_id = 0;
   std::uint32_t gid_table_length = 0;
@@ -18,11 +19,12 @@ struct HostFilesParams {
   std::uint32_t active_width = 0;
 };
 
-// Made with the object, and gone with it. What cannot be made is warned of: only some programs need it.
+// Made with the object, and gone with it. `params` are of the NIC of each interface. What cannot be made is warned of:
+// only some programs need it.
 class HostFiles {
  public:
   HostFiles(const std::string& socket_name, const std::vector<abi::NetworkInterface>& interfaces,
-            const HostFilesParams& params);
+            const std::vector<HostFilesParams>& params);
 
  private:
   std::optional<RunFolder> folder_;

@@ -98,7 +98,7 @@ bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number numb
     Thread* thread = waiting();
     if (thread == nullptr) return;
     thread->process->slot(thread->index).value = port;
-    keeper_.resume(*thread, now() + keeper_.params().wakeup, error);
+    keeper_.resume(*thread, now() + keeper_.times_of(*thread->process).wakeup, error);
   });
   return false;
 }

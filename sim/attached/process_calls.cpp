@@ -196,7 +196,7 @@ void SystemCalls::process_died(Process& process) {
     for (Thread& waiting : process.parent->threads) {
       if (waiting.state != ThreadState::awaiting_child) continue;
       if (answer_wait(waiting, process.parent->slot(waiting.index)))
-        keeper_.resume(waiting, now() + keeper_.params().wakeup);
+        keeper_.resume(waiting, now() + keeper_.times_of(*waiting.process).wakeup);
     }
     if ((std::atomic_ref(process.parent->header().caught).load() & ThreadSlot::kChild) != 0)
       keeper_.raise(*process.parent, ThreadSlot::kChild);

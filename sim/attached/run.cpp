@@ -62,7 +62,7 @@ std::vector<HostServices> services_of(System& system) {
   std::vector<HostServices> services;
   for (std::size_t i = 0; i < system.hosts(); ++i) {
     Host& host = system.host(i);
-    auto& made = services.emplace_back(HostServices{host.name(), &host.kernel(), {}, &system.config().host});
+    auto& made = services.emplace_back(HostServices{host.name(), &host.kernel(), {}, &system.config().host_of(i)});
     for (const auto& adapter : host.adapters()) made.agents.push_back(&adapter->agent());
   }
   return services;
@@ -71,22 +71,28 @@ std::vector<abi::NetworkInterface> entries_of(System& system) { return system.co
 
 TimeKeeperParams keeper_params(const System& system, const RunOptions& options, const DescriptorBudget& budget) {
   TimeKeeperParams params;
-  const host::HostParams& host = system.config().host;
   params.simulated = options.time == TimeMode::simulated;
-  params.poll_interval = host.poll_interval;
-  params.detect = host.cpu.detect;
-  params.wakeup = host.cpu.wakeup;
+  const auto times_of = [](const host::HostParams& host) {
+    return HostTimes{host.poll_interval, host.cpu.detect, host.cpu.wakeup};
+  };
+  params.times = times_of(system.config().host);
+  if (!system.config().profiles.host_types.by_name.empty())
+    for (std::size_t i = 0; i < system.hosts(); ++i) params.of_hosts.push_back(times_of(system.config().host_of(i)));
   params.watched_end = budget.end_for_waits();
   if (options.grace) params.look_when_quiet = Duration{options.grace->ps / 4};
   return params;
 }
 
-HostFilesParams files_params(const System& system) {
-  const nic::CapabilityParams& nic = system.config().nic.capabilities;
-  return {.vendor_part_id = nic.vendor_part_id,
-          .gid_table_length = nic.gids,
-          .active_speed = nic.active_speed,
-          .active_width = nic.active_width};
+std::vector<HostFilesParams> files_params(const System& system) {
+  std::vector<HostFilesParams> params;
+  for (std::size_t i = 0; i < system.adapters(); ++i) {
+    const auto nic = system.config().nic_of(i).capabilities;
+    params.push_back({.vendor_part_id = nic.vendor_part_id,
+                      .gid_table_length = nic.gids,
+                      .active_speed = nic.active_speed,
+                      .active_width = nic.active_width});
+  }
+  return params;
 }
 
 // One run: the programs that it started, and what became of them.

@@ -91,7 +91,7 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
 
 bool TimeKeeper::wait_visible(Thread& thread) {
   if (thread.ring_written) {
-    resume(thread, *thread.ring_written + params_.detect);
+    resume(thread, *thread.ring_written + times_of(*thread.process).detect);
   } else {
     poll_again(thread);
   }
@@ -100,11 +100,11 @@ bool TimeKeeper::wait_visible(Thread& thread) {
 
 // Between two empty polls only the clock changes. A program that does not look at it does not mind how long it waits.
 void TimeKeeper::poll_again(Thread& thread) {
+  const Duration interval = times_of(*thread.process).poll_interval;
   const bool looks_at_clock = slot_of(thread).clock_reads != thread.seen_clock_reads;
   if (thread.polled_in_vain)
-    thread.patience =
-        looks_at_clock ? params_.poll_interval : std::min(thread.patience * 2, params_.most_poll_interval);
-  thread.patience = std::max(thread.patience, params_.poll_interval);
+    thread.patience = looks_at_clock ? interval : std::min(thread.patience * 2, params_.most_poll_interval);
+  thread.patience = std::max(thread.patience, interval);
   wait(thread, ThreadState::polling, now() + thread.patience);
 }
 
@@ -127,7 +127,8 @@ std::optional<Duration> TimeKeeper::spins_until(const Thread& thread) const {
   if (!is_yielding(thread)) return std::nullopt;
   constexpr std::uint64_t kMostDoublings = 16;
   const auto in_vain = std::min(slot_of(thread).argument[1], kMostDoublings);
-  return now() + std::min(params_.poll_interval * (std::int64_t{1} << in_vain), params_.most_poll_interval);
+  const Duration interval = times_of(*thread.process).poll_interval;
+  return now() + std::min(interval * (std::int64_t{1} << in_vain), params_.most_poll_interval);
 }
 
 bool TimeKeeper::is_yielding(const Thread& thread) {

@@ -230,7 +230,7 @@ void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
   for (Thread& thread : process.threads) {
     if (ring && !thread.ring_written) thread.ring_written = now();
     const bool sees = thread.state == ThreadState::spinning || (ring && thread.state == ThreadState::polling);
-    if (sees) resume(thread, now() + params_.detect);
+    if (sees) resume(thread, now() + times_of(process).detect);
   }
 }
 
@@ -238,7 +238,7 @@ void TimeKeeper::interrupted(Process& process) {
   ++process.memory_writes;
   progressed();
   for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::spinning) resume(thread, now() + params_.detect);
+    if (thread.state == ThreadState::spinning) resume(thread, now() + times_of(process).detect);
 }
 
 void TimeKeeper::descriptors_may_be_ready() {
@@ -260,7 +260,7 @@ void TimeKeeper::poll_descriptors() {
   if (watched.empty() || ::poll(watched.data(), nfds_t(watched.size()), 0) <= 0) return;
   for (std::size_t i = 0; i < watched.size(); ++i)
     if (watched[i].revents != 0 && owner[i]->state == ThreadState::awaiting_descriptors)
-      resume(*owner[i], std::max(now(), clock_of(*owner[i])) + params_.wakeup);
+      resume(*owner[i], std::max(now(), clock_of(*owner[i])) + times_of(*owner[i]->process).wakeup);
 }
 
 // A signal reaches a process in its main thread: at once if that waits, else when it next comes back.

@@ -21,15 +21,21 @@
 
 namespace rnicsim::sim {
 
+// A host's CPU.
+struct HostTimes {
+  Duration poll_interval{1'000'000};  // the wait behind an empty poll of a program that looks at the clock besides
+  Duration detect{80'000};            // memory written until a spinning or polling CPU sees it
+  Duration wakeup{3'000'000};         // an event until a blocked thread runs again
+};
+
 struct TimeKeeperParams {
   bool simulated = true;
-  Duration poll_interval{1'000'000};    // the wait behind an empty poll of a program that looks at the clock besides
+  HostTimes times;
+  std::vector<HostTimes> of_hosts;          // by number, where they differ; empty: all have `times`
   Duration most_poll_interval{64'000'000};  // ... of one that only polls
   Duration clock_slack{1'000'000};      // a thread that only reads clocks may be this far ahead of the world
   Duration most_clock_slack{1'000'000'000};  // ... growing with the time it has done nothing else
-  Duration act_slack{100'000'000};      // the same for a thread that posts
-  Duration detect{80'000};              // memory written until a spinning or polling CPU sees it
-  Duration wakeup{3'000'000};           // an event until a blocked thread runs again
+  Duration act_slack{100'000'000};           // the same for a thread that posts
   int watched_end = INT_MAX;            // copies of descriptors that threads wait for are numbered below
   std::optional<Duration> look_when_quiet;  // how often to ask on_quiet while nothing makes progress
 };
@@ -87,7 +93,9 @@ class TimeKeeper : public sc_core::sc_module {
   bool look_around();
   void end() { ended_ = true; }  // nobody waits for anything any more
   bool is_patient() const { return patient_; }
-  const TimeKeeperParams& params() const { return params_; }
+  const HostTimes& times_of(const Process& process) const {
+    return params_.of_hosts.empty() ? params_.times : params_.of_hosts[process.identity().host];
+  }
 
   // --- The world tells.
   void memory_written(Process& process, std::uint64_t address);     // by DMA

@@ -120,7 +120,7 @@ void TimeKeeper::collect(Thread& thread) {
 // woken for that alone, and found nothing, stored nothing either: two that spin do not keep each other awake.
 void TimeKeeper::show_stores(Thread& thread) {
   if (stored_nothing(thread)) return;
-  const Duration seen = clock_of(thread) + params_.detect;
+  const Duration seen = clock_of(thread) + times_of(*thread.process).detect;
   for (const auto& process : processes_) {
     if (!process->alive || process->identity().host != thread.process->identity().host) continue;
     ++process->stores;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -19,7 +20,7 @@ namespace {
 constexpr ByteCount kPageBytes = 4_KiB;
 constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kMostMemory = 1ull << 40;  // of a host, for buffers
-constexpr std::uint32_t kMostAgents = 8192;
+constexpr std::uint32_t kMostAgents = 32768;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -29,6 +30,7 @@ class Planner {
 
   Plan make() {
     plan_.hosts = static_cast<std::uint32_t>(config_.topology.interfaces.size());
+    for (std::uint32_t i = 0; i < plan_.hosts; ++i) nics_.push_back(Device(config_.nic_of(i)));
     for (flow_number_ = 0; flow_number_ < workload_.flows.size(); ++flow_number_) {
       check_device(flow());
       add_flow();
@@ -39,6 +41,11 @@ class Planner {
 
  private:
   using Pair = std::pair<std::uint32_t, std::uint32_t>;
+  struct Device {
+    explicit Device(const nic::NicParams& nic) : capabilities(nic.capabilities), timing_only(nic.timing_only) {}
+    nic::CapabilityParams capabilities;
+    bool timing_only;
+  };
 
   Flow& flow() { return workload_.flows[flow_number_]; }
 
@@ -47,8 +54,29 @@ class Planner {
     throw ConfigError(fmt::format("{}: flow[{}].{}: {}", workload_.file, flow, key, what));
   }
 
+  // What all NICs of a flow can do.
+  Device common(const Flow& flow) const {
+    std::optional<Device> common;
+    for (const auto* names : {&flow.from, &flow.to})
+      for (const auto& name : *names) {
+        const auto host = config_.topology.find(name);
+        if (!host) continue;  // find_hosts() tells
+        const Device& own = nics_[*host];
+        if (!common) common = own;
+        for (const auto limit : {&nic::CapabilityParams::max_inline, &nic::CapabilityParams::max_inline_receive,
+                                 &nic::CapabilityParams::max_rd_atomic, &nic::CapabilityParams::max_mtu,
+                                 &nic::CapabilityParams::max_qp_wr})
+          common->capabilities.*limit = std::min(common->capabilities.*limit, own.capabilities.*limit);
+        common->capabilities.max_message = std::min(common->capabilities.max_message, own.capabilities.max_message);
+        common->capabilities.max_mr_size = std::min(common->capabilities.max_mr_size, own.capabilities.max_mr_size);
+        common->timing_only = common->timing_only || own.timing_only;
+      }
+    return common.value_or(Device(config_.nic));
+  }
+
   void check_device(Flow& flow) const {
-    const auto& caps = config_.nic.capabilities;
+    const Device device = common(flow);
+    const auto& caps = device.capabilities;
     const auto most = [&](const char* key, std::uint64_t value, std::uint64_t limit, const char* unit = "",
                           const char* because = "the NIC's limit") {
       if (value > limit)
@@ -77,7 +105,7 @@ class Planner {
       if (!flow.recv_depth) flow.recv_depth = std::min(flow.receives(), caps.max_qp_wr);
       most("recv_depth", *flow.recv_depth, std::min<std::uint64_t>(32768, caps.max_qp_wr));
     }
-    if (flow.ping_pong && config_.nic.timing_only)
+    if (flow.ping_pong && device.timing_only)
       complain("ping_pong", "needs payload to look at: nic.timing_only is true");
     if (flow.mr_size) most("mr_size", flow.mr_size->bytes, caps.max_mr_size, " B");
   }
@@ -181,7 +209,7 @@ class Planner {
       const Flow& flow = workload_.flows[member.flow];
       const std::string host = label_of(config_.topology.interfaces[member.host]);
       qps[member.host] += member.qps.size();
-      if (qps[member.host] + host::Objects::kFirstQpn > config_.nic.capabilities.max_qp)
+      if (qps[member.host] + host::Objects::kFirstQpn > nics_[member.host].capabilities.max_qp)
         complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));
       const std::uint64_t each = round_up(member.region.bytes, kPageBytes.bytes);
       if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
@@ -193,7 +221,7 @@ class Planner {
       const std::uint64_t entries = member.qps.size() * (member.sends            ? flow.window
                                                          : flow.takes_receives() ? flow.receives()
                                                                                  : 1);
-      if (entries >= config_.nic.capabilities.max_cqe)
+      if (entries >= nics_[member.host].capabilities.max_cqe)
         complain(member.flow, member.sends ? "window" : "recv_depth",
                  fmt::format("a completion queue of {} entries is more than nic.capabilities.max_cqe", entries));
     }
@@ -202,6 +230,7 @@ class Planner {
   Workload& workload_;
   const Config& config_;
   Plan plan_;
+  std::vector<Device> nics_;  // by host
   std::size_t flow_number_ = 0;
   std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t, bool>, std::uint32_t> numbers_;
 };

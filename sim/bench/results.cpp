@@ -239,10 +239,10 @@ FlowResult flow_result(const FlowState& flow, Duration run_end) {
 
 std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
-  const auto& engine = result.system.config().engine;
+  const auto engines = engines_text(result.system.config());
   std::string text =
       fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file, result.workload.nic,
-                  engine.is_model() ? "" : ", engine " + engine.kind, result.workload.topology, result.workload.seed,
+                  engines.empty() ? "" : ", engine " + engines, result.workload.topology, result.workload.seed,
                   shown_time(result.runner.interval()), shown_time(result.runner.before().at));
   text += flows_table(result) + '\n' + agents_table(result) + '\n' + counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)

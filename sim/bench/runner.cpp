@@ -61,25 +61,28 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
     stations_.push_back(std::make_unique<Station>(agent, workload.flows[agent.flow]));
     if (agent.sends) ++flows_[agent.flow].senders;
   }
-  for (std::uint32_t host = 0; host < plan.hosts; ++host) make_host(host);
+  std::vector<std::vector<std::uint32_t>> of_hosts(plan.hosts);
+  for (std::uint32_t i = 0; i < plan.agents.size(); ++i) of_hosts[plan.agents[i].host].push_back(i);
+  for (std::uint32_t host = 0; host < plan.hosts; ++host)
+    if (!of_hosts[host].empty()) make_host(host, std::move(of_hosts[host]));
+  const Config& config = system.config();
+  slowest_ = config.nic.port.rate;
+  for (std::size_t i = 0; i < system.adapters(); ++i) slowest_ = std::min(slowest_, config.nic_of(i).port.rate);
+  for (std::size_t i = 0; i < config.topology.cables.size(); ++i) slowest_ = std::min(slowest_, config.port_of(i).rate);
 }
 
 Runner::~Runner() = default;
 
-void Runner::make_host(std::uint32_t host) {
+void Runner::make_host(std::uint32_t host, std::vector<std::uint32_t> own) {
   auto agents = std::make_unique<HostAgents>();
+  agents->agents = std::move(own);
   std::uint64_t bytes = 0;
-  for (std::uint32_t i = 0; i < plan_.agents.size(); ++i) {
-    if (plan_.agents[i].host != host) continue;
-    agents->agents.push_back(i);
-    bytes += memory_of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
-  }
-  if (agents->agents.empty()) return;
+  for (const auto i : agents->agents) bytes += memory_of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
   agents->memory = std::make_unique<HostMemory>(bytes);
   Adapter& place = system_.adapter(host);
-  agents->process = std::make_unique<host::SoftwareProcess>(fmt::format("agents{}", host).c_str(),
-                                                            system_.config().host, place.agent(),
-                                                            [this, mine = agents.get()] { host_body(*mine); });
+  agents->process = std::make_unique<host::SoftwareProcess>(
+      fmt::format("agents{}", host).c_str(), system_.config().host_of(place.interface().host), place.agent(),
+      [this, mine = agents.get()] { host_body(*mine); });
   agents->process->port().trust(agents->memory->bytes());
   hosts_.push_back(std::move(agents));
 }
@@ -316,7 +319,7 @@ Duration Runner::patience(std::size_t number) const {
           other.window_per == WindowPer::qp ? std::uint64_t(other.window) * agent.qps.size() : other.window;
       bytes += static_cast<double>(outstanding) * static_cast<double>(other.longest().bytes + 100);
     }
-  const double wire_ps = 8e12 * bytes / static_cast<double>(system_.config().nic.port.rate.bits_per_second);
+  const double wire_ps = 8e12 * bytes / static_cast<double>(slowest_.bits_per_second);
   const auto wire = Duration{static_cast<std::int64_t>(std::min(wire_ps, 1e17))};
   return std::min(std::max(kLeast, 2 * (flow.retry + 1) * timeout), kMost) + 4 * wire;
 }

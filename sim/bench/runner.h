@@ -80,7 +80,7 @@ class Runner {
     std::uint32_t working = 0;  // threads
   };
 
-  void make_host(std::uint32_t host);
+  void make_host(std::uint32_t host, std::vector<std::uint32_t> agents);
   void host_body(HostAgents& host);
   void make_stations(HostAgents& host);
   void make_agents(HostAgents& host);
@@ -120,6 +120,7 @@ class Runner {
   std::unique_ptr<sc_core::sc_event> met_;
   std::unique_ptr<sc_core::sc_event> closing_;
   Duration check_every_{};
+  BitRate slowest_;  // of all ports
   Duration limit_ = FlowState::kNever;
   std::optional<Watch::End> ended_;
   std::optional<SnapshotServer> snapshots_;  // for who watches

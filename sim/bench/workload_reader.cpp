@@ -8,12 +8,13 @@
 #include "sim/bench/workload.h"
 #include "sim/config/config_error.h"
 #include "sim/config/toml_file.h"
+#include "sim/config/topology.h"
 
 namespace rnicsim::sim::bench {
 namespace {
 
 constexpr std::uint64_t kMostFlows = 256;
-constexpr std::uint64_t kMostHosts = 64;
+constexpr std::uint64_t kMostHosts = kMaxHosts;
 constexpr Duration kLongest = 1000_s;
 constexpr ByteCount kLargestMessage = 1024_MiB;
 

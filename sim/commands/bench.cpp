@@ -89,7 +89,9 @@ Command add_bench(CLI::App& app, const Program& words) {
            "be repeated");
   command.add_option("--nic", options->nic, "NIC profile by name, or a TOML file, in place of the workload's")
       ->type_name("NIC");
-  command.add_option("--topology", options->topology, "topology by name, or a TOML file, in place of the workload's")
+  command
+      .add_option("--topology", options->topology,
+                  "topology by name (star:8, fat-tree:4), or a TOML file, in place of the workload's")
       ->type_name("TOPOLOGY");
   add_faults(command, options->faults);
   add_seed(command, options->seed, "of everything random, in place of the workload's");

@@ -2,34 +2,156 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
 #include "sim/config/loader.h"
 #include "sim/config/param_list.h"
+#include "sim/config/sized_topology.h"
 #include "sim/config/toml_file.h"
 
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::string_view kStar = "star:";
-constexpr std::uint32_t kMostHosts = 64;
+template <class Params>
+const Params& named(const ProfilesOf<Params>& profiles, const std::string* name, const Params& standard) {
+  return name != nullptr ? profiles.by_name.at(*name) : standard;
+}
 
-// Of "star:12": 12.
-std::optional<std::uint32_t> star_hosts(std::string_view topology) {
-  if (!topology.starts_with(kStar)) return std::nullopt;
-  const auto digits = topology.substr(kStar.size());
-  std::uint32_t hosts = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hosts);
-  if (error != std::errc{} || end != digits.data() + digits.size() || hosts < 2 || hosts > kMostHosts)
-    throw ConfigError(fmt::format("topology {}: star:2 .. star:{} is needed", shown(topology), kMostHosts));
-  return hosts;
+// Of a NIC and its host.
+void refuse_vectors(ParamVisitor& visit, const nic::NicParams& nic, const std::string& nic_path,
+                    const host::HostParams& host, const std::string& host_path) {
+  visit.refuse(nic.capabilities.max_eq < host.event_queues(), (nic_path + ".capabilities.max_eq").c_str(),
+               "is not one more, for other events, than", (host_path + ".completion_vectors").c_str());
+}
+
+std::string path_of(const char* group, const std::string* name, const char* standard) {
+  return name != nullptr ? fmt::format("{}.{}", group, *name) : standard;
+}
+
+bool same(const nic::PortParams& a, const nic::PortParams& b) {
+  return a.rate == b.rate && a.overhead == b.overhead && a.least_frame == b.least_frame;
+}
+
+// Two NICs with a cable between them; a switch's port is as the NIC's.
+void check_ports(const Config& config) {
+  const auto& topology = config.topology;
+  for (std::size_t i = 0; i < topology.cables.size(); ++i) {
+    const auto [from, to] = topology.cables[i];
+    if (topology.is_switch(from) || topology.is_switch(to) || config.choices.of_cable(i, "ports") != nullptr) continue;
+    const auto a = config.nic_of(from).port, b = config.nic_of(to).port;
+    if (!same(a, b))
+      throw ConfigError(fmt::format(
+          "cables.{}-{}: its ends do not match: the port of {} has {}, {} a frame besides, {} at least, that of {} {}, "
+          "{}, "
+          "{}; name one for both, as in cables.{}-{}.port (docs/topology.md)",
+          topology.node_name(from), topology.node_name(to), topology.node_name(from), to_string(a.rate),
+          to_string(a.overhead), to_string(a.least_frame), topology.node_name(to), to_string(b.rate),
+          to_string(b.overhead), to_string(b.least_frame), topology.node_name(from), topology.node_name(to)));
+  }
+}
+
+// Where a NIC has an engine of its own, each is limited by its own (nic_of).
+void limit_to_engines(Config& config) {
+  auto capabilities = config.nic.capabilities;
+  config.engine.limit(capabilities);
+  bool own = false;
+  config.choices.each("engines", [&](const Setting&) { own = true; });
+  if (!own) config.nic.capabilities = capabilities;
+  config.choices.each("engines", [&](const Setting& choice) {
+    auto engine = config.engine;
+    engine.kind = choice.text;
+    try {
+      engine.limit(capabilities);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", choice.where, error.what()));
+    }
+  });
 }
 
 }  // namespace
+
+EngineParams Config::engine_of(std::size_t interface) const {
+  auto own = engine;
+  if (choices.empty()) return own;
+  if (const auto* kind = choices.of_node(label_of(topology.interfaces[interface]), "engines")) own.kind = *kind;
+  return own;
+}
+
+nic::NicParams Config::nic_of(std::size_t interface) const {
+  if (choices.empty()) return nic;
+  const auto label = label_of(topology.interfaces[interface]);
+  auto own = named(profiles.nics, choices.of_node(label, "nics"), nic);
+  if (const auto cable = cables_of[interface])
+    own.port = named(profiles.ports, choices.of_cable(*cable, "ports"), own.port);
+  engine_of(interface).limit(own.capabilities);
+  return own;
+}
+
+const host::HostParams& Config::host_of(std::size_t number) const {
+  if (choices.empty()) return host;
+  return named(profiles.host_types, choices.of_node(topology.interfaces[number].name, "host_types"), host);
+}
+
+const fabric::SwitchParams& Config::switch_of(std::size_t index) const {
+  return named(profiles.switch_types, choices.of_node(topology.switches[index], "switch_types"), switches);
+}
+
+const fabric::LinkParams& Config::link_of(std::size_t cable) const {
+  return named(profiles.links, choices.of_cable(cable, "links"), link);
+}
+
+nic::PortParams Config::port_of(std::size_t cable) const {
+  if (const auto* name = choices.of_cable(cable, "ports")) return profiles.ports.by_name.at(*name);
+  const auto [from, to] = topology.cables[cable];
+  if (topology.is_switch(from) && topology.is_switch(to)) return nic.port;
+  return nic_of(topology.is_switch(from) ? to : from).port;
+}
+
+EngineParams Config::engine_shown() const {
+  auto shown = engine;
+  choices.each("engines", [&](const Setting& choice) {
+    if (shown.is_model()) shown.kind = choice.text;
+  });
+  return shown;
+}
+
+void Config::describe(ParamVisitor& visit) {
+  visit.group("nic", nic);
+  visit.group("host", host);
+  visit.group("link", link);
+  visit.group("switch", switches);
+  visit.group("network", network);
+  visit.group("engine", engine);
+  profiles.describe(visit);
+  refuse_vectors(visit, nic, "nic", host, "host");
+  std::set<std::pair<std::string, std::string>> checked;
+  for (const auto& interface : topology.interfaces) {
+    if (choices.empty()) break;
+    const auto* nic_name = choices.of_node(label_of(interface), "nics");
+    const auto* host_name = choices.of_node(interface.name, "host_types");
+    const auto nic_path = path_of("nics", nic_name, "nic"), host_path = path_of("host_types", host_name, "host");
+    if (!checked.emplace(nic_path, host_path).second) continue;
+    refuse_vectors(visit, named(profiles.nics, nic_name, nic), nic_path, named(profiles.host_types, host_name, host),
+                   host_path);
+  }
+}
+
+void settle(Config& config, const Loader& loader) {
+  const auto& topology = config.topology;
+  config.choices = loader.choices();
+  config.profiles = loader.profiles().resolve(config.choices, {config.nic, config.host, config.link, config.switches});
+  config.cables_of.resize(topology.interfaces.size());
+  for (std::size_t i = 0; i < topology.cables.size(); ++i)
+    for (const auto node : {topology.cables[i].first, topology.cables[i].second})
+      if (!topology.is_switch(node)) config.cables_of[node] = i;
+  limit_to_engines(config);
+  check_ports(config);
+}
 
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
                    std::span<const std::string> faults) {
@@ -37,18 +159,27 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   const ParamList params(config);
   Loader loader(params, config.topology);
   loader.load(DataKind::nic, find_data(DataKind::nic, nic));
-  if (const auto hosts = star_hosts(topology))
-    config.topology = star_of(*hosts);
+  if (auto sized = sized_topology(topology))
+    config.topology = std::move(*sized);
   else
     loader.load(DataKind::topology, find_data(DataKind::topology, topology));
   for (const auto& set : sets) loader.set(set);
   for (const auto& fault : faults) loader.fault(fault);
-  config.engine.limit(config.nic.capabilities);
+  settle(config, loader);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
   if (config.topology.interfaces.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
   for (const auto& record : loader.faults())
     config.faults.push_back(to_fault(record, config.topology, config.faults.size() + 1));
   return config;
+}
+
+std::string engines_text(const Config& config) {
+  if (config.engine_shown().is_model()) return "";
+  auto text = config.engine.kind;
+  for (std::size_t i = 0; i < config.topology.interfaces.size(); ++i)
+    if (const auto own = config.engine_of(i); own.kind != config.engine.kind)
+      text += fmt::format(", {} {}", label_of(config.topology.interfaces[i]), own.kind);
+  return text;
 }
 
 std::string to_toml(Config& config) {
@@ -60,15 +191,29 @@ std::string to_toml(Config& config) {
                                                         : Setting::Type::text;
     file.settings.push_back({entry.path, type, entry.value_text(), ""});
   }
-  for (const auto& interface : config.topology.interfaces)
-    (interface.device == 0 ? file.hosts : file.devices).push_back(to_record(interface));
-  for (const auto& name : config.topology.switches)
-    file.switches.push_back({{{"name", Setting{"name", Setting::Type::text, name, ""}}}, ""});
-  for (const auto& [from, to] : config.topology.cables) {
-    const auto end = [&](const char* key, std::uint32_t node) {
-      return std::pair(std::string(key), Setting{key, Setting::Type::text, config.topology.node_name(node), ""});
-    };
-    file.cables.push_back({{end("from", from), end("to", to)}, ""});
+  const auto& topology = config.topology;
+  const auto put = [](Record& record, const char* key, const std::string* text) {
+    if (text != nullptr) record.fields[key] = {key, Setting::Type::text, *text, ""};
+  };
+  for (const auto& interface : topology.interfaces) {
+    auto record = to_record(interface);
+    const auto label = label_of(interface);
+    put(record, "nic", config.choices.of_node(label, "nics"));
+    put(record, "engine", config.choices.of_node(label, "engines"));
+    put(record, "type", config.choices.of_node(label, "host_types"));
+    (interface.device == 0 ? file.hosts : file.devices).push_back(std::move(record));
+  }
+  for (const auto& name : topology.switches) {
+    put(file.switches.emplace_back(), "name", &name);
+    put(file.switches.back(), "type", config.choices.of_node(name, "switch_types"));
+  }
+  for (std::size_t i = 0; i < topology.cables.size(); ++i) {
+    const auto from = topology.node_name(topology.cables[i].first), to = topology.node_name(topology.cables[i].second);
+    auto& record = file.cables.emplace_back();
+    put(record, "from", &from);
+    put(record, "to", &to);
+    put(record, "link", config.choices.of_cable(i, "links"));
+    put(record, "port", config.choices.of_cable(i, "ports"));
   }
   for (const auto& fault : config.faults) file.faults.push_back(fault.record);
   return write_toml(file);

@@ -9,12 +9,10 @@
 #include <set>
 
 #include "sim/config/config_error.h"
+#include "sim/config/profiles.h"
 
 namespace rnicsim::sim {
 namespace {
-
-// The third byte of a default address is the host's number.
-constexpr std::size_t kMostHosts = 256;
 
 [[noreturn]] void refuse(const Setting& setting, const char* needed) {
   throw ConfigError(fmt::format("{}: hosts.{}: {} is needed, not '{}'", setting.where, setting.path, needed,
@@ -55,8 +53,10 @@ std::string address_text(int family, const Address& address) {
   return text;
 }
 
-// `name` is the key that says whose they are, `owner` what has them.
-void take_addresses(const Record& record, std::string_view name, const char* owner, abi::NetworkInterface& interface) {
+// `name` is the key that says whose they are, `owner` what has them, `choices` what it names besides.
+void take_addresses(const Record& record, std::string_view name, const char* owner, const char* choices,
+                    abi::NetworkInterface& interface) {
+  const bool is_host = name == "name";
   for (const auto& [key, setting] : record.fields) {
     if (key == "ipv4") {
       parse_address(setting, AF_INET, interface.ipv4, interface.ipv4_prefix,
@@ -66,9 +66,9 @@ void take_addresses(const Record& record, std::string_view name, const char* own
                     "an IPv6 address such as \"fd00::1/64\"");
     } else if (key == "mac") {
       parse_mac(setting, interface.mac);
-    } else if (key != name) {
-      throw ConfigError(fmt::format("{}: {} has {}, ipv4, ipv6 and mac, and no {}", setting.where, owner, name,
-                                    key.substr(0, 40)));
+    } else if (key != name && !Choices::kind_of(is_host ? "hosts" : "devices", key)) {
+      throw ConfigError(fmt::format("{}: {} has {}, {}, ipv4, ipv6 and mac, and no {}", setting.where, owner, name,
+                                    choices, key.substr(0, 40)));
     }
   }
 }
@@ -76,12 +76,12 @@ void take_addresses(const Record& record, std::string_view name, const char* own
 }  // namespace
 
 abi::NetworkInterface to_host(const Record& record, std::size_t index) {
-  if (index >= kMostHosts) throw ConfigError(fmt::format("{}: more than {} hosts", record.where, kMostHosts));
+  if (index >= kMaxHosts) throw ConfigError(fmt::format("{}: more than {} hosts", record.where, kMaxHosts));
   const auto name = record.fields.find("name");
   if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a host needs a name", record.where));
   check_node_name(name->second, "hosts");
   auto interface = default_interface(static_cast<std::uint32_t>(index), name->second.text);
-  take_addresses(record, "name", "a host", interface);
+  take_addresses(record, "name", "a host", "nic, type, engine", interface);
   return interface;
 }
 
@@ -98,7 +98,7 @@ abi::NetworkInterface to_device(const Record& record, const Topology& topology) 
   if (topology.interfaces.size() >= abi::kMaxInterfaces)
     throw ConfigError(fmt::format("{}: more than {} devices in all", record.where, abi::kMaxInterfaces));
   auto interface = default_interface(*host, name->second.text, number);
-  take_addresses(record, "host", "a device", interface);
+  take_addresses(record, "host", "a device", "nic, engine", interface);
   return interface;
 }
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 #include "sim/config/config_error.h"
 #include "sim/config/fault_record.h"
 #include "sim/config/host_record.h"
 #include "sim/config/settings.h"
+#include "sim/config/sized_topology.h"
+#include "sim/run_options.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -17,36 +21,120 @@ namespace fs = std::filesystem;
 
 // Names of switches; none may be that of a host.
 std::vector<std::string> switch_names(const std::vector<Record>& records, const Topology& topology) {
-  constexpr std::size_t kMost = 64;
   std::vector<std::string> names;
   for (const auto& record : records) {
     for (const auto& [key, field] : record.fields)
-      if (key != "name")
-        throw ConfigError(fmt::format("{}: a switch has a name, and no {}", field.where, shown(key)));
+      if (key != "name" && !Choices::kind_of("switches", key))
+        throw ConfigError(fmt::format("{}: a switch has a name and a type, and no {}", field.where, shown(key)));
     const auto name = record.fields.find("name");
     if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a switch needs a name", record.where));
     check_node_name(name->second, "switches");
     const auto& text = name->second.text;
     if (topology.find(text) || std::ranges::find(names, text) != names.end())
       throw ConfigError(fmt::format("{}: '{}' is the name of another node already", record.where, text));
-    if (names.size() == kMost) throw ConfigError(fmt::format("{}: more than {} switches", record.where, kMost));
+    if (names.size() == kMaxSwitches)
+      throw ConfigError(fmt::format("{}: more than {} switches", record.where, kMaxSwitches));
     names.push_back(text);
   }
   return names;
 }
 
+// With the key alone as its path.
+Setting choice_of(const Setting& setting, std::string_view key) {
+  if (setting.type != Setting::Type::text || setting.text.empty())
+    throw ConfigError(fmt::format("{}: {}: the name of a profile is needed", setting.where, shown(setting.path)));
+  auto choice = setting;
+  choice.path = key;
+  return choice;
+}
+
+void choose_of_record(const Record& record, const char* group, const std::string& node, Choices& choices) {
+  for (const auto& [key, field] : record.fields)
+    if (const auto kind = Choices::kind_of(group, key)) choices.choose(node, *kind, choice_of(field, key));
+}
+
 }  // namespace
 
 void Loader::load(DataKind kind, const fs::path& path) {
-  const auto find = [kind](const std::string& base) { return find_data(kind, base); };
-  for (const auto& file : read_with_bases(path, find)) {
-    for (const auto& setting : file.settings) apply(params_, setting);
+  std::optional<Topology> sized;
+  const auto find = [&](const std::string& base) -> std::optional<fs::path> {
+    if (kind == DataKind::topology) sized = sized_topology(base);
+    return sized ? std::nullopt : std::optional(find_data(kind, base));
+  };
+  const auto files = read_with_bases(path, find);
+  if (sized) {
+    topology_ = std::move(*sized);
+    choices_ = {};
+  }
+  for (const auto& file : files) {
+    for (const auto& setting : file.settings)
+      if (!is_choice(setting.path)) take_setting(setting, file.path.parent_path());
     take_topology(file);
+    for (const auto& setting : file.settings)
+      if (is_choice(setting.path)) choose(setting);
     faults_.insert(faults_.end(), file.faults.begin(), file.faults.end());
   }
 }
 
-void Loader::set(std::string_view text) { apply(params_, setting_option(text)); }
+void Loader::set(std::string_view text) {
+  const auto setting = setting_option(text);
+  if (is_choice(setting.path)) return choose(setting);
+  take_setting(setting, {});
+}
+
+void Loader::take_setting(const Setting& setting, const fs::path& folder) {
+  if (ProfileBook::is_of_profile(setting.path)) return profiles_.take(setting, folder);
+  apply(params_, setting);
+}
+
+bool Loader::is_choice(std::string_view path) {
+  constexpr std::array<std::string_view, 4> kGroups = {"hosts", "devices", "switches", "cables"};
+  const auto group = path.substr(0, path.find('.'));
+  return group != path && std::ranges::find(kGroups, group) != kGroups.end();
+}
+
+void Loader::choose(const Setting& setting) {
+  const std::string_view path = setting.path;
+  const auto first = path.find('.'), last = path.rfind('.');
+  const auto group = path.substr(0, first), key = path.substr(last + 1);
+  const auto kind = Choices::kind_of(group, key);
+  if (!kind || first == last)
+    throw ConfigError(
+        fmt::format("{}: there is no {}: it is hosts.NAME.nic, .type or .engine, devices.NAME:N.nic or "
+                    ".engine, switches.NAME.type, cables.FROM-TO.link or .port",
+                    setting.where, shown(path)));
+  const std::string name(path.substr(first + 1, last - first - 1));
+  const auto own = choice_of(setting, key);
+  if (group == "cables") return choose_cables(setting, name, *kind, own);
+  if (topology_.interfaces.empty()) throw ConfigError(fmt::format("{}: there are no hosts yet", setting.where));
+  if (group == "hosts") {
+    try {
+      for (const auto host : expand_hosts(name, topology_))
+        choices_.choose(topology_.interfaces[host].name, *kind, own);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", setting.where, error.what()));
+    }
+    return;
+  }
+  const auto node = topology_.find_node(name);
+  if (!node || topology_.is_switch(*node) != (group == "switches"))
+    throw ConfigError(
+        fmt::format("{}: no {} is called '{}'", setting.where, group == "switches" ? "switch" : "device", shown(name)));
+  choices_.choose(name, *kind, own);
+}
+
+// Of several cables between the two, each.
+void Loader::choose_cables(const Setting& setting, std::string_view ends, std::string_view kind, const Setting& own) {
+  bool found = false;
+  for (std::size_t i = 0; i < topology_.cables.size(); ++i) {
+    const auto from = topology_.node_name(topology_.cables[i].first);
+    const auto to = topology_.node_name(topology_.cables[i].second);
+    if (ends != fmt::format("{}-{}", from, to) && ends != fmt::format("{}-{}", to, from)) continue;
+    choices_.choose(i, kind, own);
+    found = true;
+  }
+  if (!found) throw ConfigError(fmt::format("{}: there is no cable {}", setting.where, shown(ends)));
+}
 
 void Loader::fault(std::string_view rule) { faults_.push_back(fault_option(rule)); }
 
@@ -54,7 +142,10 @@ void Loader::fault(std::string_view rule) { faults_.push_back(fault_option(rule)
 void Loader::take_interfaces(const TomlFile& file) {
   if (file.hosts.empty() && file.devices.empty()) return;
   auto& interfaces = topology_.interfaces;
-  if (!file.hosts.empty()) topology_ = {};
+  if (!file.hosts.empty()) {
+    topology_ = {};
+    choices_ = {};
+  }
   for (const auto& record : file.hosts) interfaces.push_back(to_host(record, interfaces.size()));
   for (const auto& record : file.devices) interfaces.push_back(to_device(record, topology_));
   // Switches are numbered behind the interfaces.
@@ -65,22 +156,34 @@ void Loader::take_interfaces(const TomlFile& file) {
   std::vector<Record> records = file.hosts;
   records.insert(records.end(), file.devices.begin(), file.devices.end());
   check_distinct(interfaces, records);
+  for (std::size_t i = 0; i < records.size(); ++i)
+    choose_of_record(records[i], i < file.hosts.size() ? "hosts" : "devices",
+                     label_of(interfaces[interfaces.size() - records.size() + i]), choices_);
 }
 
 void Loader::take_topology(const TomlFile& file) {
   take_interfaces(file);
   if (!file.switches.empty()) {
     topology_.cables.clear();
+    choices_.forget_cables();
+    for (const auto& name : topology_.switches) choices_.forget_node(name);
     topology_.switches = switch_names(file.switches, topology_);
+    for (std::size_t i = 0; i < file.switches.size(); ++i)
+      choose_of_record(file.switches[i], "switches", topology_.switches[i], choices_);
   }
   if (file.cables.empty()) return;
   topology_.cables.clear();
+  choices_.forget_cables();
   std::set<std::uint32_t> connected;
   const auto taken = [&](std::uint32_t node) { return !topology_.is_switch(node) && !connected.insert(node).second; };
   for (const auto& record : file.cables) {
-    for (const auto& [key, field] : record.fields)
-      if (key != "from" && key != "to")
-        throw ConfigError(fmt::format("{}: a cable has from and to, and no {}", field.where, shown(key)));
+    for (const auto& [key, field] : record.fields) {
+      if (key == "from" || key == "to") continue;
+      const auto kind = Choices::kind_of("cables", key);
+      if (!kind)
+        throw ConfigError(fmt::format("{}: a cable has from, to, link and port, and no {}", field.where, shown(key)));
+      choices_.choose(topology_.cables.size(), *kind, choice_of(field, key));
+    }
     const auto from = cable_end(record, "from");
     const auto to = cable_end(record, "to");
     if (from == to && topology_.is_switch(from))

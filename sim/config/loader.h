@@ -8,10 +8,13 @@
 
 #include "sim/config/data_files.h"
 #include "sim/config/param_list.h"
+#include "sim/config/profiles.h"
 #include "sim/config/toml_file.h"
 #include "sim/config/topology.h"
 
 namespace rnicsim::sim {
+
+struct Config;
 
 // Every member throws ConfigError.
 class Loader {
@@ -23,17 +26,31 @@ class Loader {
   void set(std::string_view key_equals_value);
   void fault(std::string_view rule);
 
+  // Profiles and who has them, not yet checked: what a file names, a later one or --set may say.
+  const ProfileBook& profiles() const { return profiles_; }
+  const Choices& choices() const { return choices_; }
   // In the order in which they came; not yet checked: a rule may name a host of a later file.
   const std::vector<Record>& faults() const { return faults_; }
 
  private:
+  static bool is_choice(std::string_view path);
+  // Any but a choice.
+  void take_setting(const Setting& setting, const std::filesystem::path& folder);
+  // "hosts.h0.nic", "cables.h0-s0.link"
+  void choose(const Setting& setting);
+  void choose_cables(const Setting& setting, std::string_view ends, std::string_view kind, const Setting& own);
   void take_topology(const TomlFile& file);
   void take_interfaces(const TomlFile& file);
   std::uint32_t cable_end(const Record& record, const char* end) const;
 
   const ParamList& params_;
   Topology& topology_;
+  ProfileBook profiles_;
+  Choices choices_;
   std::vector<Record> faults_;
 };
+
+// Once all is loaded: profiles, engines and ports of all that `config.topology` has. ConfigError: they cannot be.
+void settle(Config& config, const Loader& loader);
 
 }  // namespace rnicsim::sim

@@ -17,7 +17,9 @@ struct Profile {
 
 // Groups of sim/config/config.h that a profile may set besides.
 bool is_of_others(std::string_view path) {
-  constexpr std::string_view kOthers[] = {"host.", "link.", "switch.", "network.", "engine."};
+  constexpr std::string_view kOthers[] = {"host.",  "link.",    "switch.",     "network.", "engine.",
+                                          "nics.",  "ports.",   "host_types.", "links.",   "switch_types.",
+                                          "hosts.", "devices.", "switches.",   "cables."};
   return std::ranges::any_of(kOthers, [&](std::string_view group) { return path.starts_with(group); });
 }
 
@@ -26,7 +28,7 @@ bool is_of_others(std::string_view path) {
 nic::NicParams load_nic_profile(const std::filesystem::path& path, std::span<const std::string> sets) {
   Profile profile;
   const ParamList params(profile);
-  const auto no_base = [&](const std::string& base) -> std::filesystem::path {
+  const auto no_base = [&](const std::string& base) -> std::optional<std::filesystem::path> {
     throw ConfigError(fmt::format("{}: its base '{}' does not lie beside it", path.string(), shown(base)));
   };
   if (!path.empty())

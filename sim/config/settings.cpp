@@ -61,7 +61,9 @@ std::vector<TomlFile> read_with_bases(const fs::path& first, const FindBase& fin
     const auto& base = files.emplace_back(read_toml(path)).base;
     if (base.empty()) break;
     const fs::path beside = path.parent_path() / (base.ends_with(".toml") ? base : base + ".toml");
-    path = fs::exists(beside, none) ? beside : find(base);
+    const auto next = fs::exists(beside, none) ? std::optional(beside) : find(base);
+    if (!next) break;
+    path = *next;
   }
   std::ranges::reverse(files);
   return files;

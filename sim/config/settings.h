@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,10 @@ Setting setting_option(std::string_view key_equals_value);
 // ConfigError: there is no such parameter, or it does not take the value.
 void apply(const ParamList& params, const Setting& setting);
 
-// The file behind its base, and that behind its own. `find` says where a base is that does not lie beside its file.
+// The file behind its base, and that behind its own. `find` says where a base is that does not lie beside its file;
+// nullopt: it is none, and the first file's `base` is the caller's to read.
 // ConfigError: a file cannot be read, or is its own base.
-using FindBase = std::function<std::filesystem::path(const std::string& base)>;
+using FindBase = std::function<std::optional<std::filesystem::path>(const std::string& base)>;
 std::vector<TomlFile> read_with_bases(const std::filesystem::path& path, const FindBase& find);
 
 }  // namespace rnicsim::sim

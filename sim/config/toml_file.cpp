@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kLargestFile = 1 << 20;
+constexpr std::uintmax_t kLargestFile = 4 << 20;  // of thousands of hosts
 
 std::string read_text(const fs::path& path) {
   std::error_code error;
@@ -159,7 +159,9 @@ std::string read_configuration(const fs::path& path) {
 TomlFile read_toml(const fs::path& path) {
   const std::string text = read_configuration(path);
   try {
-    return Flattener(path.string()).flatten(toml::parse(text, path.string()));
+    auto file = Flattener(path.string()).flatten(toml::parse(text, path.string()));
+    file.path = path;
+    return file;
   } catch (const toml::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, shown(error.description())));
   }

@@ -25,6 +25,7 @@ struct Record {
 };
 
 struct TomlFile {
+  std::filesystem::path path;
   std::string base;  // the value of `base =`, or empty
   std::vector<Setting> settings;
   std::vector<Record> hosts;

@@ -17,7 +17,13 @@ std::optional<std::uint32_t> Topology::find_host(std::string_view name) const {
 }
 
 std::optional<std::uint32_t> Topology::find(std::string_view label) const {
-  const auto found = std::ranges::find(interfaces, label, label_of);
+  // No label is put together for each of thousands: a name has no colon.
+  const auto colon = label.find(':');
+  const auto name = label.substr(0, colon);
+  const auto found = std::ranges::find_if(interfaces, [&](const abi::NetworkInterface& interface) {
+    return name == interface.name && (interface.device == 0) == (colon == label.npos) &&
+           (interface.device == 0 || label == label_of(interface));
+  });
   if (found == interfaces.end()) return std::nullopt;
   return static_cast<std::uint32_t>(found - interfaces.begin());
 }
@@ -33,32 +39,34 @@ std::string Topology::node_name(std::uint32_t node) const {
   return is_switch(node) ? switches[node - interfaces.size()] : label_of(interfaces[node]);
 }
 
-Topology star_of(std::uint32_t hosts) {
-  Topology star;
-  star.switches.emplace_back("s0");
-  for (std::uint32_t i = 0; i < hosts; ++i) {
-    star.interfaces.push_back(default_interface(i, "h" + std::to_string(i)));
-    star.cables.emplace_back(i, hosts);
-  }
-  return star;
-}
-
 std::string label_of(const abi::NetworkInterface& interface) {
   return interface.device == 0 ? interface.name : fmt::format("{}:{}", interface.name, interface.device);
 }
 
+namespace {
+
+// Unicast LIDs end at 0xbfff.
+std::uint16_t default_lid(std::uint32_t host, std::uint32_t device) {
+  constexpr std::uint32_t kBits = 9, kFirst = (1 << kBits) - 1;  // hosts of the first block of each device
+  return static_cast<std::uint16_t>(host < kFirst ? device << kBits | (host + 1)
+                                                  : abi::kMaxDevices * (1 << kBits) +
+                                                        (host - kFirst) * abi::kMaxDevices + device);
+}
+
+}  // namespace
+
 abi::NetworkInterface default_interface(std::uint32_t host, std::string_view name, std::uint32_t device) {
   abi::NetworkInterface interface;
-  const auto number = static_cast<std::uint8_t>(host);
+  const auto low = static_cast<std::uint8_t>(host), high = static_cast<std::uint8_t>(host >> 8);
   const auto rail = static_cast<std::uint8_t>(device);
   name.substr(0, sizeof interface.name - 1).copy(interface.name, sizeof interface.name - 1);
-  std::ranges::copy(std::to_array<std::uint8_t>({10, rail, number, 1}), interface.ipv4);
+  std::ranges::copy(std::to_array<std::uint8_t>({10, rail, low, static_cast<std::uint8_t>(1 + high)}), interface.ipv4);
   interface.ipv4_prefix = 16;
-  std::ranges::copy(std::to_array<std::uint8_t>({0xfd, 0, 0, rail, 0, 0, 0, 0, 0, 0, 0, 0, 0, number, 0, 1}),
+  std::ranges::copy(std::to_array<std::uint8_t>({0xfd, 0, 0, rail, 0, 0, 0, 0, 0, 0, 0, 0, high, low, 0, 1}),
                     interface.ipv6);
   interface.ipv6_prefix = 64;
-  interface.lid = static_cast<std::uint16_t>(device << 9 | (host + 1));
-  std::ranges::copy(std::to_array<std::uint8_t>({2, 0, 0, rail, number, 1}), interface.mac);
+  interface.lid = default_lid(host, device);
+  std::ranges::copy(std::to_array<std::uint8_t>({2, 0, high, rail, low, 1}), interface.mac);
   interface.host = static_cast<std::uint16_t>(host);
   interface.device = static_cast<std::uint16_t>(device);
   return interface;

@@ -29,14 +29,14 @@ struct Topology {
   std::size_t nodes() const { return interfaces.size() + switches.size(); }
 };
 
-// h0, h1 ... around one switch.
-Topology star_of(std::uint32_t hosts);
+inline constexpr std::uint32_t kMaxHosts = 4096;
+inline constexpr std::uint32_t kMaxSwitches = 1024;
 
 // "h0"; of its second device "h0:1".
 std::string label_of(const abi::NetworkInterface& interface);
 
-// An interface where the file says no more than whose it is: of device D of host number N 10.D.N.1/16, fd00:D::N:1/64,
-// 02:00:00:D:N:01.
+// An interface where the file says no more than whose it is: of device D of host number N, whose low byte is L and
+// whose high one H: 10.D.L.1+H/16, fd00:D::N:1/64, 02:00:H:D:L:01.
 abi::NetworkInterface default_interface(std::uint32_t host, std::string_view name, std::uint32_t device = 0);
 
 }  // namespace rnicsim::sim

@@ -47,6 +47,7 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   Config config = system.config();
   const ParamList parameters(config);
   for (const auto& entry : parameters.entries()) header.configuration.emplace_back(entry.path, entry.value_text());
+  for (auto& choice : config.choices.settings(config.topology)) header.configuration.push_back(std::move(choice));
   for (const auto& host : config.topology.interfaces) {
     header.hosts.push_back(label_of(host));
     header.configuration.emplace_back(

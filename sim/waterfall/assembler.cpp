@@ -33,14 +33,14 @@ void Assembler::software(std::uint32_t host, const abi::Milestone& milestone) {
 }
 
 // When the CPU began with the WQE at `index`, the next one taken; nullopt: it did not say.
-std::optional<Duration> Assembler::posted(Queue& queue, std::uint16_t index) {
+std::optional<Duration> Assembler::posted(std::uint32_t host, Queue& queue, std::uint16_t index) {
   auto& postings = queue.postings;
   while (!postings.empty() && postings.front().taken == 0 && before(postings.front().first, index))
     postings.pop_front();
   if (postings.empty()) return std::nullopt;
   auto& list = postings.front();
   if (list.taken == 0 && list.first != index) return std::nullopt;
-  const auto at = list.at + costs_.post_wqe * list.taken;
+  const auto at = list.at + costs_[host].post_wqe * list.taken;
   if (++list.taken >= list.count) postings.pop_front();
   return at;
 }
@@ -108,7 +108,7 @@ void Assembler::wqe_taken(std::uint32_t host, Duration at, const nic::WqeTaken& 
     milestones.set(Stage::context, ring.context.value_or(ring.arrived));
   }
   milestones.set(Stage::fetch, at);
-  if (const auto begun = posted(own, wqe.index)) journey.start = std::min(journey.start, *begun);
+  if (const auto begun = posted(host, own, wqe.index)) journey.start = std::min(journey.start, *begun);
   if (own.seen && *own.seen <= journey.start) flight.draft.seen = std::exchange(own.seen, std::nullopt);
 }
 
@@ -189,8 +189,8 @@ void Assembler::tell_one_way(std::uint32_t host, Duration at, const nic::Request
   }
   auto& peer = queue(host, placed.qpn.value);
   if (placed.receive) return void(peer.receiving.push_back({*placed.receive, std::move(draft)}));
-  draft.at.set(Stage::poll, at + costs_.detect);
-  peer.seen = at + costs_.detect;
+  draft.at.set(Stage::poll, at + costs_[host].detect);
+  peer.seen = at + costs_[host].detect;
   finish(draft);
 }
 

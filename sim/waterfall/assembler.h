@@ -31,7 +31,8 @@ class Assembler {
     Duration post_wqe;  // the WQEs of a list are begun so long one after another
     Duration detect;    // memory written until a CPU sees it
   };
-  Assembler(std::size_t hosts, const Costs& costs) : costs_(costs), hosts_(hosts) {}
+  // By host.
+  explicit Assembler(std::vector<Costs> costs) : costs_(std::move(costs)), hosts_(costs_.size()) {}
 
   std::function<void(const Journey&)> finished;
 
@@ -160,7 +161,7 @@ class Assembler {
   static Flight* flight_at(Queue& queue, roce::Psn psn);
   static Attempt* attempt_of(Queue& queue, roce::Psn psn, std::uint64_t frame);
   Queue* requester_of(std::uint32_t host, nic::Qpn responder);
-  std::optional<Duration> posted(Queue& queue, std::uint16_t index);
+  std::optional<Duration> posted(std::uint32_t host, Queue& queue, std::uint16_t index);
   void polled(std::uint32_t host, const abi::Milestone& milestone);
   void tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Flight& flight,
                     const Attempt& attempt);
@@ -171,7 +172,7 @@ class Assembler {
   void departed_placed(std::uint32_t host, Duration at, const nic::RequestPlaced& placed);
   void finish(Draft& draft);
 
-  const Costs costs_;
+  const std::vector<Costs> costs_;
   std::vector<HostState> hosts_;
   std::map<std::uint64_t, Departed> departed_;  // by frame
   std::uint64_t taken_ = 0, failed_ = 0, complete_ = 0, lost_ = 0, irregular_ = 0;

@@ -1,15 +1,20 @@
 #include "sim/waterfall/waterfall.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "model/host/gids.h"
 
 namespace rnicsim::sim {
 namespace {
 
-Assembler::Costs costs_of(const System& system) {
-  const auto& cpu = system.config().host.cpu;
-  return {cpu.post_wqe, cpu.detect};
+std::vector<Assembler::Costs> costs_of(const System& system) {
+  std::vector<Assembler::Costs> costs;
+  for (std::size_t i = 0; i < system.adapters(); ++i) {
+    const auto& cpu = system.config().host_of(system.adapter(i).interface().host).cpu;
+    costs.push_back({cpu.post_wqe, cpu.detect});
+  }
+  return costs;
 }
 
 }  // namespace
@@ -21,7 +26,7 @@ const WaterfallSummary::Operation* WaterfallSummary::find(abi::SendOpcode opcode
   return found != operations.end() ? &*found : nullptr;
 }
 
-Waterfall::Waterfall(System& system) : assembler_(system.adapters(), costs_of(system)), stored_(system.adapters()) {
+Waterfall::Waterfall(System& system) : assembler_(costs_of(system)), stored_(system.adapters()) {
   assembler_.finished = [this](const Journey& journey) {
     count(journey);
     finished(journey);

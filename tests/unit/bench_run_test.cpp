@@ -238,6 +238,16 @@ TEST_F(BenchRun, AddressesOfEveryKind) {
   EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
 }
 
+// The least of what both NICs can do is what a flow takes for granted.
+TEST_F(BenchRun, LimitsOfBothNics) {
+  prepare_run(
+      "from = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"64 B\"\n", "operations = 10",
+      "set = { hosts.h1.nic = \"old\", nics.old.capabilities.max_rd_atomic = 2, nics.old.capabilities.max_mtu = 3 }");
+  EXPECT_EQ(prepared_->workload.flows[0].max_rd_atomic, 2u);
+  EXPECT_EQ(prepared_->workload.flows[0].mtu, 1024u);
+  EXPECT_EQ(runner_->execute(), "");
+}
+
 // A page is an entry of the MTT: large ones fit its cache.
 TEST_F(BenchRun, PagesBehindTheRegions) {
   const auto pages_and_misses = [&](const std::string& page) {

@@ -262,11 +262,11 @@ TEST_F(BenchWorkload, Hosts) {
   EXPECT_EQ(error(between("\"h0\"", "\"h0\"", "connect = \"all\"")), "flow[0].to: another host than from is needed");
   EXPECT_EQ(error(between("\"a\"", "\"h1\"")), "flow[0].from: no host is called 'a'; the topology has h0 to h1");
   for (const char* bad : {"\"h1..\"", "\"..h1\"", "\"h3..h1\"", "\"h1..g4\"", "\"h0..h100000\"", "\"\"", "[]", "3",
-                          "[3]", "\"h0..h99\"", "[\"h0\", \"h0..h1\"]"})
+                          "[3]", "\"h0..h4096\"", "[\"h0\", \"h0..h1\"]"})
     EXPECT_THAT(error(between(bad, "\"h1\"")), HasSubstr("flow[0].from: ")) << bad;
-  EXPECT_THAT(error(between("\"h0\"", "\"h63\"")), "no error");
-  EXPECT_THAT(error(between("\"h0\"", "\"h64\"")), HasSubstr("star:2 .. star:64 is needed"));
-  EXPECT_THAT(error(between("\"h0\"", "\"h4294967295\"")), HasSubstr("star:2 .. star:64 is needed"));
+  EXPECT_THAT(error(between("\"h0\"", "\"h4095\"")), "no error");
+  EXPECT_THAT(error(between("\"h0\"", "\"h4096\"")), HasSubstr("star:2 .. star:4096 is needed"));
+  EXPECT_THAT(error(between("\"h0\"", "\"h4294967295\"")), HasSubstr("star:2 .. star:4096 is needed"));
 }
 
 TEST_F(BenchWorkload, Transports) {

@@ -94,6 +94,35 @@ TEST_F(RtlChoice, TheResolvedConfigurationHasIt) {
   EXPECT_EQ(to_toml(again), to_toml(config));
 }
 
+// One host has the RTL's engine, with what it can do; the others lose nothing.
+TEST_F(RtlChoice, OfAHost) {
+  auto config = with({"hosts.h1.engine=lockstep"});
+  EXPECT_TRUE(config.engine.is_model());
+  EXPECT_TRUE(config.nic_of(0).capabilities.invalidate);
+  EXPECT_TRUE(config.engine_of(0).is_model());
+  EXPECT_FALSE(config.nic_of(1).capabilities.invalidate);
+  EXPECT_EQ(config.engine_of(1).kind, "lockstep");
+  EXPECT_EQ(engines_text(config), "model, h1 lockstep");
+  std::ofstream(folder_ / "resolved.toml") << to_toml(config);
+  auto again = load_config("cx5-100g", (folder_ / "resolved.toml").string(), {});
+  EXPECT_EQ(to_toml(again), to_toml(config));
+  const auto all = with({"engine.kind=rtl", "hosts.h0.engine=model"});
+  EXPECT_TRUE(all.nic_of(0).capabilities.invalidate);
+  EXPECT_FALSE(all.nic_of(1).capabilities.invalidate);
+}
+
+TEST_F(RtlChoice, TwoHostsWithEnginesOfTheirOwn) {
+  std::ofstream(folder_ / "w.toml") << "schema = 1\nset = { hosts.h1.engine = \"lockstep\" }\n[measure]\n"
+                                    << "operations = 20\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"write\"\n"
+                                    << "size = \"4 KiB\"\n";
+  const auto prepared = bench::prepare({.workload = (folder_ / "w.toml").string()});
+  System system("system", prepared.config);
+  bench::Runner runner(system, prepared.workload, prepared.plan);
+  EXPECT_EQ(runner.execute(), "");
+  EXPECT_EQ(runner.flows()[0].operations, 20u);
+  runner.close();
+}
+
 TEST_F(RtlChoice, EachHostHasItsWaves) {
   const EngineParams rtl{.kind = "rtl"};
   Engines engines(rtl, folder_ / "my.waves.fst");

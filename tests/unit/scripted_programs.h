@@ -283,7 +283,7 @@ class World : public Programs, public CallHandler {
     process.release();
     if (process.parent == nullptr || !process.parent->alive) return;
     for (Thread& waiting : process.parent->threads)
-      if (waiting.state == ThreadState::awaiting_child) return keeper.resume(waiting, now() + params_.wakeup);
+      if (waiting.state == ThreadState::awaiting_child) return keeper.resume(waiting, now() + params_.times.wakeup);
     orphans_.push_back(process.parent);
   }
 

@@ -177,7 +177,7 @@ class Telling {
               co_await me.spin();
             } while (me.looks_again());
             const auto write = first_write(writes_, me, turn);
-            const Duration seen = std::max(asked, write.value_or(me.clock()) + world_.params_.detect);
+            const Duration seen = std::max(asked, write.value_or(me.clock()) + world_.params_.times.detect);
             if (write) world_.expect(me.clock() <= seen, me, "it spins past a write");
             if (me.process().threads.size() == 1)
               world_.expect(write && (me.clock() == asked || me.clock() == seen), me, "it saw what was not there");
@@ -186,10 +186,10 @@ class Telling {
           case Move::poll: {
             co_await me.call(Call::wait_visible);
             const auto write = first_write(ring_writes_, me, turn);
-            world_.expect(me.clock() <= called + world_.params_.most_poll_interval + world_.params_.detect, me,
+            world_.expect(me.clock() <= called + world_.params_.most_poll_interval + world_.params_.times.detect, me,
                           "a poll ends after its interval");
             if (write)
-              world_.expect(me.clock() <= std::max(called, *write + world_.params_.detect), me,
+              world_.expect(me.clock() <= std::max(called, *write + world_.params_.times.detect), me,
                             "it polls past a write");
             break;
           }
@@ -202,7 +202,7 @@ class Telling {
             if (error == ETIMEDOUT) {
               world_.expect(deadline && me.clock() == *deadline && !waiter->woken, me, "a wait ends at its deadline");
             } else {
-              world_.expect(waiter->woken && me.clock() == *waiter->woken + world_.params_.wakeup, me,
+              world_.expect(waiter->woken && me.clock() == *waiter->woken + world_.params_.times.wakeup, me,
                             "a wait ends when it is its turn to be woken");
             }
             waiters_.erase(waiter);

@@ -118,7 +118,7 @@ class Followed : public ::testing::Test {
     placed(from + 80, psn);
   }
 
-  Assembler assembler{2, {.post_wqe = 20_ns, .detect = 80_ns}};
+  Assembler assembler{{{.post_wqe = 20_ns, .detect = 80_ns}, {.post_wqe = 20_ns, .detect = 80_ns}}};
   std::vector<Journey> journeys, one_way;
 };
 

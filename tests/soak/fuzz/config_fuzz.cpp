@@ -33,6 +33,7 @@ void take(Attempt& attempt, const Input::Step& step) {
 
 bool resolve(Attempt& attempt) {
   if (attempt.config.topology.interfaces.empty()) return false;
+  sim::settle(attempt.config, attempt.loader);
   for (const auto& record : attempt.loader.faults()) {
     attempt.config.faults.push_back(sim::to_fault(record, attempt.config.topology, attempt.config.faults.size() + 1));
     require(!sim::fault_text(attempt.config.faults.back()).empty(), "a fault rule without text");
@@ -77,13 +78,35 @@ action = "drop"
 probability = 0.25
 nth = [1, "3-5", "7-"]
 )";
+  constexpr const char* kProfiles = R"(base = "leaf-spine:2,2,1"
+[hosts."h[0-1]"]
+nic = "fast"
+type = "slow"
+[switches.leaf0]
+type = "slow"
+[cables.h0-leaf0]
+link = "long"
+port = "wide"
+[nics.fast]
+base = "cx6-200g"
+tx.latency = "1 us"
+[host_types.slow]
+[switch_types.slow]
+latency = "1 us"
+[links.long]
+latency = "5 us"
+[ports.wide]
+rate = "400 Gb/s"
+)";
   for (const char* text :
-       {kHosts, "base = \"cx5-100g\"\n[nic.tx]\nlatency = \"1 us\"\n", "a.b.c = 1\n[nic]\ntx.latency = '2 ns'\n",
+       {kHosts, kProfiles, "base = \"cx5-100g\"\n[nic.tx]\nlatency = \"1 us\"\n",
+        "a.b.c = 1\n[nic]\ntx.latency = '2 ns'\n",
         "x = [[1, 2], [\"a\"]]\ny = { z = 1979-05-27T07:32:00Z }\n", "nic = 1e400\nhost = -0x1\n"})
     one(topology_file, text);
   for (const char* text :
        {"nic.pcie.read_latency=600ns", "nic.pcie.burst=4 KiB", "nic.port.rate=400 Gb/s", "host.cpu.detect=1e3 ns",
-        "nic.capabilities.max_qp=12", "network.latency=9223372036854775807 ps", "nic=", "=", "x"}) {
+        "hosts.h0.nic=cx6-200g", "cables.h0-h1.port=x", "nic.capabilities.max_qp=12",
+        "network.latency=9223372036854775807 ps", "nic=", "=", "x"}) {
     Script script = shipped;
     all.push_back(step(script, set, text));
   }
