@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/config/config_error.h"
 #include "sim/frame_facts.h"
@@ -36,17 +37,18 @@ void System::make_hosts() {
 
 void System::make_switches() {
   const auto& topology = config_.topology;
-  const nic::PortParams& port = config_.nic.port;
-  const fabric::LineTiming timing{port.rate, port.overhead, port.least_frame};
   const SwitchRoutes routes(topology);
+  const auto stations = std::make_shared<const fabric::Stations>(routes.stations());
   for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
-    const auto node = static_cast<std::uint32_t>(topology.interfaces.size()) + i;
-    auto& box = *switches_.emplace_back(std::make_unique<fabric::Switch>(
-        fmt::format("switch{}", i).c_str(), config_.switch_of(i), timing, routes.ports(node)));
-    for (std::uint32_t end = 0; end < topology.interfaces.size(); ++end)
-      if (const auto way = routes.port(node, end)) box.learn(topology.interfaces[end].mac, *way);
-    for (std::size_t way = 0; way < routes.ports(node); ++way)
-      if (routes.in_tree(node, way)) box.flood(way);
+    fabric::SwitchWiring wiring{.number = i, .stations = stations, .way_to = routes.way_to(i), .ways = routes.ways(i)};
+    for (const auto cable : routes.cables(i)) {
+      const auto port = config_.port_of(cable);
+      const auto number = static_cast<std::uint16_t>(wiring.lines.size());
+      if (routes.in_tree(i, number)) wiring.flooded.push_back(number);
+      wiring.lines.push_back({{port.rate, port.overhead, port.least_frame}, config_.link_of(cable).latency});
+    }
+    switches_.push_back(
+        std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_.switch_of(i), std::move(wiring)));
   }
 }
 

@@ -1,12 +1,15 @@
-// An Ethernet switch without blocking: a frame leaves by the port behind which its destination is, after a latency and
-// after the frames that wait there already. It knows MAC addresses from the topology, and drops what is for no one.
-// What is for a group leaves by every port of the topology's tree but that by which it came: nobody tells it who
-// listens.
+// An Ethernet switch without blocking: a frame leaves by a port that leads to its destination, after a latency and
+// after the frames that wait there already. Of several ports it takes one by the frame's flow (flow_hash.h). It knows
+// MAC addresses and ways from the topology, and drops what is for no one. What is for a group leaves by every port of
+// the topology's tree but that by which it came: nobody tells it who listens.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "model/base/delay_line.h"
@@ -14,6 +17,7 @@
 #include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
+#include "model/fabric/stations.h"
 
 namespace rnicsim::fabric {
 
@@ -27,11 +31,31 @@ struct SwitchParams {
   }
 };
 
-// What a frame takes at a port: all ports of a fabric are alike.
+// What a frame takes at a port.
 struct LineTiming {
   BitRate rate = 100_Gbps;
   ByteCount overhead{24};
   ByteCount least_frame{60};
+
+  Duration time_for(const Frame& frame) const {
+    return rate.time_for({std::max<std::uint64_t>(frame.size(), least_frame.bytes) + overhead.bytes});
+  }
+  bool operator==(const LineTiming&) const = default;
+};
+
+// A switch's place in the topology.
+struct SwitchWiring {
+  struct Line {
+    LineTiming timing;
+    Duration latency;  // of its cable
+  };
+  std::uint32_t number = 0;  // among the switches, as in Stations::Place
+  std::vector<Line> lines;   // by port
+  std::shared_ptr<const Stations> stations;
+  // The ports of the shortest ways to another switch: ways[way_to[its number]]; none: there is no way.
+  std::vector<std::uint16_t> way_to;
+  std::vector<std::vector<std::uint16_t>> ways;
+  std::vector<std::uint16_t> flooded;  // the ports by which frames for groups leave: without a loop
 };
 
 struct SwitchCounters {
@@ -55,6 +79,7 @@ class SwitchPort : public sc_core::sc_module {
 
   Output<Frame> out;
 
+  const LineTiming& timing() const { return timing_; }
   // Its last bit could leave at `ready` if the port were idle. Gives the frames that are now on their way.
   std::size_t send(Frame&& frame, Duration ready);
 
@@ -68,28 +93,28 @@ class SwitchPort : public sc_core::sc_module {
 
 class Switch : public sc_core::sc_module {
  public:
-  Switch(sc_core::sc_module_name name, const SwitchParams& params, const LineTiming& timing, std::size_t ports);
+  Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchWiring wiring);
 
   Output<Frame>& out(std::size_t port) { return ports_[port]->out; }
-  // Frames for this MAC address leave by that port.
-  void learn(const std::uint8_t (&mac)[6], std::size_t port);
-
-  // Frames for groups leave by that port, too: without a loop through all switches.
-  void flood(std::size_t port) { flooded_.push_back(port); }
-
-  // From the cable of that port: its last bit arrives in so long. Cables of one latency keep the order of arrival.
+  // From the cable of that port: its last bit arrives in so long.
   void receive(std::size_t from, Frame&& frame, Duration delay);
 
   const SwitchCounters& counters() const { return counters_; }
 
  private:
-  void receive_for_group(std::size_t from, const Frame& frame, Duration ready);
-  void send(std::size_t port, Frame&& frame, Duration ready);
+  void release_due(std::size_t from);
+  void arrive(std::size_t from, Frame&& frame, Duration at);
+  void arrive_for_group(std::size_t from, const Frame& frame, Duration at);
+  std::optional<std::size_t> way_of(const Frame& frame) const;
+  void send(std::size_t from, std::size_t to, Frame&& frame, Duration at);
+  Duration ready(std::size_t from, std::size_t to, const Frame& frame, Duration at) const;
 
   const SwitchParams params_;
+  const SwitchWiring wiring_;
+  Duration shortest_;  // of the cables
+  bool alike_ = true;  // all lines, in their timing
   std::vector<std::unique_ptr<SwitchPort>> ports_;
-  std::unordered_map<std::uint64_t, std::size_t> port_of_;  // by MAC address
-  std::vector<std::size_t> flooded_;
+  std::vector<std::unique_ptr<DelayLine<Frame>>> held_;  // by port; null: its cable is a shortest one
   SwitchCounters counters_;
 };
 

@@ -238,6 +238,32 @@ TEST_F(BenchRun, AddressesOfEveryKind) {
   EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
 }
 
+// A switch that has two ways up divides the flows among them, and each keeps its order.
+TEST_F(BenchRun, SpinesShareTheFlows) {
+  run("from = \"h0..h3\"\nto = \"h4..h7\"\nop = \"write\"\nsize = \"4 KiB\"\nqps = 64\nwindow = 1\n",
+      "operations = 4000", "topology = \"leaf-spine:2,2,4\"");
+  const auto frames = [&](std::size_t box) { return double(system_->switch_counters(box).frames); };
+  EXPECT_NEAR(frames(2) / (frames(2) + frames(3)), 0.5, 0.12);  // of 256 flows each way: four standard deviations
+  EXPECT_EQ(system_->config().topology.node_name(8 + 2), "spine0");
+  for (std::size_t host = 4; host < 8; ++host) EXPECT_EQ(grown(host, "nic.engine.out_of_sequence"), 0u);
+}
+
+// The slower port of the two is what a flow gets, and the switch keeps what does not fit.
+TEST_F(BenchRun, NicsOfTwoRates) {
+  const auto goodput = [&](const std::string& from, const std::string& to) {
+    run("from = \"" + from + "\"\nto = \"" + to + "\"\nop = \"write\"\nsize = \"64 KiB\"\nqps = 4\nwindow = 4\n",
+        "warmup = \"100 us\"\nduration = \"200 us\"",
+        "topology = \"star:3\"\nset = { hosts.h0.nic = \"cx6-200g\", hosts.h1.nic = \"cx6-200g\" }");
+    const auto rate = flow_result(flow(), runner_->after().at).bits_per_second();
+    EXPECT_EQ(grown(to == "h2" ? 2 : 1, "nic.engine.out_of_sequence"), 0u);
+    restart();
+    return rate / 1e9;
+  };
+  EXPECT_NEAR(goodput("h0", "h1"), 195, 5);
+  EXPECT_NEAR(goodput("h0", "h2"), 97.5, 2.5);
+  EXPECT_NEAR(goodput("h2", "h1"), 97.5, 2.5);
+}
+
 // The least of what both NICs can do is what a flow takes for granted.
 TEST_F(BenchRun, LimitsOfBothNics) {
   prepare_run(

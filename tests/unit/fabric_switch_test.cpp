@@ -1,61 +1,193 @@
 // Where a switch's frames leave.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <vector>
 
+#include "model/fabric/flow_hash.h"
 #include "model/fabric/switch.h"
 
 namespace rnicsim::fabric {
 namespace {
 
+using Mac = std::array<std::uint8_t, kMacBytes>;
+constexpr Mac kHere{2, 0, 0, 0, 0, 9};    // at port 2
+constexpr Mac kThere{2, 0, 0, 0, 0, 10};  // behind another switch: ports 0, 1 and 3
+constexpr Mac kIsland{2, 0, 0, 0, 0, 11};
+constexpr Mac kNobody{2, 0, 0, 0, 0, 8};
+constexpr Mac kGroup{1, 0, 0x5e, 1, 2, 3};
+
+Frame frame_of(std::vector<std::uint8_t> bytes, std::size_t size = 100, std::uint64_t id = 0) {
+  bytes.resize(size);
+  return Frame::of(Payload::copy_of(std::as_bytes(std::span(bytes))), {}, {}, id);
+}
+Frame frame_to(const Mac& mac) { return frame_of({mac.begin(), mac.end()}); }
+
+// Of RoCE: UDP port 4791, to a QP whose number the flow is not to know.
+std::vector<std::uint8_t> packet_bytes(std::uint16_t source_port, std::uint8_t qp, std::uint8_t from = 1,
+                                       std::uint8_t type_of_service = 0) {
+  std::vector<std::uint8_t> bytes{kThere.begin(), kThere.end()};
+  bytes.insert(bytes.end(), {2, 0, 0, 0, 0, from, 0x08, 0x00});
+  bytes.insert(bytes.end(), {0x45, type_of_service, 0, 86, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, from, 1, 10, 0, 9, 1});
+  bytes.insert(bytes.end(), {std::uint8_t(source_port >> 8), std::uint8_t(source_port), 0x12, 0xb7, 0, 66, 0, 0});
+  bytes.insert(bytes.end(), {4, 0, 0xff, 0xff, 0, 0, 0, qp, 0, 0, 0, 0});
+  return bytes;
+}
+template <class... Fields>
+Frame packet(Fields... fields) {
+  return frame_of(packet_bytes(fields...));
+}
+
 class SwitchTest : public ::testing::Test {
  protected:
-  SwitchTest() {
+  SwitchTest() { make(0); }
+  // Anew.
+  void make(std::uint32_t number, std::vector<std::uint16_t> flooded = {}) {
+    Stations stations;
+    const auto add = [&](const Mac& mac, Stations::Place place) {
+      std::uint8_t bytes[kMacBytes];
+      std::ranges::copy(mac, bytes);
+      stations.add(bytes, place);
+    };
+    add(kHere, {number, 2});
+    add(kThere, {5, 7});
+    add(kIsland, {6, 0});
+    box_.reset();
+    left_.clear();
     sc_core::sc_get_curr_simcontext()->reset();
-    box_ = std::make_unique<Switch>("box", SwitchParams{}, LineTiming{}, 4);
+    box_ = std::make_unique<Switch>("box", SwitchParams{},
+                                    SwitchWiring{.number = number,
+                                                 .lines = std::vector<SwitchWiring::Line>(4),
+                                                 .stations = std::make_shared<const Stations>(stations),
+                                                 .way_to = {0, 0, 0, 0, 0, 1, 0},
+                                                 .ways = {{}, {0, 1, 3}},
+                                                 .flooded = std::move(flooded)});
     for (std::size_t port = 0; port < 4; ++port)
-      box_->out(port).bind([this, port](Frame&&) { left_.push_back({port, now()}); });
+      box_->out(port).bind([this, port](Frame&& frame) { left_.push_back({port, now(), frame.id()}); });
   }
-  void receive(std::size_t from, std::array<std::uint8_t, 6> mac) {
-    std::array<std::byte, 100> bytes{};
-    for (std::size_t i = 0; i < mac.size(); ++i) bytes[i] = std::byte{mac[i]};
-    box_->receive(from, Frame::of(Payload::copy_of(bytes)), {});
-  }
+  void receive(std::size_t from, Frame&& frame) { box_->receive(from, std::move(frame), {}); }
   std::vector<std::size_t> ports() {
-    sc_core::sc_start(2, sc_core::SC_US);
+    sc_core::sc_start(200, sc_core::SC_US);
     std::vector<std::size_t> ports;
-    for (const auto& [port, at] : left_) ports.push_back(port);
+    for (const auto& left : left_) ports.push_back(left.port);
     std::ranges::sort(ports);
     return ports;
   }
+  std::size_t way_of(Frame&& frame) {
+    left_.clear();
+    receive(2, std::move(frame));
+    return ports().at(0);
+  }
 
+  struct Left {
+    std::size_t port;
+    Duration at;
+    std::uint64_t frame;
+  };
   std::unique_ptr<Switch> box_;
-  std::vector<std::pair<std::size_t, Duration>> left_;
+  std::vector<Left> left_;
 };
 
-constexpr std::array<std::uint8_t, 6> kGroup{1, 0, 0x5e, 1, 2, 3};
-
 TEST_F(SwitchTest, AGroupsFrameLeavesByEveryPortOfTheTreeButItsOwn) {
-  for (const std::size_t port : {0, 1, 3}) box_->flood(port);
-  receive(1, kGroup);
+  make(0, {0, 1, 3});
+  receive(1, frame_to(kGroup));
   EXPECT_EQ(ports(), (std::vector<std::size_t>{0, 3}));
-  EXPECT_EQ(left_[0].second, left_[1].second);
+  EXPECT_EQ(left_[0].at, left_[1].at);
   EXPECT_EQ(box_->counters().frames, 1u);
   EXPECT_EQ(box_->counters().bytes, 100u);
   EXPECT_EQ(box_->counters().unknown, 0u);
 }
 
 TEST_F(SwitchTest, OneForAHostLeavesByItsPort) {
-  for (std::size_t port = 0; port < 4; ++port) box_->flood(port);
-  box_->learn({2, 0, 0, 0, 0, 9}, 2);
-  receive(1, {2, 0, 0, 0, 0, 9});
-  receive(1, {2, 0, 0, 0, 0, 8});
+  make(0, {0, 1, 2, 3});
+  receive(1, frame_to(kHere));
+  receive(1, frame_to(kNobody));
+  receive(1, frame_to(kIsland));
   EXPECT_EQ(ports(), (std::vector<std::size_t>{2}));
-  EXPECT_EQ(box_->counters().unknown, 1u);
+  EXPECT_EQ(box_->counters().unknown, 2u);
+}
+
+TEST_F(SwitchTest, ManyFlowsShareTheWaysAndEachKeepsItsOwn) {
+  std::map<std::size_t, int> flows;
+  for (std::uint16_t port = 0; port < 600; ++port) {
+    const auto way = way_of(packet(0xc000 + port, 1));
+    ++flows[way];
+    if (port % 50 == 0)
+      for (const std::uint8_t qp : {2, 3, 4, 5}) EXPECT_EQ(way_of(packet(0xc000 + port, qp, 1, qp)), way) << port;
+  }
+  EXPECT_EQ(flows.size(), 3u);
+  for (const auto& [way, count] : flows) EXPECT_NEAR(count, 200, 45) << way;  // four standard deviations
+}
+
+TEST_F(SwitchTest, AFlowStaysInOrder) {
+  for (std::uint64_t id = 1; id <= 200; ++id) {
+    receive(2, frame_of(packet_bytes(static_cast<std::uint16_t>(0xc000 + id % 7), std::uint8_t(id)), 100, id));
+  }
+  EXPECT_EQ(ports().size(), 200u);
+  std::map<std::uint64_t, std::uint64_t> last;
+  for (const auto& left : left_) {
+    EXPECT_GT(left.frame, last[left.frame % 7]);
+    last[left.frame % 7] = left.frame;
+  }
+}
+
+// What one switch sent by one of its ways another one divides again.
+TEST_F(SwitchTest, TwoSwitchesChooseIndependently) {
+  std::vector<std::uint16_t> first;
+  for (std::uint16_t port = 0; port < 600; ++port)
+    if (way_of(packet(port, 1)) == 1) first.push_back(port);
+  make(3);
+  std::map<std::size_t, std::size_t> flows;
+  for (const auto port : first) ++flows[way_of(packet(port, 1))];
+  EXPECT_EQ(flows.size(), 3u);
+  for (const auto& [way, count] : flows) EXPECT_NEAR(double(count), double(first.size()) / 3, 30) << way;
+}
+
+TEST(FlowOf, TheFiveFieldsAndNoMore) {
+  const auto flow = flow_of(packet(0xc000, 1));
+  EXPECT_EQ(flow_of(packet(0xc000, 2, 1, 8)), flow);
+  EXPECT_NE(flow_of(packet(0xc001, 1)), flow);
+  EXPECT_NE(flow_of(packet(0xc000, 1, 2)), flow);
+  const auto fragment = [](std::uint16_t port) {
+    auto bytes = packet_bytes(port, 1);
+    bytes[20] = 0x20;  // more fragments
+    return flow_of(frame_of(bytes));
+  };
+  EXPECT_EQ(fragment(0xc000), fragment(0xc001));
+}
+
+TEST(FlowOf, Ipv6) {
+  const auto frame = [](std::uint8_t address, std::uint8_t port) {
+    std::vector<std::uint8_t> bytes(62);
+    bytes[12] = 0x86;
+    bytes[13] = 0xdd;
+    bytes[20] = 17;
+    bytes[37] = address;  // the last byte of the source
+    bytes[55] = port;
+    return flow_of(frame_of(bytes));
+  };
+  EXPECT_EQ(frame(1, 1), frame(1, 1));
+  EXPECT_NE(frame(1, 1), frame(2, 1));
+  EXPECT_NE(frame(1, 1), frame(1, 2));
+}
+
+// Of what is not IP, or is cut short, the MAC addresses count.
+TEST(FlowOf, OtherFrames) {
+  const auto frame = [](std::uint8_t source, std::uint8_t rest, std::size_t size) {
+    return flow_of(frame_of({2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, source, 0x89, 0x15, rest}, size));
+  };
+  EXPECT_EQ(frame(1, 7, 100), frame(1, 8, 100));
+  EXPECT_NE(frame(1, 7, 100), frame(2, 7, 100));
+  for (std::size_t size = 0; size < 60; ++size) {
+    EXPECT_LT(choose_way(flow_of(frame_of(packet_bytes(1, 1), size)), 1, 3), 3u);
+  }
 }
 
 TEST_F(SwitchTest, OneTooShortForAnAddressIsForNobody) {
-  box_->flood(0);
+  make(0, {0});
   box_->receive(1, Frame::of(Payload::copy_of(std::array{std::byte{1}, std::byte{2}})), {});
   EXPECT_EQ(ports(), (std::vector<std::size_t>{}));
   EXPECT_EQ(box_->counters().unknown, 1u);

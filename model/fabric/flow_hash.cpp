@@ -1,0 +1,57 @@
+#include "model/fabric/flow_hash.h"
+
+#include <cstddef>
+#include <span>
+
+namespace rnicsim::fabric {
+namespace {
+
+constexpr std::size_t kTypeOffset = 12, kIpOffset = 14;
+constexpr std::uint64_t kIpv4 = 0x0800, kIpv6 = 0x86dd;
+constexpr std::uint64_t kTcp = 6, kUdp = 17;
+constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kPortsBytes = 4;
+
+std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t offset, std::size_t count) {
+  std::uint64_t number = 0;
+  for (const auto byte : bytes.subspan(offset, count)) number = number << 8 | static_cast<std::uint8_t>(byte);
+  return number;
+}
+
+// Protocol and ports; behind other protocols, and in a fragment, no ports.
+std::uint64_t protocol_at(std::span<const std::byte> header, std::uint64_t protocol, std::size_t ports, bool fragment) {
+  const bool has_ports = (protocol == kUdp || protocol == kTcp) && !fragment && header.size() >= ports + kPortsBytes;
+  return protocol << 32 | (has_ports ? number_at(header, ports, kPortsBytes) : 0);
+}
+
+// A finalizer of 64 bits (Stafford's thirteenth).
+std::uint64_t mix(std::uint64_t value) {
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
+  value = (value ^ value >> 27) * 0x94d049bb133111eb;
+  return value ^ value >> 31;
+}
+
+}  // namespace
+
+FlowKey flow_of(const Frame& frame) {
+  const auto header = frame.header_span();
+  if (header.size() < kIpOffset) return {};
+  const auto type = number_at(header, kTypeOffset, 2);
+  const auto ip = header.subspan(kIpOffset);
+  if (type == kIpv4 && ip.size() >= kIpv4Bytes) {
+    const bool fragment = (number_at(ip, 6, 2) & 0x3fff) != 0;  // more of them, or not the first
+    const std::size_t ports = 4 * (number_at(ip, 0, 1) & 0xf);
+    return {number_at(ip, 12, 4), number_at(ip, 16, 4), protocol_at(ip, number_at(ip, 9, 1), ports, fragment), type};
+  }
+  if (type == kIpv6 && ip.size() >= kIpv6Bytes)
+    return {number_at(ip, 8, 8), number_at(ip, 16, 8), number_at(ip, 24, 8), number_at(ip, 32, 8),
+            protocol_at(ip, number_at(ip, 6, 1), kIpv6Bytes, false)};
+  return {number_at(header, 0, 6), number_at(header, 6, 6), type};
+}
+
+std::uint32_t choose_way(const FlowKey& flow, std::uint64_t seed, std::uint32_t ways) {
+  std::uint64_t hash = mix(seed + 0x9e3779b97f4a7c15);
+  for (const auto word : flow) hash = mix(hash + 0x9e3779b97f4a7c15 + word);
+  return static_cast<std::uint32_t>((hash >> 32) * ways >> 32);
+}
+
+}  // namespace rnicsim::fabric

@@ -1,0 +1,98 @@
+// When a frame leaves a switch whose ports and cables differ, by the formulas of docs/timing.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/fabric/switch.h"
+
+namespace rnicsim::fabric {
+namespace {
+
+constexpr std::uint32_t kBytes = 1000;
+constexpr Duration kLatency = 300_ns;
+
+class SwitchRates : public ::testing::Test {
+ protected:
+  SwitchRates() { sc_core::sc_get_curr_simcontext()->reset(); }
+
+  // Port 0 and further ones; all send to the station at the last one.
+  void make(std::vector<SwitchWiring::Line> lines) {
+    Stations stations;
+    stations.add({2, 0, 0, 0, 0, 1}, {0, static_cast<std::uint32_t>(lines.size() - 1)});
+    const auto ports = lines.size();
+    box_ = std::make_unique<Switch>("box", SwitchParams{kLatency},
+                                    SwitchWiring{.number = 0,
+                                                 .lines = std::move(lines),
+                                                 .stations = std::make_shared<const Stations>(stations),
+                                                 .way_to = {0},
+                                                 .ways = {{}},
+                                                 .flooded = {}});
+    for (std::size_t port = 0; port < ports; ++port)
+      box_->out(port).bind([this](Frame&& frame) { left_.push_back({frame.id, now()}); });
+  }
+  void receive(std::size_t from, std::uint64_t id, Duration delay) {
+    Frame frame;
+    frame.header = Payload(kBytes);
+    std::ranges::fill(frame.header.writable(), std::byte{0});
+    frame.header.writable()[0] = std::byte{2};
+    frame.header.writable()[5] = std::byte{1};
+    frame.id = id;
+    box_->receive(from, std::move(frame), delay);
+  }
+  static SwitchWiring::Line line(BitRate rate, Duration latency = 100_ns) { return {{rate, 24_B, 60_B}, latency}; }
+  static Duration time(BitRate rate) { return rate.time_for({kBytes + 24}); }
+
+  struct Left {
+    std::uint64_t id;
+    Duration at;
+    bool operator==(const Left&) const = default;
+  };
+  std::unique_ptr<Switch> box_;
+  std::vector<Left> left_;
+};
+
+// The last bit leaves so long after it came: the first one waits for the latency alone.
+TEST_F(SwitchRates, AlikeIsCutThrough) {
+  make({line(100_Gbps), line(100_Gbps)});
+  receive(0, 1, 100_ns);
+  sc_core::sc_start(10, sc_core::SC_US);
+  EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency}}));
+}
+
+TEST_F(SwitchRates, FromFastToSlowIsCutThrough) {
+  make({line(200_Gbps), line(100_Gbps)});
+  receive(0, 1, 100_ns);
+  sc_core::sc_start(10, sc_core::SC_US);
+  EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns - time(200_Gbps) + kLatency + time(100_Gbps)}}));
+}
+
+// Otherwise the line would run dry within the frame.
+TEST_F(SwitchRates, FromSlowToFastTheFrameIsWholeFirst) {
+  make({line(100_Gbps), line(200_Gbps)});
+  receive(0, 1, 100_ns);
+  sc_core::sc_start(10, sc_core::SC_US);
+  EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency + time(200_Gbps)}}));
+}
+
+TEST_F(SwitchRates, ASlowPortSendsOneBehindTheOther) {
+  make({line(200_Gbps), line(100_Gbps)});
+  for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id, 100_ns);
+  sc_core::sc_start(10, sc_core::SC_US);
+  const Duration first = 100_ns - time(200_Gbps) + kLatency + time(100_Gbps);
+  EXPECT_EQ(left_, (std::vector<Left>{{1, first}, {2, first + time(100_Gbps)}, {3, first + 2 * time(100_Gbps)}}));
+}
+
+// A frame of a long cable was given to it earlier, and is there later: it holds up nobody until then.
+TEST_F(SwitchRates, ALongCableKeepsNobodyWaiting) {
+  make({line(100_Gbps, 5_us), line(100_Gbps), line(100_Gbps)});
+  receive(0, 1, 5_us);
+  receive(1, 2, 100_ns);
+  sc_core::sc_start(10, sc_core::SC_US);
+  EXPECT_EQ(left_, (std::vector<Left>{{2, 100_ns + kLatency}, {1, 5_us + kLatency}}));
+}
+
+}  // namespace
+}  // namespace rnicsim::fabric
