@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -31,16 +32,13 @@ class SwitchRates : public ::testing::Test {
                                                  .ways = {{}},
                                                  .flooded = {}});
     for (std::size_t port = 0; port < ports; ++port)
-      box_->out(port).bind([this](Frame&& frame) { left_.push_back({frame.id, now()}); });
+      box_->out(port).bind([this](Frame&& frame) { left_.push_back({frame.id(), now()}); });
   }
   void receive(std::size_t from, std::uint64_t id, Duration delay) {
-    Frame frame;
-    frame.header = Payload(kBytes);
-    std::ranges::fill(frame.header.writable(), std::byte{0});
-    frame.header.writable()[0] = std::byte{2};
-    frame.header.writable()[5] = std::byte{1};
-    frame.id = id;
-    box_->receive(from, std::move(frame), delay);
+    std::array<std::byte, kBytes> bytes{};
+    bytes[0] = std::byte{2};
+    bytes[5] = std::byte{1};
+    box_->receive(from, Frame::of(Payload::copy_of(bytes), {}, {}, id), delay);
   }
   static SwitchWiring::Line line(BitRate rate, Duration latency = 100_ns) { return {{rate, 24_B, 60_B}, latency}; }
   static Duration time(BitRate rate) { return rate.time_for({kBytes + 24}); }
