@@ -33,7 +33,7 @@ void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
   const auto announced = qp->send_ring.announce(doorbell, qp->context, takes);
   if (announced == SendRing::Announced::invalid) return void(++counters_.doorbell_invalid);
   if (announced == SendRing::Announced::next_wqe) parse_sends(*qp);
-  schedule(*qp);
+  schedule_requests(*qp);
 }
 
 void EngineShell::fetch_sends(Qp& qp) {

@@ -84,7 +84,7 @@ void EngineShell::take_wqe_at_hand(const Tag& tag) {
   const auto [qp, purpose, message] = redeem(tag);
   if (qp == nullptr) return;
   if (auto* wqe = qp->wqe_of(message)) wqe->presence = SendWqe::Presence::at_hand;
-  schedule(*qp);
+  schedule_requests(*qp);
 }
 
 void EngineShell::take_unit(const std::uint32_t& number) { units_.free(number); }
@@ -92,8 +92,13 @@ void EngineShell::take_unit(const std::uint32_t& number) { units_.free(number); 
 void EngineShell::take_gathered(DmaDone& done) {
   const auto [qp, purpose, sequence] = redeem(done.tag);
   if (qp == nullptr) return;
-  purpose == Purpose::request_gather ? request_gathered(*qp, sequence, done) : answer_gathered(*qp, sequence, done);
-  schedule(*qp);
+  if (purpose == Purpose::request_gather) {
+    request_gathered(*qp, sequence, done);
+    schedule_requests(*qp);
+  } else {
+    answer_gathered(*qp, sequence, done);
+    schedule_answers(*qp);
+  }
 }
 
 void EngineShell::take_scattered(const DmaDone& done) {
@@ -102,11 +107,12 @@ void EngineShell::take_scattered(const DmaDone& done) {
   if (purpose == Purpose::read_scatter) {
     trace_.answer_placed({qp->qpn, argument});
     core_->response_placed(qp->slot, argument, local_status(done.result));
+    schedule_requests(*qp);
   } else {
     payload_placed(*qp, argument, done.result);
     pump_inbound(*qp);
+    schedule_answers(*qp);
   }
-  schedule(*qp);
 }
 
 void EngineShell::take_checked(const KeyDone& done) {
@@ -115,7 +121,7 @@ void EngineShell::take_checked(const KeyDone& done) {
   qp->access_granted = done.result == AccessResult::ok;
   qp->asked = false;
   pump_inbound(*qp);
-  schedule(*qp);
+  schedule_answers(*qp);
 }
 
 void EngineShell::take_atomic(const AtomicDone& done) {
@@ -126,7 +132,7 @@ void EngineShell::take_atomic(const AtomicDone& done) {
   core_->carried_out(qp->slot, at.owed, memory_result(done.result), done.original);
   qp->waits = false;
   pump_inbound(*qp);
-  schedule(*qp);
+  schedule_answers(*qp);
 }
 
 void EngineShell::take_key_changed(const KeyDone& done) {
@@ -148,8 +154,13 @@ void EngineShell::take_packet(PacketIn& packet) {
   const bool welcome = row.transport == qp->transport && (row.response() ? qp->sends() : qp->responds());
   if (!welcome) return void(++counters_.wrong_state);
   if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
-  row.response() ? take_response(*qp, packet) : take_request(*qp, packet);
-  schedule(*qp);
+  if (row.response()) {
+    take_response(*qp, packet);
+    schedule_requests(*qp);
+  } else {
+    take_request(*qp, packet);
+    schedule_answers(*qp);
+  }
 }
 
 void EngineShell::take_command(const QpCommand& command) {
@@ -161,7 +172,7 @@ void EngineShell::take_timer(const Expired& expired) {
   auto* qp = find(expired.qpn);
   if (qp == nullptr || !qp->sends()) return;
   core_->expired(qp->slot, expired.timer);
-  schedule(*qp);
+  schedule_requests(*qp);
 }
 
 void EngineShell::take_overrun(const Qpn& qpn) {
@@ -186,7 +197,7 @@ void EngineShell::packet_left() {
     if (qp->evicted) to_give_up_.push_back(packet.qpn);
   }
   core_->left(qp->slot, packet.is_request, packet.end);
-  if (!qp->reliable()) schedule(*qp);
+  if (!qp->reliable()) schedule_requests(*qp);
 }
 
 void EngineShell::moved(roce::Slot slot, bool answers) {
@@ -279,16 +290,17 @@ EngineShell::Redeemed EngineShell::redeem(Tag tag) {
 }
 
 // --- Packets take their turns on the transmit units.
-void EngineShell::schedule(Qp& qp) {
+void EngineShell::schedule_requests(Qp& qp) {
   fetch_sends(qp);
-  if (!qp.request_turn && request_waits(qp)) {
-    qp.request_turn = true;
-    units_.enqueue({qp.qpn, qp.epoch, false});
-  }
-  if (!qp.answer_turn && answer_waits(qp)) {
-    qp.answer_turn = true;
-    units_.enqueue({qp.qpn, qp.epoch, true});
-  }
+  if (qp.request_turn || !request_waits(qp)) return;
+  qp.request_turn = true;
+  units_.enqueue({qp.qpn, qp.epoch, false});
+}
+
+void EngineShell::schedule_answers(Qp& qp) {
+  if (qp.answer_turn || !answer_waits(qp)) return;
+  qp.answer_turn = true;
+  units_.enqueue({qp.qpn, qp.epoch, true});
 }
 
 // Each packet takes a credit, which its leaving the port gives back.
@@ -313,7 +325,7 @@ bool EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) return false;
   --credits_;
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
-  schedule(*qp);
+  turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
   work.unit = unit;
   out_.transmit(work);
   return true;

@@ -101,7 +101,13 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
   Qp& of(roce::Slot slot) { return *slots_[slot]; }
-  void schedule(Qp& qp);
+  // What it can do after an event, of either kind or of both.
+  void schedule_requests(Qp& qp);
+  void schedule_answers(Qp& qp);
+  void schedule(Qp& qp) {
+    schedule_requests(qp);
+    schedule_answers(qp);
+  }
   void dispatch();
   bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   void give_up_contexts();

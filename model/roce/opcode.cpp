@@ -1,7 +1,5 @@
 #include "model/roce/opcode.h"
 
-#include <array>
-
 namespace rnicsim::roce {
 namespace {
 
@@ -52,14 +50,6 @@ constexpr OpcodeInfo kTable[] = {
     {ud_send_only_imm, "UD_SEND_ONLY_IMM", T::ud, O::send, P::only, kDeth | kImmediate, R::whole},
 };
 
-constexpr std::uint8_t kAbsent = 0xff;
-constexpr auto kRowOf = [] {
-  std::array<std::uint8_t, 256> rows{};
-  rows.fill(kAbsent);
-  for (std::uint8_t row = 0; row < std::size(kTable); ++row) rows[static_cast<std::uint8_t>(kTable[row].opcode)] = row;
-  return rows;
-}();
-
 constexpr std::size_t kExtras = 3;
 constexpr std::size_t index_of(Operation operation, Position position, Extra extra) {
   return (static_cast<std::size_t>(operation) * 4 + static_cast<std::size_t>(position)) * kExtras +
@@ -78,7 +68,15 @@ constexpr OfTransport opcodes_of(T transport) {
 }
 constexpr OfTransport kOpcodes[] = {opcodes_of(T::rc), opcodes_of(T::uc), opcodes_of(T::ud)};
 
+constexpr std::array<const OpcodeInfo*, 256> rows() {
+  std::array<const OpcodeInfo*, 256> rows{};
+  for (const auto& row : kTable) rows[static_cast<std::uint8_t>(row.opcode)] = &row;
+  return rows;
+}
+
 }  // namespace
+
+constinit const std::array<const OpcodeInfo*, 256> kOpcodeRows = rows();
 
 bool OpcodeInfo::payload_fits(std::uint32_t bytes, std::uint32_t mtu) const {
   switch (payload) {
@@ -89,12 +87,6 @@ bool OpcodeInfo::payload_fits(std::uint32_t bytes, std::uint32_t mtu) const {
   }
   return false;
 }
-
-const OpcodeInfo* find_opcode(std::uint8_t code) {
-  return kRowOf[code] == kAbsent ? nullptr : &kTable[kRowOf[code]];
-}
-
-const OpcodeInfo& info(Opcode opcode) { return *find_opcode(static_cast<std::uint8_t>(opcode)); }
 
 Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra) {
   const bool ends = position == Position::last || position == Position::only;

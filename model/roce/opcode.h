@@ -2,6 +2,7 @@
 // rule and legality everywhere.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -82,8 +83,10 @@ struct OpcodeInfo {
   bool payload_fits(std::uint32_t bytes, std::uint32_t mtu) const;
 };
 
-const OpcodeInfo* find_opcode(std::uint8_t code);  // nullptr: reserved, or not of RoCE
-const OpcodeInfo& info(Opcode opcode);             // of an opcode that is in the table
+extern const std::array<const OpcodeInfo*, 256> kOpcodeRows;  // by code; nullptr: reserved, or not of RoCE
+inline const OpcodeInfo* find_opcode(std::uint8_t code) { return kOpcodeRows[code]; }
+// Of an opcode that is in the table.
+inline const OpcodeInfo& info(Opcode opcode) { return *kOpcodeRows[static_cast<std::uint8_t>(opcode)]; }
 
 // What the last packet of a message brings beside its payload.
 enum class Extra : std::uint8_t { none, immediate, invalidate };

@@ -12,6 +12,7 @@
 
 #include "model/roce/completer.h"
 #include "model/roce/headers.h"
+#include "model/roce/requester.h"
 #include "model/roce/send_window.h"
 #include "model/roce/verdict.h"
 
@@ -26,16 +27,6 @@ enum class MemoryResult : std::uint8_t {
 };
 
 enum class Timer : std::uint8_t { ack, rnr };
-
-// The request packet whose turn it is, but for its headers.
-struct SentRequest {
-  Operation operation{};
-  bool begins = true;                    // its message
-  std::uint64_t message = 0;             // SendRequest::id
-  std::uint32_t offset = 0;              // of the payload in the message
-  std::uint32_t payload = 0;
-  Psn end;                               // one past the PSNs that it stands for
-};
 
 // The answer whose turn it is.
 struct SentAnswer {

@@ -57,24 +57,30 @@ void Requester::skip_sent() {
 
 std::optional<RequestPacket> Requester::next_packet() {
   if (!can_send()) return std::nullopt;
-  skip_sent();
-  auto& message = window_.messages[window_.cursor];
-  message.started = true;
-  auto packet = message.is_rd_atomic() ? response_request(message) : data_packet(message);
-  packet.message = message.request.id;
-  const bool datagram = window_.attributes.transport == Transport::ud;
-  packet.headers.bth.destination = datagram ? message.request.remote : window_.attributes.remote;
-  if (datagram) packet.headers.deth = Deth{message.request.qkey, window_.attributes.local};
-  packet.end = message.first + message.sent;
-  if (before(window_.unsent_psn, packet.end)) window_.unsent_psn = packet.end;
+  RequestPacket packet;
+  static_cast<SentRequest&>(packet) = send(packet.headers);
   return packet;
 }
 
+SentRequest Requester::send(Headers& headers) {
+  skip_sent();
+  auto& message = window_.messages[window_.cursor];
+  message.started = true;
+  auto sent = message.is_rd_atomic() ? response_request(message, headers) : data_packet(message, headers);
+  sent.message = message.request.id;
+  const bool datagram = window_.attributes.transport == Transport::ud;
+  headers.bth.destination = datagram ? message.request.remote : window_.attributes.remote;
+  if (datagram) headers.deth = Deth{message.request.qkey, window_.attributes.local};
+  sent.end = message.first + message.sent;
+  if (before(window_.unsent_psn, sent.end)) window_.unsent_psn = sent.end;
+  return sent;
+}
+
 // A READ's request stands for all packets of its response that are still to come.
-RequestPacket Requester::response_request(Message& message) const {
+SentRequest Requester::response_request(Message& message, Headers& headers) const {
   const auto& request = message.request;
-  RequestPacket packet{.offset = message.sent * window_.attributes.mtu};
-  auto& headers = packet.headers;
+  SentRequest packet{.operation = message.is_read() ? Operation::read : Operation::atomic,
+                     .offset = message.sent * window_.attributes.mtu, .end = {}};
   headers.bth.psn = message.first + message.sent;
   headers.bth.ack_request = true;
   if (message.is_read()) {
@@ -92,16 +98,15 @@ RequestPacket Requester::response_request(Message& message) const {
   return packet;
 }
 
-RequestPacket Requester::data_packet(Message& message) const {
+SentRequest Requester::data_packet(Message& message, Headers& headers) const {
   const auto& request = message.request;
   const auto mtu = window_.attributes.mtu;
   const bool send = request.operation == SendOperation::send;
   const auto position = position_of(message.sent, message.packets);
   const auto transport = window_.attributes.transport;
   const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_of(request)));
-  RequestPacket packet{.offset = message.sent * mtu};
+  SentRequest packet{.operation = row.operation, .begins = row.begins(), .offset = message.sent * mtu, .end = {}};
   packet.payload = std::min(mtu, request.length - packet.offset);
-  auto& headers = packet.headers;
   headers.bth.opcode = row.opcode;
   headers.bth.psn = message.first + message.sent;
   const bool asks = row.ends() || (message.sent + 1) % kPacketsAnAcknowledgement == 0;

@@ -9,12 +9,18 @@
 
 namespace rnicsim::roce {
 
-struct RequestPacket {
-  Headers headers;
+// A request packet but for its headers.
+struct SentRequest {
+  Operation operation{};
+  bool begins = true;            // its message
   std::uint64_t message = 0;     // SendRequest::id
   std::uint32_t offset = 0;      // of the payload in the message
   std::uint32_t payload = 0;
   Psn end;                       // one past the PSNs that it stands for
+};
+
+struct RequestPacket : SentRequest {
+  Headers headers;
 };
 
 class Requester {
@@ -24,6 +30,8 @@ class Requester {
   bool can_send() const { return next_message().has_value(); }
   std::optional<std::uint64_t> next_message() const;  // SendRequest::id of the one that next_packet() is of
   std::optional<RequestPacket> next_packet();
+  // Of next_message(), which says that there is one.
+  SentRequest send(Headers& headers);
   // The message's data could not be read, or the like: what is before it goes on, nothing after it is sent.
   void fail(std::uint64_t message, Status status);
 
@@ -44,8 +52,8 @@ class Requester {
   bool may_start(const Message& message) const;
   bool may_send_more(const Message& message) const;
   void skip_sent();
-  RequestPacket response_request(Message& message) const;
-  RequestPacket data_packet(Message& message) const;
+  SentRequest response_request(Message& message, Headers& headers) const;
+  SentRequest data_packet(Message& message, Headers& headers) const;
 
   SendWindow& window_;
 };

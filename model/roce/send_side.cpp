@@ -70,13 +70,6 @@ std::optional<std::uint64_t> SendSide::next() const {
   return life_ == Life::active ? requester_.next_message() : std::nullopt;
 }
 
-SentRequest SendSide::send(Headers& headers) {
-  const auto packet = requester_.next_packet();
-  headers = packet->headers;
-  const auto& row = info(headers.bth.opcode);
-  return {row.operation, row.begins(), packet->message, packet->offset, packet->payload, packet->end};
-}
-
 void SendSide::left(Psn end) {
   left_psn_ = end;
   if (window_.attributes.transport == Transport::rc) return keep_ack_timer(false);

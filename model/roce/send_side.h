@@ -25,7 +25,7 @@ class SendSide {
   void post(const SendRequest& request);
   void settle(bool placed_last = false, bool restart_timer = false);
   std::optional<std::uint64_t> next() const;
-  SentRequest send(Headers& headers);
+  SentRequest send(Headers& headers) { return requester_.send(headers); }
   void left(Psn end);
   void unreadable(std::uint64_t message, Status status);
   void response(const Headers& headers, std::uint32_t payload);
