@@ -14,6 +14,7 @@ void AnswerSide::start(const ResponderAttributes& attributes, Psn expected) {
 
 void AnswerSide::update(const ResponderAttributes& attributes) {
   responder_.update(attributes);
+  wants_access_ = false;
   remote_ = attributes.remote;
   mtu_ = attributes.mtu;
 }
@@ -21,7 +22,10 @@ void AnswerSide::update(const ResponderAttributes& attributes) {
 Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer offer) {
   offer.rd_atomic_pending = rd_atomic_pending_;
   offer.duplicates_pending = duplicates_pending_;
-  return responder_.receive(headers, payload, offer);
+  if (std::exchange(wants_access_, false) && offer.access_granted) return responder_.go_on(headers, payload, offer);
+  const auto verdict = responder_.receive(headers, payload, offer);
+  wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate;
+  return verdict;
 }
 
 // What the verdict brings to owe.

@@ -97,6 +97,7 @@ class AnswerSide {
   std::uint32_t rd_atomic_pending_ = 0;
   std::uint32_t duplicates_pending_ = 0;
   std::uint32_t atomics_pending_ = 0;      // accepted, not carried out
+  bool wants_access_ = false;              // the request last judged; all else of it is checked
 };
 
 }  // namespace rnicsim::roce

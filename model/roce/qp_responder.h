@@ -28,6 +28,11 @@ class QpResponder {
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer) {
     return std::visit([&](auto& responder) { return responder.receive(headers, payload, offer); }, of_);
   }
+  // Of RC and UC.
+  Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {
+    if (auto* uc = std::get_if<UcResponder>(&of_)) return uc->go_on(headers, payload, offer);
+    return std::get<Responder>(of_).go_on(headers, payload, offer);
+  }
   void atomic_done(Psn psn, std::uint64_t original) { std::get<Responder>(of_).atomic_done(psn, original); }
   // Datagrams have no order.
   Psn expected_psn() const {

@@ -23,6 +23,11 @@ Verdict Responder::receive(const Headers& headers, std::uint32_t payload, const 
   return execute(packet);
 }
 
+Verdict Responder::go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {
+  const Packet packet{headers, info(headers.bth.opcode), payload, offer};
+  return *offer.access_granted ? execute(packet) : refuse_access(packet);
+}
+
 Responder::Check Responder::check_psn(const Packet& packet) {
   const auto ahead = distance(expected_, packet.headers.bth.psn);
   if (ahead == 0) return std::nullopt;

@@ -32,6 +32,11 @@ Verdict UcResponder::receive(const Headers& headers, std::uint32_t payload, cons
   return execute(packet);
 }
 
+Verdict UcResponder::go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {
+  const Packet packet{headers, info(headers.bth.opcode), payload, offer, nullptr};
+  return *offer.access_granted ? execute(packet) : drop(packet, DropCause::unfit);
+}
+
 std::optional<DropCause> UcResponder::check(const Packet& packet) const {
   if (!packet.row.begins() && packet.message == nullptr) return DropCause::out_of_sequence;
   const bool writes = packet.row.operation == Operation::write;

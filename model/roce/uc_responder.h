@@ -15,6 +15,8 @@ class UcResponder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
+  // The rest of the chain, for the packet that wanted access.
+  Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
 
   Psn expected_psn() const { return expected_; }
   std::uint32_t msn() const { return msn_; }
