@@ -24,7 +24,9 @@ Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer o
   offer.duplicates_pending = duplicates_pending_;
   if (std::exchange(wants_access_, false) && offer.access_granted) return responder_.go_on(headers, payload, offer);
   const auto verdict = responder_.receive(headers, payload, offer);
-  wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate;
+  // One that takes a receive as well is judged anew: that is the caller's to offer again.
+  wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate &&
+                  !info(headers.bth.opcode).has(header::kImmediate);
   return verdict;
 }
 

@@ -16,7 +16,7 @@ class Responder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
-  // The rest of the chain, for the packet that wanted access and is no duplicate.
+  // The rest of the chain, for the packet that wanted access, takes no receive and is no duplicate.
   Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
   // What stood at the address of the atomic that was accepted at `psn`: kept for a duplicate.
   void atomic_done(Psn psn, std::uint64_t original);

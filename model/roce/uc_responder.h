@@ -15,7 +15,7 @@ class UcResponder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
-  // The rest of the chain, for the packet that wanted access.
+  // The rest of the chain, for the packet that wanted access and takes no receive.
   Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
 
   Psn expected_psn() const { return expected_; }
