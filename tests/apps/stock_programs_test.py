@@ -225,7 +225,8 @@ class Perftest(PerftestRuns):
         self.assertTrue(0.3 < large.typical - small.typical < 2, (small, large))
 
     def test_all_sizes(self):
-        result = self.assert_succeeded(apps.run("ib_write_lat -a -n 5"))
+        # Both spin on memory for as long as 8 MiB take, many times: a minute on a busy machine.
+        result = self.assert_succeeded(apps.run("ib_write_lat -a -n 5", timeout=200))
         rows = apps.perftest_rows(result.lines("h1"))
         self.assertEqual([row[0] for row in rows], [2 ** power for power in range(1, 24)], result)
 
