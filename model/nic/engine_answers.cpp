@@ -128,14 +128,27 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done)
   }
   // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
   const auto psn = entry->headers.bth.psn;
+  const auto behind = qp.answers.last().headers;
   const auto dropped = qp.answers.drop_from(sequence);
   credits_ += dropped;
-  if (qp.state == roce::QpState::error) return;
+  if (qp.state == roce::QpState::error) return move_nak(qp, behind, psn);
   const auto result = memory_result(done.result);
   qp.deaf = true;
   qp.fatal_event =
       result == roce::MemoryResult::unreachable ? abi::EventType::qp_fatal : abi::EventType::qp_access_error;
   core_->answer_unreadable(qp.slot, psn, result, dropped);
+}
+
+// Bytes of an earlier packet could not be had either. A NAK that had its turn, and was dropped with what is behind that
+// packet, is for it then: the requester would hear nothing more.
+void EngineShell::move_nak(Qp& qp, const roce::Headers& dropped, roce::Psn psn) {
+  if (!dropped.aeth || (dropped.aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
+  --credits_;
+  auto& entry = qp.answers.add();
+  entry.headers = dropped;
+  entry.headers.bth.psn = psn;
+  entry.ready = true;
+  emit_ready(qp, qp.answers);
 }
 
 CqeWrite EngineShell::receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const {

@@ -179,6 +179,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
+  void move_nak(Qp& qp, const roce::Headers& dropped, roce::Psn psn);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
 
   // --- engine_shared.cpp: receives of a shared queue.

@@ -38,6 +38,7 @@ class PacketLane {
     entry.payload = std::move(payload);
     entry.ready = true;
   }
+  const Entry& last() const { return entries_.back(); }
   // nullptr: it was dropped.
   Entry* find(std::uint64_t sequence) {
     const auto found = std::ranges::find(entries_, sequence, &Entry::sequence);
