@@ -189,8 +189,7 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
 }
 
 AnswerRecord Lockstep::event(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
-  const auto last = side.next_owed - 1;
-  const auto owed = last - (last - event.owed) % kOwed;
+  const auto owed = owed_of(side.next_owed - 1, event.owed);
   if (event.kind == AnswerEvent::Kind::placed) side.core.placed(owed, result_of(event.result));
   if (event.kind == AnswerEvent::Kind::atomic) side.core.carried_out(owed, result_of(event.result), event.original);
   side.core.settle_ahead();

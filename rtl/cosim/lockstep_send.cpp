@@ -161,7 +161,7 @@ void Lockstep::responded(roce::Slot, const roce::ResponseOutcome& outcome, roce:
 
 SendRecord Lockstep::event(SendSide& side, SendRecord core, const SendEvent& event) {
   if (!side.alive || side.failing) return core;
-  const auto message = side.retired + index_of(event.message + 2 * kMessages - index_of(side.retired));
+  const auto message = message_of(side.retired, event.message);
   const auto status = static_cast<roce::Status>(event.status);
   switch (event.kind) {
     case SendEvent::Kind::left:

@@ -1,5 +1,4 @@
 // The receive side: requests to be judged, payload placed, receives completed, answers.
-#include <algorithm>
 #include <utility>
 
 #include "rtl/cosim/rtl_core.h"
@@ -8,8 +7,6 @@ namespace rnicsim::rtl {
 namespace {
 
 using Kind = roce::Verdict::Kind;
-
-std::uint16_t bytes_of(std::uint32_t payload) { return static_cast<std::uint16_t>(std::min(payload, 0xffffu)); }
 
 Result result_of(roce::MemoryResult result) {
   switch (result) {
@@ -47,9 +44,6 @@ std::uint32_t access_for(roce::Operation operation) {
 bool is_read_response(const AnswerRecord& record) {
   return roce::info(static_cast<roce::Opcode>(record.opcode)).operation == roce::Operation::read_response;
 }
-
-// A number that the RTL gave to an answer, of the 32 up to `last`.
-roce::OwedId owed_of(roce::OwedId last, std::uint8_t index) { return last - (last - index) % kOwed; }
 
 }  // namespace
 

@@ -1,5 +1,4 @@
 // The send side: posts into the RTL's window, packets that it puts out, responses, completions.
-#include <algorithm>
 #include <utility>
 
 #include "rtl/cosim/rtl_core.h"
@@ -8,8 +7,6 @@ namespace rnicsim::rtl {
 namespace {
 
 std::uint8_t index_of(std::uint64_t message) { return static_cast<std::uint8_t>(message % kMessages); }
-// As far as the RTL counts: more than any MTU is more.
-std::uint16_t bytes_of(std::uint32_t payload) { return static_cast<std::uint16_t>(std::min(payload, 0xffffu)); }
 
 MessageKind kind_of(roce::SendOperation operation) {
   switch (operation) {
@@ -33,9 +30,6 @@ Post post_of(roce::Slot slot, const roce::SendRequest& request) {
 SendEvent event(roce::Slot slot, SendEvent::Kind kind) {
   return {.slot = static_cast<std::uint8_t>(slot), .kind = kind};
 }
-
-// A number that the RTL gave to a message of the window whose oldest is `retired`.
-std::uint64_t message_of(std::uint64_t retired, std::uint8_t index) { return retired + (index - retired) % kMessages; }
 
 }  // namespace
 

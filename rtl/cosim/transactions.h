@@ -14,6 +14,16 @@ inline constexpr std::uint32_t kOwed = 32;         // answers that a QP's respon
 inline constexpr std::uint32_t kMaxRdAtomic = 16;  // results of atomics kept, READs to be answered again
 inline constexpr std::int64_t kTickPs = 1'024'000;
 
+// As far as payload is counted: more than any MTU is more.
+constexpr std::uint16_t bytes_of(std::uint32_t payload) {
+  return static_cast<std::uint16_t>(payload < 0xffff ? payload : 0xffff);
+}
+// Numbers of the window whose oldest message is `oldest`, and of answers up to the one owed last.
+constexpr std::uint64_t message_of(std::uint64_t oldest, std::uint8_t index) {
+  return oldest + (index - oldest) % kMessages;
+}
+constexpr std::uint64_t owed_of(std::uint64_t last, std::uint8_t index) { return last - (last - index) % kOwed; }
+
 enum class Control : std::uint8_t { reset, start, update, error, query };
 
 struct SendControl {
