@@ -30,7 +30,7 @@ void Alarm::disarm() {
   if (armed()) agenda_.disarm(*this);
 }
 
-Agenda::Agenda(Process kind) {
+Agenda::Agenda(Process kind) : may_wait_(kind == Process::thread) {
   sc_core::sc_spawn_options options;
   const char* name = sc_core::sc_gen_unique_name("agenda");
   if (kind == Process::thread) {
@@ -53,6 +53,7 @@ Agenda& Agenda::made(Process kind) {
 void Agenda::leave() {
   if (--alarms_ != 0) return;
   current_ = nullptr;
+  known_now_ = kNever;
   delete this;
 }
 
@@ -139,12 +140,14 @@ bool Agenda::goes_on() {
 void Agenda::serve_alarms() {
   serving_ = true;
   limit_ = limit();
+  const auto kernel = kernel_now();
   for (;;) {
     if (requests_.load(std::memory_order_relaxed) != 0 && !goes_on()) break;
     if (heap_.empty() || heap_.front().at >= limit_) break;
     auto& alarm = *heap_.front().alarm;
     ahead_ = heap_.front().at;
     round_ = heap_.front().round;
+    if (!may_wait_) known_now_ = std::max(kernel, ahead_);
     ++served_;
     alarm.served_ = true;
     serving_alarm_ = &alarm;
@@ -173,9 +176,14 @@ void Agenda::await_idle() {
   while (serving_ && sc_core::sc_get_current_process_handle() != process_) sc_core::wait(idle_);
 }
 
+Duration Agenda::ask_now() {
+  return current_ == nullptr ? kernel_now() : std::max(kernel_now(), current_->ahead_);
+}
+
 // The kernel follows, even when nothing is left.
 void Agenda::release() {
   held_ = false;
+  known_now_ = kNever;
   if (!heap_.empty())
     wake_at(heap_.front().at);
   else if (ahead_ > kernel_now())
@@ -208,6 +216,7 @@ bool Agenda::pass(const Duration& until) {
     return false;
   }
   ahead_ = std::max(ahead_, until);
+  if (!may_wait_) known_now_ = std::max(kernel_now(), ahead_);
   return true;
 }
 

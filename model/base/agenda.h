@@ -56,7 +56,8 @@ class Agenda {
   // Of the present simulation; there is one as long as there are alarms.
   static Agenda* current() { return current_; }
 
-  Duration now() const { return std::max(kernel_now(), ahead_); }
+  // What it is now, where nobody can let the kernel go on: while alarms are served, and in a thread ahead of the kernel.
+  static Duration now() { return known_now_ != kNever ? known_now_ : ask_now(); }
   // When the next alarm is due, and the next thing in the kernel.
   Duration next_alarm() const;
   static Duration next_in_kernel();
@@ -109,17 +110,20 @@ class Agenda {
   Duration limit() const;
   void serve_alarms();
   bool goes_on();
+  static Duration ask_now();
   void serve();
   void serve_for_ever();
   bool pass(const Duration& until);
   void wake_at(Duration at);
 
   static inline Agenda* current_ = nullptr;
+  static inline constinit Duration known_now_ = kNever;  // kNever: the kernel is to be asked
 
   std::vector<Due> heap_;
   sc_core::sc_event wake_{"agenda_wake"};
   sc_core::sc_event idle_{"agenda_idle"};  // of a thread
   sc_core::sc_process_handle process_;
+  const bool may_wait_;         // a thread: what alarms call
   std::uint32_t alarms_ = 0;
   std::uint32_t ranks_ = 0;
   Duration ahead_;              // the time of the last alarm

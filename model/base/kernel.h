@@ -8,10 +8,7 @@
 
 namespace rnicsim {
 
-inline Duration now() {
-  const auto* agenda = Agenda::current();
-  return agenda == nullptr ? Agenda::kernel_now() : agenda->now();
-}
+inline Duration now() { return Agenda::now(); }
 
 inline sc_core::sc_time to_sc_time(Duration value) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
