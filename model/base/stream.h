@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cassert>
-#include <functional>
 #include <type_traits>
 #include <utility>
+
+#include "model/base/inline_function.h"
 
 namespace rnicsim {
 
@@ -31,7 +32,7 @@ class Output {
   }
 
  private:
-  std::function<void(Given<Items>...)> sink_;
+  mutable InlineFunction<void(Given<Items>...)> sink_;
 };
 
 }  // namespace rnicsim
