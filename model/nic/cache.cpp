@@ -1,6 +1,7 @@
 #include "model/nic/cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/base/kernel.h"
 
@@ -53,41 +54,41 @@ bool CacheTags::can_be(std::uint32_t entries, std::uint32_t ways) { return entri
 
 std::size_t CacheTags::set_of(std::uint64_t key) const { return in_range(key, sets_) * ways_; }
 
-bool CacheTags::contains(std::uint64_t key) const {
-  if (sets_ == 0) return false;
-  const auto* set = entries_.data() + set_of(key);
-  return std::any_of(set, set + ways_, [key](const Way& way) { return way.key == key; });
+CacheTags::Way* CacheTags::find(std::uint64_t key) {
+  if (sets_ == 0) return nullptr;
+  auto* way = entries_.data() + set_of(key);
+  for (const auto* const end = way + ways_; way != end; ++way)
+    if (way->key == key) return way;
+  return nullptr;
 }
 
 bool CacheTags::touch(std::uint64_t key) {
-  if (sets_ == 0) return false;
-  auto* set = entries_.data() + set_of(key);
-  for (std::uint32_t way = 0; way < ways_; ++way) {
-    if (set[way].key != key) continue;
-    set[way].used = ++uses_;
-    return true;
-  }
-  return false;
+  auto* way = find(key);
+  if (way == nullptr) return false;
+  way->used = ++uses_;
+  return true;
+}
+
+// Empty ones were never used.
+CacheTags::Way* CacheTags::victim(Way* set) {
+  auto* oldest = set;
+  for (auto* way = set + 1; way != set + ways_; ++way)
+    if (way->used < oldest->used) oldest = way;
+  return random_ && oldest->key != kEmpty ? set + next_random() % ways_ : oldest;
 }
 
 std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
   if (sets_ == 0) return key;
-  auto* set = entries_.data() + set_of(key);
-  auto* victim = std::find_if(set, set + ways_, [](const Way& way) { return way.key == kEmpty; });
-  if (victim == set + ways_)
-    victim = random_ ? set + next_random() % ways_
-                     : std::min_element(set, set + ways_, [](const Way& a, const Way& b) { return a.used < b.used; });
-  const auto displaced = victim->key;
-  *victim = {key, ++uses_};
+  auto* way = victim(entries_.data() + set_of(key));
+  const auto displaced = std::exchange(way->key, key);
+  way->used = ++uses_;
   return displaced == kEmpty ? std::nullopt : std::optional(displaced);
 }
 
 bool CacheTags::erase(std::uint64_t key) {
-  if (sets_ == 0) return false;
-  auto* set = entries_.data() + set_of(key);
-  const auto found = std::find_if(set, set + ways_, [key](const Way& way) { return way.key == key; });
-  if (found == set + ways_) return false;
-  *found = {};
+  auto* way = find(key);
+  if (way == nullptr) return false;
+  *way = {};
   return true;
 }
 

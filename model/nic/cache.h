@@ -48,7 +48,7 @@ class CacheTags {
   // Whole sets; fewer entries than ways are one set.
   static bool can_be(std::uint32_t entries, std::uint32_t ways);
 
-  bool contains(std::uint64_t key) const;
+  bool contains(std::uint64_t key) const { return const_cast<CacheTags*>(this)->find(key) != nullptr; }
   bool touch(std::uint64_t key);                         // true: it is here; it is now the last to go
   std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
   bool erase(std::uint64_t key);
@@ -62,6 +62,8 @@ class CacheTags {
   static constexpr std::uint64_t kEmpty = ~0ull;
 
   std::size_t set_of(std::uint64_t key) const;           // where it begins
+  Way* find(std::uint64_t key);
+  Way* victim(Way* set);
   std::uint64_t next_random();
 
   const std::uint32_t ways_;
