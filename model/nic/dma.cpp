@@ -74,24 +74,42 @@ void Dma::Load::reset() {
   load_ = 0;
 }
 
-void Dma::read(const Place& place, std::uint32_t bytes, Done done, Sampling sampling) {
+Dma::Access& Dma::take_access(const Place& place, Done&& done) {
+  if (idle_.empty()) idle_.push_back(&accesses_.emplace_back());
+  auto& access = *idle_.back();
+  idle_.pop_back();
+  access.pasid = place.pasid;
+  access.address = place.address;
+  access.offset = place.offset;
+  access.done = std::move(done);
+  access.result = AccessResult::ok;
+  return access;
+}
+
+void Dma::read(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
   ask(place, bytes, std::move(done), sampling);
 }
 
-void Dma::ask(const Place& place, std::uint32_t bytes, Done done, Sampling sampling) {
+void Dma::ask(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling) {
   const auto requests = link_.read_request(place.offset, bytes);
   const auto tags = static_cast<std::uint32_t>(requests.tlps);
   if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
     return read_in_parts(place, bytes, part, std::move(done), sampling);
-  Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset,
-                .data = Payload().slice(0, bytes), .done = std::move(done), .discard = sampling.discard,
-                .ordered = sampling.ordered, .tags = tags, .tlps = requests, .asked = now()};
+  auto& access = take_access(place, std::move(done));
+  access.data.shorten(bytes);
+  access.sampled = false;
+  access.discard = sampling.discard;
+  access.ordered = sampling.ordered;
+  access.tags = tags;
+  access.tlps = requests;
+  access.asked = now();
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
-    return issue_read(std::move(access));
+    return issue_read(access);
   ++counters_.read_stalls;
-  waiting_reads_.push_back({std::move(access), writes_queued_});
+  access.writes_before = writes_queued_;
+  waiting_reads_.push_back(&access);
 }
 
 // What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
@@ -106,7 +124,7 @@ std::uint32_t Dma::largest_read() const {
   return static_cast<std::uint32_t>(std::min(params_.read_bytes.bytes, params_.read_tags == 1 ? 64 : by_tags));
 }
 
-void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done,
+void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done&& done,
                         Sampling sampling) {
   struct Whole {
     Payload data;
@@ -146,7 +164,7 @@ bool Dma::fits(const Access& read) const {
          bytes_in_flight_ + read.data.size() <= params_.read_bytes.bytes;
 }
 
-void Dma::issue_read(Access&& access) {
+void Dma::issue_read(Access& access) {
   const auto completions = link_.completion(access.offset, access.data.size());
   const auto asks = count_to_host(access.tlps);
   const auto brings = count_to_device(completions);
@@ -159,7 +177,7 @@ void Dma::issue_read(Access&& access) {
   access.after = last_landing_;
   access.behind = writes_pushed_;
   if (issued) issued({false, access.pasid, access.address, access.data.size(), done - now()});
-  reads_.push(done, std::move(access));
+  reads_.push(done, &access);
 }
 
 // In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less
@@ -192,16 +210,18 @@ Duration Dma::count_to_device(const TlpCount& tlps) {
   return busy;
 }
 
-void Dma::write(const Place& place, Payload data, Done done, Placement placement) {
+void Dma::write(const Place& place, Payload&& data, Done&& done, Placement placement) {
   ++counters_.writes;
   counters_.write_bytes += data.size();
-  Access access{.pasid = place.pasid, .address = place.address, .offset = place.offset, .data = std::move(data),
-                .done = std::move(done), .discard = placement.discard, .more = placement.more};
+  auto& access = take_access(place, std::move(done));
+  access.data = std::move(data);
+  access.discard = placement.discard;
+  access.placement = placement;
   access.tlps = link_.write(access.offset, access.data.size());
-  if (waiting_writes_.empty() && take_credits(access)) return issue_write(std::move(access), placement);
+  if (waiting_writes_.empty() && take_credits(access)) return issue_write(access);
   ++counters_.write_stalls;
   ++writes_queued_;
-  waiting_writes_.push_back({std::move(access), placement});
+  waiting_writes_.push_back(&access);
   credits_back_.arm(posted_.front().until);
 }
 
@@ -227,10 +247,11 @@ bool Dma::take_credits(const Access& write) {
   return true;
 }
 
-void Dma::issue_write(Access&& access, const Placement& placement) {
+void Dma::issue_write(Access& access) {
+  const bool right_behind = access.placement.right_behind;
   const auto service = count_to_host(access.tlps);
   Duration lands;
-  if (placement.right_behind) {
+  if (right_behind) {
     to_host_.steal(service);
     lands = lone_free_ = std::max(now(), lone_free_) + service;
   } else {
@@ -240,11 +261,11 @@ void Dma::issue_write(Access&& access, const Placement& placement) {
   const auto held = posted_.empty() ? lands : std::max(lands, posted_.back().until);
   posted_.push_back({held, credits_of(access)});
   if (issued) issued({true, access.pasid, access.address, access.data.size(), lands - now()});
-  if (placement.right_behind) return lone_writes_.push(lands, std::move(access));
-  push_landing(std::move(access), lands);
+  if (right_behind) return lone_writes_.push(lands, &access);
+  push_landing(access, lands);
 }
 
-void Dma::push_landing(Access&& access, Duration lands) {
+void Dma::push_landing(Access& access, Duration lands) {
   if (joins_burst(access)) {
     ++bursts_.back();
     bursts_.delay_back(lands);
@@ -254,7 +275,7 @@ void Dma::push_landing(Access&& access, Duration lands) {
   }
   burst_bytes_ += access.data.size();
   ++writes_pushed_;
-  writes_.push_back(std::move(access));
+  writes_.push_back(&access);
 }
 
 void Dma::carry_mmio(std::uint64_t bytes) {
@@ -263,24 +284,31 @@ void Dma::carry_mmio(std::uint64_t bytes) {
 
 // Posted requests pass reads that wait for tags; reads pass no write that was there before them.
 void Dma::issue_waiting() {
-  while (!waiting_writes_.empty() && take_credits(waiting_writes_.front().access)) {
-    auto write = std::move(waiting_writes_.front());
+  while (!waiting_writes_.empty() && take_credits(*waiting_writes_.front())) {
+    auto& write = *waiting_writes_.front();
     waiting_writes_.pop_front();
     ++writes_unqueued_;
-    issue_write(std::move(write.access), write.placement);
+    issue_write(write);
   }
   if (!waiting_writes_.empty()) credits_back_.arm(posted_.front().until);
   while (!waiting_reads_.empty()) {
-    auto& head = waiting_reads_.front();
-    const bool behind_a_write = !passes_writes(head.access) && writes_unqueued_ < head.writes_before;
-    if (behind_a_write || !fits(head.access)) return;
-    auto access = std::move(head.access);
+    auto& head = *waiting_reads_.front();
+    const bool behind_a_write = !passes_writes(head) && writes_unqueued_ < head.writes_before;
+    if (behind_a_write || !fits(head)) return;
     waiting_reads_.pop_front();
-    issue_read(std::move(access));
+    issue_read(head);
   }
 }
 
 void Dma::reset() {
+  const auto give_back_all = [this](auto& queue) {
+    for (std::size_t i = 0; i < queue.size(); ++i) give_back(*queue[i]);
+  };
+  give_back_all(reads_);
+  give_back_all(writes_);
+  give_back_all(lone_writes_);
+  give_back_all(waiting_reads_);
+  give_back_all(waiting_writes_);
   reads_.clear();
   writes_.clear();
   bursts_.clear();
@@ -303,16 +331,28 @@ bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) c
 }
 
 void Dma::complete_reads() {
-  Access access;
+  Access* access;
   while (reads_.pop_due(access)) {
-    tags_in_use_ -= access.tags;
-    bytes_in_flight_ -= access.data.size();
-    counters_.read_time_ps += static_cast<Counter>((now() - access.asked).ps);
+    tags_in_use_ -= access->tags;
+    bytes_in_flight_ -= access->data.size();
+    counters_.read_time_ps += static_cast<Counter>((now() - access->asked).ps);
     if (!waiting_reads_.empty()) issue_waiting();
-    if (!access.sampled) sample_burst(access);
-    if (access.result != AccessResult::ok) ++counters_.errors;
-    access.done(access.result, std::move(access.data));
+    if (!access->sampled) sample_burst(*access);
+    if (access->result != AccessResult::ok) ++counters_.errors;
+    finish(*access);
   }
+}
+
+// Who asked may reset the device.
+void Dma::finish(Access& access) {
+  if (access.done) access.done(access.result, std::move(access.data));
+  give_back(access);
+}
+
+void Dma::give_back(Access& access) {
+  access.data = {};
+  access.done = nullptr;
+  idle_.push_back(&access);
 }
 
 // Samples the read that is due, with those behind it that continue it.
@@ -321,7 +361,7 @@ void Dma::sample_burst(Access& first) {
   std::size_t count = 0;
   std::uint64_t bytes = first.data.size();
   for (const auto* last = &first; count < reads_.size(); ++count) {
-    const auto& next = reads_[count];
+    const auto& next = *reads_[count];
     if (next.after > now() || next.behind > writes_landed_ || !adjoins(*last, next, bytes)) break;
     last = &next;
     bytes += last->data.size();
@@ -337,7 +377,7 @@ void Dma::sample_burst(Access& first) {
     offset += access.data.size();
   };
   cut(first);
-  for (std::size_t i = 0; i < count; ++i) cut(reads_[i]);
+  for (std::size_t i = 0; i < count; ++i) cut(*reads_[i]);
 }
 
 void Dma::sample(Access& access) {
@@ -355,8 +395,8 @@ void Dma::sample(Access& access) {
 // The write before this one has not landed and may wait for it: one event serves both.
 bool Dma::joins_burst(const Access& access) {
   if (bursts_.empty()) return false;
-  const auto& last = writes_[writes_.size() - 1];
-  return last.more && adjoins(last, access, burst_bytes_);
+  const auto& last = *writes_.back();
+  return last.placement.more && adjoins(last, access, burst_bytes_);
 }
 
 void Dma::land_bursts() {
@@ -365,11 +405,12 @@ void Dma::land_bursts() {
     const auto first = writes_pushed_ - writes_.size();
     const bool together = count > 1 && writes_landed_ <= first && land_together(count);
     for (auto number = first; count > 0; --count, ++number) {
-      auto access = std::move(writes_.front());
+      auto& access = *writes_.front();
       writes_.pop_front();
       if (!together && number >= writes_landed_) land(access);
       writes_landed_ = std::max(writes_landed_, number + 1);
-      if (access.done) access.done(access.result, {});
+      access.data = {};
+      finish(access);
     }
   }
 }
@@ -377,34 +418,35 @@ void Dma::land_bursts() {
 // Writes that wait to land together with later ones have arrived: a read behind them must see them.
 void Dma::land_ahead_of(const Access& read) {
   for (; writes_landed_ < read.behind; ++writes_landed_)
-    land(writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
+    land(*writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
 }
 
 bool Dma::land_together(std::uint32_t count) {
-  auto& first = writes_[0];
+  auto& first = *writes_[0];
   if (first.discard) return true;
   std::uint64_t bytes = first.data.size();
   // Slices of one buffer, as a sender on this machine gathers them, need no copy.
   bool one_buffer = true;
   for (std::uint32_t i = 1; i < count; ++i) {
-    one_buffer &= first.data.bytes().data() + bytes == writes_[i].data.bytes().data();
-    bytes += writes_[i].data.size();
+    one_buffer &= first.data.bytes().data() + bytes == writes_[i]->data.bytes().data();
+    bytes += writes_[i]->data.size();
   }
   std::span<std::byte> data(first.data.writable().data(), bytes);
   if (!one_buffer) {
     scratch_.clear();
     for (std::uint32_t i = 0; i < count; ++i)
-      scratch_.insert(scratch_.end(), writes_[i].data.bytes().begin(), writes_[i].data.bytes().end());
+      scratch_.insert(scratch_.end(), writes_[i]->data.bytes().begin(), writes_[i]->data.bytes().end());
     data = scratch_;
   }
   return transfer(tlm::TLM_WRITE_COMMAND, first.pasid, first.address, data);
 }
 
 void Dma::land_lone_writes() {
-  Access access;
+  Access* access;
   while (lone_writes_.pop_due(access)) {
-    land(access);
-    if (access.done) access.done(access.result, {});
+    land(*access);
+    access->data = {};
+    finish(*access);
   }
 }
 

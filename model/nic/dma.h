@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -102,17 +103,17 @@ class Dma : public sc_core::sc_module {
   std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> translate;  // by ATS; nullopt: the host won't
   trace::Point<DmaIssued> issued;
 
-  void read(const Place& place, std::uint32_t bytes, Done done, Sampling sampling);
-  void read(const Place& place, std::uint32_t bytes, Done done) { read(place, bytes, std::move(done), Sampling{}); }
-  void write(const Place& place, Payload data, Done done, Placement placement);
+  void read(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling);
+  void read(const Place& place, std::uint32_t bytes, Done&& done) { read(place, bytes, std::move(done), Sampling{}); }
+  void write(const Place& place, Payload&& data, Done&& done, Placement placement);
   // Queues, contexts and records, whose addresses are aligned.
-  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done done) {
+  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done&& done) {
     read(Place{pasid, address, address % kPage}, bytes, std::move(done));
   }
-  void write(Pasid pasid, std::uint64_t address, Payload data, Done done) {
+  void write(Pasid pasid, std::uint64_t address, Payload&& data, Done&& done) {
     write(pasid, address, std::move(data), std::move(done), Placement{});
   }
-  void write(Pasid pasid, std::uint64_t address, Payload data, Done done, Placement placement) {
+  void write(Pasid pasid, std::uint64_t address, Payload&& data, Done&& done, Placement placement) {
     write(Place{pasid, address, address % kPage}, std::move(data), std::move(done), placement);
   }
   // A posted write of the CPU passes.
@@ -123,6 +124,7 @@ class Dma : public sc_core::sc_module {
 
  private:
   static constexpr std::uint64_t kPage = 4096;
+  // From its pool until it is done; queues pass it on by reference.
   struct Access {
     Pasid pasid = 0;
     std::uint64_t address = 0;
@@ -133,12 +135,13 @@ class Dma : public sc_core::sc_module {
     bool sampled = false;
     bool discard = false;
     bool ordered = false;
-    bool more = false;
     std::uint32_t tags = 0;
     TlpCount tlps;              // of a write, or of a read's requests
     Duration asked;
     Duration after;             // the writes ahead of it have arrived by then
     std::uint64_t behind = 0;   // so many writes of writes_
+    Placement placement;        // of a write
+    std::uint64_t writes_before = 0;  // of a read that waits: writes ever queued
   };
   // One direction of the link.
   class Direction {
@@ -172,17 +175,12 @@ class Dma : public sc_core::sc_module {
     Duration until;
     Credits credits;
   };
-  struct WaitingRead {
-    Access access;
-    std::uint64_t writes_before = 0;
-  };
-  struct WaitingWrite {
-    Access access;
-    Placement placement;
-  };
 
-  void ask(const Place& place, std::uint32_t bytes, Done done, Sampling sampling);  // what is counted already
-  void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done done, Sampling sampling);
+  Access& take_access(const Place& place, Done&& done);
+  void give_back(Access& access);
+  void finish(Access& access);                       // tells who asked, then gives it back
+  void ask(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling);  // what is counted already
+  void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done&& done, Sampling sampling);
   std::uint32_t largest_read() const;
   Payload nothing(std::uint32_t bytes);
   bool passes_writes(const Access& read) const;
@@ -190,9 +188,9 @@ class Dma : public sc_core::sc_module {
   Credits credits_of(const Access& write) const;
   bool take_credits(const Access& write);
   void issue_waiting();
-  void issue_read(Access&& access);
-  void issue_write(Access&& access, const Placement& placement);
-  void push_landing(Access&& access, Duration lands);
+  void issue_read(Access& access);
+  void issue_write(Access& access);
+  void push_landing(Access& access, Duration lands);
   Duration queueing() const;
   Duration occupy_to_host(Duration service);
   Duration count_to_host(const TlpCount& tlps);      // and how long the link is busy with them
@@ -213,20 +211,22 @@ class Dma : public sc_core::sc_module {
   Direction to_host_;
   Direction to_device_;
   Load load_;                                  // of to_host_
-  Fifo<WaitingRead> waiting_reads_;            // for tags or bytes, or behind a write that waits
-  Fifo<WaitingWrite> waiting_writes_;          // for posted credits
+  std::deque<Access> accesses_;
+  std::vector<Access*> idle_;                  // of those
+  Fifo<Access*> waiting_reads_;                // for tags or bytes, or behind a write that waits
+  Fifo<Access*> waiting_writes_;               // for posted credits
   std::uint64_t writes_queued_ = 0;            // ever
   std::uint64_t writes_unqueued_ = 0;
   Fifo<Posted> posted_;                        // credits that the host will give back, and when
   Credits posted_sum_;
   Alarm credits_back_{[this] { issue_waiting(); }};
-  DelayLine<Access> reads_{[this] { complete_reads(); }};
-  Fifo<Access> writes_;
+  DelayLine<Access*> reads_{[this] { complete_reads(); }};
+  Fifo<Access*> writes_;
   DelayLine<std::uint32_t> bursts_{[this] { land_bursts(); }};  // how many of writes_ land together
   std::uint64_t burst_bytes_ = 0;              // of the last of them
   std::uint64_t writes_pushed_ = 0;            // into writes_, ever
   std::uint64_t writes_landed_ = 0;            // of those
-  DelayLine<Access> lone_writes_{[this] { land_lone_writes(); }};
+  DelayLine<Access*> lone_writes_{[this] { land_lone_writes(); }};
   std::vector<std::byte> scratch_;
   Payload zeros_;
   std::uint64_t tags_in_use_ = 0;
