@@ -1,8 +1,11 @@
 #include "model/host/dma_arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/interprocess/managed_external_buffer.hpp>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 
@@ -28,6 +31,18 @@ class Mapping {
   std::size_t bytes_;
 };
 
+// Whole pages are given back: they are zeros when they are touched, and take no memory before.
+void clear(std::span<std::byte> memory) {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  const auto first = (begin + page - 1) / page * page - begin;
+  const auto pages = memory.size() < first ? 0 : (memory.size() - first) / page * page;
+  if (pages == 0 || madvise(memory.data() + first, pages, MADV_DONTNEED) != 0)
+    return void(std::memset(memory.data(), 0, memory.size()));
+  std::ranges::fill(memory.first(first), std::byte{0});
+  std::ranges::fill(memory.subspan(first + pages), std::byte{0});
+}
+
 }  // namespace
 
 struct DmaArena::Heap {
@@ -44,9 +59,10 @@ std::byte* DmaArena::allocate(std::size_t bytes, std::size_t alignment) {
   // The heap keeps its records between the pieces; a whole cache line each keeps them out of the device's reach.
   constexpr std::size_t kLine = 64;
   const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kLine - 1) / kLine * kLine;
-  void* memory = heap_->pieces.allocate_aligned(whole, std::max(alignment, kLine), std::nothrow);
-  if (memory) std::memset(memory, 0, whole);
-  return static_cast<std::byte*>(memory);
+  auto* memory = static_cast<std::byte*>(
+      heap_->pieces.allocate_aligned(whole, std::max(alignment, kLine), std::nothrow));
+  if (memory != nullptr) clear({memory, whole});
+  return memory;
 }
 
 void DmaArena::release(std::byte* memory, std::size_t) { heap_->pieces.deallocate(memory); }
