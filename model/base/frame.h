@@ -43,12 +43,12 @@ class FrameBody {
 
  private:
   friend class Frame;
-  friend void intrusive_ptr_add_ref(FrameBody* body) { ++body->owners_; }
-  friend void intrusive_ptr_release(FrameBody* body) {
-    if (--body->owners_ == 0) body->release();
+  friend void intrusive_ptr_add_ref(const FrameBody* body) { ++body->owners_; }
+  friend void intrusive_ptr_release(const FrameBody* body) {
+    if (--body->owners_ == 0) const_cast<FrameBody*>(body)->release();
   }
 
-  std::uint32_t owners_ = 0;
+  mutable std::uint32_t owners_ = 0;
   const Kind* const kind_;
 };
 

@@ -96,8 +96,8 @@ bool EngineShell::answer_waits(const Qp& qp) const {
 }
 
 TransmitWork EngineShell::send_answer(Qp& qp) {
-  auto& entry = qp.answers.add();
-  const auto answer = core_->answer(qp.slot, entry.headers);
+  auto& entry = qp.answers.add(Packet::make());
+  const auto answer = core_->answer(qp.slot, entry.packet->headers);
   const auto bytes = answer.is_read ? answer.range.length : 0;
   if (bytes == 0) {
     entry.ready = true;
@@ -127,11 +127,11 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done)
     return emit_ready(qp, qp.answers);
   }
   // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
-  const auto psn = entry->headers.bth.psn;
-  const auto behind = qp.answers.last().headers;
+  const auto psn = entry->packet->headers.bth.psn;
+  const auto last = qp.answers.last().packet;
   const auto dropped = qp.answers.drop_from(sequence);
   credits_ += dropped;
-  if (qp.state == roce::QpState::error) return move_nak(qp, behind, psn);
+  if (qp.state == roce::QpState::error) return move_nak(qp, last, psn);
   const auto result = memory_result(done.result);
   qp.deaf = true;
   qp.fatal_event =
@@ -141,13 +141,12 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done)
 
 // Bytes of an earlier packet could not be had either. A NAK that had its turn, and was dropped with what is behind that
 // packet, is for it then: the requester would hear nothing more.
-void EngineShell::move_nak(Qp& qp, const roce::Headers& dropped, roce::Psn psn) {
-  if (!dropped.aeth || (dropped.aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
+void EngineShell::move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn) {
+  const auto& aeth = dropped->headers.aeth;
+  if (!aeth || (aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
   --credits_;
-  auto& entry = qp.answers.add();
-  entry.headers = dropped;
-  entry.headers.bth.psn = psn;
-  entry.ready = true;
+  dropped->headers.bth.psn = psn;
+  qp.answers.add(dropped).ready = true;
   emit_ready(qp, qp.answers);
 }
 

@@ -36,7 +36,7 @@ void EngineShell::take_request(Qp& qp, PacketIn& packet) {
   const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
   if (!std::exchange(qp.established, true) && connects)
     out_.event({abi::EventType::communication_established, qp.qpn.value});
-  trace_.request_taken({qp.qpn, packet.headers.bth.psn, packet.frame});
+  trace_.request_taken({qp.qpn, packet.headers().bth.psn, packet.packet->id()});
   qp.inbound.push_back(std::move(packet));
   pump_inbound(qp);
 }
@@ -46,12 +46,12 @@ void EngineShell::pump_inbound(Qp& qp) {
   while (!qp.inbound.empty() && !qp.asked && !qp.waits && qp.responds()) {
     const auto& packet = qp.inbound.front();
     qp.asked = true;
-    core_->request(qp.slot, packet.headers, packet.payload.size(), offer_of(qp, packet));
+    core_->request(qp.slot, packet.headers(), packet.payload().size(), offer_of(qp, packet));
   }
 }
 
 roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
-  const auto& row = roce::info(packet.headers.bth.opcode);
+  const auto& row = roce::info(packet.headers().bth.opcode);
   const auto& filling = qp.receive_ring.filling();
   roce::Offer offer{.access_granted = qp.access_granted};
   if (row.operation == roce::Operation::send && !row.begins()) {
@@ -96,9 +96,9 @@ void EngineShell::want_access(Qp& qp, const roce::Verdict& verdict) {
                      {verdict.range.rkey.value, verdict.range.address, verdict.range.length}});
 }
 
-void EngineShell::carry_verdict(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
+void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
-  if (answered_before) trace_.request_placed({qp.qpn, packet.headers.bth.psn, {}});
+  if (answered_before) trace_.request_placed({qp.qpn, packet.headers().bth.psn, {}});
   switch (verdict.kind) {
     case Kind::drop: return count_drop(verdict);
     case Kind::reject: return reject(qp, verdict);
@@ -118,15 +118,15 @@ void EngineShell::count_drop(const roce::Verdict& verdict) {
   }
 }
 
-void EngineShell::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) {
+void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   if (verdict.begins_receive) qp.receive_ring.fill_next();
-  if (qp.transport == roce::Transport::ud) packet.payload = behind(packet.grh, packet.payload);
-  const auto bytes = packet.payload.size();
-  const OwedAt at{verdict.owed, packet.headers.bth.psn};
+  auto payload = qp.transport == roce::Transport::ud ? behind(packet.grh, packet.payload()) : packet.payload();
+  const auto bytes = payload.size();
+  const OwedAt at{verdict.owed, packet.headers().bth.psn};
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
   if (bytes == 0 || in_cqe) {
     complete_receive(qp, packet, verdict);
-    if (in_cqe) qp.cqes.back().write.payload = std::move(packet.payload);
+    if (in_cqe) qp.cqes.back().write.payload = std::move(payload);
     tell_placed(qp, at);
     if (bytes != 0) core_->placed(qp.slot, verdict.owed, roce::MemoryResult::ok);
     return;
@@ -137,7 +137,7 @@ void EngineShell::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
                   .access = abi::access::kLocalWrite,
                   .remote = !verdict.to_receive_wqe,
                   .regions = {},
-                  .payload = std::move(packet.payload),
+                  .payload = std::move(payload),
                   .more = !verdict.completes};
   if (verdict.to_receive_wqe) {
     scatter.regions = slice(qp.receive_ring.filling()->regions, verdict.offset, bytes);
@@ -152,7 +152,7 @@ void EngineShell::place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict) 
 void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict) {
   if (!verdict.completes_receive) return;
   const auto index = qp.receive_ring.filling()->index;
-  qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers, verdict.message_bytes), index,
+  qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers(), verdict.message_bytes), index,
                      verdict.owed});
   if (came_by_ipv4(last)) qp.cqes.back().write.cqe.flags |= abi::Cqe::kIpv4;
   qp.receive_ring.filled();

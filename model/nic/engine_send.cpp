@@ -90,25 +90,24 @@ bool EngineShell::request_waits(Qp& qp) {
 }
 
 TransmitWork EngineShell::send_request(Qp& qp) {
-  auto& entry = qp.requests.add();
-  const auto packet = core_->send(qp.slot, entry.headers);
-  entry.message = packet.message;
-  entry.end = packet.end;
-  const auto& wqe = *qp.wqe_of(packet.message);
+  auto& entry = qp.requests.add(Packet::make());
+  const auto sent = core_->send(qp.slot, entry.packet->headers);
+  entry.message = sent.message;
+  entry.end = sent.end;
+  const auto& wqe = *qp.wqe_of(sent.message);
   std::optional<Tag> gather;
-  if (packet.payload == 0) {
+  if (sent.payload == 0) {
     entry.ready = true;
   } else if (wqe.inline_data) {
-    entry.payload = wqe.inline_data->slice(packet.offset, packet.payload);
+    entry.packet->put(wqe.inline_data->slice(sent.offset, sent.payload));
     entry.ready = true;
   } else {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
   }
-  trace_.request_began({qp.qpn, packet.message, entry.headers.bth.psn, packet.end, gather});
-  if (gather)
-    out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, packet.offset, packet.payload)});
+  trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
+  if (gather) out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload)});
   emit_ready(qp, qp.requests);
-  return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(packet.operation), .begins = packet.begins};
+  return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins};
 }
 
 void EngineShell::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
@@ -127,15 +126,15 @@ void EngineShell::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done
 void EngineShell::take_response(Qp& qp, PacketIn& packet) {
   qp.responses.push_back(std::move(packet));
   const auto& waiting = qp.responses.back();
-  core_->response(qp.slot, waiting.headers, waiting.payload.size());
+  core_->response(qp.slot, waiting.headers(), waiting.payload().size());
 }
 
 void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcome, roce::Psn oldest) {
   using Kind = roce::ResponseOutcome::Kind;
   auto& qp = of(slot);
-  auto packet = std::move(qp.responses.front());
+  const auto packet = std::move(qp.responses.front().packet);
   qp.responses.pop_front();
-  if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet.frame, oldest});
+  if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet->id(), oldest});
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
@@ -143,13 +142,13 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   if (!outcome.placement) return;
   const auto& placement = *outcome.placement;
   // The number that an atomic brings is memory as the host reads it.
-  if (const auto& original = packet.headers.atomic_ack)
-    packet.payload = Payload::copy_of(std::as_bytes(std::span(&*original, 1)));
+  const auto& original = packet->headers.atomic_ack;
+  auto payload = original ? Payload::copy_of(std::as_bytes(std::span(&*original, 1))) : packet->payload();
   const auto* wqe = qp.wqe_of(placement.message);
-  const auto bytes = packet.payload.size();
+  const auto bytes = payload.size();
   out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, abi::access::kLocalWrite,
-                false, slice(wqe->regions, placement.offset, bytes), std::move(packet.payload),
-                !roce::info(packet.headers.bth.opcode).ends()});
+                false, slice(wqe->regions, placement.offset, bytes), std::move(payload),
+                !roce::info(packet->headers.bth.opcode).ends()});
 }
 
 void EngineShell::ack_timed_out(roce::Slot slot, bool rewound) {

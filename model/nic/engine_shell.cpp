@@ -148,9 +148,9 @@ void EngineShell::take_key_changed(const KeyDone& done) {
 }
 
 void EngineShell::take_packet(PacketIn& packet) {
-  auto* qp = find(packet.headers.bth.destination);
+  auto* qp = find(packet.destination);
   if (qp == nullptr) return void(++counters_.unknown_qp);
-  const auto& row = roce::info(packet.headers.bth.opcode);
+  const auto& row = roce::info(packet.headers().bth.opcode);
   const bool welcome = row.transport == qp->transport && (row.response() ? qp->sends() : qp->responds());
   if (!welcome) return void(++counters_.wrong_state);
   if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
@@ -338,7 +338,8 @@ void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
     leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end});
     const auto* wqe = is_request ? qp.wqe_of(entry.message) : nullptr;
     const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
-    out_.packet({qp.qpn, entry.headers, path, std::move(entry.payload)});
+    address(entry.packet->addresses, path);
+    out_.packet({qp.qpn, path.sgid_index, std::move(entry.packet)});
   });
 }
 

@@ -165,8 +165,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
   void want_receive(Qp& qp);
   void want_access(Qp& qp, const roce::Verdict& verdict);
-  void carry_verdict(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
-  void place(Qp& qp, PacketIn& packet, const roce::Verdict& verdict);
+  void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
+  void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void reject(Qp& qp, const roce::Verdict& verdict);
   void count_drop(const roce::Verdict& verdict);
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
@@ -179,7 +179,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
-  void move_nak(Qp& qp, const roce::Headers& dropped, roce::Psn psn);
+  void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
 
   // --- engine_shared.cpp: receives of a shared queue.

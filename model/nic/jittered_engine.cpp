@@ -51,7 +51,7 @@ void JitteredEngine::doorbell(SendDoorbell doorbell) {
   in_order(doorbell.qpn.value, {Stream::doorbell_in}, [this, doorbell] { engine_->doorbell(doorbell); });
 }
 void JitteredEngine::packet(PacketIn packet) {
-  in_order(packet.headers.bth.destination.value, {Stream::packet_in}, [this, packet] { engine_->packet(packet); });
+  in_order(packet.destination.value, {Stream::packet_in}, [this, packet] { engine_->packet(packet); });
 }
 void JitteredEngine::context(ContextFill fill) {
   in_order(fill.qpn.value, kIn, [this, fill] { engine_->context(fill); });

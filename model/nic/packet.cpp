@@ -19,6 +19,16 @@ PacketRef Packet::make() {
   if (idle == nullptr) return new Packet;
   auto* packet = idle;
   idle = packet->next_;
+  packet->headers = {};
+  return packet;
+}
+
+PacketHandle Packet::parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id) {
+  const auto packet = make();
+  packet->headers = frame.headers;
+  packet->addresses = frame.addresses;
+  packet->payload_ = std::move(payload);
+  packet->id_ = id;
   return packet;
 }
 
@@ -30,11 +40,10 @@ void Packet::release() {
   idle = this;
 }
 
-void Packet::seal(Payload&& payload, std::uint64_t id, bool icrc_of_headers_only) {
+void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
   // Who takes it by reference finds what who parses it does.
   roce::cut_to_fields(headers);
-  headers.bth.pad = static_cast<std::uint8_t>(-payload.size() & 3);
-  payload_ = std::move(payload);
+  headers.bth.pad = static_cast<std::uint8_t>(-payload_.size() & 3);
   id_ = id;
   header_bytes_ = static_cast<std::uint32_t>(roce::frame_header_bytes(addresses, headers.bth.opcode));
   trailer_bytes_ = static_cast<std::uint8_t>(headers.bth.pad + roce::kIcrcBytes);

@@ -1,10 +1,12 @@
-// A RoCE packet on its way, and the frame that it is: headers and addresses decoded, payload by reference. Its bytes
-// and ICRC are written when somebody looks: a capture, a rule that flips a bit, a port to another platform.
+// A RoCE packet, one object from the turn that makes it to its receiver's memory, and the frame that it is on its way:
+// headers and addresses decoded, payload by reference. Its bytes and ICRC are written when somebody looks: a capture, a
+// rule that flips a bit, a port to another platform.
 #pragma once
 
 #include <array>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
+#include <utility>
 
 #include "model/base/frame.h"
 #include "model/roce/packet.h"
@@ -18,16 +20,20 @@ struct IcrcRule {
 };
 
 class Packet;
-using PacketRef = boost::intrusive_ptr<Packet>;
+using PacketRef = boost::intrusive_ptr<Packet>;          // of who makes it
+using PacketHandle = boost::intrusive_ptr<const Packet>;
 
 class Packet final : public FrameBody {
  public:
   static constexpr Kind kKind{};
 
-  // From a pool. Headers and addresses are for the caller to set, and then to be sealed.
+  // From a pool, with no headers and no payload. Headers and addresses are for the caller to set.
   static PacketRef make();
-  // It is complete, and never changes from here on. The pad follows from the payload.
-  void seal(Payload&& payload, std::uint64_t id, bool icrc_of_headers_only);
+  // What a frame of bytes was found to be.
+  static PacketHandle parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id);
+  void put(Payload&& payload) { payload_ = std::move(payload); }
+  // It is complete, a frame, and never changes from here on. The pad follows from the payload.
+  void seal(std::uint64_t id, bool icrc_of_headers_only);
 
   const Payload& payload() const { return payload_; }
   std::uint64_t id() const { return id_; }

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "model/base/payload.h"
 #include "model/base/pooled_list.h"
-#include "model/roce/headers.h"
+#include "model/nic/packet.h"
 
 namespace rnicsim::nic {
 
@@ -15,8 +14,7 @@ class PacketLane {
  public:
   struct Entry {
     std::uint64_t sequence = 0;
-    roce::Headers headers;
-    Payload payload;
+    PacketRef packet;
     bool ready = false;                  // to leave, when it is the first
     std::uint64_t message = 0;           // requests
     roce::Psn end;                       // requests: the next one's PSN
@@ -27,15 +25,16 @@ class PacketLane {
   // Of all entries.
   std::uint64_t awaited() const { return awaited_; }
 
-  Entry& add() {
+  Entry& add(PacketRef packet) {
     auto& entry = entries_.emplace_back();
     entry.sequence = next_sequence_++;
+    entry.packet = std::move(packet);
     return entry;
   }
   void await(Entry& entry, std::uint32_t bytes) { awaited_ += entry.awaited = bytes; }
-  void arrived(Entry& entry, Payload payload) {
+  void arrived(Entry& entry, Payload&& payload) {
     awaited_ -= std::exchange(entry.awaited, 0);
-    entry.payload = std::move(payload);
+    entry.packet->put(std::move(payload));
     entry.ready = true;
   }
   const Entry& last() const { return entries_.back(); }
@@ -44,7 +43,7 @@ class PacketLane {
     const auto found = std::ranges::find(entries_, sequence, &Entry::sequence);
     return found == entries_.end() ? nullptr : &*found;
   }
-  // `put(entry)` for each that is ready and has none before it that is not; it may take the payload.
+  // `put(entry)` for each that is ready and has none before it that is not; it may take the packet.
   template <class Put>
   void emit_ready(Put&& put) {
     for (; !entries_.empty() && entries_.front().ready; entries_.pop_front()) put(entries_.front());

@@ -71,9 +71,7 @@ void PacketRx::take(const Packet& packet) {
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) {
     roce::global_route_header(packet.addresses, packet.headers, packet.payload().size(), grh);
   };
-  deliver({.headers = packet.headers, .payload = packet.payload(), .frame = packet.id(),
-           .grh = grh_of(packet.headers, write), .source = packet.addresses.source, .gid_index = way->gid_index},
-          *way);
+  deliver(&packet, grh_of(packet.headers, write), *way);
 }
 
 void PacketRx::parse(const Frame& frame) {
@@ -94,10 +92,8 @@ void PacketRx::parse(const Frame& frame) {
   if (!icrc_right(front.first(parsed.payload_offset), covered, trailer, parsed.headers.bth.pad))
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
-  deliver({.headers = parsed.headers, .payload = cut ? frame.payload() : Payload::copy_of(payload),
-           .frame = frame.id(), .grh = grh_of(parsed.headers, write), .source = parsed.addresses.source,
-           .gid_index = way->gid_index},
-          *way);
+  deliver(Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id()),
+          grh_of(parsed.headers, write), *way);
 }
 
 // Sound and for us.
@@ -125,18 +121,16 @@ std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
   return Way{.members = members};
 }
 
-void PacketRx::deliver(PacketIn&& in, const Way& way) {
-  if (!in_partition(in.headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
+void PacketRx::deliver(PacketHandle came, Payload&& grh, const Way& way) {
+  const auto& headers = came->headers;
+  if (!in_partition(headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
   ++counters_.packets;
-  counters_.payload_bytes += in.payload.size();
+  counters_.payload_bytes += came->payload().size();
   if (received)
-    received({in.headers.bth.destination, in.headers, in.payload, in.frame, nullptr, now() - params_.latency});
-  if (way.members == nullptr) return packet(std::move(in));
-  for (const Qpn member : *way.members) {
-    PacketIn copy = in;
-    copy.headers.bth.destination = member;
-    packet(std::move(copy));
-  }
+    received({headers.bth.destination, headers, came->payload(), came->addresses, came->id(), now() - params_.latency});
+  if (way.members == nullptr)
+    return packet({std::move(came), headers.bth.destination, way.gid_index, std::move(grh)});
+  for (const Qpn member : *way.members) packet(PacketIn{came, member, way.gid_index, grh});
 }
 
 void PacketRx::drop(Counter& counter, DropCause cause) {

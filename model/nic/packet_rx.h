@@ -77,7 +77,7 @@ class PacketRx : public sc_core::sc_module {
   void parse(const Frame& frame);
   std::optional<Way> accept(const roce::ParsedFrame& parsed);
   std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
-  void deliver(PacketIn&& in, const Way& way);
+  void deliver(PacketHandle came, Payload&& grh, const Way& way);
   void drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;

@@ -47,8 +47,8 @@ struct PacketTrace {
   Qpn qpn;                               // of this side
   const roce::Headers& headers;
   const Payload& payload;
+  const roce::FrameAddresses& addresses;
   std::uint64_t frame = 0;               // Frame::id
-  const abi::AddressVector* path = nullptr;  // sent: to whom
   Duration arrived{};                    // received: its last bit
 };
 

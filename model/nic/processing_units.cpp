@@ -99,15 +99,15 @@ void ProcessingUnits::wanted(std::uint32_t unit) {
 }
 
 Duration ProcessingUnits::service_of(const PacketIn& packet) const {
-  const auto& row = roce::info(packet.headers.bth.opcode);
+  const auto& row = roce::info(packet.headers().bth.opcode);
   if (!row.begins()) return params_.receive_next;
   if (row.response()) return params_.receive_response;
   return row.operation == roce::Operation::atomic ? params_.receive_atomic : params_.receive_request;
 }
 
 void ProcessingUnits::receive(PacketIn&& in) {
-  const auto qpn = in.headers.bth.destination;
-  const auto client = roce::info(in.headers.bth.opcode).response() ? QpcClient::response : QpcClient::responder;
+  const auto qpn = in.destination;
+  const auto client = roce::info(in.headers().bth.opcode).response() ? QpcClient::response : QpcClient::responder;
   if (const auto wait = contexts_.touch(client, qpn)) return enqueue({std::move(in), *wait});
   contexts_.await(client, qpn, [this, in = std::move(in)]() mutable {
     enqueue({std::move(in), contexts_.vain_look()});
@@ -115,12 +115,12 @@ void ProcessingUnits::receive(PacketIn&& in) {
 }
 
 void ProcessingUnits::enqueue(Arrival&& arrival) {
-  const auto number = unit_of(arrival.packet.headers.bth.destination, params_.receive_units);
+  const auto number = unit_of(arrival.packet.destination, params_.receive_units);
   auto& unit = receive_[number];
   if (unit.waiting.empty() && unit.free <= now()) return serve(unit, std::move(arrival));
   ++counters_.receive_waits;
   if (unit.waiting.empty()) freed_.push(unit.free, {false, number});
-  contexts_.hold(arrival.packet.headers.bth.destination);
+  contexts_.hold(arrival.packet.destination);
   arrival.since = now();
   unit.waiting.push_back(std::move(arrival));
 }
@@ -144,7 +144,7 @@ void ProcessingUnits::free_due() {
     while (!unit.waiting.empty() && unit.free <= now()) {
       auto next = std::move(unit.waiting.front());
       unit.waiting.pop_front();
-      const auto qpn = next.packet.headers.bth.destination;
+      const auto qpn = next.packet.destination;
       counters_.receive_wait_ps += static_cast<Counter>((now() - next.since).ps);
       serve(unit, std::move(next));
       contexts_.release(qpn);

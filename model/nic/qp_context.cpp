@@ -1,6 +1,7 @@
 #include "model/nic/qp_context.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace rnicsim::nic {
 namespace {
@@ -11,6 +12,7 @@ constexpr std::uint8_t kMaxRetry = 7;
 constexpr std::uint8_t kMaxLogRing = 15;
 constexpr std::uint8_t kLeastLogStride = 4;
 constexpr std::uint8_t kOnlyPort = 1;
+constexpr std::uint8_t kDefaultHopLimit = 64;
 constexpr std::uint8_t kLeastMtu = 1;  // enum ibv_mtu
 constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
 
@@ -73,7 +75,15 @@ roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const Qp
 
 bool came_by_path(const PacketIn& packet, const abi::Qpc& context) {
   if (transport_of(context) == roce::Transport::ud) return true;
-  return packet.gid_index == context.path.sgid_index && std::ranges::equal(packet.source, context.path.remote_gid);
+  return packet.gid_index == context.path.sgid_index && std::ranges::equal(packet.packet->addresses.source, context.path.remote_gid);
+}
+
+void address(roce::FrameAddresses& addresses, const abi::AddressVector& path) {
+  std::memcpy(addresses.destination.data(), path.remote_gid, sizeof path.remote_gid);
+  std::memcpy(addresses.destination_mac.data(), path.remote_mac, sizeof path.remote_mac);
+  addresses.traffic_class = path.traffic_class;
+  addresses.hop_limit = path.hop_limit == 0 ? kDefaultHopLimit : path.hop_limit;
+  addresses.flow_label = path.flow_label;
 }
 
 abi::CommandStatus status_of(QpSyndrome syndrome) {

@@ -61,6 +61,8 @@ SendRules send_rules(const abi::Qpc& context, const QpLimits& limits);
 roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
 // A connected QP hears nobody but its peer, and at its own address only.
 bool came_by_path(const PacketIn& packet, const abi::Qpc& context);
+// To whom the path leads; by which way.
+void address(roce::FrameAddresses& addresses, const abi::AddressVector& path);
 
 abi::CommandStatus status_of(QpSyndrome syndrome);
 QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits);

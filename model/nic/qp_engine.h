@@ -20,6 +20,7 @@
 #include "model/base/stream.h"
 #include "model/base/units.h"
 #include "model/nic/engine_trace.h"
+#include "model/nic/packet.h"
 #include "model/roce/headers.h"
 #include "model/roce/types.h"
 
@@ -90,12 +91,13 @@ struct SrqTaken {
 };
 
 struct PacketIn {
-  roce::Headers headers;
-  Payload payload;
-  std::uint64_t frame = 0;               // Frame::id, for trace points
-  Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
-  roce::Gid source{};                    // the sender's
+  PacketHandle packet;
+  Qpn destination;                       // a QP; the packet may be for a group of them
   std::uint16_t gid_index = 0;           // where the destination stands in the GID table; not of a group's
+  Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
+
+  const roce::Headers& headers() const { return packet->headers; }
+  const Payload& payload() const { return packet->payload(); }
 };
 
 // A command on a QP, in the order the command unit issued them.
@@ -199,9 +201,8 @@ struct SrqGiveBack {                     // an entry that no message will comple
 
 struct PacketOut {
   Qpn source;                            // the sending QP: with the destination it makes the UDP source port
-  roce::Headers headers;                 // complete but for addresses and ICRC, which packet_tx adds from `path`
-  abi::AddressVector path;
-  Payload payload;
+  std::uint16_t gid_index;               // the sender's address
+  PacketRef packet;                      // complete but for that, which packet_tx adds
 };
 
 struct CqeWrite {

@@ -131,10 +131,11 @@ void RequesterDriver::answer(const WireEvent& event) {
 
 void RequesterDriver::release() {
   for (const auto* event : std::exchange(held_, {})) {
-    auto headers = event->packet->headers;
-    headers.bth.destination = kOwn;
-    host_.engine().packet(
-        {.headers = headers, .payload = event->packet->payload, .source = event->packet->addresses.source});
+    const auto packet = nic::Packet::make();
+    packet->headers = event->packet->headers;
+    packet->addresses = event->packet->addresses;
+    packet->put(Payload(event->packet->payload));
+    host_.engine().packet({.packet = packet, .destination = kOwn});
     host_.settle();
   }
 }
@@ -206,9 +207,9 @@ void RequesterDriver::finish() {
 }
 
 void RequesterDriver::packet(const nic::PacketOut& packet) {
-  auto headers = packet.headers;
+  auto headers = packet.packet->headers;
   if (headers.deth && headers.deth->source == kOwn) headers.deth->source = qp_.qpn;
-  result_.sent.push_back({frame_, headers, packet.payload});
+  result_.sent.push_back({frame_, headers, packet.packet->payload()});
 }
 
 void RequesterDriver::timer(const nic::TimerArm& arm) {

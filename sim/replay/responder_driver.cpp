@@ -84,19 +84,18 @@ void ResponderDriver::feed(Side& side, const Request& request) {
   learn(side, request);
   current_ = &request;
   current_mtu_ = roce::mtu_bytes(side.qp->path_mtu);
-  auto headers = request.packet->headers;
-  headers.bth.destination = side.qp->number;
-  host_.engine().packet({.headers = headers,
-                         .payload = request.packet->payload,
-                         .grh = request.packet->grh,
-                         .source = request.packet->addresses.source});
+  const auto packet = nic::Packet::make();
+  packet->headers = request.packet->headers;
+  packet->addresses = request.packet->addresses;
+  packet->put(Payload(request.packet->payload));
+  host_.engine().packet({.packet = packet, .destination = side.qp->number, .grh = request.packet->grh});
   host_.settle();
   take_write(side, request);
 }
 
 void ResponderDriver::packet(const nic::PacketOut& packet) {
   side_of(packet.source)
-      .result.answers.push_back({current_ ? current_->packet->frame : 0, packet.headers, packet.payload});
+      .result.answers.push_back({current_ ? current_->packet->frame : 0, packet.packet->headers, packet.packet->payload()});
 }
 
 // The message that a completion tells of, as its program finds it.

@@ -75,9 +75,7 @@ void Waterfall::watch_packets(std::uint32_t index, nic::Nic& nic) {
       [this, index](const nic::AccessTranslated& done) { assembler_.translated(index, now(), done.tag); });
   nic.tx.sent.subscribe([this, index](const nic::PacketTrace& packet) {
     std::optional<std::uint32_t> to;
-    Mac mac;
-    std::ranges::copy(packet.path->remote_mac, mac.begin());
-    if (const auto found = hosts_.find(mac); found != hosts_.end()) to = found->second;
+    if (const auto found = hosts_.find(packet.addresses.destination_mac); found != hosts_.end()) to = found->second;
     assembler_.packet_sent(index, now(), packet, to);
   });
   for (auto* scheduled : {&nic.port.scheduled, &nic.loopback.scheduled})

@@ -256,7 +256,8 @@ TEST(FrameFacts, OfAPacketThatIsNotWritten) {
         packet->addresses.source = packet->addresses.destination = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10};
       packet->headers = {};
       packet->headers.bth = {.opcode = opcode, .destination = {1}, .psn = roce::Psn(0x123456)};
-      packet->seal(Payload::copy_of(mad), 1, false);
+      packet->put(Payload::copy_of(mad));
+      packet->seal(1, false);
       const Frame frame(packet);
       const auto facts = frame_facts(frame);
       EXPECT_FALSE(frame.written());

@@ -28,7 +28,7 @@ class EngineShellTest : public ::testing::Test {
     out.wqe_fetch.bind([](const WqeFetch&) {});
     out.access_check.bind([this](const AccessCheck& check) { check_ = check.tag; });
     out.gather.bind([this](const Gather& gather) { gathers_.push_back(gather.tag); });
-    out.packet.bind([this](const PacketOut& packet) { sent_.push_back(packet.headers); });
+    out.packet.bind([this](const PacketOut& packet) { sent_.push_back(packet.packet->headers); });
     engine_->credit(16);
     connect();
     read();
@@ -52,11 +52,10 @@ class EngineShellTest : public ::testing::Test {
     engine_->command({.tag = 0, .kind = kind, .qpn = kQpn, .context = context, .attributes = attributes, .current = {}});
   }
   void read() {
-    PacketIn packet;
-    packet.headers.bth.opcode = roce::Opcode::read_request;
-    packet.headers.bth.destination = kQpn;
-    packet.headers.reth = roce::Reth{0, {1}, 3 * kMtu};
-    engine_->packet(packet);
+    const auto packet = Packet::make();
+    packet->headers.bth.opcode = roce::Opcode::read_request;
+    packet->headers.reth = roce::Reth{0, {1}, 3 * kMtu};
+    engine_->packet({packet, kQpn});
     engine_->checked({check_, AccessResult::ok});
     serve();
   }

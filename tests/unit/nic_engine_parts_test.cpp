@@ -164,7 +164,7 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
   PacketLane lane;
   std::vector<std::uint64_t> emitted;
   const auto put = [&](PacketLane::Entry& entry) { emitted.push_back(entry.sequence); };
-  for (int i = 0; i < 3; ++i) lane.await(lane.add(), 100);
+  for (int i = 0; i < 3; ++i) lane.await(lane.add(Packet::make()), 100);
   EXPECT_EQ(lane.awaited(), 300u);
   lane.arrived(*lane.find(1), {});
   lane.emit_ready(put);

@@ -60,11 +60,10 @@ TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   tx.looped.bind([&](Frame&& frame, Duration, Looped) { to_self.push_back(frame.id()); });
   tx.credit.bind([&](std::uint32_t packets) { credits.push_back(packets); });
   const auto send = [&](std::uint8_t remote, std::uint16_t sgid_index = 0) {
-    PacketOut packet{};
-    packet.headers.bth.opcode = roce::Opcode::uc_send_only;
-    packet.path.remote_gid[0] = packet.path.remote_mac[0] = remote;
-    packet.path.sgid_index = sgid_index;
-    tx.send(std::move(packet));
+    const auto packet = Packet::make();
+    packet->headers.bth.opcode = roce::Opcode::uc_send_only;
+    packet->addresses.destination[0] = packet->addresses.destination_mac[0] = remote;
+    tx.send({{}, sgid_index, packet});
   };
   send(9);
   send(1);

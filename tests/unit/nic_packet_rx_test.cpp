@@ -76,7 +76,7 @@ TEST_F(PacketRxTest, DatagramOverIpv6BringsItsIpHeader) {
     receive(frame, cut);
     ASSERT_EQ(packets_.size(), 1u);
     EXPECT_EQ(bytes_of(packets_[0].grh), header);
-    EXPECT_EQ(bytes_of(packets_[0].payload), kBytes);
+    EXPECT_EQ(bytes_of(packets_[0].payload()), kBytes);
     packets_.clear();
   }
 }
@@ -109,7 +109,7 @@ TEST_F(PacketRxTest, APacketSaysWhenceAndWhereItCame) {
     for (const bool cut : {true, false}) {
       receive(sim::replay::test::frame_of(between(from, to), headers(roce::Opcode::send_only), kBytes), cut);
       ASSERT_EQ(packets_.size(), 1u);
-      EXPECT_EQ(packets_[0].source, from);
+      EXPECT_EQ(packets_[0].packet->addresses.source, from);
       EXPECT_EQ(packets_[0].gid_index, index);
       packets_.clear();
     }
@@ -169,11 +169,11 @@ TEST_F(PacketRxTest, EachMemberGetsItsCopyInTheOrderOfAttachment) {
   receive(to_group(kGroup, kGroupMac, roce::Opcode::ud_send_only), true);
   ASSERT_EQ(packets_.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(packets_[i].headers.bth.destination.value, (std::array{0x40u, 0x12u, 0x33u})[i]);
-    EXPECT_EQ(bytes_of(packets_[i].payload), kBytes);
-    EXPECT_EQ(packets_[i].payload.bytes().data(), packets_[0].payload.bytes().data()) << "payload is shared";
+    EXPECT_EQ(packets_[i].destination.value, (std::array{0x40u, 0x12u, 0x33u})[i]);
+    EXPECT_EQ(bytes_of(packets_[i].payload()), kBytes);
+    EXPECT_EQ(packets_[i].payload().bytes().data(), packets_[0].payload().bytes().data()) << "payload is shared";
     EXPECT_EQ(packets_[i].grh.size(), roce::kGrhBytes);
-    EXPECT_EQ(packets_[i].headers.deth->qkey, 0x1ee7u);
+    EXPECT_EQ(packets_[i].headers().deth->qkey, 0x1ee7u);
   }
   EXPECT_EQ(rx_->counters().packets, 1u);
 }

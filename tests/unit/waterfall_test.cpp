@@ -69,7 +69,7 @@ class Followed : public ::testing::Test {
     headers.bth.psn = Psn(psn);
     headers.bth.destination = host == kRequester ? kRemoteQp : kQp;
     const Payload payload;
-    assembler.packet_sent(host, at(ns), {host == kRequester ? kQp : kRemoteQp, headers, payload, frame, nullptr, {}},
+    assembler.packet_sent(host, at(ns), {host == kRequester ? kQp : kRemoteQp, headers, payload, {}, frame, {}},
                           1 - host);
     assembler.frame_scheduled(host, {frame, at(begins)});
   }
@@ -79,7 +79,7 @@ class Followed : public ::testing::Test {
     headers.bth.psn = Psn(psn);
     const Payload payload;
     assembler.packet_received(host,
-                              {host == kRequester ? kQp : kRemoteQp, headers, payload, frame, nullptr, at(arrived)});
+                              {host == kRequester ? kQp : kRemoteQp, headers, payload, {}, frame, at(arrived)});
   }
   void request_taken(std::int64_t ns, std::uint32_t psn, std::uint64_t frame) {
     assembler.request_taken(kResponder, at(ns), {kRemoteQp, Psn(psn), frame});
