@@ -1,4 +1,5 @@
-// The transmit units and who waits for them: each serves its turns in order, and the units take turns among themselves.
+// The transmit units and who waits for them. Whoever waited longest is next, of those whose unit is free: so queue pairs
+// get equal shares of a port that is full, however many of them a unit has.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +20,15 @@ class TransmitUnits {
     Qpn qpn;
     std::uint64_t epoch = 0;
     bool answers = false;
+    std::uint64_t number = 0;            // in the order in which they came, of all units
   };
 
   explicit TransmitUnits(std::uint32_t units) : units_(units) {}
 
   void enqueue(const Turn& turn) {
     const auto number = unit_of(turn.qpn, static_cast<std::uint32_t>(units_.size()));
-    units_[number].turns.push_back(Turn{turn});
+    auto& last = units_[number].turns.push_back(Turn{turn});
+    last.number = turns_++;
     note_servable(number);
   }
   // transmit_free() came.
@@ -40,8 +43,7 @@ class TransmitUnits {
   };
   std::optional<Next> next() {
     if (servable_ == 0) return std::nullopt;
-    const auto behind = servable_ >> first_ << first_;
-    Next next{static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : servable_)), std::nullopt};
+    Next next{longest_waiting(), std::nullopt};
     auto& unit = units_[next.unit];
     if (unit.busy) {
       unit.asked = true;
@@ -52,11 +54,8 @@ class TransmitUnits {
     note_servable(next.unit);
     return next;
   }
-  // The turn has sent a packet: the next to be served is looked for behind this unit.
-  void took(std::uint32_t number) {
-    units_[number].busy = true;
-    first_ = number + 1 == units_.size() ? 0 : number + 1;
-  }
+  // The turn has sent a packet.
+  void took(std::uint32_t number) { units_[number].busy = true; }
   void reset() {
     std::ranges::fill(units_, Unit{});
     servable_ = 0;
@@ -69,6 +68,16 @@ class TransmitUnits {
     bool asked = false;                  // when it will be free
   };
 
+  // Of the servable ones.
+  std::uint32_t longest_waiting() const {
+    auto first = static_cast<std::uint32_t>(std::countr_zero(servable_));
+    for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
+      const auto other = static_cast<std::uint32_t>(std::countr_zero(others));
+      if (units_[other].turns.front().number < units_[first].turns.front().number) first = other;
+    }
+    return first;
+  }
+
   // A busy unit is asked once when it will be free; until then there is nothing to do for it.
   void note_servable(std::uint32_t number) {
     const auto& unit = units_[number];
@@ -78,7 +87,7 @@ class TransmitUnits {
 
   std::vector<Unit> units_;
   std::uint64_t servable_ = 0;           // a bit a unit: something waits, and it was not asked
-  std::uint32_t first_ = 0;
+  std::uint64_t turns_ = 0;
 };
 
 }  // namespace rnicsim::nic

@@ -356,5 +356,22 @@ TEST_F(BenchRun, AnOperationThatFails) {
               AllOf(HasSubstr("h0 flow[0] thread 0 (from), qp 0x"), HasSubstr("transport retry counter exceeded")));
 }
 
+// Nine queue pairs on eight transmit units: two share one, and a full port all the same.
+TEST_F(BenchRun, FlowsOfOneQpShareAFullPortEqually) {
+  constexpr std::size_t kFlows = 9;
+  for (const std::string op : {"write", "read"}) {
+    const auto one = "from = \"h0\"\nto = \"h1\"\nop = \"" + op + "\"\nsize = \"16 KiB\"\nwindow = 4\n";
+    auto all = one;
+    for (std::size_t i = 1; i < kFlows; ++i) all += "[[flow]]\n" + one;
+    run(all, "warmup = \"100 us\"\nduration = \"300 us\"");
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < kFlows; ++i) sum += flow(i).bytes;
+    EXPECT_GT(double(sum) * 8 / double(runner_->interval().ps) * 1000, 90.0) << "Gb/s: full";
+    const auto share = double(sum) / kFlows;
+    for (std::size_t i = 0; i < kFlows; ++i) EXPECT_NEAR(double(flow(i).bytes), share, 0.06 * share) << op << i;
+    restart();
+  }
+}
+
 }  // namespace
 }  // namespace rnicsim::sim::bench

@@ -209,17 +209,17 @@ TEST(TransmitUnits, TakeTurnsAndAskABusyOneOnce) {
   };
   for (const auto qp : {4u, 6u, 5u, 7u}) units.enqueue({Qpn{qp}, 1, false});
   dispatch();
-  EXPECT_EQ(said, "45?!");
+  EXPECT_EQ(said, "4?5!");
   units.free(1);
   dispatch();
-  EXPECT_EQ(said, "45?!7");
+  EXPECT_EQ(said, "4?5!7");
   room = 0;
   units.free(0);
   dispatch();
-  EXPECT_EQ(said, "45?!7");
+  EXPECT_EQ(said, "4?5!7");
   room = 1;
   dispatch();
-  EXPECT_EQ(said, "45?!76");
+  EXPECT_EQ(said, "4?5!76");
 }
 
 }  // namespace
