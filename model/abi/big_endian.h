@@ -1,27 +1,23 @@
 // Integers stored big-endian, as every register and in-memory structure of the device is.
 #pragma once
 
-#include <bit>
+#include <boost/endian/conversion.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 namespace rnicsim::abi {
 
+// A field of a layout. Zero unless it is given a value, as reserved fields have to be, and usable in constants;
+// boost::endian::endian_arithmetic is neither (Boost 1.74).
 template <std::unsigned_integral T>
 class BigEndian {
  public:
   constexpr BigEndian() = default;
-  constexpr BigEndian(T value) : stored_(swap(value)) {}
-  constexpr operator T() const { return swap(stored_); }
+  constexpr BigEndian(T value) : stored_(boost::endian::native_to_big(value)) {}
+  constexpr operator T() const { return boost::endian::big_to_native(stored_); }
 
  private:
-  static_assert(std::endian::native == std::endian::little);
-  static constexpr T swap(T value) {
-    if constexpr (sizeof(T) == 2) return __builtin_bswap16(value);
-    if constexpr (sizeof(T) == 4) return __builtin_bswap32(value);
-    if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
-  }
   T stored_ = 0;
 };
 
@@ -31,14 +27,13 @@ using Be64 = BigEndian<std::uint64_t>;
 
 // Writes a big-endian value to unaligned bytes and reads it back (wire headers, MMIO).
 template <std::unsigned_integral T>
-constexpr void store_be(std::byte* at, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) at[i] = std::byte(value >> (8 * (sizeof(T) - 1 - i)));
+void store_be(std::byte* at, T value) {
+  boost::endian::endian_store<T, sizeof(T), boost::endian::order::big>(reinterpret_cast<unsigned char*>(at), value);
 }
 template <std::unsigned_integral T>
-constexpr T load_be(const std::byte* at) {
-  T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value = T(value << 8 | T(at[i]));
-  return value;
+T load_be(const std::byte* at) {
+  return boost::endian::endian_load<T, sizeof(T), boost::endian::order::big>(
+      reinterpret_cast<const unsigned char*>(at));
 }
 
 }  // namespace rnicsim::abi

@@ -1,5 +1,6 @@
 #include "model/nic/msix.h"
 
+#include <boost/endian/conversion.hpp>
 #include <cstring>
 
 namespace rnicsim::nic {
@@ -51,9 +52,7 @@ std::vector<std::uint32_t> MsixTable::take_unmasked(bool function_masked) {
 bool MsixTable::masked(std::uint32_t vector) const { return (word(vector, 3) & 1) != 0; }
 
 std::uint32_t MsixTable::word(std::uint32_t vector, std::size_t index) const {
-  std::uint32_t value;
-  std::memcpy(&value, table_.data() + vector * kEntryBytes + 4 * index, sizeof(value));
-  return __builtin_bswap32(value);
+  return boost::endian::load_big_u32(table_.data() + vector * kEntryBytes + 4 * index);
 }
 
 }  // namespace rnicsim::nic

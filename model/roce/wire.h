@@ -1,7 +1,7 @@
 // Cursors over network-order bytes. The caller has checked the room.
 #pragma once
 
-#include <bit>
+#include <boost/endian/conversion.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,22 +10,12 @@
 
 namespace rnicsim::roce {
 
-// Between this machine's order and the network's.
-template <std::unsigned_integral T>
-T swapped(T value) {
-  static_assert(std::endian::native == std::endian::little);
-  if constexpr (sizeof(T) == 2) return __builtin_bswap16(value);
-  if constexpr (sizeof(T) == 4) return __builtin_bswap32(value);
-  if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
-  return value;
-}
-
 class WireWriter {
  public:
   explicit WireWriter(std::span<std::byte> out) : begin_(out.data()), at_(out.data()) {}
   template <std::unsigned_integral T>
   void put(T value) {
-    value = swapped(value);
+    boost::endian::native_to_big_inplace(value);
     std::memcpy(at_, &value, sizeof(value));
     at_ += sizeof(value);
   }
@@ -53,7 +43,7 @@ class WireReader {
     T value;
     std::memcpy(&value, at_, sizeof(value));
     at_ += sizeof(value);
-    return swapped(value);
+    return boost::endian::big_to_native(value);
   }
   std::uint32_t get24() {
     const std::uint32_t high = get<std::uint8_t>();

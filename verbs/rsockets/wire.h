@@ -6,6 +6,7 @@
 
 #include <array>
 #include <bit>
+#include <boost/endian/conversion.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,19 +70,13 @@ struct WireMapping {
 static_assert(sizeof(WireExtent) == 16 && offsetof(WireExtent, key) == 8 && offsetof(WireExtent, length) == 12);
 static_assert(sizeof(WireMapping) == 24 && offsetof(WireMapping, extent) == 8);
 
-template <class Value>
-constexpr Value reversed(Value value) {
-  if constexpr (sizeof(Value) == 8) return __builtin_bswap64(value);
-  if constexpr (sizeof(Value) == 4) return __builtin_bswap32(value);
-  if constexpr (sizeof(Value) == 2) return __builtin_bswap16(value);
-}
-
 constexpr WireExtent encode(const Extent& extent, bool swapped) {
   if (!swapped) return {extent.address, extent.key, extent.length};
-  return {reversed(extent.address), reversed(extent.key), reversed(extent.length)};
+  using boost::endian::endian_reverse;
+  return {endian_reverse(extent.address), endian_reverse(extent.key), endian_reverse(extent.length)};
 }
 constexpr WireMapping encode(const Mapping& mapping, bool swapped) {
-  return {swapped ? reversed(mapping.offset) : mapping.offset, encode(mapping.extent, swapped)};
+  return {swapped ? boost::endian::endian_reverse(mapping.offset) : mapping.offset, encode(mapping.extent, swapped)};
 }
 constexpr Extent decode(const WireExtent& wire) { return {wire.address, wire.key, wire.length}; }
 constexpr Mapping decode(const WireMapping& wire) { return {wire.offset, decode(wire.extent)}; }

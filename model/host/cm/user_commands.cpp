@@ -4,6 +4,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include <algorithm>
+#include <boost/endian/conversion.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -245,10 +246,8 @@ class Request {
   }
 
   // <rdma/rdma_user_cm.h> has GUIDs as on the wire.
-  static std::uint64_t be64(std::uint64_t value) { return __builtin_bswap64(value); }
-
   void tell_device(const RdmaId& id, auto& response) const {
-    response.node_guid = be64(abi::node_guid_of(ids_.device_of(id).interface));
+    response.node_guid = boost::endian::native_to_big(abi::node_guid_of(ids_.device_of(id).interface));
     response.ibdev_index = *id.device;
     response.port_num = 1;
   }
@@ -263,8 +262,8 @@ class Request {
     ib_user_path_rec record{};
     std::ranges::copy(path.route.remote, record.dgid);
     std::ranges::copy(path.route.local, record.sgid);
-    record.flow_label = __builtin_bswap32(path.route.flow_label);
-    record.reversible = __builtin_bswap32(1);
+    record.flow_label = boost::endian::native_to_big(path.route.flow_label);
+    record.reversible = boost::endian::native_to_big(1u);
     record.mtu = path.mtu;
     record.pkey = 0xffff;
     record.hop_limit = path.route.hop_limit;
@@ -308,7 +307,7 @@ class Request {
         std::uint64_t service_id;
         std::uint64_t service_mask;
         std::uint64_t scope;
-      } ib{27, 0xffff, 0, gid, be64(std::uint64_t(id.port_space) << 16 | port), ~0ull, 0};
+      } ib{27, 0xffff, 0, gid, boost::endian::native_to_big(std::uint64_t(id.port_space) << 16 | port), ~0ull, 0};
       static_assert(sizeof ib == 48);
       size = sizeof ib;
       std::memcpy(&field, &ib, sizeof ib);
