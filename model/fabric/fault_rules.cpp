@@ -1,24 +1,15 @@
 #include "model/fabric/fault_rules.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
+
+#include "model/base/draw.h"
 
 namespace rnicsim::fabric {
 namespace {
 
 constexpr std::uint64_t kPsnMask = 0xffffff;
 constexpr std::uint32_t kBitsPerByte = 8;
-
-// The distributions of the standard library differ from one to the next, its generators do not.
-bool draw(std::mt19937_64& generator, double probability) {
-  const std::uint64_t number = generator();
-  return probability >= 1 || number < static_cast<std::uint64_t>(std::ldexp(probability, 64));
-}
-std::uint32_t draw_below(std::mt19937_64& generator, std::uint32_t limit) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint32_t>(static_cast<Wide>(generator()) * limit >> 64);
-}
 
 bool by_facts(const FaultRule& rule) { return rule.qp || rule.opcodes || rule.management || !rule.psn.empty(); }
 
@@ -78,7 +69,8 @@ Fault FaultRules::fault_of(State& state, const Frame& frame, const std::optional
   Fault fault{state.position, rule.action, rule.delay, rule.behind, rule.limit, 0};
   if (rule.action == FaultAction::corrupt) {
     const std::uint32_t from = facts ? facts->checked_from : 0;
-    fault.bit = from * kBitsPerByte + draw_below(state.generator, (frame.size() - from) * kBitsPerByte);
+    const auto bits = (frame.size() - from) * kBitsPerByte;
+    fault.bit = from * kBitsPerByte + static_cast<std::uint32_t>(draw_below(state.generator, bits));
   }
   return fault;
 }

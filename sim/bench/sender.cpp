@@ -110,7 +110,7 @@ bool Sender::may_post(Duration at) {
 
 std::uint32_t Sender::take_queue() {
   if (flow_.pick == Pick::random) {
-    auto& chosen = ready_random_[draw(generator_, ready_random_.size())];
+    auto& chosen = ready_random_[draw_below(generator_, ready_random_.size())];
     const auto queue = chosen;
     chosen = ready_random_.back();
     ready_random_.pop_back();
@@ -130,7 +130,7 @@ void Sender::give_back(std::uint32_t queue) {
 
 std::size_t Sender::pick_op() {
   if (flow_.mix.size() == 1) return 0;
-  auto rest = draw(generator_, weights_);
+  auto rest = draw_below(generator_, weights_);
   std::size_t chosen = 0;
   while (rest >= flow_.mix[chosen].weight) rest -= flow_.mix[chosen++].weight;
   return chosen;

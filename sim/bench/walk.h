@@ -6,17 +6,12 @@
 #include <random>
 #include <vector>
 
+#include "model/base/draw.h"
 #include "sim/bench/station.h"
 
 namespace rnicsim::sim::bench {
 
 using Generator = std::mt19937_64;
-
-// Even over 0 .. bound - 1; the same everywhere, as the library's distributions are not.
-inline std::uint64_t draw(Generator& generator, std::uint64_t bound) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>(Wide(generator()) * bound >> 64);
-}
 
 class Walk {
  public:
@@ -41,8 +36,8 @@ class Walk {
 
   void advance(Place& place, Generator& generator) const {
     if (addressing_ == Addressing::random) {
-      if (regions_.size() > 1) place.region = static_cast<std::uint32_t>(draw(generator, regions_.size()));
-      place.offset = draw(generator, places_) * step_;
+      if (regions_.size() > 1) place.region = static_cast<std::uint32_t>(draw_below(generator, regions_.size()));
+      place.offset = draw_below(generator, places_) * step_;
       return;
     }
     place.offset += step_;
