@@ -1,13 +1,10 @@
 #include "sim/bench/runner.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
 #include <stdexcept>
-#include <system_error>
 
 #include "sim/progress_line.h"
 
@@ -34,15 +31,6 @@ std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
 }
 
 }  // namespace
-
-HostMemory::HostMemory(std::size_t bytes) {
-  // Used as far as it is touched.
-  void* memory = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "memory regions");
-  bytes_ = {static_cast<std::byte*>(memory), bytes};
-}
-HostMemory::~HostMemory() { munmap(bytes_.data(), std::max<std::size_t>(bytes_.size(), 1)); }
 
 Runner::Runner(System& system, const Workload& workload, const Plan& plan)
     : system_(system),
@@ -78,7 +66,7 @@ void Runner::make_host(std::uint32_t host, std::vector<std::uint32_t> own) {
   agents->agents = std::move(own);
   std::uint64_t bytes = 0;
   for (const auto i : agents->agents) bytes += memory_of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
-  agents->memory = std::make_unique<HostMemory>(bytes);
+  agents->memory = std::make_unique<host::SparseMemory>(bytes);
   Adapter& place = system_.adapter(host);
   agents->process = std::make_unique<host::SoftwareProcess>(
       fmt::format("agents{}", host).c_str(), system_.config().host_of(place.interface().host), place.agent(),

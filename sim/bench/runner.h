@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/host/software_process.h"
+#include "model/host/sparse_memory.h"
 #include "sim/bench/arrivals.h"
 #include "sim/bench/flow_state.h"
 #include "sim/bench/ping_pong.h"
@@ -32,20 +33,6 @@ struct Snapshot {
   std::uint64_t posted = 0;
   std::uint64_t events = 0;
   double cpu_seconds = 0;
-};
-
-// The memory of a host's agents.
-class HostMemory {
- public:
-  explicit HostMemory(std::size_t bytes);
-  ~HostMemory();
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
-
-  std::span<std::byte> bytes() const { return bytes_; }
-
- private:
-  std::span<std::byte> bytes_;
 };
 
 class Runner {
@@ -74,7 +61,7 @@ class Runner {
  private:
   struct HostAgents {
     std::vector<std::uint32_t> agents;
-    std::unique_ptr<HostMemory> memory;
+    std::unique_ptr<host::SparseMemory> memory;
     Devices devices;
     std::unique_ptr<host::SoftwareProcess> process;
     std::uint32_t working = 0;  // threads
