@@ -2,23 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <set>
 #include <stdexcept>
 
 #include "model/abi/device.h"
-#include "model/host/cm/management_port.h"
 #include "model/host/cm/rdma_cm.h"
-#include "model/host/command_gate.h"
-#include "model/host/driver.h"
-#include "model/host/event_channels.h"
-#include "model/host/gids.h"
 #include "model/host/host_kernel.h"
 #include "model/host/log.h"
-#include "model/host/objects.h"
-#include "model/host/root_complex.h"
 #include "verbs/provider/commands.h"
 
 namespace rnicsim::host {
@@ -33,353 +26,295 @@ bool is_store_size(std::size_t bytes) {
 
 }  // namespace
 
-class KernelAgent::Impl : public sc_core::sc_module {
- public:
-  Impl(sc_core::sc_module_name name, KernelAgent& agent, const HostParams& params, HostKernel& kernel,
-       RootComplex& root_complex, const abi::NetworkInterface& interface)
-      : sc_module(name),
-        agent_(agent),
-        params_(params),
-        kernel_(kernel),
-        root_complex_(root_complex),
-        interface_(interface),
-        gids_(gids_of(interface)),
-        driver_(params, root_complex),
-        gate_(objects_, gids_, kernel.fabric(), {Driver::kFirstCompletionEqn, params.completion_vectors},
-              params.page_size),
-        management_(driver_) {
-    SC_HAS_PROCESS(Impl);
-    root_complex_.interrupt.bind([this](std::uint32_t vector) {
-      driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
-        ++counters_.events;
-        agent_.event_taken({eqe.type, eqe.number});
-        if (ManagementPort::is_for_it(eqe)) return take_arrivals();
-        channels_.deliver(eqe);
-      });
-    });
-    SC_THREAD(run);
-  }
-
-  bool ready() const { return ready_; }
-  const std::string& failure() const { return failure_; }
-
-  void forget(Pasid process, std::function<void()> done) {
-    channels_.close_all(process);
-    objects_.close_contexts(process);  // at once: nobody keeps their files open any more
-    enqueue([this, process, done = std::move(done)] {
-      destroy_objects_of(process);
-      gate_.forget(process);
-      done();
-    });
-  }
-
-  void command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
-    enqueue([this, process, events, input = std::move(input), done = std::move(done)]() mutable {
-      if (!kernel_.knows(process)) return;
-      std::vector<std::byte> output;
-      const int error = carry(process, events, input, output);
-      if (kernel_.knows(process)) done(error, output);
-    });
-  }
-
-  bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
-    if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
-      ++counters_.mmio_refused;
-      log_warning(fmt::format("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages",
-                              interface_.name, data.size(), offset));
-      return false;
-    }
-    root_complex_.mmio_write(offset, data);
-    return true;
-  }
-
-  bool mmio_readable(Pasid process, std::uint32_t offset) const {
-    // The clock is every process's to read, as a page mapped read-only.
-    return offset == abi::reg::kClock || owns_window(process, offset, 1);
-  }
-
-  HostKernel& kernel() const { return kernel_; }
-  RootComplex& root_complex() const { return root_complex_; }
-  Objects& objects() { return objects_; }
-  EventChannels& channels() { return channels_; }
-  const abi::NetworkInterface& interface() const { return interface_; }
-  const Neighbours& neighbours() const { return gate_.neighbours(); }
-  CommandGate& gate() { return gate_; }
-  const std::vector<Gid>& gids() const { return gids_; }
-  std::uint32_t gid_table_length() const {
-    if (!ready_) return static_cast<std::uint32_t>(gids_.size());
-    return driver_.port().gid_table_length;
-  }
-  KernelCounters counters() const {
-    KernelCounters counters = counters_;
-    counters.cm = kernel_.cm().counters();
-    return counters;
-  }
-  std::uint32_t completion_vectors() const { return params_.completion_vectors; }
-
- private:
-  void run() {
-    try {
-      driver_.bring_up(gids_, mac_of(interface_));
-      management_.bring_up();
-    } catch (const std::runtime_error& error) {
-      failure_ = error.what();
-      return;
-    }
-    objects_.set_limits(driver_.capabilities());
-    ready_ = true;
-    if (management_.available())
-      kernel_.cm().add(interface_, {management_, gate_, driver_.port(), driver_.capabilities().local_ca_ack_delay});
-    kernel_.device_is_up();
-    for (;;) {
-      while (work_.empty()) sleep_on(more_work_);
-      const auto work = std::move(work_.front());
-      work_.pop_front();
-      work();
-    }
-  }
-
-  void take_arrivals() {
-    management_.interrupt(
-        [this](const ManagementPort::Arrival& arrival) { kernel_.cm().arrived(interface_.device, arrival); });
-  }
-
-  void enqueue(std::function<void()> work) {
-    work_.push_back(std::move(work));
-    wake(more_work_);
-  }
-
-  int carry(Pasid process, std::uint32_t events, std::vector<std::byte>& input, std::vector<std::byte>& output) {
-    const bool heard = events == 0 || channels_.owns(process, events);
-    const int error = heard ? prepare(process, input) : ENOENT;
-    if (error != 0) {
-      ++counters_.commands_refused;
-    } else {
-      if (const auto context = CommandGate::context_of(input); context && events != 0)
-        channels_.bind_object(context->table, context->index, events);
-      Driver::Answer answer = driver_.execute(input);
-      ++counters_.commands;
-      gate_.settle(input, answer.status);
-      output = std::move(answer.output);
-      if (answer.status == abi::CommandStatus::ok) follow_up(input, output);
-    }
-    if (agent_.command_answered) tell(process, input, error, output);
-    return error;
-  }
-
-  // What the device did concerns more than its objects.
-  void follow_up(std::span<const std::byte> input, std::span<std::byte> output) {
-    if (const auto context = CommandGate::destroyed_by(input)) channels_.forget_object(context->table, context->index);
-    const auto opcode = abi::CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
-    if (opcode != abi::CommandOpcode::query_device) return;
-    auto capabilities = provider::decode<abi::DeviceCapabilities>(output);
-    Objects::leave_to_processes(capabilities);
-    std::memcpy(output.data(), &capabilities, sizeof capabilities);
-  }
-
-  int prepare(Pasid process, std::vector<std::byte>& input) {
-    if (const int error = gate_.admit(process, input)) return error;
-    const auto context = CommandGate::context_of(input);
-    if ((!context || driver_.lend(context->table, context->index)) && register_pages(input)) return 0;
-    gate_.settle(input, abi::CommandStatus::exceeds_limit);
-    return ENOMEM;
-  }
-
-  // The kernel's work on a region, before the device hears of it.
-  bool register_pages(std::span<const std::byte> input) {
-    const auto pages = gate_.pages_of(input);
-    if (!pages || pages->count == 0) return true;
-    if (!driver_.write_pages(pages->first, pages->count, pages->bus_address, pages->size)) return false;
-    counters_.pages_registered += pages->count;
-    sleep_until(now() + params_.cpu.register_page * std::int64_t{pages->count});
-    return true;
-  }
-
-  void tell(Pasid process, std::span<const std::byte> input, int error, std::span<const std::byte> output) const {
-    const auto command = provider::decode<abi::CommandHeader>(input);
-    const auto result = provider::decode<abi::CommandResult>(output);
-    agent_.command_answered({process, abi::CommandOpcode(std::uint16_t(command.opcode)), command.object, error,
-                             result.status, result.syndrome});
-  }
-
-  void destroy_objects_of(Pasid process) {
-    detach_groups(process);
-    destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
-    destroy_all(process, objects_.srqs, abi::CommandOpcode::destroy_srq);
-    destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
-    destroy_all(process, objects_.mws, abi::CommandOpcode::destroy_mpt);
-    destroy_windows_on(process);
-    destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);
-    objects_.remove_software_objects(process);
-  }
-
-  // The device keeps a QP that is attached.
-  void detach_groups(Pasid process) {
-    std::vector<abi::MulticastGroup> mailboxes;
-    for (const auto& [qpn, qp] : objects_.qps)
-      if (qp.owner == process)
-        for (const Gid& group : qp.groups) mailboxes.push_back(provider::detach_multicast(qpn, group));
-    for (const auto& mailbox : mailboxes)
-      gate_.settle(provider::encode(mailbox), driver_.execute(provider::encode(mailbox)).status);
-  }
-
-  template <class Object>
-  void destroy_all(Pasid process, const std::map<std::uint32_t, Object>& objects, abi::CommandOpcode opcode) {
-    std::vector<std::uint32_t> mine;
-    for (const auto& [number, object] : objects)
-      if (object.owner == process) mine.push_back(number);
-    for (const std::uint32_t number : mine) destroy(number, opcode);
-  }
-
-  // The device keeps a region with windows, which may be those of a process that shares the PD.
-  void destroy_windows_on(Pasid process) {
-    std::set<std::uint32_t> pds;
-    for (const auto& [index, mr] : objects_.mrs)
-      if (mr.owner == process) pds.insert(mr.place.pd);
-    std::vector<std::uint32_t> windows;
-    for (const auto& [index, mw] : objects_.mws)
-      if (pds.contains(mw.pd)) windows.push_back(index);
-    for (const std::uint32_t index : windows) destroy(index, abi::CommandOpcode::destroy_mpt);
-  }
-
-  void destroy(std::uint32_t number, abi::CommandOpcode opcode) {
-    const auto mailbox = provider::header(opcode, number);
-    const auto answer = driver_.execute(provider::encode(mailbox));
-    gate_.settle(provider::encode(mailbox), answer.status);
-    if (answer.status != abi::CommandStatus::ok)
-      log_error(fmt::format("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
-                            interface_.name, number, unsigned(opcode), unsigned(answer.status)));
-  }
-
-  bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {
-    if (offset < abi::kUarBase || offset >= abi::kBarSize) return false;
-    const std::uint32_t page = (offset - abi::kUarBase) / abi::kUarPageSize;
-    const std::uint32_t within = (offset - abi::kUarBase) % abi::kUarPageSize;
-    const auto found = objects_.uars.find(page);
-    return found != objects_.uars.end() && found->second.owner == process && within + bytes <= abi::kUarPageSize;
-  }
-
-  KernelAgent& agent_;
-  const HostParams params_;
-  HostKernel& kernel_;
-  RootComplex& root_complex_;
-  const abi::NetworkInterface interface_;
-  const std::vector<Gid> gids_;
-  Objects objects_;
-  EventChannels channels_{objects_};
-  Driver driver_;
-  CommandGate gate_;
-  ManagementPort management_;
-
-  KernelCounters counters_;
-  std::deque<std::function<void()>> work_;
-  sc_core::sc_event more_work_{"more_work"};
-  bool ready_ = false;
-  std::string failure_;
-};
-
 KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params, HostKernel& kernel,
                          RootComplex& root_complex, const abi::NetworkInterface& interface)
-    : sc_module(name), impl_(std::make_unique<Impl>("impl", *this, params, kernel, root_complex, interface)) {
+    : sc_module(name),
+      params_(params),
+      kernel_(kernel),
+      root_complex_(root_complex),
+      interface_(interface),
+      gids_(gids_of(interface)),
+      driver_(params, root_complex),
+      gate_(objects_, gids_, kernel.fabric(), {Driver::kFirstCompletionEqn, params.completion_vectors},
+            params.page_size),
+      management_(driver_) {
+  SC_HAS_PROCESS(KernelAgent);
+  root_complex_.interrupt.bind([this](std::uint32_t vector) {
+    driver_.interrupt(vector, [this](const abi::Eqe& eqe) {
+      ++counters_.events;
+      event_taken({eqe.type, eqe.number});
+      if (ManagementPort::is_for_it(eqe)) return take_arrivals();
+      channels_.deliver(eqe);
+    });
+  });
+  SC_THREAD(run);
   kernel.join(*this);
 }
-KernelAgent::~KernelAgent() = default;
 
-HostKernel& KernelAgent::kernel() const { return impl_->kernel(); }
-RootComplex& KernelAgent::root_complex() const { return impl_->root_complex(); }
-const abi::NetworkInterface& KernelAgent::interface() const { return impl_->interface(); }
-bool KernelAgent::ready() const { return impl_->ready(); }
-const std::string& KernelAgent::failure() const { return impl_->failure(); }
-
-void KernelAgent::forget(Pasid process, std::function<void()> done) { impl_->forget(process, std::move(done)); }
 void KernelAgent::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
-  impl_->gate().back(process, address, bytes, page);
+  gate_.back(process, address, bytes, page);
 }
 
 int KernelAgent::alloc_pd(Pasid process, std::uint32_t& number) {
-  return impl_->ready() ? impl_->objects().alloc_pd(process, number) : EAGAIN;
+  return ready_ ? objects_.alloc_pd(process, number) : EAGAIN;
 }
 int KernelAgent::dealloc_pd(Pasid process, std::uint32_t number) {
-  return impl_->ready() ? impl_->objects().dealloc_pd(process, number) : EAGAIN;
+  return ready_ ? objects_.dealloc_pd(process, number) : EAGAIN;
 }
 int KernelAgent::alloc_uar(Pasid process, std::uint32_t& page) {
-  return impl_->ready() ? impl_->objects().alloc_uar(process, page) : EAGAIN;
+  return ready_ ? objects_.alloc_uar(process, page) : EAGAIN;
 }
 int KernelAgent::free_uar(Pasid process, std::uint32_t page) {
-  return impl_->ready() ? impl_->objects().free_uar(process, page) : EAGAIN;
+  return ready_ ? objects_.free_uar(process, page) : EAGAIN;
 }
 int KernelAgent::open_context(Pasid process, const ContextFile& file, std::uint32_t& number) {
-  return impl_->objects().open_context(process, file, number);
+  return objects_.open_context(process, file, number);
 }
 int KernelAgent::import_context(Pasid process, const ContextFile& file, std::uint32_t& number) {
-  return impl_->objects().import_context(process, file, number);
+  return objects_.import_context(process, file, number);
 }
 int KernelAgent::close_context(Pasid process, std::uint32_t number) {
-  return impl_->objects().close_context(process, number);
+  return objects_.close_context(process, number);
 }
 int KernelAgent::import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const {
-  return impl_->objects().import_pd(process, context, number);
+  return objects_.import_pd(process, context, number);
 }
 
 int KernelAgent::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const {
   constexpr std::uint32_t kRoceV2 = 2;
-  if (port != kPort || index >= impl_->gid_table_length()) return EINVAL;
-  if (index >= impl_->gids().size()) return ENODATA;
+  if (port != kPort || index >= gid_table_length()) return EINVAL;
+  if (index >= gids_.size()) return ENODATA;
   entry = {.index = index, .type = kRoceV2, .port = port};
-  std::ranges::copy(impl_->gids()[index], entry.gid);
+  std::ranges::copy(gids_[index], entry.gid);
   return 0;
 }
 
 int KernelAgent::lid_route(std::uint16_t lid, abi::GidEntry& route) const {
-  const auto gid = impl_->neighbours().gid_of(lid);
+  const auto gid = gate_.neighbours().gid_of(lid);
   if (!gid) return ENOENT;
   if (const int error = gid_entry(kPort, kIpv4GidIndex, route)) return error;
   std::ranges::copy(*gid, route.gid);
   return 0;
 }
 
-int KernelAgent::resolve_path(abi::AddressVector& path) const { return impl_->gate().resolve(path); }
-
-std::uint32_t KernelAgent::completion_vectors() const { return impl_->completion_vectors(); }
-
-void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
-  impl_->command(process, events, std::move(input), std::move(done));
-}
+int KernelAgent::resolve_path(abi::AddressVector& path) const { return gate_.resolve(path); }
 
 std::uint32_t KernelAgent::open_channel(Pasid process, EventSink sink) {
-  return impl_->channels().open(process, std::move(sink));
+  return channels_.open(process, std::move(sink));
 }
 int KernelAgent::close_channel(Pasid process, std::uint32_t channel) {
-  const int error = impl_->channels().close(process, channel);
-  if (error == 0 && impl_->interface().device == 0) impl_->kernel().cm().close_channel(channel);
+  const int error = channels_.close(process, channel);
+  if (error == 0 && interface_.device == 0) kernel_.cm().close_channel(channel);
   return error;
 }
 int KernelAgent::bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel) {
-  return impl_->channels().bind_completions(process, cqn, channel);
+  return channels_.bind_completions(process, cqn, channel);
 }
 int KernelAgent::bind_events(Pasid process, std::uint32_t channel) {
-  return impl_->channels().bind_events(process, channel);
+  return channels_.bind_events(process, channel);
 }
 int KernelAgent::refill_channel(Pasid process, std::uint32_t channel) {
-  return impl_->channels().refill(process, channel);
+  return channels_.refill(process, channel);
 }
 
 bool KernelAgent::owns_channel(Pasid process, std::uint32_t channel) const {
-  return impl_->channels().owns(process, channel);
+  return channels_.owns(process, channel);
 }
 void KernelAgent::deliver_connection(std::uint32_t channel, std::uint32_t id) {
-  impl_->channels().deliver_connection(channel, id);
+  channels_.deliver_connection(channel, id);
 }
 void KernelAgent::forget_connection(std::uint32_t channel, std::uint32_t id) {
-  impl_->channels().forget_connection(channel, id);
+  channels_.forget_connection(channel, id);
+}
+
+std::uint32_t KernelAgent::gid_table_length() const {
+  if (!ready_) return static_cast<std::uint32_t>(gids_.size());
+  return driver_.port().gid_table_length;
+}
+
+KernelCounters KernelAgent::counters() const {
+  KernelCounters counters = counters_;
+  counters.cm = kernel_.cm().counters();
+  return counters;
+}
+
+void KernelAgent::forget(Pasid process, std::function<void()> done) {
+  channels_.close_all(process);
+  objects_.close_contexts(process);  // at once: nobody keeps their files open any more
+  enqueue([this, process, done = std::move(done)] {
+    destroy_objects_of(process);
+    gate_.forget(process);
+    done();
+  });
+}
+
+void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done) {
+  enqueue([this, process, events, input = std::move(input), done = std::move(done)]() mutable {
+    if (!kernel_.knows(process)) return;
+    std::vector<std::byte> output;
+    const int error = carry(process, events, input, output);
+    if (kernel_.knows(process)) done(error, output);
+  });
 }
 
 bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
-  return impl_->mmio_write(process, offset, data);
+  if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
+    ++counters_.mmio_refused;
+    log_warning(fmt::format("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages",
+                            interface_.name, data.size(), offset));
+    return false;
+  }
+  root_complex_.mmio_write(offset, data);
+  return true;
 }
+
 bool KernelAgent::mmio_readable(Pasid process, std::uint32_t offset) const {
-  return impl_->mmio_readable(process, offset);
+  // The clock is every process's to read, as a page mapped read-only.
+  return offset == abi::reg::kClock || owns_window(process, offset, 1);
 }
-KernelCounters KernelAgent::counters() const { return impl_->counters(); }
+
+void KernelAgent::run() {
+  try {
+    driver_.bring_up(gids_, mac_of(interface_));
+    management_.bring_up();
+  } catch (const std::runtime_error& error) {
+    failure_ = error.what();
+    return;
+  }
+  objects_.set_limits(driver_.capabilities());
+  ready_ = true;
+  if (management_.available())
+    kernel_.cm().add(interface_, {management_, gate_, driver_.port(), driver_.capabilities().local_ca_ack_delay});
+  kernel_.device_is_up();
+  for (;;) {
+    while (work_.empty()) sleep_on(more_work_);
+    const auto work = std::move(work_.front());
+    work_.pop_front();
+    work();
+  }
+}
+
+void KernelAgent::take_arrivals() {
+  management_.interrupt(
+      [this](const ManagementPort::Arrival& arrival) { kernel_.cm().arrived(interface_.device, arrival); });
+}
+
+void KernelAgent::enqueue(std::function<void()> work) {
+  work_.push_back(std::move(work));
+  wake(more_work_);
+}
+
+int KernelAgent::carry(Pasid process, std::uint32_t events, std::vector<std::byte>& input,
+                       std::vector<std::byte>& output) {
+  const bool heard = events == 0 || channels_.owns(process, events);
+  const int error = heard ? prepare(process, input) : ENOENT;
+  if (error != 0) {
+    ++counters_.commands_refused;
+  } else {
+    if (const auto context = CommandGate::context_of(input); context && events != 0)
+      channels_.bind_object(context->table, context->index, events);
+    Driver::Answer answer = driver_.execute(input);
+    ++counters_.commands;
+    gate_.settle(input, answer.status);
+    output = std::move(answer.output);
+    if (answer.status == abi::CommandStatus::ok) follow_up(input, output);
+  }
+  if (command_answered) tell(process, input, error, output);
+  return error;
+}
+
+// What the device did concerns more than its objects.
+void KernelAgent::follow_up(std::span<const std::byte> input, std::span<std::byte> output) {
+  if (const auto context = CommandGate::destroyed_by(input)) channels_.forget_object(context->table, context->index);
+  const auto opcode = abi::CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
+  if (opcode != abi::CommandOpcode::query_device) return;
+  auto capabilities = provider::decode<abi::DeviceCapabilities>(output);
+  Objects::leave_to_processes(capabilities);
+  std::memcpy(output.data(), &capabilities, sizeof capabilities);
+}
+
+int KernelAgent::prepare(Pasid process, std::vector<std::byte>& input) {
+  if (const int error = gate_.admit(process, input)) return error;
+  const auto context = CommandGate::context_of(input);
+  if ((!context || driver_.lend(context->table, context->index)) && register_pages(input)) return 0;
+  gate_.settle(input, abi::CommandStatus::exceeds_limit);
+  return ENOMEM;
+}
+
+// The kernel's work on a region, before the device hears of it.
+bool KernelAgent::register_pages(std::span<const std::byte> input) {
+  const auto pages = gate_.pages_of(input);
+  if (!pages || pages->count == 0) return true;
+  if (!driver_.write_pages(pages->first, pages->count, pages->bus_address, pages->size)) return false;
+  counters_.pages_registered += pages->count;
+  sleep_until(now() + params_.cpu.register_page * std::int64_t{pages->count});
+  return true;
+}
+
+void KernelAgent::tell(Pasid process, std::span<const std::byte> input, int error,
+                       std::span<const std::byte> output) const {
+  const auto command = provider::decode<abi::CommandHeader>(input);
+  const auto result = provider::decode<abi::CommandResult>(output);
+  command_answered({process, abi::CommandOpcode(std::uint16_t(command.opcode)), command.object, error, result.status,
+                    result.syndrome});
+}
+
+void KernelAgent::destroy_objects_of(Pasid process) {
+  detach_groups(process);
+  destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
+  destroy_all(process, objects_.srqs, abi::CommandOpcode::destroy_srq);
+  destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
+  destroy_all(process, objects_.mws, abi::CommandOpcode::destroy_mpt);
+  destroy_windows_on(process);
+  destroy_all(process, objects_.mrs, abi::CommandOpcode::destroy_mpt);
+  objects_.remove_software_objects(process);
+}
+
+// The device keeps a QP that is attached.
+void KernelAgent::detach_groups(Pasid process) {
+  std::vector<abi::MulticastGroup> mailboxes;
+  for (const auto& [qpn, qp] : objects_.qps)
+    if (qp.owner == process)
+      for (const Gid& group : qp.groups) mailboxes.push_back(provider::detach_multicast(qpn, group));
+  for (const auto& mailbox : mailboxes)
+    gate_.settle(provider::encode(mailbox), driver_.execute(provider::encode(mailbox)).status);
+}
+
+template <class Object>
+void KernelAgent::destroy_all(Pasid process, const std::map<std::uint32_t, Object>& objects,
+                              abi::CommandOpcode opcode) {
+  std::vector<std::uint32_t> mine;
+  for (const auto& [number, object] : objects)
+    if (object.owner == process) mine.push_back(number);
+  for (const std::uint32_t number : mine) destroy(number, opcode);
+}
+
+// The device keeps a region with windows, which may be those of a process that shares the PD.
+void KernelAgent::destroy_windows_on(Pasid process) {
+  std::set<std::uint32_t> pds;
+  for (const auto& [index, mr] : objects_.mrs)
+    if (mr.owner == process) pds.insert(mr.place.pd);
+  std::vector<std::uint32_t> windows;
+  for (const auto& [index, mw] : objects_.mws)
+    if (pds.contains(mw.pd)) windows.push_back(index);
+  for (const std::uint32_t index : windows) destroy(index, abi::CommandOpcode::destroy_mpt);
+}
+
+void KernelAgent::destroy(std::uint32_t number, abi::CommandOpcode opcode) {
+  const auto mailbox = provider::header(opcode, number);
+  const auto answer = driver_.execute(provider::encode(mailbox));
+  gate_.settle(provider::encode(mailbox), answer.status);
+  if (answer.status != abi::CommandStatus::ok)
+    log_error(fmt::format("{}: the device keeps object {:#x} of a dead process (command {:#x}, status {:#x})",
+                          interface_.name, number, unsigned(opcode), unsigned(answer.status)));
+}
+
+bool KernelAgent::owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {
+  if (offset < abi::kUarBase || offset >= abi::kBarSize) return false;
+  const std::uint32_t page = (offset - abi::kUarBase) / abi::kUarPageSize;
+  const std::uint32_t within = (offset - abi::kUarBase) % abi::kUarPageSize;
+  const auto found = objects_.uars.find(page);
+  return found != objects_.uars.end() && found->second.owner == process && within + bytes <= abi::kUarPageSize;
+}
 
 }  // namespace rnicsim::host

@@ -7,8 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,13 +22,18 @@
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/host/cm/counters.h"
+#include "model/host/cm/management_port.h"
+#include "model/host/command_gate.h"
+#include "model/host/driver.h"
+#include "model/host/event_channels.h"
+#include "model/host/gids.h"
 #include "model/host/host_params.h"
 #include "model/host/objects.h"
+#include "model/host/root_complex.h"
 
 namespace rnicsim::host {
 
 class HostKernel;
-class RootComplex;
 
 struct KernelCounters {
   Counter commands = 0;
@@ -72,14 +78,13 @@ class KernelAgent : public sc_core::sc_module {
   // Of the device with that interface.
   KernelAgent(sc_core::sc_module_name name, const HostParams& params, HostKernel& kernel, RootComplex& root_complex,
               const abi::NetworkInterface& interface);
-  ~KernelAgent() override;
 
-  HostKernel& kernel() const;
-  RootComplex& root_complex() const;
-  const abi::NetworkInterface& interface() const;
+  HostKernel& kernel() const { return kernel_; }
+  RootComplex& root_complex() const { return root_complex_; }
+  const abi::NetworkInterface& interface() const { return interface_; }
   // Bring-up takes simulated time. Until then system calls answer EAGAIN, and commands wait.
-  bool ready() const;
-  const std::string& failure() const;  // why it will never be ready; empty when nothing is wrong
+  bool ready() const { return ready_; }
+  const std::string& failure() const { return failure_; }  // why it will never be ready; empty when nothing is wrong
 
   // Destroys the process's objects in dependency order. From this call on nothing of the process is called back; `done`
   // runs when the device has forgotten it.
@@ -100,7 +105,7 @@ class KernelAgent : public sc_core::sc_module {
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
   int resolve_path(abi::AddressVector& path) const;
-  std::uint32_t completion_vectors() const;
+  std::uint32_t completion_vectors() const { return params_.completion_vectors; }
 
   // --- Commands: checked for ownership, completed (object number, pasid, eqn) and sent to the device, in order.
   // `done` gets 0 and the output mailbox, or the errno of the kernel's refusal. Of an object that it makes, the channel
@@ -134,8 +139,42 @@ class KernelAgent : public sc_core::sc_module {
   KernelCounters counters() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  void run();
+  void take_arrivals();
+  void enqueue(std::function<void()> work);
+
+  int carry(Pasid process, std::uint32_t events, std::vector<std::byte>& input, std::vector<std::byte>& output);
+  void follow_up(std::span<const std::byte> input, std::span<std::byte> output);
+  int prepare(Pasid process, std::vector<std::byte>& input);
+  bool register_pages(std::span<const std::byte> input);
+  void tell(Pasid process, std::span<const std::byte> input, int error, std::span<const std::byte> output) const;
+
+  void destroy_objects_of(Pasid process);
+  void detach_groups(Pasid process);
+  template <class Object>
+  void destroy_all(Pasid process, const std::map<std::uint32_t, Object>& objects, abi::CommandOpcode opcode);
+  void destroy_windows_on(Pasid process);
+  void destroy(std::uint32_t number, abi::CommandOpcode opcode);
+
+  bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const;
+  std::uint32_t gid_table_length() const;
+
+  const HostParams params_;
+  HostKernel& kernel_;
+  RootComplex& root_complex_;
+  const abi::NetworkInterface interface_;
+  const std::vector<Gid> gids_;
+  Objects objects_;
+  EventChannels channels_{objects_};
+  Driver driver_;
+  CommandGate gate_;
+  ManagementPort management_;
+
+  KernelCounters counters_;
+  std::deque<std::function<void()>> work_;
+  sc_core::sc_event more_work_{"more_work"};
+  bool ready_ = false;
+  std::string failure_;
 };
 
 }  // namespace rnicsim::host
