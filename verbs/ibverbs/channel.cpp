@@ -38,14 +38,14 @@ int next_event(Channel& channel, ibv_cq*& cq, void*& cq_context) {
 
 }  // namespace
 
-void wait_acknowledged(DevicePort& port, pthread_mutex_t& mutex, const std::uint32_t& completed,
+void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed,
                        std::uint32_t delivered) {
   for (;;) {
     pthread_mutex_lock(&mutex);
     const bool done = completed == delivered;
     pthread_mutex_unlock(&mutex);
     if (done) return;
-    give_way(port);
+    give_way(cpu);
   }
 }
 

@@ -7,11 +7,11 @@ namespace rnicsim::verbs {
 namespace {
 
 // A ring lies where the device looks for it: not in the place of memory that went and is still pinned.
-bool pin(DevicePort& port, void* memory, std::size_t bytes) {
+bool pin(OsServices& system, void* memory, std::size_t bytes) {
   std::uint64_t bus_address = 0;
-  if (port.pin(memory, bytes, true, bus_address) != 0) return false;
+  if (system.pin(memory, bytes, true, bus_address) != 0) return false;
   if (bus_address == reinterpret_cast<std::uintptr_t>(memory)) return true;
-  port.unpin(bus_address, bytes, true);
+  system.unpin(bus_address, bytes, true);
   return false;
 }
 

@@ -23,8 +23,9 @@ std::optional<std::uint32_t> number_in(const char* variable) {
 
 }  // namespace
 
-DoorbellPage::DoorbellPage(DevicePort& port, std::uint32_t page)
-    : uar([&port](std::uint32_t offset, std::span<const std::byte> data) { port.mmio_write(offset, data); }, page) {}
+DoorbellPage::DoorbellPage(DeviceAccess& device, std::uint32_t page)
+    : uar([&device](std::uint32_t offset, std::span<const std::byte> data) { device.mmio_write(offset, data); }, page) {
+}
 
 DoorbellPages::Limits DoorbellPages::limits_from_environment() {
   Limits limits;

@@ -15,11 +15,11 @@
 namespace rnicsim::verbs {
 
 struct DoorbellPage {
-  DoorbellPage(DevicePort& port, std::uint32_t page);
+  DoorbellPage(DeviceAccess& device, std::uint32_t page);
 
   // Before a write to the page, which takes the CPU abi::CpuCost::mmio_write.
-  void pass_lock(DevicePort& port) {
-    if (shared) port.pass_lock(lock, abi::CpuCost::mmio_write);
+  void pass_lock(CpuTime& cpu) {
+    if (shared) cpu.pass_lock(lock, abi::CpuCost::mmio_write);
   }
 
   provider::Uar uar;

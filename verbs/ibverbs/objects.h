@@ -73,7 +73,7 @@ struct Mw : ibv_mw {
 };
 
 struct Channel : ibv_comp_channel {
-  explicit Channel(DevicePort& port) : ibv_comp_channel{}, pipe(port) {}
+  explicit Channel(OsServices& system) : ibv_comp_channel{}, pipe(system) {}
 
   EventPipe pipe;
 
@@ -253,7 +253,7 @@ void fill_work_request_api(Qp& qp);
 // --- Events: waits until `completed` (under the object's mutex) says that all `delivered` were acknowledged.
 // Gives way through the port instead of sleeping on the object's condition: the thread that acknowledges may be one of
 // the simulator's own.
-void wait_acknowledged(DevicePort& port, pthread_mutex_t& mutex, const std::uint32_t& completed,
+void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed,
                        std::uint32_t delivered);
 
 }  // namespace rnicsim::verbs

@@ -128,10 +128,10 @@ int take(Cq& cq, int capacity, ibv_wc* completions) {
 }
 
 void tell_polled(Cq& cq, int count) {
-  DevicePort& port = cq.owner().port;
-  if (!port.followed()) return;
-  port.tell({.time = port.time(), .queue = cq.handle, .position = cq.ring.consumer(), .count = std::uint32_t(count),
-             .kind = abi::MilestoneKind::polled});
+  FollowUp& follow_up = cq.owner().port;
+  if (!follow_up.followed()) return;
+  follow_up.tell({.time = follow_up.time(), .queue = cq.handle, .position = cq.ring.consumer(),
+                  .count = std::uint32_t(count), .kind = abi::MilestoneKind::polled});
 }
 
 // --- The extended poll: between start and end the caller holds the CQ.

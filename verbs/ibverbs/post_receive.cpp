@@ -15,7 +15,7 @@ bool may_post_receive(ibv_qp_state state) { return state != IBV_QPS_RESET && sta
 
 // Into the ring, which has room.
 template <class Ring>
-int put_receive(Ring& ring, std::uint32_t max_sge, DevicePort& port, const ibv_recv_wr& wr) {
+int put_receive(Ring& ring, std::uint32_t max_sge, CpuTime& cpu, const ibv_recv_wr& wr) {
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > max_sge) return EINVAL;
   const std::span segments(wr.sg_list, std::size_t(wr.num_sge));
   for (const ibv_sge& sge : segments) {
@@ -24,7 +24,7 @@ int put_receive(Ring& ring, std::uint32_t max_sge, DevicePort& port, const ibv_r
   ring.open(wr.wr_id);
   for (const ibv_sge& sge : segments) ring.segment(sge.addr, sge.length, sge.lkey);
   ring.close();
-  port.charge(abi::CpuCost::post_recv);
+  cpu.charge(abi::CpuCost::post_recv);
   return 0;
 }
 
@@ -42,10 +42,10 @@ int post_one(Srq& srq, const ibv_recv_wr& wr) {
 // whose receives are to be flushed: a doorbell that announces nothing makes it look.
 // Under send_lock.
 void announce_receives(Qp& qp) {
-  DevicePort& port = qp.owner().port;
-  qp.page->pass_lock(port);
+  CpuTime& cpu = qp.owner().port;
+  qp.page->pass_lock(cpu);
   qp.page->uar.ring_send(qp.qp_base.qp_num, qp.send ? qp.send->rung() : 0);
-  port.charge(abi::CpuCost::mmio_write);
+  cpu.charge(abi::CpuCost::mmio_write);
 }
 
 }  // namespace

@@ -1,114 +1,24 @@
 // The seam between the verbs library and whatever carries it to a device of a simulated host: the shared memory of an
-// attached process (verbs/port/attached_port) or a software thread inside the simulator (model/host/cpu_port).
+// attached process (verbs/port/attached_port) or a software thread inside the simulator (model/host/cpu_port). What
+// needs one of its four parts takes that part.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
-#include "model/abi/attach.h"
-#include "model/abi/context.h"
+#include "verbs/port/cpu_time.h"
+#include "verbs/port/device_access.h"
+#include "verbs/port/follow_up.h"
+#include "verbs/port/os_services.h"
 
 namespace rnicsim {
 
-// A lock of the kind that costs time and guards nothing else: who comes to it first has it first, on the clocks of the
-// simulated threads, and only the port knows those. Times are in picoseconds.
-struct TimedLock {
-  struct Costs {
-    std::uint64_t free, contended, held;
-  };
-  // When a thread that comes at `now` has it. Threads come in the order of their clocks.
-  std::uint64_t take(std::uint64_t now, const Costs& costs) {
-    const std::uint64_t start = now < free_at ? free_at + costs.contended : now + costs.free;
-    free_at = start + costs.held;
-    return start;
-  }
-
-  std::uint64_t free_at = 0;
-};
-
-class DevicePort {
+class DevicePort : public DeviceAccess, public OsServices, public CpuTime, public FollowUp {
  public:
   virtual ~DevicePort() = default;
 
   // This process is a forked child, and the port its parent's: nothing goes through it, and the memory that it gave out
   // is not here.
   virtual bool inherited() const { return false; }
-
-  // --- The device.
-  // Posted; what the CPU pays is for the caller to charge. `data` is 4 or 8 bytes, or whole 64-byte lines up to a
-  // BlueFlame buffer. Offsets are in BAR0.
-  virtual void mmio_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
-  virtual std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes) = 0;
-
-  // Zeroed memory that the device reaches by DMA at the address returned (bus address = pointer, in this process's
-  // PASID); nullptr when exhausted.
-  virtual std::byte* allocate(std::size_t bytes, std::size_t alignment) = 0;
-  virtual void release(std::byte* memory, std::size_t bytes) = 0;
-
-  // --- The operating system: each returns 0 or a positive errno.
-  // Reachable by DMA from now on, for writing only if `writable`; counted. EFAULT: some of it is not there, or may not
-  // be used so. `bus_address` is where the device finds it: at the address itself, unless what lay there earlier is
-  // still pinned.
-  virtual int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) = 0;
-  virtual int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) = 0;
-  virtual int alloc_pd(std::uint32_t& number) = 0;
-  virtual int dealloc_pd(std::uint32_t number) = 0;
-  virtual int alloc_uar(std::uint32_t& page) = 0;
-  virtual int free_uar(std::uint32_t page) = 0;
-  // Whoever has `fd`, or a duplicate of it, may import the context: use this process's PDs and regions. EINVAL: it is
-  // no context's. Opening and closing are part of what opening the device costs.
-  virtual int open_context(int fd, std::uint32_t& number) = 0;
-  virtual int import_context(int fd, std::uint32_t& number) = 0;
-  virtual int close_context(std::uint32_t number) = 0;
-  virtual int import_pd(std::uint32_t context, std::uint32_t number) = 0;  // ENOENT: none of that context's
-  // Carries a command mailbox to the device. The kernel chooses CommandHeader::object of create_*, fills pasid, eqn
-  // (from the completion vector that the process put there) and checks that other numbers are this process's own.
-  // An errno here is the kernel's refusal; the device's status is in the output's CommandResult. Of an object that it
-  // makes, the channel `events` hears the asynchronous events (0: none does; ENOENT: not this process's).
-  virtual int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) = 0;
-  // Event records are written to `fd` (the write end of the caller's pipe), which the port duplicates. Those that find
-  // it full are kept, in order, and written by refill_channel, as many as fit.
-  virtual int open_channel(int fd, std::uint32_t& channel) = 0;
-  virtual int close_channel(std::uint32_t channel) = 0;
-  virtual int bind_completions(std::uint32_t cqn, std::uint32_t channel) = 0;
-  virtual int bind_events(std::uint32_t channel) = 0;  // of port and device
-  virtual int refill_channel(std::uint32_t channel) = 0;
-  virtual int port_info(abi::NetworkInterface& interface) = 0;
-  virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
-  // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.
-  virtual int lid_route(std::uint16_t lid, abi::GidEntry& route) = 0;
-  // Fills the MAC address of a path, to a host or to a group. EHOSTUNREACH; EINVAL: no such source GID.
-  virtual int resolve_path(abi::AddressVector& path) = 0;
-  virtual std::uint32_t completion_vectors() const = 0;
-  // A command of <rdma/rdma_user_cm.h>, as Call::rdma_cm has it, of the ids and events of that channel, which is one of
-  // the first device's.
-  virtual int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
-                      std::span<std::byte> output) = 0;
-
-  // --- The CPU's time.
-  virtual void charge(abi::CpuCost cost, std::uint32_t times = 1) = 0;
-  // The caller found nothing (an empty CQ): returns when there may be something new, or some time later.
-  virtual void wait_visible() = 0;
-  // Another thread of the process holds what the caller wants: returns when it may be free, or some time later.
-  virtual void wait_unlocked() { wait_visible(); }
-  // The caller is about to free what others wait for.
-  virtual void hand_over() {}
-  // The caller's time passes until it has the lock, which it keeps for as long as `held` takes.
-  virtual void pass_lock(TimedLock& lock, abi::CpuCost held) = 0;
-  // Until `fd` is readable; false when a signal came first.
-  virtual bool wait_readable(int fd) = 0;
-
-  // Seconds since 1970, by the host's real-time clock, when its device's clock was at 0.
-  virtual std::uint64_t epoch() const { return 0; }
-
-  // --- Whether somebody follows work requests, and is to be told of them. That costs no time.
-  bool followed() const { return followed_; }
-  virtual std::uint64_t time() { return 0; }  // the caller's clock, in picoseconds
-  virtual void tell(const abi::Milestone&) {}
-
- protected:
-  bool followed_ = false;
 };
 
 // The port of the calling process to a device of its host, made at the first call; nullptr, with errno set: ENODEV when

@@ -34,13 +34,13 @@ int EventPipe::open() {
   write_fd_ = ends[1];
   ::fcntl(write_fd_, F_SETFL, O_NONBLOCK);  // the read end is the program's to choose
   refill_after_ = half_of(write_fd_);
-  const int error = port_.open_channel(write_fd_, number_);
+  const int error = system_.open_channel(write_fd_, number_);
   opened_ = error == 0;
   return error;
 }
 
 int EventPipe::close() {
-  const int error = std::exchange(opened_, false) ? port_.close_channel(number_) : 0;
+  const int error = std::exchange(opened_, false) ? system_.close_channel(number_) : 0;
   for (int* fd : {&read_fd_, &write_fd_}) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
@@ -50,7 +50,7 @@ int EventPipe::close() {
 int EventPipe::next(abi::EventRecord& record) {
   for (;;) {
     const bool waits = !non_blocking();
-    if (waits && !port_.wait_readable(read_fd_)) return EINTR;
+    if (waits && !system_.wait_readable(read_fd_)) return EINTR;
     std::unique_lock guard(reading_);
     if (has_record()) {
       const int error = take_record(record) ? 0 : EIO;
@@ -76,7 +76,7 @@ void EventPipe::refill(std::unique_lock<std::mutex>& guard) {
   if (taken_ < refill_after_) return;
   taken_ = 0;
   guard.unlock();
-  port_.refill_channel(number_);
+  system_.refill_channel(number_);
 }
 
 void EventPipe::purge(const std::function<bool(const abi::EventRecord&)>& stale) {

@@ -9,13 +9,13 @@
 #include <mutex>
 
 #include "model/abi/attach.h"
-#include "verbs/port/device_port.h"
+#include "verbs/port/os_services.h"
 
 namespace rnicsim {
 
 class EventPipe {
  public:
-  explicit EventPipe(DevicePort& port) : port_(port) {}
+  explicit EventPipe(OsServices& system) : system_(system) {}
   ~EventPipe();
   EventPipe(const EventPipe&) = delete;
   EventPipe& operator=(const EventPipe&) = delete;
@@ -39,7 +39,7 @@ class EventPipe {
   bool take_record(abi::EventRecord& record);
   void refill(std::unique_lock<std::mutex>& guard);
 
-  DevicePort& port_;
+  OsServices& system_;
   std::mutex reading_;
   std::deque<abi::EventRecord> put_back_;  // ahead of those in the pipe, which is full
   std::uint32_t taken_ = 0;                // since the kernel was last asked for more

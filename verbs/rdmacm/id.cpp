@@ -86,8 +86,8 @@ int migrate_id(Id& id, rdma_event_channel* channel) {
 
 // Gives way through the port instead of sleeping on a condition: the thread that acknowledges may be one of the
 // simulator's own.
-void wait_acknowledged(DevicePort& port, const std::atomic<std::uint32_t>& completed, std::uint32_t reported) {
-  while (completed.load(std::memory_order_acquire) < reported) verbs::give_way(port);
+void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported) {
+  while (completed.load(std::memory_order_acquire) < reported) verbs::give_way(cpu);
 }
 
 }  // namespace rnicsim::rdmacm

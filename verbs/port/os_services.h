@@ -1,0 +1,62 @@
+// The operating system's services. Each returns 0 or a positive errno, unless it says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/abi/attach.h"
+#include "model/abi/context.h"
+
+namespace rnicsim {
+
+class OsServices {
+ public:
+  // Reachable by DMA from now on, for writing only if `writable`; counted. EFAULT: some of it is not there, or may not
+  // be used so. `bus_address` is where the device finds it: at the address itself, unless what lay there earlier is
+  // still pinned.
+  virtual int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) = 0;
+  virtual int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) = 0;
+  virtual int alloc_pd(std::uint32_t& number) = 0;
+  virtual int dealloc_pd(std::uint32_t number) = 0;
+  virtual int alloc_uar(std::uint32_t& page) = 0;
+  virtual int free_uar(std::uint32_t page) = 0;
+  // Whoever has `fd`, or a duplicate of it, may import the context: use this process's PDs and regions. EINVAL: it is
+  // no context's. Opening and closing are part of what opening the device costs.
+  virtual int open_context(int fd, std::uint32_t& number) = 0;
+  virtual int import_context(int fd, std::uint32_t& number) = 0;
+  virtual int close_context(std::uint32_t number) = 0;
+  virtual int import_pd(std::uint32_t context, std::uint32_t number) = 0;  // ENOENT: none of that context's
+  // Carries a command mailbox to the device. The kernel chooses CommandHeader::object of create_*, fills pasid, eqn
+  // (from the completion vector that the process put there) and checks that other numbers are this process's own.
+  // An errno here is the kernel's refusal; the device's status is in the output's CommandResult. Of an object that it
+  // makes, the channel `events` hears the asynchronous events (0: none does; ENOENT: not this process's).
+  virtual int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) = 0;
+  // Event records are written to `fd` (the write end of the caller's pipe), which the port duplicates. Those that find
+  // it full are kept, in order, and written by refill_channel, as many as fit.
+  virtual int open_channel(int fd, std::uint32_t& channel) = 0;
+  virtual int close_channel(std::uint32_t channel) = 0;
+  virtual int bind_completions(std::uint32_t cqn, std::uint32_t channel) = 0;
+  virtual int bind_events(std::uint32_t channel) = 0;  // of port and device
+  virtual int refill_channel(std::uint32_t channel) = 0;
+  virtual int port_info(abi::NetworkInterface& interface) = 0;
+  virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
+  // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.
+  virtual int lid_route(std::uint16_t lid, abi::GidEntry& route) = 0;
+  // Fills the MAC address of a path, to a host or to a group. EHOSTUNREACH; EINVAL: no such source GID.
+  virtual int resolve_path(abi::AddressVector& path) = 0;
+  virtual std::uint32_t completion_vectors() const = 0;
+  // A command of <rdma/rdma_user_cm.h>, as Call::rdma_cm has it, of the ids and events of that channel, which is one of
+  // the first device's.
+  virtual int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
+                      std::span<std::byte> output) = 0;
+  // Until `fd` is readable; false when a signal came first.
+  virtual bool wait_readable(int fd) = 0;
+  // Seconds since 1970, by the host's real-time clock, when its device's clock was at 0.
+  virtual std::uint64_t epoch() const { return 0; }
+
+ protected:
+  ~OsServices() = default;
+};
+
+}  // namespace rnicsim
