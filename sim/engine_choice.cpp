@@ -1,9 +1,7 @@
 #include "sim/engine_choice.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -17,13 +15,6 @@
 namespace rnicsim::sim {
 namespace {
 
-#ifndef RNICSIM_RTL
-[[noreturn]] void refuse_rtl(const std::string& kind) {
-  throw ConfigError(
-      fmt::format("engine.kind: {}: this rnicsim was built without Verilator, and so without rtl/", kind));
-}
-#endif
-
 [[maybe_unused]] std::filesystem::path with_name(const std::filesystem::path& path, const std::string& name) {
   if (name.empty()) return path;
   auto named = path;
@@ -31,27 +22,6 @@ namespace {
 }
 
 }  // namespace
-
-void EngineParams::describe(ParamVisitor& visit) {
-  visit.param("kind", kind,
-              "model; rtl, the one in SystemVerilog; or lockstep, that one with its referee (docs/rtl.md)");
-  visit.param("clock", clock, "clock period of the one in SystemVerilog", {100, 1e9});
-}
-
-void EngineParams::limit([[maybe_unused]] nic::CapabilityParams& capabilities) const {
-  if (std::ranges::find(kEngineKinds, kind) == std::end(kEngineKinds))
-    throw ConfigError(fmt::format("engine.kind: '{}' is none of {}", shown(kind), fmt::join(kEngineKinds, ", ")));
-  if (is_model()) return;
-#ifdef RNICSIM_RTL
-  rtl::limit_to_rtl(capabilities);
-#else
-  refuse_rtl(kind);
-#endif
-}
-
-void EngineOptions::add_to(std::vector<std::string>& sets) const {
-  if (!kind.empty()) sets.push_back("engine.kind=" + kind);
-}
 
 Engines::Engines(const EngineParams& params, std::filesystem::path waves)
     : params_(params), waves_(std::move(waves)) {

@@ -3,25 +3,14 @@
 #include <fmt/format.h>
 #include <wordexp.h>
 
-#include <regex>
-
 #include "sim/config/config_error.h"
+#include "sim/config/host_names.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
 #include "sim/program_check.h"
 
 namespace rnicsim::sim {
 namespace {
-
-std::uint32_t find_host(const std::string& name, const Topology& topology) {
-  if (const auto host = topology.find_host(name)) return *host;
-  std::vector<std::string> names;
-  for (const auto& interface : topology.interfaces)
-    if (interface.device == 0) names.emplace_back(interface.name);
-  const auto meant = nearest_name(name, names);
-  throw ConfigError(fmt::format("no host is called '{}'; the topology has {} to {}{}", name, names.front(),
-                                names.back(), meant ? fmt::format(" (did you mean '{}'?)", *meant) : ""));
-}
 
 const char* explain(int wordexp_error) {
   switch (wordexp_error) {
@@ -53,21 +42,6 @@ std::set<std::uint32_t> host_set(const std::vector<std::string>& texts, const To
 }
 
 }  // namespace
-
-std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology) {
-  if (text.find('[') == text.npos) return {find_host(text, topology)};
-  static const std::regex range(R"(([^\[\]]*)\[(\d{1,4})-(\d{1,4})\]([^\[\]]*))");
-  std::smatch parts;
-  if (text.size() > sizeof(abi::NetworkInterface::name) || !std::regex_match(text, parts, range))
-    throw ConfigError(fmt::format("'{}' is not a range of hosts, such as 'h[0-3]'", text.substr(0, 80)));
-  const int first = std::stoi(parts[2]);
-  const int last = std::stoi(parts[3]);
-  if (last < first) throw ConfigError(fmt::format("'{}': the range ends before it begins", text));
-  std::vector<std::uint32_t> hosts;
-  for (int number = first; number <= last; ++number)
-    hosts.push_back(find_host(fmt::format("{}{}{}", parts[1].str(), number, parts[4].str()), topology));
-  return hosts;
-}
 
 std::vector<std::string> split_command(const std::string& text) {
   wordexp_t expanded{};

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/base/units.h"
+#include "sim/config/engine_params.h"
 #include "sim/config/topology.h"
-#include "sim/engine_choice.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim {
@@ -50,8 +50,6 @@ struct RunArguments {
   std::vector<std::string> valgrind;
 };
 
-// "h2", or "h[0-3]" for several; in the topology's order of numbers. ConfigError: no such host, or not a range.
-std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology);
 // Words and quotes as a POSIX shell takes them, without a shell; ConfigError for what only a shell could do.
 std::vector<std::string> split_command(const std::string& text);
 

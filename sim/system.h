@@ -11,6 +11,7 @@
 #include "model/fabric/pcapng.h"
 #include "model/fabric/switch.h"
 #include "sim/config/config.h"
+#include "sim/engine_choice.h"
 #include "sim/host.h"
 
 namespace rnicsim::sim {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "sim/attached/attach_server.h"
-#include "sim/attached/descriptor.h"
 #include "sim/attached/program_launcher.h"
 #include "sim/attached/run.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
+#include "sim/descriptor.h"
 #include "sim/program_check.h"
 #include "sim/progress_line.h"
 

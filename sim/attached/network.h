@@ -13,9 +13,9 @@
 #include "model/abi/attach.h"
 #include "model/base/event_queue.h"
 #include "sim/attached/datagrams.h"
-#include "sim/attached/descriptor.h"
 #include "sim/attached/host_addresses.h"
-#include "sim/attached/network_params.h"
+#include "sim/config/network_params.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

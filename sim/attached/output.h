@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

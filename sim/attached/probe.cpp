@@ -13,7 +13,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 namespace {

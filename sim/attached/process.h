@@ -19,10 +19,10 @@
 #include "model/base/kernel.h"
 #include "model/base/pcie.h"
 #include "model/base/units.h"
-#include "sim/attached/descriptor.h"
 #include "sim/attached/process_memory.h"
 #include "sim/attached/shared_memory.h"
 #include "sim/attached/thread.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "model/host/address_space.h"
-#include "sim/attached/descriptor.h"
 #include "sim/attached/shared_memory.h"
 #include "sim/attached/stall_guard.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

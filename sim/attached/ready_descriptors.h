@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -23,13 +23,13 @@
 #include "sim/attached/output.h"
 #include "sim/attached/probe.h"
 #include "sim/attached/program_launcher.h"
+#include "sim/attached/summary.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/progress_line.h"
 #include "sim/snapshot_server.h"
-#include "sim/summary.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

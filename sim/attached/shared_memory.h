@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -8,7 +8,7 @@
 
 #include "model/abi/attach.h"
 #include "model/base/units.h"
-#include "sim/attached/descriptor.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -12,7 +12,7 @@
 #include "sim/bench/plan.h"
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
-#include "sim/engine_choice.h"
+#include "sim/config/engine_params.h"
 #include "sim/observers.h"
 #include "sim/watch.h"
 

@@ -10,9 +10,9 @@
 #include "sim/check/case.h"
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
+#include "sim/config/engine_params.h"
 #include "sim/config/param_list.h"
 #include "sim/config/toml_file.h"
-#include "sim/engine_choice.h"
 #include "sim/run_options.h"
 
 namespace rnicsim::sim::check {

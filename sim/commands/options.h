@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine_choice.h"
+#include "sim/config/engine_params.h"
 #include "sim/observers.h"
 #include "sim/run_options.h"
 #include "sim/watch.h"

@@ -6,6 +6,7 @@
 #include "sim/commands/command.h"
 #include "sim/commands/simulation.h"
 #include "sim/config/config_error.h"
+#include "sim/config/host_names.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -13,11 +13,11 @@
 #include "model/fabric/switch.h"
 #include "model/host/host_params.h"
 #include "model/nic/nic.h"
-#include "sim/attached/network_params.h"
+#include "sim/config/engine_params.h"
 #include "sim/config/fault_record.h"
+#include "sim/config/network_params.h"
 #include "sim/config/profiles.h"
 #include "sim/config/topology.h"
-#include "sim/engine_choice.h"
 
 namespace rnicsim::sim {
 

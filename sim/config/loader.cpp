@@ -9,10 +9,10 @@
 
 #include "sim/config/config_error.h"
 #include "sim/config/fault_record.h"
+#include "sim/config/host_names.h"
 #include "sim/config/host_record.h"
 #include "sim/config/settings.h"
 #include "sim/config/sized_topology.h"
-#include "sim/run_options.h"
 
 namespace rnicsim::sim {
 namespace {

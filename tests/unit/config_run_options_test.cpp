@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "sim/config/config_error.h"
+#include "sim/config/host_names.h"
 #include "sim/program_check.h"
 #include "sim/run_options.h"
 

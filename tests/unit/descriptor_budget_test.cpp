@@ -6,8 +6,8 @@
 #include <iterator>
 #include <vector>
 
-#include "sim/attached/descriptor.h"
 #include "sim/attached/descriptor_budget.h"
+#include "sim/descriptor.h"
 
 namespace rnicsim::sim {
 namespace {

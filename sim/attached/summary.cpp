@@ -1,4 +1,4 @@
-#include "sim/summary.h"
+#include "sim/attached/summary.h"
 
 #include <fmt/format.h>
 

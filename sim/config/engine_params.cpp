@@ -1,0 +1,41 @@
+#include "sim/config/engine_params.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sim/config/config_error.h"
+#ifdef RNICSIM_RTL
+#include "rtl/cosim/rtl_core.h"
+#endif
+
+namespace rnicsim::sim {
+
+void EngineParams::describe(ParamVisitor& visit) {
+  visit.param("kind", kind,
+              "model; rtl, the one in SystemVerilog; or lockstep, that one with its referee (docs/rtl.md)");
+  visit.param("clock", clock, "clock period of the one in SystemVerilog", {100, 1e9});
+}
+
+void EngineParams::limit([[maybe_unused]] nic::CapabilityParams& capabilities) const {
+  if (std::ranges::find(kEngineKinds, kind) == std::end(kEngineKinds))
+    throw ConfigError(fmt::format("engine.kind: '{}' is none of {}", shown(kind), fmt::join(kEngineKinds, ", ")));
+  if (is_model()) return;
+#ifdef RNICSIM_RTL
+  rtl::limit_to_rtl(capabilities);
+#else
+  refuse_rtl(kind);
+#endif
+}
+
+void EngineOptions::add_to(std::vector<std::string>& sets) const {
+  if (!kind.empty()) sets.push_back("engine.kind=" + kind);
+}
+
+void refuse_rtl(const std::string& kind) {
+  throw ConfigError(
+      fmt::format("engine.kind: {}: this rnicsim was built without Verilator, and so without rtl/", kind));
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,15 @@
+// Hosts as a person names them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/config/topology.h"
+
+namespace rnicsim::sim {
+
+// "h2", or "h[0-3]" for several; in the topology's order of numbers. ConfigError: no such host, or not a range.
+std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology);
+
+}  // namespace rnicsim::sim
