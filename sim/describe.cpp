@@ -28,8 +28,9 @@ std::string parameters(Config& config, std::string_view group) {
   std::string text;
   for (const auto& entry : list.entries())
     if (entry.path.starts_with(group))
-      text += fmt::format("{:<{}}  {:<13}  {:>{}}  {}\n", entry.path, path_width, entry.kind(), entry.value_text(),
-                          value_width, entry.meaning);
+      text += fmt::format("{:<{}}  {:<13}  {:>{}}  {}{}\n", entry.path, path_width, entry.kind(), entry.value_text(),
+                          value_width, entry.meaning,
+                          entry.words.empty() ? "" : fmt::format(" (one of {})", fmt::join(entry.words, ", ")));
   return text;
 }
 

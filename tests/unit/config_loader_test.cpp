@@ -292,6 +292,10 @@ TEST_F(ConfigLoader, OutOfBandNetworkOfARun) {
   EXPECT_THAT(error_of([&] { load_config(run.nic, run.topology, run.sets); }), HasSubstr("mean network.latency?"));
 }
 
+TEST_F(ConfigLoader, WordsThatATextMayBeAreDescribed) {
+  EXPECT_THAT(describe(DescribeTopic::nic, {}), ContainsRegex("nic\\.icrc .*\\(one of lazy, always\\)"));
+}
+
 TEST_F(ConfigLoader, ResolvedConfigurationGivesTheSameRun) {
   const std::vector<std::string> sets{"network.latency=30us", "network.loopback_latency=7us", "network.rate=1Gb/s",
                                       "link.latency=70ns"};
