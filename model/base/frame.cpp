@@ -6,6 +6,17 @@
 namespace rnicsim {
 namespace {
 
+constexpr std::size_t kTypeOffset = 12, kIpOffset = 14;
+
+std::uint8_t traffic_class_of(std::span<const std::byte> header) {
+  if (header.size() < kIpOffset + 2) return 0;
+  const auto at = [header](std::size_t offset) { return std::to_integer<unsigned>(header[offset]); };
+  const auto type = at(kTypeOffset) << 8 | at(kTypeOffset + 1);
+  if (type == 0x0800) return static_cast<std::uint8_t>(at(kIpOffset + 1));                                // IPv4
+  if (type == 0x86dd) return static_cast<std::uint8_t>(at(kIpOffset) << 4 | at(kIpOffset + 1) >> 4);  // IPv6
+  return 0;
+}
+
 // A frame that came as bytes, or was changed on its way.
 class FrameOfBytes final : public FrameBody {
  public:
@@ -21,6 +32,7 @@ class FrameOfBytes final : public FrameBody {
     if (front.size() >= destination_mac_.size())
       std::ranges::transform(front.first(destination_mac_.size()), destination_mac_.begin(),
                              [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
+    traffic_class_ = traffic_class_of(front);
     header_ = front.empty() ? trailer_.data() : front.data();  // there are none of it to see
     std::ranges::copy(trailer, trailer_.begin());
   }

@@ -38,6 +38,7 @@ class FrameBody {
   std::uint32_t header_bytes_ = 0;
   Mac destination_mac_{};
   std::uint8_t trailer_bytes_ = 0;
+  std::uint8_t traffic_class_ = 0;         // of its IP header: DSCP and ECN
   const std::byte* header_ = nullptr;      // until it is written
   std::array<std::byte, kTrailerCapacity> trailer_;
 
@@ -66,6 +67,8 @@ class Frame {
   std::uint64_t id() const { return body_->id_; }
   // Zeros when the header is shorter.
   const FrameBody::Mac& destination_mac() const { return body_->destination_mac_; }
+  // 0 of what is not IP.
+  std::uint8_t traffic_class() const { return body_->traffic_class_; }
   std::uint32_t header_bytes() const { return body_->header_bytes_; }
   const Payload& payload() const { return body_->payload_; }
   // What its sender meant, if that is kept as a `Body`; else nullptr.

@@ -30,8 +30,10 @@ class ParamVisitor {
   virtual void param(const char* name, std::string& value, const char* meaning,
                      std::span<const char* const> words = {}) = 0;
 
-  // What cannot be built: when it holds, `name` "is less than" (or whatever it is) `other`. Names as of this block.
-  virtual void refuse(bool /*contradiction*/, const char* /*name*/, const char* /*is*/, const char* /*other*/) {}
+  // What cannot be built: when it holds, `name` "is less than" (or whatever it is) `other`, or is something by itself.
+  // Names as of this block.
+  virtual void refuse(bool /*contradiction*/, const char* /*name*/, const char* /*is*/,
+                      const char* /*other*/ = nullptr) {}
 
   // A nested block: its names get the prefix `name.`.
   template <class Params>

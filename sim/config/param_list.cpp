@@ -173,6 +173,7 @@ std::optional<std::string> ParamList::nearest(std::string_view path) const {
 std::optional<std::string> ParamList::contradiction() const {
   if (!contradiction_) return std::nullopt;
   const auto& [path, is, other] = *contradiction_;
+  if (other.empty()) return fmt::format("{}: '{}' {}", path, find(path)->value_text(), is);
   return fmt::format("{}: {} {} {}, {}", path, find(path)->value_text(), is, other, find(other)->value_text());
 }
 
@@ -201,7 +202,7 @@ void ParamList::param(const char* name, std::string& value, const char* meaning,
 }
 
 void ParamList::refuse(bool contradiction, const char* name, const char* is, const char* other) {
-  if (contradiction && !contradiction_) contradiction_ = {prefix_ + name, is, prefix_ + other};
+  if (contradiction && !contradiction_) contradiction_ = {prefix_ + name, is, other != nullptr ? prefix_ + other : ""};
 }
 
 void ParamList::enter(const char* name) { prefix_ += std::string(name) + '.'; }

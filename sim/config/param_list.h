@@ -66,7 +66,7 @@ class ParamList : public ParamVisitor {
   struct Contradiction {
     std::string path;
     std::string is;
-    std::string other;
+    std::string other;  // empty: none
   };
 
   std::vector<ParamEntry> entries_;

@@ -1,0 +1,23 @@
+// What a frame takes on a line.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/base/frame.h"
+#include "model/base/units.h"
+
+namespace rnicsim {
+
+struct LineTiming {
+  BitRate rate{100'000'000'000};
+  ByteCount overhead{24};
+  ByteCount least_frame{60};
+
+  Duration time_for(const Frame& frame) const {
+    return rate.time_for({std::max<std::uint64_t>(frame.size(), least_frame.bytes) + overhead.bytes});
+  }
+  bool operator==(const LineTiming&) const = default;
+};
+
+}  // namespace rnicsim

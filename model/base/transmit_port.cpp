@@ -1,0 +1,102 @@
+#include "model/base/transmit_port.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace rnicsim {
+
+void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_t priority, std::uint32_t origin) {
+  assert(has_room(frame, priority));
+  assert(from + took >= now());
+  ++frames_;
+  bytes_ += frame.size();
+  most_bytes_ = std::max(most_bytes_, bytes_);
+  if (counts(priority)) counted_bytes_ += frame.size();
+  // What marks a frame by how much waits (ECN) would do it here, before it is put behind the others.
+  auto& queue = queues_[priority];
+  const bool first = queue.empty();
+  auto& waiting = queue.add_back();
+  waiting.frame = std::move(frame);
+  waiting.from = from;
+  waiting.took = took;
+  waiting.origin = origin;
+  filled_ |= static_cast<std::uint16_t>(1u << priority);
+  if (first) choose_anew();
+}
+
+bool TransmitPort::pop_due(Departure& departure) {
+  popping_ = next_ != kNone && next_ends_ <= now();
+  if (!popping_) {
+    if (next_ != kNone) alarm_.arm(next_ends_);
+    return false;
+  }
+  auto& queue = queues_[next_];
+  auto& leaving = queue.front();
+  departure.frame = std::move(leaving.frame);
+  departure.wanted = leaving.from;
+  departure.took = leaving.took;
+  departure.origin = leaving.origin;
+  departure.priority = next_;
+  queue.pop_front();
+  if (queue.empty()) filled_ &= static_cast<std::uint16_t>(~(1u << next_));
+  --frames_;
+  bytes_ -= departure.frame.size();
+  if (counts(next_)) counted_bytes_ -= departure.frame.size();
+  free_ = next_ends_;
+  choose();
+  return true;
+}
+
+// Of those that may begin when the first of them may, the most urgent one.
+void TransmitPort::choose() {
+  next_ = kNone;
+  if (filled_ == 0) return;
+  Duration begins = Agenda::kNever;
+  for (unsigned rest = filled_; rest != 0; rest &= rest - 1)
+    begins = std::min(begins, may_begin(static_cast<std::size_t>(std::countr_zero(rest))));
+  begins = std::max(begins, free_);
+  auto chosen = static_cast<std::uint8_t>(std::bit_width(filled_) - 1);
+  while ((filled_ >> chosen & 1) == 0 || may_begin(chosen) > begins) --chosen;
+  next_ = chosen;
+  next_begins_ = begins;
+  next_ends_ = begins + queues_[chosen].front().took;
+}
+
+// Unless the first bit is out.
+void TransmitPort::choose_anew() {
+  if (next_ != kNone && next_begins_ <= now()) return;
+  choose();
+  if (next_ != kNone && !popping_) alarm_.arm(next_ends_);
+}
+
+void TransmitPort::pause(std::uint8_t priority, Duration until) {
+  paused_ps_ += pause_so_far(priority);
+  paused_since_[priority] = now();
+  not_before_[priority] = until;
+  choose_anew();
+}
+
+Counter TransmitPort::pause_so_far(std::size_t priority) const {
+  const auto end = std::min(now(), not_before_[priority]);
+  return end > paused_since_[priority] ? static_cast<Counter>((end - paused_since_[priority]).ps) : 0;
+}
+
+Counter TransmitPort::paused_ps() const {
+  Counter paused = paused_ps_;
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) paused += pause_so_far(priority);
+  return paused;
+}
+
+void TransmitPort::clear() {
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) pause(priority, now());
+  for (auto& queue : queues_) queue.clear();
+  alarm_.disarm();
+  next_ = kNone;
+  filled_ = 0;
+  free_ = now();
+  frames_ = 0;
+  bytes_ = counted_bytes_ = 0;
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,98 @@
+// A port's way out: a queue of frames for each priority, and one of control frames ahead of all. Frames leave one after
+// another, the most urgent of those that may, in the order of their queue. What leaves next is decided as late as it
+// can matter: until its first bit is out, a pause stops it and a more urgent frame goes first.
+//
+// There is one event a departure, and none else: a frame is put in ahead of the time from which on it may leave, and a
+// pause ends by itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "model/base/agenda.h"
+#include "model/base/fifo.h"
+#include "model/base/frame.h"
+#include "model/base/kernel.h"
+#include "model/base/priority_map.h"
+#include "model/base/stats.h"
+
+namespace rnicsim {
+
+class TransmitPort {
+ public:
+  static constexpr std::uint8_t kControl = kPriorities;  // of control frames, which no pause stops
+  static constexpr ByteCount kUnlimited{std::numeric_limits<std::uint64_t>::max()};
+
+  struct Departure {
+    Frame frame;
+    Duration wanted;           // its first bit could leave, but for others and pauses
+    Duration took;             // from its first bit to its last, which leaves now
+    std::uint32_t origin = 0;
+    std::uint8_t priority = 0;
+    Duration waited() const { return now() - took - wanted; }
+  };
+
+  // `due` is called as a last bit leaves: while (port.pop_due(departure)) ...
+  // Frames of the priorities of `lossless`, a bit each, are not counted against the capacity.
+  explicit TransmitPort(Alarm::Action due, ByteCount capacity = kUnlimited, std::uint8_t lossless = 0)
+      : capacity_(capacity.bytes), lossless_(lossless), alarm_(std::move(due)) {}
+
+  // Of the capacity, beside what waits and leaves.
+  bool has_room(const Frame& frame, std::uint8_t priority) const {
+    return !counts(priority) || counted_bytes_ + frame.size() <= capacity_;
+  }
+  // There is room. Its first bit may leave at `from`, absolute; of a frame that is cut through, that may be past. It
+  // takes `took` on the line, and ends after the present. `origin` comes out with it.
+  void send(Frame&& frame, Duration from, Duration took, std::uint8_t priority, std::uint32_t origin = 0);
+  bool pop_due(Departure& departure);
+
+  // A frame whose first bit is out leaves all the same. A later call takes the place of an earlier one; one for the
+  // present time ends the pause.
+  void pause(std::uint8_t priority, Duration until);
+
+  std::size_t frames() const { return frames_; }  // that wait or leave
+  Counter bytes() const { return bytes_; }
+  Counter most_bytes() const { return most_bytes_; }
+  Counter paused_ps() const;                      // of all priorities together
+
+  void clear();                                   // forgets everything but what it counted (device reset)
+
+ private:
+  static constexpr std::size_t kQueues = kPriorities + 1;
+  static constexpr std::uint8_t kNone = kQueues;
+  struct Waiting {
+    Frame frame;
+    Duration from;
+    Duration took;
+    std::uint32_t origin = 0;
+  };
+
+  bool counts(std::uint8_t priority) const { return priority != kControl && (lossless_ >> priority & 1) == 0; }
+  // Of the queue's first frame.
+  Duration may_begin(std::size_t queue) const { return std::max(queues_[queue].front().from, not_before_[queue]); }
+  void choose();
+  void choose_anew();
+  Counter pause_so_far(std::size_t priority) const;
+
+  const std::uint64_t capacity_;
+  const std::uint8_t lossless_;
+  std::uint8_t next_ = kNone;                     // the queue of the frame that leaves next, or is leaving
+  bool popping_ = false;                          // pop_due() will arm the alarm
+  std::uint16_t filled_ = 0;                      // a bit a queue that is not empty
+  Duration next_begins_;
+  Duration next_ends_;
+  Duration free_;                                 // the last frame's last bit was out
+  std::size_t frames_ = 0;
+  Counter bytes_ = 0;
+  std::uint64_t counted_bytes_ = 0;               // against the capacity
+  Counter most_bytes_ = 0;
+  Alarm alarm_;
+  std::array<Fifo<Waiting>, kQueues> queues_;
+  std::array<Duration, kQueues> not_before_{};    // by queue: when its pause ends
+  std::array<Duration, kPriorities> paused_since_{};
+  Counter paused_ps_ = 0;                         // of pauses that ended, or were given anew
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,363 @@
+// Which frame leaves a port next, and when.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/pause_frame.h"
+#include "model/base/transmit_port.h"
+
+namespace rnicsim {
+namespace {
+
+using namespace rnicsim::literals;
+
+// The same cases at every run; RC_PARAMS in the environment asks for others.
+[[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
+
+constexpr Duration kTook = 10_ns;
+
+Frame frame_of(std::uint64_t id, std::size_t bytes = 100) { return Frame::of(Payload(bytes), {}, {}, id); }
+
+struct Left {
+  std::uint64_t id;
+  Duration began;
+  bool operator==(const Left&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Left& left) { return out << left.id << " at " << left.began.ps; }
+
+// A port, and what is done to it at which time.
+class Bench {
+ public:
+  explicit Bench(ByteCount capacity = TransmitPort::kUnlimited, std::uint8_t lossless = 0)
+      : fresh_((sc_core::sc_get_curr_simcontext()->reset(), true)), port([this] { leave_due(); }, capacity, lossless) {}
+
+  void at(Duration time, std::function<void()> action) { actions_.push(time, std::move(action)); }
+  void send(std::uint64_t id, std::uint8_t priority, Duration from = now(), Duration took = kTook) {
+    port.send(frame_of(id), from, took, priority);
+  }
+  const std::vector<Left>& run() {
+    sc_core::sc_start(1, sc_core::SC_MS);
+    return left;
+  }
+
+ private:
+  void act() {
+    std::function<void()> action;
+    while (actions_.pop_due(action)) action();
+  }
+  void leave_due() {
+    TransmitPort::Departure departure;
+    while (port.pop_due(departure)) {
+      left.push_back({departure.frame.id(), now() - departure.took});
+      if (on_left) on_left(departure);
+    }
+  }
+
+  const bool fresh_;
+
+ public:
+  TransmitPort port;
+  std::vector<Left> left;
+  std::function<void(const TransmitPort::Departure&)> on_left;
+
+ private:
+  EventQueue<std::function<void()>> actions_{[this] { act(); }};
+};
+
+TEST(TransmitPort, OneBehindTheOther) {
+  Bench bench;
+  bench.at(5_ns, [&] {
+    bench.send(1, 0, 20_ns);
+    bench.send(2, 0, 21_ns);
+    bench.send(3, 0, 90_ns);
+    EXPECT_EQ(bench.port.frames(), 3u);
+    EXPECT_EQ(bench.port.bytes(), 300u);
+  });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 20_ns}, {2, 30_ns}, {3, 90_ns}}));
+  EXPECT_EQ(bench.port.frames(), 0u);
+  EXPECT_EQ(bench.port.bytes(), 0u);
+  EXPECT_EQ(bench.port.most_bytes(), 300u);
+}
+
+TEST(TransmitPort, TheMostUrgentOfThoseThatMay) {
+  Bench bench;
+  bench.at(0_ns, [&] {
+    bench.send(1, 0, 5_ns);
+    bench.send(2, 3, 6_ns);
+    bench.send(3, 7, 14_ns);
+    bench.send(4, 7, 26_ns);  // not there yet when the port is free
+  });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 5_ns}, {3, 15_ns}, {2, 25_ns}, {4, 35_ns}}));
+}
+
+// Until its first bit is out, a more urgent frame goes ahead of it; then no more.
+TEST(TransmitPort, AFrameThatHasBegunLeaves) {
+  for (const bool in_time : {true, false}) {
+    Bench bench;
+    bench.at(0_ns, [&] { bench.send(1, 0, 20_ns); });
+    bench.at(in_time ? 20_ns - 1_ps : 20_ns, [&] { bench.send(2, 1); });
+    if (in_time)
+      EXPECT_EQ(bench.run(), (std::vector<Left>{{2, 20_ns - 1_ps}, {1, 30_ns - 1_ps}}));
+    else
+      EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 20_ns}, {2, 30_ns}}));
+  }
+}
+
+TEST(TransmitPort, APauseStopsItsPriorityAlone) {
+  Bench bench;
+  bench.at(0_ns, [&] {
+    bench.send(1, 3, 20_ns);
+    bench.send(2, 0, 40_ns);
+    bench.port.pause(3, 100_ns);
+  });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{2, 40_ns}, {1, 100_ns}}));
+  EXPECT_EQ(bench.port.paused_ps(), 100'000u);
+}
+
+TEST(TransmitPort, APauseComesTooLateForWhatHasBegun) {
+  for (const bool in_time : {true, false}) {
+    Bench bench;
+    bench.at(0_ns, [&] {
+      bench.send(1, 3, 20_ns);
+      bench.send(2, 3, 20_ns);
+    });
+    bench.at(in_time ? 20_ns - 1_ps : 20_ns, [&] { bench.port.pause(3, 100_ns); });
+    if (in_time)
+      EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 100_ns}, {2, 110_ns}}));
+    else
+      EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 20_ns}, {2, 100_ns}}));
+  }
+}
+
+TEST(TransmitPort, APauseEndsEarlierOrLaterWhenToldAgain) {
+  Bench bench;
+  bench.at(0_ns, [&] {
+    bench.send(1, 3);
+    bench.send(2, 3);
+    bench.send(3, 3);
+    bench.port.pause(3, 100_ns);
+  });
+  bench.at(50_ns, [&] { bench.port.pause(3, now()); });
+  bench.at(55_ns, [&] { bench.port.pause(3, 500_ns); });
+  bench.at(400_ns, [&] { bench.port.pause(3, 600_ns); });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 0_ns}, {2, 50_ns}, {3, 600_ns}}));
+  EXPECT_EQ(bench.port.paused_ps(), 50'000u + 545'000u);
+}
+
+TEST(TransmitPort, ControlFramesGoAheadAndNothingStopsThem) {
+  Bench bench(100_B);
+  bench.at(0_ns, [&] {
+    for (std::uint8_t priority = 0; priority < kPriorities; ++priority) bench.port.pause(priority, 1_us);
+    bench.send(1, 7);
+    bench.send(2, TransmitPort::kControl);
+  });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{2, 0_ns}, {1, 1_us}}));
+}
+
+// What is cut through is told of after it began.
+TEST(TransmitPort, OneThatBeganBeforeItWasSent) {
+  Bench bench;
+  bench.at(20_ns, [&] { bench.send(1, 0, 15_ns); });
+  bench.at(22_ns, [&] { bench.send(2, 7, 14_ns); });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 15_ns}, {2, 25_ns}}));
+}
+
+TEST(TransmitPort, ItsRoomIsItsCapacityToTheByte) {
+  Bench bench(300_B, 1 << 5);
+  bench.at(0_ns, [&] {
+    bench.send(1, 0);
+    bench.send(2, 3);
+    EXPECT_TRUE(bench.port.has_room(frame_of(0, 100), 0));
+    EXPECT_FALSE(bench.port.has_room(frame_of(0, 101), 0));
+    bench.send(3, 5);
+    EXPECT_TRUE(bench.port.has_room(frame_of(0, 100), 0));
+    EXPECT_TRUE(bench.port.has_room(frame_of(0, 9000), 5));
+  });
+  bench.at(35_ns, [&] { EXPECT_TRUE(bench.port.has_room(frame_of(0, 300), 0)); });
+  bench.run();
+}
+
+TEST(TransmitPort, ClearedItIsAsNew) {
+  Bench bench;
+  bench.at(0_ns, [&] {
+    bench.send(1, 2);
+    bench.send(2, 2);
+    bench.port.pause(2, 500_ns);
+  });
+  bench.at(5_ns, [&] {
+    bench.port.clear();
+    EXPECT_EQ(bench.port.bytes(), 0u);
+    bench.send(3, 2);
+  });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{3, 5_ns}}));
+  EXPECT_EQ(bench.port.paused_ps(), 5'000u);
+}
+
+struct Offered {
+  Duration at;     // it was sent
+  Duration from;   // it may leave
+  std::uint8_t priority;
+  std::uint64_t bytes;
+  Duration began{-1};
+};
+struct Pause {
+  std::uint8_t priority;
+  Duration at;
+  Duration until;  // or sooner, where another one follows
+};
+
+Duration nanoseconds(int most) { return {*rc::gen::inRange<std::int64_t>(0, most) * 1000}; }
+std::uint8_t some_priority() { return *rc::gen::inRange<std::uint8_t>(0, kPriorities); }
+
+RC_GTEST_PROP(TransmitPortProperty, Whatever, ()) {
+  constexpr std::uint64_t kCapacity = 1500;
+  const std::uint8_t lossless = *rc::gen::arbitrary<std::uint8_t>();
+  Bench bench({kCapacity}, lossless);
+  std::vector<Offered> frames;
+  std::vector<Pause> pauses;
+  const auto counts = [&](const Offered& frame) { return (lossless >> frame.priority & 1) == 0; };
+  std::uint64_t held = 0;
+  std::string wrong;  // first
+  const auto check = [&](bool right, const char* what) {
+    if (!right && wrong.empty()) wrong = what;
+  };
+  Duration free;
+  std::array<std::uint64_t, kPriorities> last{};
+  const auto paused = [&](std::uint8_t priority, Duration at) {
+    Duration until{-1};
+    for (const auto& pause : pauses)
+      if (pause.priority == priority && pause.at <= at) until = pause.until;
+    return at < until;
+  };
+  bench.on_left = [&](const TransmitPort::Departure& leaving) {
+    auto& frame = frames.at(leaving.frame.id() - 1);
+    check(frame.began.ps == -1, "leaves twice");
+    check(frame.priority == leaving.priority && frame.bytes == leaving.frame.size(), "is another");
+    check(leaving.frame.id() > last[frame.priority], "overtakes in its priority");
+    last[frame.priority] = leaving.frame.id();
+    const auto begins = now() - leaving.took;
+    check(begins >= free, "two on the line");
+    check(begins >= frame.from, "leaves before it may");
+    // What a pause of the same moment stops, depends on which came first.
+    const bool tie = std::ranges::any_of(pauses, [&](const Pause& pause) { return pause.at == begins; });
+    if (!tie) {
+      check(!paused(frame.priority, begins), "leaves while paused");
+      for (const auto& other : frames) {
+        const bool waits = other.began.ps == -1 && other.at < begins;
+        if (!waits || other.from > begins || paused(other.priority, begins)) continue;
+        check(other.priority <= frame.priority, "a more urgent one waits");
+        const bool could_before = other.from < begins && !paused(other.priority, begins - 1_ps);
+        check(!could_before || begins == free, "the line was idle");
+      }
+    }
+    frame.began = begins;
+    free = now();
+    if (counts(frame)) held -= frame.bytes;
+  };
+  Duration time;
+  const int steps = *rc::gen::inRange(1, 60);
+  for (int i = 0; i < steps; ++i) {
+    time += nanoseconds(20);
+    if (*rc::gen::inRange(0, 4) == 0) {
+      const auto priority = some_priority();
+      const auto length = nanoseconds(60);
+      bench.at(time, [&, priority, length] {
+        pauses.push_back({priority, now(), now() + length});
+        bench.port.pause(priority, now() + length);
+      });
+      continue;
+    }
+    // In its priority none is put ahead of another: as of one pipeline, or one switch.
+    const Offered frame{time, time + 30_ns, some_priority(), *rc::gen::inRange<std::uint64_t>(1, 700)};
+    const auto took = nanoseconds(30) + 1_ps;
+    bench.at(time, [&, frame, took] {
+      auto made = frame_of(frames.size() + 1, frame.bytes);
+      const bool room = !counts(frame) || held + frame.bytes <= kCapacity;
+      check(bench.port.has_room(made, frame.priority) == room, "the room");
+      if (!room) return;
+      frames.push_back(frame);
+      if (counts(frame)) held += frame.bytes;
+      bench.port.send(std::move(made), frame.from, took, frame.priority);
+    });
+  }
+  bench.run();
+  for (const auto& frame : frames) check(frame.began.ps >= 0, "never leaves");
+  RC_ASSERT(wrong == "");
+  RC_ASSERT(bench.port.frames() == 0u);
+  RC_ASSERT(held == 0u);
+}
+
+TEST(PriorityMap, ByClassSelectorAndAsSaid) {
+  const PriorityMap map;
+  for (std::size_t dscp = 0; dscp < 64; ++dscp) EXPECT_EQ(map.of_dscp(dscp), dscp / 8);
+  const auto said = PriorityMap::parse("26:1 40-47:5  0:7");
+  ASSERT_TRUE(said);
+  for (const auto& [dscp, priority] : {std::pair(26, 1), {25, 3}, {40, 5}, {47, 5}, {48, 6}, {0, 7}})
+    EXPECT_EQ(said->of_dscp(static_cast<std::size_t>(dscp)), priority) << dscp;
+  EXPECT_TRUE(PriorityMap::parse(""));
+  for (const char* bad : {"26", "64:1", "1:8", "5-4:1", "a:1", "1:1,2:2", "1:", "-1:1", "1-:1",
+                          "99999999999999999999:1"})
+    EXPECT_FALSE(PriorityMap::parse(bad)) << bad;
+}
+
+Frame of_bytes(std::vector<std::uint8_t> bytes) { return Frame::of(Payload::copy_of(std::as_bytes(std::span(bytes)))); }
+
+TEST(TrafficClass, OfBytes) {
+  std::vector<std::uint8_t> bytes(34);
+  bytes[12] = 0x08;
+  bytes[15] = 0x6a;
+  EXPECT_EQ(of_bytes(bytes).traffic_class(), 0x6a);
+  EXPECT_EQ(PriorityMap().of(of_bytes(bytes)), 3);
+  bytes[12] = 0x86;
+  bytes[13] = 0xdd;
+  bytes[14] = 0x66;
+  bytes[15] = 0xaf;
+  EXPECT_EQ(of_bytes(bytes).traffic_class(), 0x6a);
+  bytes[12] = 0x89;
+  EXPECT_EQ(of_bytes(bytes).traffic_class(), 0);
+  bytes.resize(15);
+  bytes[12] = 0x08;
+  EXPECT_EQ(of_bytes(bytes).traffic_class(), 0);
+}
+
+TEST(PauseFrame, AsTheStandardHasIt) {
+  PriorityPause pause{.enabled = 0x81};
+  pause.quanta[0] = 0x1234;
+  pause.quanta[7] = 1;
+  const auto frame = to_frame(pause, {6, 0, 0, 1, 0, 2});
+  std::vector<std::byte> bytes;
+  frame.append_to(bytes);
+  const std::vector<std::uint8_t> wanted{0x01, 0x80, 0xc2, 0, 0, 1, 6, 0, 0, 1, 0, 2, 0x88, 0x08, 0x01, 0x01, 0, 0x81,
+                                         0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  ASSERT_EQ(bytes.size(), 60u);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    EXPECT_EQ(std::to_integer<int>(bytes[i]), i < wanted.size() ? wanted[i] : 0) << i;
+  EXPECT_TRUE(is_mac_control(frame));
+  EXPECT_EQ(priority_pause_of(frame), pause);
+  EXPECT_EQ(pause.time(0, 100_Gbps), Duration{0x1234 * 5120});  // 512 bits
+}
+
+TEST(PauseFrame, OthersAreNone) {
+  const std::vector<std::uint8_t> good{0x01, 0x80, 0xc2, 0, 0, 1, 6, 0, 0, 1, 0, 2, 0x88, 0x08, 0x01, 0x01, 0, 1, 0, 1,
+                                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_TRUE(priority_pause_of(of_bytes(good)));
+  for (const std::size_t changed : {5, 12, 15}) {  // address, type, opcode
+    auto bytes = good;
+    bytes[changed] ^= 2;
+    EXPECT_FALSE(priority_pause_of(of_bytes(bytes))) << changed;
+  }
+  for (std::size_t size = 0; size < good.size(); ++size)
+    EXPECT_FALSE(priority_pause_of(of_bytes({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)})));
+}
+
+}  // namespace
+}  // namespace rnicsim
