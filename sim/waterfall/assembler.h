@@ -143,8 +143,7 @@ class Assembler {
     std::deque<Entry> entries;  // written, not polled
     std::uint32_t next = 0;     // index of the one after the last
   };
-  struct Sending {  // the packet that was sent last
-    std::uint64_t frame = 0;
+  struct Sending {  // a packet that has not left
     QueueName requester{};
     bool answer = false;
     roce::Psn psn{};
@@ -153,7 +152,7 @@ class Assembler {
     std::unordered_map<std::uint32_t, Queue> queues;  // never iterated
     std::map<std::uint32_t, CompletionRing> rings;
     std::unordered_map<nic::Tag, std::pair<std::uint32_t, std::uint64_t>> gathers;  // QP and message
-    Sending sending;
+    std::unordered_map<std::uint64_t, Sending> sending;  // by frame
   };
 
   Queue& queue(std::uint32_t host, std::uint32_t qpn) { return hosts_[host].queues[qpn]; }

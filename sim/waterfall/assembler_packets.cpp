@@ -80,7 +80,7 @@ void Assembler::packet_sent(std::uint32_t host, Duration at, const nic::PacketTr
   auto& sending = hosts_[host].sending;
   if (row.response()) {
     if (!to) return;
-    sending = {packet.frame, {*to, bth.destination.value}, true};
+    sending.insert_or_assign(packet.frame, Sending{{*to, bth.destination.value}, true});
     auto& answers = queue(*to, bth.destination.value).answers;
     answers.push_back({packet.frame, at});
     if (answers.size() > kMostAnswers) answers.pop_front();
@@ -95,15 +95,19 @@ void Assembler::packet_sent(std::uint32_t host, Duration at, const nic::PacketTr
   if (to) flight.draft.journey.peer = *to;
   attempt->frame = packet.frame;
   attempt->at.set(Stage::dma, at);
-  sending = {packet.frame, {host, packet.qpn.value}, false, bth.psn};
+  sending.insert_or_assign(packet.frame, Sending{{host, packet.qpn.value}, false, bth.psn});
 }
 
 void Assembler::frame_scheduled(std::uint32_t host, const nic::FrameScheduled& frame) {
-  const auto& sending = hosts_[host].sending;
-  if (sending.frame != frame.frame) return;
+  auto& waiting = hosts_[host].sending;
+  const auto found = waiting.find(frame.frame);
+  if (found == waiting.end()) return;
+  const auto sending = found->second;
+  waiting.erase(found);
   auto& requester = queue(sending.requester.host, sending.requester.qpn);
   if (sending.answer) {
-    if (!requester.answers.empty()) requester.answers.back().begins = frame.begins;
+    const auto answer = std::ranges::lower_bound(requester.answers, frame.frame, {}, &Answer::frame);
+    if (answer != requester.answers.end() && answer->frame == frame.frame) answer->begins = frame.begins;
   } else if (auto* attempt = attempt_of(requester, sending.psn, frame.frame)) {
     attempt->at.set(Stage::tx, frame.begins);
   }
