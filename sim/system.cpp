@@ -45,7 +45,7 @@ void System::make_switches() {
       const auto port = config_.port_of(cable);
       const auto number = static_cast<std::uint16_t>(wiring.lines.size());
       if (routes.in_tree(i, number)) wiring.flooded.push_back(number);
-      wiring.lines.push_back({{port.rate, port.overhead, port.least_frame}, config_.link_of(cable).latency});
+      wiring.lines.push_back({port.timing(), config_.link_of(cable).latency});
     }
     switches_.push_back(
         std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_.switch_of(i), std::move(wiring)));
@@ -120,6 +120,10 @@ void System::capture(const std::filesystem::path& path) {
     else
       capture_->watch(interface, adapters_[i]->nic().port.sent);
   }
+  // Of what switches forward nothing more; but what they say themselves.
+  for (std::size_t i = 0; i < switches_.size(); ++i)
+    if (config_.switch_of(i).pfc.priorities != 0)
+      capture_->watch(capture_->add_interface(config_.topology.switches[i]), switches_[i]->pause_sent);
 }
 
 void System::finish_capture() {

@@ -40,7 +40,7 @@ class System : public sc_core::sc_module {
   std::size_t sends_outstanding() const;
 
   std::size_t switches() const { return switches_.size(); }
-  const fabric::SwitchCounters& switch_counters(std::size_t index) const { return switches_[index]->counters(); }
+  fabric::SwitchCounters switch_counters(std::size_t index) const { return switches_[index]->counters(); }
 
   // Everything that the cables carry from now on, as pcapng. ConfigError: the file cannot be made.
   void capture(const std::filesystem::path& path);

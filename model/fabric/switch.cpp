@@ -1,7 +1,6 @@
 #include "model/fabric/switch.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "model/fabric/flow_hash.h"
@@ -11,45 +10,51 @@ namespace {
 
 constexpr std::uint8_t kGroupBit = 1;  // of a MAC address's first byte
 
+std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
+  std::vector<BitRate> rates;
+  for (const auto& line : wiring.lines) rates.push_back(line.timing.rate);
+  return rates;
+}
+
+// Locally administered: a switch's port has no address in the topology.
+FrameBody::Mac mac_of(std::uint32_t number, std::uint32_t port) {
+  const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 0xff); };
+  return {0x06, 0, byte(number >> 8), byte(number), byte(port >> 8), byte(port)};
+}
+
 }  // namespace
 
-SwitchPort::SwitchPort(sc_core::sc_module_name name, const LineTiming& timing) : sc_module(name), timing_(timing) {}
-
-std::size_t SwitchPort::send(Frame&& frame, Duration ready) {
-  free_ = std::max(ready, free_ + timing_.time_for(frame));
-  leaving_.push(free_, std::move(frame));
-  return leaving_.size();
-}
-
-void SwitchPort::leave_due() {
-  Frame frame;
-  while (leaving_.pop_due(frame)) out(std::move(frame));
-}
-
 Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchWiring wiring)
-    : sc_module(name), params_(params), wiring_(std::move(wiring)), held_(wiring_.lines.size()) {
+    : sc_module(name),
+      params_(params),
+      wiring_(std::move(wiring)),
+      priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
+      held_(wiring_.lines.size()),
+      ingress_(params.pfc, rates_of(wiring_)) {
   const auto& lines = wiring_.lines;
   if (!lines.empty()) shortest_ = std::ranges::min(lines, {}, &SwitchWiring::Line::latency).latency;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  for (std::uint32_t i = 0; i < lines.size(); ++i) {
     alike_ = alike_ && lines[i].timing == lines.front().timing;
-    ports_.push_back(std::make_unique<SwitchPort>(("port" + std::to_string(i)).c_str(), lines[i].timing));
+    ports_.push_back(std::make_unique<Port>(lines[i].timing, params_, [this, i] { leave_due(*ports_[i]); }));
     if (lines[i].latency > shortest_) held_[i] = std::make_unique<DelayLine<Frame>>([this, i] { release_due(i); });
   }
+  ingress_.pause.bind([this](std::uint32_t port, PriorityPause&& pause) { send_pause(port, pause); });
 }
 
 // Who comes first is first at its way out: a frame of a longer cable, given at the same time, comes later.
-void Switch::receive(std::size_t from, Frame&& frame, Duration delay) {
+void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
+  const auto from = static_cast<std::uint32_t>(port);
   if (held_[from]) return held_[from]->push(now() + delay - shortest_, std::move(frame));
   arrive(from, std::move(frame), now() + delay);
 }
 
-void Switch::release_due(std::size_t from) {
+void Switch::release_due(std::uint32_t from) {
   Frame frame;
   while (held_[from]->pop_due(frame)) arrive(from, std::move(frame), now() + shortest_);
 }
 
-void Switch::arrive(std::size_t from, Frame&& frame, Duration at) {
-  if ((frame.destination_mac()[0] & kGroupBit) != 0) return arrive_for_group(from, frame, at);
+void Switch::arrive(std::uint32_t from, Frame&& frame, Duration at) {
+  if ((frame.destination_mac()[0] & kGroupBit) != 0) return arrive_for_group(from, std::move(frame), at);
   const auto to = way_of(frame);
   if (!to) {
     ++counters_.unknown;
@@ -57,10 +62,10 @@ void Switch::arrive(std::size_t from, Frame&& frame, Duration at) {
   }
   ++counters_.frames;
   counters_.bytes += frame.size();
-  send(from, *to, std::move(frame), at);
+  direct(from, *to, std::move(frame), at);
 }
 
-std::optional<std::size_t> Switch::way_of(const Frame& frame) const {
+std::optional<std::uint32_t> Switch::way_of(const Frame& frame) const {
   const auto* place = wiring_.stations->find(mac_number(std::span(frame.destination_mac())));
   if (place == nullptr) return std::nullopt;
   if (place->box == wiring_.number) return place->port;
@@ -70,26 +75,94 @@ std::optional<std::size_t> Switch::way_of(const Frame& frame) const {
   return ways[choose_way(flow_of(frame), wiring_.number, static_cast<std::uint32_t>(ways.size()))];
 }
 
-void Switch::arrive_for_group(std::size_t from, const Frame& frame, Duration at) {
+void Switch::arrive_for_group(std::uint32_t from, Frame&& frame, Duration at) {
+  if (is_mac_control(frame)) return controls_.push(at, {from, std::move(frame)});
   ++counters_.frames;
   counters_.bytes += frame.size();
-  for (const std::size_t to : wiring_.flooded)
-    if (to != from) send(from, to, Frame(frame), at);
+  for (const std::uint32_t to : wiring_.flooded)
+    if (to != from) direct(from, to, Frame(frame), at);
 }
 
-void Switch::send(std::size_t from, std::size_t to, Frame&& frame, Duration at) {
-  const Duration leaves = ready(from, to, frame, at);
-  const std::size_t waiting = ports_[to]->send(std::move(frame), leaves);
-  counters_.most_waiting = std::max<Counter>(counters_.most_waiting, waiting);
+void Switch::direct(std::uint32_t from, std::uint32_t to, Frame&& frame, Duration at) {
+  const auto priority = priorities_.of(frame);
+  const bool lossless = ingress_.lossless(priority);
+  const bool plain = arriving_.empty() && (lossless ? ingress_.indifferent(from, priority, frame.size())
+                                                    : ports_[to]->queues.has_room(frame, priority));
+  if (!plain) return arriving_.push(at, {from, to, priority, std::move(frame)});
+  if (lossless) ingress_.hold(from, priority, frame.size());
+  send(from, to, priority, std::move(frame), at);
 }
 
-// When its last bit, there at `at`, could leave. Cut through, unless the frame comes in slower than it goes out: then
-// it has to be whole first.
-Duration Switch::ready(std::size_t from, std::size_t to, const Frame& frame, Duration at) const {
-  if (alike_) return at + params_.latency;
-  const auto in = ports_[from]->timing().time_for(frame), out = ports_[to]->timing().time_for(frame);
-  if (in == out) return at + params_.latency;
-  return in > out ? at + params_.latency + out : at - in + params_.latency + out;
+void Switch::arrive_due() {
+  Arriving arriving;
+  while (arriving_.pop_due(arriving)) {
+    auto& [from, to, priority, frame] = arriving;
+    if (ingress_.lossless(priority) && !ingress_.hold(from, priority, frame.size()))
+      ++counters_.rx_discards;
+    else if (!ports_[to]->queues.has_room(frame, priority))
+      ++counters_.tx_discards;
+    else
+      send(from, to, priority, std::move(frame), now());
+  }
+}
+
+void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame, Duration at) {
+  auto& port = *ports_[to];
+  const auto out = port.timing.time_for(frame);
+  const auto in = alike_ ? out : ports_[from]->timing.time_for(frame);
+  // Cut through, unless the frame comes in slower than it goes out: then it has to be whole first.
+  const auto begins = (in > out ? at : at - in) + params_.latency;
+  port.queues.send(std::move(frame), begins, out, priority, from);
+  counters_.most_waiting = std::max<Counter>(counters_.most_waiting, port.queues.frames());
+}
+
+void Switch::leave_due(Port& port) {
+  TransmitPort::Departure leaving;
+  while (port.queues.pop_due(leaving)) {
+    port.busy_ps += static_cast<Counter>(leaving.took.ps);
+    if (leaving.priority == TransmitPort::kControl) {
+      ++counters_.tx_pause;
+      pause_sent(leaving.frame);
+    } else {
+      port.wait_ps += static_cast<Counter>(leaving.waited().ps);
+      if (ingress_.lossless(leaving.priority))
+        ingress_.let_go(leaving.origin, leaving.priority, leaving.frame.size());
+    }
+    port.out(std::move(leaving.frame));
+  }
+}
+
+// To the other end of that port's cable, ahead of all that waits there.
+void Switch::send_pause(std::uint32_t port, const PriorityPause& pause) {
+  auto& way = *ports_[port];
+  auto frame = to_frame(pause, mac_of(wiring_.number, port));
+  const auto took = way.timing.time_for(frame);
+  way.queues.send(std::move(frame), now(), took, TransmitPort::kControl, port);
+}
+
+void Switch::control_due() {
+  Control control;
+  while (controls_.pop_due(control)) {
+    const auto pause = priority_pause_of(control.frame);
+    if (!pause) continue;
+    ++counters_.rx_pause;
+    auto& port = *ports_[control.from];
+    for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
+      if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority))
+        port.queues.pause(priority, now() + pause->time(priority, port.timing.rate));
+  }
+}
+
+SwitchCounters Switch::counters() const {
+  auto counters = counters_;
+  for (const auto& port : ports_) {
+    counters.most_bytes = std::max(counters.most_bytes, port->queues.most_bytes());
+    counters.tx_busy_ps += port->busy_ps;
+    counters.port_busy_ps.push_back(port->busy_ps);
+    counters.tx_wait_ps += port->wait_ps;
+    counters.tx_paused_ps += port->queues.paused_ps();
+  }
+  return counters;
 }
 
 }  // namespace rnicsim::fabric

@@ -1,22 +1,33 @@
 // An Ethernet switch without blocking: a frame leaves by a port that leads to its destination, after a latency and
-// after the frames that wait there already. Of several ports it takes one by the frame's flow (flow_hash.h). It knows
-// MAC addresses and ways from the topology, and drops what is for no one. What is for a group leaves by every port of
-// the topology's tree but that by which it came: nobody tells it who listens.
+// after the frames that wait there already, by priority. Of several ports it takes one by the frame's flow
+// (flow_hash.h). It knows MAC addresses and ways from the topology, and drops what is for no one. What is for a group
+// leaves by every port of the topology's tree but that by which it came: nobody tells it who listens.
+//
+// What comes is counted against its buffers as its last bit arrives. A frame of which it is plain before, because
+// everything under way fits too, goes to its port at once, and takes no event until it leaves.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
+#include "model/base/line_timing.h"
 #include "model/base/params.h"
+#include "model/base/pause_frame.h"
+#include "model/base/priority_map.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/base/transmit_port.h"
+#include "model/fabric/ingress_buffer.h"
 #include "model/fabric/stations.h"
 
 namespace rnicsim::fabric {
@@ -25,22 +36,18 @@ using namespace rnicsim::literals;
 
 struct SwitchParams {
   Duration latency = 300_ns;
+  ByteCount port_buffer = 64_MiB;
+  PfcParams pfc;
+  std::string dscp_priority;
 
   void describe(ParamVisitor& visit) {
     visit.param("latency", latency, "first bit in to first bit out of an idle port; docs/timing.md", {0, 1e12});
+    visit.param("port_buffer", port_buffer,
+                "bytes that may wait and leave at a port, of priorities that are not lossless; the next frame is lost",
+                {1, 1e12});
+    visit.group("pfc", pfc);
+    describe_priorities(visit, dscp_priority);
   }
-};
-
-// What a frame takes at a port.
-struct LineTiming {
-  BitRate rate = 100_Gbps;
-  ByteCount overhead{24};
-  ByteCount least_frame{60};
-
-  Duration time_for(const Frame& frame) const {
-    return rate.time_for({std::max<std::uint64_t>(frame.size(), least_frame.bytes) + overhead.bytes});
-  }
-  bool operator==(const LineTiming&) const = default;
 };
 
 // A switch's place in the topology.
@@ -63,32 +70,32 @@ struct SwitchCounters {
   Counter bytes = 0;
   Counter unknown = 0;
   Counter most_waiting = 0;
+  Counter most_bytes = 0;
+  Counter tx_busy_ps = 0;
+  Counter tx_wait_ps = 0;
+  Counter tx_discards = 0;
+  Counter rx_discards = 0;
+  Counter tx_pause = 0;
+  Counter rx_pause = 0;
+  Counter tx_paused_ps = 0;
+  std::vector<Counter> port_busy_ps;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("frames", frames, "frames", "frames forwarded");
+    visit.counter("frames", frames, "frames", "frames to be forwarded");
     visit.counter("bytes", bytes, "bytes", "bytes of them, without FCS");
     visit.counter("unknown", unknown, "frames", "dropped: no port leads to their destination");
     visit.most("most_waiting", most_waiting, "frames", "the most that ever were on their way to one port at a time");
+    visit.most("most_bytes", most_bytes, "bytes", "the most bytes that ever were on their way to one port at a time");
+    visit.busy("tx_busy", tx_busy_ps, static_cast<std::uint32_t>(port_busy_ps.size()),
+               "time that ports were busy with what leaves, of all together", port_busy_ps);
+    visit.waited("tx_wait", tx_wait_ps, "time that frames waited for others and pauses, of all together");
+    visit.counter("tx_discards", tx_discards, "frames", "dropped: the buffer of the port where they leave was full");
+    visit.counter("rx_discards", rx_discards, "frames",
+                  "dropped, of priorities without loss: what is held of the port where they came had no headroom left");
+    visit.counter("tx_pause", tx_pause, "frames", "sent to pause a sender, or to end that (IEEE 802.1Qbb)");
+    visit.counter("rx_pause", rx_pause, "frames", "such frames received");
+    visit.counter("tx_paused", tx_paused_ps, "ps", "time that ports' priorities were paused, of all together");
   }
-};
-
-// A port's way out: frames leave at the port's rate, one after another, as their last bit does.
-class SwitchPort : public sc_core::sc_module {
- public:
-  SwitchPort(sc_core::sc_module_name name, const LineTiming& timing);
-
-  Output<Frame> out;
-
-  const LineTiming& timing() const { return timing_; }
-  // Its last bit could leave at `ready` if the port were idle. Gives the frames that are now on their way.
-  std::size_t send(Frame&& frame, Duration ready);
-
- private:
-  void leave_due();
-
-  const LineTiming timing_;
-  DelayLine<Frame> leaving_{[this] { leave_due(); }};
-  Duration free_;
 };
 
 class Switch : public sc_core::sc_module {
@@ -96,25 +103,56 @@ class Switch : public sc_core::sc_module {
   Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchWiring wiring);
 
   Output<Frame>& out(std::size_t port) { return ports_[port]->out; }
-  // From the cable of that port: its last bit arrives in so long.
-  void receive(std::size_t from, Frame&& frame, Duration delay);
+  trace::Point<Frame> pause_sent;  // a control frame's last bit left
 
-  const SwitchCounters& counters() const { return counters_; }
+  // From the cable of that port: its last bit arrives in so long.
+  void receive(std::size_t port, Frame&& frame, Duration delay);
+
+  SwitchCounters counters() const;
 
  private:
-  void release_due(std::size_t from);
-  void arrive(std::size_t from, Frame&& frame, Duration at);
-  void arrive_for_group(std::size_t from, const Frame& frame, Duration at);
-  std::optional<std::size_t> way_of(const Frame& frame) const;
-  void send(std::size_t from, std::size_t to, Frame&& frame, Duration at);
-  Duration ready(std::size_t from, std::size_t to, const Frame& frame, Duration at) const;
+  struct Port {
+    Port(const LineTiming& timing, const SwitchParams& params, Alarm::Action due)
+        : timing(timing),
+          queues(std::move(due), params.port_buffer, static_cast<std::uint8_t>(params.pfc.priorities)) {}
+    const LineTiming timing;
+    TransmitPort queues;
+    Output<Frame> out;
+    Counter busy_ps = 0;
+    Counter wait_ps = 0;
+  };
+  struct Control {
+    std::uint32_t from = 0;
+    Frame frame;
+  };
+  struct Arriving {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint8_t priority = 0;
+    Frame frame;
+  };
+
+  void release_due(std::uint32_t from);
+  void arrive(std::uint32_t from, Frame&& frame, Duration at);
+  void arrive_for_group(std::uint32_t from, Frame&& frame, Duration at);
+  std::optional<std::uint32_t> way_of(const Frame& frame) const;
+  void direct(std::uint32_t from, std::uint32_t to, Frame&& frame, Duration at);
+  void arrive_due();
+  void send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame, Duration at);
+  void leave_due(Port& port);
+  void send_pause(std::uint32_t port, const PriorityPause& pause);
+  void control_due();
 
   const SwitchParams params_;
   const SwitchWiring wiring_;
+  const PriorityMap priorities_;
   Duration shortest_;  // of the cables
   bool alike_ = true;  // all lines, in their timing
-  std::vector<std::unique_ptr<SwitchPort>> ports_;
+  std::vector<std::unique_ptr<Port>> ports_;
   std::vector<std::unique_ptr<DelayLine<Frame>>> held_;  // by port; null: its cable is a shortest one
+  DelayLine<Arriving> arriving_{[this] { arrive_due(); }};
+  DelayLine<Control> controls_{[this] { control_due(); }};
+  IngressBuffer ingress_;
   SwitchCounters counters_;
 };
 

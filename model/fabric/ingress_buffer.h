@@ -1,0 +1,81 @@
+// What a switch holds of each input port and priority that must not lose a frame, and when the sender at the other end
+// of that cable is to pause (IEEE 802.1Qbb): at XOFF it is told to, and told again before that time has passed, until
+// no more than XON is held. What it still sends meanwhile has the headroom.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/params.h"
+#include "model/base/pause_frame.h"
+#include "model/base/priority_map.h"
+#include "model/base/stream.h"
+#include "model/base/units.h"
+
+namespace rnicsim::fabric {
+
+using namespace rnicsim::literals;
+
+struct PfcParams {
+  std::uint32_t priorities = 0;
+  ByteCount xoff = 64_KiB;
+  ByteCount xon = 48_KiB;
+  ByteCount headroom = 64_KiB;
+  std::uint32_t quanta = 65535;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("priorities", priorities,
+                "which are without loss, a bit each: the switch has their senders pause, and pauses them; 0: none",
+                {0, 255});
+    visit.param("xoff", xoff, "bytes held of a port's priority from which on its sender is to pause", {1, 1e12});
+    visit.param("xon", xon, "bytes held of it down to which its sender may go on", {0, 1e12});
+    visit.param("headroom", headroom,
+                "bytes beyond xoff, for what is sent until the pause acts; what exceeds them is lost", {0, 1e12});
+    visit.param("quanta", quanta, "how long a pause is asked for, in times of 512 bits", {2, 65535});
+    visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
+  }
+};
+
+class IngressBuffer {
+ public:
+  // With the rate of each port.
+  IngressBuffer(const PfcParams& params, const std::vector<BitRate>& rates);
+
+  Output<std::uint32_t, PriorityPause> pause;  // to be told at the other end of that port's cable
+
+  bool lossless(std::uint8_t priority) const { return params_.priorities >> priority & 1; }
+  // So many bytes more, at whatever time until they are there, change nothing but what is held.
+  bool indifferent(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes) const {
+    const auto& held = held_[port][priority];
+    return !held.stopped && held.bytes + bytes < params_.xoff.bytes;
+  }
+  // False: there is no room for it, and nothing is held.
+  bool hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
+  void let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
+
+ private:
+  struct Held {
+    std::uint64_t bytes = 0;
+    std::uint32_t stops = 0;                   // how often its sender was stopped
+    bool stopped = false;
+  };
+  struct Refresh {
+    std::uint32_t port = 0;
+    std::uint32_t stops = 0;
+    std::uint8_t priority = 0;
+  };
+
+  void tell(std::uint32_t port, std::uint8_t priority, std::uint32_t quanta);
+  void stop(std::uint32_t port, std::uint8_t priority);
+  void refresh_due();
+
+  const PfcParams params_;
+  std::vector<Duration> half_pauses_;          // by port
+  std::vector<std::array<Held, kPriorities>> held_;
+  EventQueue<Refresh> refreshes_{[this] { refresh_due(); }};
+};
+
+}  // namespace rnicsim::fabric
