@@ -30,8 +30,6 @@ Frame to_frame(const PriorityPause& pause, const FrameBody::Mac& source) {
   return Frame::of(Payload::copy_of(std::as_bytes(std::span(bytes))));
 }
 
-bool is_mac_control(const Frame& frame) { return frame.destination_mac() == kMacControl; }
-
 std::optional<PriorityPause> priority_pause_of(const Frame& frame) {
   std::vector<std::byte> all;  // whatever of it its maker called header
   frame.append_to(all);

@@ -27,7 +27,11 @@ struct PriorityPause {
 Frame to_frame(const PriorityPause& pause, const FrameBody::Mac& source);
 
 // For the other end of the cable alone, whatever it says.
-bool is_mac_control(const Frame& frame);
+inline bool is_mac_control(const Frame& frame) {
+  // A comparison of arrays would be a call, and each frame is asked.
+  const auto& mac = frame.destination_mac();
+  return mac[0] == 0x01 && mac[1] == 0x80 && mac[2] == 0xc2 && mac[3] == 0 && mac[4] == 0 && mac[5] == 1;
+}
 // nullopt: it is of another kind, or cut short.
 std::optional<PriorityPause> priority_pause_of(const Frame& frame);
 

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 
 namespace rnicsim {
 
 void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_t priority, std::uint32_t origin) {
-  assert(has_room(frame, priority));
-  assert(from + took >= now());
   ++frames_;
   bytes_ += frame.size();
   most_bytes_ = std::max(most_bytes_, bytes_);
@@ -35,6 +32,7 @@ bool TransmitPort::pop_due(Departure& departure) {
   auto& leaving = queue.front();
   departure.frame = std::move(leaving.frame);
   departure.wanted = leaving.from;
+  departure.began = next_begins_;
   departure.took = leaving.took;
   departure.origin = leaving.origin;
   departure.priority = next_;
@@ -52,15 +50,17 @@ bool TransmitPort::pop_due(Departure& departure) {
 void TransmitPort::choose() {
   next_ = kNone;
   if (filled_ == 0) return;
-  Duration begins = Agenda::kNever;
-  for (unsigned rest = filled_; rest != 0; rest &= rest - 1)
-    begins = std::min(begins, may_begin(static_cast<std::size_t>(std::countr_zero(rest))));
-  begins = std::max(begins, free_);
   auto chosen = static_cast<std::uint8_t>(std::bit_width(filled_) - 1);
-  while ((filled_ >> chosen & 1) == 0 || may_begin(chosen) > begins) --chosen;
+  auto begins = may_begin(chosen);
+  if ((filled_ & (filled_ - 1)) != 0) {
+    for (unsigned rest = filled_; rest != 0; rest &= rest - 1)
+      begins = std::min(begins, may_begin(static_cast<std::size_t>(std::countr_zero(rest))));
+    begins = std::max(begins, free_);
+    while ((filled_ >> chosen & 1) == 0 || may_begin(chosen) > begins) --chosen;
+  }
   next_ = chosen;
-  next_begins_ = begins;
-  next_ends_ = begins + queues_[chosen].front().took;
+  next_begins_ = std::max(begins, free_);
+  next_ends_ = next_begins_ + queues_[chosen].front().took;
 }
 
 // Unless the first bit is out.

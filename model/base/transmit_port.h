@@ -28,10 +28,11 @@ class TransmitPort {
   struct Departure {
     Frame frame;
     Duration wanted;           // its first bit could leave, but for others and pauses
-    Duration took;             // from its first bit to its last, which leaves now
+    Duration began;            // it left
+    Duration took;             // until its last bit, which leaves now
     std::uint32_t origin = 0;
     std::uint8_t priority = 0;
-    Duration waited() const { return now() - took - wanted; }
+    Duration waited() const { return began - wanted; }
   };
 
   // `due` is called as a last bit leaves: while (port.pop_due(departure)) ...

@@ -38,7 +38,7 @@ void Port::leave_due() {
     counters_.tx_busy_ps += static_cast<Counter>(leaving.took.ps);
     counters_.tx_wait_ps += static_cast<Counter>(leaving.waited().ps);
     const auto id = frame.id();
-    scheduled({id, now() - leaving.took});
+    scheduled({id, leaving.began});
     sent(frame);
     frame_out(std::move(frame));
     left(id);
