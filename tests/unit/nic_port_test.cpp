@@ -1,0 +1,134 @@
+// A NIC's port, and what the other end of its cable asks of it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/pause_frame.h"
+#include "model/nic/port.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr Duration kCable = 90_ns;
+constexpr std::uint8_t kPriority = 3;
+
+class PortTest : public ::testing::Test {
+ protected:
+  void make(std::uint32_t pfc) {
+    sc_core::sc_get_curr_simcontext()->reset();
+    PortParams params;
+    params.pfc = pfc;
+    port_ = std::make_unique<Port>("port", params);
+    port_->frame_out.bind([this](Frame&& frame) { left_.push_back({frame.id(), now() - time()}); });
+    port_->frame_in.bind([this](Frame&&, Duration) { ++received_; });
+    port_->left.bind([](std::uint64_t) {});
+    port_->scheduled.subscribe(
+        [this](const FrameScheduled& frame) { scheduled_.push_back({frame.frame, frame.begins}); });
+    actions_ = std::make_unique<EventQueue<std::function<void()>>>([this] {
+      std::function<void()> action;
+      while (actions_->pop_due(action)) action();
+    });
+  }
+  void TearDown() override {
+    port_.reset();
+    actions_.reset();
+  }
+  // IPv4, with DSCP 24.
+  void send(std::uint64_t id, Duration ready) {
+    std::array<std::byte, 100> bytes{};
+    bytes[12] = std::byte{8};
+    bytes[15] = std::byte{24 << 2};
+    port_->send(Frame::of(Payload::copy_of(bytes), {}, {}, id), ready);
+  }
+  static Duration time() { return PortParams{}.rate.time_for({100 + 24}); }
+  void receive_pause(std::uint16_t quanta) {
+    PriorityPause pause{.enabled = 1 << kPriority};
+    pause.quanta[kPriority] = quanta;
+    port_->receive(to_frame(pause, {}), kCable);
+  }
+  void at(Duration time, std::function<void()> action) { actions_->push(time, std::move(action)); }
+  void run() { sc_core::sc_start(1, sc_core::SC_MS); }
+
+  using Began = std::pair<std::uint64_t, Duration>;
+  std::unique_ptr<Port> port_;
+  std::unique_ptr<EventQueue<std::function<void()>>> actions_;
+  std::vector<Began> left_, scheduled_;
+  int received_ = 0;
+};
+
+// From the arrival of its last bit on, and so long.
+TEST_F(PortTest, APauseActsOnArrival) {
+  make(1 << kPriority);
+  at(0_ns, [&] { receive_pause(10); });
+  at(0_ns, [&] { send(1, kCable - 1_ps); });
+  at(0_ns, [&] { send(2, kCable - 1_ps); });
+  run();
+  EXPECT_EQ(left_, (std::vector<Began>{{1, kCable - 1_ps}, {2, kCable + 10 * 5120_ps}}));
+  EXPECT_EQ(scheduled_, left_);
+  EXPECT_EQ(received_, 0);
+  const auto counters = port_->counters();
+  EXPECT_EQ(counters.rx_frames, 1u);
+  EXPECT_EQ(counters.rx_pause, 1u);
+  EXPECT_EQ(counters.tx_paused_ps, 51'200u);
+  EXPECT_EQ(counters.tx_wait_ps, 51'201u);
+  EXPECT_EQ(counters.tx_most_bytes, 200u);
+}
+
+TEST_F(PortTest, AnotherEndsIt) {
+  make(1 << kPriority);
+  at(0_ns, [&] { receive_pause(65535); });
+  at(1_us, [&] { send(1, 0_ns); });
+  at(2_us, [&] { receive_pause(0); });
+  run();
+  EXPECT_EQ(left_, (std::vector<Began>{{1, 2_us + kCable}}));
+}
+
+TEST_F(PortTest, OneThatIsToldToObeyOthersDoesNot) {
+  for (const std::uint32_t pfc : {0, 0xff & ~(1 << kPriority)}) {
+    TearDown();
+    left_.clear();
+    make(pfc);
+    at(0_ns, [&] { receive_pause(65535); });
+    at(1_us, [&] { send(1, 0_ns); });
+    run();
+    EXPECT_EQ(left_, (std::vector<Began>{{1, 1_us}}));
+    EXPECT_EQ(received_, 0);
+    EXPECT_EQ(port_->counters().rx_pause, 1u);
+  }
+}
+
+TEST_F(PortTest, AResetForgetsPauses) {
+  make(1 << kPriority);
+  at(0_ns, [&] { receive_pause(65535); });
+  at(1_us, [&] {
+    send(1, 0_ns);
+    receive_pause(65535);
+    port_->reset();
+    send(2, 0_ns);
+  });
+  run();
+  EXPECT_EQ(left_, (std::vector<Began>{{2, 1_us}}));
+}
+
+// Other control frames are for this end of the cable alone, too.
+TEST_F(PortTest, NoControlFrameGoesFurther) {
+  make(0xff);
+  at(0_ns, [&] {
+    std::array<std::byte, 60> bytes{};
+    std::ranges::copy(std::array{std::byte{1}, std::byte{0x80}, std::byte{0xc2}}, bytes.begin());
+    bytes[5] = std::byte{1};
+    port_->receive(Frame::of(Payload::copy_of(bytes)), kCable);
+    bytes[5] = std::byte{2};
+    port_->receive(Frame::of(Payload::copy_of(bytes)), kCable);
+  });
+  run();
+  EXPECT_EQ(received_, 1);
+  EXPECT_EQ(port_->counters().rx_pause, 0u);
+}
+
+}  // namespace
+}  // namespace rnicsim::nic
