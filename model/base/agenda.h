@@ -56,7 +56,7 @@ class Agenda {
   // Of the present simulation; there is one as long as there are alarms.
   static Agenda* current() { return current_; }
 
-  // What it is now, where nobody can let the kernel go on: while alarms are served, and in a thread ahead of the kernel.
+  // What it is now, where nobody can let the kernel go on: while alarms are served, and in a thread ahead of it.
   static Duration now() { return known_now_ != kNever ? known_now_ : ask_now(); }
   // When the next alarm is due, and the next thing in the kernel.
   Duration next_alarm() const;

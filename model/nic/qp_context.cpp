@@ -75,7 +75,8 @@ roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const Qp
 
 bool came_by_path(const PacketIn& packet, const abi::Qpc& context) {
   if (transport_of(context) == roce::Transport::ud) return true;
-  return packet.gid_index == context.path.sgid_index && std::ranges::equal(packet.packet->addresses.source, context.path.remote_gid);
+  return packet.gid_index == context.path.sgid_index &&
+         std::ranges::equal(packet.packet->addresses.source, context.path.remote_gid);
 }
 
 void address(roce::FrameAddresses& addresses, const abi::AddressVector& path) {

@@ -1,5 +1,5 @@
-// The transmit units and who waits for them. Whoever waited longest is next, of those whose unit is free: so queue pairs
-// get equal shares of a port that is full, however many of them a unit has.
+// The transmit units and who waits for them. Whoever waited longest is next, of those whose unit is free: so queue
+// pairs get equal shares of a port that is full, however many of them a unit has.
 #pragma once
 
 #include <algorithm>

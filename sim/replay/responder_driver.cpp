@@ -94,8 +94,8 @@ void ResponderDriver::feed(Side& side, const Request& request) {
 }
 
 void ResponderDriver::packet(const nic::PacketOut& packet) {
-  side_of(packet.source)
-      .result.answers.push_back({current_ ? current_->packet->frame : 0, packet.packet->headers, packet.packet->payload()});
+  auto& answers = side_of(packet.source).result.answers;
+  answers.push_back({current_ ? current_->packet->frame : 0, packet.packet->headers, packet.packet->payload()});
 }
 
 // The message that a completion tells of, as its program finds it.

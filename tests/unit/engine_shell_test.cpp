@@ -49,7 +49,8 @@ class EngineShellTest : public ::testing::Test {
   }
   void command(QpCommand::Kind kind, abi::Qpc context, abi::QpState to, std::uint32_t attributes) {
     context.state = to;
-    engine_->command({.tag = 0, .kind = kind, .qpn = kQpn, .context = context, .attributes = attributes, .current = {}});
+    engine_->command(
+        {.tag = 0, .kind = kind, .qpn = kQpn, .context = context, .attributes = attributes, .current = {}});
   }
   void read() {
     const auto packet = Packet::make();
