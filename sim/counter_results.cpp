@@ -22,7 +22,7 @@ class Deriver {
         add_shares(i);
       else if (entry.kind == CounterEntry::Kind::waited)
         add(queue_path(entry.path), "waiting", growth(i) / ps_, Kind::queue);
-      else if (entry.unit == "bytes" && entry.path.starts_with("nic."))
+      else if (entry.kind == CounterEntry::Kind::count && entry.unit == "bytes" && entry.path.starts_with("nic."))
         add(entry.path + "_rate", "b/s", 8e12 * growth(i) / ps_, Kind::bit_rate);
       add_hit_rates(entry.path, growth(i));
     }

@@ -29,7 +29,7 @@ struct Block {
     visit.group("level", level);
     visit.busy("busy", busy, 4, "");
     visit.counter("bytes", bytes, "bytes", "");
-    visit.most("deepest", deepest, "frames", "");
+    visit.most("deepest", deepest, "bytes", "");
     visit.counter("narrow_hits", narrow_hits, "lookups", "");
   }
 };
@@ -63,6 +63,7 @@ TEST(CounterResults, EachFollowsFromItsCounters) {
   EXPECT_EQ(value(results, "nic.busy_share"), 0.75);  // of each of the four
   EXPECT_EQ(value(results, "nic.bytes_rate"), 5e9);
   EXPECT_EQ(value(results, "nic.deepest"), 7);
+  EXPECT_EQ(value(results, "nic.deepest_rate"), std::nullopt);
   EXPECT_EQ(value(results, "nic.narrow_hit_rate"), std::nullopt);
 }
 
