@@ -13,22 +13,20 @@ constexpr int kThreadStackBytes = 1 << 20;
 
 }  // namespace
 
-Alarm::Alarm(Action action) : agenda_(Agenda::made()), action_(std::move(action)), rank_(agenda_.ranks_++) {}
+Alarm::Alarm(Action action) : agenda_(Agenda::made()), action_(std::move(action)), rank_(agenda_.admit(*this)) {}
 
 Alarm::~Alarm() {
-  if (place_ != kNowhere) agenda_.disarm(*this);
+  agenda_.disarm(*this);
   agenda_.leave();
 }
 
 void Alarm::arm(Duration at) { agenda_.arm(*this, at); }
 
 void Alarm::arm_by(Duration at) {
-  if (!armed() || at < agenda_.heap_[place_].at) arm(at);
+  if (!armed() || at < agenda_.heap_[agenda_.places_[rank_]].at) arm(at);
 }
 
-void Alarm::disarm() {
-  if (armed()) agenda_.disarm(*this);
-}
+void Alarm::disarm() { agenda_.disarm(*this); }
 
 Agenda::Agenda(Process kind) : may_wait_(kind == Process::thread) {
   sc_core::sc_spawn_options options;
@@ -46,12 +44,12 @@ Agenda::Agenda(Process kind) : may_wait_(kind == Process::thread) {
 
 Agenda& Agenda::made(Process kind) {
   if (current_ == nullptr) current_ = new Agenda(kind);
-  ++current_->alarms_;
+  ++current_->users_;
   return *current_;
 }
 
 void Agenda::leave() {
-  if (--alarms_ != 0) return;
+  if (--users_ != 0) return;
   current_ = nullptr;
   known_now_ = kNever;
   delete this;
@@ -60,7 +58,7 @@ void Agenda::leave() {
 Duration Agenda::next_alarm() const {
   auto next = kNever;
   for (const auto& due : heap_)
-    if (due.alarm->armed()) next = std::min(next, due.at);
+    if (alarms_[due.rank]->armed()) next = std::min(next, due.at);
   return next;
 }
 
@@ -71,9 +69,15 @@ Duration Agenda::next_in_kernel() {
 }
 
 // --- The heap: a binary one, whose entries know their places.
+std::uint32_t Agenda::admit(Alarm& alarm) {
+  alarms_.push_back(&alarm);
+  places_.push_back(kNowhere);
+  return static_cast<std::uint32_t>(alarms_.size() - 1);
+}
+
 void Agenda::put(std::uint32_t place, const Due& due) {
   heap_[place] = due;
-  due.alarm->place_ = place;
+  places_[due.rank] = place;
 }
 
 void Agenda::rise(std::uint32_t place, const Due& due) {
@@ -87,10 +91,11 @@ void Agenda::rise(std::uint32_t place, const Due& due) {
 }
 
 void Agenda::sink(std::uint32_t place, const Due& due) {
+  const auto size = static_cast<std::uint32_t>(heap_.size());
   for (;;) {
     auto child = 2 * place + 1;
-    if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
+    if (child >= size) break;
+    if (child + 1 < size && heap_[child + 1].before(heap_[child])) ++child;
     if (!heap_[child].before(due)) break;
     put(place, heap_[child]);
     place = child;
@@ -98,27 +103,31 @@ void Agenda::sink(std::uint32_t place, const Due& due) {
   put(place, due);
 }
 
+void Agenda::move(std::uint32_t place, const Due& due) {
+  place != 0 && due.before(heap_[(place - 1) / 2]) ? rise(place, due) : sink(place, due);
+}
+
 void Agenda::arm(Alarm& alarm, Duration at) {
   at = std::max(at, now());
-  const Due due{at, serving_ && at == ahead_ ? round_ + 1 : 0, alarm.rank_, &alarm};
+  const Due due{at, alarm.rank_, serving_ && at == ahead_ ? round_ + 1 : 0};
   alarm.served_ = false;
-  auto place = alarm.place_;
-  if (place == Alarm::kNowhere) {
+  auto place = places_[alarm.rank_];
+  if (place == kNowhere) {
     place = static_cast<std::uint32_t>(heap_.size());
     heap_.push_back(due);
   }
-  place != 0 && due.before(heap_[(place - 1) / 2]) ? rise(place, due) : sink(place, due);
-  if (!serving_ && heap_.front().alarm == &alarm) wake_at(due.at);
+  move(place, due);
+  if (!serving_ && heap_.front().rank == alarm.rank_) wake_at(at);
 }
 
 void Agenda::disarm(Alarm& alarm) {
-  const auto place = std::exchange(alarm.place_, Alarm::kNowhere);
+  const auto place = std::exchange(places_[alarm.rank_], kNowhere);
+  if (place == kNowhere) return;
   alarm.served_ = false;
   if (serving_alarm_ == &alarm) serving_alarm_ = nullptr;
   const auto last = heap_.back();
   heap_.pop_back();
-  if (last.alarm == &alarm) return;
-  place != 0 && last.before(heap_[(place - 1) / 2]) ? rise(place, last) : sink(place, last);
+  if (place != heap_.size()) move(place, last);
 }
 
 // --- The process. Alarms of the kernel's own time are always served, later ones before what the kernel has to do.
@@ -144,7 +153,7 @@ void Agenda::serve_alarms() {
   for (;;) {
     if (requests_.load(std::memory_order_relaxed) != 0 && !goes_on()) break;
     if (heap_.empty() || heap_.front().at >= limit_) break;
-    auto& alarm = *heap_.front().alarm;
+    auto& alarm = *alarms_[heap_.front().rank];
     ahead_ = heap_.front().at;
     round_ = heap_.front().round;
     if (!may_wait_) known_now_ = std::max(kernel, ahead_);

@@ -36,17 +36,15 @@ class Alarm {
   void arm(Duration at);        // absolute, not in the past; instead of what it was armed for
   void arm_by(Duration at);     // or sooner, if it was armed for that
   void disarm();
-  bool armed() const { return place_ != kNowhere && !served_; }
+  bool armed() const;
 
  private:
   friend class Agenda;
-  static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
 
   Agenda& agenda_;
   Action action_;
   const std::uint32_t rank_;
-  std::uint32_t place_ = kNowhere;  // in the agenda's heap
-  bool served_ = false;             // still there, and armed no more
+  bool served_ = false;             // still in the agenda's heap, and armed no more
 };
 
 class Agenda {
@@ -90,21 +88,22 @@ class Agenda {
   struct Horizon;
   struct Due {
     Duration at;
-    std::uint32_t round;
     std::uint32_t rank;
-    Alarm* alarm;
-    bool before(const Due& other) const {
-      return at != other.at ? at < other.at : round != other.round ? round < other.round : rank < other.rank;
-    }
+    std::uint32_t round;
+    bool before(const Due& other) const { return at != other.at ? at < other.at : order() < other.order(); }
+    std::uint64_t order() const { return std::uint64_t{round} << 32 | rank; }
   };
+  static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
 
   enum class Process : std::uint8_t { method, thread };
   explicit Agenda(Process kind = Process::method);
   static Agenda& made(Process kind = Process::method);  // and kept for one more alarm
   void leave();
+  std::uint32_t admit(Alarm& alarm);   // its rank
   void arm(Alarm& alarm, Duration at);
   void disarm(Alarm& alarm);
   void put(std::uint32_t place, const Due& due);
+  void move(std::uint32_t place, const Due& due);
   void rise(std::uint32_t place, const Due& due);
   void sink(std::uint32_t place, const Due& due);
   Duration limit() const;
@@ -120,12 +119,13 @@ class Agenda {
   static inline constinit Duration known_now_ = kNever;  // kNever: the kernel is to be asked
 
   std::vector<Due> heap_;
+  std::vector<Alarm*> alarms_;           // by rank
+  std::vector<std::uint32_t> places_;    // in the heap, by rank: moving in it touches no alarm
   sc_core::sc_event wake_{"agenda_wake"};
   sc_core::sc_event idle_{"agenda_idle"};  // of a thread
   sc_core::sc_process_handle process_;
   const bool may_wait_;         // a thread: what alarms call
-  std::uint32_t alarms_ = 0;
-  std::uint32_t ranks_ = 0;
+  std::uint32_t users_ = 0;
   Duration ahead_;              // the time of the last alarm
   std::uint32_t round_ = 0;     // and its round
   Duration horizon_;
@@ -139,6 +139,8 @@ class Agenda {
   std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;
 };
+
+inline bool Alarm::armed() const { return !served_ && agenda_.places_[rank_] != Agenda::kNowhere; }
 
 // Made before the modules of a simulation: their agenda is an SC_THREAD instead of an SC_METHOD, so that what an alarm
 // calls may wait (a memory of somebody else's, in b_transport). All alarms wait with it; who calls into a module
