@@ -25,6 +25,7 @@ Adapter::Adapter(sc_core::sc_module_name name, const Config& config, std::size_t
   root_complex_.bar.bind(nic_.bar());
   root_complex_.config.bind(nic_.config());
   nic_.dma().bind(root_complex_.upstream);
+  nic_.pcie.reach(root_complex_);
 }
 
 AdapterCounters Adapter::counters() const {

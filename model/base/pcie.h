@@ -2,7 +2,9 @@
 // request (ATS).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <tlm>
 
 namespace rnicsim {
@@ -16,6 +18,17 @@ struct PasidExtension : tlm::tlm_extension<PasidExtension> {
   void copy_from(const tlm::tlm_extension_base& other) override {
     pasid = static_cast<const PasidExtension&>(other).pasid;
   }
+};
+
+// What a request does at the host, without one: between a device and a root complex of ours, neither of whose requests
+// takes time. False: aborted.
+class HostMemory {
+ public:
+  virtual bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) = 0;
+  virtual bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) = 0;
+
+ protected:
+  ~HostMemory() = default;
 };
 
 // With TLM_IGNORE_COMMAND: which physical address does that of the request, in that PASID, mean? The root complex fills

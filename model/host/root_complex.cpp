@@ -15,18 +15,10 @@ constexpr std::size_t kLine = 64;
 
 std::uint64_t lines_of(std::size_t bytes) { return (bytes + kLine - 1) / kLine; }
 
-template <class Socket>
-bool transport(Socket& socket, tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data) {
-  tlm::tlm_generic_payload request;
-  request.set_command(command);
-  request.set_address(address);
-  request.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
-  request.set_data_length(static_cast<unsigned>(data.size()));
-  request.set_streaming_width(static_cast<unsigned>(data.size()));
-  request.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  auto delay = sc_core::SC_ZERO_TIME;
-  socket->b_transport(request, delay);
-  return request.is_response_ok();
+// Only the function itself signals: a write with a process's PASID goes to that process's memory, whatever its address.
+bool is_message(Pasid pasid, std::uint64_t address, std::size_t bytes) {
+  return pasid == kKernelPasid && bytes == 4 && address >= abi::kMsiWindow &&
+         address < abi::kMsiWindow + abi::kMsiWindowSize;
 }
 
 }  // namespace
@@ -43,26 +35,28 @@ void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_ti
     request.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
     return;
   }
-  if (is_message(pasid, request)) {
-    const auto vector = static_cast<std::uint32_t>((request.get_address() - abi::kMsiWindow) / 16);
+  const std::span data(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
+  if (!request.is_read() && !request.is_write()) return translate(pasid, request);
+  const auto address = request.get_address();
+  const bool ok = request.is_read() ? read(pasid, address, data) : write(pasid, address, data);
+  request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+}
+
+bool RootComplex::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+  return iommu_.read({pasid, function_}, address, bytes);
+}
+
+bool RootComplex::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
+  if (is_message(pasid, address, bytes.size())) {
+    const auto vector = static_cast<std::uint32_t>((address - abi::kMsiWindow) / 16);
     ++counters_.interrupts;
     interrupt(std::uint32_t{vector});
     interrupted({vector});
-    request.set_response_status(tlm::TLM_OK_RESPONSE);
-    return;
+    return true;
   }
-  const std::span data(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
-  const Requester from(pasid, function_);
-  bool ok = false;
-  if (request.is_read()) {
-    ok = iommu_.read(from, request.get_address(), data);
-  } else if (request.is_write()) {
-    ok = iommu_.write(from, request.get_address(), data);
-    if (ok) dma_written({pasid, request.get_address(), data.size()});
-  } else {
-    return translate(pasid, request);
-  }
-  request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  const bool ok = iommu_.write({pasid, function_}, address, bytes);
+  if (ok) dma_written({pasid, address, bytes.size()});
+  return ok;
 }
 
 void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
@@ -71,14 +65,6 @@ void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
   const auto physical = iommu_.physical({pasid, function_}, request.get_address());
   if (physical) translation->physical = *physical;
   request.set_response_status(physical ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
-}
-
-// Only the function itself signals: a request with a process's PASID goes to that process's memory, whatever its
-// address.
-bool RootComplex::is_message(Pasid pasid, const tlm::tlm_generic_payload& request) const {
-  const auto address = request.get_address();
-  return pasid == kKernelPasid && request.is_write() && request.get_data_length() == 4 && address >= abi::kMsiWindow &&
-         address < abi::kMsiWindow + abi::kMsiWindowSize;
 }
 
 Duration StorePath::occupy(Duration now, std::size_t bytes, const HostParams& params) {
@@ -174,15 +160,26 @@ void RootComplex::deliver_due() {
 }
 
 bool RootComplex::access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data) {
-  const bool ok = transport(bar, command, offset, data);
-  if (!ok) ++counters_.device_errors;
-  return ok;
+  return access(bar, command, offset, data);
 }
 
 bool RootComplex::access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data) {
-  const bool ok = transport(config, command, offset, data);
-  if (!ok) ++counters_.device_errors;
-  return ok;
+  return access(config, command, offset, data);
+}
+
+bool RootComplex::access(tlm_utils::simple_initiator_socket<RootComplex>& socket, tlm::tlm_command command,
+                         std::uint64_t address, std::span<std::byte> data) {
+  request_.set_command(command);
+  request_.set_address(address);
+  request_.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
+  request_.set_data_length(static_cast<unsigned>(data.size()));
+  request_.set_streaming_width(static_cast<unsigned>(data.size()));
+  request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  auto delay = sc_core::SC_ZERO_TIME;
+  socket->b_transport(request_, delay);
+  if (request_.is_response_ok()) return true;
+  ++counters_.device_errors;
+  return false;
 }
 
 }  // namespace rnicsim::host

@@ -61,7 +61,7 @@ struct StorePath {
   Duration room(std::size_t bytes, const HostParams& params) const;
 };
 
-class RootComplex : public sc_core::sc_module {
+class RootComplex : public sc_core::sc_module, public HostMemory {
  public:
   // `iommu` is the host's; `function` numbers the devices behind it.
   RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu, std::uint32_t function = 0);
@@ -69,6 +69,10 @@ class RootComplex : public sc_core::sc_module {
   tlm_utils::simple_initiator_socket<RootComplex> bar{"bar"};
   tlm_utils::simple_initiator_socket<RootComplex> config{"config"};
   tlm_utils::simple_target_socket<RootComplex> upstream{"upstream"};  // the device's requests
+
+  // --- The same, from a device of ours.
+  bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
+  bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
 
   // --- The CPU.
   // At most this much a write: a BlueFlame buffer.
@@ -101,7 +105,6 @@ class RootComplex : public sc_core::sc_module {
 
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
-  bool is_message(Pasid pasid, const tlm::tlm_generic_payload& request) const;
   void translate(Pasid pasid, tlm::tlm_generic_payload& request);
   // On its way from the CPU.
   struct Access {
@@ -120,6 +123,8 @@ class RootComplex : public sc_core::sc_module {
   void deliver_due();
   void read_bar(const Access& access);
   void answer_due();
+  bool access(tlm_utils::simple_initiator_socket<RootComplex>& socket, tlm::tlm_command command, std::uint64_t address,
+              std::span<std::byte> data);
   bool access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data);
   bool access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
 
@@ -130,6 +135,7 @@ class RootComplex : public sc_core::sc_module {
   DelayLine<Answer> to_cpu_{[this] { answer_due(); }};
   Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel
   StorePath path_;
+  tlm::tlm_generic_payload request_;   // one for all of the CPU's: the device answers at once, and makes none meanwhile
   RootComplexCounters counters_;
 };
 

@@ -66,7 +66,13 @@ bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t
     ++counters_.dma_blocked;
     return false;
   }
-  ++(command == tlm::TLM_READ_COMMAND ? counters_.dma_reads : counters_.dma_writes);
+  const bool reads = command == tlm::TLM_READ_COMMAND;
+  ++(reads ? counters_.dma_reads : counters_.dma_writes);
+  if (host_ != nullptr) {
+    const bool ok = reads ? host_->read(pasid, address, data) : host_->write(pasid, address, data);
+    if (!ok) ++counters_.dma_aborts;
+    return ok;
+  }
   request_.get_extension<PasidExtension>()->pasid = pasid;
   request_.set_command(command);
   request_.set_address(address);

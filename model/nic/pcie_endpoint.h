@@ -71,6 +71,9 @@ class PcieEndpoint : public sc_core::sc_module {
   tlm_utils::simple_target_socket<PcieEndpoint> config{"config"};
   tlm_utils::simple_initiator_socket<PcieEndpoint> dma{"dma"};
 
+  // Where `dma` ends, if that is ours: memory is reached there, and by `dma` only what else there is.
+  void reach(HostMemory& memory) { host_ = &memory; }
+
   Output<UarWrite> uar_written;
   Output<std::uint32_t> command_doorbell;  // a bit an entry
   Output<> function_reset;
@@ -107,6 +110,7 @@ class PcieEndpoint : public sc_core::sc_module {
   std::uint64_t command_queue_ = 0;
   abi::DeviceStatus status_ = abi::DeviceStatus::initializing;
   std::uint32_t syndrome_ = 0;
+  HostMemory* host_ = nullptr;
   // One for all transfers: they take no time, so there is never a second, and to make one is dear.
   tlm::tlm_generic_payload request_;
   tlm::tlm_generic_payload translation_;

@@ -44,6 +44,7 @@ Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::
   root_.bar.bind(nic_.bar());
   root_.config.bind(nic_.config());
   nic_.dma().bind(root_.upstream);
+  nic_.pcie.reach(root_);
   root_.interrupt.bind([this](std::uint32_t vector) { interrupted(vector); });
   nic_.frame_out().bind([this](Frame&& frame) {
     auto& kept = frames_.emplace_back(now(), std::vector<std::byte>()).second;
