@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/kernel.h"
+#include "model/base/policy.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -26,8 +27,7 @@ void CacheParams::describe(ParamVisitor& visit) {
   visit.param("bank_cycle", bank_cycle, "a bank is busy with an access", {0, 1e9});
   visit.param("miss_slots", miss_slots, "fills under way at a time", {1, 1024});
   visit.param("fill_lines", fill_lines, "64 B lines that a fill reads from ICM", {1, 64});
-  visit.param("random_replacement", random_replacement,
-              "a random entry of the set leaves; else the least recently used");
+  visit.param("replacement", replacement, "which entry of a set leaves for another", policy_names<Replacement>());
   visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is no multiple of", "ways");
   visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is no multiple of", "ways");
   visit.refuse(l1_entries != 0 && l0_entries > l1_entries, "l0_entries", "is more than the second level holds:",
@@ -44,71 +44,49 @@ void CacheCounters::describe(CounterVisitor& visit) const {
   slots.describe(visit);
 }
 
-CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_replacement)
-    : ways_(std::min(ways, std::max(entries, 1u))),
-      sets_(entries / ways_),
-      random_(random_replacement),
-      entries_(sets_ * ways_) {}
+CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, std::string_view replacement)
+    : sets_(entries / std::min(ways, std::max(entries, 1u))),
+      ways_(std::min(ways, entries)),
+      keys_(std::size_t{sets_} * ways_, Replacement::kEmpty),
+      replacement_(make_policy<Replacement>(replacement)) {
+  newest_first_ = replacement_->newest_first;
+}
 
 bool CacheTags::can_be(std::uint32_t entries, std::uint32_t ways) { return entries < ways || entries % ways == 0; }
 
 std::size_t CacheTags::set_of(std::uint64_t key) const { return in_range(key, sets_) * ways_; }
 
-CacheTags::Way* CacheTags::find(std::uint64_t key) {
-  if (sets_ == 0) return nullptr;
-  auto* way = entries_.data() + set_of(key);
-  for (const auto* const end = way + ways_; way != end; ++way)
-    if (way->key == key) return way;
-  return nullptr;
-}
-
-bool CacheTags::touch(std::uint64_t key) {
-  auto* way = find(key);
-  if (way == nullptr) return false;
-  way->used = ++uses_;
-  return true;
-}
-
-// Empty ones were never used.
-CacheTags::Way* CacheTags::victim(Way* set) {
-  auto* oldest = set;
-  for (auto* way = set + 1; way != set + ways_; ++way)
-    if (way->used < oldest->used) oldest = way;
-  return random_ && oldest->key != kEmpty ? set + next_random() % ways_ : oldest;
-}
-
 std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
-  if (sets_ == 0) return key;
-  auto* way = victim(entries_.data() + set_of(key));
-  const auto displaced = std::exchange(way->key, key);
-  way->used = ++uses_;
-  return displaced == kEmpty ? std::nullopt : std::optional(displaced);
+  if (ways_ == 0) return key;
+  const auto set = set_of(key);
+  const auto way = replacement_->way_for_another(ways_of(set));
+  const auto displaced = std::exchange(keys_[set + way], key);
+  replacement_->used(ways_of(set), way);
+  return displaced == Replacement::kEmpty ? std::nullopt : std::optional(displaced);
 }
 
 bool CacheTags::erase(std::uint64_t key) {
-  auto* way = find(key);
-  if (way == nullptr) return false;
-  *way = {};
+  const auto set = set_of(key);
+  const auto way = find(set, key);
+  if (way == ways_) return false;
+  keys_[set + way] = Replacement::kEmpty;
+  replacement_->emptied(ways_of(set), way);
   return true;
 }
 
 void CacheTags::clear() {
-  std::ranges::fill(entries_, Way{});
-  uses_ = 0;
-  random_state_ = 1;
-}
-
-std::uint64_t CacheTags::next_random() {
-  random_state_ = random_state_ * 6364136223846793005ull + 1442695040888963407ull;
-  return random_state_ >> 33;
+  std::ranges::fill(keys_, Replacement::kEmpty);
+  replacement_->clear();
 }
 
 Cache::Cache(const CacheParams& params, std::size_t clients)
     : params_(params),
-      l0_(clients, CacheTags(params.l0_entries, params.ways, params.random_replacement)),
-      l1_(params.l1_entries, params.ways, params.random_replacement),
+      l1_(params.l1_entries, params.ways, params.replacement),
       bank_free_(params.banks),
-      slots_(params.miss_slots, counters_.slots) {}
+      slots_(params.miss_slots, counters_.slots) {
+  l0_.reserve(clients);
+  for (std::size_t i = 0; i < clients; ++i) l0_.emplace_back(params.l0_entries, params.ways, params.replacement);
+}
 
 Cache::Outcome Cache::look_up(std::size_t client, std::uint64_t key) {
   ++counters_.lookups;

@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/nic/miss_slots.h"
+#include "model/nic/replacement.h"
 
 namespace rnicsim::nic {
 
@@ -24,7 +29,7 @@ struct CacheParams {
   Duration bank_cycle = 2_ns;
   std::uint32_t miss_slots = 4;
   std::uint32_t fill_lines = 1;
-  bool random_replacement = false;
+  std::string replacement = "lru";
 
   void describe(ParamVisitor& visit);
 };
@@ -44,34 +49,37 @@ struct CacheCounters {
 // One level: keys in sets.
 class CacheTags {
  public:
-  CacheTags(std::uint32_t entries, std::uint32_t ways, bool random_replacement);
+  // `replacement` as registered (replacement.h).
+  CacheTags(std::uint32_t entries, std::uint32_t ways, std::string_view replacement);
   // Whole sets; fewer entries than ways are one set.
   static bool can_be(std::uint32_t entries, std::uint32_t ways);
 
-  bool contains(std::uint64_t key) const { return const_cast<CacheTags*>(this)->find(key) != nullptr; }
-  bool touch(std::uint64_t key);                         // true: it is here; it is now the last to go
+  bool contains(std::uint64_t key) const { return find(set_of(key), key) != ways_; }
+  bool touch(std::uint64_t key) {                        // true: it is here, and used
+    const auto set = set_of(key);
+    const auto way = find(set, key);
+    if (way == ways_) return false;
+    if (way != 0 || !newest_first_) replacement_->used(ways_of(set), way);
+    return true;
+  }
   std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
   bool erase(std::uint64_t key);
   void clear();
 
  private:
-  struct Way {
-    std::uint64_t key = kEmpty;
-    std::uint64_t used = 0;
-  };
-  static constexpr std::uint64_t kEmpty = ~0ull;
-
   std::size_t set_of(std::uint64_t key) const;           // where it begins
-  Way* find(std::uint64_t key);
-  Way* victim(Way* set);
-  std::uint64_t next_random();
+  std::span<std::uint64_t> ways_of(std::size_t set) { return {keys_.data() + set, ways_}; }
+  std::size_t find(std::size_t set, std::uint64_t key) const {  // its way; or ways_
+    std::size_t way = 0;
+    while (way != ways_ && keys_[set + way] != key) ++way;
+    return way;
+  }
 
-  const std::uint32_t ways_;
-  const std::uint64_t sets_;
-  const bool random_;
-  std::vector<Way> entries_;
-  std::uint64_t uses_ = 0;
-  std::uint64_t random_state_ = 1;
+  std::uint32_t sets_;
+  std::uint32_t ways_;                                   // 0: no entries
+  bool newest_first_;
+  std::vector<std::uint64_t> keys_;
+  std::unique_ptr<Replacement> replacement_;
 };
 
 class Cache {

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 
 #include "model/base/index_table.h"
 #include "model/base/params.h"
+#include "model/base/policy.h"
 #include "model/base/pooled_list.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
@@ -24,11 +26,13 @@ struct SendWqeCacheParams {
   std::uint32_t entries = 512;
   std::uint32_t ways = 4;
   std::uint32_t miss_slots = 32;
+  std::string replacement = "lru";
 
   void describe(ParamVisitor& visit) {
     visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
-    visit.param("ways", ways, "blocks of a set; the least recently used leaves", {1, 64});
+    visit.param("ways", ways, "blocks of a set", {1, 64});
     visit.param("miss_slots", miss_slots, "WQEs read again at a time", {1, 1024});
+    visit.param("replacement", replacement, "which block of a set leaves for another", policy_names<Replacement>());
     visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");
   }
 };
@@ -52,7 +56,7 @@ struct SendWqeCacheCounters {
 class SendWqeCache {
  public:
   SendWqeCache(const SendWqeCacheParams& params, Dma& dma)
-      : tags_(params.entries, params.ways, false), dma_(dma), slots_(params.miss_slots, counters_.slots) {}
+      : tags_(params.entries, params.ways, params.replacement), dma_(dma), slots_(params.miss_slots, counters_.slots) {}
 
   Output<CqeWrite> cqe;
   Output<Tag> at_hand;

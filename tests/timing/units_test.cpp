@@ -103,7 +103,7 @@ TEST_F(Units, OrderWithinAQpOutlivesRandomMisses) {
     params.contexts.qpc.l0_entries = static_cast<std::uint32_t>(seed % 2);
     params.contexts.qpc.l1_entries = static_cast<std::uint32_t>(seed % 4);
     params.contexts.qpc.ways = 2;
-    params.contexts.qpc.random_replacement = true;
+    params.contexts.qpc.replacement = "random";
     params.contexts.qpc.miss_slots = 1 + static_cast<std::uint32_t>(seed % 3);
     params.contexts.mpt.l0_entries = 0;
     params.contexts.mpt.l1_entries = static_cast<std::uint32_t>(seed % 2);

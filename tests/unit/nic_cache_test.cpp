@@ -47,7 +47,7 @@ struct LruSet {
 
 // --- One level, of one set.
 void walk_one_set(std::uint32_t entries, std::uint32_t ways) {
-  CacheTags tags(entries, ways, false);
+  CacheTags tags(entries, ways, "lru");
   LruSet model{std::min(entries, ways)};
   const auto steps = *rc::gen::container<std::vector<std::pair<int, Key>>>(
       rc::gen::pair(rc::gen::inRange(0, 12), rc::gen::inRange<Key>(0, 2 * entries + 2)));
@@ -77,7 +77,7 @@ RC_GTEST_PROP(CacheTagsOfOneSet, MoreWaysThanEntriesAreNoMoreEntries, ()) {
 }
 
 TEST(CacheTagsOfNothing, KeepsNothing) {
-  CacheTags tags(0, 8, false);
+  CacheTags tags(0, 8, "lru");
   EXPECT_EQ(tags.insert(5), Displaced{5});
   EXPECT_FALSE(tags.touch(5));
   EXPECT_FALSE(tags.erase(5));
@@ -91,7 +91,7 @@ RC_GTEST_PROP(CacheTagsOfSets, EachSetIsItsOwnLru, ()) {
   const auto entries = ways * *rc::gen::inRange(2u, 9u);
   constexpr Key kKeys = 200;
   // Which keys share a set: with as many sets of one way, those that displace one another.
-  CacheTags direct(entries / ways, 1, false);
+  CacheTags direct(entries / ways, 1, "lru");
   std::map<Key, Key> set_of;
   for (Key key = 0; key < kKeys; ++key) {
     for (const auto& [other, set] : set_of) {
@@ -105,7 +105,7 @@ RC_GTEST_PROP(CacheTagsOfSets, EachSetIsItsOwnLru, ()) {
     }
     set_of.try_emplace(key, key);
   }
-  CacheTags tags(entries, ways, false);
+  CacheTags tags(entries, ways, "lru");
   std::map<Key, LruSet> model;
   const auto steps = *rc::gen::container<std::vector<Key>>(rc::gen::inRange<Key>(0, kKeys));
   for (const auto key : steps) {
@@ -117,7 +117,7 @@ RC_GTEST_PROP(CacheTagsOfSets, EachSetIsItsOwnLru, ()) {
 }
 
 TEST(CacheTagsOfSets, AllSetsAreUsed) {
-  CacheTags tags(64, 1, false);
+  CacheTags tags(64, 1, "lru");
   int displaced = 0;
   for (Key key = 0; key < 1000; ++key) displaced += tags.insert(key).has_value();
   EXPECT_EQ(displaced, 1000 - 64);
@@ -125,7 +125,7 @@ TEST(CacheTagsOfSets, AllSetsAreUsed) {
 
 TEST(RandomReplacement, DisplacesOneOfTheSetAndRepeatsItself) {
   const auto run = [] {
-    CacheTags tags(4, 4, true);
+    CacheTags tags(4, 4, "random");
     std::set<Key> here;
     std::vector<Key> victims;
     for (Key key = 0; key < 200; ++key) {
