@@ -41,6 +41,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("completion", completion);
   visit.group("events", events);
   visit.group("tx", tx);
+  visit.group("steering", steering);
   visit.group("rx", rx);
   visit.group("port", port);
   visit.group("loopback", loopback);
@@ -70,6 +71,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       send_wqes(params.send_wqes, dma_unit),
       engine_(engine_of(params, make_engine)),
       tx(params.tx, gids_, groups_, params.icrc_rule()),
+      steering("steering", params.rx.latency),
       rx("rx", params.rx, gids_, groups_, params.icrc_rule()),
       port("port", params.port),
       loopback("loopback", params.loopback) {
@@ -183,8 +185,9 @@ void Nic::wire_network() {
   tx.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
   port.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.left.bind([this](std::uint64_t frame) { tx.left(frame); });
-  loopback.frame_out.bind([this](Frame&& frame, Duration delay) { rx.receive_own(std::move(frame), delay); });
-  port.frame_in.bind([this](Frame&& frame, Duration delay) { rx.receive(std::move(frame), delay); });
+  loopback.frame_out.bind([this](Frame&& frame, Duration delay) { steering.receive_own(std::move(frame), delay); });
+  port.frame_in.bind([this](Frame&& frame, Duration delay) { steering.receive(std::move(frame), delay); });
+  steering.roce.bind([this](const Frame& frame) { rx.receive(frame); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
 }
 
@@ -222,8 +225,8 @@ NicCounters Nic::counters() const {
           translation.counters(), windows.counters(),    dma_unit.counters(),
           atomic_unit.counters(), units.counters(),      send_wqes.counters(),
           engine_->counters(),    completion.counters(), events.counters(),
-          tx.counters(),          rx.counters(),         port.counters(),
-          loopback.counters()};
+          tx.counters(),          steering.counters(),   rx.counters(),
+          port.counters(),        loopback.counters()};
 }
 
 void Nic::forget_objects() {
@@ -236,7 +239,7 @@ void Nic::forget_objects() {
   translation.reset();
   windows.reset();
   tx.reset();
-  rx.reset();
+  steering.reset();
   port.reset();
   loopback.reset();
   completion.reset();

@@ -26,6 +26,7 @@
 #include "model/nic/qp_engine.h"
 #include "model/nic/send_wqe_cache.h"
 #include "model/nic/shared_receives.h"
+#include "model/nic/steering.h"
 #include "model/nic/timer_unit.h"
 #include "model/nic/translation.h"
 #include "model/nic/window_unit.h"
@@ -92,6 +93,7 @@ struct NicCounters {
   CompletionCounters completion;
   EventCounters events;
   PacketTxCounters tx;
+  SteeringCounters steering;
   PacketRxCounters rx;
   PortCounters port;
   LoopbackCounters loopback;
@@ -123,8 +125,8 @@ class Nic : public sc_core::sc_module {
   MulticastTable groups_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, rx.received, port.sent,
-  // loopback.sent, completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, steering.dropped, rx.received,
+  // port.sent, loopback.sent, completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
   PcieEndpoint pcie;
   Dma dma_unit;
   ContextCache contexts;
@@ -148,6 +150,7 @@ class Nic : public sc_core::sc_module {
 
  public:
   PacketTx tx;
+  Steering steering;
   PacketRx rx;
   Port port;
   Loopback loopback;

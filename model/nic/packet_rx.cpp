@@ -44,25 +44,9 @@ PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, c
                    const MulticastTable& groups, IcrcRule icrc)
     : sc_module(name), params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
 
-void PacketRx::receive(Frame&& frame, Duration delay) {
-  pipeline_.push(now() + delay + params_.latency, std::move(frame));
-}
-
-void PacketRx::receive_own(Frame&& frame, Duration delay) {
-  own_.push(now() + delay + params_.latency, std::move(frame));
-}
-
-void PacketRx::reset() {
-  pipeline_.clear();
-  own_.clear();
-}
-
-void PacketRx::deliver_due(DelayLine<Frame>& pipeline) {
-  Frame frame;
-  while (pipeline.pop_due(frame)) {
-    const auto* packet = icrc_.always ? nullptr : frame.as<Packet>();
-    packet != nullptr ? take(*packet) : parse(frame);
-  }
+void PacketRx::receive(const Frame& frame) {
+  const auto* packet = icrc_.always ? nullptr : frame.as<Packet>();
+  packet != nullptr ? take(*packet) : parse(frame);
 }
 
 void PacketRx::take(const Packet& packet) {
@@ -98,11 +82,8 @@ void PacketRx::parse(const Frame& frame) {
 
 // Sound and for us.
 std::optional<PacketRx::Way> PacketRx::accept(const roce::ParsedFrame& parsed) {
-  using roce::ParseError;
   std::optional<Way> way;
-  if (parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce)
-    drop(counters_.not_roce, DropCause::not_roce);
-  else if (parsed.error != ParseError::none)
+  if (parsed.error != roce::ParseError::none)
     drop(counters_.malformed, DropCause::malformed);
   else if (!(way = way_of(parsed.headers, parsed.addresses)))
     drop(counters_.not_ours, DropCause::not_ours);

@@ -1,12 +1,11 @@
-// The receive pipeline: validates a frame, then gives its packet to the engine after a fixed latency. What is not for
-// us or not right is dropped and counted by cause. What is for a group becomes a packet for each QP attached to it.
-// A frame that still is its sender's packet is taken as that; any other is parsed, and its ICRC checked.
+// The RoCE transport's frames: validates one, then gives its packet to the engine. What is not for us or not right is
+// dropped and counted by cause. What is for a group becomes a packet for each QP attached to it. A frame that still is
+// its sender's packet is taken as that; any other is parsed, and its ICRC checked.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "model/base/delay_line.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
@@ -34,7 +33,6 @@ struct PacketRxCounters {
   Counter payload_bytes = 0;
   Counter rx_icrc_encapsulated = 0;
   Counter malformed = 0;
-  Counter not_roce = 0;
   Counter not_ours = 0;
   Counter bad_pkey = 0;
 
@@ -43,7 +41,6 @@ struct PacketRxCounters {
     visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes received");
     visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
     visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
-    visit.counter("not_roce", not_roce, "frames", "dropped: another protocol");
     visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address, or a group of no QP");
     visit.counter("bad_pkey", bad_pkey, "packets", "dropped: a P_Key that is not in the table");
   }
@@ -59,14 +56,11 @@ class PacketRx : public sc_core::sc_module {
   trace::Point<PacketTrace> received;
   trace::Point<PacketDropped> dropped;
 
-  void receive(Frame&& frame, Duration delay);  // from the port: its last bit arrives in so long
-  void receive_own(Frame&& frame, Duration delay);  // the same, of this device's own
-  void reset();
+  void receive(const Frame& frame);
 
   const PacketRxCounters& counters() const { return counters_; }
 
  private:
-  void deliver_due(DelayLine<Frame>& pipeline);
   // Where a packet goes on this device.
   struct Way {
     std::uint16_t gid_index = 0;
@@ -84,9 +78,6 @@ class PacketRx : public sc_core::sc_module {
   const GidTable& gids_;
   const MulticastTable& groups_;
   const IcrcRule icrc_;
-  // Each keeps its order; their delays differ.
-  DelayLine<Frame> pipeline_{[this] { deliver_due(pipeline_); }};
-  DelayLine<Frame> own_{[this] { deliver_due(own_); }};
   PacketRxCounters counters_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
 constexpr std::uint8_t kProtocolUdp = 17;
+constexpr std::uint8_t kIpv4Start = 0x45;        // version, and a header without options
 constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::uint16_t kFragmentBits = 0x3fff;  // more fragments, or an offset
 constexpr std::size_t kMappedPrefix = 12;
@@ -25,7 +26,7 @@ std::uint16_t ipv4_checksum(const std::byte* ip) {
 }
 
 void put_ipv4(const FrameAddresses& a, std::size_t udp_bytes, WireWriter& out, std::byte* ip) {
-  out.put(std::uint8_t{0x45});
+  out.put(kIpv4Start);
   out.put(a.traffic_class);
   out.put(static_cast<std::uint16_t>(kIpv4Bytes + udp_bytes));
   out.put(std::uint16_t{0});
@@ -69,7 +70,7 @@ struct IpResult {
 IpResult parse_ipv4(std::span<const std::byte> ip, std::size_t room, FrameAddresses& a) {
   if (ip.size() < kIpv4Bytes) return {ParseError::truncated};
   WireReader in(ip);
-  if (in.get<std::uint8_t>() != 0x45) return {ParseError::bad_ip_header};
+  if (in.get<std::uint8_t>() != kIpv4Start) return {ParseError::bad_ip_header};
   a.traffic_class = in.get<std::uint8_t>();
   const auto total = in.get<std::uint16_t>();
   in.skip(2);
@@ -153,6 +154,21 @@ std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers
   writer.put(static_cast<std::uint16_t>(udp_bytes));
   writer.put(std::uint16_t{0});  // no checksum: the ICRC protects the packet
   return writer.written() + encode(headers, out.subspan(writer.written()));
+}
+
+bool is_foreign(std::span<const std::byte> front) {
+  constexpr std::size_t kProtocolAt = 9, kFragmentAt = 6, kNextHeaderAt = 6;
+  if (front.size() < kEthernetBytes) return false;
+  const auto at = [front]<class T>(std::size_t place, T) { return WireReader(front.subspan(place)).get<T>(); };
+  const auto type = at(kEthernetBytes - 2, std::uint16_t{});
+  if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return true;
+  const bool ipv4 = type == kEtherTypeIpv4;
+  const auto datagram = kEthernetBytes + (ipv4 ? kIpv4Bytes : kIpv6Bytes);
+  if (front.size() < datagram) return false;
+  if (at(kEthernetBytes + (ipv4 ? kProtocolAt : kNextHeaderAt), std::uint8_t{}) != kProtocolUdp) return true;
+  const bool no_ports = ipv4 && (at(kEthernetBytes, std::uint8_t{}) != kIpv4Start ||
+                                 (at(kEthernetBytes + kFragmentAt, std::uint16_t{}) & kFragmentBits) != 0);
+  return !no_ports && front.size() >= datagram + kUdpBytes && at(datagram + 2, std::uint16_t{}) != kRoceUdpPort;
 }
 
 ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_bytes) {

@@ -46,6 +46,10 @@ std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode);
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
                          std::span<std::byte, kMaxFrameHeader> out);
 
+// A frame of another protocol than RoCE v2, or to another UDP port, as far as its first bytes tell: what is damaged may
+// have been anything, and is none.
+bool is_foreign(std::span<const std::byte> front);
+
 enum class ParseError : std::uint8_t {
   none,
   truncated,            // shorter than its own lengths say

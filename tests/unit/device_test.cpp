@@ -179,10 +179,10 @@ TEST_F(DeviceTest, FramesOfStrangersAreCounted) {
   const std::vector<std::byte> frame(60);
   a->device.frame_in->receive(frame, {1, SC_US});
   sc_core::sc_start(1, SC_US);
-  EXPECT_EQ(a->device.counters().rx.not_roce, 0u);
+  EXPECT_EQ(a->device.counters().steering.not_roce, 0u);
   sc_core::sc_start(1, SC_US);
   EXPECT_EQ(a->device.counters().port.rx_bytes, 60u);
-  EXPECT_EQ(a->device.counters().rx.not_roce, 1u);
+  EXPECT_EQ(a->device.counters().steering.not_roce, 1u);
 }
 
 TEST_F(DeviceTest, RequestsHaveData) {
@@ -205,10 +205,10 @@ TEST_F(DeviceTest, FramesDoNotOvertake) {
   EXPECT_THROW(in->receive({}, {100, SC_NS}), sc_core::sc_report);
   in->receive(frame, {100, SC_NS});
   sc_core::sc_start(1, SC_US);
-  EXPECT_EQ(a->device.counters().rx.not_roce, 2u);
+  EXPECT_EQ(a->device.counters().steering.not_roce, 2u);
   in->receive(frame, sc_core::SC_ZERO_TIME);
   sc_core::sc_start(1, SC_US);
-  EXPECT_EQ(a->device.counters().rx.not_roce, 3u);
+  EXPECT_EQ(a->device.counters().steering.not_roce, 3u);
 }
 
 TEST_F(DeviceTest, NamesItsCounters) {

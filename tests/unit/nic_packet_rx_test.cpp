@@ -1,4 +1,4 @@
-// The receive pipeline alone: which frames become packets, and what comes with them.
+// Which RoCE frames become packets, and what comes with them.
 #include <gtest/gtest.h>
 
 #include <systemc>
@@ -54,9 +54,7 @@ class PacketRxTest : public ::testing::Test {
     rx_->receive(cut ? Frame::of(Payload::copy_of(all.first(parsed.payload_offset)),
                                  Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes)),
                                  all.subspan(parsed.payload_offset + parsed.payload_bytes))
-                     : Frame::of(Payload::copy_of(bytes)),
-                 {});
-    sc_core::sc_start(1, sc_core::SC_US);
+                     : Frame::of(Payload::copy_of(bytes)));
   }
 
   GidTable gids_{4};

@@ -149,8 +149,7 @@ class ByReference : public ::testing::Test {
   }
   std::vector<PacketIn> take(PacketRx& rx, const Frame& frame) {
     packets_.clear();
-    rx.receive(Frame(frame), {});
-    sc_core::sc_start(1, sc_core::SC_US);
+    rx.receive(frame);
     return std::move(packets_);
   }
   std::unique_ptr<PacketRx> receiver(const char* name, IcrcRule icrc) {

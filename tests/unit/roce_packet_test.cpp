@@ -117,6 +117,11 @@ TEST(Parser, MutationsNeverReachOutsideTheFrame) {
     for (unsigned n = random() % 4; n > 0 && !frame.empty(); --n)
       frame[random() % std::min<std::size_t>(frame.size(), 80)] = static_cast<std::byte>(random());
     const auto parsed = parse_frame(frame, frame.size());
+    // What only may be of another protocol is not taken for it.
+    const bool other = parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce;
+    const bool foreign = is_foreign(frame);
+    EXPECT_TRUE(foreign || !other);
+    EXPECT_TRUE(!foreign || parsed.error != ParseError::none);
     if (parsed.error != ParseError::none) continue;
     EXPECT_LE(parsed.payload_offset + parsed.payload_bytes + parsed.headers.bth.pad + kIcrcBytes, frame.size());
   }

@@ -176,12 +176,12 @@ def test_commands_that_fail_say_why(drivers):
 def test_a_strangers_frame_harms_nobody(ends):
     (a, source), (b, target) = ends
     b.driver.device.inject(bytes(64))
-    before = b.driver.device.counters()["nic.rx.not_roce"]
+    before = b.driver.device.counters()["nic.steering.not_roce"]
     a.send.post(abi.SendOpcode.write, target.remote(), source.segment(64))
     a.send.ring(a.driver.device)
     a.driver.device.run(us=10)
     assert a.cq.poll().syndrome == abi.CqeSyndrome.success
-    assert b.driver.device.counters()["nic.rx.not_roce"] == before + 1
+    assert b.driver.device.counters()["nic.steering.not_roce"] == before + 1
 
 
 def test_a_frame_may_come_before_those_on_the_cable(ends):

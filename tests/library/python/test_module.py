@@ -166,10 +166,10 @@ def test_a_run_of_nothing_is_silent(device, capfd):
 
 
 def test_frames_of_strangers(device):
-    dropped = device.counters()["nic.rx.not_roce"]
+    dropped = device.counters()["nic.steering.not_roce"]
     device.inject(bytes(60))
     device.run(us=1)
-    assert device.counters()["nic.rx.not_roce"] == dropped + 1
+    assert device.counters()["nic.steering.not_roce"] == dropped + 1
     assert device.frames() == []
     for size in (0, 1 << 16):
         with pytest.raises(ValueError):
