@@ -294,24 +294,24 @@ void EngineShell::schedule_requests(Qp& qp) {
   fetch_sends(qp);
   if (qp.request_turn || !request_waits(qp)) return;
   qp.request_turn = true;
-  units_.enqueue({qp.qpn, qp.epoch, false});
+  units_.enqueue({.qpn = qp.qpn, .answers = false, .epoch = qp.epoch});
 }
 
 void EngineShell::schedule_answers(Qp& qp) {
   if (qp.answer_turn || !answer_waits(qp)) return;
   qp.answer_turn = true;
-  units_.enqueue({qp.qpn, qp.epoch, true});
+  units_.enqueue({.qpn = qp.qpn, .answers = true, .epoch = qp.epoch});
 }
 
 // Each packet takes a credit, which its leaving the port gives back.
 void EngineShell::dispatch() {
-  while (credits_ > 0) {
-    const auto next = units_.next();
-    if (!next) return;
-    if (!next->turn) {
-      out_.transmit_wanted(next->unit);
-    } else if (serve(*next->turn, next->unit)) {
-      units_.took(next->unit);
+  while (credits_ > 0 && units_.any()) {
+    const auto unit = units_.next();
+    if (units_.busy(unit)) {
+      units_.ask(unit);
+      out_.transmit_wanted(unit);
+    } else if (serve(units_.take(unit), unit)) {
+      units_.took(unit);
     }
   }
 }

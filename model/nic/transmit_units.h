@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "model/base/fifo.h"
@@ -18,8 +17,8 @@ class TransmitUnits {
   // Of a QP's requests, or of its answers: one packet.
   struct Turn {
     Qpn qpn;
-    std::uint64_t epoch = 0;
     bool answers = false;
+    std::uint64_t epoch = 0;
     std::uint64_t number = 0;            // in the order in which they came, of all units
   };
 
@@ -27,7 +26,8 @@ class TransmitUnits {
 
   void enqueue(const Turn& turn) {
     const auto number = unit_of(turn.qpn, static_cast<std::uint32_t>(units_.size()));
-    auto& last = units_[number].turns.push_back(Turn{turn});
+    auto& last = units_[number].turns.add_back();
+    last = turn;
     last.number = turns_++;
     note_servable(number);
   }
@@ -36,23 +36,30 @@ class TransmitUnits {
     units_[number].busy = units_[number].asked = false;
     note_servable(number);
   }
-  // What is next. Without a turn: the unit is busy, and the engine is to ask when it will be free.
-  struct Next {
-    std::uint32_t unit;
-    std::optional<Turn> turn;
-  };
-  std::optional<Next> next() {
-    if (servable_ == 0) return std::nullopt;
-    Next next{longest_waiting(), std::nullopt};
-    auto& unit = units_[next.unit];
-    if (unit.busy) {
-      unit.asked = true;
-    } else {
-      next.turn = unit.turns.front();
-      unit.turns.pop_front();
+  // Somebody waits for a unit that was not asked.
+  bool any() const { return servable_ != 0; }
+  // For that of whoever waited longest; if there is any.
+  std::uint32_t next() const {
+    auto first = static_cast<std::uint32_t>(std::countr_zero(servable_));
+    for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
+      const auto other = static_cast<std::uint32_t>(std::countr_zero(others));
+      if (units_[other].turns.front().number < units_[first].turns.front().number) first = other;
     }
-    note_servable(next.unit);
-    return next;
+    return first;
+  }
+  bool busy(std::uint32_t number) const { return units_[number].busy; }
+  // The engine asks when it will be free: once, and until then there is nothing to do for it.
+  void ask(std::uint32_t number) {
+    units_[number].asked = true;
+    note_servable(number);
+  }
+  // The turn of who waited longest for this one.
+  Turn take(std::uint32_t number) {
+    auto& turns = units_[number].turns;
+    const auto turn = turns.front();
+    turns.pop_front();
+    note_servable(number);
+    return turn;
   }
   // The turn has sent a packet.
   void took(std::uint32_t number) { units_[number].busy = true; }
@@ -68,17 +75,6 @@ class TransmitUnits {
     bool asked = false;                  // when it will be free
   };
 
-  // Of the servable ones.
-  std::uint32_t longest_waiting() const {
-    auto first = static_cast<std::uint32_t>(std::countr_zero(servable_));
-    for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
-      const auto other = static_cast<std::uint32_t>(std::countr_zero(others));
-      if (units_[other].turns.front().number < units_[first].turns.front().number) first = other;
-    }
-    return first;
-  }
-
-  // A busy unit is asked once when it will be free; until then there is nothing to do for it.
   void note_servable(std::uint32_t number) {
     const auto& unit = units_[number];
     const auto bit = std::uint64_t{1} << number;

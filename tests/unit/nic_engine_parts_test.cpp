@@ -198,16 +198,19 @@ TEST(TransmitUnits, TakeTurnsAndAskABusyOneOnce) {
   std::string said;
   std::uint32_t room = 8;
   const auto dispatch = [&] {
-    while (room > 0) {
-      const auto next = units.next();
-      if (!next) return;
-      said += next->turn ? std::to_string(next->turn->qpn.value) : next->unit == 0 ? "?" : "!";
-      if (!next->turn) continue;
-      units.took(next->unit);
+    while (room > 0 && units.any()) {
+      const auto unit = units.next();
+      if (units.busy(unit)) {
+        units.ask(unit);
+        said += unit == 0 ? "?" : "!";
+        continue;
+      }
+      said += std::to_string(units.take(unit).qpn.value);
+      units.took(unit);
       --room;
     }
   };
-  for (const auto qp : {4u, 6u, 5u, 7u}) units.enqueue({Qpn{qp}, 1, false});
+  for (const auto qp : {4u, 6u, 5u, 7u}) units.enqueue({.qpn = Qpn{qp}});
   dispatch();
   EXPECT_EQ(said, "4?5!");
   units.free(1);
