@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "model/base/kernel.h"
 #include "model/nic/engine_cqes.h"
 #include "model/nic/engine_shell.h"
 
@@ -102,6 +103,7 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   if (bytes == 0) {
     entry.ready = true;
   } else {
+    if (congestion_) congestion_->sent(qp.slot, bytes, now());
     qp.answers.await(entry, bytes);
     out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead,
                  true, {{answer.range.rkey.value, answer.range.address, bytes}}});

@@ -41,6 +41,7 @@ void EngineShell::create(const QpCommand& command) {
   auto& qp = qps_.put(command.qpn.value, std::make_unique<Qp>(command.qpn, transport, ++births_, *slot));
   if (*slot >= slots_.size()) slots_.resize(*slot + 1);
   slots_[*slot] = &qp;
+  if (congestion_) congestion_->open(*slot);
   qp.context = command.context;
   // A datagram is as long as the port allows.
   if (transport == roce::Transport::ud) qp.context.path_mtu = limits_.max_mtu;
@@ -85,6 +86,7 @@ Qp& EngineShell::rebirth(Qp& qp) {
   const auto number = qp.qpn.value;
   auto& reborn = qps_.put(number, std::move(next));
   slots_[reborn.slot] = &reborn;
+  if (congestion_) congestion_->open(reborn.slot);
   return reborn;
 }
 

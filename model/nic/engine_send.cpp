@@ -1,6 +1,7 @@
 // The requester's side of the engine shell: send WQEs, request packets, responses, send completions.
 #include <algorithm>
 
+#include "model/base/kernel.h"
 #include "model/nic/engine_cqes.h"
 #include "model/nic/engine_shell.h"
 
@@ -104,6 +105,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
   } else {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
   }
+  if (congestion_) congestion_->sent(qp.slot, sent.payload, now());
   trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   if (gather) out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload)});
   emit_ready(qp, qp.requests);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "model/base/kernel.h"
+#include "model/base/policy.h"
 #include "model/roce/timers.h"
 
 namespace rnicsim::nic {
@@ -14,11 +16,16 @@ namespace {
 constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
 constexpr std::size_t kSmallInput = 32;
+// Beside those of the core.
+constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
 
 }  // namespace
 
 EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core)
-    : limits_(limits), core_(std::move(core)), units_(limits.transmit_units) {
+    : limits_(limits),
+      core_(std::move(core)),
+      congestion_(make_policy<roce::CongestionControl>(limits.congestion)),
+      units_(limits.transmit_units) {
   core_->bind(*this);
 }
 
@@ -67,6 +74,7 @@ void EngineShell::srq_taken(SrqTaken taken) { step<&EngineShell::take_shared>(ta
 void EngineShell::packet(PacketIn packet) { step<&EngineShell::take_packet>(packet); }
 void EngineShell::command(QpCommand command) { step<&EngineShell::take_command>(command); }
 void EngineShell::timer_expired(Qpn qpn, std::uint32_t kind) {
+  if (kind == kHeldBackTimer) return step<&EngineShell::take_held_back>(qpn);
   Expired timer{qpn, static_cast<roce::Timer>(kind)};
   step<&EngineShell::take_timer>(timer);
 }
@@ -173,6 +181,13 @@ void EngineShell::take_timer(const Expired& expired) {
   if (qp == nullptr || !qp->sends()) return;
   core_->expired(qp->slot, expired.timer);
   schedule_requests(*qp);
+}
+
+void EngineShell::take_held_back(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  if (qp == nullptr || !std::exchange(qp->held_back, false)) return;
+  schedule(*qp);
+  if (qp->evicted) to_give_up_.push_back(qpn);
 }
 
 void EngineShell::take_overrun(const Qpn& qpn) {
@@ -292,15 +307,27 @@ EngineShell::Redeemed EngineShell::redeem(Tag tag) {
 // --- Packets take their turns on the transmit units.
 void EngineShell::schedule_requests(Qp& qp) {
   fetch_sends(qp);
-  if (qp.request_turn || !request_waits(qp)) return;
+  if (qp.request_turn || !may_request(qp)) return;
   qp.request_turn = true;
   units_.enqueue({.qpn = qp.qpn, .answers = false, .epoch = qp.epoch});
 }
 
 void EngineShell::schedule_answers(Qp& qp) {
-  if (qp.answer_turn || !answer_waits(qp)) return;
+  if (qp.answer_turn || !may_answer(qp)) return;
   qp.answer_turn = true;
   units_.enqueue({.qpn = qp.qpn, .answers = true, .epoch = qp.epoch});
+}
+
+bool EngineShell::may_answer(Qp& qp) {
+  if (!answer_waits(qp)) return false;
+  return !congestion_ || *core_->next_answer(qp.slot) == 0 || !holds_back(qp);
+}
+
+bool EngineShell::holds_back(Qp& qp) {
+  const auto at = congestion_->not_before(qp.slot);
+  if (at <= now()) return false;
+  if (!std::exchange(qp.held_back, true)) out_.timer({qp.qpn, kHeldBackTimer, at - now()});
+  return true;
 }
 
 // Each packet takes a credit, which its leaving the port gives back.
@@ -322,7 +349,7 @@ bool EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   if (qp == nullptr || qp->epoch != turn.epoch) return false;
   (turn.answers ? qp->answer_turn : qp->request_turn) = false;
   if (qp->evicted) to_give_up_.push_back(turn.qpn);
-  if (turn.answers ? !answer_waits(*qp) : !request_waits(*qp)) return false;
+  if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return false;
   --credits_;
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
   turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);

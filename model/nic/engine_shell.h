@@ -17,6 +17,7 @@
 #include "model/nic/qp_engine.h"
 #include "model/nic/tickets.h"
 #include "model/nic/transmit_units.h"
+#include "model/roce/congestion.h"
 #include "model/roce/qp_core.h"
 
 namespace rnicsim::nic {
@@ -94,6 +95,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void take_packet(PacketIn& packet);
   void take_command(const QpCommand& command);
   void take_timer(const Expired& timer);
+  void take_held_back(const Qpn& qpn);
   void take_overrun(const Qpn& qpn);
   void take_credit(const std::uint32_t& packets);
   void packet_left();
@@ -108,6 +110,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     schedule_requests(qp);
     schedule_answers(qp);
   }
+  bool may_request(Qp& qp) { return request_waits(qp) && (!congestion_ || !holds_back(qp)); }
+  bool may_answer(Qp& qp);
+  bool holds_back(Qp& qp);
   void dispatch();
   bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   void give_up_contexts();
@@ -199,6 +204,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
 
   const QpLimits limits_;
   const std::unique_ptr<roce::QpCore> core_;
+  const std::unique_ptr<roce::CongestionControl> congestion_;   // or none
   EngineOutputs out_;
   EngineTrace trace_;
   IndexTable<Qp> qps_;

@@ -13,7 +13,8 @@ QpLimits limits_of(const NicParams& params) {
           .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate, .windows = caps.windows,
           .uc = caps.uc, .ud = caps.ud, .srq = caps.srq,
           .transmit_units = params.units.transmit_units,
-          .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes)};
+          .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
+          .congestion = params.congestion};
 }
 
 std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory& make_engine) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "model/base/policy.h"
 #include "model/nic/atomic_unit.h"
 #include "model/nic/command_unit.h"
 #include "model/nic/completion.h"
@@ -31,6 +32,7 @@
 #include "model/nic/translation.h"
 #include "model/nic/window_unit.h"
 #include "model/nic/wqe_fetch.h"
+#include "model/roce/congestion.h"
 
 namespace rnicsim::nic {
 
@@ -49,6 +51,7 @@ struct NicParams {
   PortParams port;
   LoopbackParams loopback;
   JitterParams jitter;
+  std::string congestion = "none";
   std::string icrc{kIcrcWords[0]};
   bool timing_only = false;
 
@@ -67,6 +70,8 @@ struct NicParams {
     visit.group("port", port);
     visit.group("loopback", loopback);
     visit.group("jitter", jitter);
+    visit.param("congestion", congestion, "what holds a queue pair back, packet by packet",
+                policy_names<roce::CongestionControl>());
     visit.param("icrc", icrc,
                 "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "
                 "checked, and nothing is different but the simulator's speed",

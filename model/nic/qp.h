@@ -73,8 +73,10 @@ struct Qp {
   PacketLane answers;
   bool answer_turn = false;
 
+  bool held_back = false;                // by congestion control, until its timer expires
+
   // Something that is under way needs the context.
-  bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn; }
+  bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }
   bool reliable() const { return transport == roce::Transport::rc; }
   bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
   bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }

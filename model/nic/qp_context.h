@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "model/abi/command.h"
 #include "model/abi/context.h"
@@ -29,6 +30,7 @@ struct QpLimits {
   bool srq = true;                       // shared receive queues
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
+  std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
 };
 
 // Why a command on a queue pair was refused (CommandResult::syndrome; docs/device.md).

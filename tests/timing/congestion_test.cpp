@@ -1,0 +1,133 @@
+// What congestion control holds back, and what not: with one that lets a packet of a queue pair go every 5 us.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "model/base/policy.h"
+#include "model/roce/congestion.h"
+#include "tests/unit/many_qps.h"
+
+namespace rnicsim::nic::test {
+namespace {
+
+using abi::SendOpcode;
+using roce::CongestionControl;
+
+constexpr auto kGap = 5_us;
+constexpr auto kSlack = 20_ns;  // payload is read behind the turn, and not always equally fast
+
+class Metronome final : public CongestionControl {
+ public:
+  void open(roce::Slot slot) override { next_[slot] = {}; }
+  Duration not_before(roce::Slot slot) override { return next_.at(slot); }
+  void sent(roce::Slot slot, std::uint32_t, Duration now) override { next_.at(slot) = now + kGap; }
+
+ private:
+  std::map<roce::Slot, Duration> next_;
+};
+const PolicyEntry<CongestionControl> kEntry{
+    "metronome", []() -> std::unique_ptr<CongestionControl> { return std::make_unique<Metronome>(); }};
+
+class Congestion : public ManyPairs {
+ protected:
+  void start(NicParams params, std::uint32_t count) {
+    params.congestion = "metronome";
+    build(params, count, [](abi::Qpc& c) { c.timeout = 16; });
+    for (auto* node : {&a(), &b()})
+      node->nic.tx.sent.subscribe([this, node](const PacketTrace& packet) {
+        const auto& row = roce::info(packet.headers.bth.opcode);
+        const bool held = !row.response() || !packet.payload.empty();
+        (held ? held_ : free_)[node][packet.qpn.value].push_back(now());
+      });
+  }
+  void write(std::uint32_t qp, std::uint32_t bytes = 8) {
+    qa->post(qp, {.opcode = SendOpcode::write, .length = bytes, .remote = remote_of(qp)});
+  }
+  void complete(int count) { EXPECT_EQ(completions(a(), kSendCqn, count), count); }
+  // When what may be held back left, and acknowledgements.
+  const std::vector<Duration>& held(Node& node, std::uint32_t qp) { return held_[&node][qa->qpn(qp)]; }
+  const std::vector<Duration>& free(Node& node, std::uint32_t qp) { return free_[&node][qa->qpn(qp)]; }
+  static void expect_gaps(const std::vector<Duration>& times) {
+    for (std::size_t i = 1; i < times.size(); ++i) EXPECT_GE((times[i] - times[i - 1] + kSlack).ps, kGap.ps) << i;
+  }
+
+ private:
+  std::map<Node*, std::map<std::uint32_t, std::vector<Duration>>> held_, free_;
+};
+
+TEST_F(Congestion, AQueuePairWaitsAndOthersGoOn) {
+  start({}, 2);
+  for (int i = 0; i < 8; ++i)
+    for (const std::uint32_t qp : {0u, 1u}) write(qp);
+  complete(16);
+  for (const std::uint32_t qp : {0u, 1u}) {
+    ASSERT_EQ(held(a(), qp).size(), 8u);
+    expect_gaps(held(a(), qp));
+    EXPECT_LT((held(a(), qp).back() - held(a(), qp).front()).ps, (7 * (kGap + kSlack)).ps);
+  }
+  EXPECT_LT(held(a(), 1).front().ps, held(a(), 0)[1].ps);
+  expect_no_trouble();
+}
+
+TEST_F(Congestion, EachPacketOfAMessageWaits) {
+  start({}, 1);
+  write(0, 4000);  // of 1024 B each
+  complete(1);
+  EXPECT_EQ(held(a(), 0).size(), 4u);
+  expect_gaps(held(a(), 0));
+}
+
+TEST_F(Congestion, AReadsResponseWaitsAtTheOtherEnd) {
+  start({}, 1);
+  qa->post(0, {.opcode = SendOpcode::read, .length = 4000, .remote = remote_of(0)});
+  complete(1);
+  EXPECT_EQ(held(b(), 0).size(), 4u);
+  expect_gaps(held(b(), 0));
+  expect_no_trouble();
+}
+
+// Both ends write, and each has an answer for the other long before its own next packet.
+TEST_F(Congestion, AcknowledgementsDoNotWait) {
+  start({}, 1);
+  for (int i = 0; i < 8; ++i) {
+    write(0);
+    qb->post(0, {.opcode = SendOpcode::write, .length = 8, .remote = Remote{qa->area(0), kKey}});
+  }
+  complete(8);
+  expect_gaps(held(b(), 0));
+  ASSERT_EQ(free(b(), 0).size(), 8u);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_LT((free(b(), 0)[i] - held(a(), 0)[i]).ps, (2_us).ps) << i;
+}
+
+// A context that its queue pair still needs does not leave.
+TEST_F(Congestion, HeldBackQueuePairsAreEvictedAfterwards) {
+  NicParams params;
+  params.contexts.qpc.l0_entries = 0;
+  params.contexts.qpc.l1_entries = 2;
+  params.contexts.qpc.ways = 2;
+  constexpr std::uint32_t kQps = 7;
+  start(params, kQps);
+  for (int i = 0; i < 6; ++i)
+    for (std::uint32_t qp = 0; qp < kQps; ++qp) write(qp);
+  complete(6 * kQps);
+  for (std::uint32_t qp = 0; qp < kQps; ++qp) {
+    EXPECT_EQ(held(a(), qp).size(), 6u);
+    expect_gaps(held(a(), qp));
+  }
+  EXPECT_GT(a().nic.counters().contexts.qpc.evictions, 0u);
+  expect_no_trouble();
+}
+
+// What waited in its former life is no part of the next one.
+TEST_F(Congestion, AResetForgetsWhatWaited) {
+  start({}, 1);
+  for (int i = 0; i < 4; ++i) write(0);
+  run(2);
+  EXPECT_EQ(held(a(), 0).size(), 1u);
+  EXPECT_EQ(qa->modify(0, abi::QpState::reset), abi::CommandStatus::ok);
+  run(50);
+  EXPECT_EQ(held(a(), 0).size(), 1u);
+}
+
+}  // namespace
+}  // namespace rnicsim::nic::test
