@@ -11,15 +11,16 @@ namespace rnicsim::host {
 class NumberPool {
  public:
   NumberPool() = default;
-  NumberPool(std::uint32_t first, std::uint32_t end) : first_(first), used_(end > first ? end - first : 0) {}
+  NumberPool(std::uint32_t first, std::uint32_t end) : first_(first), count_(end > first ? end - first : 0) {}
 
   std::optional<std::uint32_t> take() {
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      const std::size_t at = (next_ + i) % used_.size();
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const std::uint32_t at = (next_ + i) % count_;
+      if (at >= used_.size()) used_.resize(at + 1);
       if (used_[at]) continue;
       used_[at] = true;
       next_ = at + 1;
-      return first_ + static_cast<std::uint32_t>(at);
+      return first_ + at;
     }
     return std::nullopt;
   }
@@ -28,8 +29,9 @@ class NumberPool {
 
  private:
   std::uint32_t first_ = 0;
-  std::vector<bool> used_;
-  std::size_t next_ = 0;
+  std::uint32_t count_ = 0;
+  std::vector<bool> used_;     // as far as numbers were given out
+  std::uint32_t next_ = 0;
 };
 
 }  // namespace rnicsim::host
