@@ -130,8 +130,9 @@ class Nic : public sc_core::sc_module {
   MulticastTable groups_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, steering.dropped, rx.received,
-  // port.sent, loopback.sent, completion.written, events.written, command_unit.executed. Those of the engine: engine().trace().
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, steering.dropped,
+  // rx.received, port.sent, loopback.sent, completion.written, events.written, command_unit.executed. Those of the
+  // engine: engine().trace().
   PcieEndpoint pcie;
   Dma dma_unit;
   ContextCache contexts;

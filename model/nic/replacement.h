@@ -1,5 +1,5 @@
-// Which entry of a full set leaves for another. A policy is a source of its own, replacement_*.cpp, that registers itself
-// (model/base/policy.h); caches name theirs in their parameters.
+// Which entry of a full set leaves for another. A policy is a source of its own, replacement_*.cpp, that registers
+// itself (model/base/policy.h); caches name theirs in their parameters.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Where receiving begins: behind a fixed latency it says which part of the device takes a frame. Today there is one, the
-// RoCE transport; what is of another protocol or UDP port is dropped and counted. Frames keep their order.
+// Where receiving begins: behind a fixed latency it says which part of the device takes a frame. Today there is one,
+// the RoCE transport; what is of another protocol or UDP port is dropped and counted. Frames keep their order.
 #pragma once
 
 #include "model/base/delay_line.h"

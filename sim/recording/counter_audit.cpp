@@ -30,9 +30,9 @@ void CounterAudit::recount_network(Counters& counters, nic::Nic& nic) {
   };
   packets("nic.tx", nic.tx.sent);
   packets("nic.rx", nic.rx.received);
-  const std::array causes{&counters["nic.tx.no_source_gid"], &counters["nic.rx.rx_icrc_encapsulated"],
-                          &counters["nic.rx.malformed"], &counters["nic.steering.not_roce"], &counters["nic.rx.not_ours"],
-                          &counters["nic.rx.bad_pkey"]};
+  const std::array causes{&counters["nic.tx.no_source_gid"],  &counters["nic.rx.rx_icrc_encapsulated"],
+                          &counters["nic.rx.malformed"],      &counters["nic.steering.not_roce"],
+                          &counters["nic.rx.not_ours"],       &counters["nic.rx.bad_pkey"]};
   for (auto* point : {&nic.tx.dropped, &nic.steering.dropped, &nic.rx.dropped})
     point->subscribe([causes](const nic::PacketDropped& drop) { ++*causes.at(std::size_t(drop.cause)); });
   nic.port.sent.subscribe(

@@ -13,8 +13,9 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr auto kLatency = 100_ns;
-constexpr std::size_t kEtherType = 12, kIpv4Checksum = roce::kEthernetBytes + 10, kIpv4Protocol = roce::kEthernetBytes + 9,
-                      kUdpDestination = roce::kEthernetBytes + roce::kIpv4Bytes + 2;
+constexpr std::size_t kEtherType = 12;
+constexpr auto kIpv4Protocol = roce::kEthernetBytes + 9, kIpv4Checksum = kIpv4Protocol + 1,
+               kUdpDestination = roce::kEthernetBytes + roce::kIpv4Bytes + 2;
 
 class SteeringTest : public ::testing::Test {
  protected:
