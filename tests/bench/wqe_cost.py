@@ -46,11 +46,16 @@ def counted(program, workload, milliseconds, settings):
         return counts, json.loads(results.read_text())["flows"][0]["operations"]
 
 
-def report_instructions(program, workload, name, *settings):
-    """By the difference of a long run and a short one: what it takes to set up is left out."""
+def instructions(program, workload, *settings):
+    """Of a WQE, with loads and stores, and L1I misses: by the difference of a long run and a short one, which leaves
+    out what it takes to set up."""
     (short, few), (long, many) = (counted(program, workload, duration, settings) for duration in (1, 3))
-    instructions, accesses, misses = ((b - a) / (many - few) for a, b in zip(short, long))
-    print(f"{name:24} {instructions:8.0f} instructions {accesses:8.0f} loads and stores {misses:6.0f} L1I misses a WQE",
+    return [(b - a) / (many - few) for a, b in zip(short, long)]
+
+
+def report_instructions(program, workload, name, *settings):
+    count, accesses, misses = instructions(program, workload, *settings)
+    print(f"{name:24} {count:8.0f} instructions {accesses:8.0f} loads and stores {misses:6.0f} L1I misses a WQE",
           flush=True)
 
 
