@@ -25,7 +25,7 @@ void AtomicUnit::execute(const Atomic& request) {
 
 void AtomicUnit::translate(const Atomic& request) {
   const Region region{request.operation.rkey.value, request.operation.address, roce::kAtomicBytes};
-  translation_.translate({request.pd, abi::access::kRemoteAtomic, request.qpn, true}, region,
+  translation_.translate({request.pd, access::kRemoteAtomic, request.qpn, true}, region,
                          [this, request, resets = resets_](const Translated& place) {
                            if (resets == resets_) translated(request, place);
                          });

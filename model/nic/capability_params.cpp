@@ -9,10 +9,9 @@ constexpr double kWidths[] = {1, 2, 4, 8, 16};
 
 }  // namespace
 
-std::uint64_t CapabilityParams::features() const {
-  using namespace abi::feature;
-  return kBlueFlame | kRc | (invalidate ? kInvalidate : 0) | (uc ? kUc : 0) | (ud ? kUd : 0) |
-         (max_multicast_groups != 0 ? kMulticast : 0) | (windows ? kWindows : 0) | (srq ? kSrq : 0);
+DeviceFeatures CapabilityParams::features() const {
+  return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
+          .windows = windows};
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -38,7 +37,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_inline", max_inline,
               "most inline bytes of a WQE; 236: a SEND that fills a 256-byte BlueFlame window", {0, 956});
   visit.param("max_inline_receive", max_inline_receive, "bytes of a message that its completion may hold; as mlx5's",
-              {0, sizeof(abi::Cqe::inline_data)});
+              {0, kMostInlineReceive});
   visit.param("max_rd_atomic", max_rd_atomic, "READs of a queue pair in flight; docs/timing.md: 16", {0, 128});
   visit.param("max_mtu", max_mtu, "path MTU, as enum ibv_mtu: 1 = 256 .. 5 = 4096", {1, 5});
   visit.param("max_message", max_message, "bytes of a message", {1, 0x1p31});

@@ -3,18 +3,19 @@
 
 #include <cstdint>
 
-#include "model/abi/device.h"
-#include "model/abi/queue.h"
 #include "model/base/params.h"
 #include "model/base/units.h"
 #include "model/nic/multicast_table.h"
+#include "model/nic/personality/commands.h"
 
 namespace rnicsim::nic {
 
 using namespace rnicsim::literals;
 
 struct CapabilityParams {
-  std::uint32_t vendor_part_id = abi::kPciDeviceId;
+  static constexpr std::uint32_t kMostInlineReceive = 32;
+
+  std::uint32_t vendor_part_id = 1;
   std::uint32_t max_qp = 65536;
   std::uint32_t max_qp_wr = 32768;
   std::uint32_t max_sge = 30;
@@ -30,7 +31,7 @@ struct CapabilityParams {
   std::uint32_t max_ah = 0x7fffffff;
   std::uint32_t max_eq = 64;
   std::uint32_t max_inline = 220;
-  std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
+  std::uint32_t max_inline_receive = kMostInlineReceive;
   std::uint32_t max_rd_atomic = 16;
   std::uint32_t max_mtu = 5;
   std::uint32_t max_message = 1u << 30;
@@ -48,7 +49,7 @@ struct CapabilityParams {
   bool srq = true;
   std::uint64_t mac = 0x0200'0000'0001;
 
-  std::uint64_t features() const;        // abi::feature bits
+  DeviceFeatures features() const;
   MulticastLimits multicast_limits() const { return {max_multicast_groups, max_group_qps, max_attached_qps}; }
   void describe(ParamVisitor& visit);
 };

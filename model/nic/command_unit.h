@@ -2,15 +2,11 @@
 // output back and interrupts (MSI-X vector 0). A corrupt entry or mailbox ends in a status.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <optional>
-#include <span>
-#include <vector>
+#include <variant>
 
-#include "model/abi/command.h"
 #include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
@@ -22,6 +18,7 @@
 #include "model/nic/gid_table.h"
 #include "model/nic/multicast_table.h"
 #include "model/nic/pcie_endpoint.h"
+#include "model/nic/personality/personality.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/window_unit.h"
 
@@ -38,8 +35,6 @@ struct CommandCounters {
     visit.counter("bad_entries", bad_entries, "doorbells", "ignored: the entry can't be read or is not the device's");
   }
 };
-
-inline constexpr std::uint64_t kRingAlignment = 64;  // bytes, of a ring and of ICM memory
 
 // Why a command that is not about a QP's attributes was refused (CommandResult::syndrome).
 enum class CommandSyndrome : std::uint32_t {
@@ -71,9 +66,9 @@ enum class CommandSyndrome : std::uint32_t {
 };
 
 struct CommandExecuted {
-  abi::CommandOpcode opcode;
+  CommandOpcode opcode;
   std::uint32_t object;
-  abi::CommandStatus status;
+  CommandStatus status;
   std::uint32_t syndrome;
 };
 
@@ -85,9 +80,11 @@ struct PortViolations {
 
 class CommandUnit {
  public:
-  CommandUnit(const CapabilityParams& params, ContextCache& contexts, WindowUnit& windows, GidTable& gids,
-              MulticastTable& groups, Dma& dma, EventWriter& events, PcieEndpoint& pcie)
-      : params_(params),
+  CommandUnit(const Personality& personality, const CapabilityParams& params, ContextCache& contexts,
+              WindowUnit& windows, GidTable& gids, MulticastTable& groups, Dma& dma, EventWriter& events,
+              PcieEndpoint& pcie)
+      : personality_(personality),
+        params_(params),
         contexts_(contexts),
         windows_(windows),
         gids_(gids),
@@ -102,7 +99,7 @@ class CommandUnit {
   Output<std::uint32_t> cq_destroyed;
   Output<std::uint32_t> cq_moderated;
   Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
-  Output<std::uint32_t, std::uint32_t> srq_modified;  // abi::ModifySrq bits
+  Output<std::uint32_t, std::uint32_t> srq_modified;  // SrqModification bits
   Output<std::uint32_t> srq_destroyed;                // it is about to be
   Output<> teardown;
   std::function<PortViolations()> violations;
@@ -111,7 +108,7 @@ class CommandUnit {
   void doorbell(std::uint32_t entries);
   void qp_done(const QpCommandDone& done);
   void cq_resized(std::uint32_t producer);
-  void cq_not_resized(CommandSyndrome why, abi::CommandStatus status);
+  void cq_not_resized(CommandSyndrome why, CommandStatus status);
   void reset();
 
   const CommandCounters& counters() const { return counters_; }
@@ -120,36 +117,28 @@ class CommandUnit {
   struct Handler;
   struct Current {
     std::uint32_t index = 0;
-    abi::CommandEntry entry;
-    std::vector<std::byte> input;
-    std::vector<std::byte> output;
-    std::uint32_t object = 0;
+    CommandEntry entry;
+    Command command;
+    CommandOutput output;
   };
-  static const Handler* find(std::uint16_t opcode);
+  static const Handler& handler_of(CommandOpcode opcode);
 
   void next();
   void entry_read(std::uint64_t epoch, AccessResult result, const Payload& bytes);
   void input_read(std::uint64_t epoch, AccessResult result, const Payload& bytes);
-  void complete(abi::CommandStatus status, std::uint32_t syndrome = 0);
-  void complete(abi::CommandStatus status, CommandSyndrome syndrome) {
+  void complete(CommandStatus status, std::uint32_t syndrome = 0);
+  void complete(CommandStatus status, CommandSyndrome syndrome) {
     complete(status, static_cast<std::uint32_t>(syndrome));
   }
-  void refuse(CommandSyndrome why, abi::CommandStatus status = abi::CommandStatus::bad_parameter) {
+  void refuse(CommandSyndrome why, CommandStatus status = CommandStatus::bad_parameter) {
     complete(status, why);
   }
-  // A mailbox shorter than its command's is refused before; one that was never read is all zeros.
-  template <class Mailbox>
-  Mailbox input() const {
-    Mailbox mailbox;
-    const auto bytes = std::span(current_->input).first(std::min(sizeof(mailbox), current_->input.size()));
-    if (!bytes.empty()) std::memcpy(static_cast<void*>(&mailbox), bytes.data(), bytes.size());
-    return mailbox;
+  // What came with the command that is executed.
+  template <class Input>
+  const Input& input() const {
+    return std::get<Input>(current_->command.input);
   }
-  template <class Mailbox>
-  void output(const Mailbox& mailbox) {
-    const auto bytes = std::as_bytes(std::span(&mailbox, 1));
-    current_->output.assign(bytes.begin(), bytes.end());
-  }
+  std::uint32_t object() const { return current_->command.object; }
 
   void query_device();
   void initialize();
@@ -184,8 +173,9 @@ class CommandUnit {
   void query_qp();
   void attach_multicast();
   void detach_multicast();
-  bool in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const;
+  bool in_use(IcmTable table, std::uint32_t first, std::uint32_t count) const;
 
+  const Personality& personality_;
   const CapabilityParams params_;
   ContextCache& contexts_;
   WindowUnit& windows_;

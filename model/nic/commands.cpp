@@ -1,12 +1,12 @@
 // The commands, one function each; the table says what each needs.
+#include <algorithm>
+
 #include "model/base/group_mac.h"
 #include "model/nic/command_unit.h"
-#include "model/nic/qp_context.h"
+#include "model/roce/qp_state.h"
 
 namespace rnicsim::nic {
 namespace {
-
-using abi::CommandStatus;
 
 constexpr std::uint32_t kPort = 1;
 constexpr std::uint32_t kLocalCaAckDelay = 15;
@@ -14,7 +14,6 @@ constexpr std::uint32_t kAtomicOnDevice = 1;  // IBV_ATOMIC_HCA
 constexpr std::uint8_t kPortActive = 4;
 constexpr std::uint8_t kLinkUp = 5;
 constexpr std::uint8_t kMaxLogQueue = 22;
-constexpr std::uint64_t kFirmware = 1ull << 32;
 
 // A counter of 16 bits stays at its end.
 std::uint16_t saturated(std::uint64_t count) {
@@ -22,8 +21,7 @@ std::uint16_t saturated(std::uint64_t count) {
 }
 
 // What the driver says of an entry; what the device keeps in it begins anew.
-MemoryRegion entry_of(const abi::Mpt& context) {
-  const auto given = decode(context);
+MemoryRegion entry_of(const MemoryRegion& given) {
   if (given.is_window()) return {.kind = given.kind, .key = given.key, .pd = given.pd};
   auto entry = given;
   entry.valid = true;
@@ -34,79 +32,68 @@ MemoryRegion entry_of(const abi::Mpt& context) {
 }  // namespace
 
 struct CommandUnit::Handler {
-  abi::CommandOpcode opcode;
-  std::size_t input;
-  std::size_t output;
+  CommandOpcode opcode;
   bool needs_ready;
   void (CommandUnit::*execute)();
 };
 
-const CommandUnit::Handler* CommandUnit::find(std::uint16_t opcode) {
+const CommandUnit::Handler& CommandUnit::handler_of(CommandOpcode opcode) {
   using U = CommandUnit;
-  constexpr auto h = sizeof(abi::CommandHeader);
-  constexpr auto r = sizeof(abi::CommandResult);
   static constexpr Handler kHandlers[] = {
-      {abi::CommandOpcode::query_device, h, sizeof(abi::DeviceCapabilities), false, &U::query_device},
-      {abi::CommandOpcode::initialize, h, r, false, &U::initialize},
-      {abi::CommandOpcode::teardown, h, r, false, &U::tear_down},
-      {abi::CommandOpcode::map_icm, sizeof(abi::MapIcm), r, false, &U::map_icm},
-      {abi::CommandOpcode::unmap_icm, sizeof(abi::MapIcm), r, false, &U::unmap_icm},
-      {abi::CommandOpcode::query_port, h, sizeof(abi::PortAttributes), false, &U::query_port},
-      {abi::CommandOpcode::set_gid, sizeof(abi::SetGid), r, false, &U::set_gid},
-      {abi::CommandOpcode::create_eq, sizeof(abi::CreateEq), r, true, &U::create_eq},
-      {abi::CommandOpcode::destroy_eq, h, r, true, &U::destroy_eq},
-      {abi::CommandOpcode::create_cq, sizeof(abi::CreateCq), r, true, &U::create_cq},
-      {abi::CommandOpcode::destroy_cq, h, r, true, &U::destroy_cq},
-      {abi::CommandOpcode::query_cq, h, sizeof(abi::QueryCq), true, &U::query_cq},
-      {abi::CommandOpcode::modify_cq, sizeof(abi::ModifyCq), r, true, &U::modify_cq},
-      {abi::CommandOpcode::resize_cq, sizeof(abi::ResizeCq), sizeof(abi::ResizedCq), true, &U::resize_cq},
-      {abi::CommandOpcode::create_mpt, sizeof(abi::CreateMpt), r, true, &U::create_mpt},
-      {abi::CommandOpcode::destroy_mpt, h, r, true, &U::destroy_mpt},
-      {abi::CommandOpcode::query_mpt, h, sizeof(abi::QueryMpt), true, &U::query_mpt},
-      {abi::CommandOpcode::modify_mpt, sizeof(abi::CreateMpt), r, true, &U::modify_mpt},
-      {abi::CommandOpcode::create_srq, sizeof(abi::CreateSrq), r, true, &U::create_srq},
-      {abi::CommandOpcode::destroy_srq, h, r, true, &U::destroy_srq},
-      {abi::CommandOpcode::query_srq, h, sizeof(abi::QuerySrq), true, &U::query_srq},
-      {abi::CommandOpcode::modify_srq, sizeof(abi::ModifySrq), r, true, &U::modify_srq},
-      {abi::CommandOpcode::create_qp, sizeof(abi::CreateQp), r, true, &U::create_qp},
-      {abi::CommandOpcode::destroy_qp, h, r, true, &U::destroy_qp},
-      {abi::CommandOpcode::modify_qp, sizeof(abi::ModifyQp), r, true, &U::modify_qp},
-      {abi::CommandOpcode::query_qp, h, sizeof(abi::QueryQp), true, &U::query_qp},
-      {abi::CommandOpcode::attach_multicast, sizeof(abi::MulticastGroup), r, true, &U::attach_multicast},
-      {abi::CommandOpcode::detach_multicast, sizeof(abi::MulticastGroup), r, true, &U::detach_multicast},
+      {CommandOpcode::query_device, false, &U::query_device},
+      {CommandOpcode::initialize, false, &U::initialize},
+      {CommandOpcode::teardown, false, &U::tear_down},
+      {CommandOpcode::map_icm, false, &U::map_icm},
+      {CommandOpcode::unmap_icm, false, &U::unmap_icm},
+      {CommandOpcode::query_port, false, &U::query_port},
+      {CommandOpcode::set_gid, false, &U::set_gid},
+      {CommandOpcode::create_eq, true, &U::create_eq},
+      {CommandOpcode::destroy_eq, true, &U::destroy_eq},
+      {CommandOpcode::create_cq, true, &U::create_cq},
+      {CommandOpcode::destroy_cq, true, &U::destroy_cq},
+      {CommandOpcode::query_cq, true, &U::query_cq},
+      {CommandOpcode::modify_cq, true, &U::modify_cq},
+      {CommandOpcode::resize_cq, true, &U::resize_cq},
+      {CommandOpcode::create_mpt, true, &U::create_mpt},
+      {CommandOpcode::destroy_mpt, true, &U::destroy_mpt},
+      {CommandOpcode::query_mpt, true, &U::query_mpt},
+      {CommandOpcode::modify_mpt, true, &U::modify_mpt},
+      {CommandOpcode::create_srq, true, &U::create_srq},
+      {CommandOpcode::destroy_srq, true, &U::destroy_srq},
+      {CommandOpcode::query_srq, true, &U::query_srq},
+      {CommandOpcode::modify_srq, true, &U::modify_srq},
+      {CommandOpcode::create_qp, true, &U::create_qp},
+      {CommandOpcode::destroy_qp, true, &U::destroy_qp},
+      {CommandOpcode::modify_qp, true, &U::modify_qp},
+      {CommandOpcode::query_qp, true, &U::query_qp},
+      {CommandOpcode::attach_multicast, true, &U::attach_multicast},
+      {CommandOpcode::detach_multicast, true, &U::detach_multicast},
   };
-  for (const auto& handler : kHandlers)
-    if (static_cast<std::uint16_t>(handler.opcode) == opcode) return &handler;
-  return nullptr;
+  return *std::ranges::find(kHandlers, opcode, &Handler::opcode);
 }
 
 void CommandUnit::input_read(std::uint64_t epoch, AccessResult result, const Payload& data) {
   if (epoch != epoch_) return;
   if (result != AccessResult::ok) return complete(CommandStatus::bad_mailbox);
-  const auto bytes = data.bytes();
-  current_->input.assign(bytes.begin(), bytes.end());
-  const auto header = input<abi::CommandHeader>();
-  current_->object = header.object;
-  const auto* handler = find(header.opcode);
-  if (handler == nullptr) return complete(CommandStatus::bad_opcode);
-  if (current_->input.size() < handler->input) return complete(CommandStatus::bad_input_length);
-  if (current_->entry.output_bytes < handler->output) return complete(CommandStatus::bad_output_length);
-  if (handler->needs_ready && pcie_.status() != abi::DeviceStatus::ready)
+  auto& command = current_->command;
+  command = personality_.decode_command(data.bytes(), current_->entry.output_bytes);
+  if (command.refused != CommandStatus::ok) return complete(command.refused);
+  const auto& handler = handler_of(command.opcode);
+  if (handler.needs_ready && pcie_.status() != DeviceStatus::ready)
     return refuse(CommandSyndrome::not_ready, CommandStatus::bad_state);
-  (this->*handler->execute)();
+  (this->*handler.execute)();
 }
 
 void CommandUnit::query_device() {
-  abi::DeviceCapabilities caps;
+  const auto& layout = personality_.layout;
+  DeviceCapabilities caps;
   caps.features = params_.features();
-  caps.firmware_version = kFirmware;
   caps.max_mr_size = params_.max_mr_size;
   caps.vendor_part_id = params_.vendor_part_id;
   caps.max_qp = params_.max_qp;
   caps.max_qp_wr = params_.max_qp_wr;
   caps.max_send_sge = params_.max_sge;
-  caps.max_receive_sge =
-      std::min<std::uint32_t>(params_.max_sge, (1u << kMostLogReceiveStride) / sizeof(abi::DataSegment));
+  caps.max_receive_sge = std::min(params_.max_sge, (1u << kMostLogReceiveStride) / layout.data_segment);
   caps.max_cq = params_.max_cq;
   caps.max_cqe = params_.max_cqe;
   caps.max_cq_moderation_count = static_cast<std::uint16_t>(params_.max_cq_moderation_count);
@@ -124,61 +111,59 @@ void CommandUnit::query_device() {
   caps.max_group_qps = params_.max_group_qps;
   caps.max_attached_qps = params_.max_attached_qps;
   caps.max_inline = params_.max_inline;
-  caps.max_inline_receive = params_.max_inline_receive;
+  caps.max_inline_receive = std::min(params_.max_inline_receive, layout.inline_receive);
   caps.max_rd_atomic = params_.max_rd_atomic;
   caps.local_ca_ack_delay = kLocalCaAckDelay;
   caps.max_eq = params_.max_eq;
   caps.ports = kPort;
   caps.core_clock_khz = pcie_.core_clock_khz();
   caps.atomic = kAtomicOnDevice;
-  output(caps);
+  current_->output = caps;
   complete(CommandStatus::ok);
 }
 
 void CommandUnit::initialize() {
-  if (pcie_.status() != abi::DeviceStatus::initializing)
+  if (pcie_.status() != DeviceStatus::initializing)
     return refuse(CommandSyndrome::not_ready, CommandStatus::bad_state);
-  pcie_.set_status(abi::DeviceStatus::ready);
+  pcie_.set_status(DeviceStatus::ready);
   complete(CommandStatus::ok);
 }
 
 void CommandUnit::tear_down() {
   teardown();
-  pcie_.set_status(abi::DeviceStatus::initializing);
+  pcie_.set_status(DeviceStatus::initializing);
   complete(CommandStatus::ok);
 }
 
 void CommandUnit::map_icm() {
-  const auto in = input<abi::MapIcm>();
-  if (in.table >= std::size(abi::kIcmEntryBytes)) return refuse(CommandSyndrome::bad_table);
+  const auto& in = input<IcmRange>();
+  if (static_cast<std::size_t>(in.table) >= kIcmTables) return refuse(CommandSyndrome::bad_table);
   if (in.memory % kRingAlignment != 0) return refuse(CommandSyndrome::bad_alignment);
-  const auto table = static_cast<abi::IcmTable>(std::uint32_t(in.table));
-  contexts_.map().map(table, in.first_index, in.count, in.memory) ? complete(CommandStatus::ok)
-                                                                  : refuse(CommandSyndrome::bad_range);
+  contexts_.map().map(in.table, in.first, in.count, in.memory) ? complete(CommandStatus::ok)
+                                                               : refuse(CommandSyndrome::bad_range);
 }
 
 void CommandUnit::unmap_icm() {
-  const auto in = input<abi::MapIcm>();
-  if (in.table >= std::size(abi::kIcmEntryBytes)) return refuse(CommandSyndrome::bad_table);
-  const auto table = static_cast<abi::IcmTable>(std::uint32_t(in.table));
-  if (in_use(table, in.first_index, in.count)) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
-  contexts_.map().unmap(table, in.first_index, in.count) ? complete(CommandStatus::ok)
-                                                         : refuse(CommandSyndrome::bad_range);
+  const auto& in = input<IcmRange>();
+  if (static_cast<std::size_t>(in.table) >= kIcmTables) return refuse(CommandSyndrome::bad_table);
+  if (in_use(in.table, in.first, in.count)) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  contexts_.map().unmap(in.table, in.first, in.count) ? complete(CommandStatus::ok)
+                                                      : refuse(CommandSyndrome::bad_range);
 }
 
-bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const {
+bool CommandUnit::in_use(IcmTable table, std::uint32_t first, std::uint32_t count) const {
   const auto hit = [&](std::uint32_t index) { return index >= first && index - first < count; };
   switch (table) {
-    case abi::IcmTable::qpc: {
+    case IcmTable::qpc: {
       bool any = false;
       contexts_.qps.for_each([&](std::uint32_t qpn, const QpEntry&) { any |= hit(qpn); });
       return any;
     }
-    case abi::IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
-    case abi::IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
-    case abi::IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
-    case abi::IcmTable::srqc: return std::ranges::any_of(contexts_.srqs.indices(), hit);
-    case abi::IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
+    case IcmTable::cqc: return std::ranges::any_of(contexts_.cqs.indices(), hit);
+    case IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
+    case IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
+    case IcmTable::srqc: return std::ranges::any_of(contexts_.srqs.indices(), hit);
+    case IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
       const auto& pages = region.second;
       return pages.count != 0 && first < std::uint64_t{pages.first} + pages.count &&
              pages.first < std::uint64_t{first} + count;
@@ -188,8 +173,8 @@ bool CommandUnit::in_use(abi::IcmTable table, std::uint32_t first, std::uint32_t
 }
 
 void CommandUnit::query_port() {
-  if (current_->object != kPort) return refuse(CommandSyndrome::number_out_of_range);
-  abi::PortAttributes port;
+  if (object() != kPort) return refuse(CommandSyndrome::number_out_of_range);
+  PortAttributes port;
   port.state = kPortActive;
   port.max_mtu = port.active_mtu = static_cast<std::uint8_t>(params_.max_mtu);
   port.physical_state = kLinkUp;
@@ -201,19 +186,16 @@ void CommandUnit::query_port() {
   const auto counted = violations ? violations() : PortViolations{};
   port.pkey_violations = saturated(counted.pkey);
   port.qkey_violations = saturated(counted.qkey);
-  for (std::size_t i = 0; i < std::size(port.mac); ++i)
-    port.mac[i] = static_cast<std::uint8_t>(params_.mac >> (8 * (std::size(port.mac) - 1 - i)));
-  output(port);
+  for (std::size_t i = 0; i < port.mac.size(); ++i)
+    port.mac[i] = static_cast<std::uint8_t>(params_.mac >> (8 * (port.mac.size() - 1 - i)));
+  current_->output = port;
   complete(CommandStatus::ok);
 }
 
 void CommandUnit::set_gid() {
-  const auto in = input<abi::SetGid>();
-  if (current_->object != kPort) return refuse(CommandSyndrome::number_out_of_range);
-  GidEntry entry{.valid = in.valid != 0};
-  std::ranges::copy(in.gid, entry.gid.begin());
-  std::ranges::copy(in.mac, entry.mac.begin());
-  switch (gids_.set(in.index, entry)) {
+  const auto& in = input<GidSetting>();
+  if (object() != kPort) return refuse(CommandSyndrome::number_out_of_range);
+  switch (gids_.set(in.index, {.gid = in.gid, .mac = in.mac, .valid = in.valid})) {
     case GidTable::Set::done: return complete(CommandStatus::ok);
     case GidTable::Set::beyond_table: return refuse(CommandSyndrome::number_out_of_range);
     case GidTable::Set::exists: return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
@@ -221,20 +203,20 @@ void CommandUnit::set_gid() {
 }
 
 void CommandUnit::create_eq() {
-  const auto eqn = current_->object;
-  const auto eq = decode(input<abi::CreateEq>().context);
+  const auto eqn = object();
+  const auto& eq = input<EventQueueContext>();
   if (eqn >= params_.max_eq) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.eqs.exists(eqn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.eqs.mapped(eqn)) return refuse(CommandSyndrome::no_icm);
   if (eq.log_entries > kMaxLogQueue) return refuse(CommandSyndrome::bad_size);
   if (eq.ring % kRingAlignment != 0) return refuse(CommandSyndrome::bad_alignment);
-  if (eq.vector >= abi::kMsixVectors) return refuse(CommandSyndrome::bad_vector);
+  if (eq.vector >= personality_.layout.pci.msix_vectors) return refuse(CommandSyndrome::bad_vector);
   contexts_.eqs.create(eqn, eq);
   complete(CommandStatus::ok);
 }
 
 void CommandUnit::destroy_eq() {
-  const auto eqn = current_->object;
+  const auto eqn = object();
   if (!contexts_.eqs.exists(eqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   const bool used = std::ranges::any_of(contexts_.cq_eqns, [eqn](const auto& cq) { return cq.second == eqn; });
   if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
@@ -244,15 +226,15 @@ void CommandUnit::destroy_eq() {
 }
 
 void CommandUnit::create_cq() {
-  const auto cqn = current_->object;
-  const auto cq = decode(input<abi::CreateCq>().context);
+  const auto cqn = object();
+  const auto& cq = input<CompletionQueue>();
   if (cqn >= params_.max_cq) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.cqs.mapped(cqn)) return refuse(CommandSyndrome::no_icm);
   if (cq.log_entries > kMaxLogQueue) return refuse(CommandSyndrome::bad_size);
-  if (cq.ring % kRingAlignment != 0 || cq.doorbell_record % sizeof(abi::CqDoorbellRecord) != 0)
+  if (cq.ring % kRingAlignment != 0 || cq.doorbell_record % personality_.layout.cq_record != 0)
     return refuse(CommandSyndrome::bad_alignment);
-  if (cq.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
+  if (cq.uar_page >= personality_.layout.pci.uar_pages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.eqs.exists(cq.eqn)) return refuse(CommandSyndrome::no_eq);
   if (!may_moderate(cq.moderation_count, cq.moderation_period)) return refuse(CommandSyndrome::bad_moderation);
   contexts_.cqs.create(cqn, cq);
@@ -261,7 +243,7 @@ void CommandUnit::create_cq() {
 }
 
 void CommandUnit::destroy_cq() {
-  const auto cqn = current_->object;
+  const auto cqn = object();
   if (!contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   bool used = false;
   contexts_.qps.for_each(
@@ -274,10 +256,10 @@ void CommandUnit::destroy_cq() {
 }
 
 void CommandUnit::query_cq() {
-  const auto cqn = current_->object;
+  const auto cqn = object();
   contexts_.cqs.lookup(cqn, [this](CompletionQueue* cq) {
     if (cq == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-    output(abi::QueryCq{{}, encode(*cq)});
+    current_->output = *cq;
     complete(CommandStatus::ok);
   });
 }
@@ -287,20 +269,20 @@ bool CommandUnit::may_moderate(std::uint16_t count, std::uint16_t period) const 
 }
 
 void CommandUnit::modify_cq() {
-  const auto in = input<abi::ModifyCq>();
-  if (!may_moderate(in.moderation_count, in.moderation_period)) return refuse(CommandSyndrome::bad_moderation);
-  contexts_.cqs.lookup(current_->object, [this, in](CompletionQueue* cq) {
+  const auto in = input<CqModeration>();
+  if (!may_moderate(in.count, in.period)) return refuse(CommandSyndrome::bad_moderation);
+  contexts_.cqs.lookup(object(), [this, in](CompletionQueue* cq) {
     if (cq == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-    cq->moderation_count = in.moderation_count;
-    cq->moderation_period = in.moderation_period;
-    cq_moderated(std::uint32_t{current_->object});
+    cq->moderation_count = in.count;
+    cq->moderation_period = in.period;
+    cq_moderated(std::uint32_t{object()});
     complete(CommandStatus::ok);
   });
 }
 
 void CommandUnit::resize_cq() {
-  const auto in = input<abi::ResizeCq>();
-  const auto cqn = current_->object;
+  const auto in = input<CqResize>();
+  const auto cqn = object();
   if (!contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   if (in.log_entries > kMaxLogQueue) return refuse(CommandSyndrome::bad_size);
   if (in.ring % kRingAlignment != 0) return refuse(CommandSyndrome::bad_alignment);
@@ -308,8 +290,8 @@ void CommandUnit::resize_cq() {
 }
 
 void CommandUnit::create_mpt() {
-  const auto index = current_->object;
-  const auto entry = entry_of(input<abi::CreateMpt>().context);
+  const auto index = object();
+  const auto entry = entry_of(input<MemoryRegion>());
   if (index >= params_.max_mr) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.regions.exists(index)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.regions.mapped(index)) return refuse(CommandSyndrome::no_icm);
@@ -320,7 +302,7 @@ void CommandUnit::create_mpt() {
 }
 
 CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion& entry) const {
-  if (entry.kind > abi::MptKind::null) return CommandSyndrome::bad_kind;
+  if (entry.kind > RegionKind::null) return CommandSyndrome::bad_kind;
   if (entry.key >> 8 != index) return CommandSyndrome::bad_key;
   const auto room = [&](std::uint64_t base) { return entry.length == 0 || base <= ~0ull - (entry.length - 1); };
   if (entry.length > params_.max_mr_size || !room(entry.start) || !room(entry.bus_address))
@@ -346,11 +328,11 @@ bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
   if (region.log_page < 12 || region.log_page > 30) return false;
   const std::uint64_t pages = region.length == 0 ? 0 : ((region.length - 1) >> region.log_page) + 1;
   if (std::uint64_t{region.first_page} + pages > params_.max_mtt) return false;
-  return contexts_.map().covers(abi::IcmTable::mtt, region.first_page, static_cast<std::uint32_t>(pages));
+  return contexts_.map().covers(IcmTable::mtt, region.first_page, static_cast<std::uint32_t>(pages));
 }
 
 void CommandUnit::destroy_mpt() {
-  const auto index = current_->object;
+  const auto index = object();
   if (!contexts_.regions.exists(index)) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   contexts_.regions.lookup(index, [this, index](const MemoryRegion* entry) {
     if (entry != nullptr && entry->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
@@ -364,20 +346,20 @@ void CommandUnit::destroy_mpt() {
 }
 
 void CommandUnit::query_mpt() {
-  contexts_.regions.lookup(current_->object, [this](MemoryRegion* region) {
+  contexts_.regions.lookup(object(), [this](MemoryRegion* region) {
     if (region == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-    output(abi::QueryMpt{{}, encode(*region)});
+    current_->output = *region;
     complete(CommandStatus::ok);
   });
 }
 
 // The region is another one from now on; what is under way through its old pages is not.
 void CommandUnit::modify_mpt() {
-  const auto index = current_->object;
-  const auto entry = entry_of(input<abi::CreateMpt>().context);
+  const auto index = object();
+  const auto entry = entry_of(input<MemoryRegion>());
   contexts_.regions.lookup(index, [this, index, entry](const MemoryRegion* old) {
     if (old == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-    if (old->kind != abi::MptKind::region || entry.kind != abi::MptKind::region)
+    if (old->kind != RegionKind::region || entry.kind != RegionKind::region)
       return refuse(CommandSyndrome::bad_kind);
     if (old->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
     if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
@@ -388,57 +370,54 @@ void CommandUnit::modify_mpt() {
 }
 
 void CommandUnit::create_qp() {
-  const auto qpn = current_->object;
-  const auto context = input<abi::CreateQp>().context;
+  const auto qpn = object();
+  const auto& context = input<QpContext>();
   if (qpn >= params_.max_qp) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.qps.find(qpn) != nullptr) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
-  if (!contexts_.icm().mapped(abi::IcmTable::qpc, qpn)) return refuse(CommandSyndrome::no_icm);
-  if (context.uar_page >= abi::kUarPages) return refuse(CommandSyndrome::bad_uar_page);
+  if (!contexts_.icm().mapped(IcmTable::qpc, qpn)) return refuse(CommandSyndrome::no_icm);
+  if (context.uar_page >= personality_.layout.pci.uar_pages) return refuse(CommandSyndrome::bad_uar_page);
   if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
     return refuse(CommandSyndrome::no_cq);
   if (context.send_ring % kRingAlignment != 0 || context.receive_ring % kRingAlignment != 0 ||
-      context.doorbell_record % sizeof(abi::QpDoorbellRecord) != 0)
+      context.doorbell_record % personality_.layout.qp_record != 0)
     return refuse(CommandSyndrome::bad_alignment);
   std::optional<std::uint32_t> srqn;
-  if ((context.flags & abi::Qpc::kHasSrq) != 0) srqn = context.srqn;
+  if (context.has_srq) srqn = context.srqn;
   if (srqn && !contexts_.srqs.exists(*srqn)) return refuse(CommandSyndrome::no_srq);
-  const bool datagrams = context.transport == abi::Transport::ud;
+  const bool datagrams = context.transport == roce::Transport::ud;
   contexts_.qps.put(qpn, std::make_unique<QpEntry>(
                              QpEntry{context.uar_page, context.send_cqn, context.receive_cqn, srqn, datagrams}));
-  if ((context.flags & abi::Qpc::kBlockSelfMulticast) != 0) groups_.block_self({qpn});
-  // Only the fixed part of the mailbox counts: attributes come with the transitions.
-  abi::Qpc fixed;
-  std::memcpy(static_cast<void*>(&fixed), &context, offsetof(abi::Qpc, port));
-  qp_command({0, QpCommand::Kind::create, {qpn}, fixed, 0, std::nullopt});
+  if (context.block_self_multicast) groups_.block_self({qpn});
+  qp_command({0, QpCommand::Kind::create, {qpn}, context, 0, std::nullopt});
 }
 
 void CommandUnit::destroy_qp() {
-  if (groups_.is_attached({current_->object})) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
-  qp_command({0, QpCommand::Kind::destroy, {current_->object}, {}, 0, std::nullopt});
+  if (groups_.is_attached({object()})) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  qp_command({0, QpCommand::Kind::destroy, {object()}, {}, 0, std::nullopt});
 }
-void CommandUnit::query_qp() { qp_command({0, QpCommand::Kind::query, {current_->object}, {}, 0, std::nullopt}); }
+void CommandUnit::query_qp() { qp_command({0, QpCommand::Kind::query, {object()}, {}, 0, std::nullopt}); }
 
 void CommandUnit::modify_qp() {
-  const auto in = input<abi::ModifyQp>();
-  std::optional<abi::QpState> current;
-  if ((in.attributes & abi::qp_attr::kCurrentState) != 0) current = static_cast<abi::QpState>(in.current_state);
-  qp_command({0, QpCommand::Kind::modify, {current_->object}, in.context, in.attributes, current});
+  const auto& in = input<QpModification>();
+  std::optional<roce::QpState> current;
+  if ((in.attributes & roce::attr::kCurrentState) != 0) current = in.current_state;
+  qp_command({0, QpCommand::Kind::modify, {object()}, in.context, in.attributes, current});
 }
 
 void CommandUnit::attach_multicast() {
-  const auto group = std::to_array(input<abi::MulticastGroup>().gid);
-  const auto* qp = contexts_.qps.find(current_->object);
+  const auto& group = input<MulticastGroup>().gid;
+  const auto* qp = contexts_.qps.find(object());
   if (params_.max_multicast_groups == 0) return complete(CommandStatus::not_supported);
   if (qp == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
   if (!qp->datagrams) return refuse(CommandSyndrome::not_datagrams);
   if (!is_group(group)) return refuse(CommandSyndrome::bad_group);
-  groups_.attach(group, {current_->object}) ? complete(CommandStatus::ok)
+  groups_.attach(group, {object()}) ? complete(CommandStatus::ok)
                                             : refuse(CommandSyndrome::no_room, CommandStatus::exceeds_limit);
 }
 
 void CommandUnit::detach_multicast() {
-  const auto group = std::to_array(input<abi::MulticastGroup>().gid);
-  groups_.detach(group, {current_->object}) ? complete(CommandStatus::ok) : refuse(CommandSyndrome::not_attached);
+  const auto& group = input<MulticastGroup>().gid;
+  groups_.detach(group, {object()}) ? complete(CommandStatus::ok) : refuse(CommandSyndrome::not_attached);
 }
 
 }  // namespace rnicsim::nic

@@ -4,8 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "model/abi/big_endian.h"
-
 namespace rnicsim::nic {
 namespace {
 
@@ -15,18 +13,19 @@ std::uint32_t occupied(const CompletionQueue& queue) { return (queue.producer - 
 bool full(const CompletionQueue& queue) {
   return !queue.ignore_overrun && occupied(queue) >= 1u << queue.log_entries;
 }
-std::uint32_t consumer_in(const Payload& record) {
-  return abi::load_be<std::uint32_t>(record.bytes().data()) & kCounterMask;
-}
 bool half_full(const CompletionQueue& queue) {
   return !queue.ignore_overrun && 2 * occupied(queue) >= 1u << queue.log_entries;
 }
 
 }  // namespace
 
-Completion::Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events,
-                       PcieEndpoint& pcie)
-    : sc_module(name), contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {}
+Completion::Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts,
+                       Dma& dma, EventWriter& events, PcieEndpoint& pcie)
+    : sc_module(name), personality_(personality), contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {}
+
+std::uint32_t Completion::consumer_in(const Payload& record) const {
+  return personality_.cqes_consumed(record.bytes());
+}
 
 void Completion::write(CqeWrite request) {
   const auto cqn = request.cqn.value;
@@ -76,24 +75,20 @@ void Completion::announce_behind(Cqn cqn, const EventOut& event) {
 }
 
 void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
-  auto& cqe = request.cqe;
+  const auto& cqe = request.cqe;
+  const auto bytes = personality_.layout.cqe;
   const auto at = queue.producer & ((1u << queue.log_entries) - 1);
-  const auto opcode = cqe.opcode_owner & 0xf0;
-  cqe.opcode_owner = static_cast<std::uint8_t>(opcode | (queue.producer >> queue.log_entries & 1));
-  cqe.timestamp = pcie_.clock();
-  if (!request.payload.empty()) {
-    cqe.flags |= abi::Cqe::kInlineData;
-    std::ranges::copy(request.payload.bytes(), reinterpret_cast<std::byte*>(cqe.inline_data));
-    ++counters_.inline_cqes;
-  }
+  Payload entry(bytes);
+  personality_.encode(cqe, {queue.producer, queue.log_entries, pcie_.clock()}, request.payload.bytes(),
+                      entry.writable());
+  if (!request.payload.empty()) ++counters_.inline_cqes;
   const auto cqn = request.cqn.value;
   ++counters_.cqes;
-  if (cqe.syndrome != abi::CqeSyndrome::success) ++counters_.error_cqes;
-  if (written) written({request.cqn, queue.producer, cqe});
+  if (cqe.syndrome != roce::Status::success) ++counters_.error_cqes;
+  if (written) written({request.cqn, queue.producer, cqe, !request.payload.empty()});
   Dma::Done done;
   if (landed) done = [this, at = CqeLanded{request.cqn, queue.producer}](AccessResult, const Payload&) { landed(at); };
-  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * sizeof(cqe),
-             Payload::copy_of(std::as_bytes(std::span(&cqe, 1))), std::move(done),
+  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * bytes, std::move(entry), std::move(done),
              {.right_behind = request.behind_payload});
   queue.producer = (queue.producer + 1) & kCounterMask;
   if (request.solicited) queue.solicited = queue.producer;
@@ -105,7 +100,7 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
 // Looks at the consumer before the queue seems full, so that no entry has to wait for that.
 void Completion::look_ahead(std::uint32_t cqn, const CompletionQueue& queue) {
   looking_.insert(cqn);
-  dma_.read(queue.pasid, queue.doorbell_record, sizeof(abi::CqDoorbellRecord),
+  dma_.read(queue.pasid, queue.doorbell_record, personality_.layout.cq_record,
             [this, cqn](AccessResult result, const Payload& record) {
               if (looking_.erase(cqn) == 0) return;
               Duration wait;
@@ -137,7 +132,7 @@ void Completion::raise(CompletionQueue& queue, std::uint32_t cqn) {
   queue.armed = Arm::none;
   queue.withheld = 0;
   if (const auto timer = moderations_.find(cqn); timer != moderations_.end()) timer->second.deadline.reset();
-  events_.write(queue.eqn, abi::EventType::completion, cqn);
+  events_.write(queue.eqn, EventType::completion, cqn);
 }
 
 void Completion::end_moderations() {
@@ -165,7 +160,7 @@ void Completion::moderated(std::uint32_t cqn) {
 // Full as far as we know: the driver may have consumed since.
 void Completion::refresh(std::uint32_t cqn, const CompletionQueue& queue) {
   waiting_[cqn].refreshing = true;
-  dma_.read(queue.pasid, queue.doorbell_record, sizeof(abi::CqDoorbellRecord),
+  dma_.read(queue.pasid, queue.doorbell_record, personality_.layout.cq_record,
             [this, cqn](AccessResult result, const Payload& record) { refreshed(cqn, result, record); });
 }
 
@@ -186,7 +181,7 @@ void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload
 void Completion::resize(const CqResize& request) {
   contexts_.cqs.lookup(request.cqn, [this, request](CompletionQueue* queue) {
     if (queue == nullptr || queue->dead) return resized({Resize::dead, 0});
-    dma_.read(queue->pasid, queue->doorbell_record, sizeof(abi::CqDoorbellRecord),
+    dma_.read(queue->pasid, queue->doorbell_record, personality_.layout.cq_record,
               [this, request](AccessResult result, const Payload& record) {
                 std::optional<std::uint32_t> consumer;
                 if (result == AccessResult::ok) consumer = consumer_in(record);
@@ -211,7 +206,7 @@ void Completion::die(std::uint32_t cqn, CompletionQueue& queue) {
   queue.dead = true;
   stop_waiting(cqn);
   ++counters_.cq_overruns;
-  events_.write(EventWriter::kAsynchronousEqn, abi::EventType::cq_error, cqn);
+  events_.write(EventWriter::kAsynchronousEqn, EventType::cq_error, cqn);
   overrun(Cqn{cqn});
 }
 

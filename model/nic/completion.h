@@ -38,7 +38,8 @@ struct CompletionCounters {
 struct CqeWritten {
   Cqn cqn;
   std::uint32_t index;
-  abi::Cqe cqe;
+  Cqe cqe;
+  bool inline_data = false;              // it brings its message itself
 };
 
 struct CqeLanded {
@@ -48,7 +49,8 @@ struct CqeLanded {
 
 class Completion : public sc_core::sc_module {
  public:
-  Completion(sc_core::sc_module_name name, ContextCache& contexts, Dma& dma, EventWriter& events, PcieEndpoint& pcie);
+  Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts, Dma& dma,
+             EventWriter& events, PcieEndpoint& pcie);
 
   Output<Cqn> overrun;
   // Of a resize: the first position in the new ring, or why there is none.
@@ -110,6 +112,9 @@ class Completion : public sc_core::sc_module {
   void stop_waiting(std::uint32_t cqn);
   void die(std::uint32_t cqn, CompletionQueue& queue);
 
+  std::uint32_t consumer_in(const Payload& record) const;
+
+  const Personality& personality_;
   ContextCache& contexts_;
   Dma& dma_;
   EventWriter& events_;

@@ -1,7 +1,5 @@
 #include "model/nic/context_cache.h"
 
-#include "model/abi/big_endian.h"
-
 namespace rnicsim::nic {
 
 PageTable::PageTable(IcmAccess& icm, const CacheParams& params) : icm_(icm), residency_(params, 1) {
@@ -29,12 +27,12 @@ void PageTable::await(std::uint32_t index, std::function<void(const Found&)> fou
 }
 
 void PageTable::fill(std::uint32_t index) {
-  const auto read = [this, index](std::optional<abi::Mtt> entry) {
+  const auto read = [this, index](std::optional<PageEntry> entry) {
     if (voided_.erase(index) != 0 || !entry) return residency_.dropped(index);
     pages_[index] = entry->page;
     residency_.filled(index);
   };
-  icm_.read<abi::Mtt>(abi::IcmTable::mtt, index, residency_.params().fill_lines, read);
+  icm_.read<PageEntry>(IcmTable::mtt, index, residency_.params().fill_lines, read);
 }
 
 void PageTable::flush(std::uint32_t first, std::uint32_t count) {

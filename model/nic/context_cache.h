@@ -2,7 +2,6 @@
 // decodes, an eviction encodes, writes, and forgets the decoded object: a miss that is no miss finds nothing.
 #pragma once
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,9 +12,9 @@
 
 #include "model/base/index_table.h"
 #include "model/base/stats.h"
-#include "model/nic/contexts.h"
 #include "model/nic/dma.h"
 #include "model/nic/icm_map.h"
+#include "model/nic/personality/personality.h"
 #include "model/nic/residency.h"
 
 namespace rnicsim::nic {
@@ -56,48 +55,55 @@ struct ContextCounters {
   }
 };
 
-// A context as bytes in ICM.
+// Contexts as they stand in ICM.
 class IcmAccess {
  public:
-  IcmAccess(IcmMap& map, Dma& dma, ContextCounters& counters) : map_(map), dma_(dma), counters_(counters) {}
+  IcmAccess(const Personality& personality, IcmMap& map, Dma& dma, ContextCounters& counters)
+      : personality_(personality), map_(map), dma_(dma), counters_(counters) {}
 
-  bool mapped(abi::IcmTable table, std::uint32_t index) const { return map_.address(table, index).has_value(); }
+  bool mapped(IcmTable table, std::uint32_t index) const { return map_.address(table, index).has_value(); }
 
   template <class Context>
-  void write(abi::IcmTable table, std::uint32_t index, const Context& context) {
+  void write(IcmTable table, std::uint32_t index, const Context& context) {
     const auto address = map_.address(table, index);
     if (!address) return;
     ++counters_.write_backs;
-    dma_.write(kKernelPasid, *address, Payload::copy_of(std::as_bytes(std::span(&context, 1))), nullptr);
+    Payload bytes(bytes_of(table));
+    personality_.encode(context, bytes.writable());
+    dma_.write(kKernelPasid, *address, std::move(bytes), nullptr);
   }
   // A fill of `lines` reads as much, of which the context is the first part.
   template <class Context>
-  void read(abi::IcmTable table, std::uint32_t index, std::uint32_t lines,
+  void read(IcmTable table, std::uint32_t index, std::uint32_t lines,
             std::function<void(std::optional<Context>)> done) {
     const auto address = map_.address(table, index);
     if (!address) return done(std::nullopt);
     ++counters_.fills;
     constexpr std::uint32_t kLine = 64;
-    constexpr auto kContextLines = static_cast<std::uint32_t>((sizeof(Context) + kLine - 1) / kLine);
-    if (lines > kContextLines)
+    const auto context_lines = (bytes_of(table) + kLine - 1) / kLine;
+    if (lines > context_lines)
       dma_.read(
-          {kKernelPasid, *address, 0}, (lines - kContextLines) * kLine, [](AccessResult, const Payload&) {},
+          {kKernelPasid, *address, 0}, (lines - context_lines) * kLine, [](AccessResult, const Payload&) {},
           {.discard = true});
-    dma_.read(kKernelPasid, *address, sizeof(Context), [done = std::move(done)](AccessResult result, Payload bytes) {
-      if (result != AccessResult::ok) return done(std::nullopt);
-      Context context;
-      std::memcpy(static_cast<void*>(&context), bytes.bytes().data(), sizeof(context));
-      done(context);
-    });
+    dma_.read(kKernelPasid, *address, bytes_of(table),
+              [this, done = std::move(done)](AccessResult result, Payload bytes) {
+                if (result != AccessResult::ok) return done(std::nullopt);
+                Context context;
+                personality_.decode(bytes.bytes(), context);
+                done(context);
+              });
   }
 
  private:
+  std::uint32_t bytes_of(IcmTable table) const { return personality_.layout.contexts[static_cast<std::size_t>(table)]; }
+
+  const Personality& personality_;
   IcmMap& map_;
   Dma& dma_;
   ContextCounters& counters_;
 };
 
-template <class Context, class Object, abi::IcmTable table>
+template <class Object, IcmTable table>
 class ContextTable {
  public:
   using Found = std::function<void(Object*)>;
@@ -150,7 +156,7 @@ class ContextTable {
     slot->object = object;
     slot->serial = ++created_;
     slot->changed = false;
-    icm_.write(table, index, encode(object));
+    icm_.write(table, index, object);
     residency_.adopt(0, index);
   }
   // What the device seldom changes is written back only when it has.
@@ -162,15 +168,15 @@ class ContextTable {
     auto* slot = slots_.find(index);
     if (slot == nullptr || !slot->object) return;
     residency_.forget(index);
-    if (std::exchange(slot->changed, false) || table != abi::IcmTable::mpt)
-      icm_.write(table, index, encode(*slot->object));
+    if (std::exchange(slot->changed, false) || table != IcmTable::mpt)
+      icm_.write(table, index, *slot->object);
     slot->object.reset();
   }
   void destroy(std::uint32_t index) {
     if (slots_.find(index) == nullptr) return;
     slots_.erase(index);
     residency_.forget(index);
-    icm_.write(table, index, Context{});
+    icm_.write(table, index, Object{});
   }
   // Of its creation: an index is used again. 0: it does not exist.
   std::uint64_t serial(std::uint32_t index) const {
@@ -197,14 +203,14 @@ class ContextTable {
 
   void fill(std::uint32_t index) {
     const auto read_for = serial(index);
-    icm_.template read<Context>(table, index, residency_.params().fill_lines,
-                                [=, this](std::optional<Context> context) {
-                                  auto* slot = slots_.find(index);
-                                  // What was read belonged to another, since destroyed.
-                                  if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
-                                  if (slot != nullptr && !slot->object && context) slot->object = decode(*context);
-                                  residency_.filled(index);
-                                });
+    icm_.template read<Object>(table, index, residency_.params().fill_lines,
+                               [=, this](const std::optional<Object>& object) {
+                                 auto* slot = slots_.find(index);
+                                 // What was read belonged to another, since destroyed.
+                                 if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
+                                 if (slot != nullptr && !slot->object && object) slot->object = object;
+                                 residency_.filled(index);
+                               });
   }
 
   IcmAccess& icm_;
@@ -258,8 +264,9 @@ struct PageRange {
 
 class ContextCache {
  public:
-  ContextCache(Dma& dma, const ContextParams& params)
-      : icm_(map_, dma, counters_),
+  ContextCache(const Personality& personality, Dma& dma, const ContextParams& params)
+      : map_(personality.layout.contexts),
+        icm_(personality, map_, dma, counters_),
         qpc(params.qpc, kQpcClients),
         cqs(icm_, params.cqc),
         eqs(icm_, kEqc),
@@ -282,10 +289,10 @@ class ContextCache {
 
  public:
   Residency qpc;                                             // of the engine's contexts; qp_contexts.h
-  ContextTable<abi::Cqc, CompletionQueue, abi::IcmTable::cqc> cqs;
-  ContextTable<abi::Eqc, EventQueueContext, abi::IcmTable::eqc> eqs;
-  ContextTable<abi::Srqc, SharedReceiveQueue, abi::IcmTable::srqc> srqs;
-  ContextTable<abi::Mpt, MemoryRegion, abi::IcmTable::mpt> regions;
+  ContextTable<CompletionQueue, IcmTable::cqc> cqs;
+  ContextTable<EventQueueContext, IcmTable::eqc> eqs;
+  ContextTable<SharedReceiveQueue, IcmTable::srqc> srqs;
+  ContextTable<MemoryRegion, IcmTable::mpt> regions;
   PageTable pages;
   IndexTable<QpEntry> qps;
   std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not

@@ -1,4 +1,4 @@
-// Decodes what processes write to their UAR pages, and refuses what is not theirs.
+// What processes write to their UAR pages: what is not theirs is refused.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ struct DoorbellRefused {
 
 class Doorbell {
  public:
-  explicit Doorbell(ContextCache& contexts) : contexts_(contexts) {}
+  Doorbell(const Personality& personality, ContextCache& contexts) : personality_(personality), contexts_(contexts) {}
 
   Output<SendDoorbell> send;
   Output<CqArmed> cq_armed;
@@ -75,13 +75,12 @@ class Doorbell {
   const DoorbellCounters& counters() const { return counters_; }
 
  private:
-  void write_send(const UarWrite& write);
-  void write_blueflame(const UarWrite& write);
-  void write_cq_arm(const UarWrite& write);
-  void write_eq(const UarWrite& write);
-  void ring(std::uint32_t page, SendDoorbell doorbell);
+  void arm(std::uint32_t page, const CqArmed& arm);
+  void consume(const EqConsumed& eq);
+  void ring(std::uint32_t page, SendDoorbell&& doorbell);
   void refuse(std::uint32_t page, DoorbellRefused::Kind kind, DoorbellRefused::Reason reason);
 
+  const Personality& personality_;
   ContextCache& contexts_;
   DoorbellCounters counters_;
 };

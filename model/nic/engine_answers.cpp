@@ -46,7 +46,7 @@ void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
   if (qp.cqes.empty() || qp.cqes.front().owed != owed) return;
   auto write = std::move(qp.cqes.front().write);
   qp.cqes.pop_front();
-  if (write.cqe.syndrome != abi::CqeSyndrome::success) ++counters_.resp_cqe_error;
+  if (write.cqe.syndrome != roce::Status::success) ++counters_.resp_cqe_error;
   out_.cqe(std::move(write));
 }
 
@@ -82,7 +82,7 @@ void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure
                  failure.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error);
     if (!qp.reliable()) fail(qp);
   } else if (qp.reliable()) {
-    qp.fatal_event = failure.refused ? abi::EventType::qp_access_error : abi::EventType::qp_fatal;
+    qp.fatal_event = failure.refused ? EventType::qp_access_error : EventType::qp_fatal;
   } else {
     ++counters_.silently_dropped;
   }
@@ -105,7 +105,7 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   } else {
     if (congestion_) congestion_->sent(qp.slot, bytes, now());
     qp.answers.await(entry, bytes);
-    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, abi::access::kRemoteRead,
+    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, access::kRemoteRead,
                  true, {{answer.range.rkey.value, answer.range.address, bytes}}});
   }
   emit_ready(qp, qp.answers);
@@ -137,7 +137,7 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done)
   const auto result = memory_result(done.result);
   qp.deaf = true;
   qp.fatal_event =
-      result == roce::MemoryResult::unreachable ? abi::EventType::qp_fatal : abi::EventType::qp_access_error;
+      result == roce::MemoryResult::unreachable ? EventType::qp_fatal : EventType::qp_access_error;
   core_->answer_unreadable(qp.slot, psn, result, dropped);
 }
 

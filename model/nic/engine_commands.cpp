@@ -12,7 +12,7 @@ void EngineShell::execute(const QpCommand& command) {
   using Kind = QpCommand::Kind;
   if (command.kind == Kind::create) return create(command);
   auto* qp = find(command.qpn);
-  if (qp == nullptr) return finish(command, abi::CommandStatus::bad_resource, QpSyndrome::none, {});
+  if (qp == nullptr) return finish(command, CommandStatus::bad_resource, QpSyndrome::none, {});
   if (command.kind == Kind::query) return ask(*qp, {Ask::query, command});
   if (command.kind == Kind::modify) {
     // Whether it drains still, the core knows.
@@ -24,28 +24,29 @@ void EngineShell::execute(const QpCommand& command) {
   slots_[slot] = nullptr;
   qps_.erase(command.qpn.value);
   out_.context_write_back({command.qpn, {}});
-  finish(command, abi::CommandStatus::ok, QpSyndrome::none, {});
+  finish(command, CommandStatus::ok, QpSyndrome::none, {});
 }
 
-void EngineShell::finish(const QpCommand& command, abi::CommandStatus status, QpSyndrome syndrome,
-                         const abi::Qpc& context) {
-  out_.command_done({command.tag, static_cast<std::uint8_t>(status), static_cast<std::uint32_t>(syndrome), context});
+void EngineShell::finish(const QpCommand& command, CommandStatus status, QpSyndrome syndrome,
+                         const QpContext& context) {
+  out_.command_done({command.tag, status, static_cast<std::uint32_t>(syndrome), context});
 }
 
 void EngineShell::create(const QpCommand& command) {
   const auto syndrome = check_fixed(command.context, limits_);
   if (syndrome != QpSyndrome::none) return finish(command, status_of(syndrome), syndrome, command.context);
-  const auto transport = transport_of(command.context);
+  const auto transport = command.context.transport;
   const auto slot = core_->open(transport);
-  if (!slot) return finish(command, abi::CommandStatus::exceeds_limit, syndrome, command.context);
-  auto& qp = qps_.put(command.qpn.value, std::make_unique<Qp>(command.qpn, transport, ++births_, *slot));
+  if (!slot) return finish(command, CommandStatus::exceeds_limit, syndrome, command.context);
+  auto& qp = qps_.put(command.qpn.value,
+                      std::make_unique<Qp>(command.qpn, transport, ++births_, *slot, *limits_.personality));
   if (*slot >= slots_.size()) slots_.resize(*slot + 1);
   slots_[*slot] = &qp;
   if (congestion_) congestion_->open(*slot);
   qp.context = command.context;
   // A datagram is as long as the port allows.
   if (transport == roce::Transport::ud) qp.context.path_mtu = limits_.max_mtu;
-  qp.context.state = abi::QpState::reset;
+  qp.context.state = QpState::reset;
   out_.context_write_back({command.qpn, qp.context});
   finish(command, status_of(syndrome), syndrome, command.context);
 }
@@ -81,7 +82,7 @@ Qp& EngineShell::rebirth(Qp& qp) {
   credits_ += qp.requests.drop_from(0) + qp.answers.drop_from(0);
   core_->reset(qp.slot);
   set_state(qp, QpState::reset);
-  auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot);
+  auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot, *limits_.personality);
   next->context = qp.context;
   const auto number = qp.qpn.value;
   auto& reborn = qps_.put(number, std::move(next));
@@ -110,9 +111,9 @@ void EngineShell::told(roce::Slot slot, const roce::CoreState& state) {
   finish(command, status_of(question.refused), question.refused, context);
 }
 
-abi::Qpc EngineShell::context_of(const Qp& qp, const roce::CoreState& state) const {
+QpContext EngineShell::context_of(const Qp& qp, const roce::CoreState& state) const {
   auto context = qp.context;
-  context.state = static_cast<abi::QpState>(qp.state);
+  context.state = qp.state;
   context.send_consumer = qp.send_retired;
   context.send_next = qp.send_ring.parsed();
   context.receive_consumer = qp.has_receive() ? qp.receive_ring.consumer() : 0;

@@ -9,7 +9,7 @@
 namespace rnicsim::nic {
 
 // `index` is the WQE's first block; `length` the message's.
-CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, abi::SendOpcode opcode, std::uint32_t length,
+CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length,
                   roce::Status status);
 // `last`: of the message's last packet.
 CqeWrite receive_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, const roce::Headers& last, std::uint32_t length);

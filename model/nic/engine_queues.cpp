@@ -16,11 +16,11 @@ void EngineShell::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   if (qp.state == roce::QpState::error) return flush_receives(qp);
   if (found == ReceiveRing::Found::posted) return look_for_receives(qp);
   if (found == ReceiveRing::Found::no_ring) {
-    out_.event({abi::EventType::qp_fatal, qp.qpn.value});
+    out_.event({EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
   }
   for (auto i = before; i < ring.held(); ++i)
-    trace_.wqe_taken({qp.qpn, QueueKind::receive, ring[i].index, abi::SendOpcode::nop, ring[i].bytes, false});
+    trace_.wqe_taken({qp.qpn, QueueKind::receive, ring[i].index, SendOpcode::nop, ring[i].bytes, false});
   receives_settled(qp);
 }
 

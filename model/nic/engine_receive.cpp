@@ -35,7 +35,7 @@ Payload behind(const Payload& grh, const Payload& payload) {
 void EngineShell::take_request(Qp& qp, PacketIn& packet) {
   const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
   if (!std::exchange(qp.established, true) && connects)
-    out_.event({abi::EventType::communication_established, qp.qpn.value});
+    out_.event({EventType::communication_established, qp.qpn.value});
   trace_.request_taken({qp.qpn, packet.headers().bth.psn, packet.packet->id()});
   qp.inbound.push_back(std::move(packet));
   pump_inbound(qp);
@@ -133,8 +133,8 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
   }
   Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, at.argument()),
                   .qpn = qp.qpn,
-                  .pd = verdict.to_receive_wqe ? qp.receive_pd() : std::uint32_t(qp.context.pd),
-                  .access = abi::access::kLocalWrite,
+                  .pd = verdict.to_receive_wqe ? qp.receive_pd() : qp.context.pd,
+                  .access = access::kLocalWrite,
                   .remote = !verdict.to_receive_wqe,
                   .regions = {},
                   .payload = std::move(payload),
@@ -154,7 +154,7 @@ void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Ver
   const auto index = qp.receive_ring.filling()->index;
   qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers(), verdict.message_bytes), index,
                      verdict.owed});
-  if (came_by_ipv4(last)) qp.cqes.back().write.cqe.flags |= abi::Cqe::kIpv4;
+  if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
   qp.receive_ring.filled();
 }
 
@@ -168,8 +168,8 @@ void EngineShell::reject(Qp& qp, const roce::Verdict& verdict) {
     qp.cqes.push_back({receive_error(qp, filling->index, *verdict.receive_status), filling->index, verdict.owed});
     qp.receive_ring.filled();
   }
-  if (verdict.access_event) qp.fatal_event = abi::EventType::qp_access_error;
-  if (verdict.request_event) qp.fatal_event = abi::EventType::qp_request_error;
+  if (verdict.access_event) qp.fatal_event = EventType::qp_access_error;
+  if (verdict.request_event) qp.fatal_event = EventType::qp_request_error;
   qp.deaf |= verdict.fatal;
 }
 

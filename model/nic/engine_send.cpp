@@ -47,7 +47,7 @@ void EngineShell::sends_fetched(Qp& qp, const WqeBytes& wqe) {
   if (!qp.send_ring.end_read(wqe)) {
     // Nothing of it can complete, not even in error.
     if (qp.state == roce::QpState::error) return;
-    out_.event({abi::EventType::qp_fatal, qp.qpn.value});
+    out_.event({EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
   }
   parse_sends(qp);
@@ -86,7 +86,7 @@ bool EngineShell::request_waits(Qp& qp) {
   if (wqe.presence == SendWqe::Presence::at_hand) return true;
   if (std::exchange(wqe.presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
   out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe.message), qp.qpn, wqe.index, wqe.blocks, qp.context.pasid,
-                   SendRing::address(qp.context, wqe.index)});
+                   qp.send_ring.address(qp.context, wqe.index)});
   return false;
 }
 
@@ -148,7 +148,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   auto payload = original ? Payload::copy_of(std::as_bytes(std::span(&*original, 1))) : packet->payload();
   const auto* wqe = qp.wqe_of(placement.message);
   const auto bytes = payload.size();
-  out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, abi::access::kLocalWrite,
+  out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, access::kLocalWrite,
                 false, slice(wqe->regions, placement.offset, bytes), std::move(payload),
                 !roce::info(packet->headers.bth.opcode).ends()});
 }
@@ -168,7 +168,7 @@ void EngineShell::local_work(roce::Slot slot, std::uint64_t message) {
 
 void EngineShell::drained(roce::Slot slot) {
   const auto& qp = of(slot);
-  if (qp.context.sqd_notify != 0) out_.event({abi::EventType::send_queue_drained, qp.qpn.value});
+  if (qp.context.sqd_notify != 0) out_.event({EventType::send_queue_drained, qp.qpn.value});
 }
 
 void EngineShell::completed(roce::Slot slot, std::uint64_t, roce::Status status, bool placed_last) {
@@ -181,7 +181,7 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
   auto& wqe = qp.send_wqes.front();
   const bool error = status != roce::Status::success;
   const bool tells = error || wqe.signaled;
-  WqeRetired retired{qp.qpn, wqe.index, wqe.blocks, qp.context.pasid, SendRing::address(qp.context, wqe.index),
+  WqeRetired retired{qp.qpn, wqe.index, wqe.blocks, qp.context.pasid, qp.send_ring.address(qp.context, wqe.index),
                      std::nullopt};
   if (tells) {
     retired.cqe = send_cqe(qp.qpn, {qp.context.send_cqn}, wqe.index, wqe.opcode, wqe.length, status);

@@ -21,13 +21,13 @@ void EngineShell::take_shared(SrqTaken& taken) {
   if (taken.receive) {
     qp->shared.life = taken.life;
     qp->shared.pd = taken.pd;
-    trace_.wqe_taken({qp->qpn, QueueKind::shared_receive, taken.receive->index, abi::SendOpcode::nop,
+    trace_.wqe_taken({qp->qpn, QueueKind::shared_receive, taken.receive->index, SendOpcode::nop,
                       taken.receive->bytes, false});
     qp->receive_ring.hold(std::move(*taken.receive));
   }
   if (qp->state == roce::QpState::error) return flush_shared(*qp);
   if (taken.failed) {
-    out_.event({abi::EventType::qp_fatal, qp->qpn.value});
+    out_.event({EventType::qp_fatal, qp->qpn.value});
     return fail(*qp);
   }
   receives_settled(*qp);
@@ -55,7 +55,7 @@ void EngineShell::flush_shared(Qp& qp) {
   if (const auto& filling = qp.receive_ring.filling()) flush_receive(qp, filling->index);
   qp.receive_ring.filled();
   give_back_held(qp);
-  if (!qp.shared.asked) out_.event({abi::EventType::last_wqe_reached, qp.qpn.value});
+  if (!qp.shared.asked) out_.event({EventType::last_wqe_reached, qp.qpn.value});
 }
 
 }  // namespace rnicsim::nic

@@ -193,7 +193,7 @@ void EngineShell::take_held_back(const Qpn& qpn) {
 void EngineShell::take_overrun(const Qpn& qpn) {
   auto* qp = find(qpn);
   if (qp == nullptr || qp->state == roce::QpState::reset || qp->state == roce::QpState::error) return;
-  out_.event({abi::EventType::qp_fatal, qpn.value});
+  out_.event({EventType::qp_fatal, qpn.value});
   fail(*qp);
 }
 
@@ -257,7 +257,7 @@ void EngineShell::take_context(const ContextFill& fill) {
   // Its context can't be read any more: it is lost, and where its completions go with it.
   qp->context = {};
   qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
-  out_.event({abi::EventType::qp_fatal, fill.qpn.value});
+  out_.event({EventType::qp_fatal, fill.qpn.value});
   fail(*qp);
 }
 
@@ -379,7 +379,7 @@ void EngineShell::set_state(Qp& qp, roce::QpState state) {
   if (state == qp.state) return;
   if (trace_.state_changed) trace_.state_changed({qp.qpn, qp.state, state});
   qp.state = state;
-  qp.context.state = static_cast<abi::QpState>(state);
+  qp.context.state = state;
 }
 
 std::size_t EngineShell::sends_outstanding() const {
@@ -392,8 +392,8 @@ void EngineShell::describe_state(std::string& out) const {
   constexpr const char* kTransports[] = {"", "", "RC", "UC", "UD"};
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   qps_.for_each([&](std::uint32_t number, const Qp& qp) {
-    const auto remote = qp.resident ? fmt::format("{:#08x}", std::uint32_t(qp.context.remote_qpn)) : "(in ICM)";
-    const auto owner = qp.resident ? fmt::format(" of PASID {}", std::uint32_t(qp.context.pasid)) : "";
+    const auto remote = qp.resident ? fmt::format("{:#08x}", qp.context.remote_qpn) : "(in ICM)";
+    const auto owner = qp.resident ? fmt::format(" of PASID {}", qp.context.pasid) : "";
     out += fmt::format("qp {:#08x}{} {} {} -> {}: {} sends outstanding, {} receives held; {}\n", number, owner,
                        kTransports[static_cast<int>(qp.transport)], kNames[static_cast<int>(qp.state)], remote,
                        qp.send_wqes.size(), qp.receive_ring.held(), core_->describe(qp.slot));

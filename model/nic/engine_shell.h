@@ -148,8 +148,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void enter(Qp& qp, roce::QpState from, roce::QpState to);
   Qp& rebirth(Qp& qp);
   void ask(Qp& qp, Qp::Question question);
-  abi::Qpc context_of(const Qp& qp, const roce::CoreState& state) const;
-  void finish(const QpCommand& command, abi::CommandStatus status, QpSyndrome syndrome, const abi::Qpc& context);
+  QpContext context_of(const Qp& qp, const roce::CoreState& state) const;
+  void finish(const QpCommand& command, CommandStatus status, QpSyndrome syndrome, const QpContext& context);
 
   // --- engine_send.cpp: the requester's side.
   void fetch_sends(Qp& qp);

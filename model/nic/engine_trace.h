@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "model/abi/queue.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
+#include "model/nic/personality/values.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::nic {
@@ -52,7 +52,7 @@ struct WqeTaken {
   Qpn qpn;
   QueueKind queue;
   std::uint16_t index;
-  abi::SendOpcode opcode;
+  SendOpcode opcode;
   std::uint64_t bytes;
   bool signaled;
   std::uint64_t message = 0;               // sends: counts the QP's, from 0

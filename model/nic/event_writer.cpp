@@ -11,7 +11,7 @@ bool has_room(const EventQueueContext& queue) {
 
 }  // namespace
 
-void EventWriter::write(std::uint32_t eqn, abi::EventType type, std::uint32_t number) {
+void EventWriter::write(std::uint32_t eqn, EventType type, std::uint32_t number) {
   contexts_.eqs.lookup(eqn, [=, this](EventQueueContext* queue) { take(eqn, queue, {type, number}); });
 }
 
@@ -28,12 +28,9 @@ void EventWriter::take(std::uint32_t eqn, EventQueueContext* queue, const Event&
 
 void EventWriter::put(std::uint32_t eqn, EventQueueContext& queue, const Event& event) {
   const auto at = queue.producer & ((1u << queue.log_entries) - 1);
-  abi::Eqe entry;
-  entry.type = event.type;
-  entry.number = event.number;
-  entry.owner = queue.producer >> queue.log_entries & 1;
-  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * sizeof(entry),
-             Payload::copy_of(std::as_bytes(std::span(&entry, 1))), nullptr);
+  Payload entry(personality_.layout.eqe);
+  personality_.encode(event.type, event.number, (queue.producer >> queue.log_entries & 1) != 0, entry.writable());
+  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * personality_.layout.eqe, std::move(entry), nullptr);
   queue.producer = (queue.producer + 1) & kCounterMask;
   ++counters_.events;
   written({eqn, event.type, event.number});

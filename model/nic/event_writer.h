@@ -26,7 +26,7 @@ struct EventCounters {
 
 struct EventTrace {
   std::uint32_t eqn;
-  abi::EventType type;
+  EventType type;
   std::uint32_t number;
 };
 
@@ -34,13 +34,14 @@ class EventWriter {
  public:
   static constexpr std::uint32_t kAsynchronousEqn = 0;
 
-  EventWriter(ContextCache& contexts, Dma& dma, PcieEndpoint& pcie) : contexts_(contexts), dma_(dma), pcie_(pcie) {}
+  EventWriter(const Personality& personality, ContextCache& contexts, Dma& dma, PcieEndpoint& pcie)
+      : personality_(personality), contexts_(contexts), dma_(dma), pcie_(pcie) {}
 
   trace::Point<EventTrace> written;       // when the entry is on its way to memory
   trace::Point<EventTrace> lost;
 
   // What finds the queue full is held back until the driver has made room.
-  void write(std::uint32_t eqn, abi::EventType type, std::uint32_t number);
+  void write(std::uint32_t eqn, EventType type, std::uint32_t number);
   void arm(std::uint32_t eqn, std::uint32_t consumer);
   // The queue is no more, or none is: what was held back goes with it.
   void forget(std::uint32_t eqn) { held_.erase(eqn); }
@@ -51,7 +52,7 @@ class EventWriter {
 
  private:
   struct Event {
-    abi::EventType type;
+    EventType type;
     std::uint32_t number;
   };
 
@@ -59,6 +60,7 @@ class EventWriter {
   void put(std::uint32_t eqn, EventQueueContext& queue, const Event& event);
   void put_held(std::uint32_t eqn, EventQueueContext& queue);
 
+  const Personality& personality_;
   ContextCache& contexts_;
   Dma& dma_;
   PcieEndpoint& pcie_;

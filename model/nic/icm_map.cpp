@@ -9,11 +9,11 @@ namespace {
 constexpr std::uint64_t kObjects = 1u << 24;
 constexpr std::uint64_t kPages = 1ull << 32;
 
-std::uint64_t index_space(abi::IcmTable table) { return table == abi::IcmTable::mtt ? kPages : kObjects; }
+std::uint64_t index_space(IcmTable table) { return table == IcmTable::mtt ? kPages : kObjects; }
 
 }  // namespace
 
-bool IcmMap::map(abi::IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory) {
+bool IcmMap::map(IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory) {
   const auto which = static_cast<std::size_t>(table);
   if (which >= kTables || count == 0 || std::uint64_t{first} + count > index_space(table)) return false;
   auto& ranges = ranges_[which];
@@ -27,7 +27,7 @@ bool IcmMap::map(abi::IcmTable table, std::uint32_t first, std::uint32_t count, 
   return true;
 }
 
-bool IcmMap::unmap(abi::IcmTable table, std::uint32_t first, std::uint32_t count) {
+bool IcmMap::unmap(IcmTable table, std::uint32_t first, std::uint32_t count) {
   const auto which = static_cast<std::size_t>(table);
   if (which >= kTables) return false;
   const auto range = ranges_[which].find(first);
@@ -36,7 +36,7 @@ bool IcmMap::unmap(abi::IcmTable table, std::uint32_t first, std::uint32_t count
   return true;
 }
 
-bool IcmMap::covers(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const {
+bool IcmMap::covers(IcmTable table, std::uint32_t first, std::uint32_t count) const {
   const auto which = static_cast<std::size_t>(table);
   if (which >= kTables) return false;
   const auto& ranges = ranges_[which];
@@ -49,7 +49,7 @@ bool IcmMap::covers(abi::IcmTable table, std::uint32_t first, std::uint32_t coun
   return reached >= end;
 }
 
-std::optional<std::uint64_t> IcmMap::address(abi::IcmTable table, std::uint32_t index) const {
+std::optional<std::uint64_t> IcmMap::address(IcmTable table, std::uint32_t index) const {
   const auto which = static_cast<std::size_t>(table);
   if (which >= kTables) return std::nullopt;
   auto range = ranges_[which].upper_bound(index);
@@ -57,7 +57,7 @@ std::optional<std::uint64_t> IcmMap::address(abi::IcmTable table, std::uint32_t 
   --range;
   const auto offset = index - range->first;
   if (offset >= range->second.count) return std::nullopt;
-  return range->second.memory + std::uint64_t{offset} * abi::kIcmEntryBytes[which];
+  return range->second.memory + std::uint64_t{offset} * entry_bytes_[which];
 }
 
 }  // namespace rnicsim::nic

@@ -6,25 +6,29 @@
 #include <map>
 #include <optional>
 
-#include "model/abi/context.h"
+#include "model/nic/personality/values.h"
 
 namespace rnicsim::nic {
 
 class IcmMap {
  public:
+  using EntryBytes = std::array<std::uint32_t, kIcmTables>;
+  explicit IcmMap(const EntryBytes& entry_bytes) : entry_bytes_(entry_bytes) {}
+
   // False: empty, too large, or over a range that is mapped.
-  bool map(abi::IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory);
-  bool unmap(abi::IcmTable table, std::uint32_t first, std::uint32_t count);  // exactly as it was mapped
-  bool covers(abi::IcmTable table, std::uint32_t first, std::uint32_t count) const;
-  std::optional<std::uint64_t> address(abi::IcmTable table, std::uint32_t index) const;
+  bool map(IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory);
+  bool unmap(IcmTable table, std::uint32_t first, std::uint32_t count);  // exactly as it was mapped
+  bool covers(IcmTable table, std::uint32_t first, std::uint32_t count) const;
+  std::optional<std::uint64_t> address(IcmTable table, std::uint32_t index) const;
   void clear() { ranges_ = {}; }
 
  private:
-  static constexpr std::size_t kTables = std::size(abi::kIcmEntryBytes);
+  static constexpr std::size_t kTables = kIcmTables;
   struct Range {
     std::uint32_t count;
     std::uint64_t memory;
   };
+  const EntryBytes entry_bytes_;
   std::array<std::map<std::uint32_t, Range>, kTables> ranges_;  // by first index
 };
 

@@ -157,10 +157,10 @@ void JitteredEngine::bind_outputs() {
   relay(from.wqe_held, out_.wqe_held, Stream::wqe_out, qp);
   relay(from.wqe_needed, out_.wqe_needed, Stream::wqe_out, qp);
   relay(from.wqe_retired, out_.wqe_retired, Stream::wqe_out, qp);
-  relay(from.cqe, out_.cqe, Stream::cqe_out, [](const CqeWrite& write) { return std::uint32_t{write.cqe.qpn}; });
+  relay(from.cqe, out_.cqe, Stream::cqe_out, [](const CqeWrite& write) { return write.cqe.qpn; });
   // The last receive's event is behind its completion.
   from.event.bind([this](const EventOut& event) {
-    const bool last = event.type == abi::EventType::last_wqe_reached;
+    const bool last = event.type == EventType::last_wqe_reached;
     in_order(event.number, last ? Streams{Stream::event_out, Stream::cqe_out} : Streams{Stream::event_out},
              [this, event] { out_.event(event); });
   });

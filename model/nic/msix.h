@@ -1,14 +1,13 @@
-// The MSI-X table and pending bits: PCI's layout, 16 bytes a vector, of big-endian words as everything in BAR0.
+// The MSI-X table and pending bits: PCI's layout, 16 bytes a vector, of words in the device's order.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "model/abi/device.h"
+#include "model/nic/personality/personality.h"
 
 namespace rnicsim::nic {
 
@@ -19,7 +18,7 @@ struct MsixMessage {
 
 class MsixTable {
  public:
-  MsixTable() { reset(); }
+  MsixTable(std::uint32_t vectors, ByteOrder order) : order_(order), table_(vectors * kEntryBytes) { reset(); }
   void reset();
 
   bool read_table(std::uint32_t offset, std::span<std::byte> out) const;   // false: outside
@@ -36,7 +35,10 @@ class MsixTable {
   bool masked(std::uint32_t vector) const;
   std::uint32_t word(std::uint32_t vector, std::size_t index) const;
 
-  std::array<std::uint8_t, abi::kMsixVectors * kEntryBytes> table_;
+  std::uint32_t count() const { return static_cast<std::uint32_t>(table_.size() / kEntryBytes); }
+
+  const ByteOrder order_;
+  std::vector<std::uint8_t> table_;
   std::uint64_t pending_ = 0;
 };
 

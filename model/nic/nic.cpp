@@ -1,24 +1,28 @@
 #include "model/nic/nic.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 namespace rnicsim::nic {
 namespace {
 
-QpLimits limits_of(const NicParams& params) {
+QpLimits limits_of(const NicParams& params, const Personality& personality) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
-          .max_inline_receive = caps.max_inline_receive, .invalidate = caps.invalidate, .windows = caps.windows,
+          .max_inline_receive = std::min(caps.max_inline_receive, personality.layout.inline_receive),
+          .invalidate = caps.invalidate, .windows = caps.windows,
           .uc = caps.uc, .ud = caps.ud, .srq = caps.srq,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
-          .congestion = params.congestion};
+          .congestion = params.congestion,
+          .personality = &personality};
 }
 
-std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory& make_engine) {
-  auto engine = make_engine(limits_of(params));
+std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory& make_engine,
+                                    const Personality& personality) {
+  auto engine = make_engine(limits_of(params, personality));
   if (params.jitter.delay == Duration{}) return engine;
   return std::make_unique<JitteredEngine>(params.jitter, std::move(engine));
 }
@@ -48,29 +52,30 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("loopback", loopback);
 }
 
-Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine)
+Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine,
+         const Personality& personality)
     : sc_module(name),
       params_(params),
       gids_(params.capabilities.gids),
       groups_(params.capabilities.multicast_limits()),
-      pcie("pcie", params.pcie, params.capabilities.features()),
+      pcie("pcie", params.pcie, params.capabilities.features(), personality),
       dma_unit("dma", params.dma),
-      contexts(dma_unit, params.contexts),
+      contexts(personality, dma_unit, params.contexts),
       qp_contexts(contexts),
       translation("translation", contexts),
       windows(contexts),
       gather_scatter(translation, dma_unit, params.timing_only),
       atomic_unit("atomics", params.atomics, translation, dma_unit),
       wqe_fetch(dma_unit),
-      events(contexts, dma_unit, pcie),
-      shared_receives(contexts, dma_unit, events),
-      completion("completion", contexts, dma_unit, events, pcie),
-      doorbell(contexts),
-      command_unit(params.capabilities, contexts, windows, gids_, groups_, dma_unit, events, pcie),
+      events(personality, contexts, dma_unit, pcie),
+      shared_receives(personality, contexts, dma_unit, events),
+      completion("completion", personality, contexts, dma_unit, events, pcie),
+      doorbell(personality, contexts),
+      command_unit(personality, params.capabilities, contexts, windows, gids_, groups_, dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
-      send_wqes(params.send_wqes, dma_unit),
-      engine_(engine_of(params, make_engine)),
+      send_wqes(params.send_wqes, personality.layout.send_block(), dma_unit),
+      engine_(engine_of(params, make_engine, personality)),
       tx(params.tx, gids_, groups_, params.icrc_rule()),
       steering("steering", params.rx.latency),
       rx("rx", params.rx, gids_, groups_, params.icrc_rule()),
@@ -114,9 +119,9 @@ void Nic::wire_host() {
     switch (resized.result) {
       case Completion::Resize::done: return command_unit.cq_resized(resized.producer);
       case Completion::Resize::dead:
-        return command_unit.cq_not_resized(CommandSyndrome::dead_cq, abi::CommandStatus::bad_state);
+        return command_unit.cq_not_resized(CommandSyndrome::dead_cq, CommandStatus::bad_state);
       case Completion::Resize::too_small:
-        return command_unit.cq_not_resized(CommandSyndrome::bad_size, abi::CommandStatus::bad_parameter);
+        return command_unit.cq_not_resized(CommandSyndrome::bad_size, CommandStatus::bad_parameter);
     }
   });
   command_unit.violations = [this] {
@@ -137,7 +142,7 @@ void Nic::wire_engine() {
   units.transmit_free.bind([this](std::uint32_t unit) { engine_->transmit_free(unit); });
   units.packet.bind([this](PacketIn&& packet) { engine_->packet(std::move(packet)); });
   out.context_write_back.bind([this](ContextWriteBack back) {
-    contexts.icm().write(abi::IcmTable::qpc, back.qpn.value, back.context);
+    contexts.icm().write(IcmTable::qpc, back.qpn.value, back.context);
   });
   out.wqe_fetch.bind([this](WqeFetch fetch) { wqe_fetch.fetch(fetch); });
   out.gather.bind([this](Gather&& gather) { gather_scatter.gather(std::move(gather)); });
@@ -159,7 +164,7 @@ void Nic::wire_engine() {
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.event.bind([this](EventOut event) {
     // The last of its receives is completed when the event says so.
-    const auto* qp = event.type == abi::EventType::last_wqe_reached ? contexts.qps.find(event.number) : nullptr;
+    const auto* qp = event.type == EventType::last_wqe_reached ? contexts.qps.find(event.number) : nullptr;
     if (qp != nullptr) return completion.announce_behind({qp->receive_cqn}, event);
     events.write(EventWriter::kAsynchronousEqn, event.type, event.number);
   });
@@ -204,10 +209,9 @@ void Nic::execute(QpCommand&& command) {
 }
 
 // Of a receive that was taken from a shared queue, and whose completion its QP will never have.
-void Nic::recover_receive(const abi::Cqe& cqe) {
-  const auto opcode = static_cast<abi::CqeOpcode>(cqe.opcode_owner >> 4);
+void Nic::recover_receive(const Cqe& cqe) {
   const auto* qp = contexts.qps.find(cqe.qpn);
-  if (opcode == abi::CqeOpcode::requester || opcode == abi::CqeOpcode::requester_error) return;
+  if (cqe.opcode == CqeOpcode::requester || cqe.opcode == CqeOpcode::requester_error) return;
   if (qp == nullptr || !qp->srqn) return;
   shared_receives.give_back({{cqe.qpn}, *qp->srqn, contexts.srqs.serial(*qp->srqn), cqe.wqe_counter});
 }

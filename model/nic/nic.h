@@ -21,6 +21,7 @@
 #include "model/nic/packet_rx.h"
 #include "model/nic/packet_tx.h"
 #include "model/nic/pcie_endpoint.h"
+#include "model/nic/personality/personality.h"
 #include "model/nic/port.h"
 #include "model/nic/processing_units.h"
 #include "model/nic/qp_contexts.h"
@@ -108,7 +109,9 @@ struct NicCounters {
 
 class Nic : public sc_core::sc_module {
  public:
-  Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine = make_model_engine);
+  // `personality` outlives it.
+  Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine = make_model_engine,
+      const Personality& personality = rnic_personality());
 
   // --- To the host: PCIe.
   tlm_utils::simple_target_socket<PcieEndpoint>& bar() { return pcie.bar; }
@@ -166,7 +169,7 @@ class Nic : public sc_core::sc_module {
   void wire_engine();
   void wire_network();
   void execute(QpCommand&& command);
-  void recover_receive(const abi::Cqe& cqe);
+  void recover_receive(const Cqe& cqe);
   void fail_qps_of(Cqn cqn);
   void forget_objects();
   void function_reset();

@@ -93,7 +93,7 @@ std::optional<PacketRx::Way> PacketRx::accept(const roce::ParsedFrame& parsed) {
 std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
                                               const roce::FrameAddresses& addresses) const {
   const auto& [destination, mac] = std::tie(addresses.destination, addresses.destination_mac);
-  if (headers.bth.destination.value != abi::kMulticastQpn) {
+  if (headers.bth.destination.value != roce::kMulticastQpn) {
     const auto index = gids_.index_of(destination, mac);
     return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
   }

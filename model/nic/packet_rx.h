@@ -13,9 +13,8 @@
 #include "model/base/trace.h"
 #include "model/nic/gid_table.h"
 #include "model/nic/multicast_table.h"
-#include "model/nic/packet.h"
+#include "model/nic/packet_streams.h"
 #include "model/nic/packet_tx.h"
-#include "model/nic/qp_engine.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::nic {

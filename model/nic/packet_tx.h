@@ -12,8 +12,7 @@
 #include "model/nic/gid_table.h"
 #include "model/nic/loopback.h"
 #include "model/nic/multicast_table.h"
-#include "model/nic/packet.h"
-#include "model/nic/qp_engine.h"
+#include "model/nic/packet_streams.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::nic {

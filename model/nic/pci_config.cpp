@@ -6,6 +6,9 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint16_t kStatus = 0x06;
+constexpr std::uint16_t kBar0 = 0x10;
+constexpr std::uint16_t kCapabilityPointer = 0x34;
+constexpr std::uint16_t kFunctionLevelReset = 1u << 15;
 constexpr std::uint16_t kRevision = 0x08;
 constexpr std::uint16_t kSubsystem = 0x2c;
 constexpr std::uint16_t kStatusCapabilities = 1u << 4;
@@ -28,30 +31,35 @@ void PciConfig::put(std::uint16_t offset, T value, T writable) {
 }
 
 void PciConfig::reset() {
-  using namespace abi::config;
+  const auto pcie = function_.pcie_capability;
+  const auto msix = function_.msix_capability;
+  const auto at = [](std::uint16_t capability, unsigned offset) {
+    return static_cast<std::uint16_t>(capability + offset);
+  };
   value_.fill(0);
   writable_.fill(0);
-  put<std::uint16_t>(0, abi::kPciVendorId);
-  put<std::uint16_t>(2, abi::kPciDeviceId);
+  put<std::uint16_t>(0, function_.vendor);
+  put<std::uint16_t>(2, function_.device);
   put<std::uint16_t>(kCommand, 0, kCommandMemory | kCommandBusMaster | 1u << 10);
   put<std::uint16_t>(kStatus, kStatusCapabilities);
-  put<std::uint32_t>(kRevision, abi::kPciClassCode << 8 | abi::kPciRevision);
-  put<std::uint32_t>(kBar0, kBar64Prefetchable, ~(abi::kBarSize - 1));
+  put<std::uint32_t>(kRevision, function_.class_code << 8 | function_.revision);
+  put<std::uint32_t>(kBar0, kBar64Prefetchable, ~(function_.bar_bytes - 1));
   put<std::uint32_t>(kBar0 + 4, 0, ~0u);
-  put<std::uint16_t>(kSubsystem, abi::kPciVendorId);
-  put<std::uint16_t>(kSubsystem + 2, abi::kPciDeviceId);
-  put<std::uint8_t>(kCapabilityPointer, kPcieCapability);
-  put<std::uint8_t>(kPcieCapability, kCapabilityPcie);
-  put<std::uint8_t>(kPcieCapability + 1, kMsixCapability);
-  put<std::uint16_t>(kPcieCapability + 2, kPcieEndpointV2);
-  put<std::uint32_t>(kPcieCapability + 4, kDeviceCapabilities);
-  put<std::uint16_t>(kDeviceControl, 0, kDeviceControlWritable);
-  put<std::uint32_t>(kPcieCapability + 0x0c, kLinkGen3X16);
-  put<std::uint16_t>(kPcieCapability + 0x12, kLinkGen3X16);
-  put<std::uint8_t>(kMsixCapability, kCapabilityMsix);
-  put<std::uint16_t>(kMsixControl, abi::kMsixVectors - 1, kMsixEnable | kMsixMaskAll);
-  put<std::uint32_t>(kMsixCapability + 4, abi::kMsixTable);
-  put<std::uint32_t>(kMsixCapability + 8, abi::kMsixPba);
+  put<std::uint16_t>(kSubsystem, function_.vendor);
+  put<std::uint16_t>(kSubsystem + 2, function_.device);
+  put<std::uint8_t>(kCapabilityPointer, static_cast<std::uint8_t>(pcie));
+  put<std::uint8_t>(pcie, kCapabilityPcie);
+  put<std::uint8_t>(at(pcie, 1), static_cast<std::uint8_t>(msix));
+  put<std::uint16_t>(at(pcie, 2), kPcieEndpointV2);
+  put<std::uint32_t>(at(pcie, 4), kDeviceCapabilities);
+  put<std::uint16_t>(device_control(), 0, kDeviceControlWritable);
+  put<std::uint32_t>(at(pcie, 0x0c), kLinkGen3X16);
+  put<std::uint16_t>(at(pcie, 0x12), kLinkGen3X16);
+  put<std::uint8_t>(msix, kCapabilityMsix);
+  put<std::uint16_t>(msix_control(), static_cast<std::uint16_t>(function_.msix_vectors - 1),
+                     kMsixEnable | kMsixMaskAll);
+  put<std::uint32_t>(at(msix, 4), function_.msix_table);
+  put<std::uint32_t>(at(msix, 8), function_.msix_pending);
 }
 
 bool PciConfig::read(std::uint16_t offset, std::span<std::byte> out) const {
@@ -62,11 +70,11 @@ bool PciConfig::read(std::uint16_t offset, std::span<std::byte> out) const {
 
 bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
   if (offset + in.size() > value_.size()) return false;
-  constexpr std::uint16_t kResetByte = abi::config::kDeviceControl + 1;
+  const auto reset_byte = device_control() + 1;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const auto at = offset + i;
     const auto bits = std::to_integer<std::uint8_t>(in[i]);
-    if (at == kResetByte && (bits & abi::config::kFunctionLevelReset >> 8) != 0) function_reset_ = true;
+    if (at == reset_byte && (bits & kFunctionLevelReset >> 8) != 0) function_reset_ = true;
     value_[at] = static_cast<std::uint8_t>((value_[at] & ~writable_[at]) | (bits & writable_[at]));
   }
   return true;

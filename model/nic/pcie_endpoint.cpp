@@ -1,45 +1,14 @@
 #include "model/nic/pcie_endpoint.h"
 
-#include <algorithm>
-
-#include "model/abi/big_endian.h"
-#include "model/abi/command.h"
 
 namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint32_t kRegisterPageBytes = 4096;
-constexpr std::uint32_t kMsixTableBytes = abi::kMsixVectors * 16;
-constexpr std::uint64_t kFirmwareVersion = 1;
+constexpr std::uint32_t kMsixEntryBytes = 16;
+constexpr std::uint32_t kPendingBytes = 8;
 // Completion timestamps and the clock register: picoseconds to ticks.
 constexpr std::uint64_t kPsPerMs = 1'000'000'000;
-
-// What can be read of the register page: each whole, or one of 64 bits as two words.
-struct Register {
-  std::uint32_t offset;
-  std::uint32_t bytes;
-};
-constexpr Register kReadable[] = {
-    {abi::reg::kMagic, 4},
-    {abi::reg::kAbiVersion, 4},
-    {abi::reg::kFeatures, 8},
-    {abi::reg::kFirmwareVersion, 8},
-    {abi::reg::kUarInfo, 4},
-    {abi::reg::kBlueFlameSize, 4},
-    {abi::reg::kCommandLogEntries, 4},
-    {abi::reg::kStatus, 4},
-    {abi::reg::kHealthSyndrome, 4},
-    {abi::reg::kCoreClockKhz, 4},
-    {abi::reg::kCommandQueueBase, 8},
-    {abi::reg::kClock, 8},
-};
-
-bool is_readable(std::uint64_t offset, std::size_t bytes) {
-  return std::ranges::any_of(kReadable, [&](const Register& one) {
-    if (offset == one.offset && bytes == one.bytes) return true;
-    return one.bytes == 8 && bytes == 4 && (offset == one.offset || offset == one.offset + 4);
-  });
-}
 
 bool within(std::uint64_t offset, std::size_t bytes, std::uint64_t begin, std::uint64_t size) {
   return offset >= begin && bytes <= size && offset - begin <= size - bytes;
@@ -51,8 +20,15 @@ std::span<std::byte> data_of(tlm::tlm_generic_payload& request) {
 
 }  // namespace
 
-PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, std::uint64_t features)
-    : sc_module(name), params_(params), features_(features) {
+PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params,
+                           const DeviceFeatures& features, const Personality& personality)
+    : sc_module(name),
+      params_(params),
+      personality_(personality),
+      function_(personality.layout.pci),
+      features_(features),
+      config_space_(function_),
+      msix_(function_.msix_vectors, function_.msix_order) {
   bar.register_b_transport(this, &PcieEndpoint::access_bar);
   config.register_b_transport(this, &PcieEndpoint::access_config);
   request_.set_extension(new PasidExtension);  // whose owner it is
@@ -117,7 +93,7 @@ std::uint64_t PcieEndpoint::clock() const {
 void PcieEndpoint::access_config(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
   const auto data = data_of(request);
   const auto offset = static_cast<std::uint16_t>(request.get_address());
-  const bool fits = request.get_address() < abi::config::kSize;
+  const bool fits = request.get_address() < PciConfig::kSize;
   const bool ok = fits && (request.is_read() ? config_space_.read(offset, data) : config_space_.write(offset, data));
   request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
   if (config_space_.take_function_reset()) reset();
@@ -135,63 +111,42 @@ void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_tim
 }
 
 bool PcieEndpoint::write_bar(std::uint64_t offset, std::span<const std::byte> data) {
-  if (within(offset, data.size(), abi::kUarBase, std::uint64_t{abi::kUarPages} * abi::kUarPageSize)) {
-    const auto in_uar = static_cast<std::uint32_t>(offset - abi::kUarBase);
-    uar_written({in_uar / abi::kUarPageSize, in_uar % abi::kUarPageSize, data});
+  const auto& map = function_;
+  if (within(offset, data.size(), map.uar, std::uint64_t{map.uar_pages} * map.uar_page_bytes)) {
+    const auto in_uar = static_cast<std::uint32_t>(offset - map.uar);
+    uar_written({in_uar / map.uar_page_bytes, in_uar % map.uar_page_bytes, data});
     return true;
   }
-  if (within(offset, data.size(), abi::kMsixTable, kMsixTableBytes)) {
-    msix_.write_table(static_cast<std::uint32_t>(offset - abi::kMsixTable), data);
+  if (within(offset, data.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes)) {
+    msix_.write_table(static_cast<std::uint32_t>(offset - map.msix_table), data);
     announce_unmasked();
     return true;
   }
-  if (!within(offset, data.size(), abi::kRegisterPage, kRegisterPageBytes)) return false;
-  return write_register(static_cast<std::uint32_t>(offset), data);
+  if (!within(offset, data.size(), map.registers, kRegisterPageBytes)) return false;
+  return write_register(static_cast<std::uint32_t>(offset - map.registers), data);
 }
 
 bool PcieEndpoint::write_register(std::uint32_t offset, std::span<const std::byte> data) {
-  if (offset == abi::reg::kCommandDoorbell && data.size() == 4) {
-    command_doorbell(abi::load_be<std::uint32_t>(data.data()));
-    return true;
-  }
-  if (!within(offset, data.size(), abi::reg::kCommandQueueBase, 8) || offset % 4 != 0 || data.size() % 4 != 0)
-    return false;
-  std::array<std::byte, 8> base;
-  abi::store_be(base.data(), command_queue_);
-  std::ranges::copy(data, base.begin() + (offset - abi::reg::kCommandQueueBase));
-  command_queue_ = abi::load_be<std::uint64_t>(base.data());
+  const auto written = personality_.write_registers(registers(), offset, data);
+  if (!written) return false;
+  if (written->command_queue) command_queue_ = *written->command_queue;
+  if (written->commands) command_doorbell(std::uint32_t{*written->commands});
   return true;
 }
 
 bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> out) const {
-  if (within(offset, out.size(), abi::kMsixTable, kMsixTableBytes))
-    return msix_.read_table(static_cast<std::uint32_t>(offset - abi::kMsixTable), out);
-  if (within(offset, out.size(), abi::kMsixPba, 8))
-    return msix_.read_pending(static_cast<std::uint32_t>(offset - abi::kMsixPba), out);
-  if (!is_readable(offset, out.size())) return false;
-  const auto page = register_page();
-  std::copy_n(page.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
-  return true;
+  const auto& map = function_;
+  if (within(offset, out.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes))
+    return msix_.read_table(static_cast<std::uint32_t>(offset - map.msix_table), out);
+  if (within(offset, out.size(), map.msix_pending, kPendingBytes))
+    return msix_.read_pending(static_cast<std::uint32_t>(offset - map.msix_pending), out);
+  if (!within(offset, out.size(), map.registers, kRegisterPageBytes)) return false;
+  return personality_.read_registers(registers(), static_cast<std::uint32_t>(offset - map.registers), out);
 }
 
-std::vector<std::byte> PcieEndpoint::register_page() const {
-  using namespace abi;
-  std::vector<std::byte> page(kRegisterPageBytes);
-  const auto put32 = [&](std::uint32_t at, std::uint32_t value) { store_be(page.data() + at, value); };
-  const auto put64 = [&](std::uint32_t at, std::uint64_t value) { store_be(page.data() + at, value); };
-  put32(reg::kMagic, kMagicValue);
-  put32(reg::kAbiVersion, std::uint32_t{kAbiMajor} << 16 | kAbiMinor);
-  put64(reg::kFeatures, features_);
-  put64(reg::kFirmwareVersion, kFirmwareVersion << 32);
-  put32(reg::kUarInfo, kUarPages);
-  put32(reg::kBlueFlameSize, uar::kBlueFlameBytes);
-  put32(reg::kCommandLogEntries, abi::kCommandLogEntries);
-  put32(reg::kStatus, static_cast<std::uint32_t>(status_));
-  put32(reg::kHealthSyndrome, syndrome_);
-  put32(reg::kCoreClockKhz, params_.core_clock_khz);
-  put64(reg::kCommandQueueBase, command_queue_);
-  put64(reg::kClock, clock());
-  return page;
+DeviceRegisters PcieEndpoint::registers() const {
+  return {.features = features_, .status = status_, .syndrome = syndrome_, .core_clock_khz = params_.core_clock_khz,
+          .clock = clock(), .command_queue = command_queue_};
 }
 
 void PcieEndpoint::announce_unmasked() {
@@ -204,7 +159,7 @@ void PcieEndpoint::reset() {
   config_space_.reset();
   msix_.reset();
   command_queue_ = 0;
-  status_ = abi::DeviceStatus::initializing;
+  status_ = DeviceStatus::initializing;
   syndrome_ = 0;
   function_reset();
 }

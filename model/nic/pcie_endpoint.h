@@ -8,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "model/abi/device.h"
 #include "model/base/kernel.h"
 #include "model/base/params.h"
 #include "model/base/pcie.h"
@@ -18,6 +16,7 @@
 #include "model/base/stream.h"
 #include "model/nic/msix.h"
 #include "model/nic/pci_config.h"
+#include "model/nic/personality/personality.h"
 
 namespace rnicsim::nic {
 
@@ -64,8 +63,9 @@ struct UarWrite {
 
 class PcieEndpoint : public sc_core::sc_module {
  public:
-  // `features`: what its register says, abi::feature bits.
-  PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, std::uint64_t features);
+  // `features`: what its register says.
+  PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
+               const Personality& personality);
 
   tlm_utils::simple_target_socket<PcieEndpoint> bar{"bar"};
   tlm_utils::simple_target_socket<PcieEndpoint> config{"config"};
@@ -86,8 +86,8 @@ class PcieEndpoint : public sc_core::sc_module {
   // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
   std::optional<MsixMessage> interrupt(std::uint32_t vector);
 
-  void set_status(abi::DeviceStatus status, std::uint32_t syndrome = 0) { status_ = status; syndrome_ = syndrome; }
-  abi::DeviceStatus status() const { return status_; }
+  void set_status(DeviceStatus status, std::uint32_t syndrome = 0) { status_ = status; syndrome_ = syndrome; }
+  DeviceStatus status() const { return status_; }
   std::uint64_t command_queue() const { return command_queue_; }
   std::uint64_t clock() const;
   std::uint32_t core_clock_khz() const { return params_.core_clock_khz; }
@@ -99,16 +99,18 @@ class PcieEndpoint : public sc_core::sc_module {
   bool write_bar(std::uint64_t offset, std::span<const std::byte> data);
   bool read_bar(std::uint64_t offset, std::span<std::byte> out) const;
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);
-  std::vector<std::byte> register_page() const;
+  DeviceRegisters registers() const;
   void announce_unmasked();
   void reset();
 
   const PcieEndpointParams params_;
-  const std::uint64_t features_;
+  const Personality& personality_;
+  const PciFunction& function_;
+  const DeviceFeatures features_;
   PciConfig config_space_;
   MsixTable msix_;
   std::uint64_t command_queue_ = 0;
-  abi::DeviceStatus status_ = abi::DeviceStatus::initializing;
+  DeviceStatus status_ = DeviceStatus::initializing;
   std::uint32_t syndrome_ = 0;
   HostMemory* host_ = nullptr;
   // One for all transfers: they take no time, so there is never a second, and to make one is dear.

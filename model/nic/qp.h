@@ -18,14 +18,14 @@
 namespace rnicsim::nic {
 
 struct Qp {
-  Qp(Qpn number, roce::Transport type, std::uint64_t birth, roce::Slot place)
-      : qpn(number), transport(type), epoch(birth), slot(place) {}
+  Qp(Qpn number, roce::Transport type, std::uint64_t birth, roce::Slot place, const Personality& personality)
+      : qpn(number), transport(type), epoch(birth), slot(place), send_ring(personality), receive_ring(personality) {}
 
   Qpn qpn;
   const roce::Transport transport;
   std::uint64_t epoch;                   // tells this life of the number from earlier ones
   roce::Slot slot;                       // in the core
-  abi::Qpc context;
+  QpContext context;
   roce::QpState state = roce::QpState::reset;
   bool resident = true;                  // else `context` is in ICM
   bool evicted = false;                  // `context` is to go there
@@ -57,7 +57,7 @@ struct Qp {
   std::optional<bool> access_granted;
   bool waits = false;                    // the head, until the core has done something else for this queue pair
   bool deaf = false;                     // a fatal NAK is on its way
-  std::optional<abi::EventType> fatal_event;  // behind it
+  std::optional<EventType> fatal_event;  // behind it
   bool established = false;
   struct SharedReceive {
     bool asked = false;                  // an entry is on its way
@@ -78,10 +78,10 @@ struct Qp {
   // Something that is under way needs the context.
   bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }
   bool reliable() const { return transport == roce::Transport::rc; }
-  bool has_send() const { return (context.flags & abi::Qpc::kHasSend) != 0; }
-  bool has_receive() const { return (context.flags & abi::Qpc::kHasReceive) != 0; }
-  bool has_srq() const { return (context.flags & abi::Qpc::kHasSrq) != 0; }
-  std::uint32_t receive_pd() const { return has_srq() ? shared.pd : std::uint32_t(context.pd); }
+  bool has_send() const { return context.has_send; }
+  bool has_receive() const { return context.has_receive; }
+  bool has_srq() const { return context.has_srq; }
+  std::uint32_t receive_pd() const { return has_srq() ? shared.pd : context.pd; }
   bool responds() const {
     using enum roce::QpState;
     return !deaf && (state == rtr || state == rts || state == sqd || state == sqe);

@@ -16,10 +16,10 @@ constexpr std::uint8_t kDefaultHopLimit = 64;
 constexpr std::uint8_t kLeastMtu = 1;  // enum ibv_mtu
 constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
 
-void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
-  using namespace abi::qp_attr;
+void merge(QpContext& context, const QpContext& given, std::uint32_t mask) {
+  using namespace roce::attr;
   if (mask & kSqdNotify) context.sqd_notify = given.sqd_notify;
-  if (mask & kAccessFlags) context.access_flags = given.access_flags;
+  if (mask & kAccess) context.access_flags = given.access_flags;
   if (mask & kPkeyIndex) context.pkey_index = given.pkey_index;
   if (mask & kPort) context.port = given.port;
   if (mask & kQkey) context.qkey = given.qkey;
@@ -38,11 +38,8 @@ void merge(abi::Qpc& context, const abi::Qpc& given, std::uint32_t mask) {
 
 }  // namespace
 
-roce::QpState state_of(const abi::Qpc& context) { return static_cast<roce::QpState>(context.state); }
-roce::Transport transport_of(const abi::Qpc& context) { return static_cast<roce::Transport>(context.transport); }
-
-roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context) {
-  return {.transport = transport_of(context),
+roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context) {
+  return {.transport = context.transport,
           .local = qpn,
           .remote = {context.remote_qpn},
           .mtu = roce::mtu_bytes(context.path_mtu),
@@ -52,64 +49,68 @@ roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context) {
           .timeout = context.timeout};
 }
 
-std::uint32_t max_message(const abi::Qpc& context, const QpLimits& limits) {
+std::uint32_t max_message(const QpContext& context, const QpLimits& limits) {
   const auto mtu = roce::mtu_bytes(std::max(context.path_mtu, kLeastMtu));  // none is set yet: 0
   const auto psns = std::uint64_t{roce::SendWindow::kMostPsns - 1} * mtu;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.max_message, psns));
 }
 
-SendRules send_rules(const abi::Qpc& context, const QpLimits& limits) {
-  const auto transport = transport_of(context);
+SendRules send_rules(const QpContext& context, const QpLimits& limits) {
+  const auto transport = context.transport;
   const bool datagram = transport == roce::Transport::ud;
   return {.transport = transport,
           .max_message = datagram ? roce::mtu_bytes(context.path_mtu) : max_message(context, limits),
           .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows};
 }
 
-roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits) {
+roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits) {
   return {.remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey,
           .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = max_message(context, limits), .invalidate = limits.invalidate};
 }
 
-bool came_by_path(const PacketIn& packet, const abi::Qpc& context) {
-  if (transport_of(context) == roce::Transport::ud) return true;
+bool came_by_path(const PacketIn& packet, const QpContext& context) {
+  // Each packet asks, and a comparison of arrays would be a call.
+  const auto same = [](const roce::Gid& a, const roce::Gid& b) {
+    return std::memcmp(a.data(), b.data(), sizeof(a)) == 0;
+  };
+  if (context.transport == roce::Transport::ud) return true;
   return packet.gid_index == context.path.sgid_index &&
-         std::ranges::equal(packet.packet->addresses.source, context.path.remote_gid);
+         same(packet.packet->addresses.source, context.path.remote_gid);
 }
 
-void address(roce::FrameAddresses& addresses, const abi::AddressVector& path) {
-  std::memcpy(addresses.destination.data(), path.remote_gid, sizeof path.remote_gid);
-  std::memcpy(addresses.destination_mac.data(), path.remote_mac, sizeof path.remote_mac);
+void address(roce::FrameAddresses& addresses, const Path& path) {
+  addresses.destination = path.remote_gid;
+  addresses.destination_mac = path.remote_mac;
   addresses.traffic_class = path.traffic_class;
   addresses.hop_limit = path.hop_limit == 0 ? kDefaultHopLimit : path.hop_limit;
   addresses.flow_label = path.flow_label;
 }
 
-abi::CommandStatus status_of(QpSyndrome syndrome) {
+CommandStatus status_of(QpSyndrome syndrome) {
   switch (syndrome) {
-    case QpSyndrome::none: return abi::CommandStatus::ok;
+    case QpSyndrome::none: return CommandStatus::ok;
     case QpSyndrome::transport:
-    case QpSyndrome::migration: return abi::CommandStatus::not_supported;
-    default: return abi::CommandStatus::bad_parameter;
+    case QpSyndrome::migration: return CommandStatus::not_supported;
+    default: return CommandStatus::bad_parameter;
   }
 }
 
-QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
+QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
   switch (context.transport) {
-    case abi::Transport::rc: break;
-    case abi::Transport::uc: if (!limits.uc) return QpSyndrome::transport; break;
-    case abi::Transport::ud: if (!limits.ud) return QpSyndrome::transport; break;
+    case roce::Transport::rc: break;
+    case roce::Transport::uc: if (!limits.uc) return QpSyndrome::transport; break;
+    case roce::Transport::ud: if (!limits.ud) return QpSyndrome::transport; break;
     default: return QpSyndrome::transport;
   }
   if (context.inline_receive > limits.max_inline_receive) return QpSyndrome::inline_receive;
-  const bool send = (context.flags & abi::Qpc::kHasSend) != 0;
-  const bool receive = (context.flags & abi::Qpc::kHasReceive) != 0;
-  if (send && (context.log_send_blocks > kMaxLogRing || context.send_ring % abi::kIcmEntryBytes[1] != 0))
+  const bool send = context.has_send;
+  const bool receive = context.has_receive;
+  if (send && (context.log_send_blocks > kMaxLogRing || context.send_ring % kRingAlignment != 0))
     return QpSyndrome::ring;
-  if ((context.flags & abi::Qpc::kHasSrq) != 0) {
-    const bool has_one = context.transport == abi::Transport::rc || context.transport == abi::Transport::ud;
+  if (context.has_srq) {
+    const bool has_one = context.transport == roce::Transport::rc || context.transport == roce::Transport::ud;
     if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
   }
   if (!receive) return QpSyndrome::none;
@@ -118,8 +119,8 @@ QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits) {
   return context.log_receive_wqes <= kMaxLogRing && stride ? QpSyndrome::none : QpSyndrome::ring;
 }
 
-QpSyndrome check_values(const abi::Qpc& given, std::uint32_t mask, const QpLimits& limits) {
-  using namespace abi::qp_attr;
+QpSyndrome check_values(const QpContext& given, std::uint32_t mask, const QpLimits& limits) {
+  using namespace roce::attr;
   if ((mask & kPathMtu) && (given.path_mtu < 1 || given.path_mtu > limits.max_mtu)) return QpSyndrome::path_mtu;
   if ((mask & kMaxRdAtomic) && given.max_rd_atomic > limits.max_rd_atomic) return QpSyndrome::rd_atomic;
   if ((mask & kMaxDestRdAtomic) && given.max_dest_rd_atomic > limits.max_rd_atomic) return QpSyndrome::rd_atomic;
@@ -129,19 +130,19 @@ QpSyndrome check_values(const abi::Qpc& given, std::uint32_t mask, const QpLimit
   if ((mask & kRnrRetry) && given.rnr_retry > kMaxRetry) return QpSyndrome::retry_count;
   if ((mask & kPort) && given.port != kOnlyPort) return QpSyndrome::port;
   // Automatic path migration is of subnets whose manager knows alternate paths; IP networks reroute below the NIC.
-  const bool leaves = (mask & kPathMigrationState) && given.path_migration_state != kMigrated;
+  const bool leaves = (mask & kMigration) && given.path_migration_state != kMigrated;
   if ((mask & kAlternatePath) || leaves) return QpSyndrome::migration;
   return QpSyndrome::none;
 }
 
-Modification judge_modify(const QpCommand& command, const abi::Qpc& context, roce::QpState from, bool draining,
+Modification judge_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
                           const QpLimits& limits) {
   using roce::QpState;
-  using namespace abi::qp_attr;
+  using namespace roce::attr;
   const auto mask = command.attributes;
-  const auto to = mask & kState ? state_of(command.context) : from;
-  if ((mask & kCurrentState) && command.current != static_cast<abi::QpState>(from)) return {QpSyndrome::current_state};
-  switch (roce::check_transition(transport_of(context), from, to, mask)) {
+  const auto to = mask & kState ? command.context.state : from;
+  if ((mask & kCurrentState) && command.current != from) return {QpSyndrome::current_state};
+  switch (roce::check_transition(context.transport, from, to, mask)) {
     case roce::Transition::not_allowed: return {QpSyndrome::transition};
     case roce::Transition::missing_attribute: return {QpSyndrome::missing_attribute};
     case roce::Transition::extra_attribute: return {QpSyndrome::extra_attribute};

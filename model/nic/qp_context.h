@@ -1,13 +1,11 @@
-// The one place where a queue pair context's layout becomes transport state, and back.
+// A queue pair's context as the transport wants it, and what a modify may make of it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "model/abi/command.h"
-#include "model/abi/context.h"
-#include "model/abi/queue.h"
 #include "model/base/units.h"
+#include "model/nic/personality/personality.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/wqe.h"
 #include "model/roce/qp_state.h"
@@ -16,13 +14,11 @@
 
 namespace rnicsim::nic {
 
-inline constexpr std::uint8_t kMostLogReceiveStride = 9;  // of a receive WQE's bytes
-
 struct QpLimits {
   std::uint8_t max_mtu = 5;              // enum ibv_mtu
   std::uint8_t max_rd_atomic = 16;
   std::uint32_t max_message = 1u << 30;
-  std::uint32_t max_inline_receive = sizeof(abi::Cqe::inline_data);
+  std::uint32_t max_inline_receive = 32;
   bool invalidate = true;                // SEND with invalidate, and local invalidate
   bool windows = true;
   bool uc = true;
@@ -31,6 +27,7 @@ struct QpLimits {
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
   std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
+  const Personality* personality = &rnic_personality();
 };
 
 // Why a command on a queue pair was refused (CommandResult::syndrome; docs/device.md).
@@ -54,30 +51,28 @@ enum class QpSyndrome : std::uint32_t {
   shared_receives = 0x118,
 };
 
-roce::QpState state_of(const abi::Qpc& context);
-roce::Transport transport_of(const abi::Qpc& context);
-roce::SendAttributes send_attributes(Qpn qpn, const abi::Qpc& context);
+roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context);
 // What a message may be: as long as the device says, and of fewer packets than half of all PSNs.
-std::uint32_t max_message(const abi::Qpc& context, const QpLimits& limits);
-SendRules send_rules(const abi::Qpc& context, const QpLimits& limits);
-roce::ResponderAttributes responder_attributes(const abi::Qpc& context, const QpLimits& limits);
+std::uint32_t max_message(const QpContext& context, const QpLimits& limits);
+SendRules send_rules(const QpContext& context, const QpLimits& limits);
+roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits);
 // A connected QP hears nobody but its peer, and at its own address only.
-bool came_by_path(const PacketIn& packet, const abi::Qpc& context);
+bool came_by_path(const PacketIn& packet, const QpContext& context);
 // To whom the path leads; by which way.
-void address(roce::FrameAddresses& addresses, const abi::AddressVector& path);
+void address(roce::FrameAddresses& addresses, const Path& path);
 
-abi::CommandStatus status_of(QpSyndrome syndrome);
-QpSyndrome check_fixed(const abi::Qpc& context, const QpLimits& limits);
-QpSyndrome check_values(const abi::Qpc& attributes, std::uint32_t mask, const QpLimits& limits);
+CommandStatus status_of(QpSyndrome syndrome);
+QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits);
+QpSyndrome check_values(const QpContext& attributes, std::uint32_t mask, const QpLimits& limits);
 
 // What a modify comes to: nothing when it is refused, else the QP gets this context and goes to this state.
 struct Modification {
   QpSyndrome refused = QpSyndrome::none;
   roce::QpState to{};
-  abi::Qpc context{};
+  QpContext context{};
 };
 // Of a QP in state `from`, whose send queue drains or not.
-Modification judge_modify(const QpCommand& command, const abi::Qpc& context, roce::QpState from, bool draining,
+Modification judge_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
                           const QpLimits& limits);
 
 }  // namespace rnicsim::nic

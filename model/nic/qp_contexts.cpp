@@ -17,13 +17,13 @@ void QpContexts::await(QpcClient client, Qpn qpn, std::function<void()> then) {
 }
 
 void QpContexts::fill(Qpn qpn) {
-  contexts_.icm().read<abi::Qpc>(abi::IcmTable::qpc, qpn.value, contexts_.qpc.params().fill_lines,
-                                 [this, qpn](std::optional<abi::Qpc> context) {
-                                   if (const auto held = held_.find(qpn.value); held != held_.end())
-                                     held->second.evicted = false;
-                                   filled(ContextFill{qpn, context});
-                                   contexts_.qpc.filled(qpn.value);
-                                 });
+  contexts_.icm().read<QpContext>(IcmTable::qpc, qpn.value, contexts_.qpc.params().fill_lines,
+                                  [this, qpn](std::optional<QpContext> context) {
+                                    if (const auto held = held_.find(qpn.value); held != held_.end())
+                                      held->second.evicted = false;
+                                    filled(ContextFill{qpn, context});
+                                    contexts_.qpc.filled(qpn.value);
+                                  });
 }
 
 void QpContexts::evict(Qpn qpn) {

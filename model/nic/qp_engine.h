@@ -6,21 +6,21 @@
 // keep its order is in the table of docs/architecture.md, Inside the NIC: packets of one QP, for one.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "model/abi/context.h"
-#include "model/abi/queue.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
 #include "model/nic/engine_trace.h"
-#include "model/nic/packet.h"
+#include "model/nic/packet_streams.h"
+#include "model/nic/personality/contexts.h"
+#include "model/nic/personality/queue_entries.h"
+#include "model/nic/personality/values.h"
 #include "model/roce/headers.h"
 #include "model/roce/types.h"
 
@@ -41,22 +41,7 @@ struct WqeBytes {
 
 struct ContextFill {
   Qpn qpn;
-  std::optional<abi::Qpc> context;       // nullopt: no such QP
-};
-
-// One contiguous range named by a key. The translation unit checks key, PD, range and access.
-struct Region {
-  std::uint32_t key;
-  std::uint64_t address;
-  std::uint32_t length;
-};
-
-using Regions = boost::container::small_vector<Region, 2>;
-
-struct ReceiveWqe {
-  std::uint16_t index = 0;
-  std::uint64_t bytes = 0;
-  Regions regions;
+  std::optional<QpContext> context;       // nullopt: no such QP
 };
 
 enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied, bus_error };
@@ -90,31 +75,21 @@ struct SrqTaken {
   bool failed = false;
 };
 
-struct PacketIn {
-  PacketHandle packet;
-  Qpn destination;                       // a QP; the packet may be for a group of them
-  std::uint16_t gid_index = 0;           // where the destination stands in the GID table; not of a group's
-  Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
-
-  const roce::Headers& headers() const { return packet->headers; }
-  const Payload& payload() const { return packet->payload(); }
-};
-
 // A command on a QP, in the order the command unit issued them.
 struct QpCommand {
   enum class Kind : std::uint8_t { create, modify, destroy, query };
   Tag tag;
   Kind kind;
   Qpn qpn;
-  abi::Qpc context;                      // create: whole; modify: the attributes named by the mask
-  std::uint32_t attributes = 0;          // modify: abi::qp_attr bits
-  std::optional<abi::QpState> current;   // modify: what the driver believes
+  QpContext context;                     // create: whole; modify: the attributes named by the mask
+  std::uint32_t attributes = 0;          // modify: roce::attr bits
+  std::optional<roce::QpState> current;  // modify: what the driver believes
 };
 
 // --- Out of the engine.
 struct ContextWriteBack {
   Qpn qpn;
-  abi::Qpc context;
+  QpContext context;
 };
 
 struct WqeFetch {
@@ -130,7 +105,7 @@ struct Gather {                          // memory -> payload of one packet
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
-  std::uint32_t access;                  // abi::access bits the keys must grant (0 for a local read)
+  std::uint32_t access;                  // access bits that the keys must grant (0 for a local read)
   bool remote;                           // keys are rkeys (the responder's READ)
   Regions regions;
 };
@@ -169,16 +144,6 @@ struct Invalidate {                      // takes a window's key out of use
   std::uint32_t key;
 };
 
-// What a bind_window asks for; no length: to be closed.
-struct WindowBinding {
-  std::uint32_t window;                  // its key so far
-  std::uint32_t key;                     // from now on
-  std::uint32_t region;
-  std::uint32_t access;
-  std::uint64_t address;
-  std::uint64_t length;
-};
-
 struct BindWindow {
   Tag tag;
   Qpn qpn;
@@ -199,15 +164,9 @@ struct SrqGiveBack {                     // an entry that no message will comple
   std::uint16_t index;
 };
 
-struct PacketOut {
-  Qpn source;                            // the sending QP: with the destination it makes the UDP source port
-  std::uint16_t gid_index;               // the sender's address
-  PacketRef packet;                      // complete but for that, which packet_tx adds
-};
-
 struct CqeWrite {
   Cqn cqn;
-  abi::Cqe cqe;                          // owner and timestamp are the completion unit's
+  Cqe cqe;
   bool solicited;                        // may satisfy a solicited-only arm
   bool behind_payload = false;           // its message's payload has just landed: the CQE was right behind it
   Payload payload{};                     // that the CQE brings itself
@@ -254,7 +213,7 @@ struct WqeRetired {
 };
 
 struct EventOut {
-  abi::EventType type;
+  EventType type;
   std::uint32_t number;
 };
 
@@ -267,9 +226,9 @@ struct TimerArm {
 
 struct QpCommandDone {
   Tag tag;
-  std::uint8_t status;                   // abi::CommandStatus
+  CommandStatus status;
   std::uint32_t syndrome;
-  abi::Qpc context;                      // query, and modify
+  QpContext context;                     // query, and modify
 };
 
 struct EngineOutputs {

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "model/abi/big_endian.h"
-#include "model/abi/queue.h"
-
 namespace rnicsim::nic {
 namespace {
 
@@ -12,7 +9,7 @@ constexpr std::uint32_t kFetchReceives = 16;
 
 }  // namespace
 
-std::optional<RingRead> ReceiveRing::begin_read(const abi::Qpc& context) {
+std::optional<RingRead> ReceiveRing::begin_read(const QpContext& context) {
   if (reading()) return std::nullopt;
   if (producer_ == fetched_) return read_record(context);
   const auto ring = 1u << context.log_receive_wqes;
@@ -24,17 +21,17 @@ std::optional<RingRead> ReceiveRing::begin_read(const abi::Qpc& context) {
   return RingRead{context.receive_ring + std::uint64_t{at} * stride, count * stride};
 }
 
-RingRead ReceiveRing::read_record(const abi::Qpc& context) {
+RingRead ReceiveRing::read_record(const QpContext& context) {
   reading_ = Reading::record;
-  return {context.doorbell_record, sizeof(abi::QpDoorbellRecord)};
+  return {context.doorbell_record, personality_->layout.qp_record};
 }
 
-ReceiveRing::Found ReceiveRing::end_read(const WqeBytes& read, const abi::Qpc& context) {
+ReceiveRing::Found ReceiveRing::end_read(const WqeBytes& read, const QpContext& context) {
   const bool record = std::exchange(reading_, Reading::nothing) == Reading::record;
   const auto bytes = read.bytes.bytes();
   if (record) {
     if (!read.ok) return Found::nothing;
-    const auto producer = static_cast<std::uint16_t>(abi::load_be<std::uint32_t>(bytes.data()));
+    const auto producer = personality_->receives_posted(bytes);
     const auto added = static_cast<std::uint16_t>(producer - fetched_);
     if (added <= 1u << context.log_receive_wqes) producer_ = producer;
     return producer_ != fetched_ ? Found::posted : Found::nothing;
@@ -43,7 +40,7 @@ ReceiveRing::Found ReceiveRing::end_read(const WqeBytes& read, const abi::Qpc& c
   if (!read.ok) return Found::no_ring;
   const std::size_t stride = std::size_t{1} << context.log_receive_stride;
   for (std::size_t at = 0; at < bytes.size(); at += stride)
-    held_.push_back(parse_receive_wqe(bytes.subspan(at, stride), fetched_++));
+    held_.push_back(personality_->decode_receive(bytes.subspan(at, stride), fetched_++));
   return Found::receives;
 }
 
@@ -59,7 +56,7 @@ void ReceiveRing::fill_next() {
   held_.pop_front();
 }
 
-std::optional<RingRead> ReceiveRing::flush_read(const abi::Qpc& context) {
+std::optional<RingRead> ReceiveRing::flush_read(const QpContext& context) {
   if (reading() || !std::exchange(flush_looks_, false)) return std::nullopt;
   return read_record(context);
 }

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "model/abi/context.h"
 #include "model/base/fifo.h"
+#include "model/nic/personality/personality.h"
 #include "model/nic/qp_engine.h"
 #include "model/nic/wqe.h"
 
@@ -16,6 +16,8 @@ namespace rnicsim::nic {
 
 class ReceiveRing {
  public:
+  explicit ReceiveRing(const Personality& personality) : personality_(&personality) {}
+
   enum class Found : std::uint8_t {
     nothing,
     posted,                              // more were posted: begin_read() reads them
@@ -24,8 +26,8 @@ class ReceiveRing {
   };
 
   // What is to be read now, from here on under way; nullopt: something is under way.
-  std::optional<RingRead> begin_read(const abi::Qpc& context);
-  Found end_read(const WqeBytes& read, const abi::Qpc& context);
+  std::optional<RingRead> begin_read(const QpContext& context);
+  Found end_read(const WqeBytes& read, const QpContext& context);
   bool reading() const { return reading_ != Reading::nothing; }
 
   // A packet wants a receive. What is under way may be older than the packet: then the ring is to be read once more.
@@ -50,7 +52,7 @@ class ReceiveRing {
 
   // In the error state. The producer is read once more first, so that all that was posted before the error is there.
   void begin_flush() { flush_looks_ = true; }
-  std::optional<RingRead> flush_read(const abi::Qpc& context);
+  std::optional<RingRead> flush_read(const QpContext& context);
   // In order: the receive that was being filled, those held, then those in the ring. None as long as a read is under
   // way.
   std::optional<std::uint16_t> flush_next();
@@ -59,8 +61,9 @@ class ReceiveRing {
   static constexpr std::size_t kLow = 8;  // fewer held: look for more
   enum class Reading : std::uint8_t { nothing, record, receives };
 
-  RingRead read_record(const abi::Qpc& context);
+  RingRead read_record(const QpContext& context);
 
+  const Personality* personality_;
   std::uint16_t producer_ = 0;           // as last read
   std::uint16_t fetched_ = 0;
   Reading reading_ = Reading::nothing;

@@ -10,11 +10,11 @@ constexpr std::uint32_t kFetchBlocks = 16;
 
 }  // namespace
 
-SendRing::Announced SendRing::announce(const SendDoorbell& doorbell, const abi::Qpc& context, bool takes) {
+SendRing::Announced SendRing::announce(const SendDoorbell& doorbell, const QpContext& context, bool takes) {
   const auto added = static_cast<std::uint16_t>(doorbell.producer - fetched_);
   if (added > 1u << context.log_send_blocks) return Announced::invalid;
   producer_ = doorbell.producer;
-  const auto carried = (doorbell.wqe.size() + abi::kSendBlock - 1) / abi::kSendBlock;
+  const auto carried = (doorbell.wqe.size() + (1u << log_block()) - 1) >> log_block();
   // The WQE that came along is the next one only when nothing before it is still to be fetched.
   if (!takes || carried == 0 || carried != added || fetched_ != parsed_) return Announced::producer;
   fetched_ = producer_;
@@ -23,11 +23,11 @@ SendRing::Announced SendRing::announce(const SendDoorbell& doorbell, const abi::
   return Announced::next_wqe;
 }
 
-RingRead SendRing::begin_read(const abi::Qpc& context) {
+RingRead SendRing::begin_read(const QpContext& context) {
   const auto ring = 1u << context.log_send_blocks;
   const std::uint32_t left = static_cast<std::uint16_t>(producer_ - fetched_);
   const auto blocks = std::min({left, kFetchBlocks, ring - (fetched_ & (ring - 1))});
-  const RingRead read{address(context, fetched_), blocks * abi::kSendBlock};
+  const RingRead read{address(context, fetched_), blocks << log_block()};
   reading_ = true;
   fetched_ = static_cast<std::uint16_t>(fetched_ + blocks);
   return read;
@@ -46,11 +46,13 @@ bool SendRing::end_read(const WqeBytes& wqe) {
 }
 
 bool SendRing::has_next() {
-  if (rest().size() >= abi::kSendBlock || (at_ == 0 && rest().size() >= sizeof(abi::ControlSegment))) {
+  if (rest().size() >> log_block() != 0 || (at_ == 0 && rest().size() >= personality_->layout.send_head)) {
     const auto posted = static_cast<std::uint16_t>(producer_ - parsed_);
     // Without a sound length the next WQE can't be found: this one stands for all that were posted.
-    next_blocks_ = std::min(wqe_blocks(rest()).value_or(posted), posted);
-    const bool whole = rest().size() >= std::size_t{next_blocks_} * abi::kSendBlock || fetched_ == producer_;
+    const auto said = personality_->send_blocks(rest());
+    next_is_sound_ = said.has_value();
+    next_blocks_ = std::min(said.value_or(posted), posted);
+    const bool whole = rest().size() >= std::size_t{next_blocks_} << log_block() || fetched_ == producer_;
     if (next_blocks_ != 0 && whole) return true;
   }
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(std::exchange(at_, 0)));
@@ -58,10 +60,10 @@ bool SendRing::has_next() {
 }
 
 ParsedSend SendRing::take_next(Qpn qpn, const SendRules& rules) {
-  const auto bytes = rest().first(std::min(std::size_t{next_blocks_} * abi::kSendBlock, rest().size()));
-  auto send = parse_send_wqe(bytes, qpn, parsed_, rules);
+  const auto bytes = rest().first(std::min(std::size_t{next_blocks_} << log_block(), rest().size()));
+  auto send = personality_->decode_send(bytes, qpn, parsed_, rules);
   send.wqe.blocks = next_blocks_;
-  if (!wqe_blocks(bytes)) send.request.refused = roce::Status::local_qp_operation_error;
+  if (!next_is_sound_) send.request.refused = roce::Status::local_qp_operation_error;
   parsed_ = static_cast<std::uint16_t>(parsed_ + next_blocks_);
   at_ += bytes.size();
   return send;

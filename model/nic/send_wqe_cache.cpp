@@ -63,7 +63,7 @@ void SendWqeCache::found(const Lookup& lookup) {
 }
 
 void SendWqeCache::read(const Lookup& lookup) {
-  dma_.read(lookup.pasid, lookup.address, lookup.blocks * abi::kSendBlock,
+  dma_.read(lookup.pasid, lookup.address, lookup.blocks * block_bytes_,
             [this, kept = std::make_unique<Lookup>(lookup), resets = resets_](AccessResult, const Payload&) {
               if (resets == resets_) fetched(*kept);
             });

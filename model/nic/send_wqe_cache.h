@@ -55,8 +55,11 @@ struct SendWqeCacheCounters {
 
 class SendWqeCache {
  public:
-  SendWqeCache(const SendWqeCacheParams& params, Dma& dma)
-      : tags_(params.entries, params.ways, params.replacement), dma_(dma), slots_(params.miss_slots, counters_.slots) {}
+  SendWqeCache(const SendWqeCacheParams& params, std::uint32_t block_bytes, Dma& dma)
+      : block_bytes_(block_bytes),
+        tags_(params.entries, params.ways, params.replacement),
+        dma_(dma),
+        slots_(params.miss_slots, counters_.slots) {}
 
   Output<CqeWrite> cqe;
   Output<Tag> at_hand;
@@ -98,6 +101,7 @@ class SendWqeCache {
   void fetched(const Lookup& lookup);
   void complete(Qpn qpn, std::uint64_t ticket);
 
+  const std::uint32_t block_bytes_;
   CacheTags tags_;
   Dma& dma_;
   IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first that is not here

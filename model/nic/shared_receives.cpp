@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/abi/big_endian.h"
-#include "model/abi/queue.h"
-#include "model/nic/wqe.h"
-
 namespace rnicsim::nic {
 namespace {
 
@@ -14,8 +10,6 @@ constexpr std::uint32_t kEntriesAtOnce = 8;
 constexpr std::uint32_t kLow = 4;           // fewer at hand: look for more
 
 std::uint16_t entry_count(const SharedReceiveQueue& srq) { return static_cast<std::uint16_t>(1u << srq.log_entries); }
-
-std::uint16_t next_of(std::span<const std::byte> entry) { return abi::load_be<std::uint16_t>(entry.data()); }
 
 }  // namespace
 
@@ -35,13 +29,13 @@ void SharedReceives::give_back(const SrqGiveBack& back) {
 
 void SharedReceives::modified(std::uint32_t srqn, std::uint32_t attributes) {
   auto& work = work_[srqn];
-  if ((attributes & abi::ModifySrq::kLimit) != 0) {
+  if ((attributes & SrqModification::kLimit) != 0) {
     work.check_limit = true;
     work.armed_at = reads_;
   }
   // Entries on their way are read from the ring of before, which is the driver's again; the record has stayed.
   const bool of_ring = work.read && work.read->what != Read::What::record;
-  if ((attributes & abi::ModifySrq::kRing) != 0 && of_ring) work.read.reset();
+  if ((attributes & SrqModification::kRing) != 0 && of_ring) work.read.reset();
   proceed(srqn);
 }
 
@@ -135,14 +129,14 @@ void SharedReceives::absorb(std::uint32_t srqn, SharedReceiveQueue& srq, Work& w
   if (read.what != Read::What::returned) return;
   ++counters_.entries_read;
   work.returned.pop_front();
-  auto entry = parse_receive_wqe(read.data.bytes().subspan(sizeof(abi::SrqNextSegment)), read.first);
+  auto entry = personality_.decode_shared_receive(read.data.bytes(), read.first).receive;
   hand_over(srqn, srq, work, std::move(entry), answers);
 }
 
 // False: more are posted than there can be.
 bool SharedReceives::absorb_record(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, const Read& read,
                                    Answers& answers) {
-  const auto producer = static_cast<std::uint16_t>(abi::load_be<std::uint32_t>(read.data.bytes().data()));
+  const auto producer = personality_.receives_posted(read.data.bytes());
   const auto fetched = srq.taken + work.held.size() + work.returned.size();
   const auto ahead = static_cast<std::uint16_t>(producer - fetched);
   if (ahead >= entry_count(srq)) return false;
@@ -152,7 +146,7 @@ bool SharedReceives::absorb_record(std::uint32_t srqn, SharedReceiveQueue& srq, 
   if (srq.limit != 0 && posted < srq.limit && read.number > work.armed_at) {
     srq.limit = 0;
     ++counters_.limits;
-    events_.write(EventWriter::kAsynchronousEqn, abi::EventType::srq_limit, srqn);
+    events_.write(EventWriter::kAsynchronousEqn, EventType::srq_limit, srqn);
   }
   if (work.posted() == 0) answer_empty(srqn, work, read.number, answers);
   return true;
@@ -172,10 +166,10 @@ bool SharedReceives::absorb_entries(const SharedReceiveQueue& srq, Work& work, c
   const auto bytes = read.data.bytes();
   for (std::size_t at = 0; at + stride <= bytes.size() && work.ahead != 0; at += stride) {
     if (work.next != read.first + at / stride) break;
-    const auto entry = bytes.subspan(at, stride);
-    if (next_of(entry) >= entry_count(srq)) return false;
-    work.held.push_back(parse_receive_wqe(entry.subspan(sizeof(abi::SrqNextSegment)), work.next));
-    work.next = next_of(entry);
+    auto entry = personality_.decode_shared_receive(bytes.subspan(at, stride), work.next);
+    if (entry.next >= entry_count(srq)) return false;
+    work.held.push_back(std::move(entry.receive));
+    work.next = entry.next;
     --work.ahead;
     ++counters_.entries_read;
   }
@@ -210,7 +204,7 @@ std::optional<SharedReceives::Read> SharedReceives::next_read(const SharedReceiv
                 .bytes = count * stride, .first = first};
   };
   const Read record{.what = Read::What::record, .pasid = srq.pasid, .address = srq.doorbell_record,
-                    .bytes = sizeof(abi::QpDoorbellRecord)};
+                    .bytes = personality_.layout.qp_record};
   const auto chain = [&] {
     const std::uint32_t to_end = entry_count(srq) - work.next;
     return entries(Read::What::entries, work.next, std::min({std::uint32_t{work.ahead}, kEntriesAtOnce, to_end}));
@@ -230,7 +224,7 @@ void SharedReceives::die(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work
   work.held.clear();
   work.ahead = 0;
   ++counters_.errors;
-  events_.write(EventWriter::kAsynchronousEqn, abi::EventType::srq_error, srqn);
+  events_.write(EventWriter::kAsynchronousEqn, EventType::srq_error, srqn);
 }
 
 void SharedReceives::fail_takes(std::uint32_t srqn, Work& work, Answers& answers) {

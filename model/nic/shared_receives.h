@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "model/abi/command.h"
 #include "model/base/event_queue.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
@@ -45,14 +44,14 @@ struct SharedReceiveCounters {
 
 class SharedReceives {
  public:
-  SharedReceives(ContextCache& contexts, Dma& dma, EventWriter& events)
-      : contexts_(contexts), dma_(dma), events_(events) {}
+  SharedReceives(const Personality& personality, ContextCache& contexts, Dma& dma, EventWriter& events)
+      : personality_(personality), contexts_(contexts), dma_(dma), events_(events) {}
 
   Output<SrqTaken> taken;
 
   void take(const SrqTake& take);
   void give_back(const SrqGiveBack& back);
-  // Its context has changed: abi::ModifySrq bits.
+  // Its context has changed: SrqModification bits.
   void modified(std::uint32_t srqn, std::uint32_t attributes);
   // It is about to go.
   void destroyed(std::uint32_t srqn);
@@ -112,6 +111,7 @@ class SharedReceives {
   void fail_takes(std::uint32_t srqn, Work& work, Answers& answers);
   void due();
 
+  const Personality& personality_;
   ContextCache& contexts_;
   Dma& dma_;
   EventWriter& events_;

@@ -36,7 +36,7 @@ Region behind(const MemoryRegion& window, const Region& region) {
 void begin(Translated& translated, const MemoryRegion& memory, const Region& place) {
   translated.pasid = memory.pasid;
   const auto offset = place.address - memory.start;
-  if (memory.log_page == 0 && memory.kind == abi::MptKind::region)
+  if (memory.log_page == 0 && memory.kind == RegionKind::region)
     extend(translated, memory.bus_address + offset, place.length, offset);
 }
 
@@ -60,10 +60,10 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
   if (memory == nullptr || !memory->valid || memory->key != region.key) return AccessResult::bad_key;
   if (memory->pd != request.pd) return AccessResult::bad_pd;
   // A window is for peers, and the null region for no peer.
-  const bool other_side = request.remote ? memory->kind == abi::MptKind::null : memory->is_window();
+  const bool other_side = request.remote ? memory->kind == RegionKind::null : memory->is_window();
   if (other_side) return AccessResult::bad_key;
-  if (memory->kind == abi::MptKind::null) return AccessResult::ok;
-  if (memory->kind == abi::MptKind::window2 && memory->qpn != request.qpn.value) return AccessResult::bad_key;
+  if (memory->kind == RegionKind::null) return AccessResult::ok;
+  if (memory->kind == RegionKind::window2 && memory->qpn != request.qpn.value) return AccessResult::bad_key;
   const auto offset = region.address - memory->start;
   const bool inside = region.address >= memory->start && offset <= memory->length &&
                       region.length <= memory->length - offset;

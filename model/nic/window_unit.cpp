@@ -5,8 +5,8 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kRemoteChanges = abi::access::kRemoteWrite | abi::access::kRemoteAtomic;
-constexpr std::uint32_t kWindowAccess = kRemoteChanges | abi::access::kRemoteRead | abi::access::kZeroBased;
+constexpr std::uint32_t kRemoteChanges = access::kRemoteWrite | access::kRemoteAtomic;
+constexpr std::uint32_t kWindowAccess = kRemoteChanges | access::kRemoteRead | access::kZeroBased;
 
 // IBTA vol 1, 10.6.6.2 and 11.4.4.1.
 AccessResult check_window(const MemoryRegion* window, const BindWindow& request) {
@@ -15,23 +15,23 @@ AccessResult check_window(const MemoryRegion* window, const BindWindow& request)
     return AccessResult::bad_key;
   if (window->pd != request.pd) return AccessResult::bad_pd;
   if ((binding.access & ~kWindowAccess) != 0) return AccessResult::denied;
-  if (window->kind == abi::MptKind::window2)
+  if (window->kind == RegionKind::window2)
     return window->valid || binding.length == 0 ? AccessResult::denied : AccessResult::ok;
   // The index names it: a bind that failed, or was flushed, leaves its driver a tag ahead.
-  return (binding.access & abi::access::kZeroBased) == 0 ? AccessResult::ok : AccessResult::denied;
+  return (binding.access & access::kZeroBased) == 0 ? AccessResult::ok : AccessResult::denied;
 }
 
 AccessResult check_region(const MemoryRegion* region, const BindWindow& request) {
   const auto& binding = request.binding;
   // By its lkey it may be named, and within its bounds.
   const auto inside =
-      check_access(region, {request.pd, abi::access::kWindowBind}, {binding.region, binding.address, 0});
+      check_access(region, {request.pd, access::kWindowBind}, {binding.region, binding.address, 0});
   if (inside != AccessResult::ok) return inside;
-  if (region->kind != abi::MptKind::region) return AccessResult::bad_key;
+  if (region->kind != RegionKind::region) return AccessResult::bad_key;
   if (binding.length > region->length - (binding.address - region->start)) return AccessResult::bad_range;
   const bool needs_write = (binding.access & kRemoteChanges) != 0;
-  const bool writable = (region->access & abi::access::kLocalWrite) != 0;
-  if ((region->access & abi::access::kZeroBased) != 0 || (needs_write && !writable)) return AccessResult::denied;
+  const bool writable = (region->access & access::kLocalWrite) != 0;
+  if ((region->access & access::kZeroBased) != 0 || (needs_write && !writable)) return AccessResult::denied;
   return AccessResult::ok;
 }
 
@@ -108,7 +108,7 @@ void WindowUnit::set(const BindWindow& request) {
   const auto index = binding.window >> 8;
   find(index, [this, request, binding, index](MemoryRegion* window) {
     if (window == nullptr) return answer(request.tag, AccessResult::bad_key);
-    const bool zero_based = (binding.access & abi::access::kZeroBased) != 0;
+    const bool zero_based = (binding.access & access::kZeroBased) != 0;
     window->valid = binding.length != 0;
     window->key = binding.key;
     window->access = binding.access;
@@ -119,7 +119,7 @@ void WindowUnit::set(const BindWindow& request) {
     window->qpn = request.qpn.value;
     contexts_.regions.changed(index);
     if (window->valid) ++counters_.bound;
-    if (window->kind == abi::MptKind::window2) of_qps_[request.qpn.value].insert(index);
+    if (window->kind == RegionKind::window2) of_qps_[request.qpn.value].insert(index);
     answer(request.tag, AccessResult::ok);
   });
 }
@@ -130,7 +130,7 @@ void WindowUnit::begin_invalidate(const Invalidate& request) {
   find(index, [this, request, index](MemoryRegion* window) {
     if (window == nullptr || !window->valid || window->key != request.key)
       return answer(request.tag, AccessResult::bad_key);
-    if (window->kind != abi::MptKind::window2 || window->qpn != request.qpn.value)
+    if (window->kind != RegionKind::window2 || window->qpn != request.qpn.value)
       return answer(request.tag, AccessResult::denied);
     unbind(index, *window, [this, request] { answer(request.tag, AccessResult::ok); });
   });

@@ -64,6 +64,8 @@ enum class Status : std::uint8_t {
 inline constexpr std::uint32_t kAtomicBytes = 8;
 inline constexpr std::uint32_t kGrhBytes = 40;  // before the payload of a received datagram
 
+inline constexpr std::uint32_t kMulticastQpn = 0xffffff;  // every QP of the group that the address names
+
 // enum ibv_mtu (1..5) in bytes.
 constexpr std::uint32_t mtu_bytes(std::uint8_t code) { return 128u << code; }
 constexpr std::uint32_t packets_for(std::uint32_t length, std::uint32_t mtu) {

@@ -11,7 +11,7 @@ Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows
         [this, host](const nic::PayloadTaken& taken) { count(host, taken.qpn.value, taken.bytes); });
     // A message that comes in its completion is scattered nowhere.
     nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
-      if (written.cqe.flags & abi::Cqe::kInlineData) count(host, written.cqe.qpn, written.cqe.byte_count);
+      if (written.inline_data) count(host, written.cqe.qpn, written.cqe.byte_count);
     });
   }
 }

@@ -69,7 +69,7 @@ void CounterAudit::recount_queues(Counters& counters, nic::Nic& nic) {
   nic.completion.written.subscribe([&count = counters["nic.completion.cqes"],
                                     &errors = counters["nic.completion.error_cqes"]](const nic::CqeWritten& written) {
     ++count;
-    if (written.cqe.syndrome != abi::CqeSyndrome::success) ++errors;
+    if (written.cqe.syndrome != roce::Status::success) ++errors;
   });
   nic.events.written.subscribe([&count = counters["nic.events.events"]](const nic::EventTrace&) { ++count; });
   nic.events.lost.subscribe([&count = counters["nic.events.eq_overruns"]](const nic::EventTrace&) { ++count; });
@@ -77,7 +77,7 @@ void CounterAudit::recount_queues(Counters& counters, nic::Nic& nic) {
       [&count = counters["nic.command.commands"],
        &refused = counters["nic.command.refused"]](const nic::CommandExecuted& command) {
         ++count;
-        if (command.status != abi::CommandStatus::ok) ++refused;
+        if (command.status != nic::CommandStatus::ok) ++refused;
       });
 }
 

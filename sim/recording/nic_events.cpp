@@ -85,9 +85,9 @@ void Recorder::watch_queues(std::uint32_t host, nic::Nic& nic) {
     write(host, EventKind::qp_state, {change.qpn.value, number(change.from), number(change.to)});
   });
   nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
-    const abi::Cqe& cqe = written.cqe;
+    const nic::Cqe& cqe = written.cqe;
     write(host, EventKind::cqe,
-          {cqe.qpn, written.cqn.value, written.index, std::uint64_t(cqe.opcode_owner >> 4), cqe.wqe_counter,
+          {cqe.qpn, written.cqn.value, written.index, number(cqe.opcode), cqe.wqe_counter,
            number(cqe.syndrome), cqe.byte_count, number(cqe.send_opcode), cqe.immediate});
   });
   nic.events.written.subscribe([this, host](const nic::EventTrace& event) {

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/abi/command.h"
 #include "model/base/kernel.h"
+#include "model/roce/qp_state.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -23,30 +23,30 @@ constexpr Duration kAtOnce = 5_us;
 
 // The attributes that a transition takes, beside its state.
 struct Step {
-  abi::QpState to;
+  roce::QpState to;
   std::uint32_t attributes;
 };
 struct Way {
-  abi::Transport transport;
+  roce::Transport transport;
   Step steps[3];
 };
 constexpr Way kWays[] = {
-    {abi::Transport::rc,
-     {{abi::QpState::init, abi::qp_attr::kAccessFlags},
-      {abi::QpState::rtr, abi::qp_attr::kPath | abi::qp_attr::kPathMtu | abi::qp_attr::kRemoteQpn |
-                              abi::qp_attr::kReceivePsn | abi::qp_attr::kMaxDestRdAtomic | abi::qp_attr::kMinRnrTimer},
-      {abi::QpState::rts, abi::qp_attr::kTimeout | abi::qp_attr::kRetryCount | abi::qp_attr::kRnrRetry |
-                              abi::qp_attr::kSendPsn | abi::qp_attr::kMaxRdAtomic}}},
-    {abi::Transport::uc,
-     {{abi::QpState::init, abi::qp_attr::kAccessFlags},
-      {abi::QpState::rtr,
-       abi::qp_attr::kPath | abi::qp_attr::kPathMtu | abi::qp_attr::kRemoteQpn | abi::qp_attr::kReceivePsn},
-      {abi::QpState::rts, abi::qp_attr::kSendPsn}}},
-    {abi::Transport::ud,
-     {{abi::QpState::init, abi::qp_attr::kQkey}, {abi::QpState::rtr, 0}, {abi::QpState::rts, abi::qp_attr::kSendPsn}}},
+    {roce::Transport::rc,
+     {{roce::QpState::init, roce::attr::kAccess},
+      {roce::QpState::rtr, roce::attr::kPath | roce::attr::kPathMtu | roce::attr::kRemoteQpn |
+                              roce::attr::kReceivePsn | roce::attr::kMaxDestRdAtomic | roce::attr::kMinRnrTimer},
+      {roce::QpState::rts, roce::attr::kTimeout | roce::attr::kRetryCount | roce::attr::kRnrRetry |
+                              roce::attr::kSendPsn | roce::attr::kMaxRdAtomic}}},
+    {roce::Transport::uc,
+     {{roce::QpState::init, roce::attr::kAccess},
+      {roce::QpState::rtr,
+       roce::attr::kPath | roce::attr::kPathMtu | roce::attr::kRemoteQpn | roce::attr::kReceivePsn},
+      {roce::QpState::rts, roce::attr::kSendPsn}}},
+    {roce::Transport::ud,
+     {{roce::QpState::init, roce::attr::kQkey}, {roce::QpState::rtr, 0}, {roce::QpState::rts, roce::attr::kSendPsn}}},
 };
 
-const Way& way_of(abi::Transport transport) {
+const Way& way_of(roce::Transport transport) {
   for (const auto& way : kWays)
     if (way.transport == transport) return way;
   return kWays[0];
@@ -54,8 +54,8 @@ const Way& way_of(abi::Transport transport) {
 
 }  // namespace
 
-abi::Qpc plain_context() {
-  abi::Qpc context;
+nic::QpContext plain_context() {
+  nic::QpContext context;
   context.pd = kPd;
   context.pasid = kPasid;
   context.port = kOnlyPort;
@@ -121,17 +121,17 @@ void EngineHost::begin(HostSide& side) {
   settle();
 }
 
-void EngineHost::connect(nic::Qpn qpn, abi::Qpc context) {
-  using namespace abi::qp_attr;
+void EngineHost::connect(nic::Qpn qpn, nic::QpContext context) {
+  using namespace roce::attr;
   context.max_rd_atomic = context.max_dest_rd_atomic = rd_atomic_;
-  command(qpn, context, nic::QpCommand::Kind::create, abi::QpState::reset, 0);
+  command(qpn, context, nic::QpCommand::Kind::create, roce::QpState::reset, 0);
   for (const auto& [to, attributes] : way_of(context.transport).steps) {
-    const auto always = to == abi::QpState::init ? kState | kPkeyIndex | kPort : kState;
+    const auto always = to == roce::QpState::init ? kState | kPkeyIndex | kPort : kState;
     command(qpn, context, nic::QpCommand::Kind::modify, to, always | attributes);
   }
 }
 
-void EngineHost::command(nic::Qpn qpn, const abi::Qpc& given, nic::QpCommand::Kind kind, abi::QpState to,
+void EngineHost::command(nic::Qpn qpn, const nic::QpContext& given, nic::QpCommand::Kind kind, roce::QpState to,
                          std::uint32_t attributes) {
   auto context = given;
   context.state = to;
@@ -143,9 +143,9 @@ void EngineHost::command(nic::Qpn qpn, const abi::Qpc& given, nic::QpCommand::Ki
                    .attributes = attributes,
                    .current = std::nullopt});
   settle();
-  if (command_done_ && command_done_->status == static_cast<std::uint8_t>(abi::CommandStatus::ok)) return;
+  if (command_done_ && command_done_->status == nic::CommandStatus::ok) return;
   throw std::runtime_error(fmt::format("the engine refused a command on QP {:#08x}: status {:#x}, syndrome {:#x}",
-                                       qpn.value, command_done_ ? command_done_->status : 0,
+                                       qpn.value, command_done_ ? static_cast<unsigned>(command_done_->status) : 0,
                                        command_done_ ? command_done_->syndrome : 0));
 }
 

@@ -42,7 +42,7 @@ class EngineHost {
   // The engine forgets all, and is `side`'s from now on.
   void begin(HostSide& side);
   // Creates a QP that has these attributes, and brings it to RTS. std::runtime_error: the engine refuses.
-  void connect(nic::Qpn qpn, abi::Qpc context);
+  void connect(nic::Qpn qpn, nic::QpContext context);
   // Until the engine is at rest, but for timers that it keeps itself. EngineMismatch.
   void settle();
   // Lets an engine that keeps its timers itself go on for so long.
@@ -52,7 +52,7 @@ class EngineHost {
  private:
   void bind();
   void bind_requests();
-  void command(nic::Qpn qpn, const abi::Qpc& context, nic::QpCommand::Kind kind, abi::QpState to,
+  void command(nic::Qpn qpn, const nic::QpContext& context, nic::QpCommand::Kind kind, roce::QpState to,
                std::uint32_t attributes);
   void answer_all();
   void later(std::function<void()> answer) { pending_.push_back(std::move(answer)); }
@@ -67,7 +67,7 @@ class EngineHost {
 };
 
 // What all contexts of a replay have.
-abi::Qpc plain_context();
+nic::QpContext plain_context();
 
 // Appends a segment to the bytes of a WQE.
 template <class Segment>

@@ -33,7 +33,7 @@ std::vector<Asked> asked_of(const QpEnvironment& qp) {
   return asked;
 }
 
-std::string status_text(const std::optional<abi::CqeSyndrome>& status) {
+std::string status_text(const std::optional<roce::Status>& status) {
   return status ? fmt::format("status {}", static_cast<int>(*status)) : "no completion";
 }
 
@@ -42,7 +42,7 @@ void compare_completions(const RequesterEnvironment& qp, const RequesterDriver::
   for (std::size_t i = 0; i < qp.posted.size(); ++i) {
     const auto& request = qp.posted[i];
     const auto& got = ours.completions[i];
-    const bool success = request.outcome == abi::CqeSyndrome::success;
+    const bool success = request.outcome == roce::Status::success;
     if (got != request.outcome) {
       result.differences.push_back(
           {Subject::completion, request.frame, status_text(got), status_text(request.outcome), {}});

@@ -9,19 +9,19 @@ using roce::Operation;
 
 constexpr std::uint32_t kLongestMessage = 1u << 30;
 
-abi::SendOpcode opcode_of(const WirePacket& head, const WirePacket* tail) {
+nic::SendOpcode opcode_of(const WirePacket& head, const WirePacket* tail) {
   const bool immediate = tail != nullptr && tail->headers.immediate.has_value();
   switch (head.row().operation) {
     case Operation::write:
-      return immediate ? abi::SendOpcode::write_with_imm : abi::SendOpcode::write;
+      return immediate ? nic::SendOpcode::write_with_imm : nic::SendOpcode::write;
     case Operation::read:
-      return abi::SendOpcode::read;
+      return nic::SendOpcode::read;
     case Operation::atomic:
-      return head.headers.bth.opcode == roce::Opcode::fetch_add ? abi::SendOpcode::fetch_add
-                                                                : abi::SendOpcode::compare_swap;
+      return head.headers.bth.opcode == roce::Opcode::fetch_add ? nic::SendOpcode::fetch_add
+                                                                : nic::SendOpcode::compare_swap;
     default:
-      if (tail != nullptr && tail->headers.invalidate) return abi::SendOpcode::send_with_inv;
-      return immediate ? abi::SendOpcode::send_with_imm : abi::SendOpcode::send;
+      if (tail != nullptr && tail->headers.invalidate) return nic::SendOpcode::send_with_inv;
+      return immediate ? nic::SendOpcode::send_with_imm : nic::SendOpcode::send;
   }
 }
 

@@ -7,21 +7,21 @@
 #include <span>
 #include <vector>
 
-#include "model/abi/queue.h"
+#include "model/nic/personality/values.h"
 #include "sim/replay/wire_capture.h"
 
 namespace rnicsim::sim::replay {
 
 struct Posted {
   std::uint32_t frame = 0;  // of its first packet: it was posted before
-  abi::SendOpcode opcode{};
+  nic::SendOpcode opcode{};
   roce::Psn first;
   std::uint32_t packets = 1;  // PSNs that it takes
   std::uint32_t length = 0;
   const WirePacket* head = nullptr;         // its first packet, as it was first sent
   const WirePacket* tail = nullptr;         // its last one; nullptr: the capture ended before
   std::vector<std::byte> payload;           // of a SEND or WRITE
-  std::optional<abi::CqeSyndrome> outcome;  // that the answers imply; nullopt: none
+  std::optional<roce::Status> outcome;  // that the answers imply; nullopt: none
   std::vector<std::byte> brought;           // what the answers brought to a READ or an atomic
 
   // Only an answer with data answers for it.

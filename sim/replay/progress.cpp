@@ -7,16 +7,16 @@ namespace {
 
 using roce::Aeth;
 
-abi::CqeSyndrome outcome_of(std::uint8_t syndrome) {
+roce::Status outcome_of(std::uint8_t syndrome) {
   switch (syndrome) {
     case Aeth::kInvalidRequest:
-      return abi::CqeSyndrome::remote_invalid_request_error;
+      return roce::Status::remote_invalid_request_error;
     case Aeth::kRemoteAccessError:
-      return abi::CqeSyndrome::remote_access_error;
+      return roce::Status::remote_access_error;
     case Aeth::kRemoteOperationError:
-      return abi::CqeSyndrome::remote_operation_error;
+      return roce::Status::remote_operation_error;
     default:
-      return abi::CqeSyndrome::bad_response_error;
+      return roce::Status::bad_response_error;
   }
 }
 
@@ -31,7 +31,7 @@ roce::Psn Progress::oldest() const { return at_ < requests_.size() ? requests_[a
 void Progress::advance(std::uint32_t packets) {
   answered_ += packets;
   if (answered_ < requests_[at_].packets) return;
-  requests_[at_].outcome = abi::CqeSyndrome::success;
+  requests_[at_].outcome = roce::Status::success;
   end_ = requests_[at_].first + requests_[at_].packets;
   answered_ = 0;
   ++at_;
@@ -81,11 +81,11 @@ Progress::Answer Progress::take_data(const WirePacket& answer) {
   return Answer::taken;
 }
 
-void Progress::give_up(abi::CqeSyndrome status) {
+void Progress::give_up(roce::Status status) {
   if (ended_ || at_ == requests_.size()) return;
   ended_ = true;
   requests_[at_].outcome = status;
-  for (auto at = at_ + 1; at < requests_.size(); ++at) requests_[at].outcome = abi::CqeSyndrome::flushed_error;
+  for (auto at = at_ + 1; at < requests_.size(); ++at) requests_[at].outcome = roce::Status::flushed_error;
 }
 
 }  // namespace rnicsim::sim::replay

@@ -26,7 +26,7 @@ class Progress {
   roce::Psn oldest() const;
   bool all_answered() const { return oldest() == sent_; }
   // The requester gives up: the oldest request ends so, and the rest is flushed.
-  void give_up(abi::CqeSyndrome status);
+  void give_up(roce::Status status);
 
  private:
   bool answer_before(roce::Psn upto);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "model/abi/queue.h"
 #include "sim/replay/timers.h"
 
 namespace rnicsim::sim::replay {
@@ -23,10 +24,10 @@ constexpr std::uint32_t kSendKey = 0x7e000002;
 // An engine that keeps its timers itself may end them somewhat late.
 constexpr Duration kLate = 20_us;
 
-abi::Qpc context_of(const RequesterEnvironment& qp) {
+nic::QpContext context_of(const RequesterEnvironment& qp) {
   auto context = plain_context();
-  context.transport = static_cast<abi::Transport>(qp.transport);
-  context.flags = abi::Qpc::kHasSend;
+  context.transport = qp.transport;
+  context.has_send = true;
   context.log_send_blocks = kLogBlocks;
   context.send_ring = kRingAt;
   context.path_mtu = qp.path_mtu;
@@ -35,8 +36,8 @@ abi::Qpc context_of(const RequesterEnvironment& qp) {
   context.timeout = qp.timeout;
   context.retry_count = qp.retry_count;
   context.rnr_retry = qp.rnr_retry;
-  std::ranges::copy(qp.peer, context.path.remote_gid);
-  std::ranges::copy(qp.peer_mac, context.path.remote_mac);
+  context.path.remote_gid = qp.peer;
+  context.path.remote_mac = qp.peer_mac;
   return context;
 }
 
@@ -86,7 +87,7 @@ std::vector<std::byte> wqe_of(const Posted& request, roce::Qpn qpn, std::uint16_
   std::vector<std::byte> wqe(sizeof(abi::ControlSegment));
   append_segments(wqe, request, buffer);
   abi::ControlSegment control;
-  control.opcode = request.opcode;
+  control.opcode = static_cast<abi::SendOpcode>(request.opcode);
   control.wqe_index = index;
   control.segments = static_cast<std::uint8_t>(wqe.size() / sizeof control);
   const bool solicited = request.tail != nullptr && request.tail->headers.bth.solicited;

@@ -23,7 +23,7 @@ class RequesterDriver : public HostSide {
 
   struct Result {
     std::vector<SentPacket> sent;
-    std::vector<std::optional<abi::CqeSyndrome>> completions;  // of each Posted
+    std::vector<std::optional<roce::Status>> completions;  // of each Posted
     std::vector<std::vector<std::byte>> brought;               // likewise: what landed in its buffer
     std::vector<Difference> timers;                            // that were too short
   };

@@ -110,13 +110,13 @@ class Narrator {
     if (refusal_ != nullptr) {
       if (refusals_.now <= refusals_.longest || refusals_.now > kMostRetries) return void(qp_.unfinished = true);
       qp_.rnr_retry = static_cast<std::uint8_t>(refusals_.now - 1);
-      return progress_.give_up(abi::CqeSyndrome::rnr_retry_exceeded);
+      return progress_.give_up(roce::Status::rnr_retry_exceeded);
     }
     if (missing_) return void(qp_.unfinished = true);
     if (timeouts_ == 0 || retries_.now <= retries_.longest || retries_.now > kMostRetries) return;
     qp_.gives_up = true;
     qp_.retry_count = static_cast<std::uint8_t>(retries_.now);
-    progress_.give_up(abi::CqeSyndrome::transport_retry_exceeded);
+    progress_.give_up(roce::Status::transport_retry_exceeded);
   }
 
   RequesterEnvironment& qp_;
@@ -140,7 +140,7 @@ void follow_unanswered(RequesterEnvironment& qp) {
     qp.events.push_back({.packet = packet, .sent = true, .posts = posts, .rnr_timer = std::nullopt});
   }
   for (auto& request : qp.posted)
-    if (request.tail != nullptr) request.outcome = abi::CqeSyndrome::success;
+    if (request.tail != nullptr) request.outcome = roce::Status::success;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/abi/queue.h"
+
 namespace rnicsim::sim::replay {
 namespace {
 
@@ -21,14 +23,14 @@ constexpr std::uint64_t kRingAt = 4096;
 constexpr std::uint8_t kLogReceives = 8;
 constexpr std::uint8_t kLogStride = 5;  // a data segment, and one that ends the list
 constexpr std::uint32_t kReceiveKey = 0x7e000001;
-constexpr std::uint32_t kAllRemote = abi::access::kRemoteWrite | abi::access::kRemoteRead | abi::access::kRemoteAtomic;
+constexpr std::uint32_t kAllRemote = nic::access::kRemoteWrite | nic::access::kRemoteRead | nic::access::kRemoteAtomic;
 
 std::uint64_t space_of(roce::Qpn qpn) { return kSpace * (std::uint64_t{qpn.value} + 1); }
 
-abi::Qpc context_of(const QpEnvironment& qp) {
+nic::QpContext context_of(const QpEnvironment& qp) {
   auto context = plain_context();
-  context.transport = static_cast<abi::Transport>(qp.transport);
-  context.flags = abi::Qpc::kHasSend | abi::Qpc::kHasReceive;
+  context.transport = qp.transport;
+  context.has_send = context.has_receive = true;
   context.log_receive_wqes = kLogReceives;
   context.log_receive_stride = kLogStride;
   context.receive_ring = space_of(qp.number) + kRingAt;
@@ -39,8 +41,8 @@ abi::Qpc context_of(const QpEnvironment& qp) {
   context.remote_qpn = qp.peer_qpn.value;
   context.receive_psn = qp.first_psn.value();
   context.min_rnr_timer = qp.min_rnr_timer;
-  std::ranges::copy(qp.peer, context.path.remote_gid);
-  std::ranges::copy(qp.peer_mac, context.path.remote_mac);
+  context.path.remote_gid = qp.peer;
+  context.path.remote_mac = qp.peer_mac;
   return context;
 }
 
@@ -101,14 +103,14 @@ void ResponderDriver::packet(const nic::PacketOut& packet) {
 // The message that a completion tells of, as its program finds it.
 void ResponderDriver::received(const nic::CqeWrite& write) {
   const auto& cqe = write.cqe;
-  if (cqe.syndrome != abi::CqeSyndrome::success || current_ == nullptr) return;
+  if (cqe.syndrome != roce::Status::success || current_ == nullptr) return;
   auto& side = side_of({cqe.qpn});
-  const auto opcode = static_cast<abi::CqeOpcode>(cqe.opcode_owner >> 4);
-  Delivery delivery{.frame = current_->packet->frame, .is_write = opcode == abi::CqeOpcode::receive_write_with_imm};
-  if (delivery.is_write || opcode == abi::CqeOpcode::receive_send_with_imm) delivery.immediate = cqe.immediate;
-  if (opcode == abi::CqeOpcode::receive_send_with_inv) delivery.invalidate = cqe.immediate;
+  const auto opcode = cqe.opcode;
+  Delivery delivery{.frame = current_->packet->frame, .is_write = opcode == nic::CqeOpcode::receive_write_with_imm};
+  if (delivery.is_write || opcode == nic::CqeOpcode::receive_send_with_imm) delivery.immediate = cqe.immediate;
+  if (opcode == nic::CqeOpcode::receive_send_with_inv) delivery.invalidate = cqe.immediate;
   if (side.qp->transport == roce::Transport::ud)
-    delivery.source = cqe.source_qpn[0] << 16 | cqe.source_qpn[1] << 8 | cqe.source_qpn[2];
+    delivery.source = cqe.source_qpn;
   if (!delivery.is_write) {
     delivery.bytes = std::exchange(side.buffers[receive_of(side, cqe.wqe_counter)], {});
     delivery.bytes.resize(std::min<std::size_t>(cqe.byte_count, delivery.bytes.size()));

@@ -13,8 +13,8 @@ constexpr std::uint32_t kIndexMask = nic::kCounterMask;
 // Indices of blocks count modulo 2^16.
 bool before(std::uint16_t a, std::uint16_t b) { return static_cast<std::int16_t>(b - a) > 0; }
 
-bool brings_payload(abi::SendOpcode opcode) {
-  using enum abi::SendOpcode;
+bool brings_payload(nic::SendOpcode opcode) {
+  using enum nic::SendOpcode;
   return opcode == write || opcode == write_with_imm || opcode == send || opcode == send_with_imm ||
          opcode == send_with_inv;
 }
@@ -147,8 +147,8 @@ void Assembler::send_completed(std::uint32_t host, Duration at, const nic::SendC
 
 void Assembler::cqe_written(std::uint32_t host, const nic::CqeWritten& written) {
   auto& own = queue(host, written.cqe.qpn);
-  const auto opcode = static_cast<abi::CqeOpcode>(written.cqe.opcode_owner >> 4);
-  const bool requester = opcode == abi::CqeOpcode::requester || opcode == abi::CqeOpcode::requester_error;
+  const auto opcode = written.cqe.opcode;
+  const bool requester = opcode == nic::CqeOpcode::requester || opcode == nic::CqeOpcode::requester_error;
   auto& expected = requester ? own.completing : own.receiving;
   Entry entry{written.cqe.qpn};
   const auto found = std::ranges::find(expected, std::uint16_t{written.cqe.wqe_counter}, &Expected::index);

@@ -198,7 +198,7 @@ void Assembler::answer_taken(std::uint32_t host, Duration at, const nic::AnswerT
 // The answer is for the latest attempt that the responder had done with when it was made.
 void Assembler::settle(Flight& flight, const Answer* answer, Duration at) {
   flight.answered = true;
-  const bool read = flight.draft.journey.opcode == abi::SendOpcode::read;
+  const bool read = flight.draft.journey.opcode == nic::SendOpcode::read;
   const auto stage = read ? Stage::rx : Stage::placement;
   const auto& attempts = flight.attempts;
   const auto attempt = std::find_if(attempts.rbegin(), attempts.rend(), [&](const Attempt& candidate) {

@@ -28,8 +28,8 @@ const char* to_string(Stage stage) {
   return "?";
 }
 
-const char* to_string(abi::SendOpcode opcode) {
-  using enum abi::SendOpcode;
+const char* to_string(nic::SendOpcode opcode) {
+  using enum nic::SendOpcode;
   switch (opcode) {
     case nop: return "NOP";
     case write: return "WRITE";

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/abi/queue.h"
 #include "model/base/units.h"
+#include "model/nic/personality/values.h"
 
 namespace rnicsim::sim {
 
@@ -19,7 +19,7 @@ enum class Stage : std::uint8_t {
 inline constexpr std::size_t kStages = 20;
 
 const char* to_string(Stage stage);
-const char* to_string(abi::SendOpcode opcode);  // "WRITE", "FETCH_ADD"
+const char* to_string(nic::SendOpcode opcode);  // "WRITE", "FETCH_ADD"
 
 struct Journey {
   std::uint64_t number = 0;              // of all that devices took, from 0
@@ -27,7 +27,7 @@ struct Journey {
   std::uint32_t peer = 0;                // the host at the other end, when one_way or answered
   std::uint32_t qpn = 0;
   std::uint16_t index = 0;               // of its WQE
-  abi::SendOpcode opcode{};
+  nic::SendOpcode opcode{};
   std::uint64_t bytes = 0;
   bool one_way = false;                  // ends where its payload is seen, not where it completes
   Duration start;

@@ -19,7 +19,7 @@ std::vector<Assembler::Costs> costs_of(const System& system) {
 
 }  // namespace
 
-const WaterfallSummary::Operation* WaterfallSummary::find(abi::SendOpcode opcode, bool one_way) const {
+const WaterfallSummary::Operation* WaterfallSummary::find(nic::SendOpcode opcode, bool one_way) const {
   const auto found = std::ranges::find_if(operations, [&](const Operation& operation) {
     return operation.opcode == opcode && operation.one_way == one_way;
   });

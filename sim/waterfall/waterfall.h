@@ -20,7 +20,7 @@ namespace rnicsim::sim {
 
 struct WaterfallSummary {
   struct Operation {
-    abi::SendOpcode opcode{};
+    nic::SendOpcode opcode{};
     bool one_way = false;  // to where the payload is seen; else to its completion
     Spread latency;
     std::array<Spread, kStages> stages;  // their means add up to that of the latency
@@ -30,7 +30,7 @@ struct WaterfallSummary {
   std::uint64_t unfinished = 0;  // not completed, or not polled, when the run ended
   std::uint64_t irregular = 0;   // that the trace points did not explain
 
-  const Operation* find(abi::SendOpcode opcode, bool one_way) const;
+  const Operation* find(nic::SendOpcode opcode, bool one_way) const;
 };
 
 class Waterfall {
@@ -59,7 +59,7 @@ class Waterfall {
   Assembler assembler_;
   std::map<Mac, std::uint32_t> hosts_;  // by the address of their port
   std::vector<Duration> stored_;        // by host: when the CPU made the write that the device acts on
-  std::map<std::pair<bool, abi::SendOpcode>, std::unique_ptr<Spans>> spans_;
+  std::map<std::pair<bool, nic::SendOpcode>, std::unique_ptr<Spans>> spans_;
 };
 
 std::string waterfall_text(const WaterfallSummary& summary);

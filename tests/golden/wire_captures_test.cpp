@@ -139,8 +139,8 @@ TEST(Exhaustion, OurNicGivesUpAfterAsManyRetries) {
   EXPECT_TRUE(qp.gives_up);
   EXPECT_EQ(qp.retry_count, 3);
   EXPECT_EQ(qp.timeout, 10);  // 4.2 ms: the longest that none of 6.1 ms to 7.8 ms is shorter than
-  EXPECT_EQ(qp.posted.at(0).outcome, abi::CqeSyndrome::transport_retry_exceeded);
-  EXPECT_EQ(qp.posted.at(1).outcome, abi::CqeSyndrome::flushed_error);
+  EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::transport_retry_exceeded);
+  EXPECT_EQ(qp.posted.at(1).outcome, roce::Status::flushed_error);
 }
 
 TEST(ReadLoss, WhatWasLostIsAskedForAgainFromThere) {
@@ -148,7 +148,7 @@ TEST(ReadLoss, WhatWasLostIsAskedForAgainFromThere) {
   const auto& qp = replay.environment.requesters.at(0);
   ASSERT_EQ(qp.posted.size(), 3u);
   for (const auto& request : qp.posted) {
-    EXPECT_EQ(request.outcome, abi::CqeSyndrome::success);
+    EXPECT_EQ(request.outcome, roce::Status::success);
     EXPECT_EQ(request.brought.size(), 40000u);
   }
   const auto back = std::ranges::find(qp.events, Cause::nak, &WireEvent::cause);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "model/abi/device.h"
 #include "tests/verbs/rc_pair.h"
 #include "verbs/ibverbs/objects.h"
 

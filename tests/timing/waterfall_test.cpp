@@ -268,7 +268,7 @@ class Mixed : public Stages {
                   Duration{100'000'000'000'000});
     EXPECT_EQ(journeys.size(), 2 * kMessages);
     std::set<std::uint64_t> numbers;
-    std::map<abi::SendOpcode, Duration> totals;
+    std::map<nic::SendOpcode, Duration> totals;
     for (const auto* all : {&journeys, &one_way}) {
       for (const auto& journey : *all) {
         Duration sum;

@@ -1,5 +1,6 @@
-// model/abi and model/roce may not include each other, so each says these values for itself. model/nic casts them from
-// one to the other and hands masks through as they are: do they mean the same?
+// model/abi and model/roce may not include each other, so each says these values for itself. The NIC's
+// personality casts them from one to the other, and to the NIC's own, and hands masks through as they are: do they mean
+// the same?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 
 #include "model/abi/command.h"
 #include "model/abi/context.h"
+#include "model/abi/device.h"
 #include "model/abi/queue.h"
+#include "model/nic/personality/values.h"
 #include "model/roce/qp_state.h"
 #include "model/roce/responder.h"
 #include "model/roce/types.h"
@@ -91,6 +94,15 @@ static_assert(names_of<abi::QpState>() == names_of<roce::QpState>());
 static_assert(names_of<abi::Transport>() == names_of<roce::Transport>());
 // CQEs have syndromes that the transport never gives.
 static_assert(contains(names_of<abi::CqeSyndrome>(), names_of<roce::Status>()));
+
+// What the NIC calls things, and recordings number them by. A layout says more: an entry that is none, events that no
+// model has.
+static_assert(names_of<abi::SendOpcode>() == names_of<nic::SendOpcode>());
+static_assert(contains(names_of<abi::CqeOpcode>(), names_of<nic::CqeOpcode>()));
+static_assert(contains(names_of<abi::EventType>(), names_of<nic::EventType>()));
+static_assert(names_of<abi::CommandStatus>() == names_of<nic::CommandStatus>());
+static_assert(names_of<abi::DeviceStatus>() == names_of<nic::DeviceStatus>());
+static_assert(names_of<abi::IcmTable>() == names_of<nic::IcmTable>());
 
 template <std::size_t Count>
 void expect_bits(const std::array<Constant, Count>& constants) {

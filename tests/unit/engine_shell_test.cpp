@@ -4,8 +4,8 @@
 #include <deque>
 #include <vector>
 
-#include "model/abi/command.h"
 #include "model/nic/engine_factory.h"
+#include "model/roce/qp_state.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -22,7 +22,7 @@ class EngineShellTest : public ::testing::Test {
     out.transmit.bind([this](const TransmitWork& work) { busy_.push_back(work.unit); });
     out.transmit_wanted.bind([](std::uint32_t) {});
     out.context_write_back.bind([](const ContextWriteBack&) {});
-    out.command_done.bind([](const QpCommandDone& done) { EXPECT_EQ(done.status, 0); });
+    out.command_done.bind([](const QpCommandDone& done) { EXPECT_EQ(done.status, CommandStatus::ok); });
     out.timer.bind([](const TimerArm&) {});
     out.event.bind([](const EventOut&) {});
     out.wqe_fetch.bind([](const WqeFetch&) {});
@@ -35,19 +35,19 @@ class EngineShellTest : public ::testing::Test {
   }
 
   void connect() {
-    using namespace abi::qp_attr;
-    abi::Qpc context;
-    context.transport = abi::Transport::rc;
+    using namespace roce::attr;
+    QpContext context;
+    context.transport = roce::Transport::rc;
     context.port = 1;
     context.path_mtu = kMtuCode;
-    context.access_flags = abi::access::kRemoteRead;
+    context.access_flags = access::kRemoteRead;
     context.max_dest_rd_atomic = 1;
-    command(QpCommand::Kind::create, context, abi::QpState::reset, 0);
-    command(QpCommand::Kind::modify, context, abi::QpState::init, kState | kPkeyIndex | kPort | kAccessFlags);
-    command(QpCommand::Kind::modify, context, abi::QpState::rtr,
+    command(QpCommand::Kind::create, context, roce::QpState::reset, 0);
+    command(QpCommand::Kind::modify, context, roce::QpState::init, kState | kPkeyIndex | kPort | kAccess);
+    command(QpCommand::Kind::modify, context, roce::QpState::rtr,
             kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer);
   }
-  void command(QpCommand::Kind kind, abi::Qpc context, abi::QpState to, std::uint32_t attributes) {
+  void command(QpCommand::Kind kind, QpContext context, roce::QpState to, std::uint32_t attributes) {
     context.state = to;
     engine_->command(
         {.tag = 0, .kind = kind, .qpn = kQpn, .context = context, .attributes = attributes, .current = {}});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/abi/queue.h"
 #include "model/nic/packet_lane.h"
 #include "model/nic/qp_context.h"
 #include "model/nic/receive_ring.h"
@@ -20,8 +21,8 @@ constexpr Qpn kQp{7};
 constexpr std::uint64_t kRing = 0x10000;
 constexpr std::uint64_t kRecord = 0x20000;
 
-abi::Qpc context() {
-  abi::Qpc context;
+QpContext context() {
+  QpContext context;
   context.send_ring = context.receive_ring = kRing;
   context.doorbell_record = kRecord;
   context.log_send_blocks = context.log_receive_wqes = 3;
@@ -80,7 +81,7 @@ TEST(Tickets, AnAnswerIsTakenOnceAndNotAfterAReset) {
 }
 
 TEST(SendRing, ReadsNoFurtherThanTheEndOfTheRing) {
-  SendRing ring;
+  SendRing ring(rnic_personality());
   EXPECT_EQ(ring.announce({kQp, 6, {}}, context(), true), SendRing::Announced::producer);
   EXPECT_TRUE(ring.wants_read());
   EXPECT_EQ(ring.begin_read(context()).bytes, 6 * abi::kSendBlock);
@@ -97,7 +98,7 @@ TEST(SendRing, ReadsNoFurtherThanTheEndOfTheRing) {
 }
 
 TEST(SendRing, TakesACarriedWqeOnlyWhenItIsTheNext) {
-  SendRing ring;
+  SendRing ring(rnic_personality());
   EXPECT_EQ(ring.announce({kQp, 9, {}}, context(), true), SendRing::Announced::invalid);
   EXPECT_EQ(ring.announce({kQp, 1, sends(0, 1).bytes}, context(), true), SendRing::Announced::next_wqe);
   EXPECT_EQ(taken(ring), std::vector{0});
@@ -107,7 +108,7 @@ TEST(SendRing, TakesACarriedWqeOnlyWhenItIsTheNext) {
 }
 
 TEST(SendRing, NonsenseStandsForAllThatWerePosted) {
-  SendRing ring;
+  SendRing ring(rnic_personality());
   ring.announce({kQp, 3, {}}, context(), true);
   ring.begin_read(context());
   EXPECT_TRUE(ring.end_read(zeros(3 * abi::kSendBlock)));
@@ -116,7 +117,7 @@ TEST(SendRing, NonsenseStandsForAllThatWerePosted) {
 }
 
 TEST(SendRing, OfARingThatIsGoneNothingComes) {
-  SendRing ring;
+  SendRing ring(rnic_personality());
   ring.announce({kQp, 3, {}}, context(), true);
   ring.begin_read(context());
   EXPECT_FALSE(ring.end_read({0, false, {}}));
@@ -125,7 +126,7 @@ TEST(SendRing, OfARingThatIsGoneNothingComes) {
 }
 
 TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
-  ReceiveRing ring;
+  ReceiveRing ring(rnic_personality());
   EXPECT_EQ(ring.begin_read(context())->address, kRecord);
   ring.want();
   EXPECT_TRUE(ring.take_look_again());
@@ -141,7 +142,7 @@ TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
 }
 
 TEST(ReceiveRing, FlushesInOrderWhatWasPostedBeforeTheError) {
-  ReceiveRing ring;
+  ReceiveRing ring(rnic_personality());
   ring.begin_read(context());
   ring.end_read(record(3), context());
   ring.begin_read(context());
@@ -180,7 +181,7 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
 // Less than half of all PSNs, whatever the device may say.
 TEST(Limits, AMessageIsOfFewerPacketsThanHalfOfAllPsns) {
   auto qp = context();
-  qp.transport = abi::Transport::rc;
+  qp.transport = roce::Transport::rc;
   const auto longest = [&](std::uint8_t mtu, std::uint32_t most) {
     const QpLimits limits{.max_message = most};
     qp.path_mtu = mtu;

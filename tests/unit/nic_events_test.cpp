@@ -176,7 +176,7 @@ TEST_F(Events, OfAQueueThatIsNotThereAreLost) {
 }
 
 TEST(MsixTable, AMessageIsWhatTheTableSays) {
-  MsixTable table;
+  MsixTable table(abi::kMsixVectors, ByteOrder::big);
   std::array<std::byte, 16> entry{};
   const std::uint32_t words[] = {0x12345678, 0x9abcdef0, 0x11223344, 0};
   for (std::size_t i = 0; i < 4; ++i) abi::store_be(entry.data() + 4 * i, words[i]);

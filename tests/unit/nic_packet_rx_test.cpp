@@ -154,7 +154,7 @@ TEST_F(PacketRxTest, WhatIsForAnotherIsDropped) {
 const roce::Gid kGroup{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 129, 2, 3};
 
 std::vector<std::byte> to_group(const roce::Gid& group, const roce::MacAddress& mac, roce::Opcode opcode,
-                                std::uint32_t qpn = abi::kMulticastQpn) {
+                                std::uint32_t qpn = roce::kMulticastQpn) {
   auto addresses = between(ipv4(2), group);
   addresses.destination_mac = mac;
   return sim::replay::test::frame_of(addresses, headers(opcode, qpn), kBytes);
@@ -181,7 +181,7 @@ TEST_F(PacketRxTest, OverIpv6) {
   groups_.attach(group, {0x40});
   auto addresses = between(ipv6(2), group);
   addresses.destination_mac = {0x33, 0x33, 0x81, 2, 3, 4};
-  const auto all = headers(roce::Opcode::ud_send_only, abi::kMulticastQpn);
+  const auto all = headers(roce::Opcode::ud_send_only, roce::kMulticastQpn);
   receive(sim::replay::test::frame_of(addresses, all, kBytes), true);
   EXPECT_EQ(packets_.size(), 1u);
 }

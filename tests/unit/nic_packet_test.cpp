@@ -216,7 +216,7 @@ TEST_F(ByReference, EachMemberOfAGroupGetsItsCopy) {
   AnyPacket any;
   const auto rx = receiver("rx", {});
   auto packet = any.make(roce::Opcode::ud_send_only, false, 9);
-  packet->headers.bth.destination = {abi::kMulticastQpn};
+  packet->headers.bth.destination = {roce::kMulticastQpn};
   packet->addresses.destination = kGroup;
   packet->addresses.destination_mac = kGroupMac;
   const Frame frame(packet);
@@ -224,7 +224,7 @@ TEST_F(ByReference, EachMemberOfAGroupGetsItsCopy) {
   ASSERT_EQ(copies.size(), 2u);
   EXPECT_EQ(copies[0].destination.value, 0x40u);
   EXPECT_EQ(copies[1].destination.value, 0x12u);
-  EXPECT_EQ(packet->headers.bth.destination.value, abi::kMulticastQpn) << "the packet's own stay";
+  EXPECT_EQ(packet->headers.bth.destination.value, roce::kMulticastQpn) << "the packet's own stay";
   for (const auto& copy : copies) EXPECT_EQ(copy.payload().bytes().data(), frame.payload().bytes().data());
 }
 

@@ -18,7 +18,7 @@ constexpr Qpn kOther{8};
 // What is said of WQEs, in order: "s3" is at hand to be sent, "c3" is completed.
 class SendWqes {
  public:
-  explicit SendWqes(std::uint32_t miss_slots) : bench_(DmaParams{}), cache_(params(miss_slots), bench_.dma()) {
+  explicit SendWqes(std::uint32_t miss_slots) : bench_(DmaParams{}), cache_(params(miss_slots), kBlock, bench_.dma()) {
     cache_.at_hand.bind([this](Tag tag) { say('s', static_cast<std::uint32_t>(tag)); });
     cache_.cqe.bind([this](CqeWrite&& write) {
       say('c', write.cqe.wqe_counter);
@@ -50,10 +50,11 @@ class SendWqes {
   std::function<void()> sent = [] {};
 
  private:
+  static constexpr std::uint32_t kBlock = 64;
   static SendWqeCacheParams params(std::uint32_t miss_slots) {
     return {.entries = 64, .ways = 4, .miss_slots = miss_slots};
   }
-  static std::uint64_t address(std::uint16_t index) { return std::uint64_t{index} * 64; }
+  static std::uint64_t address(std::uint16_t index) { return std::uint64_t{index} * kBlock; }
   void say(char what, std::uint32_t index) {
     said_ += (said_.empty() ? "" : " ") + (what + std::to_string(index));
     if (what == 's') std::exchange(sent, [] {})();

@@ -6,7 +6,6 @@ namespace rnicsim::nic::test {
 namespace {
 
 using abi::CommandStatus;
-using abi::EventType;
 using abi::SendOpcode;
 
 constexpr std::uint32_t kSrqn = 6;

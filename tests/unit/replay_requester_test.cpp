@@ -90,9 +90,9 @@ TEST_F(ReplayRequester, EveryOperation) {
   const auto qp = expect_agreement(6);
   EXPECT_EQ(qp.qpn.value, Wire::kQpn);
   ASSERT_EQ(qp.posted.size(), 5u);
-  EXPECT_EQ(qp.posted[1].opcode, abi::SendOpcode::write_with_imm);
+  EXPECT_EQ(qp.posted[1].opcode, nic::SendOpcode::write_with_imm);
   EXPECT_EQ(qp.posted[1].length, 1500u);
-  for (const auto& request : qp.posted) EXPECT_EQ(request.outcome, abi::CqeSyndrome::success);
+  for (const auto& request : qp.posted) EXPECT_EQ(request.outcome, roce::Status::success);
 }
 
 TEST_F(ReplayRequester, GoesBackToWhatANakNames) {
@@ -139,7 +139,7 @@ TEST_F(ReplayRequester, GivesUpWhenTheReceiverIsNeverReady) {
   }
   const auto qp = expect_agreement(3);
   EXPECT_EQ(qp.rnr_retry, 2);
-  EXPECT_EQ(qp.posted.at(0).outcome, abi::CqeSyndrome::rnr_retry_exceeded);
+  EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::rnr_retry_exceeded);
 }
 
 TEST_F(ReplayRequester, ManyRnrNaksAreWaitedForForEver) {
@@ -157,7 +157,7 @@ TEST_F(ReplayRequester, TimeoutsSendAgainAndGiveUp) {
   EXPECT_EQ(qp.timeout, 10);
   EXPECT_EQ(qp.retry_count, 3);
   EXPECT_TRUE(qp.gives_up);
-  EXPECT_EQ(qp.posted.at(0).outcome, abi::CqeSyndrome::transport_retry_exceeded);
+  EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::transport_retry_exceeded);
 }
 
 TEST_F(ReplayRequester, ProgressGivesTheRetriesBack) {
@@ -210,8 +210,8 @@ TEST_F(ReplayRequester, NothingFollowsAnErrorOfTheResponder) {
   send(5), send(6);
   ack(5, 0, Aeth::kRemoteOperationError);
   const auto qp = expect_agreement(2);
-  EXPECT_EQ(qp.posted.at(0).outcome, abi::CqeSyndrome::remote_operation_error);
-  EXPECT_EQ(qp.posted.at(1).outcome, abi::CqeSyndrome::flushed_error);
+  EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::remote_operation_error);
+  EXPECT_EQ(qp.posted.at(1).outcome, roce::Status::flushed_error);
   send(5);
   EXPECT_EQ(the_difference().frame, 4u);
 }

@@ -46,7 +46,7 @@ class Followed : public ::testing::Test {
     assembler.doorbell_taken(kRequester, at(context), {kQp, producer});
   }
   void taken(std::int64_t ns, std::uint16_t index, std::uint64_t message, std::uint32_t psn, std::uint32_t packets = 1,
-             abi::SendOpcode opcode = abi::SendOpcode::write, bool signaled = true) {
+             nic::SendOpcode opcode = nic::SendOpcode::write, bool signaled = true) {
     assembler.wqe_taken(kRequester, at(ns),
                         {.qpn = kQp,
                          .queue = nic::QueueKind::send,
@@ -94,15 +94,15 @@ class Followed : public ::testing::Test {
     assembler.send_completed(kRequester, at(ns), {kQp, message, cqe, ok});
   }
   void cqe(std::int64_t landed, std::uint32_t entry, std::uint16_t index) {
-    written(kRequester, kCq, entry, kQp, index, abi::CqeOpcode::requester);
+    written(kRequester, kCq, entry, kQp, index, nic::CqeOpcode::requester);
     assembler.cqe_landed(kRequester, at(landed), {{kCq}, entry});
   }
   void written(std::uint32_t host, std::uint32_t cqn, std::uint32_t entry, Qpn qpn, std::uint16_t index,
-               abi::CqeOpcode opcode) {
+               nic::CqeOpcode opcode) {
     nic::CqeWritten event{{cqn}, entry, {}};
     event.cqe.qpn = qpn.value;
     event.cqe.wqe_counter = index;
-    event.cqe.opcode_owner = std::uint8_t(unsigned(opcode) << 4);
+    event.cqe.opcode = opcode;
     assembler.cqe_written(host, event);
   }
 
@@ -233,7 +233,7 @@ TEST_F(Followed, TheLastOfSeveralPackets) {
 TEST_F(Followed, ARead) {
   posted(100, 4);
   doorbell(160, 330, 5, 330);
-  taken(330, 4, 9, 500, 2, abi::SendOpcode::read);
+  taken(330, 4, 9, 500, 2, nic::SendOpcode::read);
   began(330, 9, 500, 502);
   sent(kRequester, 330, 1, 500, roce::Opcode::read_request, 335);
   received(kResponder, 350, 1, 500, roce::Opcode::read_request);
@@ -277,12 +277,12 @@ TEST_F(Followed, AListBehindOneDoorbell) {
 TEST_F(Followed, APingPong) {
   posted(100, 0);
   doorbell(160, 330, 1, 330);
-  taken(330, 0, 0, 500, 1, abi::SendOpcode::send);
+  taken(330, 0, 0, 500, 1, nic::SendOpcode::send);
   write_attempt(330, 0, 500, 1);
   received(kResponder, 380, 1, 500, roce::Opcode::write_only);
   request_taken(390, 500, 1);
   placed(410, 500, std::uint16_t{6});
-  written(kResponder, kRemoteCq, 0, kRemoteQp, 6, abi::CqeOpcode::receive_send);
+  written(kResponder, kRemoteCq, 0, kRemoteQp, 6, nic::CqeOpcode::receive_send);
   assembler.cqe_landed(kResponder, at(420), {{kRemoteCq}, 0});
   EXPECT_TRUE(one_way.empty());
   tell(kResponder, abi::MilestoneKind::polled, 530, kRemoteCq, 1);
@@ -294,7 +294,7 @@ TEST_F(Followed, APingPong) {
   tell(kResponder, abi::MilestoneKind::posted, 555, kRemoteQp.value, 0);
   assembler.doorbell(kResponder, at(700), {.page = 1, .qpn = kRemoteQp, .producer = 1, .wqe_bytes = 64}, at(600));
   assembler.doorbell_taken(kResponder, at(700), {kRemoteQp, 1});
-  nic::WqeTaken wqe{kRemoteQp, nic::QueueKind::send, 0, abi::SendOpcode::write, 8, false, 0, Psn(900), 1};
+  nic::WqeTaken wqe{kRemoteQp, nic::QueueKind::send, 0, nic::SendOpcode::write, 8, false, 0, Psn(900), 1};
   assembler.wqe_taken(kResponder, at(700), wqe);
   assembler.request_began(kResponder, at(700), {kRemoteQp, 0, Psn(900), Psn(901), {}});
   sent(kResponder, 710, 5, 900, roce::Opcode::write_only, 715);
@@ -309,7 +309,7 @@ TEST_F(Followed, APingPong) {
 
 TEST_F(Followed, WorkThatFailsOrNeedsNoPacket) {
   doorbell(160, 330, 3, 330);
-  taken(330, 0, 0, 500, 0, abi::SendOpcode::nop);
+  taken(330, 0, 0, 500, 0, nic::SendOpcode::nop);
   taken(330, 1, 1, 500);
   taken(330, 2, 2, 501);
   completed(340, 0);
@@ -329,12 +329,12 @@ TEST_F(Followed, AQpThatBeginsAnew) {
   doorbell(160, 330, 1, 330);
   taken(330, 0, 0, 500);
   completed(340, 0);
-  written(kRequester, kCq, 0, kQp, 0, abi::CqeOpcode::requester);
+  written(kRequester, kCq, 0, kQp, 0, nic::CqeOpcode::requester);
   assembler.qp_reset(kRequester, kQp);
   polled(500, 1);
   EXPECT_TRUE(journeys.empty());
   doorbell(1160, 1330, 1, 1330);
-  taken(1330, 0, 0, 800, 0, abi::SendOpcode::nop);
+  taken(1330, 0, 0, 800, 0, nic::SendOpcode::nop);
   completed(1340, 0);
   cqe(1350, 1, 0);
   polled(1400, 2);
@@ -348,7 +348,7 @@ TEST(Timeline, IsATraceThatParses) {
     auto& journey = journeys[2 - i];
     journey.number = i;
     journey.peer = 1;
-    journey.opcode = abi::SendOpcode::write;
+    journey.opcode = nic::SendOpcode::write;
     journey.bytes = 2;
     journey.start = Duration{std::int64_t(1'000'123 + i * 1000)};
     for (std::size_t stage = 0; stage < kStages; ++stage)

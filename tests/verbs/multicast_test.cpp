@@ -148,7 +148,7 @@ class Multicast : public RcPair {
   explicit Multicast(const std::vector<std::string>& sets = {}) : RcPair(sets) {}
   void SetUp() override {
     const auto features = system().config().nic.capabilities.features();
-    if ((features & abi::feature::kUd) == 0 || (features & abi::feature::kMulticast) == 0)
+    if (!features.ud || !features.multicast)
       GTEST_SKIP() << "nic.capabilities.max_multicast_groups";
   }
 

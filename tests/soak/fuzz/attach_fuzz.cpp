@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "model/abi/device.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/network.h"

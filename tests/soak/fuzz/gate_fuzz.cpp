@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "model/abi/device.h"
 #include "sim/system.h"
 #include "tests/soak/fuzz/device_objects.h"
 #include "tests/soak/fuzz/fuzz.h"

@@ -1,4 +1,5 @@
 // Work requests of a hostile program: arbitrary bytes in its rings and doorbell records, arbitrary doorbells.
+#include "model/nic/personality/personality.h"
 #include "model/nic/wqe.h"
 #include "tests/soak/fuzz/raw_qp.h"
 
@@ -24,13 +25,13 @@ constexpr std::uint32_t kMostMessage = 1u << 30;
 void check_parsed(std::span<const std::uint8_t> raw) {
   const auto bytes = std::as_bytes(raw);
   if (bytes.size() < sizeof(abi::ControlSegment)) return;
-  const auto blocks = nic::wqe_blocks(bytes);
+  const auto blocks = nic::rnic_personality().send_blocks(bytes);
   require(!blocks || (*blocks >= 1 && *blocks <= abi::kMaxWqeBlocks), "a WQE of an impossible size");
   abi::ControlSegment control;
   std::memcpy(static_cast<void*>(&control), bytes.data(), sizeof control);
   const auto part = bytes.first(std::min<std::size_t>(bytes.size(), abi::kMaxWqeBlocks * abi::kSendBlock));
-  const auto [wqe, request] = nic::parse_send_wqe(part, {control.qpn_flags >> 8}, control.wqe_index,
-                                                 {.max_message = kMostMessage});
+  const auto [wqe, request] = nic::rnic_personality().decode_send(part, {control.qpn_flags >> 8}, control.wqe_index,
+                                                                   {.max_message = kMostMessage});
   if (!request.refused) {
     require(request.length <= kMostMessage, "a message is too long");
     std::uint64_t total = wqe.inline_data ? wqe.inline_data->size() : 0;
@@ -42,7 +43,7 @@ void check_parsed(std::span<const std::uint8_t> raw) {
       require(wqe.inline_data || sliced == std::min<std::uint64_t>(4096, total - offset), "a slice of another length");
     }
   }
-  const auto receive = nic::parse_receive_wqe(part, 0);
+  const auto receive = nic::rnic_personality().decode_receive(part, 0);
   std::uint64_t total = 0;
   for (const auto& region : receive.regions) total += region.length;
   require(total == receive.bytes, "a receive is not as long as its segments");

@@ -1,0 +1,132 @@
+// Commands of the driver and what is answered, decoded.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "model/nic/personality/contexts.h"
+#include "model/nic/personality/values.h"
+
+namespace rnicsim::nic {
+
+// An entry of the command queue.
+struct CommandEntry {
+  bool device_owns = false;
+  std::uint32_t input_bytes = 0;
+  std::uint32_t output_bytes = 0;
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
+};
+
+// --- What commands bring.
+struct IcmRange {
+  IcmTable table{};                      // or none of them
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint64_t memory = 0;
+};
+struct GidSetting {
+  std::uint16_t index = 0;
+  bool valid = false;
+  roce::MacAddress mac{};
+  roce::Gid gid{};
+};
+struct CqModeration {
+  std::uint16_t count = 0;
+  std::uint16_t period = 0;              // us
+};
+struct QpModification {
+  std::uint32_t attributes = 0;          // roce::attr bits
+  roce::QpState current_state{};         // with attr::kCurrentState
+  QpContext context;                     // the named attributes, and `state` with attr::kState
+};
+struct SrqModification {
+  std::uint32_t attributes = 0;          // kLimit, kRing
+  std::uint32_t limit = 0;
+  std::uint64_t ring = 0;                // a larger one, whose first entries are those of the old one
+  std::uint8_t log_entries = 0;
+
+  static constexpr std::uint32_t kLimit = 1u << 0;
+  static constexpr std::uint32_t kRing = 1u << 1;
+};
+struct MulticastGroup {
+  roce::Gid gid{};
+};
+
+struct Command {
+  CommandOpcode opcode{};                // or none of them: refused
+  std::uint32_t object = 0;
+  CommandStatus refused = CommandStatus::ok;  // what the mailboxes do not hold, or opcode
+  std::variant<std::monostate, IcmRange, GidSetting, EventQueueContext, CompletionQueue, CqModeration, CqResize,
+               MemoryRegion, QpContext, QpModification, SharedReceiveQueue, SrqModification, MulticastGroup>
+      input{};
+};
+
+// --- What is answered.
+struct DeviceFeatures {
+  bool invalidate = false;
+  bool uc = false;
+  bool ud = false;
+  bool srq = false;
+  bool multicast = false;
+  bool windows = false;
+};
+struct DeviceCapabilities {
+  DeviceFeatures features;
+  std::uint64_t max_mr_size = 0;
+  std::uint32_t vendor_part_id = 0;
+  std::uint32_t max_qp = 0;
+  std::uint32_t max_qp_wr = 0;
+  std::uint32_t max_send_sge = 0;
+  std::uint32_t max_receive_sge = 0;
+  std::uint32_t max_cq = 0;
+  std::uint32_t max_cqe = 0;
+  std::uint32_t max_mr = 0;
+  std::uint32_t max_pd = 0;
+  std::uint32_t max_inline = 0;
+  std::uint32_t max_rd_atomic = 0;
+  std::uint32_t local_ca_ack_delay = 0;
+  std::uint32_t max_eq = 0;
+  std::uint32_t ports = 0;
+  std::uint32_t core_clock_khz = 0;
+  std::uint32_t atomic = 0;              // enum ibv_atomic_cap
+  std::uint32_t max_srq = 0;
+  std::uint32_t max_ah = 0;
+  std::uint32_t max_mtt = 0;
+  std::uint32_t max_inline_receive = 0;
+  std::uint16_t max_cq_moderation_count = 0;
+  std::uint16_t max_cq_moderation_period = 0;  // us
+  std::uint32_t max_srq_wr = 0;
+  std::uint32_t max_srq_sge = 0;
+  std::uint32_t max_multicast_groups = 0;
+  std::uint32_t max_group_qps = 0;
+  std::uint32_t max_attached_qps = 0;
+};
+struct PortAttributes {
+  std::uint8_t state = 0;                // as ibv_port_attr, all of them
+  std::uint8_t max_mtu = 0;
+  std::uint8_t active_mtu = 0;
+  std::uint8_t physical_state = 0;
+  std::uint8_t active_speed = 0;
+  std::uint8_t active_width = 0;
+  std::uint16_t gid_table_length = 0;
+  std::uint32_t max_message = 0;
+  std::uint16_t pkey_table_length = 0;
+  roce::MacAddress mac{};
+  std::uint16_t pkey_violations = 0;
+  std::uint16_t qkey_violations = 0;
+};
+struct CqResized {
+  std::uint32_t producer = 0;            // position of the first entry in the new ring
+};
+
+struct CommandResult {
+  CommandStatus status = CommandStatus::ok;
+  std::uint32_t syndrome = 0;
+  std::uint32_t object = 0;
+};
+
+using CommandOutput = std::variant<std::monostate, DeviceCapabilities, PortAttributes, CompletionQueue, CqResized,
+                                   MemoryRegion, QpContext, SharedReceiveQueue>;
+
+}  // namespace rnicsim::nic

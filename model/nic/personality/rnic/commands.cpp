@@ -1,0 +1,231 @@
+// The command queue and the mailboxes of the device that docs/device.md publishes.
+#include "model/abi/command.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/nic/personality/rnic/rnic.h"
+
+namespace rnicsim::nic {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using Input = decltype(Command::input);
+
+static_assert(SrqModification::kLimit == abi::ModifySrq::kLimit && SrqModification::kRing == abi::ModifySrq::kRing);
+
+constexpr std::uint64_t kFirmware = 1ull << 32;
+
+template <class Mailbox>
+Mailbox load(Bytes bytes) {
+  Mailbox mailbox;
+  std::memcpy(static_cast<void*>(&mailbox), bytes.data(), sizeof(mailbox));
+  return mailbox;
+}
+
+template <class Mailbox>
+Input context_in(Bytes bytes) {
+  return context_of(load<Mailbox>(bytes).context);
+}
+
+Input nothing(Bytes) { return {}; }
+
+Input icm_range(Bytes bytes) {
+  const auto in = load<abi::MapIcm>(bytes);
+  return IcmRange{static_cast<IcmTable>(std::uint32_t(in.table)), in.first_index, in.count, in.memory};
+}
+
+Input gid_setting(Bytes bytes) {
+  const auto in = load<abi::SetGid>(bytes);
+  return GidSetting{in.index, in.valid != 0, std::to_array(in.mac), std::to_array(in.gid)};
+}
+
+Input moderation(Bytes bytes) {
+  const auto in = load<abi::ModifyCq>(bytes);
+  return CqModeration{in.moderation_count, in.moderation_period};
+}
+
+Input resize(Bytes bytes) {
+  const auto in = load<abi::ResizeCq>(bytes);
+  return CqResize{in.header.object, in.ring, in.log_entries};
+}
+
+// Only the fixed part of the mailbox counts: attributes come with the transitions.
+Input new_qp(Bytes bytes) {
+  const auto given = load<abi::CreateQp>(bytes).context;
+  abi::Qpc fixed;
+  std::memcpy(static_cast<void*>(&fixed), &given, offsetof(abi::Qpc, port));
+  return context_of(fixed);
+}
+
+Input qp_modification(Bytes bytes) {
+  const auto in = load<abi::ModifyQp>(bytes);
+  return QpModification{in.attributes, static_cast<roce::QpState>(in.current_state), context_of(in.context)};
+}
+
+Input srq_modification(Bytes bytes) {
+  const auto in = load<abi::ModifySrq>(bytes);
+  return SrqModification{in.attributes, in.limit, in.ring, in.log_entries};
+}
+
+Input group(Bytes bytes) { return MulticastGroup{std::to_array(load<abi::MulticastGroup>(bytes).gid)}; }
+
+struct Row {
+  abi::CommandOpcode opcode;
+  std::size_t input;
+  std::size_t output;
+  Input (*decode)(Bytes);
+};
+
+const Row* find(std::uint16_t opcode) {
+  using enum abi::CommandOpcode;
+  constexpr auto h = sizeof(abi::CommandHeader);
+  constexpr auto r = sizeof(abi::CommandResult);
+  static constexpr Row kRows[] = {
+      {query_device, h, sizeof(abi::DeviceCapabilities), nothing},
+      {initialize, h, r, nothing},
+      {teardown, h, r, nothing},
+      {map_icm, sizeof(abi::MapIcm), r, icm_range},
+      {unmap_icm, sizeof(abi::MapIcm), r, icm_range},
+      {query_port, h, sizeof(abi::PortAttributes), nothing},
+      {set_gid, sizeof(abi::SetGid), r, gid_setting},
+      {create_eq, sizeof(abi::CreateEq), r, context_in<abi::CreateEq>},
+      {destroy_eq, h, r, nothing},
+      {create_cq, sizeof(abi::CreateCq), r, context_in<abi::CreateCq>},
+      {destroy_cq, h, r, nothing},
+      {query_cq, h, sizeof(abi::QueryCq), nothing},
+      {modify_cq, sizeof(abi::ModifyCq), r, moderation},
+      {resize_cq, sizeof(abi::ResizeCq), sizeof(abi::ResizedCq), resize},
+      {create_mpt, sizeof(abi::CreateMpt), r, context_in<abi::CreateMpt>},
+      {destroy_mpt, h, r, nothing},
+      {query_mpt, h, sizeof(abi::QueryMpt), nothing},
+      {modify_mpt, sizeof(abi::CreateMpt), r, context_in<abi::CreateMpt>},
+      {create_srq, sizeof(abi::CreateSrq), r, context_in<abi::CreateSrq>},
+      {destroy_srq, h, r, nothing},
+      {query_srq, h, sizeof(abi::QuerySrq), nothing},
+      {modify_srq, sizeof(abi::ModifySrq), r, srq_modification},
+      {create_qp, sizeof(abi::CreateQp), r, new_qp},
+      {destroy_qp, h, r, nothing},
+      {modify_qp, sizeof(abi::ModifyQp), r, qp_modification},
+      {query_qp, h, sizeof(abi::QueryQp), nothing},
+      {attach_multicast, sizeof(abi::MulticastGroup), r, group},
+      {detach_multicast, sizeof(abi::MulticastGroup), r, group},
+  };
+  for (const auto& row : kRows)
+    if (static_cast<std::uint16_t>(row.opcode) == opcode) return &row;
+  return nullptr;
+}
+
+abi::CommandResult mailbox_of(std::monostate) { return {}; }
+
+abi::DeviceCapabilities mailbox_of(const DeviceCapabilities& given) {
+  abi::DeviceCapabilities caps;
+  caps.features = feature_bits(given.features);
+  caps.firmware_version = kFirmware;
+  caps.max_mr_size = given.max_mr_size;
+  caps.vendor_part_id = given.vendor_part_id;
+  caps.max_qp = given.max_qp;
+  caps.max_qp_wr = given.max_qp_wr;
+  caps.max_send_sge = given.max_send_sge;
+  caps.max_receive_sge = given.max_receive_sge;
+  caps.max_cq = given.max_cq;
+  caps.max_cqe = given.max_cqe;
+  caps.max_cq_moderation_count = given.max_cq_moderation_count;
+  caps.max_cq_moderation_period = given.max_cq_moderation_period;
+  caps.max_srq = given.max_srq;
+  caps.max_srq_wr = given.max_srq_wr;
+  caps.max_srq_sge = given.max_srq_sge;
+  caps.max_mr = given.max_mr;
+  caps.max_mtt = given.max_mtt;
+  caps.max_pd = given.max_pd;
+  caps.max_ah = given.max_ah;
+  caps.max_multicast_groups = given.max_multicast_groups;
+  caps.max_group_qps = given.max_group_qps;
+  caps.max_attached_qps = given.max_attached_qps;
+  caps.max_inline = given.max_inline;
+  caps.max_inline_receive = given.max_inline_receive;
+  caps.max_rd_atomic = given.max_rd_atomic;
+  caps.local_ca_ack_delay = given.local_ca_ack_delay;
+  caps.max_eq = given.max_eq;
+  caps.ports = given.ports;
+  caps.core_clock_khz = given.core_clock_khz;
+  caps.atomic = given.atomic;
+  return caps;
+}
+
+abi::PortAttributes mailbox_of(const PortAttributes& given) {
+  abi::PortAttributes port;
+  port.state = given.state;
+  port.max_mtu = given.max_mtu;
+  port.active_mtu = given.active_mtu;
+  port.physical_state = given.physical_state;
+  port.active_speed = given.active_speed;
+  port.active_width = given.active_width;
+  port.gid_table_length = given.gid_table_length;
+  port.max_message = given.max_message;
+  port.pkey_table_length = given.pkey_table_length;
+  std::ranges::copy(given.mac, port.mac);
+  port.pkey_violations = given.pkey_violations;
+  port.qkey_violations = given.qkey_violations;
+  return port;
+}
+
+abi::ResizedCq mailbox_of(const CqResized& given) {
+  abi::ResizedCq resized;
+  resized.producer = given.producer;
+  return resized;
+}
+
+abi::QueryCq mailbox_of(const CompletionQueue& queue) { return {{}, layout_of(queue)}; }
+abi::QueryMpt mailbox_of(const MemoryRegion& region) { return {{}, layout_of(region)}; }
+abi::QueryQp mailbox_of(const QpContext& context) { return {{}, layout_of(context)}; }
+abi::QuerySrq mailbox_of(const SharedReceiveQueue& queue) { return {{}, layout_of(queue)}; }
+
+}  // namespace
+
+CommandEntry RnicPersonality::decode_command_entry(std::span<const std::byte> bytes) const {
+  const auto entry = load<abi::CommandEntry>(bytes);
+  return {.device_owns = entry.owner == 1,
+          .input_bytes = entry.input_bytes,
+          .output_bytes = entry.output_bytes,
+          .input = entry.input,
+          .output = entry.output};
+}
+
+Command RnicPersonality::decode_command(std::span<const std::byte> mailbox, std::uint32_t output_bytes) const {
+  const auto header = load<abi::CommandHeader>(mailbox);
+  Command command{.opcode = static_cast<CommandOpcode>(std::uint16_t(header.opcode)), .object = header.object};
+  const auto* row = find(header.opcode);
+  if (row == nullptr)
+    command.refused = CommandStatus::bad_opcode;
+  else if (mailbox.size() < row->input)
+    command.refused = CommandStatus::bad_input_length;
+  else if (output_bytes < row->output)
+    command.refused = CommandStatus::bad_output_length;
+  else
+    command.input = row->decode(mailbox);
+  return command;
+}
+
+std::vector<std::byte> RnicPersonality::encode(const CommandResult& result, const CommandOutput& output) const {
+  abi::CommandResult head;
+  head.status = static_cast<abi::CommandStatus>(result.status);
+  head.syndrome = result.syndrome;
+  head.object = result.object;
+  return std::visit(
+      [&head](const auto& given) {
+        const auto mailbox = mailbox_of(given);
+        std::vector<std::byte> bytes(sizeof(mailbox));
+        std::memcpy(bytes.data(), &mailbox, sizeof(mailbox));
+        std::memcpy(bytes.data(), &head, sizeof(head));
+        return bytes;
+      },
+      output);
+}
+
+std::vector<std::byte> RnicPersonality::command_done(CommandStatus status) const {
+  static_assert(offsetof(abi::CommandEntry, owner) == 0 && offsetof(abi::CommandEntry, status) == 1);
+  return {std::byte{0}, static_cast<std::byte>(status)};
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,148 @@
+// The PCI function, the sizes and the register page of the device that docs/device.md publishes.
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "model/abi/command.h"
+#include "model/abi/device.h"
+#include "model/nic/personality/rnic/rnic.h"
+
+namespace rnicsim::nic {
+namespace {
+
+// Values of a layout that are the model's own, too, and are carried over as they are; the others:
+// tests/unit/abi_and_roce_test.cpp.
+template <class Ours, class Layout>
+constexpr bool same(Ours ours, Layout layout) {
+  return static_cast<std::uint64_t>(ours) == static_cast<std::uint64_t>(layout);
+}
+static_assert(same(CommandOpcode::query_device, abi::CommandOpcode::query_device) &&
+              same(CommandOpcode::detach_multicast, abi::CommandOpcode::detach_multicast));
+static_assert(same(RegionKind::region, abi::MptKind::region) && same(RegionKind::window1, abi::MptKind::window1) &&
+              same(RegionKind::window2, abi::MptKind::window2) && same(RegionKind::null, abi::MptKind::null));
+static_assert(access::kLocalWrite == abi::access::kLocalWrite && access::kZeroBased == abi::access::kZeroBased &&
+              access::kWindowBind == abi::access::kWindowBind);
+static_assert(kIcmTables == std::size(abi::kIcmEntryBytes));
+static_assert(roce::kMulticastQpn == abi::kMulticastQpn);
+
+constexpr std::uint32_t kPageBytes = 4096;
+constexpr std::uint64_t kFirmwareVersion = 1;
+
+Layout layout_of_rnic() {
+  Layout layout;
+  layout.pci = {.vendor = abi::kPciVendorId,
+                .device = abi::kPciDeviceId,
+                .class_code = abi::kPciClassCode,
+                .revision = abi::kPciRevision,
+                .pcie_capability = abi::config::kPcieCapability,
+                .msix_capability = abi::config::kMsixCapability,
+                .bar_bytes = abi::kBarSize,
+                .registers = abi::kRegisterPage,
+                .msix_table = abi::kMsixTable,
+                .msix_pending = abi::kMsixPba,
+                .msix_vectors = abi::kMsixVectors,
+                .msix_order = ByteOrder::big,
+                .uar = abi::kUarBase,
+                .uar_page_bytes = abi::kUarPageSize,
+                .uar_pages = abi::kUarPages};
+  layout.log_send_block = std::countr_zero(abi::kSendBlock);
+  layout.send_head = sizeof(abi::ControlSegment);
+  layout.data_segment = sizeof(abi::DataSegment);
+  layout.qp_record = sizeof(abi::QpDoorbellRecord);
+  layout.cq_record = sizeof(abi::CqDoorbellRecord);
+  layout.cqe = sizeof(abi::Cqe);
+  layout.inline_receive = sizeof(abi::Cqe::inline_data);
+  layout.eqe = sizeof(abi::Eqe);
+  layout.log_commands = abi::kCommandLogEntries;
+  layout.command_entry = sizeof(abi::CommandEntry);
+  layout.command_header = sizeof(abi::CommandHeader);
+  layout.mailbox = abi::kMailboxBytes;
+  std::ranges::copy(abi::kIcmEntryBytes, layout.contexts.begin());
+  return layout;
+}
+
+// What can be read of the register page: each whole, or one of 64 bits as two words.
+struct Register {
+  std::uint32_t offset;
+  std::uint32_t bytes;
+};
+constexpr Register kReadable[] = {
+    {abi::reg::kMagic, 4},
+    {abi::reg::kAbiVersion, 4},
+    {abi::reg::kFeatures, 8},
+    {abi::reg::kFirmwareVersion, 8},
+    {abi::reg::kUarInfo, 4},
+    {abi::reg::kBlueFlameSize, 4},
+    {abi::reg::kCommandLogEntries, 4},
+    {abi::reg::kStatus, 4},
+    {abi::reg::kHealthSyndrome, 4},
+    {abi::reg::kCoreClockKhz, 4},
+    {abi::reg::kCommandQueueBase, 8},
+    {abi::reg::kClock, 8},
+};
+
+bool is_readable(std::uint32_t offset, std::size_t bytes) {
+  return std::ranges::any_of(kReadable, [&](const Register& one) {
+    if (offset == one.offset && bytes == one.bytes) return true;
+    return one.bytes == 8 && bytes == 4 && (offset == one.offset || offset == one.offset + 4);
+  });
+}
+
+std::array<std::byte, kPageBytes> page_of(const DeviceRegisters& registers) {
+  using namespace abi;
+  std::array<std::byte, kPageBytes> page{};
+  const auto put32 = [&](std::uint32_t at, std::uint32_t value) { store_be(page.data() + at, value); };
+  const auto put64 = [&](std::uint32_t at, std::uint64_t value) { store_be(page.data() + at, value); };
+  put32(reg::kMagic, kMagicValue);
+  put32(reg::kAbiVersion, std::uint32_t{kAbiMajor} << 16 | kAbiMinor);
+  put64(reg::kFeatures, feature_bits(registers.features));
+  put64(reg::kFirmwareVersion, kFirmwareVersion << 32);
+  put32(reg::kUarInfo, kUarPages);
+  put32(reg::kBlueFlameSize, uar::kBlueFlameBytes);
+  put32(reg::kCommandLogEntries, abi::kCommandLogEntries);
+  put32(reg::kStatus, static_cast<std::uint32_t>(registers.status));
+  put32(reg::kHealthSyndrome, registers.syndrome);
+  put32(reg::kCoreClockKhz, registers.core_clock_khz);
+  put64(reg::kCommandQueueBase, registers.command_queue);
+  put64(reg::kClock, registers.clock);
+  return page;
+}
+
+}  // namespace
+
+const Personality& rnic_personality() {
+  static const RnicPersonality rnic;
+  return rnic;
+}
+
+RnicPersonality::RnicPersonality() : Personality(layout_of_rnic()) {}
+
+std::uint64_t feature_bits(const DeviceFeatures& features) {
+  using namespace abi::feature;
+  return kBlueFlame | kRc | (features.invalidate ? kInvalidate : 0) | (features.uc ? kUc : 0) |
+         (features.ud ? kUd : 0) | (features.multicast ? kMulticast : 0) | (features.windows ? kWindows : 0) |
+         (features.srq ? kSrq : 0);
+}
+
+bool RnicPersonality::read_registers(const DeviceRegisters& registers, std::uint32_t offset,
+                                     std::span<std::byte> out) const {
+  if (!is_readable(offset, out.size())) return false;
+  const auto page = page_of(registers);
+  std::copy_n(page.begin() + offset, out.size(), out.begin());
+  return true;
+}
+
+std::optional<RegisterWrite> RnicPersonality::write_registers(const DeviceRegisters& registers, std::uint32_t offset,
+                                                              std::span<const std::byte> data) const {
+  using namespace abi::reg;
+  if (offset == kCommandDoorbell && data.size() == 4)
+    return RegisterWrite{.commands = abi::load_be<std::uint32_t>(data.data())};
+  const bool inside = offset >= kCommandQueueBase && data.size() <= 8 && offset - kCommandQueueBase <= 8 - data.size();
+  if (!inside || offset % 4 != 0 || data.size() % 4 != 0) return std::nullopt;
+  std::array<std::byte, 8> base;
+  abi::store_be(base.data(), registers.command_queue);
+  std::ranges::copy(data, base.begin() + (offset - kCommandQueueBase));
+  return RegisterWrite{.command_queue = abi::load_be<std::uint64_t>(base.data())};
+}
+
+}  // namespace rnicsim::nic
