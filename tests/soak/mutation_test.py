@@ -222,7 +222,7 @@ def mutants_of_line(file, number, line, following, enumerators):
 def candidates(root, rooms):
     enumerators = enumerators_of(root)
     for room in rooms:
-        for path in sorted((root / room).glob("*.cpp")):
+        for path in sorted((root / room).rglob("*.cpp")):
             lines = path.read_text().split("\n")
             depth = 0
             for i, line in enumerate(lines):

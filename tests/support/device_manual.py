@@ -340,8 +340,8 @@ def self_test(root, compiler):
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder)
             shutil.copytree(root / "model/abi", copy / "model/abi")
-            (copy / "model/nic").mkdir()
             for syndromes in SYNDROMES.values():
+                (copy / syndromes).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(root / syndromes, copy / syndromes)
             (copy / "docs").mkdir()
             shutil.copy(root / "docs/device.md", copy / "docs")
