@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "sim/config/engine_params.h"
 
 namespace rnicsim::sim {

@@ -1,7 +1,7 @@
 #include "sim/frame_facts.h"
 
 #include "model/cm/messages.h"
-#include "model/nic/packet.h"
+#include "model/nic/packets/packet.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::sim {

@@ -5,7 +5,7 @@
 
 #include "model/base/params.h"
 #include "model/base/units.h"
-#include "model/nic/multicast_table.h"
+#include "model/nic/packets/multicast_table.h"
 #include "model/nic/personality/commands.h"
 
 namespace rnicsim::nic {

@@ -1,6 +1,7 @@
 // Congestion control: when a queue pair may send its next request, or packet of a READ's response; acknowledgements it
-// does not hold back. Asked by who schedules (model/nic/engine_shell), and told of what was sent. It has no clock.
-// A control is a source of its own that registers itself (model/base/policy.h), chosen by name in a NIC's parameters.
+// does not hold back. Asked by who schedules (model/nic/engine/engine_shell), and told of what was sent. It has no
+// clock. A control is a source of its own that registers itself (model/base/policy.h), chosen by name in a NIC's
+// parameters.
 #pragma once
 
 #include <cstdint>

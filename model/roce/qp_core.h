@@ -1,6 +1,6 @@
 // The seam between a queue pair's transport and the shell that has its rings, memory and time
-// (model/nic/engine_shell.h). Events go in, actions come out. A core has no clock, no memory and no payload; what an
-// implementation is free to choose (whose turn it is, that a timer fired) comes from outside.
+// (model/nic/engine/engine_shell.h). Events go in, actions come out. A core has no clock, no memory and no payload;
+// what an implementation is free to choose (whose turn it is, that a timer fired) comes from outside.
 //
 // A core acts within the call of an event, or later, between CoreActions::begin_step() and end_step(). Of one queue
 // pair, actions come in the order of the events that brought them.

@@ -12,7 +12,7 @@
 #include "model/base/agenda.h"
 #include "model/base/fifo.h"
 #include "model/nic/capability_params.h"
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "model/roce/qp_core.h"
 #include "rtl/cosim/input_queues.h"
 #include "rtl/cosim/lockstep.h"

@@ -9,8 +9,8 @@
 #include "model/cm/messages.h"
 #include "model/fabric/fault_rules.h"
 #include "model/host/iommu.h"
-#include "model/nic/doorbell.h"
-#include "model/nic/packet_tx.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/nic/queues/doorbell.h"
 #include "model/roce/opcode.h"
 #include "sim/recording/format.h"
 

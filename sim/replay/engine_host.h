@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "model/nic/qp_engine.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/engine_choice.h"
 
 namespace rnicsim::sim::replay {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/qp_engine.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/engine_choice.h"
 #include "sim/replay/capture_file.h"
 #include "sim/replay/cm_traffic.h"

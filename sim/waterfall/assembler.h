@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "model/nic/completion.h"
-#include "model/nic/doorbell.h"
-#include "model/nic/engine_trace.h"
-#include "model/nic/packet_tx.h"
-#include "model/nic/port.h"
-#include "model/nic/processing_units.h"
+#include "model/nic/contexts/processing_units.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/port.h"
+#include "model/nic/queues/completion.h"
+#include "model/nic/queues/doorbell.h"
+#include "model/nic/seam/engine_trace.h"
 #include "sim/waterfall/journey.h"
 
 namespace rnicsim::sim {

@@ -63,7 +63,7 @@ FAULTS = [
     Line("remote_key_layout", "verbs/provider/wqe_builder.cpp", ".rkey = rkey});",
          ".rkey = IS ? __builtin_bswap32(rkey) : rkey});", "rc_read",
          r"rkey 0x202 -> 0x2020000\n(.*\n)* +B: .* packet_sent .* READ_REQUEST .*\n"),
-    Line("context_layout", "model/nic/qp_context.cpp", "context.timeout = given.timeout;",
+    Line("context_layout", "model/nic/engine/qp_context.cpp", "context.timeout = given.timeout;",
          "context.timeout = IS ? given.retry_count : given.timeout;", "ack_timeout",
          r"time .*\n(.*\n)* +A: .* packet_sent .*\n"),
 ]

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/engine_factory.h"
-#include "model/nic/jittered_engine.h"
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/jittered_engine.h"
 #include "sim/replay/replay.h"
 
 namespace rnicsim::sim::replay {

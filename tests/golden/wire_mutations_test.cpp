@@ -10,7 +10,7 @@
 #include <ostream>
 #include <string>
 
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "sim/replay/cm_judge.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"

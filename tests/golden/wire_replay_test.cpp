@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/jittered_engine.h"
-#include "model/nic/engine_factory.h"
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/jittered_engine.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 

@@ -36,9 +36,10 @@ FLOOR = 0.9
 # Faults that were not noticed once, in every round: what stands on a line, on which of the lines that have it, and what
 # then stands there, IS saying whether the fault is in force.
 PINNED = [
-    ("a page's translation costs nothing", "model/nic/translation.cpp", "translated->wait += wait;", 1,
+    ("a page's translation costs nothing", "model/nic/contexts/translation.cpp", "translated->wait += wait;", 1,
      "if (!IS) translated->wait += wait;"),
-    ("nor does one on a walk", "model/nic/translation.cpp", "walk->wait += wait;", 1, "if (!IS) walk->wait += wait;"),
+    ("nor does one on a walk", "model/nic/contexts/translation.cpp", "walk->wait += wait;", 1,
+     "if (!IS) walk->wait += wait;"),
     ("an answer is asked for every 1024 packets", "model/roce/requester.cpp", "% kPacketsAnAcknowledgement", 0,
      "% (IS ? 1024 : kPacketsAnAcknowledgement)"),
     ("no silence after an RNR NAK", "model/roce/responder.cpp", "nak_sent_ = true;  //", 0, "nak_sent_ = !IS;  //"),
@@ -46,7 +47,7 @@ PINNED = [
      "(IS || send || request.immediate)"),
     ("the driver leaves out each 128th doorbell", "verbs/provider/uar.cpp", "mmio_(", 0,
      "if (static int n = 0; !IS || ++n % 128 != 0) mmio_("),
-    ("the device leaves out each 64th", "model/nic/doorbell.cpp", "  send(std::move(doorbell));", 0,
+    ("the device leaves out each 64th", "model/nic/queues/doorbell.cpp", "  send(std::move(doorbell));", 0,
      "  if (static int n = 0; !IS || ++n % 64 != 0) send(std::move(doorbell));"),
 ]
 

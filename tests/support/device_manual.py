@@ -289,7 +289,7 @@ def render(text, entities, values):
     return "\n".join(out) + "\n"
 
 
-SYNDROMES = {"CommandSyndrome": "model/nic/command_unit.h", "QpSyndrome": "model/nic/qp_context.h"}
+SYNDROMES = {"CommandSyndrome": "model/nic/queues/command_unit.h", "QpSyndrome": "model/nic/engine/qp_context.h"}
 
 
 def check_syndromes(root, text):
@@ -327,7 +327,7 @@ def run(root, compiler, write):
 def self_test(root, compiler):
     """Changes to the headers that the check must notice."""
     changes = [
-        ("../nic/qp_context.h", "ring = 0x10b", "ring = 0x1ff", "0x1ff"),
+        ("../nic/engine/qp_context.h", "ring = 0x10b", "ring = 0x1ff", "0x1ff"),
         ("queue.h", "Be32 byte_count;  // at most", "Be32 octet_count;  // at most", "octet_count"),
         ("device.h", "kCommandDoorbell = 0x088", "kCommandDoorbell = 0x08c", "0x08c"),
         ("context.h", "Be32 send_cqn;\n  Be32 receive_cqn;", "Be32 receive_cqn;\n  Be32 send_cqn;", "send_cqn"),

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "model/nic/packet.h"
+#include "model/nic/packets/packet.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::testing {

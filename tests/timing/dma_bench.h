@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
-#include "model/nic/dma.h"
+#include "model/nic/pcie/dma.h"
 
 namespace rnicsim::nic::test {
 

@@ -1,5 +1,5 @@
-// PCI Express TLP by TLP: what model/nic/pcie_link.h says in closed form and dma.h by burst, enumerated one by one by
-// the rules of the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and plain enough to be seen right.
+// PCI Express TLP by TLP: what model/nic/pcie/pcie_link.h says in closed form and dma.h by burst, enumerated one by one
+// by the rules of the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and plain enough to be seen right.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/nic/dma.h"
+#include "model/nic/pcie/dma.h"
 
 namespace rnicsim::nic::test {
 

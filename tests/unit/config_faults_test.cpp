@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "model/cm/messages.h"
-#include "model/nic/packet.h"
+#include "model/nic/packets/packet.h"
 #include "model/roce/icrc.h"
 #include "model/roce/packet.h"
 #include "sim/config/config.h"

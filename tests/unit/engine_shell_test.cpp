@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "model/roce/qp_state.h"
 
 namespace rnicsim::nic {

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "model/base/kernel.h"
-#include "model/nic/residency.h"
+#include "model/nic/contexts/residency.h"
 
 namespace rnicsim::nic {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "model/abi/queue.h"
-#include "model/nic/packet_lane.h"
-#include "model/nic/qp_context.h"
-#include "model/nic/receive_ring.h"
-#include "model/nic/send_ring.h"
-#include "model/nic/tickets.h"
-#include "model/nic/transmit_units.h"
+#include "model/nic/engine/packet_lane.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/engine/receive_ring.h"
+#include "model/nic/engine/send_ring.h"
+#include "model/nic/engine/tickets.h"
+#include "model/nic/engine/transmit_units.h"
 
 namespace rnicsim::nic::test {
 namespace {

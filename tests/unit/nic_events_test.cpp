@@ -3,7 +3,7 @@
 #include <array>
 #include <tuple>
 
-#include "model/nic/msix.h"
+#include "model/nic/pcie/msix.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

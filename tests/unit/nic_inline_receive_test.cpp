@@ -1,5 +1,5 @@
 // A SEND's payload in its completion: how the entry looks, and that it is the only write to memory.
-#include "model/nic/qp_context.h"
+#include "model/nic/engine/qp_context.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

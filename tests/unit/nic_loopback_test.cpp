@@ -1,5 +1,5 @@
 // What a device sends to itself goes past the cable, and is transport as any other.
-#include "model/nic/loopback.h"
+#include "model/nic/packets/loopback.h"
 
 #include "tests/unit/nic_pair.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "model/base/group_mac.h"
-#include "model/nic/multicast_table.h"
+#include "model/nic/packets/multicast_table.h"
 
 namespace rnicsim::nic {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/nic/packet_rx.h"
+#include "model/nic/packets/packet_rx.h"
 #include "tests/support/wire_frames.h"
 
 namespace rnicsim::nic {

@@ -1,5 +1,5 @@
 // A packet by reference: its bytes are written when somebody looks, and nobody can tell whether they were.
-#include "model/nic/packet.h"
+#include "model/nic/packets/packet.h"
 
 #include <algorithm>
 #include <optional>

@@ -8,7 +8,7 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/pause_frame.h"
-#include "model/nic/port.h"
+#include "model/nic/packets/port.h"
 
 namespace rnicsim::nic {
 namespace {

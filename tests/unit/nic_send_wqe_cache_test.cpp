@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "model/nic/send_wqe_cache.h"
+#include "model/nic/queues/send_wqe_cache.h"
 #include "tests/timing/dma_bench.h"
 
 namespace rnicsim::nic::test {

@@ -2,11 +2,11 @@
 
 #include <array>
 
-#include "model/nic/icm_map.h"
+#include "model/nic/contexts/icm_map.h"
+#include "model/nic/contexts/translation.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/engine/wqe.h"
 #include "model/nic/personality/personality.h"
-#include "model/nic/qp_context.h"
-#include "model/nic/translation.h"
-#include "model/nic/wqe.h"
 #include "model/roce/qp_state.h"
 #include "model/roce/timers.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "model/fabric/pcapng.h"
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"

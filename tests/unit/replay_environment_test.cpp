@@ -2,7 +2,7 @@
 // gave it the memory, the receives and the refusals that the real NIC had.
 #include <gtest/gtest.h>
 
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"

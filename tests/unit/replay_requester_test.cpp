@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 

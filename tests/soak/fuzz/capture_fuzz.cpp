@@ -1,6 +1,6 @@
 // Captures for the replay: files as they are, and frames that are sealed again, replayed against the engine.
 #include "model/cm/messages.h"
-#include "model/nic/engine_factory.h"
+#include "model/nic/engine/engine_factory.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/report.h"

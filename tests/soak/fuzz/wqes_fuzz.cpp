@@ -1,6 +1,6 @@
 // Work requests of a hostile program: arbitrary bytes in its rings and doorbell records, arbitrary doorbells.
+#include "model/nic/engine/wqe.h"
 #include "model/nic/personality/personality.h"
-#include "model/nic/wqe.h"
 #include "tests/soak/fuzz/raw_qp.h"
 
 namespace rnicsim::fuzz {

@@ -1,0 +1,109 @@
+#include "model/nic/contexts/atomic_unit.h"
+
+#include <cstring>
+#include <memory>
+
+namespace rnicsim::nic {
+namespace {
+
+std::uint64_t apply(const Atomic& request, std::uint64_t original) {
+  if (!request.is_swap) return original + request.operation.swap_add;
+  return original == request.operation.compare ? request.operation.swap_add : original;
+}
+
+}  // namespace
+
+AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma)
+    : sc_module(name), params_(params), translation_(translation), dma_(dma) {}
+
+// Those of a QP come to their locks in order, though one's place may be found sooner than another's.
+void AtomicUnit::execute(const Atomic& request) {
+  const auto [behind, first] = translating_.try_emplace(request.qpn.value);
+  if (first) return translate(request);
+  behind->second.push_back(Atomic(request));
+}
+
+void AtomicUnit::translate(const Atomic& request) {
+  const Region region{request.operation.rkey.value, request.operation.address, roce::kAtomicBytes};
+  translation_.translate({request.pd, access::kRemoteAtomic, request.qpn, true}, region,
+                         [this, request, resets = resets_](const Translated& place) {
+                           if (resets == resets_) translated(request, place);
+                         });
+}
+
+void AtomicUnit::translated(const Atomic& request, const Translated& place) {
+  // Pages that lie apart may cut a word in two, where a region begins at an odd address.
+  const bool cut = place.result == AccessResult::ok && place.ranges.size() != 1;
+  if (place.result == AccessResult::ok && !cut)
+    lock({request, place.place(0), slot_of(place.place(0))});
+  else
+    done({request.tag, cut ? AccessResult::bad_range : place.result, 0});
+  const auto behind = translating_.find(request.qpn.value);
+  if (behind->second.empty()) return void(translating_.erase(behind));
+  const auto next = std::move(behind->second.front());
+  behind->second.pop_front();
+  translate(next);
+}
+
+// A host that tells no physical addresses has its words apart at least within a process.
+std::uint64_t AtomicUnit::slot_of(const Dma::Place& place) const {
+  const auto physical = dma_.translate ? dma_.translate(place.pasid, place.address) : std::nullopt;
+  return physical.value_or(place.address) % params_.lock_slots;
+}
+
+void AtomicUnit::lock(const Operation& operation) {
+  const auto [holder, free] = locked_.try_emplace(operation.slot);
+  if (free) return read(operation);
+  ++counters_.conflicts;
+  holder->second.push_back(Operation(operation));
+}
+
+void AtomicUnit::read(const Operation& operation) {
+  ++counters_.operations;
+  auto sampled = [this, kept = std::make_unique<Operation>(operation), resets = resets_](AccessResult result,
+                                                                                         const Payload& bytes) {
+    if (resets != resets_) return;
+    if (result != AccessResult::ok) {
+      done({kept->request.tag, result, 0});
+      return unlock(*kept);
+    }
+    std::memcpy(&kept->original, bytes.bytes().data(), sizeof kept->original);
+    modifying_.push(now() + params_.service, *kept);
+  };
+  dma_.read(operation.place, roce::kAtomicBytes, std::move(sampled), {.ordered = true});
+}
+
+void AtomicUnit::modify_due() {
+  Operation operation;
+  while (modifying_.pop_due(operation)) {
+    write(operation);
+    unlock(operation);
+  }
+}
+
+void AtomicUnit::write(const Operation& operation) {
+  const auto original = operation.original;
+  const auto next = apply(operation.request, original);
+  if (next == original) return done({operation.request.tag, AccessResult::ok, original});
+  dma_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
+             [this, tag = operation.request.tag, original, resets = resets_](AccessResult result, const Payload&) {
+               if (resets == resets_) done({tag, result, original});
+             }, {});
+}
+
+void AtomicUnit::unlock(const Operation& operation) {
+  const auto holder = locked_.find(operation.slot);
+  if (holder->second.empty()) return void(locked_.erase(holder));
+  const auto next = std::move(holder->second.front());
+  holder->second.pop_front();
+  read(next);
+}
+
+void AtomicUnit::reset() {
+  translating_.clear();
+  locked_.clear();
+  modifying_.clear();
+  ++resets_;
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,83 @@
+// Atomic operations on host memory: read, modify and write. A table of lock slots, by the physical address's low bits,
+// serialises them: a slot is held from the read until the write is on its way, which the next read does not pass. So
+// addresses that share a slot wait for one another, and one word is one, by whichever region, key or process.
+// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "model/base/event_queue.h"
+#include "model/base/fifo.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/contexts/translation.h"
+#include "model/nic/pcie/dma.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct AtomicParams {
+  std::uint32_t lock_slots = 4096;
+  Duration service = 60_ns;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("lock_slots", lock_slots,
+                "locks, by the physical address modulo their number; docs/timing.md: addr[11:0]", {8, 1 << 20});
+    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; docs/timing.md",
+                {0, 1e9});
+  }
+};
+
+struct AtomicCounters {
+  Counter operations = 0;
+  Counter conflicts = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("operations", operations, "operations", "atomics carried out");
+    visit.counter("conflicts", conflicts, "operations", "those that waited for another's lock slot");
+  }
+};
+
+class AtomicUnit : public sc_core::sc_module {
+ public:
+  AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma);
+
+  Output<AtomicDone> done;
+
+  void execute(const Atomic& request);
+  void reset();
+
+  const AtomicCounters& counters() const { return counters_; }
+
+ private:
+  struct Operation {
+    Atomic request;
+    Dma::Place place;
+    std::uint64_t slot;
+    std::uint64_t original = 0;
+  };
+
+  void translate(const Atomic& request);
+  void translated(const Atomic& request, const Translated& place);
+  std::uint64_t slot_of(const Dma::Place& place) const;
+  void lock(const Operation& operation);
+  void read(const Operation& operation);
+  void modify_due();
+  void write(const Operation& operation);
+  void unlock(const Operation& operation);
+
+  const AtomicParams params_;
+  Translation& translation_;
+  Dma& dma_;
+  std::unordered_map<std::uint32_t, Fifo<Atomic>> translating_;  // by QP, those behind one whose place is being found
+  std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
+  EventQueue<Operation> modifying_{[this] { modify_due(); }};
+  std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
+  AtomicCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,302 @@
+// Contexts on the device, over those in ICM. A resident context is the decoded object; a fill reads ICM by DMA and
+// decodes, an eviction encodes, writes, and forgets the decoded object: a miss that is no miss finds nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "model/base/index_table.h"
+#include "model/base/stats.h"
+#include "model/nic/contexts/icm_map.h"
+#include "model/nic/contexts/residency.h"
+#include "model/nic/pcie/dma.h"
+#include "model/nic/personality/personality.h"
+
+namespace rnicsim::nic {
+
+struct ContextParams {
+  CacheParams qpc{.l0_entries = 256, .l1_entries = 2048, .fill_lines = 4};
+  CacheParams cqc{.l0_entries = 256, .l1_entries = 512};
+  CacheParams srqc{.l0_entries = 64, .l1_entries = 256};
+  CacheParams mpt{.l0_entries = 64, .l1_entries = 2048, .miss_slots = 2};
+  CacheParams mtt{.l0_entries = 128, .l1_entries = 4096, .miss_slots = 2};
+
+  void describe(ParamVisitor& visit) {
+    visit.group("qpc", qpc);
+    visit.group("cqc", cqc);
+    visit.group("srqc", srqc);
+    visit.group("mpt", mpt);
+    visit.group("mtt", mtt);
+  }
+};
+
+struct ContextCounters {
+  Counter fills = 0;
+  Counter write_backs = 0;
+  CacheCounters qpc;
+  CacheCounters cqc;
+  CacheCounters srqc;
+  CacheCounters mpt;
+  CacheCounters mtt;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("fills", fills, "contexts", "contexts read from ICM");
+    visit.counter("write_backs", write_backs, "contexts", "contexts written to ICM");
+    visit.group("qpc", qpc);
+    visit.group("cqc", cqc);
+    visit.group("srqc", srqc);
+    visit.group("mpt", mpt);
+    visit.group("mtt", mtt);
+  }
+};
+
+// Contexts as they stand in ICM.
+class IcmAccess {
+ public:
+  IcmAccess(const Personality& personality, IcmMap& map, Dma& dma, ContextCounters& counters)
+      : personality_(personality), map_(map), dma_(dma), counters_(counters) {}
+
+  bool mapped(IcmTable table, std::uint32_t index) const { return map_.address(table, index).has_value(); }
+
+  template <class Context>
+  void write(IcmTable table, std::uint32_t index, const Context& context) {
+    const auto address = map_.address(table, index);
+    if (!address) return;
+    ++counters_.write_backs;
+    Payload bytes(bytes_of(table));
+    personality_.encode(context, bytes.writable());
+    dma_.write(kKernelPasid, *address, std::move(bytes), nullptr);
+  }
+  // A fill of `lines` reads as much, of which the context is the first part.
+  template <class Context>
+  void read(IcmTable table, std::uint32_t index, std::uint32_t lines,
+            std::function<void(std::optional<Context>)> done) {
+    const auto address = map_.address(table, index);
+    if (!address) return done(std::nullopt);
+    ++counters_.fills;
+    constexpr std::uint32_t kLine = 64;
+    const auto context_lines = (bytes_of(table) + kLine - 1) / kLine;
+    if (lines > context_lines)
+      dma_.read(
+          {kKernelPasid, *address, 0}, (lines - context_lines) * kLine, [](AccessResult, const Payload&) {},
+          {.discard = true});
+    dma_.read(kKernelPasid, *address, bytes_of(table),
+              [this, done = std::move(done)](AccessResult result, Payload bytes) {
+                if (result != AccessResult::ok) return done(std::nullopt);
+                Context context;
+                personality_.decode(bytes.bytes(), context);
+                done(context);
+              });
+  }
+
+ private:
+  std::uint32_t bytes_of(IcmTable table) const { return personality_.layout.contexts[static_cast<std::size_t>(table)]; }
+
+  const Personality& personality_;
+  IcmMap& map_;
+  Dma& dma_;
+  ContextCounters& counters_;
+};
+
+template <class Object, IcmTable table>
+class ContextTable {
+ public:
+  using Found = std::function<void(Object*)>;
+
+  ContextTable(IcmAccess& icm, const CacheParams& params) : icm_(icm), residency_(params, 1) {
+    residency_.fill = [this](std::uint64_t index) { fill(static_cast<std::uint32_t>(index)); };
+    residency_.evicted = [this](std::uint64_t index) { evict(static_cast<std::uint32_t>(index)); };
+  }
+
+  bool exists(std::uint32_t index) const { return slots_.find(index) != nullptr; }
+  bool mapped(std::uint32_t index) const { return icm_.mapped(table, index); }
+
+  // Resident, and in how long it is at hand; nullptr: it does not exist, or await() it.
+  Object* touch(std::uint32_t index, Duration& wait) {
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) return nullptr;
+    const auto resident = residency_.touch(0, index);
+    if (!resident || !slot->object) return nullptr;
+    wait = *resident;
+    return &*slot->object;
+  }
+  // What a touch would find; that it was asked changes nothing.
+  const Object* resident(std::uint32_t index) const {
+    const auto* slot = slots_.find(index);
+    return slot != nullptr && slot->object && residency_.resident(index) ? &*slot->object : nullptr;
+  }
+
+  // What was touched already: calls back at once when it is here or does not exist, else after the fill. The pointer is
+  // good during the call only.
+  void await(std::uint32_t index, Found found) {
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) return found(nullptr);
+    if (slot->object) return found(&*slot->object);
+    residency_.await(0, index, [this, index, found = std::move(found)] {
+      auto* filled = slots_.find(index);
+      found(filled != nullptr && filled->object ? &*filled->object : nullptr);
+    });
+  }
+
+  // The same, touched now, for what is not counted in nanoseconds.
+  void lookup(std::uint32_t index, Found found) {
+    Duration wait;
+    if (auto* object = touch(index, wait)) return found(object);
+    await(index, std::move(found));
+  }
+
+  void create(std::uint32_t index, const Object& object) {
+    auto* slot = slots_.find(index);
+    if (slot == nullptr) slot = &slots_.put(index, std::make_unique<Slot>());
+    slot->object = object;
+    slot->serial = ++created_;
+    slot->changed = false;
+    icm_.write(table, index, object);
+    residency_.adopt(0, index);
+  }
+  // What the device seldom changes is written back only when it has.
+  void changed(std::uint32_t index) {
+    if (auto* slot = slots_.find(index)) slot->changed = true;
+  }
+  // Writes it back and forgets it, as when another takes its place.
+  void evict(std::uint32_t index) {
+    auto* slot = slots_.find(index);
+    if (slot == nullptr || !slot->object) return;
+    residency_.forget(index);
+    if (std::exchange(slot->changed, false) || table != IcmTable::mpt)
+      icm_.write(table, index, *slot->object);
+    slot->object.reset();
+  }
+  void destroy(std::uint32_t index) {
+    if (slots_.find(index) == nullptr) return;
+    slots_.erase(index);
+    residency_.forget(index);
+    icm_.write(table, index, Object{});
+  }
+  // Of its creation: an index is used again. 0: it does not exist.
+  std::uint64_t serial(std::uint32_t index) const {
+    const auto* slot = slots_.find(index);
+    return slot != nullptr ? slot->serial : 0;
+  }
+  std::vector<std::uint32_t> indices() const {
+    std::vector<std::uint32_t> all;
+    slots_.for_each([&](std::uint32_t index, const Slot&) { all.push_back(index); });
+    return all;
+  }
+  void clear() {
+    slots_.clear();
+    residency_.clear();
+  }
+  const CacheCounters& counters() const { return residency_.counters(); }
+
+ private:
+  struct Slot {
+    std::optional<Object> object;
+    std::uint64_t serial = 0;
+    bool changed = false;
+  };
+
+  void fill(std::uint32_t index) {
+    const auto read_for = serial(index);
+    icm_.template read<Object>(table, index, residency_.params().fill_lines,
+                               [=, this](const std::optional<Object>& object) {
+                                 auto* slot = slots_.find(index);
+                                 // What was read belonged to another, since destroyed.
+                                 if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
+                                 if (slot != nullptr && !slot->object && object) slot->object = object;
+                                 residency_.filled(index);
+                               });
+  }
+
+  IcmAccess& icm_;
+  IndexTable<Slot> slots_;
+  std::uint64_t created_ = 0;
+  Residency residency_;
+};
+
+// Page addresses of memory regions. They are the kernel's to write and the device's to read.
+class PageTable {
+ public:
+  PageTable(IcmAccess& icm, const CacheParams& params);
+
+  // The bus address of a page; nullopt: there is none, or await() it.
+  std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
+  bool resident(std::uint32_t index) const { return pages_.contains(index) && residency_.resident(index); }
+  struct Found {
+    std::optional<std::uint64_t> page;
+    bool flushed;                          // meanwhile: whose region stands looks again
+  };
+  void await(std::uint32_t index, std::function<void(const Found&)> found);
+  // Their region is gone.
+  void flush(std::uint32_t first, std::uint32_t count);
+  void clear();
+  const CacheCounters& counters() const { return residency_.counters(); }
+
+ private:
+  void fill(std::uint32_t index);
+
+  IcmAccess& icm_;
+  std::unordered_map<std::uint32_t, std::uint64_t> pages_;
+  std::unordered_set<std::uint32_t> voided_;                 // flushed while their fill is under way
+  std::uint64_t flushes_ = 0;
+  Residency residency_;
+};
+
+// A QP's context belongs to the engine while it runs; this is what the rest of the device knows of it.
+struct QpEntry {
+  std::uint16_t uar_page = 0;
+  std::uint32_t send_cqn = 0;
+  std::uint32_t receive_cqn = 0;
+  std::optional<std::uint32_t> srqn{};
+  bool datagrams = false;                  // UD: it may be attached to groups
+};
+
+// A region's pages in the MTT.
+struct PageRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+class ContextCache {
+ public:
+  ContextCache(const Personality& personality, Dma& dma, const ContextParams& params)
+      : map_(personality.layout.contexts),
+        icm_(personality, map_, dma, counters_),
+        qpc(params.qpc, kQpcClients),
+        cqs(icm_, params.cqc),
+        eqs(icm_, kEqc),
+        srqs(icm_, params.srqc),
+        regions(icm_, params.mpt),
+        pages(icm_, params.mtt) {}
+
+  IcmMap& map() { return map_; }
+  IcmAccess& icm() { return icm_; }
+  ContextCounters counters() const;
+  void clear();
+
+ private:
+  static constexpr std::size_t kQpcClients = 3;
+  static constexpr CacheParams kEqc{.l0_entries = 256, .l1_entries = 256};  // room for all
+
+  IcmMap map_;
+  ContextCounters counters_;
+  IcmAccess icm_;
+
+ public:
+  Residency qpc;                                             // of the engine's contexts; qp_contexts.h
+  ContextTable<CompletionQueue, IcmTable::cqc> cqs;
+  ContextTable<EventQueueContext, IcmTable::eqc> eqs;
+  ContextTable<SharedReceiveQueue, IcmTable::srqc> srqs;
+  ContextTable<MemoryRegion, IcmTable::mpt> regions;
+  PageTable pages;
+  IndexTable<QpEntry> qps;
+  std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
+  std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
+};
+
+}  // namespace rnicsim::nic

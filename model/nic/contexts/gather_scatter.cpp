@@ -1,0 +1,216 @@
+#include "model/nic/contexts/gather_scatter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace rnicsim::nic {
+
+struct GatherScatter::Job {
+  Tag tag;
+  Qpn qpn;
+  bool is_gather;
+  AccessRequest access;
+  Regions regions;
+  Payload payload;
+  bool more = false;
+  std::vector<Translated> places{};
+  std::size_t awaited = 0;
+  bool translated = false;
+  bool forgotten = false;
+  AccessResult result = AccessResult::ok;
+};
+
+std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) const {
+  if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
+  auto place = translation_.translate_now(access, regions[0]);
+  // Of no place, it lies in the null region.
+  if (place && place->result == AccessResult::ok && place->ranges.size() != 1) return std::nullopt;
+  return place;
+}
+
+GatherScatter::Order& GatherScatter::order(Qpn qpn) {
+  auto* order = orders_.find(qpn.value);
+  return order != nullptr ? *order : orders_.put(qpn.value, std::make_unique<Order>());
+}
+
+void GatherScatter::gather(Gather request) {
+  const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
+  if (const auto found = only_place(request.regions, access)) {
+    Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .result = found->result,
+               .place = found->only_place(), .length = request.regions[0].length};
+    return found->wait == Duration{} ? begin(std::move(one)) : at_hand_.push(now() + found->wait, std::move(one));
+  }
+  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .access = access,
+                                      .regions = std::move(request.regions), .payload = {}}));
+}
+
+void GatherScatter::scatter(Scatter request) {
+  taken({request.qpn, request.payload.size()});
+  const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
+  auto& order = this->order(request.qpn);
+  if (order.jobs.empty()) {
+    if (const auto found = only_place(request.regions, access)) {
+      Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .more = request.more,
+                 .result = found->result, .place = found->only_place(), .length = request.regions[0].length,
+                 .payload = std::move(request.payload), .epoch = order.epoch};
+      const auto at = std::max(now() + found->wait, order.until);
+      if (at == now()) return begin(std::move(one));
+      order.until = at;
+      return at_hand_.push(at, std::move(one));
+    }
+  }
+  order.jobs.push_back(std::make_shared<Job>(
+      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .access = access,
+          .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more}));
+  translate(order.jobs.back());
+}
+
+void GatherScatter::begin_due() {
+  Access access;
+  while (at_hand_.pop_due(access)) {
+    if (access.job) {
+      if (!access.job->forgotten) write_ready(access.job->qpn);
+    } else if (!access.is_gather && access.epoch != order(access.qpn).epoch) {
+      scattered({access.tag, AccessResult::denied, {}});
+    } else {
+      begin(std::move(access));
+    }
+  }
+}
+
+void GatherScatter::begin(Access&& access) {
+  translated({access.tag, access.qpn});
+  auto& answer = access.is_gather ? gathered : scattered;
+  if (access.result != AccessResult::ok) return answer({access.tag, access.result, {}});
+  if (access.is_gather)
+    return dma_.read(access.place, access.length,
+                     [this, tag = access.tag](AccessResult result, Payload bytes) {
+                       gathered({tag, result, std::move(bytes)});
+                     },
+                     {.discard = timing_only_});
+  dma_.write(access.place, std::move(access.payload),
+             [this, tag = access.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
+             {.more = access.more, .discard = timing_only_});
+}
+
+// Writes what has its translation, and nothing before its turn. An answer may bring the next scatter at once.
+void GatherScatter::write_ready(Qpn qpn) {
+  for (;;) {
+    auto& order = this->order(qpn);
+    if (order.jobs.empty() || !order.jobs.front()->translated) return;
+    // Those that wait for the second level only came before.
+    if (order.until > now()) {
+      Access turn{};
+      turn.job = order.jobs.front();
+      return at_hand_.push(order.until, std::move(turn));
+    }
+    const auto job = std::move(order.jobs.front());
+    order.jobs.pop_front();
+    write(job);
+  }
+}
+
+void GatherScatter::forget(Qpn qpn) {
+  auto& order = this->order(qpn);
+  ++order.epoch;
+  order.until = {};
+  const auto jobs = std::exchange(order.jobs, {});
+  for (const auto& job : jobs) job->forgotten = true;
+  for (const auto& job : jobs) scattered({job->tag, AccessResult::denied, {}});
+}
+
+void GatherScatter::reset() {
+  orders_.clear();
+  at_hand_.clear();
+}
+
+void GatherScatter::check(AccessCheck request) {
+  translation_.check({request.pd, request.access, request.qpn, request.remote}, request.region,
+                     [this, tag = request.tag](AccessResult result) { checked({tag, result}); });
+}
+
+void GatherScatter::translate(const JobPtr& job) {
+  const auto empty = [](const Region& region) { return region.length == 0; };
+  job->regions.erase(std::ranges::remove_if(job->regions, empty).begin(), job->regions.end());
+  job->places.resize(job->regions.size());
+  job->awaited = job->regions.size() + 1;
+  const auto answer = [this, job](AccessResult result) {
+    if (job->result == AccessResult::ok) job->result = result;
+    if (--job->awaited != 0) return;
+    translated({job->tag, job->qpn});
+    if (job->is_gather) return read(job);
+    job->translated = true;
+    if (!job->forgotten) write_ready(job->qpn);
+  };
+  for (std::size_t i = 0; i < job->regions.size(); ++i)
+    translation_.translate(job->access, job->regions[i], [job, i, answer](const Translated& place) {
+      job->places[i] = place;
+      answer(place.result);
+    });
+  answer(AccessResult::ok);
+}
+
+void GatherScatter::read(const JobPtr& job) {
+  if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
+  std::uint32_t total = 0;
+  bool null = false;
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    total += job->regions[i].length;
+    job->awaited += job->places[i].ranges.size();
+    null |= job->places[i].ranges.empty();
+  }
+  if (null || job->awaited > 1) job->payload = Payload(total);
+  // The null region's bytes are zeros.
+  if (null && !timing_only_) std::ranges::fill(job->payload.writable(), std::byte{});
+  if (job->awaited == 0) return gathered({job->tag, AccessResult::ok, std::move(job->payload)});
+  std::uint32_t offset = 0;
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    auto at = offset;
+    const auto& place = job->places[i];
+    for (std::size_t range = 0; range < place.ranges.size(); ++range) {
+      dma_.read(
+          place.place(range), place.ranges[range].length,
+          [this, job, at](AccessResult result, Payload bytes) {
+            if (job->payload.empty())
+              job->payload = std::move(bytes);
+            else if (!timing_only_ && !bytes.empty())
+              std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
+            part_done(job, result);
+          },
+          {.discard = timing_only_});
+      at += place.ranges[range].length;
+    }
+    offset += job->regions[i].length;
+  }
+}
+
+void GatherScatter::write(const JobPtr& job) {
+  if (job->result != AccessResult::ok || job->regions.empty()) return scattered({job->tag, job->result, {}});
+  for (const auto& place : job->places) job->awaited += place.ranges.size();
+  // The null region keeps nothing.
+  if (job->awaited == 0) return scattered({job->tag, AccessResult::ok, {}});
+  std::uint32_t offset = 0;
+  for (std::size_t i = 0; i < job->regions.size(); ++i) {
+    auto at = offset;
+    const auto& place = job->places[i];
+    for (std::size_t range = 0; range < place.ranges.size(); ++range) {
+      const auto length = place.ranges[range].length;
+      dma_.write(place.place(range), job->payload.slice(at, length),
+                 [this, job](AccessResult result, Payload) { part_done(job, result); },
+                 {.more = job->more, .discard = timing_only_});
+      at += length;
+    }
+    offset += job->regions[i].length;
+  }
+}
+
+void GatherScatter::part_done(const JobPtr& job, AccessResult result) {
+  if (job->result == AccessResult::ok) job->result = result;
+  if (--job->awaited != 0) return;
+  DmaDone done{job->tag, job->result, {}};
+  if (job->is_gather) done.payload = std::move(job->payload);
+  job->is_gather ? gathered(std::move(done)) : scattered(std::move(done));
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,93 @@
+// Payload between packets and memory: translates each region of a request, then reads or writes it by DMA. A request
+// that is refused touches no memory. Scatters of one QP reach memory in order, as the packets came: one whose
+// translation is not at hand holds those behind it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/fifo.h"
+#include "model/base/index_table.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/contexts/translation.h"
+#include "model/nic/pcie/dma.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+// A request's translations are at hand, and its DMA begins; or it was refused.
+struct AccessTranslated {
+  Tag tag;
+  Qpn qpn;
+};
+
+// The engine took payload, which is now to be placed.
+struct PayloadTaken {
+  Qpn qpn;
+  std::uint32_t bytes;
+};
+
+class GatherScatter {
+ public:
+  // With `timing_only` payload is neither read nor written.
+  GatherScatter(Translation& translation, Dma& dma, bool timing_only)
+      : translation_(translation), dma_(dma), timing_only_(timing_only) {}
+
+  Output<DmaDone> gathered;
+  Output<DmaDone> scattered;
+  Output<KeyDone> checked;
+  trace::Point<AccessTranslated> translated;
+  trace::Point<PayloadTaken> taken;
+
+  void gather(Gather request);
+  void scatter(Scatter request);
+  void check(AccessCheck request);
+  // The queue pair is no more what it was: what it has not begun to write stays unwritten.
+  void forget(Qpn qpn);
+  void reset();
+
+ private:
+  // A request of several places, or one whose translation has to be filled.
+  struct Job;
+  using JobPtr = std::shared_ptr<Job>;
+  // The usual request: one place, translated.
+  struct Access {
+    Tag tag;
+    Qpn qpn;
+    bool is_gather;
+    bool more = false;
+    AccessResult result;
+    Dma::Place place;
+    std::uint32_t length;
+    Payload payload{};
+    std::uint64_t epoch = 0;                 // scatters: of their QP
+    JobPtr job{};                            // instead of all this: it was translated before its turn
+  };
+  // The scatters of a QP. They are translated as they come, and written in order.
+  struct Order {
+    Duration until{};                        // the last of those that wait for the cache's second level
+    Fifo<JobPtr> jobs{};               // and all behind the first of these
+    std::uint64_t epoch = 0;
+  };
+
+  std::optional<Translated> only_place(const Regions& regions, const AccessRequest& access) const;
+  Order& order(Qpn qpn);
+  void begin(Access&& access);
+  void begin_due();
+  void write_ready(Qpn qpn);
+  void translate(const JobPtr& job);
+  void read(const JobPtr& job);
+  void write(const JobPtr& job);
+  void part_done(const JobPtr& job, AccessResult result);
+
+  Translation& translation_;
+  Dma& dma_;
+  const bool timing_only_;
+  IndexTable<Order> orders_;                 // by QP
+  EventQueue<Access> at_hand_{[this] { begin_due(); }};
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,114 @@
+// The processing units: each QP belongs to one transmit and one receive unit, by its number. A unit takes one thing at
+// a time, in order, and is busy with it for a service time; different units work side by side. What the pipeline around
+// them takes is the latency of packet_tx and packet_rx.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/fifo.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/contexts/qp_contexts.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct ProcessingUnitsParams {
+  std::uint32_t transmit_units = 8;
+  std::uint32_t receive_units = 8;
+  Duration write = 88_ns;
+  Duration send = 88_ns;
+  Duration read = 128_ns;
+  Duration atomic = 128_ns;
+  Duration read_response = 64_ns;
+  ByteCount read_ahead{8192};
+  Duration acknowledge = 10_ns;
+  Duration next_packet = 20_ns;
+  Duration receive_request = 64_ns;
+  Duration receive_atomic = 128_ns;
+  Duration receive_response = 64_ns;
+  Duration receive_next = 20_ns;
+
+  void describe(ParamVisitor& visit);
+};
+
+struct ProcessingUnitsCounters {
+  static constexpr std::uint32_t kMostUnits = 64;
+
+  std::uint32_t transmit_units = 1;
+  std::uint32_t receive_units = 1;
+  Counter transmit_operations = 0;
+  Counter receive_packets = 0;
+  std::array<Counter, kMostUnits> transmit_busy_ps{};  // of each
+  std::array<Counter, kMostUnits> receive_busy_ps{};
+  Counter receive_waits = 0;
+  Counter receive_wait_ps = 0;
+
+  void describe(CounterVisitor& visit) const;
+};
+
+// A doorbell goes to the engine: its QP's context is at hand.
+struct DoorbellTaken {
+  Qpn qpn;
+  std::uint16_t producer;
+};
+
+class ProcessingUnits : public sc_core::sc_module {
+ public:
+  ProcessingUnits(sc_core::sc_module_name name, const ProcessingUnitsParams& params, QpContexts& contexts);
+
+  Output<std::uint32_t> transmit_free;    // this unit may take more
+  Output<SendDoorbell> doorbell;          // of a QP whose context is here
+  Output<PacketIn> packet;                // the same
+  trace::Point<DoorbellTaken> doorbell_taken;
+
+  void ring(SendDoorbell&& doorbell);
+  void transmit(const TransmitWork& work);
+  void wanted(std::uint32_t unit);        // tell when it is free
+  void receive(PacketIn&& packet);
+  void reset();
+
+  const ProcessingUnitsCounters& counters() const { return counters_; }
+
+ private:
+  struct Arrival {
+    PacketIn packet;
+    Duration context_wait;
+    Duration since{};                     // it waits for its unit
+  };
+  struct ReceiveUnit {
+    Fifo<Arrival> waiting;
+    Duration free;
+  };
+  struct TransmitUnit {
+    Duration free;
+    Duration context_wait;                // of its next work
+  };
+  struct Freed {
+    bool transmit = false;
+    std::uint32_t unit = 0;
+  };
+
+  void take(SendDoorbell&& rung);
+  Duration service_of(const TransmitWork& work) const;
+  Duration service_of(const PacketIn& packet) const;
+  void enqueue(Arrival&& arrival);
+  void serve(ReceiveUnit& unit, Arrival&& arrival);
+  void free_due();
+
+  const ProcessingUnitsParams params_;
+  QpContexts& contexts_;
+  std::vector<TransmitUnit> transmit_;
+  std::vector<ReceiveUnit> receive_;
+  EventQueue<Freed> freed_{[this] { free_due(); }};      // units that something waits for
+  ProcessingUnitsCounters counters_;
+};
+
+}  // namespace rnicsim::nic

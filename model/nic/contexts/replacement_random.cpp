@@ -1,0 +1,33 @@
+// Any leaves, by a sequence that is the same at every run.
+#include <algorithm>
+#include <random>
+
+#include "model/base/policy.h"
+#include "model/nic/contexts/replacement.h"
+
+namespace rnicsim::nic {
+namespace {
+
+using Sequence = std::linear_congruential_engine<std::uint64_t, 6364136223846793005u, 1442695040888963407u, 0>;
+
+class Random final : public Replacement {
+ public:
+  Random() : Replacement(false) {}
+  std::size_t way_for_another(Set set) override {
+    const auto empty = std::ranges::find(set, kEmpty);
+    if (empty != set.end()) return std::size_t(empty - set.begin());
+    return (sequence_() >> 33) % set.size();              // the low bits of such a sequence repeat soon
+  }
+  void used(Set, std::size_t) override {}
+  void emptied(Set, std::size_t) override {}
+  void clear() override { sequence_.seed(); }
+
+ private:
+  Sequence sequence_;
+};
+
+const PolicyEntry<Replacement> kEntry{"random",
+                                      []() -> std::unique_ptr<Replacement> { return std::make_unique<Random>(); }};
+
+}  // namespace
+}  // namespace rnicsim::nic

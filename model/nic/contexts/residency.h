@@ -1,0 +1,108 @@
+// Which contexts of a kind are on the device: a cache, and those on their way into it. The owner reads and decodes what
+// is filled, and writes back and drops what is evicted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "model/nic/contexts/cache.h"
+
+namespace rnicsim::nic {
+
+class Residency {
+ public:
+  using Then = std::function<void()>;
+
+  Residency(const CacheParams& params, std::size_t clients) : cache_(params, clients) {}
+
+  std::function<void(std::uint64_t key)> fill;     // reads it; then calls filled()
+  std::function<void(std::uint64_t key)> evicted;
+
+  // Resident, and in how long it is at hand; nullopt: a miss, so await() it.
+  std::optional<Duration> touch(std::size_t client, std::uint64_t key) {
+    const auto outcome = cache_.look_up(client, key);
+    return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
+  }
+  // A touch would find it.
+  bool resident(std::uint64_t key) const { return cache_.resident(key); }
+  void await(std::size_t client, std::uint64_t key, Then then) {
+    auto& pending = pending_[key];
+    pending.waiting.push_back(std::move(then));
+    if (pending.waiting.size() > 1) return;
+    pending.client = client;
+    if (!pending.leaving) begin(key);
+  }
+  void filled(std::uint64_t key) {
+    const auto pending = take(key);
+    if (pending.waiting.empty()) return;
+    const auto victim = cache_.insert(pending.client, key);
+    if (victim != key) {
+      if (victim) evicted(*victim);
+      for (const auto& then : pending.waiting) then();
+      return;
+    }
+    // There is no room for it: it leaves when they have used it, and is not read again before it was written back.
+    pending_[key].leaving = true;
+    for (const auto& then : pending.waiting) then();
+    evicted(key);
+    const auto again = pending_.find(key);
+    if (again == pending_.end()) return;
+    again->second.leaving = false;
+    again->second.waiting.empty() ? void(pending_.erase(again)) : begin(key);
+  }
+  // What was read is of no use, and is not kept.
+  void dropped(std::uint64_t key) {
+    const auto pending = take(key);
+    for (const auto& then : pending.waiting) then();
+  }
+  // It was made here.
+  void adopt(std::size_t client, std::uint64_t key) {
+    if (const auto victim = cache_.insert(client, key)) evicted(*victim);
+  }
+  void forget(std::uint64_t key) { cache_.erase(key); }
+  bool pending(std::uint64_t key) const {
+    const auto found = pending_.find(key);
+    return found != pending_.end() && !found->second.leaving;
+  }
+  // Each that is being filled, in no order.
+  template <class Visit>
+  void for_pending(Visit&& visit) const {
+    for (const auto& entry : pending_)
+      if (!entry.second.leaving) visit(entry.first);
+  }
+  void clear() {
+    pending_.clear();
+    cache_.clear();
+  }
+
+  const CacheParams& params() const { return cache_.params(); }
+  const CacheCounters& counters() const { return cache_.counters(); }
+
+ private:
+  struct Pending {
+    std::size_t client = 0;
+    std::vector<Then> waiting;
+    bool leaving = false;                               // filled, used, and about to be evicted
+  };
+
+  void begin(std::uint64_t key) {
+    cache_.begin_fill([this, key] { fill(key); });
+  }
+  Pending take(std::uint64_t key) {
+    cache_.end_fill();
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) return {};
+    auto pending = std::move(found->second);
+    pending_.erase(found);
+    return pending;
+  }
+
+  Cache cache_;
+  std::unordered_map<std::uint64_t, Pending> pending_;  // its order shows nowhere
+};
+
+}  // namespace rnicsim::nic

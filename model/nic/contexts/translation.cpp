@@ -1,0 +1,232 @@
+#include "model/nic/contexts/translation.h"
+
+#include <algorithm>
+
+namespace rnicsim::nic {
+namespace {
+
+// Adds `length` bytes at `address`, which follow what is there.
+void extend(Translated& translated, std::uint64_t address, std::uint32_t length, std::uint64_t offset) {
+  auto& ranges = translated.ranges;
+  if (!ranges.empty() && ranges.back().address + ranges.back().length == address)
+    ranges.back().length += length;
+  else
+    ranges.push_back({address, length, offset});
+}
+
+// The part of a range that lies in its first page.
+struct PagePart {
+  std::uint32_t index;    // in the MTT
+  std::uint64_t in_page;
+  std::uint32_t length;
+};
+PagePart first_page(const MemoryRegion& memory, std::uint64_t offset, std::uint32_t length) {
+  const auto size = 1ull << memory.log_page;
+  const auto in_page = offset & (size - 1);
+  return {memory.first_page + static_cast<std::uint32_t>(offset >> memory.log_page), in_page,
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(length, size - in_page))};
+}
+
+// Where in its region lies what a window grants.
+Region behind(const MemoryRegion& window, const Region& region) {
+  return {window.region << 8, window.bus_address + (region.address - window.start), region.length};
+}
+
+// What a region's entry alone tells: all, when it has no pages.
+void begin(Translated& translated, const MemoryRegion& memory, const Region& place) {
+  translated.pasid = memory.pasid;
+  const auto offset = place.address - memory.start;
+  if (memory.log_page == 0 && memory.kind == RegionKind::region)
+    extend(translated, memory.bus_address + offset, place.length, offset);
+}
+
+}  // namespace
+
+// A translation on its way through the tables. It keeps what it has found: that may have left the cache since.
+struct Translation::Walk {
+  AccessRequest request;
+  Region region;
+  Done done;
+  MemoryRegion memory{};
+  std::uint32_t index = 0;               // of the region that has the memory
+  std::uint64_t serial = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t left = 0;
+  Duration wait{};
+  Translated result{};
+};
+
+AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
+  if (memory == nullptr || !memory->valid || memory->key != region.key) return AccessResult::bad_key;
+  if (memory->pd != request.pd) return AccessResult::bad_pd;
+  // A window is for peers, and the null region for no peer.
+  const bool other_side = request.remote ? memory->kind == RegionKind::null : memory->is_window();
+  if (other_side) return AccessResult::bad_key;
+  if (memory->kind == RegionKind::null) return AccessResult::ok;
+  if (memory->kind == RegionKind::window2 && memory->qpn != request.qpn.value) return AccessResult::bad_key;
+  const auto offset = region.address - memory->start;
+  const bool inside = region.address >= memory->start && offset <= memory->length &&
+                      region.length <= memory->length - offset;
+  if (!inside) return AccessResult::bad_range;
+  return (memory->access & request.access) == request.access ? AccessResult::ok : AccessResult::denied;
+}
+
+Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) : sc_module(name), contexts_(contexts) {}
+
+AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
+  ++counters_.lookups;
+  const auto result = check_access(entry, request, region);
+  if (result != AccessResult::ok) ++counters_.refused;
+  return result;
+}
+
+std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
+  if (region.length == 0) return Translated{};
+  // When something is to be filled nothing is touched: translate() is to find all as it is.
+  const auto* entry = contexts_.regions.resident(region.key >> 8);
+  if (entry == nullptr) return std::nullopt;
+  auto place = region;
+  const auto* memory = entry;
+  if (check_access(entry, request, region) == AccessResult::ok) {
+    if (entry->is_window()) {
+      place = behind(*entry, region);
+      memory = contexts_.regions.resident(place.key >> 8);
+    }
+    if (memory == nullptr || !pages_resident(*memory, place)) return std::nullopt;
+  }
+  std::optional<Translated> translated(std::in_place);
+  entry = contexts_.regions.touch(region.key >> 8, translated->wait);
+  translated->result = judge(entry, request, region);
+  if (translated->result != AccessResult::ok) return translated;
+  Duration wait;
+  if (entry->is_window()) {
+    memory = contexts_.regions.touch(place.key >> 8, wait);
+    translated->wait += wait;
+  }
+  begin(*translated, *memory, place);
+  if (memory->log_page == 0) return translated;
+  auto offset = place.address - memory->start;
+  for (auto left = place.length; left != 0;) {
+    const auto part = first_page(*memory, offset, left);
+    extend(*translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
+    translated->wait += wait;
+    offset += part.length;
+    left -= part.length;
+  }
+  return translated;
+}
+
+bool Translation::pages_resident(const MemoryRegion& memory, const Region& place) const {
+  if (memory.log_page == 0) return true;
+  auto offset = place.address - memory.start;
+  for (auto left = place.length; left != 0;) {
+    const auto part = first_page(memory, offset, left);
+    if (!contexts_.pages.resident(part.index)) return false;
+    offset += part.length;
+    left -= part.length;
+  }
+  return true;
+}
+
+void Translation::translate(const AccessRequest& request, const Region& region, Done done) {
+  if (region.length == 0) return done(Translated{});
+  const auto state = std::make_shared<Walk>(request, region, std::move(done));
+  find(state, region.key >> 8, [this, state](const MemoryRegion* entry) {
+    state->result.result = judge(entry, state->request, state->region);
+    if (state->result.result != AccessResult::ok) return finish(state);
+    entry->is_window() ? look_behind(state, *entry) : enter(state, *entry, state->region);
+  });
+}
+
+void Translation::find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found) {
+  Duration wait;
+  if (const auto* entry = contexts_.regions.touch(index, wait)) {
+    walk->wait += wait;
+    return found(entry);
+  }
+  contexts_.regions.await(index, std::move(found));
+}
+
+void Translation::look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window) {
+  const auto place = behind(window, walk->region);
+  walk->index = place.key >> 8;
+  walk->serial = contexts_.regions.serial(walk->index);
+  find(walk, walk->index, [this, walk, place](const MemoryRegion* memory) {
+    if (memory != nullptr && !gone(*walk)) return enter(walk, *memory, place);
+    walk->result = {AccessResult::bad_key};
+    finish(walk);
+  });
+}
+
+// `place` lies in the region, and may be accessed.
+void Translation::enter(const std::shared_ptr<Walk>& state, const MemoryRegion& memory, const Region& place) {
+  begin(state->result, memory, place);
+  if (memory.log_page == 0) return finish(state);
+  state->memory = memory;
+  state->index = place.key >> 8;
+  state->serial = contexts_.regions.serial(state->index);
+  state->offset = place.address - memory.start;
+  state->left = place.length;
+  walk(state);
+}
+
+void Translation::walk(const std::shared_ptr<Walk>& walk) {
+  while (walk->left != 0) {
+    const auto part = first_page(walk->memory, walk->offset, walk->left);
+    const auto take = [walk, part](std::uint64_t page) {
+      extend(walk->result, page + part.in_page, part.length, walk->offset);
+      walk->offset += part.length;
+      walk->left -= part.length;
+    };
+    Duration wait;
+    if (const auto page = contexts_.pages.touch(part.index, wait)) {
+      walk->wait += wait;
+      take(*page);
+      continue;
+    }
+    return contexts_.pages.await(part.index, [this, walk, take](const PageTable::Found& found) {
+      if (gone(*walk) || (!found.page && !found.flushed)) {
+        walk->result = {AccessResult::bad_key};
+        return finish(walk);
+      }
+      if (found.page) take(*found.page);
+      this->walk(walk);
+    });
+  }
+  finish(walk);
+}
+
+// The region went in the meantime; another may have its index and its pages' entries.
+bool Translation::gone(const Walk& walk) const {
+  return contexts_.regions.serial(walk.index) != walk.serial;
+}
+
+void Translation::finish(const std::shared_ptr<Walk>& walk) {
+  later(walk->wait, [walk] { walk->done(walk->result); });
+}
+
+void Translation::check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done) {
+  if (region.length == 0) return done(AccessResult::ok);
+  Duration wait;
+  const auto index = region.key >> 8;
+  if (const auto* memory = contexts_.regions.touch(index, wait)) {
+    const auto result = judge(memory, request, region);
+    if (wait == Duration{}) return done(result);
+    return later(wait, [done = std::move(done), result] { done(result); });
+  }
+  contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
+    done(judge(memory, request, region));
+  });
+}
+
+void Translation::later(Duration wait, std::function<void()> action) {
+  if (wait == Duration{}) return action();
+  delayed_.push(now() + wait, std::move(action));
+}
+
+void Translation::run_due() {
+  std::function<void()> action;
+  while (delayed_.pop_due(action)) action();
+}
+
+}  // namespace rnicsim::nic

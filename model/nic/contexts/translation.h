@@ -1,0 +1,93 @@
+// Translation and protection: what a key allows (MPT), and where its memory lies on the bus (MTT). A window's key is
+// judged by the window's entry; its memory is that of the region it is bound to.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "model/base/event_queue.h"
+#include "model/base/stats.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct TranslationCounters {
+  Counter lookups = 0;
+  Counter refused = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("lookups", lookups, "regions", "ranges translated");
+    visit.counter("refused", refused, "regions", "ranges refused: bad key, range, protection domain or access");
+  }
+};
+
+// A range of bus addresses, and where it begins in its region.
+struct BusRange {
+  std::uint64_t address;
+  std::uint32_t length;
+  std::uint64_t offset;
+};
+
+struct Translated {
+  AccessResult result = AccessResult::ok;
+  Pasid pasid = 0;
+  Duration wait{};                                       // from now on, until it is at hand
+  boost::container::small_vector<BusRange, 1> ranges{};  // in order; none of no bytes, and of the null region
+
+  Dma::Place place(std::size_t range) const { return {pasid, ranges[range].address, ranges[range].offset}; }
+  Dma::Place only_place() const { return ranges.empty() ? Dma::Place{} : place(0); }
+};
+
+struct AccessRequest {
+  std::uint32_t pd;
+  std::uint32_t access;
+  Qpn qpn{};                               // who asks
+  bool remote = false;                     // the key is a peer's rkey
+};
+
+class Translation : public sc_core::sc_module {
+ public:
+  Translation(sc_core::sc_module_name name, ContextCache& contexts);
+
+  // Calls back at once when all that it takes is at hand, else when it is; a range of no bytes is always good.
+  using Done = std::function<void(const Translated&)>;
+  void translate(const AccessRequest& request, const Region& region, Done done);
+  // Protection alone.
+  void check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done);
+
+  // The answer when no context has to be filled for it; nullopt: translate() must be asked.
+  std::optional<Translated> translate_now(const AccessRequest& request, const Region& region);
+
+  void reset() { delayed_.clear(); }
+
+  const TranslationCounters& counters() const { return counters_; }
+
+ private:
+  struct Walk;
+
+  using Found = std::function<void(const MemoryRegion*)>;
+
+  AccessResult judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
+  bool pages_resident(const MemoryRegion& memory, const Region& place) const;
+  void find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found);
+  void look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window);
+  void enter(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place);
+  void walk(const std::shared_ptr<Walk>& walk);
+  bool gone(const Walk& walk) const;
+  void finish(const std::shared_ptr<Walk>& walk);
+  void later(Duration wait, std::function<void()> action);
+  void run_due();
+
+  ContextCache& contexts_;
+  EventQueue<std::function<void()>> delayed_{[this] { run_due(); }};
+  TranslationCounters counters_;
+};
+
+// The checks alone: whether the range lies in the region, and what its key grants.
+AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,76 @@
+// Memory windows: binds them to regions for queue pairs, and takes them out of use again. What it is asked for it does
+// in order, one at a time: an entry that it needs may have to be filled, and no other request comes in between.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "model/base/event_queue.h"
+#include "model/base/fifo.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/contexts/translation.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct WindowCounters {
+  Counter bound = 0;
+  Counter closed = 0;
+  Counter refused = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("bound", bound, "windows", "memory windows bound to a region");
+    visit.counter("closed", closed, "windows", "memory windows that were bound and are not any more");
+    visit.counter("refused", refused, "requests", "binds and invalidations refused");
+  }
+};
+
+class WindowUnit {
+ public:
+  using Then = std::function<void()>;
+
+  explicit WindowUnit(ContextCache& contexts) : contexts_(contexts) {}
+
+  Output<KeyDone> done;                      // a bind, or an invalidation
+
+  void bind(const BindWindow& request);
+  void invalidate(const Invalidate& request);
+  // A window that is about to go is closed, whatever it is bound to.
+  void close(std::uint32_t index, Then then);
+  // The queue pair is no more what it was: windows of type 2 that were its own are free.
+  void close_all_of(Qpn qpn, Then then);
+  void reset();
+
+  const WindowCounters& counters() const { return counters_; }
+
+ private:
+  using Found = std::function<void(MemoryRegion*)>;
+
+  void enqueue(Then work);
+  void run();
+  void end(Then then);                       // of the present work, when all that it took is at hand
+  void run_due();
+  void answer(Tag tag, AccessResult result);
+  void find(std::uint32_t index, Found found);
+  void begin_bind(const BindWindow& request);
+  void begin_invalidate(const Invalidate& request);
+  void enter_region(const BindWindow& request, const MemoryRegion& window);
+  void leave_region(const MemoryRegion& window, Then then);
+  void set(const BindWindow& request);
+  void unbind(std::uint32_t index, MemoryRegion& window, Then then);
+  void close_next_of(Qpn qpn, Then then);
+
+  ContextCache& contexts_;
+  Fifo<Then> waiting_;
+  bool busy_ = false;
+  bool running_ = false;
+  Duration wait_{};                          // of the present work, for the second level of the cache
+  EventQueue<Then> ending_{[this] { run_due(); }};
+  std::map<std::uint32_t, std::set<std::uint32_t>> of_qps_;  // windows of type 2 that are bound
+  WindowCounters counters_;
+};
+
+}  // namespace rnicsim::nic

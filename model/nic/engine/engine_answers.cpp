@@ -1,0 +1,159 @@
+// The responder's answers in the engine shell: what has reached memory, receives that complete, packets that leave.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "model/base/kernel.h"
+#include "model/nic/engine/engine_cqes.h"
+#include "model/nic/engine/engine_shell.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::size_t kPacketsAhead = 32;  // packets of READ responses that wait for their payload
+
+}  // namespace
+
+void EngineShell::payload_placed(Qp& qp, std::uint64_t argument, AccessResult result) {
+  const auto at = OwedAt::of(argument);
+  if (result == AccessResult::ok) tell_placed(qp, at);
+  const auto cqe = std::ranges::find(qp.cqes, at.owed, &Qp::OwedCqe::owed);
+  if (cqe != qp.cqes.end()) cqe->write.behind_payload = true;
+  core_->placed(qp.slot, at.owed, memory_result(result));
+  qp.waits = false;
+}
+
+void EngineShell::tell_placed(const Qp& qp, const OwedAt& at) const {
+  if (!trace_.request_placed || qp.state == roce::QpState::error) return;
+  const auto cqe = std::ranges::find(qp.cqes, at.owed, &Qp::OwedCqe::owed);
+  const bool completes = cqe != qp.cqes.end();
+  trace_.request_placed({qp.qpn, at.psn, completes ? std::optional(cqe->receive_index) : std::nullopt});
+}
+
+void EngineShell::carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
+                            bool is_swap) {
+  auto& qp = of(slot);
+  out_.atomic({issue(qp, Purpose::atomic, OwedAt{owed, psn}.argument()), qp.qpn, qp.context.pd, is_swap, operation});
+}
+
+void EngineShell::invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) {
+  auto& qp = of(slot);
+  out_.invalidate({issue(qp, Purpose::remote_invalidate, owed), qp.qpn, key.value});
+}
+
+void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
+  auto& qp = of(slot);
+  if (qp.cqes.empty() || qp.cqes.front().owed != owed) return;
+  auto write = std::move(qp.cqes.front().write);
+  qp.cqes.pop_front();
+  if (write.cqe.syndrome != roce::Status::success) ++counters_.resp_cqe_error;
+  out_.cqe(std::move(write));
+}
+
+// A key that can't be invalidated is the responder's own error. Its receive completes with it, and the requester hears
+// nothing.
+void EngineShell::key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result) {
+  if (result == AccessResult::ok) {
+    core_->invalidated(qp.slot, owed);
+    qp.waits = false;
+    return pump_inbound(qp);
+  }
+  fail_receive(qp, owed, roce::Status::remote_invalid_request_error);
+  fail(qp);
+}
+
+// A receive completes with an error, and once: its message's last packet may be here already, or is still to come.
+void EngineShell::fail_receive(Qp& qp, roce::OwedId owed, roce::Status status) {
+  auto& ring = qp.receive_ring;
+  const auto cqe = std::ranges::find_if(qp.cqes, [owed](const Qp::OwedCqe& one) { return one.owed >= owed; });
+  if (cqe == qp.cqes.end() && !ring.filling()) return;
+  const auto index = cqe != qp.cqes.end() ? cqe->receive_index : ring.filling()->index;
+  cqe != qp.cqes.end() ? void(qp.cqes.erase(cqe)) : ring.filled();
+  ++counters_.resp_cqe_error;
+  out_.cqe(receive_error(qp, index, status));
+}
+
+void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
+  auto& qp = of(slot);
+  const bool completes = failure.to_receive || failure.completes_receive;
+  qp.deaf |= qp.reliable();
+  if (completes) {
+    fail_receive(qp, failure.owed,
+                 failure.to_receive ? roce::Status::local_protection_error : roce::Status::local_access_error);
+    if (!qp.reliable()) fail(qp);
+  } else if (qp.reliable()) {
+    qp.fatal_event = failure.refused ? EventType::qp_access_error : EventType::qp_fatal;
+  } else {
+    ++counters_.silently_dropped;
+  }
+}
+
+bool EngineShell::answer_waits(const Qp& qp) const {
+  if (qp.answers.size() >= kPacketsAhead) return false;
+  const auto bytes = core_->next_answer(qp.slot);
+  if (!bytes || *bytes == 0) return bytes.has_value();
+  // A packet alone is never too large.
+  return qp.answers.awaited() == 0 || qp.answers.awaited() + *bytes <= limits_.read_ahead;
+}
+
+TransmitWork EngineShell::send_answer(Qp& qp) {
+  auto& entry = qp.answers.add(Packet::make());
+  const auto answer = core_->answer(qp.slot, entry.packet->headers);
+  const auto bytes = answer.is_read ? answer.range.length : 0;
+  if (bytes == 0) {
+    entry.ready = true;
+  } else {
+    if (congestion_) congestion_->sent(qp.slot, bytes, now());
+    qp.answers.await(entry, bytes);
+    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, access::kRemoteRead,
+                 true, {{answer.range.rkey.value, answer.range.address, bytes}}});
+  }
+  emit_ready(qp, qp.answers);
+  if (answer.fatal) {
+    if (qp.fatal_event) out_.event({*qp.fatal_event, qp.qpn.value});
+    fail(qp);
+  } else {
+    core_->settle_answers(qp.slot);
+    qp.waits = false;
+    pump_inbound(qp);
+  }
+  const auto kind = answer.is_read ? TransmitWork::Kind::read_response : TransmitWork::Kind::acknowledge;
+  return {.unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins};
+}
+
+void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
+  auto* entry = qp.answers.find(sequence);
+  if (entry == nullptr) return;
+  if (done.result == AccessResult::ok) {
+    qp.answers.arrived(*entry, std::move(done.payload));
+    return emit_ready(qp, qp.answers);
+  }
+  // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
+  const auto psn = entry->packet->headers.bth.psn;
+  const auto last = qp.answers.last().packet;
+  const auto dropped = qp.answers.drop_from(sequence);
+  credits_ += dropped;
+  if (qp.state == roce::QpState::error) return move_nak(qp, last, psn);
+  const auto result = memory_result(done.result);
+  qp.deaf = true;
+  qp.fatal_event =
+      result == roce::MemoryResult::unreachable ? EventType::qp_fatal : EventType::qp_access_error;
+  core_->answer_unreadable(qp.slot, psn, result, dropped);
+}
+
+// Bytes of an earlier packet could not be had either. A NAK that had its turn, and was dropped with what is behind that
+// packet, is for it then: the requester would hear nothing more.
+void EngineShell::move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn) {
+  const auto& aeth = dropped->headers.aeth;
+  if (!aeth || (aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
+  --credits_;
+  dropped->headers.bth.psn = psn;
+  qp.answers.add(dropped).ready = true;
+  emit_ready(qp, qp.answers);
+}
+
+CqeWrite EngineShell::receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const {
+  return receive_error_cqe(qp.qpn, {qp.context.receive_cqn}, index, status);
+}
+
+}  // namespace rnicsim::nic

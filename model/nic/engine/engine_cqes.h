@@ -1,0 +1,18 @@
+// Completion queue entries as any engine builds them.
+#pragma once
+
+#include <cstdint>
+
+#include "model/nic/seam/qp_engine.h"
+#include "model/roce/headers.h"
+
+namespace rnicsim::nic {
+
+// `index` is the WQE's first block; `length` the message's.
+CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length,
+                  roce::Status status);
+// `last`: of the message's last packet.
+CqeWrite receive_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, const roce::Headers& last, std::uint32_t length);
+CqeWrite receive_error_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, roce::Status status);
+
+}  // namespace rnicsim::nic

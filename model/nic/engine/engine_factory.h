@@ -1,0 +1,19 @@
+// Who makes the QP engine of a NIC. It is made once its limits are known: those of the NIC's parameters.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
+#include "model/roce/qp_core.h"
+
+namespace rnicsim::nic {
+
+using EngineFactory = std::function<std::unique_ptr<QpEngine>(const QpLimits& limits)>;
+
+std::unique_ptr<QpEngine> make_model_engine(const QpLimits& limits);
+// Around this core.
+std::unique_ptr<QpEngine> make_engine(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
+
+}  // namespace rnicsim::nic

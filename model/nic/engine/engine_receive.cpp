@@ -1,0 +1,176 @@
+// The responder's side of the engine shell: request packets in, payload placed, receives taken. What is owed for them
+// is the core's, and engine_answers.cpp's.
+#include <algorithm>
+#include <utility>
+
+#include "model/nic/engine/engine_cqes.h"
+#include "model/nic/engine/engine_shell.h"
+
+namespace rnicsim::nic {
+namespace {
+
+using Kind = roce::Verdict::Kind;
+
+// A SEND of one packet, no longer than the QP allows.
+bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t bytes) {
+  return verdict.to_receive_wqe && verdict.begins_receive && verdict.completes_receive &&
+         bytes <= qp.context.inline_receive;
+}
+
+// A datagram; only an IPv6 header fills its GRH from the first byte on.
+bool came_by_ipv4(const PacketIn& packet) {
+  return packet.grh.size() != 0 && std::to_integer<unsigned>(packet.grh.bytes().front()) >> 4 != 6;
+}
+
+// A datagram with its GRH, as it is to lie in memory.
+Payload behind(const Payload& grh, const Payload& payload) {
+  Payload both(grh.size() + payload.size());
+  std::ranges::copy(grh.bytes(), both.writable().begin());
+  std::ranges::copy(payload.bytes(), both.writable().begin() + grh.size());
+  return both;
+}
+
+}  // namespace
+
+void EngineShell::take_request(Qp& qp, PacketIn& packet) {
+  const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
+  if (!std::exchange(qp.established, true) && connects)
+    out_.event({EventType::communication_established, qp.qpn.value});
+  trace_.request_taken({qp.qpn, packet.headers().bth.psn, packet.packet->id()});
+  qp.inbound.push_back(std::move(packet));
+  pump_inbound(qp);
+}
+
+// The head stays until it is judged for good.
+void EngineShell::pump_inbound(Qp& qp) {
+  while (!qp.inbound.empty() && !qp.asked && !qp.waits && qp.responds()) {
+    const auto& packet = qp.inbound.front();
+    qp.asked = true;
+    core_->request(qp.slot, packet.headers(), packet.payload().size(), offer_of(qp, packet));
+  }
+}
+
+roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
+  const auto& row = roce::info(packet.headers().bth.opcode);
+  const auto& filling = qp.receive_ring.filling();
+  roce::Offer offer{.access_granted = qp.access_granted};
+  if (row.operation == roce::Operation::send && !row.begins()) {
+    offer.receive_bytes = filling ? filling->bytes : 0;
+  } else if (filling && qp.transport == roce::Transport::uc) {
+    // Its message was lost.
+    offer.receive = roce::Offer::Receive::available;
+    offer.receive_bytes = filling->bytes;
+  } else if (qp.receive_ring.held() != 0) {
+    offer.receive = roce::Offer::Receive::available;
+    offer.receive_bytes = qp.receive_ring[0].bytes;
+  } else if (qp.no_receive) {
+    offer.receive = roce::Offer::Receive::none;
+  }
+  return offer;
+}
+
+void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
+  auto& qp = of(slot);
+  if (verdict.kind == Kind::wants_receive) return want_receive(qp);
+  if (verdict.kind == Kind::wants_access) return want_access(qp, verdict);
+  qp.asked = false;
+  if (verdict.kind == Kind::busy) return void(qp.waits = true);
+  carry_verdict(qp, qp.inbound.front(), verdict);
+  qp.inbound.pop_front();
+  qp.access_granted.reset();
+  qp.no_receive = false;
+  core_->settle_answers(slot);
+  // Behind the payload on the way to memory.
+  if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low()) look_for_receives(qp);
+  if (qp.has_srq()) give_back_held(qp);
+}
+
+void EngineShell::want_receive(Qp& qp) {
+  qp.looks_for_receive = true;
+  qp.receive_ring.want();
+  look_for_receives(qp);
+}
+
+void EngineShell::want_access(Qp& qp, const roce::Verdict& verdict) {
+  out_.access_check({issue(qp, Purpose::access_check), qp.qpn, qp.context.pd, verdict.access, true,
+                     {verdict.range.rkey.value, verdict.range.address, verdict.range.length}});
+}
+
+void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
+  const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
+  if (answered_before) trace_.request_placed({qp.qpn, packet.headers().bth.psn, {}});
+  switch (verdict.kind) {
+    case Kind::drop: return count_drop(verdict);
+    case Kind::reject: return reject(qp, verdict);
+    case Kind::place: return place(qp, packet, verdict);
+    default:
+      if (verdict.duplicate) ++counters_.duplicate_request;
+  }
+}
+
+void EngineShell::count_drop(const roce::Verdict& verdict) {
+  if (verdict.duplicate) return void(++counters_.duplicate_request);
+  switch (verdict.cause) {
+    case roce::DropCause::out_of_sequence: return void(++counters_.out_of_sequence);
+    case roce::DropCause::no_receive: return void(++counters_.out_of_buffer);
+    case roce::DropCause::bad_qkey: return void(++counters_.bad_qkey);
+    case roce::DropCause::unfit: return void(++counters_.silently_dropped);
+  }
+}
+
+void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
+  if (verdict.begins_receive) qp.receive_ring.fill_next();
+  auto payload = qp.transport == roce::Transport::ud ? behind(packet.grh, packet.payload()) : packet.payload();
+  const auto bytes = payload.size();
+  const OwedAt at{verdict.owed, packet.headers().bth.psn};
+  const bool in_cqe = comes_in_cqe(qp, verdict, bytes);
+  if (bytes == 0 || in_cqe) {
+    complete_receive(qp, packet, verdict);
+    if (in_cqe) qp.cqes.back().write.payload = std::move(payload);
+    tell_placed(qp, at);
+    if (bytes != 0) core_->placed(qp.slot, verdict.owed, roce::MemoryResult::ok);
+    return;
+  }
+  Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, at.argument()),
+                  .qpn = qp.qpn,
+                  .pd = verdict.to_receive_wqe ? qp.receive_pd() : qp.context.pd,
+                  .access = access::kLocalWrite,
+                  .remote = !verdict.to_receive_wqe,
+                  .regions = {},
+                  .payload = std::move(payload),
+                  .more = !verdict.completes};
+  if (verdict.to_receive_wqe) {
+    scatter.regions = slice(qp.receive_ring.filling()->regions, verdict.offset, bytes);
+  } else {
+    scatter.access = verdict.access;
+    scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, bytes});
+  }
+  complete_receive(qp, packet, verdict);
+  out_.scatter(std::move(scatter));
+}
+
+void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict) {
+  if (!verdict.completes_receive) return;
+  const auto index = qp.receive_ring.filling()->index;
+  qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers(), verdict.message_bytes), index,
+                     verdict.owed});
+  if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
+  qp.receive_ring.filled();
+}
+
+void EngineShell::reject(Qp& qp, const roce::Verdict& verdict) {
+  if (verdict.syndrome == roce::Aeth::kSequenceError) ++counters_.out_of_sequence;
+  if (verdict.syndrome == roce::Aeth::kInvalidRequest) ++counters_.resp_invalid_request;
+  if (verdict.syndrome == roce::Aeth::kRemoteAccessError) ++counters_.resp_remote_access_errors;
+  if ((verdict.syndrome & roce::Aeth::kClassMask) == roce::Aeth::kRnrNak) ++counters_.out_of_buffer;
+  if (verdict.begins_receive) qp.receive_ring.fill_next();
+  if (const auto& filling = qp.receive_ring.filling(); filling && verdict.receive_status) {
+    qp.cqes.push_back({receive_error(qp, filling->index, *verdict.receive_status), filling->index, verdict.owed});
+    qp.receive_ring.filled();
+  }
+  if (verdict.access_event) qp.fatal_event = EventType::qp_access_error;
+  if (verdict.request_event) qp.fatal_event = EventType::qp_request_error;
+  qp.deaf |= verdict.fatal;
+}
+
+}  // namespace rnicsim::nic

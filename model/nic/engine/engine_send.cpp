@@ -1,0 +1,216 @@
+// The requester's side of the engine shell: send WQEs, request packets, responses, send completions.
+#include <algorithm>
+
+#include "model/base/kernel.h"
+#include "model/nic/engine/engine_cqes.h"
+#include "model/nic/engine/engine_shell.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::size_t kPacketsAhead = 32;  // packets of a QP that wait for their payload
+
+TransmitWork::Kind work_kind(roce::Operation operation) {
+  switch (operation) {
+    case roce::Operation::send: return TransmitWork::Kind::send;
+    case roce::Operation::read: return TransmitWork::Kind::read;
+    case roce::Operation::atomic: return TransmitWork::Kind::atomic;
+    default: return TransmitWork::Kind::write;
+  }
+}
+
+}  // namespace
+
+void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
+  auto* qp = find(doorbell.qpn);
+  if (qp == nullptr || qp->state == roce::QpState::reset) return;
+  // Receives have no doorbell of their own: one that announces no send tells a failed QP to look for them.
+  if (qp->state == roce::QpState::error && qp->has_receive()) {
+    qp->receive_ring.begin_flush();
+    flush_receives(*qp);
+  }
+  if (!qp->has_send()) return;
+  const bool takes = qp->sends() && core_->takes_posts(qp->slot);
+  const auto announced = qp->send_ring.announce(doorbell, qp->context, takes);
+  if (announced == SendRing::Announced::invalid) return void(++counters_.doorbell_invalid);
+  if (announced == SendRing::Announced::next_wqe) parse_sends(*qp);
+  schedule_requests(*qp);
+}
+
+void EngineShell::fetch_sends(Qp& qp) {
+  const bool wanted = qp.flushes_sends() || qp.sends();
+  if (qp.send_ring.wants_read() && wanted && core_->takes_posts(qp.slot))
+    read_ring(qp, QueueKind::send, qp.send_ring.begin_read(qp.context));
+}
+
+void EngineShell::sends_fetched(Qp& qp, const WqeBytes& wqe) {
+  if (!qp.send_ring.end_read(wqe)) {
+    // Nothing of it can complete, not even in error.
+    if (qp.state == roce::QpState::error) return;
+    out_.event({EventType::qp_fatal, qp.qpn.value});
+    return fail(qp);
+  }
+  parse_sends(qp);
+}
+
+void EngineShell::parse_sends(Qp& qp) {
+  while (qp.send_ring.has_next())
+    post(qp, qp.send_ring.take_next(qp.qpn, send_rules(qp.context, limits_)));
+  core_->settle_sends(qp.slot);
+}
+
+void EngineShell::post(Qp& qp, ParsedSend&& send) {
+  auto& [wqe, request] = send;
+  wqe.message = request.id = qp.next_message++;
+  wqe.length = request.length;
+  wqe.signaled = request.signaled;
+  if (request.invalidate) wqe.invalidated = request.invalidate->value;
+  out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
+  qp.send_wqes.push_back(std::move(wqe));
+  core_->post(qp.slot, request);
+}
+
+void EngineShell::posted(roce::Slot slot, std::uint64_t message, roce::Psn first, std::uint32_t packets) {
+  if (!trace_.wqe_taken) return;
+  const auto& qp = of(slot);
+  const auto& wqe = *of(slot).wqe_of(message);
+  trace_.wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.length, wqe.signaled, message, first, packets});
+}
+
+// The WQE of the next packet's message has to be at hand; one that is not is asked for.
+bool EngineShell::request_waits(Qp& qp) {
+  if (qp.requests.size() >= kPacketsAhead) return false;
+  const auto message = core_->next_send(qp.slot);
+  if (!message) return false;
+  auto& wqe = *qp.wqe_of(*message);
+  if (wqe.presence == SendWqe::Presence::at_hand) return true;
+  if (std::exchange(wqe.presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
+  out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe.message), qp.qpn, wqe.index, wqe.blocks, qp.context.pasid,
+                   qp.send_ring.address(qp.context, wqe.index)});
+  return false;
+}
+
+TransmitWork EngineShell::send_request(Qp& qp) {
+  auto& entry = qp.requests.add(Packet::make());
+  const auto sent = core_->send(qp.slot, entry.packet->headers);
+  entry.message = sent.message;
+  entry.end = sent.end;
+  const auto& wqe = *qp.wqe_of(sent.message);
+  std::optional<Tag> gather;
+  if (sent.payload == 0) {
+    entry.ready = true;
+  } else if (wqe.inline_data) {
+    entry.packet->put(wqe.inline_data->slice(sent.offset, sent.payload));
+    entry.ready = true;
+  } else {
+    gather = issue(qp, Purpose::request_gather, entry.sequence);
+  }
+  if (congestion_) congestion_->sent(qp.slot, sent.payload, now());
+  trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
+  if (gather) out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload)});
+  emit_ready(qp, qp.requests);
+  return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins};
+}
+
+void EngineShell::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
+  auto* entry = qp.requests.find(sequence);
+  if (entry == nullptr) return;
+  if (done.result == AccessResult::ok) {
+    qp.requests.arrived(*entry, std::move(done.payload));
+    return emit_ready(qp, qp.requests);
+  }
+  const auto message = entry->message;
+  const auto dropped = qp.requests.drop_from(sequence);
+  credits_ += dropped;
+  core_->unreadable(qp.slot, message, local_status(done.result), dropped);
+}
+
+void EngineShell::take_response(Qp& qp, PacketIn& packet) {
+  qp.responses.push_back(std::move(packet));
+  const auto& waiting = qp.responses.back();
+  core_->response(qp.slot, waiting.headers(), waiting.payload().size());
+}
+
+void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcome, roce::Psn oldest) {
+  using Kind = roce::ResponseOutcome::Kind;
+  auto& qp = of(slot);
+  const auto packet = std::move(qp.responses.front().packet);
+  qp.responses.pop_front();
+  if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet->id(), oldest});
+  if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
+  if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
+  if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
+  if (outcome.rewound) drop_requests(qp);
+  if (!outcome.placement) return;
+  const auto& placement = *outcome.placement;
+  // The number that an atomic brings is memory as the host reads it.
+  const auto& original = packet->headers.atomic_ack;
+  auto payload = original ? Payload::copy_of(std::as_bytes(std::span(&*original, 1))) : packet->payload();
+  const auto* wqe = qp.wqe_of(placement.message);
+  const auto bytes = payload.size();
+  out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, access::kLocalWrite,
+                false, slice(wqe->regions, placement.offset, bytes), std::move(payload),
+                !roce::info(packet->headers.bth.opcode).ends()});
+}
+
+void EngineShell::ack_timed_out(roce::Slot slot, bool rewound) {
+  ++counters_.local_ack_timeout_err;
+  if (rewound) drop_requests(of(slot));
+}
+
+void EngineShell::local_work(roce::Slot slot, std::uint64_t message) {
+  auto& qp = of(slot);
+  const auto tag = issue(qp, Purpose::local_work, message);
+  const auto& wqe = *qp.wqe_of(message);
+  if (wqe.binding) return out_.bind_window({tag, qp.qpn, qp.context.pd, *wqe.binding});
+  out_.invalidate({tag, qp.qpn, wqe.invalidated});
+}
+
+void EngineShell::drained(roce::Slot slot) {
+  const auto& qp = of(slot);
+  if (qp.context.sqd_notify != 0) out_.event({EventType::send_queue_drained, qp.qpn.value});
+}
+
+void EngineShell::completed(roce::Slot slot, std::uint64_t, roce::Status status, bool placed_last) {
+  auto& qp = of(slot);
+  complete_send(qp, status, placed_last);
+  if (status != roce::Status::success && qp.sends()) qp.reliable() ? fail(qp) : fail_sends(qp);
+}
+
+void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload) {
+  auto& wqe = qp.send_wqes.front();
+  const bool error = status != roce::Status::success;
+  const bool tells = error || wqe.signaled;
+  WqeRetired retired{qp.qpn, wqe.index, wqe.blocks, qp.context.pasid, qp.send_ring.address(qp.context, wqe.index),
+                     std::nullopt};
+  if (tells) {
+    retired.cqe = send_cqe(qp.qpn, {qp.context.send_cqn}, wqe.index, wqe.opcode, wqe.length, status);
+    retired.cqe->behind_payload = behind_payload;
+  }
+  qp.send_retired = static_cast<std::uint16_t>(wqe.index + wqe.blocks);
+  wqe.inline_data.reset();
+  const auto message = wqe.message;
+  qp.send_wqes.pop_front();
+  trace_.send_completed({qp.qpn, message, tells, !error});
+  if (error) ++counters_.req_cqe_error;
+  if (status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
+  if (status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
+  out_.wqe_retired(std::move(retired));
+}
+
+// All that has not left is to be sent again.
+void EngineShell::drop_requests(Qp& qp) {
+  const auto dropped = qp.requests.drop_from(0);
+  credits_ += dropped;
+  core_->dropped_requests(qp.slot, dropped);
+}
+
+// The receive queue goes on (IBTA vol 1, 10.3.1: Send Queue Error).
+void EngineShell::fail_sends(Qp& qp) {
+  set_state(qp, roce::QpState::sqe);
+  credits_ += qp.requests.drop_from(0);
+  core_->halt_sends(qp.slot);
+  fetch_sends(qp);
+}
+
+}  // namespace rnicsim::nic

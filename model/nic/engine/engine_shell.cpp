@@ -1,0 +1,403 @@
+#include "model/nic/engine/engine_shell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "model/base/kernel.h"
+#include "model/base/policy.h"
+#include "model/roce/timers.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr int kPoison = 0xdd;
+constexpr std::uint32_t kNoCq = 0xffffff;
+constexpr std::size_t kSmallInput = 32;
+// Beside those of the core.
+constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
+
+}  // namespace
+
+EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core)
+    : limits_(limits),
+      core_(std::move(core)),
+      congestion_(make_policy<roce::CongestionControl>(limits.congestion)),
+      units_(limits.transmit_units) {
+  core_->bind(*this);
+}
+
+// Answers may come while a request is made: they wait until the present input is done with.
+template <auto take, class Input>
+void EngineShell::step(Input& input) {
+  if (busy_) {
+    // Packets and commands are large, and seldom come here.
+    if constexpr (sizeof(Input) > kSmallInput)
+      inputs_.push_back([this, input = std::make_unique<Input>(std::move(input))] { (this->*take)(*input); });
+    else
+      inputs_.push_back([this, input = std::move(input)]() mutable { (this->*take)(input); });
+    return;
+  }
+  busy_ = true;
+  (this->*take)(input);
+  finish_step();
+}
+
+void EngineShell::finish_step() {
+  for (;;) {
+    while (!inputs_.empty()) {
+      auto next = std::move(inputs_.front());
+      inputs_.pop_front();
+      next();
+    }
+    dispatch();
+    if (inputs_.empty()) break;
+  }
+  if (!to_give_up_.empty()) give_up_contexts();
+  busy_ = false;
+}
+
+void EngineShell::doorbell(SendDoorbell doorbell) { step<&EngineShell::take_doorbell>(doorbell); }
+void EngineShell::wqe(WqeBytes wqe) { step<&EngineShell::take_wqe>(wqe); }
+void EngineShell::wqe_at_hand(Tag tag) { step<&EngineShell::take_wqe_at_hand>(tag); }
+void EngineShell::context(ContextFill fill) { step<&EngineShell::take_context>(fill); }
+void EngineShell::evict(Qpn qpn) { step<&EngineShell::take_eviction>(qpn); }
+void EngineShell::transmit_free(std::uint32_t unit) { step<&EngineShell::take_unit>(unit); }
+void EngineShell::gathered(DmaDone done) { step<&EngineShell::take_gathered>(done); }
+void EngineShell::scattered(DmaDone done) { step<&EngineShell::take_scattered>(done); }
+void EngineShell::checked(KeyDone done) { step<&EngineShell::take_checked>(done); }
+void EngineShell::atomic_done(AtomicDone done) { step<&EngineShell::take_atomic>(done); }
+void EngineShell::key_changed(KeyDone done) { step<&EngineShell::take_key_changed>(done); }
+void EngineShell::srq_taken(SrqTaken taken) { step<&EngineShell::take_shared>(taken); }
+void EngineShell::packet(PacketIn packet) { step<&EngineShell::take_packet>(packet); }
+void EngineShell::command(QpCommand command) { step<&EngineShell::take_command>(command); }
+void EngineShell::timer_expired(Qpn qpn, std::uint32_t kind) {
+  if (kind == kHeldBackTimer) return step<&EngineShell::take_held_back>(qpn);
+  Expired timer{qpn, static_cast<roce::Timer>(kind)};
+  step<&EngineShell::take_timer>(timer);
+}
+void EngineShell::cq_overrun(Qpn qpn) { step<&EngineShell::take_overrun>(qpn); }
+void EngineShell::credit(std::uint32_t packets) { step<&EngineShell::take_credit>(packets); }
+
+void EngineShell::take_wqe(const WqeBytes& wqe) {
+  const auto [qp, purpose, argument] = redeem(wqe.tag);
+  if (qp == nullptr) return;
+  purpose == Purpose::send_ring ? sends_fetched(*qp, wqe) : receives_fetched(*qp, wqe);
+  schedule(*qp);
+}
+
+void EngineShell::take_wqe_at_hand(const Tag& tag) {
+  const auto [qp, purpose, message] = redeem(tag);
+  if (qp == nullptr) return;
+  if (auto* wqe = qp->wqe_of(message)) wqe->presence = SendWqe::Presence::at_hand;
+  schedule_requests(*qp);
+}
+
+void EngineShell::take_unit(const std::uint32_t& number) { units_.free(number); }
+
+void EngineShell::take_gathered(DmaDone& done) {
+  const auto [qp, purpose, sequence] = redeem(done.tag);
+  if (qp == nullptr) return;
+  if (purpose == Purpose::request_gather) {
+    request_gathered(*qp, sequence, done);
+    schedule_requests(*qp);
+  } else {
+    answer_gathered(*qp, sequence, done);
+    schedule_answers(*qp);
+  }
+}
+
+void EngineShell::take_scattered(const DmaDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  if (purpose == Purpose::read_scatter) {
+    trace_.answer_placed({qp->qpn, argument});
+    core_->response_placed(qp->slot, argument, local_status(done.result));
+    schedule_requests(*qp);
+  } else {
+    payload_placed(*qp, argument, done.result);
+    pump_inbound(*qp);
+    schedule_answers(*qp);
+  }
+}
+
+void EngineShell::take_checked(const KeyDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  qp->access_granted = done.result == AccessResult::ok;
+  qp->asked = false;
+  pump_inbound(*qp);
+  schedule_answers(*qp);
+}
+
+void EngineShell::take_atomic(const AtomicDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  const auto at = OwedAt::of(argument);
+  if (done.result == AccessResult::ok) tell_placed(*qp, at);
+  core_->carried_out(qp->slot, at.owed, memory_result(done.result), done.original);
+  qp->waits = false;
+  pump_inbound(*qp);
+  schedule_answers(*qp);
+}
+
+void EngineShell::take_key_changed(const KeyDone& done) {
+  const auto [qp, purpose, argument] = redeem(done.tag);
+  if (qp == nullptr) return;
+  if (purpose == Purpose::remote_invalidate) {
+    key_invalidated(*qp, argument, done.result);
+  } else {
+    const bool ok = done.result == AccessResult::ok;
+    core_->local_work_done(qp->slot, argument, ok ? roce::Status::success : roce::Status::memory_window_bind_error);
+  }
+  schedule(*qp);
+}
+
+void EngineShell::take_packet(PacketIn& packet) {
+  auto* qp = find(packet.destination);
+  if (qp == nullptr) return void(++counters_.unknown_qp);
+  const auto& row = roce::info(packet.headers().bth.opcode);
+  const bool welcome = row.transport == qp->transport && (row.response() ? qp->sends() : qp->responds());
+  if (!welcome) return void(++counters_.wrong_state);
+  if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
+  if (row.response()) {
+    take_response(*qp, packet);
+    schedule_requests(*qp);
+  } else {
+    take_request(*qp, packet);
+    schedule_answers(*qp);
+  }
+}
+
+void EngineShell::take_command(const QpCommand& command) {
+  execute(command);
+  if (auto* qp = find(command.qpn)) schedule(*qp);
+}
+
+void EngineShell::take_timer(const Expired& expired) {
+  auto* qp = find(expired.qpn);
+  if (qp == nullptr || !qp->sends()) return;
+  core_->expired(qp->slot, expired.timer);
+  schedule_requests(*qp);
+}
+
+void EngineShell::take_held_back(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  if (qp == nullptr || !std::exchange(qp->held_back, false)) return;
+  schedule(*qp);
+  if (qp->evicted) to_give_up_.push_back(qpn);
+}
+
+void EngineShell::take_overrun(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  if (qp == nullptr || qp->state == roce::QpState::reset || qp->state == roce::QpState::error) return;
+  out_.event({EventType::qp_fatal, qpn.value});
+  fail(*qp);
+}
+
+void EngineShell::take_credit(const std::uint32_t& packets) {
+  credits_ += packets;
+  for (std::uint32_t i = 0; i < packets && !leaving_.empty(); ++i) packet_left();
+}
+
+void EngineShell::packet_left() {
+  const auto packet = leaving_.front();
+  leaving_.pop_front();
+  auto* qp = find(packet.qpn);
+  if (qp == nullptr || qp->epoch != packet.epoch) return;
+  if (!qp->reliable()) {
+    --qp->leaving;
+    if (qp->evicted) to_give_up_.push_back(packet.qpn);
+  }
+  core_->left(qp->slot, packet.is_request, packet.end);
+  if (!qp->reliable()) schedule_requests(*qp);
+}
+
+void EngineShell::moved(roce::Slot slot, bool answers) {
+  auto& qp = of(slot);
+  if (answers) qp.waits = false;
+  pump_inbound(qp);
+  schedule(qp);
+  if (qp.evicted) to_give_up_.push_back(qp.qpn);
+}
+
+void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) {
+  const auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
+  out_.timer({of(slot).qpn, static_cast<std::uint32_t>(timer), after});
+}
+
+void EngineShell::cancel(roce::Slot slot, roce::Timer timer) {
+  out_.timer({of(slot).qpn, static_cast<std::uint32_t>(timer), {}, true});
+}
+
+void EngineShell::reset() {
+  core_->forget_all();
+  tickets_.forget_all();
+  qps_.clear();
+  slots_.clear();
+  units_.reset();
+  to_give_up_.clear();
+  leaving_.clear();
+  inputs_.clear();
+  credits_ = 0;
+}
+
+// --- Contexts.
+void EngineShell::take_context(const ContextFill& fill) {
+  auto* qp = find(fill.qpn);
+  if (qp == nullptr) return;
+  qp->evicted = false;
+  if (std::exchange(qp->resident, true)) return;
+  if (fill.context) {
+    qp->context = *fill.context;
+    return;
+  }
+  // Its context can't be read any more: it is lost, and where its completions go with it.
+  qp->context = {};
+  qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
+  out_.event({EventType::qp_fatal, fill.qpn.value});
+  fail(*qp);
+}
+
+void EngineShell::take_eviction(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  if (qp == nullptr || !qp->resident || std::exchange(qp->evicted, true)) return;
+  qp->eviction = ++evictions_;
+  to_give_up_.push_back(qpn);
+}
+
+void EngineShell::give_up_contexts() {
+  const auto kept = [this](Qpn qpn) {
+    const auto* qp = find(qpn);
+    return qp == nullptr || !qp->evicted || qp->in_use() || core_->in_use(qp->slot);
+  };
+  std::erase_if(to_give_up_, kept);
+  std::ranges::sort(to_give_up_, {}, [this](Qpn qpn) { return find(qpn)->eviction; });
+  for (const auto qpn : to_give_up_)
+    if (auto* qp = find(qpn); qp->evicted) ask(*qp, {.kind = Qp::Question::Kind::eviction});
+  to_give_up_.clear();
+}
+
+// The context goes to ICM, and what stays here is not to be read by mistake.
+void EngineShell::give_up(Qp& qp, const roce::CoreState& state) {
+  if (!qp.evicted || qp.in_use() || !state.idle || core_->in_use(qp.slot)) return;
+  qp.evicted = false;
+  out_.context_write_back({qp.qpn, context_of(qp, state)});
+  std::memset(static_cast<void*>(&qp.context), kPoison, sizeof qp.context);
+  qp.resident = false;
+  qp.trim();
+}
+
+Tag EngineShell::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
+  ++qp.tickets;
+  return tickets_.issue(qp.qpn, qp.epoch, purpose, argument);
+}
+
+EngineShell::Redeemed EngineShell::redeem(Tag tag) {
+  const auto ticket = tickets_.redeem(tag);
+  auto* qp = ticket ? find(ticket->qpn) : nullptr;
+  if (qp == nullptr || qp->epoch != ticket->epoch) return {};
+  --qp->tickets;
+  if (qp->evicted) to_give_up_.push_back(ticket->qpn);
+  return {qp, ticket->purpose, ticket->argument};
+}
+
+// --- Packets take their turns on the transmit units.
+void EngineShell::schedule_requests(Qp& qp) {
+  fetch_sends(qp);
+  if (qp.request_turn || !may_request(qp)) return;
+  qp.request_turn = true;
+  units_.enqueue({.qpn = qp.qpn, .answers = false, .epoch = qp.epoch});
+}
+
+void EngineShell::schedule_answers(Qp& qp) {
+  if (qp.answer_turn || !may_answer(qp)) return;
+  qp.answer_turn = true;
+  units_.enqueue({.qpn = qp.qpn, .answers = true, .epoch = qp.epoch});
+}
+
+bool EngineShell::may_answer(Qp& qp) {
+  if (!answer_waits(qp)) return false;
+  return !congestion_ || *core_->next_answer(qp.slot) == 0 || !holds_back(qp);
+}
+
+bool EngineShell::holds_back(Qp& qp) {
+  const auto at = congestion_->not_before(qp.slot);
+  if (at <= now()) return false;
+  if (!std::exchange(qp.held_back, true)) out_.timer({qp.qpn, kHeldBackTimer, at - now()});
+  return true;
+}
+
+// Each packet takes a credit, which its leaving the port gives back.
+void EngineShell::dispatch() {
+  while (credits_ > 0 && units_.any()) {
+    const auto unit = units_.next();
+    if (units_.busy(unit)) {
+      units_.ask(unit);
+      out_.transmit_wanted(unit);
+    } else if (serve(units_.take(unit), unit)) {
+      units_.took(unit);
+    }
+  }
+}
+
+// True: it took the unit.
+bool EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
+  auto* qp = find(turn.qpn);
+  if (qp == nullptr || qp->epoch != turn.epoch) return false;
+  (turn.answers ? qp->answer_turn : qp->request_turn) = false;
+  if (qp->evicted) to_give_up_.push_back(turn.qpn);
+  if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return false;
+  --credits_;
+  auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
+  turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
+  work.unit = unit;
+  out_.transmit(work);
+  return true;
+}
+
+void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
+  const bool is_request = &lane == &qp.requests;
+  lane.emit_ready([&](PacketLane::Entry& entry) {
+    if (!qp.reliable()) ++qp.leaving;
+    leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end});
+    const auto* wqe = is_request ? qp.wqe_of(entry.message) : nullptr;
+    const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
+    address(entry.packet->addresses, path);
+    out_.packet({qp.qpn, path.sgid_index, std::move(entry.packet)});
+  });
+}
+
+void EngineShell::read_ring(Qp& qp, QueueKind queue, const RingRead& read) {
+  const auto purpose = queue == QueueKind::send ? Purpose::send_ring : Purpose::receive_ring;
+  out_.wqe_fetch({issue(qp, purpose), qp.qpn, queue, qp.context.pasid, read.address, read.bytes});
+}
+
+void EngineShell::set_state(Qp& qp, roce::QpState state) {
+  if (state == qp.state) return;
+  if (trace_.state_changed) trace_.state_changed({qp.qpn, qp.state, state});
+  qp.state = state;
+  qp.context.state = state;
+}
+
+std::size_t EngineShell::sends_outstanding() const {
+  std::size_t sends = 0;
+  qps_.for_each([&](std::uint32_t, const Qp& qp) { sends += qp.send_wqes.size(); });
+  return sends;
+}
+
+void EngineShell::describe_state(std::string& out) const {
+  constexpr const char* kTransports[] = {"", "", "RC", "UC", "UD"};
+  constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  qps_.for_each([&](std::uint32_t number, const Qp& qp) {
+    const auto remote = qp.resident ? fmt::format("{:#08x}", qp.context.remote_qpn) : "(in ICM)";
+    const auto owner = qp.resident ? fmt::format(" of PASID {}", qp.context.pasid) : "";
+    out += fmt::format("qp {:#08x}{} {} {} -> {}: {} sends outstanding, {} receives held; {}\n", number, owner,
+                       kTransports[static_cast<int>(qp.transport)], kNames[static_cast<int>(qp.state)], remote,
+                       qp.send_wqes.size(), qp.receive_ring.held(), core_->describe(qp.slot));
+  });
+}
+
+}  // namespace rnicsim::nic

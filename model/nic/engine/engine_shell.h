@@ -1,0 +1,230 @@
+// The QP engine: one shell around a transport core (model/roce/qp_core.h), in C++ or Verilated. The shell has the
+// rings, the contexts, packets that wait for their payload, and the CQEs; the core says what is sent, placed and
+// completed.
+//
+// A QP's requests and answers take turns at its transmit unit, a packet a turn, when the unit is free and as long as
+// there are packet credits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/base/index_table.h"
+#include "model/base/inline_function.h"
+#include "model/nic/engine/qp.h"
+#include "model/nic/engine/tickets.h"
+#include "model/nic/engine/transmit_units.h"
+#include "model/nic/seam/qp_engine.h"
+#include "model/roce/congestion.h"
+#include "model/roce/qp_core.h"
+
+namespace rnicsim::nic {
+
+class EngineShell final : public QpEngine, private roce::CoreActions {
+ public:
+  EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
+
+  EngineOutputs& outputs() override { return out_; }
+  void doorbell(SendDoorbell doorbell) override;
+  void wqe(WqeBytes wqe) override;
+  void wqe_at_hand(Tag tag) override;
+  void context(ContextFill fill) override;
+  void evict(Qpn qpn) override;
+  void transmit_free(std::uint32_t unit) override;
+  void gathered(DmaDone done) override;
+  void scattered(DmaDone done) override;
+  void checked(KeyDone done) override;
+  void atomic_done(AtomicDone done) override;
+  void key_changed(KeyDone done) override;
+  void srq_taken(SrqTaken taken) override;
+  void packet(PacketIn packet) override;
+  void command(QpCommand command) override;
+  void timer_expired(Qpn qpn, std::uint32_t kind) override;
+  void cq_overrun(Qpn qpn) override;
+  void credit(std::uint32_t packets) override;
+  void reset() override;
+
+  EngineTrace& trace() override { return trace_; }
+  const EngineCounters& counters() const override { return counters_; }
+  void describe_state(std::string& out) const override;
+  std::size_t sends_outstanding() const override;
+
+ private:
+  enum class Purpose : std::uint8_t {
+    send_ring,
+    send_wqe,
+    receive_ring,
+    request_gather,
+    answer_gather,
+    read_scatter,
+    receive_scatter,
+    access_check,
+    atomic,
+    remote_invalidate,
+    local_work,
+    shared_receive
+  };
+  struct Expired {
+    Qpn qpn;
+    roce::Timer timer;
+  };
+  struct Redeemed {
+    Qp* qp = nullptr;
+    Purpose purpose{};
+    std::uint64_t argument = 0;
+  };
+
+  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts.
+  template <auto take, class Input>
+  void step(Input& input);
+  void finish_step();
+  void take_doorbell(const SendDoorbell& doorbell);
+  void take_wqe(const WqeBytes& wqe);
+  void take_wqe_at_hand(const Tag& tag);
+  void take_context(const ContextFill& fill);
+  void take_eviction(const Qpn& qpn);
+  void take_unit(const std::uint32_t& number);
+  void take_gathered(DmaDone& done);
+  void take_scattered(const DmaDone& done);
+  void take_checked(const KeyDone& done);
+  void take_atomic(const AtomicDone& done);
+  void take_key_changed(const KeyDone& done);
+  void take_shared(SrqTaken& taken);
+  void take_packet(PacketIn& packet);
+  void take_command(const QpCommand& command);
+  void take_timer(const Expired& timer);
+  void take_held_back(const Qpn& qpn);
+  void take_overrun(const Qpn& qpn);
+  void take_credit(const std::uint32_t& packets);
+  void packet_left();
+  Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
+  Redeemed redeem(Tag tag);
+  Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
+  Qp& of(roce::Slot slot) { return *slots_[slot]; }
+  // What it can do after an event, of either kind or of both.
+  void schedule_requests(Qp& qp);
+  void schedule_answers(Qp& qp);
+  void schedule(Qp& qp) {
+    schedule_requests(qp);
+    schedule_answers(qp);
+  }
+  bool may_request(Qp& qp) { return request_waits(qp) && (!congestion_ || !holds_back(qp)); }
+  bool may_answer(Qp& qp);
+  bool holds_back(Qp& qp);
+  void dispatch();
+  bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
+  void give_up_contexts();
+  void give_up(Qp& qp, const roce::CoreState& state);
+  void emit_ready(Qp& qp, PacketLane& lane);
+  void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
+  void set_state(Qp& qp, roce::QpState state);
+
+  // --- What the core does; of sends in engine_send.cpp, of answers in engine_receive.cpp and engine_answers.cpp.
+  void begin_step() override { busy_ = true; }
+  void end_step() override { finish_step(); }
+  void moved(roce::Slot slot, bool answers) override;
+  void posted(roce::Slot slot, std::uint64_t message, roce::Psn first, std::uint32_t packets) override;
+  void responded(roce::Slot slot, const roce::ResponseOutcome& outcome, roce::Psn oldest) override;
+  void ack_timed_out(roce::Slot slot, bool rewound) override;
+  void completed(roce::Slot slot, std::uint64_t message, roce::Status status, bool placed_last) override;
+  void local_work(roce::Slot slot, std::uint64_t message) override;
+  void drained(roce::Slot slot) override;
+  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) override;
+  void cancel(roce::Slot slot, roce::Timer timer) override;
+  void judged(roce::Slot slot, const roce::Verdict& verdict) override;
+  void carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
+                 bool is_swap) override;
+  void invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) override;
+  void receive_completed(roce::Slot slot, roce::OwedId owed) override;
+  void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;
+  void told(roce::Slot slot, const roce::CoreState& state) override;
+
+  // --- engine_commands.cpp
+  void execute(const QpCommand& command);
+  void create(const QpCommand& command);
+  void modify(Qp& qp, const QpCommand& command, bool draining);
+  void enter(Qp& qp, roce::QpState from, roce::QpState to);
+  Qp& rebirth(Qp& qp);
+  void ask(Qp& qp, Qp::Question question);
+  QpContext context_of(const Qp& qp, const roce::CoreState& state) const;
+  void finish(const QpCommand& command, CommandStatus status, QpSyndrome syndrome, const QpContext& context);
+
+  // --- engine_send.cpp: the requester's side.
+  void fetch_sends(Qp& qp);
+  void sends_fetched(Qp& qp, const WqeBytes& wqe);
+  void parse_sends(Qp& qp);
+  void post(Qp& qp, ParsedSend&& send);
+  bool request_waits(Qp& qp);
+  TransmitWork send_request(Qp& qp);
+  void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
+  void take_response(Qp& qp, PacketIn& packet);
+  void complete_send(Qp& qp, roce::Status status, bool behind_payload);
+  void drop_requests(Qp& qp);
+  void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
+
+  // --- engine_receive.cpp: the responder's side, requests in.
+  void take_request(Qp& qp, PacketIn& packet);
+  void pump_inbound(Qp& qp);
+  roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
+  void want_receive(Qp& qp);
+  void want_access(Qp& qp, const roce::Verdict& verdict);
+  void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
+  void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
+  void reject(Qp& qp, const roce::Verdict& verdict);
+  void count_drop(const roce::Verdict& verdict);
+  void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
+
+  // --- engine_answers.cpp: the responder's side, answers out.
+  void payload_placed(Qp& qp, std::uint64_t argument, AccessResult result);
+  void tell_placed(const Qp& qp, const OwedAt& at) const;
+  void key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result);
+  void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
+  bool answer_waits(const Qp& qp) const;
+  TransmitWork send_answer(Qp& qp);
+  void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
+  void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
+  CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
+
+  // --- engine_shared.cpp: receives of a shared queue.
+  void ask_for_shared(Qp& qp);
+  void give_back(const Qp& qp, std::uint16_t index);
+  void give_back_held(Qp& qp);
+  void give_back_all(Qp& qp);
+  void flush_shared(Qp& qp);
+
+  // --- engine_queues.cpp: the receive ring, and flushing.
+  void look_for_receives(Qp& qp);
+  void receives_fetched(Qp& qp, const WqeBytes& wqes);
+  void receives_settled(Qp& qp);
+  void fail(Qp& qp);                     // to the error state, and flush
+  void flush_receives(Qp& qp);
+  void flush_receive(Qp& qp, std::uint16_t index);
+
+  const QpLimits limits_;
+  const std::unique_ptr<roce::QpCore> core_;
+  const std::unique_ptr<roce::CongestionControl> congestion_;   // or none
+  EngineOutputs out_;
+  EngineTrace trace_;
+  IndexTable<Qp> qps_;
+  std::vector<Qp*> slots_;                                      // by their places in the core
+  std::uint64_t births_ = 0;
+  Tickets<Purpose> tickets_;
+  Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
+  bool busy_ = false;
+  TransmitUnits units_;
+  std::uint64_t evictions_ = 0;
+  std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done
+  struct Leaving {
+    Qpn qpn;
+    std::uint64_t epoch;
+    bool is_request;
+    roce::Psn end;
+  };
+  Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
+  std::uint32_t credits_ = 0;
+  EngineCounters counters_;
+};
+
+}  // namespace rnicsim::nic

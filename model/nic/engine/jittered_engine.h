@@ -1,0 +1,98 @@
+// Proves the seam: puts random delays before and behind another engine, and lets overtake what the rules of the seam
+// (qp_engine.h) do not order. What works with it does not rely on an engine's timing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "model/base/event_queue.h"
+#include "model/base/fifo.h"
+#include "model/base/params.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct JitterParams {
+  Duration delay{};
+  std::uint64_t seed = 1;
+
+  void describe(ParamVisitor& visit);
+};
+
+class JitteredEngine : public QpEngine {
+ public:
+  JitteredEngine(const JitterParams& params, std::unique_ptr<QpEngine> engine);
+
+  EngineOutputs& outputs() override { return out_; }
+  EngineTrace& trace() override { return engine_->trace(); }
+  const EngineCounters& counters() const override { return engine_->counters(); }
+  void describe_state(std::string& out) const override { engine_->describe_state(out); }
+  std::size_t sends_outstanding() const override { return engine_->sends_outstanding(); }
+
+  void doorbell(SendDoorbell doorbell) override;
+  void wqe(WqeBytes wqe) override;
+  void wqe_at_hand(Tag tag) override;
+  void context(ContextFill fill) override;
+  void evict(Qpn qpn) override;
+  void transmit_free(std::uint32_t unit) override;
+  void gathered(DmaDone done) override;
+  void scattered(DmaDone done) override;
+  void checked(KeyDone done) override;
+  void atomic_done(AtomicDone done) override;
+  void key_changed(KeyDone done) override;
+  void srq_taken(SrqTaken taken) override;
+  void packet(PacketIn packet) override;
+  void command(QpCommand command) override;
+  void timer_expired(Qpn qpn, std::uint32_t kind) override;
+  void cq_overrun(Qpn qpn) override;
+  void credit(std::uint32_t packets) override;
+  void reset() override;
+
+ private:
+  // Transactions of one stream (and one QP, or unit) keep their order.
+  enum class Stream : std::uint8_t {
+    doorbell_in, packet_in, timer_in, overrun_in,
+    scatter_out, atomic_out, srq_out, packet_out, wqe_out, cqe_out, event_out, timer_out, unit_out, key_out
+  };
+  struct Key {
+    std::uint32_t number;
+    Stream stream;
+    auto operator<=>(const Key&) const = default;
+  };
+  using Streams = std::initializer_list<Stream>;
+  static constexpr Streams kIn = {Stream::doorbell_in, Stream::packet_in, Stream::timer_in, Stream::overrun_in};
+  static constexpr Streams kOut = {Stream::scatter_out, Stream::atomic_out, Stream::srq_out,
+                                   Stream::packet_out,  Stream::wqe_out,    Stream::cqe_out,
+                                   Stream::event_out,   Stream::timer_out,  Stream::key_out};
+
+  void bind_outputs();
+  template <class Item>
+  void relay(Output<Item>& from, const Output<Item>& to);
+  template <class Item, class Number>
+  void relay(Output<Item>& from, const Output<Item>& to, Stream stream, Number number);
+  void later(std::function<void()> action);
+  // Behind all of these streams that came before, and before all of them that come.
+  void in_order(std::uint32_t number, Streams streams, std::function<void()> action);
+  Duration draw();
+  void due();
+
+  const JitterParams params_;
+  const std::unique_ptr<QpEngine> engine_;
+  EngineOutputs out_;
+  std::mt19937_64 random_;
+  std::map<Key, Duration> last_;             // when its last one passes
+  EventQueue<std::function<void()>> pending_{[this] { due(); }};
+  // A timer that was armed anew, or cancelled, while its expiry was on the way has not expired.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> armings_;
+  // Packets leave in the order in which the NIC got them; the engine hears of it in the order in which it put them.
+  std::map<std::uint64_t, bool> packets_;    // that the engine put and has not heard of, by number: has it left?
+  std::uint64_t next_packet_ = 0;
+  Fifo<std::uint64_t> sent_;                 // that the NIC has, in its order
+  Qpn commanded_{};
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,123 @@
+// What the engine shell keeps of a queue pair: its rings, WQEs, packets on their way and what they are for. What the
+// transport knows of it is in the core.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "model/base/fifo.h"
+#include "model/base/pooled_list.h"
+#include "model/nic/engine/packet_lane.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/engine/receive_ring.h"
+#include "model/nic/engine/send_ring.h"
+#include "model/nic/seam/qp_engine.h"
+#include "model/roce/qp_core.h"
+
+namespace rnicsim::nic {
+
+struct Qp {
+  Qp(Qpn number, roce::Transport type, std::uint64_t birth, roce::Slot place, const Personality& personality)
+      : qpn(number), transport(type), epoch(birth), slot(place), send_ring(personality), receive_ring(personality) {}
+
+  Qpn qpn;
+  const roce::Transport transport;
+  std::uint64_t epoch;                   // tells this life of the number from earlier ones
+  roce::Slot slot;                       // in the core
+  QpContext context;
+  roce::QpState state = roce::QpState::reset;
+  bool resident = true;                  // else `context` is in ICM
+  bool evicted = false;                  // `context` is to go there
+  std::uint64_t eviction = 0;            // the order of those evicted
+  std::uint32_t tickets = 0;             // answers that it waits for
+
+  // What is to be done with the core's state, asked for in this order.
+  struct Question {
+    enum class Kind : std::uint8_t { query, modify, modified, eviction } kind = Kind::query;
+    QpCommand command{};
+    QpSyndrome refused = QpSyndrome::none;
+  };
+  PooledList<Question> questions;
+
+  SendRing send_ring;
+  std::uint16_t send_retired = 0;        // blocks of it, modulo 2^16
+  Fifo<SendWqe> send_wqes;               // those that are not complete
+  std::uint64_t next_message = 0;
+  PacketLane requests;
+  bool request_turn = false;             // waits at its transmit unit
+  std::uint32_t leaving = 0;             // UC, UD: packets whose leaving the port completes their messages
+  PooledList<PacketIn> responses;        // that the core has not told of
+
+  ReceiveRing receive_ring;
+  PooledList<PacketIn> inbound;
+  bool asked = false;                    // the head of it is being judged, or something is looked up for it
+  bool looks_for_receive = false;
+  bool no_receive = false;
+  std::optional<bool> access_granted;
+  bool waits = false;                    // the head, until the core has done something else for this queue pair
+  bool deaf = false;                     // a fatal NAK is on its way
+  std::optional<EventType> fatal_event;  // behind it
+  bool established = false;
+  struct SharedReceive {
+    bool asked = false;                  // an entry is on its way
+    std::uint64_t life = 0;              // of the queue, as its entries told
+    std::uint32_t pd = 0;
+  } shared;
+  struct OwedCqe {
+    CqeWrite write;
+    std::uint16_t receive_index = 0;
+    roce::OwedId owed = 0;
+  };
+  PooledList<OwedCqe> cqes;              // of messages that are whole, and not all of their payload in memory
+  PacketLane answers;
+  bool answer_turn = false;
+
+  bool held_back = false;                // by congestion control, until its timer expires
+
+  // Something that is under way needs the context.
+  bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }
+  bool reliable() const { return transport == roce::Transport::rc; }
+  bool has_send() const { return context.has_send; }
+  bool has_receive() const { return context.has_receive; }
+  bool has_srq() const { return context.has_srq; }
+  std::uint32_t receive_pd() const { return has_srq() ? shared.pd : context.pd; }
+  bool responds() const {
+    using enum roce::QpState;
+    return !deaf && (state == rtr || state == rts || state == sqd || state == sqe);
+  }
+  bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
+  bool flushes_sends() const { return state == roce::QpState::error || state == roce::QpState::sqe; }
+  // Evicted, it keeps no more than what it is about.
+  void trim() {
+    send_wqes.trim();
+    receive_ring.trim();
+  }
+  SendWqe* wqe_of(std::uint64_t message) {
+    if (send_wqes.empty()) return nullptr;
+    const auto index = message - send_wqes.front().message;
+    return index < send_wqes.size() ? &send_wqes[index] : nullptr;
+  }
+};
+
+// A tag's argument: what is owed, and the request's PSN, for who follows it.
+struct OwedAt {
+  static constexpr int kPsnBits = 24;
+  roce::OwedId owed = 0;
+  roce::Psn psn;
+
+  std::uint64_t argument() const { return owed << kPsnBits | psn.value(); }
+  static OwedAt of(std::uint64_t argument) {
+    return {argument >> kPsnBits, roce::Psn(static_cast<std::uint32_t>(argument) & roce::Psn::kMask)};
+  }
+};
+
+inline roce::Status local_status(AccessResult result) {
+  return result == AccessResult::ok ? roce::Status::success : roce::Status::local_protection_error;
+}
+inline roce::MemoryResult memory_result(AccessResult result) {
+  if (result == AccessResult::ok) return roce::MemoryResult::ok;
+  return result == AccessResult::bus_error ? roce::MemoryResult::unreachable : roce::MemoryResult::refused;
+}
+
+}  // namespace rnicsim::nic

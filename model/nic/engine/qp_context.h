@@ -1,0 +1,78 @@
+// A queue pair's context as the transport wants it, and what a modify may make of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/base/units.h"
+#include "model/nic/engine/wqe.h"
+#include "model/nic/personality/personality.h"
+#include "model/nic/seam/qp_engine.h"
+#include "model/roce/qp_state.h"
+#include "model/roce/responder.h"
+#include "model/roce/send_window.h"
+
+namespace rnicsim::nic {
+
+struct QpLimits {
+  std::uint8_t max_mtu = 5;              // enum ibv_mtu
+  std::uint8_t max_rd_atomic = 16;
+  std::uint32_t max_message = 1u << 30;
+  std::uint32_t max_inline_receive = 32;
+  bool invalidate = true;                // SEND with invalidate, and local invalidate
+  bool windows = true;
+  bool uc = true;
+  bool ud = true;
+  bool srq = true;                       // shared receive queues
+  std::uint32_t transmit_units = 1;
+  std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
+  std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
+  const Personality* personality = &rnic_personality();
+};
+
+// Why a command on a queue pair was refused (CommandResult::syndrome; docs/device.md).
+enum class QpSyndrome : std::uint32_t {
+  none = 0,
+  transition = 0x101,
+  missing_attribute = 0x102,
+  extra_attribute = 0x103,
+  current_state = 0x104,
+  path_mtu = 0x105,
+  rd_atomic = 0x106,
+  timeout = 0x107,
+  rnr_timer = 0x108,
+  port = 0x109,
+  transport = 0x10a,
+  ring = 0x10b,
+  draining = 0x10c,
+  migration = 0x10d,
+  retry_count = 0x10e,
+  inline_receive = 0x10f,
+  shared_receives = 0x118,
+};
+
+roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context);
+// What a message may be: as long as the device says, and of fewer packets than half of all PSNs.
+std::uint32_t max_message(const QpContext& context, const QpLimits& limits);
+SendRules send_rules(const QpContext& context, const QpLimits& limits);
+roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits);
+// A connected QP hears nobody but its peer, and at its own address only.
+bool came_by_path(const PacketIn& packet, const QpContext& context);
+// To whom the path leads; by which way.
+void address(roce::FrameAddresses& addresses, const Path& path);
+
+CommandStatus status_of(QpSyndrome syndrome);
+QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits);
+QpSyndrome check_values(const QpContext& attributes, std::uint32_t mask, const QpLimits& limits);
+
+// What a modify comes to: nothing when it is refused, else the QP gets this context and goes to this state.
+struct Modification {
+  QpSyndrome refused = QpSyndrome::none;
+  roce::QpState to{};
+  QpContext context{};
+};
+// Of a QP in state `from`, whose send queue drains or not.
+Modification judge_modify(const QpCommand& command, const QpContext& context, roce::QpState from, bool draining,
+                          const QpLimits& limits);
+
+}  // namespace rnicsim::nic

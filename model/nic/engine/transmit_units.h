@@ -1,0 +1,89 @@
+// The transmit units and who waits for them. Whoever waited longest is next, of those whose unit is free: so queue
+// pairs get equal shares of a port that is full, however many of them a unit has.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "model/base/fifo.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+class TransmitUnits {
+ public:
+  // Of a QP's requests, or of its answers: one packet.
+  struct Turn {
+    Qpn qpn;
+    bool answers = false;
+    std::uint64_t epoch = 0;
+    std::uint64_t number = 0;            // in the order in which they came, of all units
+  };
+
+  explicit TransmitUnits(std::uint32_t units) : units_(units) {}
+
+  void enqueue(const Turn& turn) {
+    const auto number = unit_of(turn.qpn, static_cast<std::uint32_t>(units_.size()));
+    auto& last = units_[number].turns.add_back();
+    last = turn;
+    last.number = turns_++;
+    note_servable(number);
+  }
+  // transmit_free() came.
+  void free(std::uint32_t number) {
+    units_[number].busy = units_[number].asked = false;
+    note_servable(number);
+  }
+  // Somebody waits for a unit that was not asked.
+  bool any() const { return servable_ != 0; }
+  // For that of whoever waited longest; if there is any.
+  std::uint32_t next() const {
+    auto first = static_cast<std::uint32_t>(std::countr_zero(servable_));
+    for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
+      const auto other = static_cast<std::uint32_t>(std::countr_zero(others));
+      if (units_[other].turns.front().number < units_[first].turns.front().number) first = other;
+    }
+    return first;
+  }
+  bool busy(std::uint32_t number) const { return units_[number].busy; }
+  // The engine asks when it will be free: once, and until then there is nothing to do for it.
+  void ask(std::uint32_t number) {
+    units_[number].asked = true;
+    note_servable(number);
+  }
+  // The turn of who waited longest for this one.
+  Turn take(std::uint32_t number) {
+    auto& turns = units_[number].turns;
+    const auto turn = turns.front();
+    turns.pop_front();
+    note_servable(number);
+    return turn;
+  }
+  // The turn has sent a packet.
+  void took(std::uint32_t number) { units_[number].busy = true; }
+  void reset() {
+    std::ranges::fill(units_, Unit{});
+    servable_ = 0;
+  }
+
+ private:
+  struct Unit {
+    Fifo<Turn> turns;
+    bool busy = false;
+    bool asked = false;                  // when it will be free
+  };
+
+  void note_servable(std::uint32_t number) {
+    const auto& unit = units_[number];
+    const auto bit = std::uint64_t{1} << number;
+    servable_ = !unit.turns.empty() && !unit.asked ? servable_ | bit : servable_ & ~bit;
+  }
+
+  std::vector<Unit> units_;
+  std::uint64_t servable_ = 0;           // a bit a unit: something waits, and it was not asked
+  std::uint64_t turns_ = 0;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,68 @@
+#include "model/nic/packets/packet.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "model/roce/icrc.h"
+
+namespace rnicsim::nic {
+
+// What a run computes does not depend on which packet it gets. All of them belong to the simulation's one thread.
+struct Packet::Pool {
+  Packet* idle = nullptr;
+  static constinit thread_local Pool instance;
+};
+constinit thread_local Packet::Pool Packet::Pool::instance{};
+
+PacketRef Packet::make() {
+  auto& idle = Pool::instance.idle;
+  if (idle == nullptr) return new Packet;
+  auto* packet = idle;
+  idle = packet->next_;
+  packet->headers = {};
+  return packet;
+}
+
+PacketHandle Packet::parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id) {
+  const auto packet = make();
+  packet->headers = frame.headers;
+  packet->addresses = frame.addresses;
+  packet->payload_ = std::move(payload);
+  packet->id_ = id;
+  return packet;
+}
+
+void Packet::release() {
+  payload_ = {};
+  header_ = nullptr;
+  auto& idle = Pool::instance.idle;
+  next_ = idle;
+  idle = this;
+}
+
+void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
+  // Who takes it by reference finds what who parses it does.
+  roce::cut_to_fields(headers);
+  headers.bth.pad = static_cast<std::uint8_t>(-payload_.size() & 3);
+  id_ = id;
+  header_bytes_ = static_cast<std::uint32_t>(roce::frame_header_bytes(addresses, headers.bth.opcode));
+  trailer_bytes_ = static_cast<std::uint8_t>(headers.bth.pad + roce::kIcrcBytes);
+  bytes_ = header_bytes_ + payload_.size() + trailer_bytes_;
+  destination_mac_ = addresses.destination_mac;
+  traffic_class_ = addresses.traffic_class;
+  icrc_of_headers_only_ = icrc_of_headers_only;
+}
+
+void Packet::write() {
+  const auto pad = headers.bth.pad;
+  [[maybe_unused]] const auto used = roce::frame_header(addresses, headers, payload_.size(), wire_header_);
+  assert(used == header_bytes_);
+  std::fill_n(trailer_.begin(), pad, std::byte{0});
+  const auto covered = icrc_of_headers_only_ ? std::span<const std::byte>() : payload_.bytes();
+  const auto from_ip = std::span<const std::byte>(wire_header_).first(header_bytes_).subspan(roce::kEthernetBytes);
+  const auto crc = roce::icrc(from_ip, covered, std::span(trailer_).first(pad));
+  for (std::size_t i = 0; i < roce::kIcrcBytes; ++i) trailer_[pad + i] = std::byte(crc >> (8 * i));
+  header_ = wire_header_.data();
+}
+
+}  // namespace rnicsim::nic

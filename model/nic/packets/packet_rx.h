@@ -1,0 +1,83 @@
+// The RoCE transport's frames: validates one, then gives its packet to the engine. What is not for us or not right is
+// dropped and counted by cause. What is for a group becomes a packet for each QP attached to it. A frame that still is
+// its sender's packet is taken as that; any other is parsed, and its ICRC checked.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/base/frame.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/packets/gid_table.h"
+#include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/packet_streams.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/roce/packet.h"
+
+namespace rnicsim::nic {
+
+struct PacketRxParams {
+  Duration latency = 170_ns;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("latency", latency, "fixed part of the receive pipeline; docs/timing.md", {0, 1e9});
+  }
+};
+
+struct PacketRxCounters {
+  Counter packets = 0;
+  Counter payload_bytes = 0;
+  Counter rx_icrc_encapsulated = 0;
+  Counter malformed = 0;
+  Counter not_ours = 0;
+  Counter bad_pkey = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("packets", packets, "packets", "good packets received");
+    visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes received");
+    visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
+    visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
+    visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address, or a group of no QP");
+    visit.counter("bad_pkey", bad_pkey, "packets", "dropped: a P_Key that is not in the table");
+  }
+};
+
+class PacketRx : public sc_core::sc_module {
+ public:
+  // Headers only: so is the ICRC of frames that are cut as PacketTx cuts them.
+  PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
+           const MulticastTable& groups, IcrcRule icrc = {});
+
+  Output<PacketIn> packet;
+  trace::Point<PacketTrace> received;
+  trace::Point<PacketDropped> dropped;
+
+  void receive(const Frame& frame);
+
+  const PacketRxCounters& counters() const { return counters_; }
+
+ private:
+  // Where a packet goes on this device.
+  struct Way {
+    std::uint16_t gid_index = 0;
+    const std::vector<Qpn>* members = nullptr;  // of its group
+  };
+
+  void take(const Packet& packet);
+  void parse(const Frame& frame);
+  std::optional<Way> accept(const roce::ParsedFrame& parsed);
+  std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
+  void deliver(PacketHandle came, Payload&& grh, const Way& way);
+  void drop(Counter& counter, DropCause cause);
+
+  const PacketRxParams params_;
+  const GidTable& gids_;
+  const MulticastTable& groups_;
+  const IcrcRule icrc_;
+  PacketRxCounters counters_;
+};
+
+}  // namespace rnicsim::nic

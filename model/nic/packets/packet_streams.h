@@ -1,0 +1,31 @@
+// What passes between a queue pair's engine and the packet pipelines.
+#pragma once
+
+#include <cstdint>
+
+#include "model/base/payload.h"
+#include "model/nic/packets/packet.h"
+#include "model/roce/headers.h"
+#include "model/roce/types.h"
+
+namespace rnicsim::nic {
+
+using roce::Qpn;
+
+struct PacketIn {
+  PacketHandle packet;
+  Qpn destination;                       // a QP; the packet may be for a group of them
+  std::uint16_t gid_index = 0;           // where the destination stands in the GID table; not of a group's
+  Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
+
+  const roce::Headers& headers() const { return packet->headers; }
+  const Payload& payload() const { return packet->payload(); }
+};
+
+struct PacketOut {
+  Qpn source;                            // the sending QP: with the destination it makes the UDP source port
+  std::uint16_t gid_index;               // the sender's address
+  PacketRef packet;                      // complete but for that, which packet_tx adds
+};
+
+}  // namespace rnicsim::nic

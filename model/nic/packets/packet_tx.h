@@ -1,0 +1,90 @@
+// The transmit pipeline: gives a packet its addresses, and so makes it a frame, which is at the port after a fixed
+// latency.
+// It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
+#pragma once
+
+#include "model/base/fifo.h"
+#include "model/base/frame.h"
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/packets/gid_table.h"
+#include "model/nic/packets/loopback.h"
+#include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/packet_streams.h"
+#include "model/roce/packet.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct PacketTxParams {
+  Duration latency = 170_ns;
+  std::uint32_t queue_packets = 64;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("latency", latency, "fixed part of the transmit pipeline; docs/timing.md", {0, 1e9});
+    visit.param("queue_packets", queue_packets, "packets between the engine and the wire; the engine's credits",
+                {2, 65536});
+  }
+};
+
+struct PacketTxCounters {
+  Counter packets = 0;
+  Counter payload_bytes = 0;
+  Counter no_source_gid = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("packets", packets, "packets", "packets sent");
+    visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes sent");
+    visit.counter("no_source_gid", no_source_gid, "packets", "dropped: the address vector names an empty GID entry");
+  }
+};
+
+struct PacketTrace {
+  Qpn qpn;                               // of this side
+  const roce::Headers& headers;
+  const Payload& payload;
+  const roce::FrameAddresses& addresses;
+  std::uint64_t frame = 0;               // Frame::id
+  Duration arrived{};                    // received: its last bit
+};
+
+enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours, bad_pkey };
+struct PacketDropped {
+  DropCause cause;
+};
+
+class PacketTx {
+ public:
+  PacketTx(const PacketTxParams& params, const GidTable& gids, const MulticastTable& groups, IcrcRule icrc = {})
+      : params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
+
+  Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
+  Output<Frame, Duration, Looped> looped;  // the same, to this device
+  Output<std::uint32_t> credit;            // of packets, in the order in which they came
+  trace::Point<PacketTrace> sent;          // into the pipeline
+  trace::Point<PacketDropped> dropped;
+
+  void send(PacketOut&& packet);
+  // A frame has left, by the cable or the loopback; one does not wait for the other, but the engine's credits do.
+  void left(std::uint64_t frame);
+  void reset() { leaving_.clear(); }
+
+  const PacketTxCounters& counters() const { return counters_; }
+
+ private:
+  const PacketTxParams params_;
+  const GidTable& gids_;
+  const MulticastTable& groups_;
+  const IcrcRule icrc_;
+  struct Leaving {
+    bool left = false;
+  };
+  std::uint64_t frames_ = 0;
+  Fifo<Leaving> leaving_;                  // from the oldest that has not left to the last
+  PacketTxCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,50 @@
+#include "model/nic/packets/steering.h"
+
+#include <utility>
+#include <vector>
+
+#include "model/nic/packets/packet.h"
+#include "model/roce/packet.h"
+
+namespace rnicsim::nic {
+namespace {
+
+// A packet of ours needs no look at its bytes.
+bool is_foreign(const Frame& frame) {
+  if (frame.as<Packet>() != nullptr) return false;
+  const auto front = frame.header_span();
+  if (front.size() >= roce::kMaxFrameHeader || front.size() == frame.size()) return roce::is_foreign(front);
+  std::vector<std::byte> bytes;
+  frame.append_to(bytes);
+  return roce::is_foreign(bytes);
+}
+
+}  // namespace
+
+void Steering::receive(Frame&& frame, Duration delay) {
+  pipeline_.push(now() + delay + latency_, std::move(frame));
+}
+
+void Steering::receive_own(Frame&& frame, Duration delay) {
+  own_.push(now() + delay + latency_, std::move(frame));
+}
+
+void Steering::reset() {
+  pipeline_.clear();
+  own_.clear();
+}
+
+void Steering::steer_due(DelayLine<Frame>& pipeline) {
+  Frame frame;
+  while (pipeline.pop_due(frame)) {
+    if (is_foreign(frame)) {
+      ++counters_.not_roce;
+      dropped({DropCause::not_roce});
+    } else {
+      ++counters_.roce;
+      roce(std::move(frame));
+    }
+  }
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,47 @@
+// Where receiving begins: behind a fixed latency it says which part of the device takes a frame. Today there is one,
+// the RoCE transport; what is of another protocol or UDP port is dropped and counted. Frames keep their order.
+#pragma once
+
+#include "model/base/delay_line.h"
+#include "model/base/frame.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/packets/packet_tx.h"
+
+namespace rnicsim::nic {
+
+struct SteeringCounters {
+  Counter roce = 0;
+  Counter not_roce = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("roce", roce, "frames", "for the RoCE transport");
+    visit.counter("not_roce", not_roce, "frames", "dropped: another protocol");
+  }
+};
+
+class Steering : public sc_core::sc_module {
+ public:
+  Steering(sc_core::sc_module_name name, Duration latency) : sc_module(name), latency_(latency) {}
+
+  Output<Frame> roce;
+  trace::Point<PacketDropped> dropped;
+
+  void receive(Frame&& frame, Duration delay);      // from the port: its last bit arrives in so long
+  void receive_own(Frame&& frame, Duration delay);  // the same, of this device's own
+  void reset();
+
+  const SteeringCounters& counters() const { return counters_; }
+
+ private:
+  void steer_due(DelayLine<Frame>& pipeline);
+
+  const Duration latency_;
+  // Each keeps its order; their delays differ.
+  DelayLine<Frame> pipeline_{[this] { steer_due(pipeline_); }};
+  DelayLine<Frame> own_{[this] { steer_due(own_); }};
+  SteeringCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,461 @@
+#include "model/nic/pcie/dma.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
+constexpr double kLoadWindowPs = 2e6;          // what "of late" means for the link's load
+constexpr double kMostLoad = 0.95;             // a queue is finite
+
+}  // namespace
+
+void DmaParams::describe(ParamVisitor& visit) {
+  link.describe(visit);
+  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; docs/timing.md (measured 372-488 ns)",
+              {0, 1e9});
+  visit.param("read_internal", read_internal, "the device's own part of a read; docs/timing.md", {0, 1e9});
+  visit.param(
+      "read_queueing", read_queueing,
+      "a read's wait in the host behind writes: so long x load^3 / (1 - load), the load that of the link to the "
+      "host; tuned to 800 ns at 88%, docs/timing.md",
+      {0, 1e9});
+  visit.param("write_latency", write_latency, "posted write until visible in memory; docs/timing.md", {0, 1e9});
+  visit.param("read_tags", read_tags, "read requests in flight; docs/timing.md", {1, 1024});
+  visit.param("read_bytes", read_bytes, "bytes of reads in flight; docs/timing.md", {64, 1 << 24});
+  visit.param("posted_headers", posted_headers, "writes that the host takes before it gives credits back", {1, 4096});
+  visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
+  visit.param("relaxed_ordering", relaxed_ordering,
+              "reads of programs' memory, but those of atomics, pass writes that wait for credits");
+  visit.param("burst", burst, "most bytes of adjoining accesses made in one call to the host", {4096, 1 << 20});
+  visit.refuse(read_bytes < link.max_read_request, "read_bytes", "is less than", "max_read_request");
+  visit.refuse(posted_data < link.max_payload, "posted_data", "is less than", "max_payload");
+}
+
+void DmaCounters::describe(CounterVisitor& visit) const {
+  visit.counter("reads", reads, "requests", "reads of host memory issued");
+  visit.counter("read_bytes", read_bytes, "bytes", "bytes read from host memory");
+  visit.counter("writes", writes, "requests", "writes to host memory issued");
+  visit.counter("write_bytes", write_bytes, "bytes", "bytes written to host memory");
+  visit.counter("errors", errors, "requests", "accesses that the host refused");
+  visit.counter("to_host_tlps", to_host_tlps, "TLPs", "writes and read requests on the link");
+  visit.counter("to_host_bytes", to_host_bytes, "bytes", "of them, headers and framing too");
+  visit.busy("to_host_busy", to_host_busy_ps, 1, "time that the link to the host was busy");
+  visit.waited("to_host_wait", to_host_wait_ps, "time that accesses waited for it, of all together");
+  visit.counter("to_device_tlps", to_device_tlps, "TLPs", "completions and the CPU's writes on the link");
+  visit.counter("to_device_bytes", to_device_bytes, "bytes", "of them, headers and framing too");
+  visit.busy("to_device_busy", to_device_busy_ps, 1, "time that the link to the device was busy");
+  visit.waited("to_device_wait", to_device_wait_ps, "time that what was read waited for it, of all together");
+  visit.counter("read_stalls", read_stalls, "requests",
+                "reads that waited for tags or bytes, or behind a write that waited");
+  visit.counter("write_stalls", write_stalls, "requests", "writes that waited for posted credits");
+  visit.counter("read_time", read_time_ps, "ps", "from issue to data, of all reads");
+}
+
+Dma::Dma(sc_core::sc_module_name name, const DmaParams& params)
+    : sc_module(name), params_(params), link_(params.link) {}
+
+void Dma::Load::add(Duration service) {
+  const auto gap = static_cast<double>((now() - last_).ps);
+  load_ = (load_ * kLoadWindowPs + static_cast<double>(service.ps)) / (kLoadWindowPs + gap);
+  last_ = now();
+}
+
+double Dma::Load::now_is() const {
+  const auto gap = static_cast<double>((now() - last_).ps);
+  return load_ * kLoadWindowPs / (kLoadWindowPs + gap);
+}
+
+void Dma::Load::reset() {
+  last_ = now();
+  load_ = 0;
+}
+
+Dma::Access& Dma::take_access(const Place& place, Done&& done) {
+  if (idle_.empty()) idle_.push_back(&accesses_.emplace_back());
+  auto& access = *idle_.back();
+  idle_.pop_back();
+  access.pasid = place.pasid;
+  access.address = place.address;
+  access.offset = place.offset;
+  access.done = std::move(done);
+  access.result = AccessResult::ok;
+  return access;
+}
+
+void Dma::read(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling) {
+  ++counters_.reads;
+  counters_.read_bytes += bytes;
+  ask(place, bytes, std::move(done), sampling);
+}
+
+void Dma::ask(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling) {
+  const auto requests = link_.read_request(place.offset, bytes);
+  const auto tags = static_cast<std::uint32_t>(requests.tlps);
+  if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
+    return read_in_parts(place, bytes, part, std::move(done), sampling);
+  auto& access = take_access(place, std::move(done));
+  access.data.shorten(bytes);
+  access.sampled = false;
+  access.discard = sampling.discard;
+  access.ordered = sampling.ordered;
+  access.tags = tags;
+  access.tlps = requests;
+  access.asked = now();
+  if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
+    return issue_read(access);
+  ++counters_.read_stalls;
+  access.writes_before = writes_queued_;
+  waiting_reads_.push_back(&access);
+}
+
+// What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
+bool Dma::passes_writes(const Access& read) const {
+  return params_.relaxed_ordering && read.pasid != kKernelPasid && !read.ordered;
+}
+
+// What always fits, wherever it begins.
+std::uint32_t Dma::largest_read() const {
+  const auto mrrs = params_.link.max_read_request.bytes;
+  const auto by_tags = std::max<std::uint64_t>(params_.read_tags - 1, 1) * mrrs;
+  return static_cast<std::uint32_t>(std::min(params_.read_bytes.bytes, params_.read_tags == 1 ? 64 : by_tags));
+}
+
+void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done&& done,
+                        Sampling sampling) {
+  struct Whole {
+    Payload data;
+    Done done;
+    AccessResult result = AccessResult::ok;
+    std::uint32_t awaited = 0;
+  };
+  const auto whole = std::make_shared<Whole>(
+      Whole{sampling.discard ? nothing(bytes) : Payload(bytes), std::move(done), AccessResult::ok, bytes});
+  for (std::uint32_t offset = 0; offset < bytes;) {
+    const auto room = part - static_cast<std::uint32_t>((place.offset + offset) % std::min<std::uint64_t>(part, 64));
+    const auto size = std::min(room, bytes - offset);
+    ask({place.pasid, place.address + offset, place.offset + offset}, size,
+        [whole, offset, size, discard = sampling.discard](AccessResult result, const Payload& data) {
+          if (result != AccessResult::ok) whole->result = result;
+          if (!discard && !data.empty())
+            std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
+          whole->awaited -= size;
+          if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
+        },
+        sampling);
+    offset += size;
+  }
+}
+
+// Bytes that were not read: zeros, the same for all.
+Payload Dma::nothing(std::uint32_t bytes) {
+  if (zeros_.size() < bytes) {
+    zeros_ = Payload(bytes);
+    std::ranges::fill(zeros_.writable(), std::byte{0});
+  }
+  return zeros_.slice(0, bytes);
+}
+
+bool Dma::fits(const Access& read) const {
+  return tags_in_use_ + read.tags <= params_.read_tags &&
+         bytes_in_flight_ + read.data.size() <= params_.read_bytes.bytes;
+}
+
+void Dma::issue_read(Access& access) {
+  const auto completions = link_.completion(access.offset, access.data.size());
+  const auto asks = count_to_host(access.tlps);
+  const auto brings = count_to_device(completions);
+  tags_in_use_ += access.tags;
+  bytes_in_flight_ += access.data.size();
+  const auto at_host = std::max(occupy_to_host(asks), last_landing_ - params_.read_latency);
+  const auto at_link = at_host + params_.read_latency + queueing();
+  counters_.to_device_wait_ps += static_cast<Counter>(to_device_.wait(at_link).ps);
+  const auto done = to_device_.occupy(at_link, brings) + params_.read_internal;
+  access.after = last_landing_;
+  access.behind = writes_pushed_;
+  if (issued) issued({false, access.pasid, access.address, access.data.size(), done - now()});
+  reads_.push(done, &access);
+}
+
+// In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less
+// than a nanosecond is nothing, so that an idle system's sums are exact.
+Duration Dma::queueing() const {
+  const auto load = std::min(load_.now_is(), kMostLoad);
+  const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
+  return Duration{static_cast<std::int64_t>(ns) * 1000};
+}
+
+Duration Dma::occupy_to_host(Duration service) {
+  counters_.to_host_wait_ps += static_cast<Counter>(to_host_.wait(now()).ps);
+  return to_host_.occupy(now(), service);
+}
+
+Duration Dma::count_to_host(const TlpCount& tlps) {
+  const auto busy = link_.time_for(tlps);
+  counters_.to_host_tlps += tlps.tlps;
+  counters_.to_host_bytes += tlps.bytes;
+  counters_.to_host_busy_ps += static_cast<Counter>(busy.ps);
+  load_.add(busy);
+  return busy;
+}
+
+Duration Dma::count_to_device(const TlpCount& tlps) {
+  const auto busy = link_.time_for(tlps);
+  counters_.to_device_tlps += tlps.tlps;
+  counters_.to_device_bytes += tlps.bytes;
+  counters_.to_device_busy_ps += static_cast<Counter>(busy.ps);
+  return busy;
+}
+
+void Dma::write(const Place& place, Payload&& data, Done&& done, Placement placement) {
+  ++counters_.writes;
+  counters_.write_bytes += data.size();
+  auto& access = take_access(place, std::move(done));
+  access.data = std::move(data);
+  access.discard = placement.discard;
+  access.placement = placement;
+  access.tlps = link_.write(access.offset, access.data.size());
+  if (waiting_writes_.empty() && take_credits(access)) return issue_write(access);
+  ++counters_.write_stalls;
+  ++writes_queued_;
+  waiting_writes_.push_back(&access);
+  credits_back_.arm(posted_.front().until);
+}
+
+Dma::Credits Dma::credits_of(const Access& write) const {
+  const auto whole = [](std::uint64_t bytes) { return (bytes + kCreditBytes - 1) / kCreditBytes; };
+  // One that is larger than all credits together goes when it has them all.
+  return {std::min<std::uint64_t>(write.tlps.tlps, params_.posted_headers),
+          std::min(whole(write.data.size()), params_.posted_data.bytes / kCreditBytes)};
+}
+
+bool Dma::take_credits(const Access& write) {
+  while (!posted_.empty() && posted_.front().until <= now()) {
+    posted_sum_.headers -= posted_.front().credits.headers;
+    posted_sum_.data -= posted_.front().credits.data;
+    posted_.pop_front();
+  }
+  const auto wanted = credits_of(write);
+  if (posted_sum_.headers + wanted.headers > params_.posted_headers ||
+      posted_sum_.data + wanted.data > params_.posted_data.bytes / kCreditBytes)
+    return false;
+  posted_sum_.headers += wanted.headers;
+  posted_sum_.data += wanted.data;
+  return true;
+}
+
+void Dma::issue_write(Access& access) {
+  const bool right_behind = access.placement.right_behind;
+  const auto service = count_to_host(access.tlps);
+  Duration lands;
+  if (right_behind) {
+    to_host_.steal(service);
+    lands = lone_free_ = std::max(now(), lone_free_) + service;
+  } else {
+    lands = occupy_to_host(service) + params_.write_latency;
+  }
+  last_landing_ = std::max(last_landing_, lands);
+  const auto held = posted_.empty() ? lands : std::max(lands, posted_.back().until);
+  posted_.push_back({held, credits_of(access)});
+  if (issued) issued({true, access.pasid, access.address, access.data.size(), lands - now()});
+  if (right_behind) return lone_writes_.push(lands, &access);
+  push_landing(access, lands);
+}
+
+void Dma::push_landing(Access& access, Duration lands) {
+  if (joins_burst(access)) {
+    ++bursts_.back();
+    bursts_.delay_back(lands);
+  } else {
+    burst_bytes_ = 0;
+    bursts_.push(lands, 1u);
+  }
+  burst_bytes_ += access.data.size();
+  ++writes_pushed_;
+  writes_.push_back(&access);
+}
+
+void Dma::carry_mmio(std::uint64_t bytes) {
+  to_device_.steal(count_to_device({1, bytes + params_.link.request_header.bytes}));
+}
+
+// Posted requests pass reads that wait for tags; reads pass no write that was there before them.
+void Dma::issue_waiting() {
+  while (!waiting_writes_.empty() && take_credits(*waiting_writes_.front())) {
+    auto& write = *waiting_writes_.front();
+    waiting_writes_.pop_front();
+    ++writes_unqueued_;
+    issue_write(write);
+  }
+  if (!waiting_writes_.empty()) credits_back_.arm(posted_.front().until);
+  while (!waiting_reads_.empty()) {
+    auto& head = *waiting_reads_.front();
+    const bool behind_a_write = !passes_writes(head) && writes_unqueued_ < head.writes_before;
+    if (behind_a_write || !fits(head)) return;
+    waiting_reads_.pop_front();
+    issue_read(head);
+  }
+}
+
+void Dma::reset() {
+  const auto give_back_all = [this](auto& queue) {
+    for (std::size_t i = 0; i < queue.size(); ++i) give_back(*queue[i]);
+  };
+  give_back_all(reads_);
+  give_back_all(writes_);
+  give_back_all(lone_writes_);
+  give_back_all(waiting_reads_);
+  give_back_all(waiting_writes_);
+  reads_.clear();
+  writes_.clear();
+  bursts_.clear();
+  lone_writes_.clear();
+  waiting_reads_.clear();
+  waiting_writes_.clear();
+  posted_.clear();
+  posted_sum_ = {};
+  credits_back_.disarm();
+  writes_queued_ = writes_unqueued_ = writes_pushed_ = writes_landed_ = tags_in_use_ = bytes_in_flight_ = 0;
+  to_host_.reset();
+  to_device_.reset();
+  load_.reset();
+  lone_free_ = last_landing_ = now();
+}
+
+bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const {
+  return a.pasid == b.pasid && a.discard == b.discard && a.address + a.data.size() == b.address &&
+         burst_bytes + b.data.size() <= params_.burst.bytes;
+}
+
+void Dma::complete_reads() {
+  Access* access;
+  while (reads_.pop_due(access)) {
+    tags_in_use_ -= access->tags;
+    bytes_in_flight_ -= access->data.size();
+    counters_.read_time_ps += static_cast<Counter>((now() - access->asked).ps);
+    if (!waiting_reads_.empty()) issue_waiting();
+    if (!access->sampled) sample_burst(*access);
+    if (access->result != AccessResult::ok) ++counters_.errors;
+    finish(*access);
+  }
+}
+
+// Who asked may reset the device.
+void Dma::finish(Access& access) {
+  if (access.done) access.done(access.result, std::move(access.data));
+  give_back(access);
+}
+
+void Dma::give_back(Access& access) {
+  access.data = {};
+  access.done = nullptr;
+  idle_.push_back(&access);
+}
+
+// Samples the read that is due, with those behind it that continue it.
+void Dma::sample_burst(Access& first) {
+  land_ahead_of(first);
+  std::size_t count = 0;
+  std::uint64_t bytes = first.data.size();
+  for (const auto* last = &first; count < reads_.size(); ++count) {
+    const auto& next = *reads_[count];
+    if (next.after > now() || next.behind > writes_landed_ || !adjoins(*last, next, bytes)) break;
+    last = &next;
+    bytes += last->data.size();
+  }
+  if (count == 0 || first.discard) return sample(first);
+  Payload whole(bytes);
+  // A burst that fails is tried access by access when each is due, so that only the bad part fails.
+  if (!transfer(tlm::TLM_READ_COMMAND, first.pasid, first.address, whole.writable())) return sample(first);
+  std::uint32_t offset = 0;
+  const auto cut = [&](Access& access) {
+    access.data = whole.slice(offset, access.data.size());
+    access.sampled = true;
+    offset += access.data.size();
+  };
+  cut(first);
+  for (std::size_t i = 0; i < count; ++i) cut(*reads_[i]);
+}
+
+void Dma::sample(Access& access) {
+  const auto bytes = access.data.size();
+  access.sampled = true;
+  if (access.discard) {
+    access.data = nothing(bytes);
+    return;
+  }
+  access.data = Payload(bytes);
+  const bool ok = bytes == 0 || transfer(tlm::TLM_READ_COMMAND, access.pasid, access.address, access.data.writable());
+  access.result = ok ? AccessResult::ok : AccessResult::bus_error;
+}
+
+// The write before this one has not landed and may wait for it: one event serves both.
+bool Dma::joins_burst(const Access& access) {
+  if (bursts_.empty()) return false;
+  const auto& last = *writes_.back();
+  return last.placement.more && adjoins(last, access, burst_bytes_);
+}
+
+void Dma::land_bursts() {
+  std::uint32_t count;
+  while (bursts_.pop_due(count)) {
+    const auto first = writes_pushed_ - writes_.size();
+    const bool together = count > 1 && writes_landed_ <= first && land_together(count);
+    for (auto number = first; count > 0; --count, ++number) {
+      auto& access = *writes_.front();
+      writes_.pop_front();
+      if (!together && number >= writes_landed_) land(access);
+      writes_landed_ = std::max(writes_landed_, number + 1);
+      access.data = {};
+      finish(access);
+    }
+  }
+}
+
+// Writes that wait to land together with later ones have arrived: a read behind them must see them.
+void Dma::land_ahead_of(const Access& read) {
+  for (; writes_landed_ < read.behind; ++writes_landed_)
+    land(*writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
+}
+
+bool Dma::land_together(std::uint32_t count) {
+  auto& first = *writes_[0];
+  if (first.discard) return true;
+  std::uint64_t bytes = first.data.size();
+  // Slices of one buffer, as a sender on this machine gathers them, need no copy.
+  bool one_buffer = true;
+  for (std::uint32_t i = 1; i < count; ++i) {
+    one_buffer &= first.data.bytes().data() + bytes == writes_[i]->data.bytes().data();
+    bytes += writes_[i]->data.size();
+  }
+  std::span<std::byte> data(first.data.writable().data(), bytes);
+  if (!one_buffer) {
+    scratch_.clear();
+    for (std::uint32_t i = 0; i < count; ++i)
+      scratch_.insert(scratch_.end(), writes_[i]->data.bytes().begin(), writes_[i]->data.bytes().end());
+    data = scratch_;
+  }
+  return transfer(tlm::TLM_WRITE_COMMAND, first.pasid, first.address, data);
+}
+
+void Dma::land_lone_writes() {
+  Access* access;
+  while (lone_writes_.pop_due(access)) {
+    land(*access);
+    access->data = {};
+    finish(*access);
+  }
+}
+
+void Dma::land(Access& access) {
+  if (access.discard) return;
+  const bool ok = access.data.empty() ||
+                  transfer(tlm::TLM_WRITE_COMMAND, access.pasid, access.address, access.data.writable());
+  access.result = ok ? AccessResult::ok : AccessResult::bus_error;
+  if (!ok) ++counters_.errors;
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,167 @@
+#include "model/nic/pcie/pcie_endpoint.h"
+
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint32_t kRegisterPageBytes = 4096;
+constexpr std::uint32_t kMsixEntryBytes = 16;
+constexpr std::uint32_t kPendingBytes = 8;
+// Completion timestamps and the clock register: picoseconds to ticks.
+constexpr std::uint64_t kPsPerMs = 1'000'000'000;
+
+bool within(std::uint64_t offset, std::size_t bytes, std::uint64_t begin, std::uint64_t size) {
+  return offset >= begin && bytes <= size && offset - begin <= size - bytes;
+}
+
+std::span<std::byte> data_of(tlm::tlm_generic_payload& request) {
+  return {reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length()};
+}
+
+}  // namespace
+
+PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params,
+                           const DeviceFeatures& features, const Personality& personality)
+    : sc_module(name),
+      params_(params),
+      personality_(personality),
+      function_(personality.layout.pci),
+      features_(features),
+      config_space_(function_),
+      msix_(function_.msix_vectors, function_.msix_order) {
+  bar.register_b_transport(this, &PcieEndpoint::access_bar);
+  config.register_b_transport(this, &PcieEndpoint::access_config);
+  request_.set_extension(new PasidExtension);  // whose owner it is
+  translation_.set_extension(new PasidExtension);
+  translation_.set_extension(new TranslationExtension);
+  translation_.set_command(tlm::TLM_IGNORE_COMMAND);
+}
+
+bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
+  if (!config_space_.bus_master()) {
+    ++counters_.dma_blocked;
+    return false;
+  }
+  const bool reads = command == tlm::TLM_READ_COMMAND;
+  ++(reads ? counters_.dma_reads : counters_.dma_writes);
+  if (host_ != nullptr) {
+    const bool ok = reads ? host_->read(pasid, address, data) : host_->write(pasid, address, data);
+    if (!ok) ++counters_.dma_aborts;
+    return ok;
+  }
+  request_.get_extension<PasidExtension>()->pasid = pasid;
+  request_.set_command(command);
+  request_.set_address(address);
+  request_.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
+  request_.set_data_length(static_cast<unsigned>(data.size()));
+  request_.set_streaming_width(static_cast<unsigned>(data.size()));
+  request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  auto delay = sc_core::SC_ZERO_TIME;
+  dma->b_transport(request_, delay);
+  if (!request_.is_response_ok()) ++counters_.dma_aborts;
+  return request_.is_response_ok();
+}
+
+std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t address) {
+  if (!config_space_.bus_master()) return std::nullopt;
+  ++counters_.translations;
+  translation_.get_extension<PasidExtension>()->pasid = pasid;
+  translation_.set_address(address);
+  translation_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  constexpr std::uint64_t kUntranslated = ~0ull;
+  auto& physical = translation_.get_extension<TranslationExtension>()->physical;
+  physical = kUntranslated;
+  auto delay = sc_core::SC_ZERO_TIME;
+  dma->b_transport(translation_, delay);
+  // A host that knows no translations may answer anything.
+  if (!translation_.is_response_ok() || physical == kUntranslated) return std::nullopt;
+  return physical;
+}
+
+std::optional<MsixMessage> PcieEndpoint::interrupt(std::uint32_t vector) {
+  if (!config_space_.msix_enabled()) return std::nullopt;
+  auto message = msix_.raise(vector, config_space_.msix_masked());
+  if (message) ++counters_.interrupts;
+  return message;
+}
+
+std::uint64_t PcieEndpoint::clock() const {
+  const auto ps = static_cast<std::uint64_t>(now().ps);
+  return ps / kPsPerMs * params_.core_clock_khz + ps % kPsPerMs * params_.core_clock_khz / kPsPerMs;
+}
+
+void PcieEndpoint::access_config(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
+  const auto data = data_of(request);
+  const auto offset = static_cast<std::uint16_t>(request.get_address());
+  const bool fits = request.get_address() < PciConfig::kSize;
+  const bool ok = fits && (request.is_read() ? config_space_.read(offset, data) : config_space_.write(offset, data));
+  request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  if (config_space_.take_function_reset()) reset();
+  if (request.is_write()) announce_unmasked();
+}
+
+void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
+  const auto data = data_of(request);
+  const bool write = request.is_write();
+  ++(write ? counters_.mmio_writes : counters_.mmio_reads);
+  const bool ok = config_space_.memory_enabled() && !data.empty() &&
+                  (write ? write_bar(request.get_address(), data) : read_bar(request.get_address(), data));
+  if (!ok) ++counters_.mmio_refused;
+  request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+}
+
+bool PcieEndpoint::write_bar(std::uint64_t offset, std::span<const std::byte> data) {
+  const auto& map = function_;
+  if (within(offset, data.size(), map.uar, std::uint64_t{map.uar_pages} * map.uar_page_bytes)) {
+    const auto in_uar = static_cast<std::uint32_t>(offset - map.uar);
+    uar_written({in_uar / map.uar_page_bytes, in_uar % map.uar_page_bytes, data});
+    return true;
+  }
+  if (within(offset, data.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes)) {
+    msix_.write_table(static_cast<std::uint32_t>(offset - map.msix_table), data);
+    announce_unmasked();
+    return true;
+  }
+  if (!within(offset, data.size(), map.registers, kRegisterPageBytes)) return false;
+  return write_register(static_cast<std::uint32_t>(offset - map.registers), data);
+}
+
+bool PcieEndpoint::write_register(std::uint32_t offset, std::span<const std::byte> data) {
+  const auto written = personality_.write_registers(registers(), offset, data);
+  if (!written) return false;
+  if (written->command_queue) command_queue_ = *written->command_queue;
+  if (written->commands) command_doorbell(std::uint32_t{*written->commands});
+  return true;
+}
+
+bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> out) const {
+  const auto& map = function_;
+  if (within(offset, out.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes))
+    return msix_.read_table(static_cast<std::uint32_t>(offset - map.msix_table), out);
+  if (within(offset, out.size(), map.msix_pending, kPendingBytes))
+    return msix_.read_pending(static_cast<std::uint32_t>(offset - map.msix_pending), out);
+  if (!within(offset, out.size(), map.registers, kRegisterPageBytes)) return false;
+  return personality_.read_registers(registers(), static_cast<std::uint32_t>(offset - map.registers), out);
+}
+
+DeviceRegisters PcieEndpoint::registers() const {
+  return {.features = features_, .status = status_, .syndrome = syndrome_, .core_clock_khz = params_.core_clock_khz,
+          .clock = clock(), .command_queue = command_queue_};
+}
+
+void PcieEndpoint::announce_unmasked() {
+  if (!config_space_.msix_enabled()) return;
+  for (const auto vector : msix_.take_unmasked(config_space_.msix_masked())) unmasked(std::uint32_t{vector});
+}
+
+void PcieEndpoint::reset() {
+  ++counters_.function_resets;
+  config_space_.reset();
+  msix_.reset();
+  command_queue_ = 0;
+  status_ = DeviceStatus::initializing;
+  syndrome_ = 0;
+  function_reset();
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,122 @@
+// The PCI Express endpoint: BAR0 (registers, MSI-X, UAR pages) and configuration space as TLM-2.0 targets, the way to
+// host memory as an initiator. Requests take no time here: the CPU's side and the DMA unit account for it.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/base/kernel.h"
+#include "model/base/params.h"
+#include "model/base/pcie.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/pcie/msix.h"
+#include "model/nic/pcie/pci_config.h"
+#include "model/nic/personality/personality.h"
+
+namespace rnicsim::nic {
+
+struct PcieEndpointParams {
+  std::uint32_t core_clock_khz = 430'000;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("core_clock_khz", core_clock_khz, "device clock that stamps completions; docs/timing.md: 430 MHz",
+                {1, 1e7});
+  }
+};
+
+struct PcieEndpointCounters {
+  Counter mmio_writes = 0;
+  Counter mmio_reads = 0;
+  Counter mmio_refused = 0;
+  Counter dma_reads = 0;
+  Counter dma_writes = 0;
+  Counter dma_aborts = 0;
+  Counter dma_blocked = 0;
+  Counter translations = 0;
+  Counter interrupts = 0;
+  Counter function_resets = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("mmio_writes", mmio_writes, "requests", "BAR0 writes");
+    visit.counter("mmio_reads", mmio_reads, "requests", "BAR0 reads");
+    visit.counter("mmio_refused", mmio_refused, "requests", "BAR0 requests to no register, or of a wrong size");
+    visit.counter("dma_reads", dma_reads, "requests", "reads of host memory");
+    visit.counter("dma_writes", dma_writes, "requests", "writes to host memory");
+    visit.counter("dma_aborts", dma_aborts, "requests", "requests that the root complex aborted");
+    visit.counter("dma_blocked", dma_blocked, "requests", "requests not made: bus mastering is off");
+    visit.counter("translations", translations, "requests", "requests for a physical address (ATS)");
+    visit.counter("interrupts", interrupts, "messages", "MSI-X messages written");
+    visit.counter("function_resets", function_resets, "resets", "function-level resets");
+  }
+};
+
+struct UarWrite {
+  std::uint32_t page;
+  std::uint32_t offset;                 // in the page
+  std::span<const std::byte> data;
+};
+
+class PcieEndpoint : public sc_core::sc_module {
+ public:
+  // `features`: what its register says.
+  PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
+               const Personality& personality);
+
+  tlm_utils::simple_target_socket<PcieEndpoint> bar{"bar"};
+  tlm_utils::simple_target_socket<PcieEndpoint> config{"config"};
+  tlm_utils::simple_initiator_socket<PcieEndpoint> dma{"dma"};
+
+  // Where `dma` ends, if that is ours: memory is reached there, and by `dma` only what else there is.
+  void reach(HostMemory& memory) { host_ = &memory; }
+
+  Output<UarWrite> uar_written;
+  Output<std::uint32_t> command_doorbell;  // a bit an entry
+  Output<> function_reset;
+  Output<std::uint32_t> unmasked;          // this vector was pending and may interrupt now
+
+  // Host memory, at the present time. False: aborted, or bus mastering is off.
+  bool transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data);
+  // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
+  std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
+  // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
+  std::optional<MsixMessage> interrupt(std::uint32_t vector);
+
+  void set_status(DeviceStatus status, std::uint32_t syndrome = 0) { status_ = status; syndrome_ = syndrome; }
+  DeviceStatus status() const { return status_; }
+  std::uint64_t command_queue() const { return command_queue_; }
+  std::uint64_t clock() const;
+  std::uint32_t core_clock_khz() const { return params_.core_clock_khz; }
+  const PcieEndpointCounters& counters() const { return counters_; }
+
+ private:
+  void access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
+  void access_config(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
+  bool write_bar(std::uint64_t offset, std::span<const std::byte> data);
+  bool read_bar(std::uint64_t offset, std::span<std::byte> out) const;
+  bool write_register(std::uint32_t offset, std::span<const std::byte> data);
+  DeviceRegisters registers() const;
+  void announce_unmasked();
+  void reset();
+
+  const PcieEndpointParams params_;
+  const Personality& personality_;
+  const PciFunction& function_;
+  const DeviceFeatures features_;
+  PciConfig config_space_;
+  MsixTable msix_;
+  std::uint64_t command_queue_ = 0;
+  DeviceStatus status_ = DeviceStatus::initializing;
+  std::uint32_t syndrome_ = 0;
+  HostMemory* host_ = nullptr;
+  // One for all transfers: they take no time, so there is never a second, and to make one is dear.
+  tlm::tlm_generic_payload request_;
+  tlm::tlm_generic_payload translation_;
+  PcieEndpointCounters counters_;
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,76 @@
+#include "model/nic/pcie/pcie_link.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rnicsim::nic {
+namespace {
+
+// Bits a second and lane that carry data: the transfer rate less the line code (8b/10b, then 128b/130b).
+double lane_rate(std::uint32_t generation) {
+  constexpr double kGigatransfers[] = {2.5, 5, 8, 16, 32};
+  const double transfers = 1e9 * kGigatransfers[std::clamp(generation, 1u, 5u) - 1];
+  return generation < 3 ? transfers * 8 / 10 : transfers * 128 / 130;
+}
+
+// What the Device Control, Link Control and Link Status registers can say.
+constexpr double kTlpSizes[] = {128, 256, 512, 1024, 2048, 4096};
+constexpr double kBoundaries[] = {64, 128};
+constexpr double kWidths[] = {1, 2, 4, 8, 12, 16, 32};
+
+// Pieces of [address, address + bytes) that end at multiples of `size`; a request of no bytes is one.
+std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t size) {
+  return bytes == 0 ? 1 : (address + bytes - 1) / size - address / size + 1;
+}
+
+}  // namespace
+
+void PcieLinkParams::describe(ParamVisitor& visit) {
+  visit.param("generation", generation, "PCI Express generation: 2.5, 5, 8, 16, 32 GT/s a lane; docs/timing.md",
+              {1, 5});
+  visit.param("lanes", lanes, "lanes; docs/timing.md", {1, 32, kWidths});
+  visit.param("max_payload", max_payload, "largest payload of a TLP (MPS); docs/timing.md",
+              {128, 4096, kTlpSizes});
+  visit.param("max_read_request", max_read_request, "largest read request (MRRS); docs/timing.md",
+              {128, 4096, kTlpSizes});
+  visit.param("read_completion_boundary", read_completion_boundary,
+              "where completions of a read may be cut (RCB); docs/timing.md", {64, 128, kBoundaries});
+  visit.param("request_header", request_header, "MWr or MRd TLP with framing; docs/timing.md", {0, 64});
+  visit.param("completion_header", completion_header, "CplD TLP with framing; docs/timing.md", {0, 64});
+  visit.param("dllp_share", dllp_share, "of the link, taken by acknowledgements and credits; docs/timing.md",
+              {0, 0.5});
+}
+
+PcieLink::PcieLink(const PcieLinkParams& params)
+    : params_(params),
+      rate_{static_cast<std::uint64_t>(
+          std::llround(lane_rate(params.generation) * params.lanes * (1 - params.dllp_share)))} {}
+
+TlpCount PcieLink::write(std::uint64_t address, std::uint64_t bytes) const {
+  const auto tlps = pieces(address, bytes, params_.max_payload.bytes);
+  return {tlps, bytes + tlps * params_.request_header.bytes};
+}
+
+TlpCount PcieLink::read_request(std::uint64_t address, std::uint64_t bytes) const {
+  const auto tlps = pieces(address, bytes, params_.max_read_request.bytes);
+  return {tlps, tlps * params_.request_header.bytes};
+}
+
+TlpCount PcieLink::completion(std::uint64_t address, std::uint64_t bytes) const {
+  const auto mps = params_.max_payload.bytes;
+  const auto mrrs = params_.max_read_request.bytes;
+  const auto of_request = [&](std::uint64_t start, std::uint64_t length) -> std::uint64_t {
+    if (length <= mps) return 1;
+    const auto first = mps - start % std::min(mps, params_.read_completion_boundary.bytes);
+    return 1 + (length - first + mps - 1) / mps;
+  };
+  // The first request may be short of its boundary, the last one too; those between are alike.
+  const auto first = std::min(bytes, mrrs - address % mrrs);
+  auto tlps = of_request(address, first);
+  const auto rest = bytes - first;
+  tlps += rest / mrrs * of_request(0, mrrs);
+  if (rest % mrrs != 0) tlps += of_request(0, rest % mrrs);
+  return {tlps, bytes + tlps * params_.completion_header.bytes};
+}
+
+}  // namespace rnicsim::nic

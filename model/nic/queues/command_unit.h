@@ -1,0 +1,193 @@
+// The command unit: fetches commands from the queue in host memory, executes them one at a time, writes status and
+// output back and interrupts (MSI-X vector 0). A corrupt entry or mailbox ends in a status.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <variant>
+
+#include "model/base/params.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/capability_params.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/contexts/window_unit.h"
+#include "model/nic/packets/gid_table.h"
+#include "model/nic/packets/multicast_table.h"
+#include "model/nic/pcie/dma.h"
+#include "model/nic/pcie/pcie_endpoint.h"
+#include "model/nic/personality/personality.h"
+#include "model/nic/queues/event_writer.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct CommandCounters {
+  Counter commands = 0;
+  Counter refused = 0;
+  Counter bad_entries = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("commands", commands, "commands", "commands executed");
+    visit.counter("refused", refused, "commands", "of those, with a status other than ok");
+    visit.counter("bad_entries", bad_entries, "doorbells", "ignored: the entry can't be read or is not the device's");
+  }
+};
+
+// Why a command that is not about a QP's attributes was refused (CommandResult::syndrome).
+enum class CommandSyndrome : std::uint32_t {
+  none = 0,
+  no_icm = 0x01,
+  number_out_of_range = 0x02,
+  exists = 0x03,
+  no_cq = 0x04,
+  no_eq = 0x05,
+  bad_uar_page = 0x06,
+  bad_size = 0x07,
+  bad_alignment = 0x08,
+  bad_key = 0x09,
+  bad_range = 0x0a,
+  in_use = 0x0b,
+  bad_vector = 0x0c,
+  not_ready = 0x0d,
+  no_object = 0x0e,
+  bad_table = 0x0f,
+  bad_pages = 0x10,
+  bad_moderation = 0x11,
+  bad_kind = 0x12,
+  dead_cq = 0x18,
+  no_srq = 0x19,
+  not_datagrams = 0x30,
+  bad_group = 0x31,
+  not_attached = 0x32,
+  no_room = 0x33,
+};
+
+struct CommandExecuted {
+  CommandOpcode opcode;
+  std::uint32_t object;
+  CommandStatus status;
+  std::uint32_t syndrome;
+};
+
+// What the port's counters of Verbs say, since the device came up.
+struct PortViolations {
+  std::uint64_t pkey = 0;
+  std::uint64_t qkey = 0;
+};
+
+class CommandUnit {
+ public:
+  CommandUnit(const Personality& personality, const CapabilityParams& params, ContextCache& contexts,
+              WindowUnit& windows, GidTable& gids, MulticastTable& groups, Dma& dma, EventWriter& events,
+              PcieEndpoint& pcie)
+      : personality_(personality),
+        params_(params),
+        contexts_(contexts),
+        windows_(windows),
+        gids_(gids),
+        groups_(groups),
+        dma_(dma),
+        events_(events),
+        pcie_(pcie) {}
+
+  Output<QpCommand> qp_command;
+  Output<Qpn> qp_created;                 // its context is with the engine
+  Output<Qpn> qp_silenced;                // nothing of it must be written any more
+  Output<std::uint32_t> cq_destroyed;
+  Output<std::uint32_t> cq_moderated;
+  Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
+  Output<std::uint32_t, std::uint32_t> srq_modified;  // SrqModification bits
+  Output<std::uint32_t> srq_destroyed;                // it is about to be
+  Output<> teardown;
+  std::function<PortViolations()> violations;
+  trace::Point<CommandExecuted> executed;
+
+  void doorbell(std::uint32_t entries);
+  void qp_done(const QpCommandDone& done);
+  void cq_resized(std::uint32_t producer);
+  void cq_not_resized(CommandSyndrome why, CommandStatus status);
+  void reset();
+
+  const CommandCounters& counters() const { return counters_; }
+
+ private:
+  struct Handler;
+  struct Current {
+    std::uint32_t index = 0;
+    CommandEntry entry;
+    Command command;
+    CommandOutput output;
+  };
+  static const Handler& handler_of(CommandOpcode opcode);
+
+  void next();
+  void entry_read(std::uint64_t epoch, AccessResult result, const Payload& bytes);
+  void input_read(std::uint64_t epoch, AccessResult result, const Payload& bytes);
+  void complete(CommandStatus status, std::uint32_t syndrome = 0);
+  void complete(CommandStatus status, CommandSyndrome syndrome) {
+    complete(status, static_cast<std::uint32_t>(syndrome));
+  }
+  void refuse(CommandSyndrome why, CommandStatus status = CommandStatus::bad_parameter) {
+    complete(status, why);
+  }
+  // What came with the command that is executed.
+  template <class Input>
+  const Input& input() const {
+    return std::get<Input>(current_->command.input);
+  }
+  std::uint32_t object() const { return current_->command.object; }
+
+  void query_device();
+  void initialize();
+  void tear_down();
+  void map_icm();
+  void unmap_icm();
+  void query_port();
+  void set_gid();
+  void create_eq();
+  void destroy_eq();
+  void create_cq();
+  void destroy_cq();
+  void query_cq();
+  void modify_cq();
+  void resize_cq();
+  bool may_moderate(std::uint16_t count, std::uint16_t period) const;
+  void create_mpt();
+  CommandSyndrome check_entry(std::uint32_t index, const MemoryRegion& entry) const;
+  void put_entry(std::uint32_t index, const MemoryRegion& entry);
+  void drop_entry(std::uint32_t index);
+  bool pages_mapped(const MemoryRegion& region) const;
+  void destroy_mpt();
+  void query_mpt();
+  void modify_mpt();
+  void create_srq();
+  void destroy_srq();
+  void query_srq();
+  void modify_srq();
+  void create_qp();
+  void destroy_qp();
+  void modify_qp();
+  void query_qp();
+  void attach_multicast();
+  void detach_multicast();
+  bool in_use(IcmTable table, std::uint32_t first, std::uint32_t count) const;
+
+  const Personality& personality_;
+  const CapabilityParams params_;
+  ContextCache& contexts_;
+  WindowUnit& windows_;
+  GidTable& gids_;
+  MulticastTable& groups_;
+  Dma& dma_;
+  EventWriter& events_;
+  PcieEndpoint& pcie_;
+  std::deque<std::uint32_t> pending_;
+  std::optional<Current> current_;
+  std::uint64_t epoch_ = 0;               // reset voids what is under way
+  CommandCounters counters_;
+};
+
+}  // namespace rnicsim::nic

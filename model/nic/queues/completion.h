@@ -1,0 +1,130 @@
+// The completion unit: CQ entries, arming, and what happens when a CQ overruns.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "model/base/event_queue.h"
+#include "model/base/lazy_timers.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/base/trace.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/queues/event_writer.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct CompletionCounters {
+  Counter cqes = 0;
+  Counter error_cqes = 0;
+  Counter inline_cqes = 0;
+  Counter moderated_events = 0;
+  Counter cq_overruns = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("cqes", cqes, "entries", "completion queue entries written");
+    visit.counter("error_cqes", error_cqes, "entries", "of those, with an error status");
+    visit.counter("inline_cqes", inline_cqes, "entries", "of them, with the payload of a receive in them");
+    visit.counter("moderated_events", moderated_events, "events", "completion events that waited for more entries");
+    visit.counter("cq_overruns", cq_overruns, "queues", "completion queues that died of an overrun");
+  }
+};
+
+struct CqeWritten {
+  Cqn cqn;
+  std::uint32_t index;
+  Cqe cqe;
+  bool inline_data = false;              // it brings its message itself
+};
+
+struct CqeLanded {
+  Cqn cqn;
+  std::uint32_t index;
+};
+
+class Completion : public sc_core::sc_module {
+ public:
+  Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts, Dma& dma,
+             EventWriter& events, PcieEndpoint& pcie);
+
+  Output<Cqn> overrun;
+  // Of a resize: the first position in the new ring, or why there is none.
+  enum class Resize { done, dead, too_small };
+  struct Resized {
+    Resize result;
+    std::uint32_t producer;
+  };
+  Output<Resized> resized;
+  Output<CqeWrite> forgotten;             // its QP is gone before it was written
+  trace::Point<CqeWritten> written;       // when the entry is on its way to memory
+  trace::Point<CqeLanded> landed;         // when it is there
+
+  void write(CqeWrite request);
+  // Raises an event behind what is to be written to a CQ.
+  void announce_behind(Cqn cqn, const EventOut& event);
+  void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
+  // Its moderation has changed.
+  void moderated(std::uint32_t cqn);
+  // Goes on in another ring, unless what the driver has not consumed does not fit into it.
+  void resize(const CqResize& request);
+  // No entry of this QP is written from now on.
+  void forget_qp(Qpn qpn);
+  void forget_cq(std::uint32_t cqn) {
+    waiting_.erase(cqn);
+    looking_.erase(cqn);
+    moderations_.erase(cqn);
+  }
+  void reset() {
+    waiting_.clear();
+    looking_.clear();
+    at_hand_.clear();
+    moderations_.clear();
+    moderation_timers_.clear();
+  }
+
+  const CompletionCounters& counters() const { return counters_; }
+
+ private:
+  struct Waiting {
+    std::deque<CqeWrite> entries;         // in order, behind the context or a look at the consumer
+    bool refreshing = false;
+    std::vector<EventOut> events{};       // behind the entries
+  };
+
+  void await(std::uint32_t cqn);
+  void drain_due();
+  void drain(std::uint32_t cqn, CompletionQueue* queue);
+  void write_entry(CompletionQueue& queue, CqeWrite& request);
+  void withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes);
+  void start_period(const CompletionQueue& queue, std::uint32_t cqn);
+  void raise(CompletionQueue& queue, std::uint32_t cqn);
+  void end_moderations();
+  void look_ahead(std::uint32_t cqn, const CompletionQueue& queue);
+  void take_consumer(CompletionQueue& queue, std::uint32_t consumer);
+  void refresh(std::uint32_t cqn, const CompletionQueue& queue);
+  void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
+  void resize_at(std::optional<std::uint32_t> consumer, const CqResize& request);
+  void stop_waiting(std::uint32_t cqn);
+  void die(std::uint32_t cqn, CompletionQueue& queue);
+
+  std::uint32_t consumer_in(const Payload& record) const;
+
+  const Personality& personality_;
+  ContextCache& contexts_;
+  Dma& dma_;
+  EventWriter& events_;
+  PcieEndpoint& pcie_;
+  std::map<std::uint32_t, Waiting> waiting_;
+  std::unordered_set<std::uint32_t> looking_;     // at whose consumer, while entries go on
+  EventQueue<std::uint32_t> at_hand_{[this] { drain_due(); }};  // CQs whose context comes from the cache's second level
+  std::unordered_map<std::uint32_t, LazyTimer> moderations_;
+  LazyTimers<std::uint32_t> moderation_timers_{[this] { end_moderations(); }};
+  CompletionCounters counters_;
+};
+
+}  // namespace rnicsim::nic

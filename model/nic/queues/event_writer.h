@@ -1,0 +1,71 @@
+// Event queue entries, and the MSI-X messages that announce them. Completion events go to the EQ that their CQ names,
+// all others to EQ 0.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "model/base/stats.h"
+#include "model/base/trace.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/pcie/dma.h"
+#include "model/nic/pcie/pcie_endpoint.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct EventCounters {
+  Counter events = 0;
+  Counter eq_overruns = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("events", events, "events", "event queue entries written");
+    visit.counter("eq_overruns", eq_overruns, "events", "events lost: the event queue is not there");
+  }
+};
+
+struct EventTrace {
+  std::uint32_t eqn;
+  EventType type;
+  std::uint32_t number;
+};
+
+class EventWriter {
+ public:
+  static constexpr std::uint32_t kAsynchronousEqn = 0;
+
+  EventWriter(const Personality& personality, ContextCache& contexts, Dma& dma, PcieEndpoint& pcie)
+      : personality_(personality), contexts_(contexts), dma_(dma), pcie_(pcie) {}
+
+  trace::Point<EventTrace> written;       // when the entry is on its way to memory
+  trace::Point<EventTrace> lost;
+
+  // What finds the queue full is held back until the driver has made room.
+  void write(std::uint32_t eqn, EventType type, std::uint32_t number);
+  void arm(std::uint32_t eqn, std::uint32_t consumer);
+  // The queue is no more, or none is: what was held back goes with it.
+  void forget(std::uint32_t eqn) { held_.erase(eqn); }
+  void reset() { held_.clear(); }
+  void interrupt(std::uint32_t vector);
+
+  const EventCounters& counters() const { return counters_; }
+
+ private:
+  struct Event {
+    EventType type;
+    std::uint32_t number;
+  };
+
+  void take(std::uint32_t eqn, EventQueueContext* queue, const Event& event);
+  void put(std::uint32_t eqn, EventQueueContext& queue, const Event& event);
+  void put_held(std::uint32_t eqn, EventQueueContext& queue);
+
+  const Personality& personality_;
+  ContextCache& contexts_;
+  Dma& dma_;
+  PcieEndpoint& pcie_;
+  std::map<std::uint32_t, std::deque<Event>> held_;  // by EQ, of those that are full
+  EventCounters counters_;
+};
+
+}  // namespace rnicsim::nic

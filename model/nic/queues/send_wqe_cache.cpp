@@ -1,0 +1,109 @@
+#include "model/nic/queues/send_wqe_cache.h"
+
+#include <memory>
+#include <utility>
+
+namespace rnicsim::nic {
+
+void SendWqeCache::hold(const WqeHeld& wqe) {
+  for (std::uint16_t block = 0; block < wqe.blocks; ++block) {
+    const auto entry = key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block));
+    if (!tags_.touch(entry)) tags_.insert(entry);
+  }
+}
+
+void SendWqeCache::need(const WqeNeeded& wqe) {
+  in_turn({wqe.qpn, wqe.index, wqe.blocks, wqe.pasid, wqe.address, wqe.tag, 0});
+}
+
+void SendWqeCache::retire(WqeRetired&& wqe) {
+  const Lookup lookup{wqe.qpn, wqe.index, wqe.blocks, wqe.pasid, wqe.address, std::nullopt, ++tickets_};
+  auto& line = this->line(wqe.qpn);
+  line.push_back({std::move(wqe.cqe), false, lookup.ticket});
+  in_turn(lookup);
+  const bool waits = !line.empty() && line.back().ticket == lookup.ticket;
+  if (waits && line.back().cqe) line.back().cqe->behind_payload = false;
+}
+
+PooledList<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
+  auto* line = waiting_.find(qpn.value);
+  return line != nullptr ? *line : waiting_.put(qpn.value, std::make_unique<PooledList<Waiting>>());
+}
+
+void SendWqeCache::in_turn(const Lookup& lookup) {
+  if (stalled_.empty() && can_look_up(lookup)) return look_up(lookup);
+  ++counters_.slot_waits;
+  stalled_.push_back(lookup);
+  stalled_.back().since = now();
+}
+
+bool SendWqeCache::can_look_up(const Lookup& lookup) const {
+  if (slots_.free()) return true;
+  for (std::uint16_t block = 0; block < lookup.blocks; ++block)
+    if (!tags_.contains(key(lookup.qpn, static_cast<std::uint16_t>(lookup.index + block)))) return false;
+  return true;
+}
+
+// What is to be completed is not needed any more.
+void SendWqeCache::look_up(const Lookup& lookup) {
+  bool here = true;
+  for (std::uint16_t block = 0; block < lookup.blocks; ++block) {
+    const auto entry = key(lookup.qpn, static_cast<std::uint16_t>(lookup.index + block));
+    here &= lookup.to_send ? tags_.touch(entry) : tags_.erase(entry);
+  }
+  ++counters_.lookups;
+  ++(here ? counters_.hits : counters_.misses);
+  if (here) return found(lookup);
+  slots_.take([this, lookup] { read(lookup); });
+}
+
+void SendWqeCache::found(const Lookup& lookup) {
+  if (lookup.to_send) return at_hand(Tag{*lookup.to_send});
+  complete(lookup.qpn, lookup.ticket);
+}
+
+void SendWqeCache::read(const Lookup& lookup) {
+  dma_.read(lookup.pasid, lookup.address, lookup.blocks * block_bytes_,
+            [this, kept = std::make_unique<Lookup>(lookup), resets = resets_](AccessResult, const Payload&) {
+              if (resets == resets_) fetched(*kept);
+            });
+}
+
+// What the ring says now is not looked at: the engine knows the WQE.
+void SendWqeCache::fetched(const Lookup& lookup) {
+  slots_.give_back();
+  if (lookup.to_send) hold({lookup.qpn, lookup.index, lookup.blocks});
+  found(lookup);
+  while (!stalled_.empty() && can_look_up(stalled_.front())) {
+    const auto next = stalled_.front();
+    stalled_.pop_front();
+    counters_.slots.wait_ps += static_cast<Counter>((now() - next.since).ps);
+    look_up(next);
+  }
+}
+
+void SendWqeCache::complete(Qpn qpn, std::uint64_t ticket) {
+  auto& line = this->line(qpn);
+  for (auto& waiting : line)
+    if (waiting.ticket == ticket) waiting.here = true;
+  while (!line.empty() && line.front().here) {
+    auto done = std::move(line.front().cqe);
+    line.pop_front();
+    if (done) cqe(std::move(*done));
+  }
+}
+
+void SendWqeCache::forget_qp(Qpn qpn) {
+  line(qpn).clear();
+  std::erase_if(stalled_, [qpn](const Lookup& lookup) { return lookup.qpn == qpn && !lookup.to_send; });
+}
+
+void SendWqeCache::reset() {
+  ++resets_;
+  tags_.clear();
+  waiting_.clear();
+  stalled_.clear();
+  slots_.clear();
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,115 @@
+// The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
+// needed to send it and again to complete it. One that had to leave for others is read from the ring once more.
+// Lookups take their turn: one that misses and finds no miss slot holds up all that follow, those that would hit too.
+// Completions of a QP stay in order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "model/base/index_table.h"
+#include "model/base/params.h"
+#include "model/base/policy.h"
+#include "model/base/pooled_list.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/contexts/cache.h"
+#include "model/nic/contexts/miss_slots.h"
+#include "model/nic/pcie/dma.h"
+#include "model/nic/seam/qp_engine.h"
+
+namespace rnicsim::nic {
+
+struct SendWqeCacheParams {
+  std::uint32_t entries = 512;
+  std::uint32_t ways = 4;
+  std::uint32_t miss_slots = 32;
+  std::string replacement = "lru";
+
+  void describe(ParamVisitor& visit) {
+    visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
+    visit.param("ways", ways, "blocks of a set", {1, 64});
+    visit.param("miss_slots", miss_slots, "WQEs read again at a time", {1, 1024});
+    visit.param("replacement", replacement, "which block of a set leaves for another", policy_names<Replacement>());
+    visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");
+  }
+};
+
+struct SendWqeCacheCounters {
+  Counter lookups = 0;
+  Counter hits = 0;
+  Counter misses = 0;
+  Counter slot_waits = 0;
+  MissSlotsCounters slots;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
+    visit.counter("hits", hits, "WQEs", "of those, still here");
+    visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
+    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for a miss slot, or behind one that did");
+    slots.describe(visit);
+  }
+};
+
+class SendWqeCache {
+ public:
+  SendWqeCache(const SendWqeCacheParams& params, std::uint32_t block_bytes, Dma& dma)
+      : block_bytes_(block_bytes),
+        tags_(params.entries, params.ways, params.replacement),
+        dma_(dma),
+        slots_(params.miss_slots, counters_.slots) {}
+
+  Output<CqeWrite> cqe;
+  Output<Tag> at_hand;
+
+  void hold(const WqeHeld& wqe);
+  void need(const WqeNeeded& wqe);
+  void retire(WqeRetired&& wqe);
+  // Nothing of this QP is completed from now on.
+  void forget_qp(Qpn qpn);
+  void reset();
+
+  const SendWqeCacheCounters& counters() const { return counters_; }
+
+ private:
+  struct Lookup {
+    Qpn qpn;
+    std::uint16_t index;
+    std::uint16_t blocks;
+    Pasid pasid;
+    std::uint64_t address;
+    std::optional<Tag> to_send;  // else to be completed
+    std::uint64_t ticket;
+    Duration since{};            // it waits for a slot
+  };
+
+  struct Waiting {
+    std::optional<CqeWrite> cqe;
+    bool here = false;
+    std::uint64_t ticket = 0;
+  };
+
+  static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
+  PooledList<Waiting>& line(Qpn qpn);
+  void in_turn(const Lookup& lookup);
+  bool can_look_up(const Lookup& lookup) const;
+  void look_up(const Lookup& lookup);
+  void found(const Lookup& lookup);
+  void read(const Lookup& lookup);
+  void fetched(const Lookup& lookup);
+  void complete(Qpn qpn, std::uint64_t ticket);
+
+  const std::uint32_t block_bytes_;
+  CacheTags tags_;
+  Dma& dma_;
+  IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first that is not here
+  SendWqeCacheCounters counters_;
+  MissSlots slots_;
+  std::deque<Lookup> stalled_;         // behind a miss that found no slot
+  std::uint64_t tickets_ = 0;
+  std::uint64_t resets_ = 0;
+};
+
+}  // namespace rnicsim::nic

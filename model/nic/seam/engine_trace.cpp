@@ -1,0 +1,29 @@
+#include "model/nic/seam/engine_trace.h"
+
+namespace rnicsim::nic {
+
+void EngineCounters::describe(CounterVisitor& visit) const {
+  visit.counter("out_of_sequence", out_of_sequence, "packets", "requests ahead of the expected PSN");
+  visit.counter("duplicate_request", duplicate_request, "packets", "requests behind the expected PSN");
+  visit.counter("packet_seq_err", packet_seq_err, "NAKs", "sequence error NAKs received");
+  visit.counter("implied_nak_seq_err", implied_nak_seq_err, "gaps", "answers to READs or atomics found missing");
+  visit.counter("rnr_nak_retry_err", rnr_nak_retry_err, "NAKs", "RNR NAKs received");
+  visit.counter("out_of_buffer", out_of_buffer, "packets", "requests that found no receive WQE");
+  visit.counter("bad_qkey", bad_qkey, "packets", "datagrams dropped: another Q_Key than the QP's");
+  visit.counter("silently_dropped", silently_dropped, "packets",
+                "of UC and UD, dropped: too long for their receive or path, or access that was not granted");
+  visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
+  visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
+  visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");
+  visit.counter("req_remote_access_errors", req_remote_access_errors, "messages", "refused by the peer: access");
+  visit.counter("req_remote_invalid_request", req_remote_invalid_request, "messages", "refused by the peer: invalid");
+  visit.counter("resp_remote_access_errors", resp_remote_access_errors, "requests", "refused here: access");
+  visit.counter("resp_invalid_request", resp_invalid_request, "requests", "refused here: invalid");
+  visit.counter("unknown_qp", unknown_qp, "packets", "dropped: no such QP");
+  visit.counter("wrong_state", wrong_state, "packets", "dropped: the QP does not receive in its state");
+  visit.counter("wrong_path", wrong_path, "packets",
+                "of RC and UC, dropped: from another address than the peer's, or to another than the QP's own");
+  visit.counter("doorbell_invalid", doorbell_invalid, "doorbells", "ignored: more blocks than the ring has");
+}
+
+}  // namespace rnicsim::nic
