@@ -317,7 +317,7 @@ void Runner::report_standstill(std::size_t flow) {
                             to_string(now() - flows_[flow].progress), to_string(flows_[flow].progress), state(flow)));
 }
 
-// Of a flow's agents, or of all; and of the NICs.
+// Of a flow's agents, or of all; and of the NICs of hosts that have any.
 std::string Runner::state(std::optional<std::size_t> flow) const {
   std::string text;
   for (std::size_t i = 0; i < senders_.size(); ++i) {
@@ -326,7 +326,10 @@ std::string Runner::state(std::optional<std::size_t> flow) const {
     if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
     if (players_[i]) text += "  " + players_[i]->describe() + '\n';
   }
+  std::vector<bool> busy(plan_.hosts);
+  for (const auto& agent : plan_.agents) busy[agent.host] = true;
   for (std::size_t host = 0; host < system_.adapters(); ++host) {
+    if (!busy.at(system_.adapter(host).interface().host)) continue;
     std::string state;
     system_.adapter(host).nic().describe_state(state);
     constexpr std::size_t kMost = 4096;

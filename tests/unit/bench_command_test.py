@@ -193,6 +193,12 @@ class Bench(unittest.TestCase):
         self.assertIn("flow[1] stands still", error)
         self.assertIn("h3's NIC:", error)
 
+    def test_who_has_no_part_in_a_workload_is_not_told_of(self):
+        flow = 'from = "h0"\nto = "h2"\nop = "send"\nsize = "8 B"\nrecv_depth = 0\ntimeout = 4\n'
+        path = self.file(f'schema = 1\ntopology = "star:4"\n[measure]\noperations = 1\n[[flow]]\n{flow}')
+        error = bench(path, expect=1).stderr
+        self.assertEqual([line for line in error.splitlines() if "NIC:" in line], ["h0's NIC:", "h2's NIC:"])
+
 
 if __name__ == "__main__":
     RNICSIM = sys.argv.pop(1)
