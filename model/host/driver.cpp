@@ -117,6 +117,7 @@ void Driver::create_event_queue(std::uint32_t eqn) {
   context.msix_vector = static_cast<std::uint16_t>(eqn + 1);
   context.pasid = kKernelPasid;
   context.ring = ring.bus_address;
+  context.producer = context.consumer = provider::EventRing::first(log_entries);
   must_execute(provider::encode(provider::create_eq(eqn, context)), "create_eq");
   events_.back().rearm(uar_);
 }

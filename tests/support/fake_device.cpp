@@ -137,7 +137,7 @@ void FakeDevice::execute(std::uint32_t slot) {
   } else if (opcode == abi::CommandOpcode::create_eq) {
     abi::CreateEq mailbox;
     std::memcpy(&mailbox, input.data(), sizeof mailbox);
-    event_queues_[header.object].context = mailbox.context;
+    event_queues_[header.object] = {mailbox.context, mailbox.context.producer};
   }
   abi::CommandResult result{.status = status, .object = header.object};
   std::memcpy(output.data(), &result, sizeof result);

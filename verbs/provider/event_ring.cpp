@@ -3,9 +3,7 @@
 namespace rnicsim::provider {
 
 EventRing::EventRing(std::uint32_t eqn, std::uint8_t log_entries, DmaBuffer ring)
-    : ring_(ring), eqn_(eqn), log_entries_(log_entries) {
-  for (std::uint64_t i = 0; i < (1ull << log_entries); ++i) publish(at(i).owner, abi::Eqe::kInitialOwner);
-}
+    : ring_(ring), eqn_(eqn), log_entries_(log_entries), consumer_(first(log_entries)) {}
 
 std::optional<abi::Eqe> EventRing::take() {
   const std::uint8_t owner = observe(at(consumer_).owner);

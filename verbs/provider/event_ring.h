@@ -17,8 +17,10 @@ namespace rnicsim::provider {
 class EventRing {
  public:
   EventRing() = default;
-  // Gives every entry of the ring to the device.
+  // Of zeros, which are the device's if it begins at first().
   EventRing(std::uint32_t eqn, std::uint8_t log_entries, DmaBuffer ring);
+  // The ring's second lap, in which an owner bit of 0 is the device's: so memory that nobody has touched stays that.
+  static std::uint32_t first(std::uint8_t log_entries) { return 1u << log_entries; }
 
   std::uint32_t eqn() const { return eqn_; }
   std::optional<abi::Eqe> take();
