@@ -45,7 +45,7 @@ void System::make_switches() {
       const auto port = config_.port_of(cable);
       const auto number = static_cast<std::uint16_t>(wiring.lines.size());
       if (routes.in_tree(i, number)) wiring.flooded.push_back(number);
-      wiring.lines.push_back({port.timing(), config_.link_of(cable).latency});
+      wiring.lines.push_back(port.timing());
     }
     switches_.push_back(
         std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_.switch_of(i), std::move(wiring)));

@@ -45,7 +45,7 @@ class TransmitPort {
     return !counts(priority) || counted_bytes_ + frame.size() <= capacity_;
   }
   // There is room. Its first bit may leave at `from`, absolute; of a frame that is cut through, that may be past. It
-  // takes `took` on the line, and ends after the present. `origin` comes out with it.
+  // takes `took` on the line, and does not end before the present. `origin` comes out with it.
   void send(Frame&& frame, Duration from, Duration took, std::uint8_t priority, std::uint32_t origin = 0);
   bool pop_due(Departure& departure);
 

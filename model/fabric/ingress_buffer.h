@@ -47,11 +47,6 @@ class IngressBuffer {
   Output<std::uint32_t, PriorityPause> pause;  // to be told at the other end of that port's cable
 
   bool lossless(std::uint8_t priority) const { return params_.priorities >> priority & 1; }
-  // So many bytes more, at whatever time until they are there, change nothing but what is held.
-  bool indifferent(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes) const {
-    const auto& held = held_[port][priority];
-    return !held.stopped && held.bytes + bytes < params_.xoff.bytes;
-  }
   // False: there is no room for it, and nothing is held.
   bool hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
   void let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);

@@ -12,7 +12,7 @@ constexpr std::uint8_t kGroupBit = 1;  // of a MAC address's first byte
 
 std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
   std::vector<BitRate> rates;
-  for (const auto& line : wiring.lines) rates.push_back(line.timing.rate);
+  for (const auto& line : wiring.lines) rates.push_back(line.rate);
   return rates;
 }
 
@@ -29,32 +29,27 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
       params_(params),
       wiring_(std::move(wiring)),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
-      held_(wiring_.lines.size()),
       ingress_(params.pfc, rates_of(wiring_)) {
   const auto& lines = wiring_.lines;
-  if (!lines.empty()) shortest_ = std::ranges::min(lines, {}, &SwitchWiring::Line::latency).latency;
   for (std::uint32_t i = 0; i < lines.size(); ++i) {
-    alike_ = alike_ && lines[i].timing == lines.front().timing;
-    ports_.push_back(std::make_unique<Port>(lines[i].timing, params_, [this, i] { leave_due(*ports_[i]); }));
-    if (lines[i].latency > shortest_) held_[i] = std::make_unique<DelayLine<Frame>>([this, i] { release_due(i); });
+    alike_ = alike_ && lines[i] == lines.front();
+    ports_.push_back(std::make_unique<Port>(
+        lines[i], params_, [this, i] { arrive_due(i); }, [this, i] { leave_due(*ports_[i]); }));
   }
   ingress_.pause.bind([this](std::uint32_t port, PriorityPause&& pause) { send_pause(port, pause); });
 }
 
-// Who comes first is first at its way out: a frame of a longer cable, given at the same time, comes later.
 void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
-  const auto from = static_cast<std::uint32_t>(port);
-  if (held_[from]) return held_[from]->push(now() + delay - shortest_, std::move(frame));
-  arrive(from, std::move(frame), now() + delay);
+  ports_[port]->arriving.push(now() + delay, std::move(frame));
 }
 
-void Switch::release_due(std::uint32_t from) {
+void Switch::arrive_due(std::uint32_t from) {
   Frame frame;
-  while (held_[from]->pop_due(frame)) arrive(from, std::move(frame), now() + shortest_);
+  while (ports_[from]->arriving.pop_due(frame)) arrive(from, std::move(frame));
 }
 
-void Switch::arrive(std::uint32_t from, Frame&& frame, Duration at) {
-  if ((frame.destination_mac()[0] & kGroupBit) != 0) return arrive_for_group(from, std::move(frame), at);
+void Switch::arrive(std::uint32_t from, Frame&& frame) {
+  if ((frame.destination_mac()[0] & kGroupBit) != 0) return arrive_for_group(from, frame);
   const auto to = way_of(frame);
   if (!to) {
     ++counters_.unknown;
@@ -62,7 +57,7 @@ void Switch::arrive(std::uint32_t from, Frame&& frame, Duration at) {
   }
   ++counters_.frames;
   counters_.bytes += frame.size();
-  direct(from, *to, std::move(frame), at);
+  forward(from, *to, std::move(frame));
 }
 
 std::optional<std::uint32_t> Switch::way_of(const Frame& frame) const {
@@ -75,43 +70,30 @@ std::optional<std::uint32_t> Switch::way_of(const Frame& frame) const {
   return ways[choose_way(flow_of(frame), wiring_.number, static_cast<std::uint32_t>(ways.size()))];
 }
 
-void Switch::arrive_for_group(std::uint32_t from, Frame&& frame, Duration at) {
-  if (is_mac_control(frame)) return controls_.push(at, {from, std::move(frame)});
+void Switch::arrive_for_group(std::uint32_t from, const Frame& frame) {
+  if (is_mac_control(frame)) return take_control(from, frame);
   ++counters_.frames;
   counters_.bytes += frame.size();
   for (const std::uint32_t to : wiring_.flooded)
-    if (to != from) direct(from, to, Frame(frame), at);
+    if (to != from) forward(from, to, Frame(frame));
 }
 
-void Switch::direct(std::uint32_t from, std::uint32_t to, Frame&& frame, Duration at) {
+void Switch::forward(std::uint32_t from, std::uint32_t to, Frame&& frame) {
   const auto priority = priorities_.of(frame);
-  const bool lossless = ingress_.lossless(priority);
-  const bool plain = arriving_.empty() && (lossless ? ingress_.indifferent(from, priority, frame.size())
-                                                    : ports_[to]->queues.has_room(frame, priority));
-  if (!plain) return arriving_.push(at, {from, to, priority, std::move(frame)});
-  if (lossless) ingress_.hold(from, priority, frame.size());
-  send(from, to, priority, std::move(frame), at);
+  if (ingress_.lossless(priority) && !ingress_.hold(from, priority, frame.size()))
+    ++counters_.rx_discards;
+  else if (!ports_[to]->queues.has_room(frame, priority))
+    ++counters_.tx_discards;
+  else
+    send(from, to, priority, std::move(frame));
 }
 
-void Switch::arrive_due() {
-  Arriving arriving;
-  while (arriving_.pop_due(arriving)) {
-    auto& [from, to, priority, frame] = arriving;
-    if (ingress_.lossless(priority) && !ingress_.hold(from, priority, frame.size()))
-      ++counters_.rx_discards;
-    else if (!ports_[to]->queues.has_room(frame, priority))
-      ++counters_.tx_discards;
-    else
-      send(from, to, priority, std::move(frame), now());
-  }
-}
-
-void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame, Duration at) {
+void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame) {
   auto& port = *ports_[to];
   const auto out = port.timing.time_for(frame);
   const auto in = alike_ ? out : ports_[from]->timing.time_for(frame);
   // Cut through, unless the frame comes in slower than it goes out: then it has to be whole first.
-  const auto begins = (in > out ? at : at - in) + params_.latency;
+  const auto begins = (in > out ? now() : now() - in) + params_.latency;
   port.queues.send(std::move(frame), begins, out, priority, from);
   counters_.most_waiting = std::max<Counter>(counters_.most_waiting, port.queues.frames());
 }
@@ -140,17 +122,14 @@ void Switch::send_pause(std::uint32_t port, const PriorityPause& pause) {
   way.queues.send(std::move(frame), now(), took, TransmitPort::kControl, port);
 }
 
-void Switch::control_due() {
-  Control control;
-  while (controls_.pop_due(control)) {
-    const auto pause = priority_pause_of(control.frame);
-    if (!pause) continue;
-    ++counters_.rx_pause;
-    auto& port = *ports_[control.from];
-    for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
-      if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority))
-        port.queues.pause(priority, now() + pause->time(priority, port.timing.rate));
-  }
+void Switch::take_control(std::uint32_t from, const Frame& frame) {
+  const auto pause = priority_pause_of(frame);
+  if (!pause) return;
+  ++counters_.rx_pause;
+  auto& port = *ports_[from];
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
+    if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority))
+      port.queues.pause(priority, now() + pause->time(priority, port.timing.rate));
 }
 
 SwitchCounters Switch::counters() const {

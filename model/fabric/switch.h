@@ -3,8 +3,8 @@
 // (flow_hash.h). It knows MAC addresses and ways from the topology, and drops what is for no one. What is for a group
 // leaves by every port of the topology's tree but that by which it came: nobody tells it who listens.
 //
-// What comes is counted against its buffers as its last bit arrives. A frame of which it is plain before, because
-// everything under way fits too, goes to its port at once, and takes no event until it leaves.
+// Frames come in the order in which their last bits arrive; at one time in that of their ports. So what a switch does
+// depends on nothing but on what its cables bring, and when.
 #pragma once
 
 #include <array>
@@ -52,12 +52,8 @@ struct SwitchParams {
 
 // A switch's place in the topology.
 struct SwitchWiring {
-  struct Line {
-    LineTiming timing;
-    Duration latency;  // of its cable
-  };
   std::uint32_t number = 0;  // among the switches, as in Stations::Place
-  std::vector<Line> lines;   // by port
+  std::vector<LineTiming> lines;  // by port
   std::shared_ptr<const Stations> stations;
   // The ports of the shortest ways to another switch: ways[way_to[its number]]; none: there is no way.
   std::vector<std::uint16_t> way_to;
@@ -112,46 +108,32 @@ class Switch : public sc_core::sc_module {
 
  private:
   struct Port {
-    Port(const LineTiming& timing, const SwitchParams& params, Alarm::Action due)
+    Port(const LineTiming& timing, const SwitchParams& params, Alarm::Action arrived, Alarm::Action left)
         : timing(timing),
-          queues(std::move(due), params.port_buffer, static_cast<std::uint8_t>(params.pfc.priorities)) {}
+          arriving(std::move(arrived)),
+          queues(std::move(left), params.port_buffer, static_cast<std::uint8_t>(params.pfc.priorities)) {}
     const LineTiming timing;
+    DelayLine<Frame> arriving;
     TransmitPort queues;
     Output<Frame> out;
     Counter busy_ps = 0;
     Counter wait_ps = 0;
   };
-  struct Control {
-    std::uint32_t from = 0;
-    Frame frame;
-  };
-  struct Arriving {
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
-    std::uint8_t priority = 0;
-    Frame frame;
-  };
-
-  void release_due(std::uint32_t from);
-  void arrive(std::uint32_t from, Frame&& frame, Duration at);
-  void arrive_for_group(std::uint32_t from, Frame&& frame, Duration at);
+  void arrive_due(std::uint32_t from);
+  void arrive(std::uint32_t from, Frame&& frame);
+  void arrive_for_group(std::uint32_t from, const Frame& frame);
   std::optional<std::uint32_t> way_of(const Frame& frame) const;
-  void direct(std::uint32_t from, std::uint32_t to, Frame&& frame, Duration at);
-  void arrive_due();
-  void send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame, Duration at);
+  void forward(std::uint32_t from, std::uint32_t to, Frame&& frame);
+  void send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame);
   void leave_due(Port& port);
   void send_pause(std::uint32_t port, const PriorityPause& pause);
-  void control_due();
+  void take_control(std::uint32_t from, const Frame& frame);
 
   const SwitchParams params_;
   const SwitchWiring wiring_;
   const PriorityMap priorities_;
-  Duration shortest_;  // of the cables
   bool alike_ = true;  // all lines, in their timing
   std::vector<std::unique_ptr<Port>> ports_;
-  std::vector<std::unique_ptr<DelayLine<Frame>>> held_;  // by port; null: its cable is a shortest one
-  DelayLine<Arriving> arriving_{[this] { arrive_due(); }};
-  DelayLine<Control> controls_{[this] { control_due(); }};
   IngressBuffer ingress_;
   SwitchCounters counters_;
 };

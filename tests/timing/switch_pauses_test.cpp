@@ -46,7 +46,7 @@ class SwitchPauses : public ::testing::Test {
     stations.add({2, 0, 0, 0, 0, 1}, {0, kOut});
     box_ = std::make_unique<Switch>("box", params,
                                     SwitchWiring{.number = 0,
-                                                 .lines = std::vector<SwitchWiring::Line>(3, {{}, kCable}),
+                                                 .lines = std::vector<LineTiming>(3),
                                                  .stations = std::make_shared<const Stations>(stations),
                                                  .way_to = {0},
                                                  .ways = {{}},

@@ -20,7 +20,7 @@ class SwitchRates : public ::testing::Test {
   SwitchRates() { sc_core::sc_get_curr_simcontext()->reset(); }
 
   // Port 0 and further ones; all send to the station at the last one.
-  void make(std::vector<SwitchWiring::Line> lines) {
+  void make(std::vector<LineTiming> lines) {
     Stations stations;
     stations.add({2, 0, 0, 0, 0, 1}, {0, static_cast<std::uint32_t>(lines.size() - 1)});
     const auto ports = lines.size();
@@ -40,7 +40,7 @@ class SwitchRates : public ::testing::Test {
     bytes[5] = std::byte{1};
     box_->receive(from, Frame::of(Payload::copy_of(bytes), {}, {}, id), delay);
   }
-  static SwitchWiring::Line line(BitRate rate, Duration latency = 100_ns) { return {{rate, 24_B, 60_B}, latency}; }
+  static LineTiming line(BitRate rate) { return {rate, 24_B, 60_B}; }
   static Duration time(BitRate rate) { return rate.time_for({kBytes + 24}); }
 
   struct Left {
@@ -85,7 +85,7 @@ TEST_F(SwitchRates, ASlowPortSendsOneBehindTheOther) {
 
 // A frame of a long cable was given to it earlier, and is there later: it holds up nobody until then.
 TEST_F(SwitchRates, ALongCableKeepsNobodyWaiting) {
-  make({line(100_Gbps, 5_us), line(100_Gbps), line(100_Gbps)});
+  make({line(100_Gbps), line(100_Gbps), line(100_Gbps)});
   receive(0, 1, 5_us);
   receive(1, 2, 100_ns);
   sc_core::sc_start(10, sc_core::SC_US);

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <random>
+#include <utility>
 #include <vector>
 
+#include "model/base/event_queue.h"
 #include "model/fabric/flow_hash.h"
 #include "model/fabric/switch.h"
 
@@ -45,7 +48,7 @@ class SwitchTest : public ::testing::Test {
  protected:
   SwitchTest() { make(0); }
   // Anew.
-  void make(std::uint32_t number, std::vector<std::uint16_t> flooded = {}) {
+  void make(std::uint32_t number, std::vector<std::uint16_t> flooded = {}, const SwitchParams& params = {}) {
     Stations stations;
     const auto add = [&](const Mac& mac, Stations::Place place) {
       std::uint8_t bytes[kMacBytes];
@@ -58,9 +61,9 @@ class SwitchTest : public ::testing::Test {
     box_.reset();
     left_.clear();
     sc_core::sc_get_curr_simcontext()->reset();
-    box_ = std::make_unique<Switch>("box", SwitchParams{},
+    box_ = std::make_unique<Switch>("box", params,
                                     SwitchWiring{.number = number,
-                                                 .lines = std::vector<SwitchWiring::Line>(4),
+                                                 .lines = std::vector<LineTiming>(4),
                                                  .stations = std::make_shared<const Stations>(stations),
                                                  .way_to = {0, 0, 0, 0, 0, 1, 0},
                                                  .ways = {{}, {0, 1, 3}},
@@ -86,6 +89,7 @@ class SwitchTest : public ::testing::Test {
     std::size_t port;
     Duration at;
     std::uint64_t frame;
+    bool operator==(const Left&) const = default;
   };
   std::unique_ptr<Switch> box_;
   std::vector<Left> left_;
@@ -183,6 +187,55 @@ TEST(FlowOf, OtherFrames) {
   EXPECT_NE(frame(1, 7, 100), frame(2, 7, 100));
   for (std::size_t size = 0; size < 60; ++size) {
     EXPECT_LT(choose_way(flow_of(frame_of(packet_bytes(1, 1), size)), 1, 3), 3u);
+  }
+}
+
+// A fabric that is cut over processes hands frames over whenever it likes before they arrive.
+TEST_F(SwitchTest, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
+  struct Arrival {
+    std::size_t port;
+    Duration at;
+    std::uint64_t id;
+  };
+  std::mt19937 draws(7);
+  const auto below = [&draws](std::uint32_t end) { return draws() % end; };
+  std::vector<Arrival> arrivals;
+  constexpr Duration kStep{50'000};
+  for (std::size_t port = 0; port < 4; ++port)
+    for (Duration at{1'000'000}; at < Duration{40'000'000}; at += kStep * std::int64_t{1 + below(4)})
+      arrivals.push_back({port, at, arrivals.size() + 1});
+  const auto run = [&](auto&& ahead) {
+    SwitchParams params{.port_buffer = 5_KiB, .pfc = {}, .dscp_priority = {}};
+    params.pfc = {.priorities = 8, .xoff = 1_KiB, .xon = 512_B, .headroom = 512_B};
+    make(0, {}, params);
+    EventQueue<Arrival> handed([&] {
+      Arrival next;
+      while (handed.pop_due(next)) {
+        const auto priority = static_cast<std::uint8_t>(next.id % 3 * 48 << 1);  // 0, 3 or 6
+        auto bytes = packet_bytes(0xc000, 1, 1, priority);
+        box_->receive(next.port, frame_of(bytes, 80 + next.id * 37 % 900, next.id), next.at - now());
+      }
+    });
+    std::vector<Duration> last(4);
+    for (const auto& arrival : arrivals) {
+      auto& before = last[arrival.port];
+      before = std::max(before, arrival.at - ahead());
+      handed.push(before, Arrival(arrival));
+    }
+    sc_core::sc_start(200, sc_core::SC_US);
+    return std::pair(left_, box_->counters());
+  };
+  const auto [left, counters] = run([] { return Duration{500'000}; });
+  EXPECT_NE(counters.tx_discards, 0u);
+  EXPECT_NE(counters.rx_discards, 0u);
+  EXPECT_NE(counters.tx_pause, 0u);
+  for (const auto most : {1u, 100'000u, 500'000u}) {
+    const auto [others, again] = run([&] { return Duration{std::int64_t{1 + below(most)}}; });
+    EXPECT_EQ(others.size(), left.size());
+    EXPECT_TRUE(others == left) << most;
+    EXPECT_EQ(again.most_waiting, counters.most_waiting);
+    EXPECT_EQ(again.tx_discards, counters.tx_discards);
+    EXPECT_EQ(again.tx_pause, counters.tx_pause);
   }
 }
 
