@@ -13,7 +13,10 @@ constexpr int kThreadStackBytes = 1 << 20;
 
 }  // namespace
 
-Alarm::Alarm(Action action) : agenda_(Agenda::made()), action_(std::move(action)), rank_(agenda_.admit(*this)) {}
+Alarm::Alarm(Action action) : Alarm(std::move(action), 0) {}
+
+Alarm::Alarm(Action action, std::uint32_t first_round)
+    : agenda_(Agenda::made()), action_(std::move(action)), rank_(agenda_.admit(*this)), first_round_(first_round) {}
 
 Alarm::~Alarm() {
   agenda_.disarm(*this);
@@ -107,9 +110,13 @@ void Agenda::move(std::uint32_t place, const Due& due) {
   place != 0 && due.before(heap_[(place - 1) / 2]) ? rise(place, due) : sink(place, due);
 }
 
-void Agenda::arm(Alarm& alarm, Duration at) {
+Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
   at = std::max(at, now());
-  const Due due{at, alarm.rank_, serving_ && at == ahead_ ? round_ + 1 : 0};
+  const bool is_under_way = (serving_ || held_) && at == ahead_;
+  return {at, alarm.rank_, is_under_way ? std::max(round_ + 1, alarm.first_round_) : alarm.first_round_};
+}
+
+void Agenda::arm(Alarm& alarm, const Due& due) {
   alarm.served_ = false;
   auto place = places_[alarm.rank_];
   if (place == kNowhere) {
@@ -117,7 +124,7 @@ void Agenda::arm(Alarm& alarm, Duration at) {
     heap_.push_back(due);
   }
   move(place, due);
-  if (!serving_ && heap_.front().rank == alarm.rank_) wake_at(at);
+  if (!serving_ && heap_.front().rank == alarm.rank_) wake_at(due.at);
 }
 
 void Agenda::disarm(Alarm& alarm) {
@@ -133,7 +140,7 @@ void Agenda::disarm(Alarm& alarm) {
 // --- The process. Alarms of the kernel's own time are always served, later ones before what the kernel has to do.
 Duration Agenda::limit() const {
   const auto ahead = std::max(kernel_now() + kTick, std::min(horizon_, next_in_kernel()));
-  return until_ == nullptr ? ahead : std::min(ahead, *until_ + kTick);
+  return server_ == nullptr ? ahead : std::min(ahead, until_.at + kTick);
 }
 
 // Something was asked for. False: the kernel gets to do its part.
@@ -153,6 +160,7 @@ void Agenda::serve_alarms() {
   for (;;) {
     if (requests_.load(std::memory_order_relaxed) != 0 && !goes_on()) break;
     if (heap_.empty() || heap_.front().at >= limit_) break;
+    if (heap_.front().round >= kThreads && server_ != nullptr && until_.before(heap_.front())) break;
     auto& alarm = *alarms_[heap_.front().rank];
     ahead_ = heap_.front().at;
     round_ = heap_.front().round;
@@ -162,6 +170,7 @@ void Agenda::serve_alarms() {
     serving_alarm_ = &alarm;
     alarm.action_();
     if (serving_alarm_ != nullptr && alarm.served_) disarm(alarm);
+    if (next_ != nullptr) break;
   }
   serving_ = false;
 }
@@ -170,7 +179,8 @@ void Agenda::serve() {
   wake_at_ = kNever;
   requests_.fetch_and(std::uint8_t(~kYield), std::memory_order_relaxed);
   serve_alarms();
-  release();
+  if (next_ == nullptr) return release();
+  held_ = true;
 }
 
 void Agenda::serve_for_ever() {
@@ -206,27 +216,57 @@ void Agenda::wake_at(Duration at) {
   wake_.notify(to_sc_time(std::max(at - kernel_now(), Duration{})));
 }
 
-// Serves what is to come until then, which may come nearer meanwhile: alarms of that very time too, as the kernel would
-// before the thread. False: the kernel has something to do before, and the thread is to wait in it.
-bool Agenda::pass(const Duration& until) {
-  if (!held_) {
-    if (until >= horizon_ || next_in_kernel() < std::min(wake_at_, until + kTick)) return false;
-    wake_.cancel();
-    wake_at_ = kNever;
-    held_ = true;
-    // Threads that are to go on at this very time do so before its alarms.
-    if (sc_core::sc_pending_activity_at_current_time()) return release(), false;
-  }
-  until_ = &until;
+// A thread goes ahead of the kernel with the agenda as long as the kernel has nothing to do before.
+bool Agenda::may_serve(Duration until) {
+  if (serving_ || next_ != nullptr) return false;
+  if (held_) return true;
+  if (until >= horizon_ || next_in_kernel() < std::min(wake_at_, until + kTick)) return false;
+  wake_.cancel();
+  wake_at_ = kNever;
+  held_ = true;
+  // Threads that are to go on at this very time do so before its alarms.
+  if (sc_core::sc_pending_activity_at_current_time()) return release(), false;
+  return true;
+}
+
+// Serves what comes before its turn. False: that is put down in the agenda, and another thread's or the kernel's is
+// before.
+bool Agenda::pass(Sleep& sleep, Duration until) {
+  if (!may_serve(until)) return arm(sleep.alarm_, until), false;
+  until_ = due_of(sleep.alarm_, until);
+  server_ = &sleep;
   serve_alarms();
-  until_ = nullptr;
-  if ((requests_.load(std::memory_order_relaxed) & kYield) != 0 || until >= std::min(horizon_, next_in_kernel())) {
-    release();
+  server_ = nullptr;
+  const bool yields = (requests_.load(std::memory_order_relaxed) & kYield) != 0;
+  if (next_ != nullptr || yields || until_.at >= std::min(horizon_, next_in_kernel())) {
+    arm(sleep.alarm_, until_);
+    if (next_ == nullptr) release();
     return false;
   }
-  ahead_ = std::max(ahead_, until);
+  ahead_ = until_.at;
+  round_ = until_.round;
   if (!may_wait_) known_now_ = std::max(kernel_now(), ahead_);
   return true;
+}
+
+void Agenda::put_to_sleep(Sleep& sleep, Duration until) {
+  if (pass(sleep, until)) return;
+  sc_core::wait(sleep.ended_);
+  next_ = nullptr;
+}
+
+void Agenda::end_sleep(Sleep& sleep, Duration at) {
+  if (next_ == &sleep) return;
+  if (server_ != &sleep) return sleep.alarm_.arm_by(at);
+  if (at >= until_.at) return;
+  until_ = due_of(sleep.alarm_, at);
+  limit_ = limit();
+}
+
+// It goes on within this evaluation phase, and holds the agenda.
+void Agenda::hand_over(Sleep& sleep) {
+  next_ = &sleep;
+  sleep.ended_.notify();
 }
 
 void wake(sc_core::sc_event& event, Duration at) {
@@ -237,8 +277,8 @@ void wake(sc_core::sc_event& event, Duration at) {
 
 void sleep_until(Duration at) {
   if (at <= now()) return;
-  auto* agenda = Agenda::current();
-  if (agenda == nullptr || !agenda->pass(at)) sc_core::wait(to_sc_time(at - Agenda::kernel_now()));
+  if (auto* agenda = Agenda::current()) agenda->release();
+  sc_core::wait(to_sc_time(at - Agenda::kernel_now()));
 }
 
 void sleep_on(const sc_core::sc_event& event) {
@@ -246,25 +286,17 @@ void sleep_on(const sc_core::sc_event& event) {
   sc_core::wait(event);
 }
 
+Sleep::Sleep() : alarm_([this] { alarm_.agenda_.hand_over(*this); }, Agenda::kThreads) {}
+
 void Sleep::until(Duration at) {
-  at_ = at;
-  asleep_ = ahead_ = true;
-  auto* agenda = Agenda::current();
-  const bool passed = agenda != nullptr && agenda->pass(at_);
-  ahead_ = false;
-  if (!passed) {
-    sc_core::wait(to_sc_time(at_ - Agenda::kernel_now()), ended_);
-    ended_.cancel();  // what ends this sleep at its last moment is not to end the next one
-  }
+  if (at <= now()) return;
+  asleep_ = true;
+  alarm_.agenda_.put_to_sleep(*this, at);
   asleep_ = false;
 }
 
 void Sleep::end(Duration at) {
-  if (!asleep_) return;
-  if (!ahead_) return wake(ended_, at);
-  at_ = std::min(at_, at);
-  auto* agenda = Agenda::current();
-  agenda->limit_ = agenda->limit();
+  if (asleep_) alarm_.agenda_.end_sleep(*this, at);
 }
 
 // As long as it lives.

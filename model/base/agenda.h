@@ -1,12 +1,12 @@
 // All that is to come in a simulation's modules, in one order: by time; at one time what was armed for it before, then
-// what is armed meanwhile, round by round; and in a round by rank, the order in which the alarms were made. So what is
-// pending elsewhere never changes which of two goes first.
+// what is armed meanwhile, round by round; and in a round by rank, the order in which the alarms were made. Threads
+// that sleep (kernel.h) go on behind all that. So what is pending elsewhere never changes which of two goes first.
 //
 // The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants
 // (run_until(), run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the
 // kernel's clock: TLM-2.0 calls it temporal decoupling. now() is the time of the alarm being served; who waits in the
-// kernel is told by wake(). A thread that sleeps (kernel.h) serves the agenda itself, if nothing in the kernel comes
-// before its end.
+// kernel is told by wake(). A thread that sleeps serves the agenda itself until its own turn, or until that of another
+// one, which it lets go on in its place.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@
 namespace rnicsim {
 
 class Agenda;
+class Sleep;
 
 // Calls back once, at the time it was armed for.
 class Alarm {
@@ -40,10 +41,13 @@ class Alarm {
 
  private:
   friend class Agenda;
+  friend class Sleep;
+  Alarm(Action action, std::uint32_t first_round);
 
   Agenda& agenda_;
   Action action_;
   const std::uint32_t rank_;
+  const std::uint32_t first_round_;
   bool served_ = false;             // still in the agenda's heap, and armed no more
 };
 
@@ -82,7 +86,6 @@ class Agenda {
   friend class AgendaThread;
   friend class Sleep;
   friend void wake(sc_core::sc_event& event, Duration at);
-  friend void sleep_until(Duration at);
   friend void run_until(Duration at);
   friend void run_on(Duration limit);
   struct Horizon;
@@ -94,13 +97,16 @@ class Agenda {
     std::uint64_t order() const { return std::uint64_t{round} << 32 | rank; }
   };
   static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kThreads = 1u << 31;  // the first round of threads
 
   enum class Process : std::uint8_t { method, thread };
   explicit Agenda(Process kind = Process::method);
   static Agenda& made(Process kind = Process::method);  // and kept for one more alarm
   void leave();
   std::uint32_t admit(Alarm& alarm);   // its rank
-  void arm(Alarm& alarm, Duration at);
+  Due due_of(const Alarm& alarm, Duration at) const;
+  void arm(Alarm& alarm, Duration at) { arm(alarm, due_of(alarm, at)); }
+  void arm(Alarm& alarm, const Due& due);
   void disarm(Alarm& alarm);
   void put(std::uint32_t place, const Due& due);
   void move(std::uint32_t place, const Due& due);
@@ -112,7 +118,11 @@ class Agenda {
   static Duration ask_now();
   void serve();
   void serve_for_ever();
-  bool pass(const Duration& until);
+  bool may_serve(Duration until);
+  bool pass(Sleep& sleep, Duration until);
+  void put_to_sleep(Sleep& sleep, Duration until);
+  void end_sleep(Sleep& sleep, Duration at);
+  void hand_over(Sleep& sleep);
   void wake_at(Duration at);
 
   static inline Agenda* current_ = nullptr;
@@ -130,7 +140,9 @@ class Agenda {
   std::uint32_t round_ = 0;     // and its round
   Duration horizon_;
   Duration limit_;              // alarms before it are served now
-  const Duration* until_ = nullptr;  // the end of the sleep of the thread that serves
+  Sleep* server_ = nullptr;     // the thread that serves
+  Due until_{};                 // its own turn
+  Sleep* next_ = nullptr;       // the thread whose turn it is, until it runs
   bool held_ = false;           // a thread has served, and is ahead of the kernel: the process is not to be woken
   Duration wake_at_ = kNever;   // when it will be
   bool serving_ = false;

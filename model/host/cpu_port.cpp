@@ -68,8 +68,14 @@ void CpuPort::settle() { settle(current_thread()); }
 void CpuPort::settle(Thread& thread) {
   if (thread.owed == Duration{}) return;
   const std::uint64_t before = visible_writes_;
-  sleep_until(now() + std::exchange(thread.owed, Duration{}));
+  thread.sleep.until(now() + std::exchange(thread.owed, Duration{}));
   if (visible_writes_ != before) thread.seen_meanwhile = true;
+}
+
+void CpuPort::wait_until(Duration at) {
+  Thread& thread = current_thread();
+  settle(thread);
+  thread.sleep.until(at);
 }
 
 void CpuPort::leave() {

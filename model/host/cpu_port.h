@@ -30,6 +30,7 @@ class CpuPort : public DevicePort {
   Pasid pasid() const { return pasid_; }
   // Waits out the time that the thread owes.
   void settle();
+  void wait_until(Duration at);
   // The calling thread's own time: what it owes lies ahead of the simulation's.
   Duration thread_time() { return now() + current_thread().owed; }
   // Adds to `busy` what the calling thread's CPU has to do from now on; looking at memory in vain is nothing. `busy`
@@ -85,8 +86,8 @@ class CpuPort : public DevicePort {
  private:
   struct Thread {
     Duration owed;
-    Sleep sleep;                 // behind an empty look at memory
-    Duration busy_until;         // and not to be woken before
+    Sleep sleep;
+    Duration busy_until;         // behind an empty look at memory: not to be woken before
     // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not
     // be slept over.
     bool seen_meanwhile = false;

@@ -21,8 +21,7 @@ PingPong::PingPong(Station& station, const std::vector<std::unique_ptr<Station>>
       landing_(ping_pong_landing(flow_)) {}
 
 void PingPong::run() {
-  port_.settle();
-  sleep_until(state_.begin);
+  port_.wait_until(state_.begin);
   Duration posted{};
   while (goes_on()) {
     ++turn_;

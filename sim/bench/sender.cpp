@@ -70,7 +70,7 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
 }
 
 void Sender::run() {
-  wait_until(state_.begin);
+  port_.wait_until(state_.begin);
   next_ps_ = static_cast<double>(now().ps);
   while (!control_.stopping && !state_.stopped && port_.thread_time() < state_.end) {
     post_ready();
@@ -79,11 +79,6 @@ void Sender::run() {
     }
   }
   --state_.senders;
-}
-
-void Sender::wait_until(Duration at) {
-  port_.settle();
-  sleep_until(at);
 }
 
 void Sender::post_ready() {
@@ -101,7 +96,7 @@ bool Sender::may_post(Duration at) {
   if (at < next) {
     // With nothing to poll for, the thread sleeps; else a poll of an empty queue may make it a little late.
     if (outstanding_ != 0) return false;
-    wait_until(std::min(next, state_.end));
+    port_.wait_until(std::min(next, state_.end));
     if (control_.stopping || state_.stopped || now() >= state_.end) return false;
   }
   next_ps_ += pace_ps_ * flow_.batch;

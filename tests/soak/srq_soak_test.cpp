@@ -130,7 +130,7 @@ void SharedSoak::change_queue(std::uint64_t drawn) {
     attributes.max_wr = 2 * attributes.max_wr + 1;
     ASSERT_EQ(ibv_modify_srq(end_->srq, &attributes, IBV_SRQ_MAX_WR), 0);
   }
-  attributes.srq_limit = static_cast<std::uint32_t>(drawn / 16 % 6);
+  attributes.srq_limit = static_cast<std::uint32_t>(drawn / 16 % 24);
   ASSERT_EQ(ibv_modify_srq(end_->srq, &attributes, IBV_SRQ_LIMIT), 0);
 }
 
@@ -224,7 +224,7 @@ void SharedSoak::receive() {
     process(0).spawn("poster" + std::to_string(p), [&, p] {
       for (std::uint64_t i = 0; !stops; ++i) {
         post();
-        sleep_until(now() + Duration{static_cast<std::int64_t>(300'000 + 700'000 * ((i + p) % 3))});
+        process(0).port().wait_until(now() + Duration{static_cast<std::int64_t>(300'000 + 700'000 * ((i + p) % 3))});
       }
       process(0).port().settle();
       --running;

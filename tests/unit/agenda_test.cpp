@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <random>
@@ -108,44 +109,69 @@ TEST_F(AgendaTest, AThreadIsNotPassed) {
     if (++ticks < 1000) (*this)[0].arm(now() + 1_ns);
   }).arm(1_ns);
   int seen = 0;
+  Sleep sleep;
   thread([&] {
-    sleep_until(100_ns);
+    sleep.until(100_ns);
     EXPECT_EQ(now(), 100_ns);
     seen = ticks;
   });
   run_on();
-  EXPECT_EQ(seen, 100);  // methods come before threads
+  EXPECT_EQ(seen, 100);  // alarms come before threads
   EXPECT_EQ(ticks, 1000);
 }
 
-TEST_F(AgendaTest, AThreadAloneGoesAheadOfTheKernelAndOneOfTwoDoesNot) {
-  for (const bool alone : {true, false}) {
-    Sleep sleep;
+TEST_F(AgendaTest, ThreadsGoAheadOfTheKernelUnlessItHasSomethingToDo) {
+  for (const bool kernel_is_idle : {true, false}) {
+    auto sleeps = std::make_unique<std::array<Sleep, 2>>();
+    auto& [sleep, other] = *sleeps;
     alarm("ends it", [&] { sleep.end(now() + 5_ns); }).arm(200_ns);
     thread([&] {
-      sleep_until(100_ns);
+      sleep.until(100_ns);
       tell("slept");
-      EXPECT_EQ(Agenda::kernel_now(), alone ? 0_ns : 100_ns);
+      EXPECT_EQ(Agenda::kernel_now(), kernel_is_idle ? 0_ns : 100_ns);
       sleep.until(1_us);
       tell("ended");
-      EXPECT_EQ(Agenda::kernel_now(), alone ? 0_ns : 205_ns);
+      EXPECT_EQ(Agenda::kernel_now(), kernel_is_idle ? 0_ns : 205_ns);
     });
-    if (!alone) {
-      thread([] {
-        for (int i = 0; i < 50; ++i) sleep_until(now() + 10_ns);
-      });
-    }
+    thread([&] {
+      for (int i = 0; i < 50; ++i) kernel_is_idle ? other.until(now() + 10_ns) : sleep_until(now() + 10_ns);
+    });
     run_on();
     EXPECT_THAT(story,
                 ElementsAre(std::pair(100_ns, "slept"), std::pair(200_ns, "ends it"), std::pair(205_ns, "ended")));
+    sleeps.reset();
     forget();
   }
 }
 
+TEST_F(AgendaTest, AtOneTimeThreadsGoOnInTheOrderOfTheirSleepsBehindAlarms) {
+  Sleep first, second, third;
+  const auto sleeper = [this](Sleep& sleep, std::string name, Duration until, Alarm* arms) {
+    thread([this, &sleep, name, until, arms] {
+      sleep.until(until);
+      tell(name);
+      if (arms != nullptr) arms->arm(now());
+      sleep.until(300_ns);
+      tell(name);
+    });
+  };
+  auto& armed = alarm("armed by first");
+  alarm("ends third", [&] { third.end(); }).arm(100_ns);
+  sleeper(third, "third", 200_ns, nullptr);
+  sleeper(first, "first", 100_ns, &armed);
+  sleeper(second, "second", 100_ns, nullptr);
+  run_on();
+  EXPECT_THAT(story, ElementsAre(std::pair(100_ns, "ends third"), std::pair(100_ns, "first"),
+                                 std::pair(100_ns, "second"), std::pair(100_ns, "third"),
+                                 std::pair(100_ns, "armed by first"), std::pair(300_ns, "first"),
+                                 std::pair(300_ns, "second"), std::pair(300_ns, "third")));
+}
+
 TEST_F(AgendaTest, AThreadDoesNotGoBeyondTheEndOfARun) {
+  Sleep sleep;
   thread([&] {
     for (int i = 1; i <= 10; ++i) {
-      sleep_until(i * 10_ns);
+      sleep.until(i * 10_ns);
       tell(std::to_string(i));
     }
   });
@@ -202,9 +228,6 @@ TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
   EXPECT_TRUE(ended);
 }
 
-// Alarms that arm and disarm one another, threads that sleep and are woken: told twice, ahead of the kernel and in
-// step.
-// No two things happen at one time: there the kernel's order of threads may be another.
 // As a signal handler would: whenever it likes.
 TEST_F(AgendaTest, AnInterruptIsHeardBetweenTwoAlarmsAndChangesNoOrder) {
   int looks = 0;
@@ -231,6 +254,8 @@ TEST_F(AgendaTest, ARunEndsAtItsLimitOrWhenNothingIsLeft) {
   EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "a"), std::pair(50_ns, "b")));
 }
 
+// Alarms that arm and disarm one another, threads that sleep and are woken, many of them at one time: told twice, ahead
+// of the kernel and in step.
 TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     Story stories[2];
@@ -239,7 +264,7 @@ TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
       const std::size_t threads = 1 + seed % 3;
       std::minstd_rand random(seed);
       const auto below = [&](unsigned n) { return random() % n; };
-      const auto delay = [&] { return Duration{std::int64_t(1 + below(8'000'000))}; };
+      const auto delay = [&] { return 1_us * std::int64_t{1 + below(8)}; };
       int left = 400;
       std::vector<std::unique_ptr<Sleep>> sleeps;
       for (std::size_t i = 0; i < threads; ++i) sleeps.push_back(std::make_unique<Sleep>());
@@ -253,7 +278,7 @@ TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
       for (std::size_t i = 0; i < threads; ++i)
         thread([&, i] {
           while (left > 0) {
-            sleeps[i]->until(now() + 20_us + Duration{std::int64_t(below(8'000'000))});
+            sleeps[i]->until(now() + 20_us + 1_us * std::int64_t{below(8)});
             tell("thread " + std::to_string(i));
             act();
           }
@@ -266,6 +291,60 @@ TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
     }
     ASSERT_EQ(stories[0], stories[1]) << "seed " << seed;
     EXPECT_GT(stories[0].size(), 400u);
+  }
+}
+
+// Groups that know nothing of one another: each has the same story alone and among others.
+TEST_F(AgendaTest, WhatOthersDoChangesNoOrder) {
+  constexpr std::size_t kGroups = 4, kAlarms = 4, kThreads = 3;
+  struct Group {
+    explicit Group(unsigned seed) : random(seed) {}
+    unsigned below(unsigned n) { return static_cast<unsigned>(random() % n); }
+    Duration delay() { return 10_ns * std::int64_t{1 + below(4)}; }
+    std::minstd_rand random;
+    int left = 300;
+    std::vector<Alarm*> alarms;
+    std::vector<std::unique_ptr<Sleep>> sleeps;
+    Story story;
+  };
+  const auto run = [this](unsigned seed, const std::vector<std::size_t>& taking_part) {
+    std::vector<std::unique_ptr<Group>> groups;
+    for (const auto number : taking_part) {
+      auto& group = *groups.emplace_back(std::make_unique<Group>(seed * 100 + unsigned(number)));
+      const auto act = [&group](const std::string& who) {
+        group.story.emplace_back(now(), who);
+        if (group.left-- <= 0) return;
+        for (int i = 0; i < 2; ++i) group.alarms[group.below(kAlarms)]->arm(now() + group.delay() - 10_ns);
+        group.sleeps[group.below(kThreads)]->end(now() + group.delay() - 10_ns);
+      };
+      for (std::size_t i = 0; i < kThreads; ++i) {
+        group.sleeps.push_back(std::make_unique<Sleep>());
+        thread([&group, act, i] {
+          while (group.left > 0) {
+            group.sleeps[i]->until(now() + group.delay());
+            act("thread " + std::to_string(i));
+          }
+        });
+      }
+      for (std::size_t i = 0; i < kAlarms; ++i)
+        group.alarms.push_back(&alarm(std::to_string(i), [act, i] { act(std::to_string(i)); }));
+    }
+    run_on();
+    std::vector<Story> stories;
+    for (const auto& group : groups) stories.push_back(group->story);
+    groups.clear();
+    forget();
+    return stories;
+  };
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    std::vector<std::size_t> all;
+    for (std::size_t number = 0; number < kGroups; ++number) all.push_back(number);
+    const auto together = run(seed, all);
+    for (const auto number : all) {
+      const auto alone = run(seed, {number});
+      EXPECT_GT(alone.front().size(), 300u);
+      ASSERT_EQ(alone.front(), together[number]) << "seed " << seed << ", group " << number;
+    }
   }
 }
 
