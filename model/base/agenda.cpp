@@ -110,7 +110,7 @@ void Agenda::move(std::uint32_t place, const Due& due) {
   place != 0 && due.before(heap_[(place - 1) / 2]) ? rise(place, due) : sink(place, due);
 }
 
-Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
+inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
   at = std::max(at, now());
   const bool is_under_way = (serving_ || held_) && at == ahead_;
   return {at, alarm.rank_, is_under_way ? std::max(round_ + 1, alarm.first_round_) : alarm.first_round_};
@@ -126,6 +126,8 @@ void Agenda::arm(Alarm& alarm, const Due& due) {
   move(place, due);
   if (!serving_ && heap_.front().rank == alarm.rank_) wake_at(due.at);
 }
+
+void Agenda::arm(Alarm& alarm, Duration at) { arm(alarm, due_of(alarm, at)); }
 
 void Agenda::disarm(Alarm& alarm) {
   const auto place = std::exchange(places_[alarm.rank_], kNowhere);

@@ -105,7 +105,7 @@ class Agenda {
   void leave();
   std::uint32_t admit(Alarm& alarm);   // its rank
   Due due_of(const Alarm& alarm, Duration at) const;
-  void arm(Alarm& alarm, Duration at) { arm(alarm, due_of(alarm, at)); }
+  void arm(Alarm& alarm, Duration at);
   void arm(Alarm& alarm, const Due& due);
   void disarm(Alarm& alarm);
   void put(std::uint32_t place, const Due& due);
