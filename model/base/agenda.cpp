@@ -226,7 +226,7 @@ bool Agenda::may_serve(Duration until) {
   wake_.cancel();
   wake_at_ = kNever;
   held_ = true;
-  // Threads that are to go on at this very time do so before its alarms.
+  // What the kernel wakes at this very time goes on before its alarms (a Sleep is one of them).
   if (sc_core::sc_pending_activity_at_current_time()) return release(), false;
   return true;
 }

@@ -7,7 +7,6 @@
 // depends on nothing but on what its cables bring, and when.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -119,6 +118,7 @@ class Switch : public sc_core::sc_module {
     Counter busy_ps = 0;
     Counter wait_ps = 0;
   };
+
   void arrive_due(std::uint32_t from);
   void arrive(std::uint32_t from, Frame&& frame);
   void arrive_for_group(std::uint32_t from, const Frame& frame);

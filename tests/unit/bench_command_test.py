@@ -74,6 +74,24 @@ class Bench(unittest.TestCase):
         self.assertEqual(first["parameters"]["switch.latency"], "300 ns")
         self.assertEqual(len(first["nic"]["crc32"]), 8)
 
+    def test_neighbours_change_nothing(self):
+        flow = """[[flow]]
+from = "h{}"
+to = "h{}"
+op = "write"
+size = "64 B"
+threads = 8
+qps = 16
+window = 8
+"""
+        head = 'schema = 1\ntopology = "star:6"\n[measure]\nwarmup = "5 us"\nduration = "30 us"\n'
+        alone, beside = (self.results(self.file(head + "".join(flow.format(i, i + 1) for i in hosts)))
+                         for hosts in ((0,), (0, 2, 4)))
+        self.assertEqual(alone["flows"][0], beside["flows"][0])
+        for host in ("h0", "h1"):
+            self.assertEqual(alone["hosts"][host], beside["hosts"][host])
+        self.assertGreater(alone["flows"][0]["operations"], 100)
+
     def test_every_shipped_workload_runs(self):
         for path in sorted(WORKLOADS.glob("*.toml")):
             with self.subTest(path.stem):
