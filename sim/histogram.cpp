@@ -30,6 +30,42 @@ void Histogram::add(Duration value) {
   buckets_[number].sum += static_cast<double>(value.ps);
 }
 
+void Histogram::add(const Histogram& other) {
+  if (other.count_ == 0) return;
+  least_ = count_ == 0 ? other.least_ : std::min(least_, other.least_);
+  most_ = std::max(most_, other.most_);
+  sum_ += other.sum_;
+  count_ += other.count_;
+  zeros_ += other.zeros_;
+  if (buckets_.size() < other.buckets_.size()) buckets_.resize(other.buckets_.size());
+  for (std::size_t i = 0; i < other.buckets_.size(); ++i) {
+    buckets_[i].count += other.buckets_[i].count;
+    buckets_[i].sum += other.buckets_[i].sum;
+  }
+}
+
+void Histogram::put(ByteWriter& out) const {
+  out.put(zeros_);
+  out.put(count_);
+  out.put(sum_);
+  out.put(least_);
+  out.put(most_);
+  out.put_bytes(std::as_bytes(std::span(buckets_)));
+}
+
+Histogram Histogram::take(ByteReader& in) {
+  Histogram taken;
+  taken.zeros_ = in.take<std::uint64_t>();
+  taken.count_ = in.take<std::uint64_t>();
+  taken.sum_ = in.take<Wide>();
+  taken.least_ = in.take<Duration>();
+  taken.most_ = in.take<Duration>();
+  const auto buckets = in.take_bytes();
+  taken.buckets_.resize(buckets.size() / sizeof(Bucket));
+  if (!buckets.empty()) std::memcpy(taken.buckets_.data(), buckets.data(), taken.buckets_.size() * sizeof(Bucket));
+  return taken;
+}
+
 Duration Histogram::mean() const {
   return count_ == 0 ? Duration{} : Duration{static_cast<std::int64_t>((sum_ + count_ / 2) / count_)};
 }

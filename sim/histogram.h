@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/base/byte_stream.h"
 #include "model/base/units.h"
 
 namespace rnicsim::sim {
@@ -19,6 +20,7 @@ class Histogram {
  public:
   // What is negative counts as none.
   void add(Duration value);
+  void add(const Histogram& other);
 
   std::uint64_t count() const { return count_; }
   Duration least() const { return least_; }
@@ -27,6 +29,9 @@ class Histogram {
   // The smallest value that is not less than `share` of all: 0.5 for the median. 0 when there are none.
   Duration percentile(double share) const;
   Spread spread() const;
+
+  void put(ByteWriter& out) const;
+  static Histogram take(ByteReader& in);
 
  private:
   __extension__ using Wide = __int128;

@@ -14,9 +14,10 @@
 namespace rnicsim::sim {
 
 System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
-               const std::filesystem::path& waves)
+               const std::filesystem::path& waves, Boundary* boundary)
     : sc_module(name),
       config_(config),
+      boundary_(boundary),
       engines_(config.engine_shown(), waves),
       faults_(config.topology.interfaces.size()) {
   make_hosts();
@@ -56,38 +57,49 @@ void System::connect_cables(std::uint64_t seed) {
   const auto& topology = config_.topology;
   std::vector<bool> connected(adapters_.size());
   std::vector<std::size_t> ports(switches_.size());
-  for (std::size_t cable = 0; cable < topology.cables.size(); ++cable) {
+  for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
     const auto [from, to] = topology.cables[cable];
     const auto rules = [&](std::uint32_t node) {
       return topology.is_switch(node) ? fabric::FaultRules() : fault_rules(seed, node);
     };
-    auto& link = *links_.emplace_back(std::make_unique<fabric::Link>(
-        fmt::format("link{}", cable).c_str(), config_.link_of(cable), std::array{rules(from), rules(to)}));
-    const auto connect = [&](std::uint32_t node, std::size_t end) {
-      if (topology.is_switch(node)) {
-        const std::size_t index = node - adapters_.size();
-        return connect_switch(*switches_[index], ports[index]++, link, end);
+    links_.push_back(std::make_unique<fabric::Link>(fmt::format("link{}", cable).c_str(), config_.link_of(cable),
+                                                    std::array{rules(from), rules(to)}));
+    for (const CableEnd& at : {CableEnd{cable, 0, from}, CableEnd{cable, 1, to}}) {
+      if (topology.is_switch(at.node)) {
+        connect_switch(at, ports[at.node - adapters_.size()]++);
+      } else {
+        connect_adapter(at);
+        connected[at.node] = true;
       }
-      connect_adapter(node, link, end);
-      connected[node] = true;
-    };
-    connect(from, 0);
-    connect(to, 1);
+    }
   }
   for (std::size_t i = 0; i < adapters_.size(); ++i)
     if (!connected[i]) adapters_[i]->nic().frame_out().bind([](Frame) {});
 }
 
-void System::connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end) {
-  box.out(port).bind([&link, end](Frame&& frame) { link.send(end, std::move(frame)); });
-  link.out(end).bind([&box, port](Frame&& frame, Duration delay) { box.receive(port, std::move(frame), delay); });
+void System::connect_switch(const CableEnd& at, std::size_t port) {
+  auto& box = *switches_[at.node - adapters_.size()];
+  auto& link = *links_[at.cable];
+  box.out(port).bind([&link, end = at.end](Frame&& frame) { link.send(end, std::move(frame)); });
+  deliver(at, [&box, port](Frame&& frame, Duration delay) { box.receive(port, std::move(frame), delay); });
 }
 
-void System::connect_adapter(std::uint32_t index, fabric::Link& link, std::size_t end) {
-  nic::Nic& nic = adapters_[index]->nic();
-  nic.frame_out().bind([&link, end](Frame&& frame) { link.send(end, std::move(frame)); });
-  link.out(end).bind([&nic](Frame&& frame, Duration delay) { nic.receive(std::move(frame), delay); });
-  faults_[index] = link.faults(end);
+void System::connect_adapter(const CableEnd& at) {
+  nic::Nic& nic = adapters_[at.node]->nic();
+  auto& link = *links_[at.cable];
+  nic.frame_out().bind([&link, end = at.end](Frame&& frame) { link.send(end, std::move(frame)); });
+  deliver(at, [&nic](Frame&& frame, Duration delay) { nic.receive(std::move(frame), delay); });
+  faults_[at.node] = link.faults(at.end);
+}
+
+void System::deliver(const CableEnd& at, auto receive) {
+  auto& out = links_[at.cable]->out(at.end);
+  if (boundary_ == nullptr || !boundary_->cuts(at.cable)) return out.bind(std::move(receive));
+  if (boundary_->is_here(at.node)) {
+    boundary_->connect(at.cable, at.end, receive);
+    return out.bind(std::move(receive));
+  }
+  out.bind([this, at](Frame&& frame, Duration delay) { boundary_->send(at.cable, at.end, frame, delay); });
 }
 
 fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t adapter) const {

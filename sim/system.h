@@ -13,14 +13,16 @@
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
 #include "sim/host.h"
+#include "sim/processes/boundary.h"
 
 namespace rnicsim::sim {
 
 class System : public sc_core::sc_module {
  public:
   // `seed` is that of the cables' faults, `waves` as for Engines.
+  // `boundary` (it outlives the system): another process simulates what is not on this side of it.
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
-         const std::filesystem::path& waves = {});
+         const std::filesystem::path& waves = {}, Boundary* boundary = nullptr);
 
   const Config& config() const { return config_; }
   std::size_t hosts() const { return hosts_.size(); }
@@ -35,6 +37,7 @@ class System : public sc_core::sc_module {
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
 
   Engines& engines() { return engines_; }
+  Boundary* boundary() const { return boundary_; }
 
   // Of all queue pairs, not completed.
   std::size_t sends_outstanding() const;
@@ -51,13 +54,21 @@ class System : public sc_core::sc_module {
 
  private:
   void make_hosts();
-  void connect_adapter(std::uint32_t index, fabric::Link& link, std::size_t end);
-  void connect_switch(fabric::Switch& box, std::size_t port, fabric::Link& link, std::size_t end);
+  // A cable's end, as topology's cables have them.
+  struct CableEnd {
+    std::uint32_t cable;
+    std::uint32_t end;
+    std::uint32_t node;
+  };
+  void connect_adapter(const CableEnd& at);
+  void connect_switch(const CableEnd& at, std::size_t port);
+  void deliver(const CableEnd& at, auto receive);
   void make_switches();
   void connect_cables(std::uint64_t seed);
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 
   const Config config_;
+  Boundary* const boundary_;
   Engines engines_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Adapter*> adapters_;

@@ -11,9 +11,10 @@
 namespace rnicsim::host {
 
 // Not boost::interprocess::anonymous_shared_memory: all of it would count as used, and be a child's as well.
-SparseMemory::SparseMemory(std::size_t bytes) {
+SparseMemory::SparseMemory(std::size_t bytes, std::uintptr_t wanted) {
   if (bytes == 0) return;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(reinterpret_cast<void*>(wanted), bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "simulated memory");
   bytes_ = {static_cast<std::byte*>(memory), bytes};
 }

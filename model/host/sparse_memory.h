@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace rnicsim::host {
 
 class SparseMemory {
  public:
-  explicit SparseMemory(std::size_t bytes);  // throws std::system_error
+  // At an address of the caller's choice, or where there is room. Throws std::system_error.
+  explicit SparseMemory(std::size_t bytes, std::uintptr_t wanted = 0);
   ~SparseMemory();
   SparseMemory(const SparseMemory&) = delete;
   SparseMemory& operator=(const SparseMemory&) = delete;

@@ -10,6 +10,7 @@
 #include "sim/config/data_files.h"
 #include "sim/descriptor_limit.h"
 #include "sim/json_output.h"
+#include "sim/processes/boundary.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim::bench {
@@ -23,10 +24,10 @@ struct Ended : std::runtime_error {
 
 // False: a counter disagrees with the trace.
 template <class Then>
-bool run(const BenchOptions& options, const Prepared& prepared, Then&& then) {
+bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Boundary* boundary = nullptr) {
   raise_descriptor_limit();  // each context has descriptors of its own
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  System system("system", prepared.config, prepared.workload.seed, options.engine.fst);
+  System system("system", prepared.config, prepared.workload.seed, options.engine.fst, boundary);
   auto header = trace_header(system, prepared.workload.seed, TimeMode::simulated);
   header.commands.push_back(fmt::format("bench {}", options.workload));
   Observers observers(system, options.observers, header);
@@ -69,7 +70,46 @@ nlohmann::ordered_json bench_json(const BenchOptions& options) {
   return json;
 }
 
+// What every process would have to write is not brought together yet.
+void check_shared(const BenchOptions& options, const Workload& workload) {
+  const auto& observers = options.observers;
+  if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || observers.follow.waterfall ||
+      !observers.follow.perfetto.empty() || !observers.log.empty() || !options.engine.fst.empty())
+    throw ConfigError("several processes do not go with --pcap, --record, --audit, --log, --waterfall, --perfetto, --fst");
+  if (workload.measure.operations)
+    throw ConfigError(
+        fmt::format("{}: measure.operations: several processes need measure.duration instead", workload.file));
+}
+
+int run_shared(const BenchOptions& options) {
+  const Prepared prepared = prepare(options);
+  check_shared(options, prepared.workload);
+  const auto peers = mpi_peers();
+  if (options.processes > 1 && options.processes != peers->count())
+    throw ConfigError(fmt::format("--processes: {}, but MPI started {}", options.processes, peers->count()));
+  Boundary boundary(*peers, prepared.config);
+  const bool tells = peers->rank() == 0;
+  JsonOutput json(tells ? options.json : std::string());
+  const auto show = [&](const BenchResult& result) {
+    if (!tells) return;
+    fmt::print("{}", results_text(result));
+    if (json.wanted()) json.write(results_json(result));
+  };
+  // One of them says what went wrong, with its status.
+  try {
+    return run(options, prepared, show, &boundary) || !tells ? 0 : 1;
+  } catch (const Ended& end) {
+    if (!tells) return 0;
+    fmt::print(stderr, "rnicsim: {}\n", end.what());
+    return end.status;
+  } catch (const std::runtime_error&) {
+    if (tells) throw;
+    return 0;
+  }
+}
+
 int run_bench(const BenchOptions& options) {
+  if (started_by_mpi()) return run_shared(options);
   const Prepared prepared = prepare(options);
   JsonOutput json(options.json);
   try {

@@ -28,6 +28,7 @@ struct BenchOptions {
   std::string json;  // empty: none
   ObserverOptions observers;
   Limits limits;
+  std::uint32_t processes = 1;  // that simulate it together; 0: as many as MPI started
 };
 
 // A workload with all that it needs to run.

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <stdexcept>
 
+#include "sim/bench/exchange.h"
 #include "sim/progress_line.h"
 
 namespace rnicsim::sim::bench {
@@ -30,6 +31,10 @@ std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
   return mixed;
 }
 
+// Agents' memory has addresses that are the same in all runs, and in all processes of one: packets name them.
+constexpr std::uintptr_t kFirstMemory = 0x2000'0000'0000;
+constexpr std::uintptr_t kMemoryApart = 2 << 20;
+
 }  // namespace
 
 Runner::Runner(System& system, const Workload& workload, const Plan& plan)
@@ -43,7 +48,8 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
       receivers_(plan.agents.size()),
       players_(plan.agents.size()),
       met_(std::make_unique<sc_core::sc_event>("bench_met")),
-      closing_(std::make_unique<sc_core::sc_event>("bench_closing")) {
+      closing_(std::make_unique<sc_core::sc_event>("bench_closing")),
+      next_memory_(kFirstMemory) {
   for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i].of_mix.resize(workload.flows[i].mix.size());
   for (const auto& agent : plan.agents) {
     stations_.push_back(std::make_unique<Station>(agent, workload.flows[agent.flow]));
@@ -66,7 +72,8 @@ void Runner::make_host(std::uint32_t host, std::vector<std::uint32_t> own) {
   agents->agents = std::move(own);
   std::uint64_t bytes = 0;
   for (const auto i : agents->agents) bytes += memory_of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
-  agents->memory = std::make_unique<host::SparseMemory>(bytes);
+  agents->memory = std::make_unique<host::SparseMemory>(bytes, next_memory_);
+  next_memory_ += (bytes / kMemoryApart + 1) * kMemoryApart;
   Adapter& place = system_.adapter(host);
   agents->process = std::make_unique<host::SoftwareProcess>(
       fmt::format("agents{}", host).c_str(), system_.config().host_of(place.interface().host), place.agent(),
@@ -83,7 +90,7 @@ void Runner::host_body(HostAgents& host) {
     for (const auto i : host.agents) stations_[i]->connect(stations_);
     make_agents(host);
     meet(host);
-    start_threads(host);
+    if (is_here(plan_.agents[host.agents.front()].host)) start_threads(host);
   } catch (const std::runtime_error& error) {
     control_.fail(
         fmt::format("{}: {}", system_.adapter(plan_.agents[host.agents.front()].host).label(), error.what()));
@@ -167,6 +174,8 @@ void Runner::set_times(Duration begin) {
     state.progress = begin;
   }
   before_.at = begin + measure.warmup;
+  for (const auto& agent : plan_.agents)
+    if (agent.sends && !is_here(agent.host)) --flows_[agent.flow].senders;
 }
 
 // Who receives; of READs and atomics that is who asks. Of a ping-pong, one of its two ways is measured.
@@ -189,11 +198,74 @@ std::string Runner::name_of(const PlannedAgent& agent) const {
 void Runner::run_until(Duration at) {
   at = std::min(at, limit_);
   while (now() < at && control_.failure().empty()) {
-    rnicsim::run_until(at);
+    advance(at);
     look_at_engines();
     if (now() < at && control_.failure().empty()) return;  // something was reported
   }
   if (now() >= limit_ && control_.failure().empty()) end(at_simulated_limit(limit_));
+}
+
+// In windows, if other processes simulate the rest.
+void Runner::advance(Duration at) {
+  auto* boundary = system_.boundary();
+  if (boundary == nullptr) return rnicsim::run_until(at);
+  while (now() < at && control_.failure().empty()) {
+    rnicsim::run_until(at - now() > boundary->window() ? now() + boundary->window() : at);
+    in_any_process(false);
+  }
+}
+
+bool Runner::is_here(std::uint32_t host) const {
+  const auto* boundary = system_.boundary();
+  return boundary == nullptr || boundary->is_here(host);
+}
+
+bool Runner::in_any_process(bool own) {
+  auto* boundary = system_.boundary();
+  if (boundary == nullptr) return own;
+  std::string failure = control_.failure();
+  const bool is_so = boundary->any(own, failure);
+  failure_is_known_ = !failure.empty();
+  if (failure_is_known_) control_.note(std::move(failure));
+  return is_so;
+}
+
+// Each has made the same of the whole system's set-up, or packets would name what is not there.
+void Runner::see_to_it_that_all_agree() {
+  auto* boundary = system_.boundary();
+  if (boundary == nullptr) return;
+  in_any_process(false);
+  if (failure_is_known_) return;
+  Message own;
+  ByteWriter out(own);
+  out.put(now());
+  for (const auto& station : stations_) {
+    for (const auto* qp : station->qps()) out.put(qp->qp_num);
+    for (const auto& region : station->regions()) out.put(region);
+  }
+  for (const auto& other : boundary->gather(own))
+    if (!other.empty() && other != own) control_.note("the processes did not come to the same system");
+}
+
+void Runner::gather_results() {
+  auto* boundary = system_.boundary();
+  if (boundary == nullptr || !control_.failure().empty()) return;
+  const auto switches = static_cast<std::uint32_t>(system_.adapters());
+  const Share share{.host = [&](auto i) { return is_here(i); },
+                    .agent = [&](auto i) { return is_here(plan_.agents[i].host); },
+                    .box = [&](auto i) { return is_here(switches + i); }};
+  Message own;
+  ByteWriter out(own);
+  for (const auto* snapshot : {&before_, &after_}) put(out, *snapshot, share);
+  if (middle_) put(out, *middle_, share);
+  for (const auto& flow : flows_) put(out, flow);
+  for (const auto& other : boundary->gather(std::move(own))) {
+    if (other.empty()) continue;
+    ByteReader in(other);
+    for (auto* snapshot : {&before_, &after_}) take(in, *snapshot);
+    if (middle_) take(in, *middle_);
+    for (auto& flow : flows_) take(in, flow);
+  }
 }
 
 std::string Runner::execute(Watch* watch) {
@@ -218,7 +290,10 @@ std::string Runner::execute(Watch* watch) {
   }
   check_every_ = Duration{INT64_MAX};
   for (std::size_t i = 0; i < flows_.size(); ++i) check_every_ = std::min(check_every_, Duration{patience(i).ps / 4});
+  see_to_it_that_all_agree();
   if (control_.failure().empty()) run_measurement();
+  if (!failure_is_known_) in_any_process(false);
+  gather_results();
   return control_.failure();
 }
 
@@ -245,6 +320,7 @@ void Runner::run_measurement() {
 
 // At any time, on the stack of whoever is at work.
 void Runner::look_outside(Watch& watch) {
+  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0) return;  // one is enough
   if (progress_line::is_due())
     progress_line::show(fmt::format("{}; {} operations done", progress_line::pace(now()), completed()));
   if (watch.report_wanted()) {
@@ -285,7 +361,7 @@ bool Runner::still_waits(const FlowState& flow) const { return flow.posted != fl
 void Runner::see_to_it_that_all_moved() {
   const auto unproven = [&](const FlowState& flow) { return flow.completed == 0 && still_waits(flow); };
   // By small steps at first: what comes back soon must not wait for a long one.
-  for (Duration step = 10_us; std::ranges::any_of(flows_, unproven) && control_.failure().empty();
+  for (Duration step = 10_us; in_any_process(std::ranges::any_of(flows_, unproven)) && control_.failure().empty();
        step = std::min(2 * step, check_every_)) {
     run_until(now() + step);
     check_progress();

@@ -11,29 +11,17 @@
 #include "model/host/sparse_memory.h"
 #include "sim/bench/arrivals.h"
 #include "sim/bench/flow_state.h"
+#include "sim/bench/measured.h"
 #include "sim/bench/ping_pong.h"
 #include "sim/bench/plan.h"
 #include "sim/bench/receiver.h"
 #include "sim/bench/sender.h"
 #include "sim/bench/station.h"
-#include "sim/counter_list.h"
 #include "sim/system.h"
 #include "sim/snapshot_server.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim::bench {
-
-// At one moment.
-struct Snapshot {
-  Duration at{};
-  std::vector<CounterList> hosts;
-  std::vector<CounterList> switches;
-  std::vector<Duration> agents_busy;  // time at work of each agent's CPU, ever
-  std::uint64_t packets = 0;  // sent by all NICs
-  std::uint64_t posted = 0;
-  std::uint64_t events = 0;
-  double cpu_seconds = 0;
-};
 
 class Runner {
  public:
@@ -78,6 +66,11 @@ class Runner {
 
   std::string name_of(const PlannedAgent& agent) const;
   void run_until(Duration at);
+  void advance(Duration at);
+  bool in_any_process(bool own);
+  void see_to_it_that_all_agree();
+  void gather_results();
+  bool is_here(std::uint32_t host) const;
   void run_measurement();
   void look_at_engines();
   void look_outside(Watch& watch);
@@ -106,10 +99,12 @@ class Runner {
   std::size_t arrived_ = 0;
   std::unique_ptr<sc_core::sc_event> met_;
   std::unique_ptr<sc_core::sc_event> closing_;
+  std::uintptr_t next_memory_;  // where a host's may begin
   Duration check_every_{};
   BitRate slowest_;  // of all ports
   Duration limit_ = FlowState::kNever;
   std::optional<Watch::End> ended_;
+  bool failure_is_known_ = false;  // to all processes
   std::optional<SnapshotServer> snapshots_;  // for who watches
   Snapshot before_, after_;
   std::optional<Snapshot> middle_;

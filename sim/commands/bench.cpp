@@ -8,6 +8,7 @@
 #include "sim/commands/command.h"
 #include "sim/commands/options.h"
 #include "sim/config/config_error.h"
+#include "sim/processes/peers.h"
 #include "sim/sweep/sweep.h"
 
 namespace rnicsim::sim {
@@ -65,6 +66,8 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
 }
 
 int bench_or_sweep(const bench::BenchOptions& options, const Vary& vary, const Program& words) {
+  if (options.processes > 1 && !vary.axes.empty()) throw ConfigError("--vary does not go with --processes");
+  if (options.processes > 1 && !started_by_mpi()) run_under_mpi(options.processes, words);
   if (vary.axes.empty()) return bench::run_bench(options);
   sweep::SweepOptions all;
   all.plan = plan_of(options, vary);
@@ -99,6 +102,10 @@ Command add_bench(CLI::App& app, const Program& words) {
   add_observers(command, options->observers);
   add_engine(command, options->engine);
   add_limits(command, options->limits);
+  command
+      .add_option("--processes", options->processes,
+                  "so many processes, under mpirun, simulate the hosts together; docs/processes.md")
+      ->check(CLI::Range(1, 1024));
   command.footer(
       "The exit status is 0; 1 when an operation failed, nothing moved or a counter disagrees with the trace, 2 for "
       "what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when the run was ended by "

@@ -49,7 +49,8 @@ ALLOWED = {
     # What a run is made of: parameters, topologies, fault rules. Below all of sim.
     "sim/config": ["model", "rtl/cosim"],
     # The system, and what its users share.
-    "sim/*": ["model", "rtl/cosim", "sim/config"],
+    "sim/processes": ["model", "sim/config"],
+    "sim/*": ["sim/processes", "model", "rtl/cosim", "sim/config"],
     # Who looks at a system.
     "sim/waterfall": ["model", "sim/config", "sim/*"],
     "sim/recording": ["model", "sim/config", "sim/*"],

@@ -37,6 +37,7 @@ class Packet final : public FrameBody {
 
   const Payload& payload() const { return payload_; }
   std::uint64_t id() const { return id_; }
+  bool icrc_of_headers_only() const { return icrc_of_headers_only_; }
 
   roce::Headers headers;
   roce::FrameAddresses addresses;

@@ -1,0 +1,23 @@
+// What is known of a run at one moment.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/base/units.h"
+#include "sim/counter_list.h"
+
+namespace rnicsim::sim::bench {
+
+struct Snapshot {
+  Duration at{};
+  std::vector<CounterList> hosts;
+  std::vector<CounterList> switches;
+  std::vector<Duration> agents_busy;  // time at work of each agent's CPU, ever
+  std::uint64_t packets = 0;          // sent by all NICs
+  std::uint64_t posted = 0;
+  std::uint64_t events = 0;
+  double cpu_seconds = 0;
+};
+
+}  // namespace rnicsim::sim::bench
