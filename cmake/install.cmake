@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 
 # What is installed, and no test: to be built first.
 add_custom_target(installed)
-foreach(target rnicsim os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual rtl_checked mpi_peers)
+foreach(target rnicsim os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual rtl_checked)
   if(TARGET ${target})
     add_dependencies(installed ${target})
   endif()
@@ -17,9 +17,6 @@ install(TARGETS rnicsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rnicsim)
 if(TARGET rtl_checked)
   install(TARGETS rtl_checked LIBRARY DESTINATION lib/rnicsim)
-endif()
-if(TARGET mpi_peers)
-  install(TARGETS mpi_peers LIBRARY DESTINATION lib/rnicsim)
 endif()
 install(DIRECTORY sim/nics sim/sweeps sim/topologies sim/workloads DESTINATION ${share} FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY sim/report DESTINATION ${share}

@@ -70,20 +70,24 @@ nlohmann::ordered_json bench_json(const BenchOptions& options) {
   return json;
 }
 
-// What every process would have to write is not brought together yet.
-void check_shared(const BenchOptions& options, const Workload& workload) {
+Prepared prepare_shared(const BenchOptions& options) {
+  Prepared prepared = prepare(options);
+  // What every process would have to write is not brought together yet.
   const auto& observers = options.observers;
   if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || observers.follow.waterfall ||
       !observers.follow.perfetto.empty() || !observers.log.empty() || !options.engine.fst.empty())
-    throw ConfigError("several processes do not go with --pcap, --record, --audit, --log, --waterfall, --perfetto, --fst");
-  if (workload.measure.operations)
     throw ConfigError(
-        fmt::format("{}: measure.operations: several processes need measure.duration instead", workload.file));
+        "several processes do not go with --pcap, --record, --audit, --log, --waterfall, --perfetto and --fst");
+  if (prepared.workload.measure.operations)
+    throw ConfigError(fmt::format("{}: measure.operations: several processes need measure.duration instead",
+                                  prepared.workload.file));
+  return prepared;
 }
 
+namespace {
+
 int run_shared(const BenchOptions& options) {
-  const Prepared prepared = prepare(options);
-  check_shared(options, prepared.workload);
+  const Prepared prepared = prepare_shared(options);
   const auto peers = mpi_peers();
   if (options.processes > 1 && options.processes != peers->count())
     throw ConfigError(fmt::format("--processes: {}, but MPI started {}", options.processes, peers->count()));
@@ -107,6 +111,8 @@ int run_shared(const BenchOptions& options) {
     return 0;
   }
 }
+
+}  // namespace
 
 int run_bench(const BenchOptions& options) {
   if (started_by_mpi()) return run_shared(options);

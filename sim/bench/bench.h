@@ -42,6 +42,8 @@ struct Prepared {
 Prepared prepare(const BenchOptions& options);
 // Runs it: what `--json` writes.
 nlohmann::ordered_json bench_json(const BenchOptions& options);
+// What a run of several processes takes; ConfigError: what is wrong, or what they cannot do together.
+Prepared prepare_shared(const BenchOptions& options);
 // The command: 0; 1 when a counter disagrees with the trace; the status of who or what ended it; or an exception
 // (EngineMismatch is one).
 int run_bench(const BenchOptions& options);

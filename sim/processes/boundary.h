@@ -1,7 +1,7 @@
-// Where this process's part of the system ends. Each process makes and sets up the whole system, and then simulates its
-// own hosts and switches only. A frame that leaves by a cable to another process's node goes there with the time when it
-// arrives; it takes the cable's latency, so processes need to meet only as often as the shortest of such cables says:
-// conservative windows (Chandy and Misra), in which nobody can miss anything.
+// Where this process's part of the system ends. Each process makes and sets up the whole system, and then simulates
+// its own hosts and switches only. A frame that leaves by a cable to another process's node goes there with the time
+// when it arrives; it takes the cable's latency, so processes need to meet only as often as the shortest of such cables
+// says: conservative windows (Chandy and Misra), in which nobody can miss anything.
 #pragma once
 
 #include <cstdint>

@@ -30,6 +30,7 @@ void run_under_mpi(std::uint32_t processes, const std::vector<std::string>& word
   for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                            "OMPI_MCA_rmaps_base_oversubscribe"})
     ::setenv(name, "1", 0);
+  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // containers refuse it, with a warning
   std::vector<std::string> command{"mpirun", "--quiet", "-n", std::to_string(processes), "/proc/self/exe"};
   char path[4096];
   if (const auto length = ::readlink("/proc/self/exe", path, sizeof path); length > 0)

@@ -57,7 +57,7 @@ ALLOWED = {
     "sim/observers": ["sim/*", "sim/recording", "sim/waterfall"],
     # Who gives it work, beside one another.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
-    "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/*", "sim/observers", "sim/waterfall"],
+    "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json_output.h", "sim/results_json.h"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/counter_list.h"],
@@ -73,8 +73,8 @@ ALLOWED = {
     "sim/report": ["sim/config", "sim/sweep", "sim/json_output.h", "sim/results_json.h"],
     "sim/top": ["sim/config/config_error.h", "sim/snapshot.h", "sim/snapshot_server.h", "sim/counter_list.h",
                 "sim/counter_results.h", "sim/descriptor.h", "sim/results_json.h", "model/base/units.h"],
-    "sim/commands": ["model", "sim/config", "sim/*", "sim/observers", "sim/attached", "sim/bench", "sim/calibrate",
-                     "sim/check", "sim/recording", "sim/replay", "sim/report", "sim/sweep", "sim/top"],
+    "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
+                     "sim/calibrate", "sim/check", "sim/recording", "sim/replay", "sim/report", "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }
