@@ -293,6 +293,7 @@ std::string Runner::execute(Watch* watch) {
   see_to_it_that_all_agree();
   if (control_.failure().empty()) run_measurement();
   if (!failure_is_known_) in_any_process(false);
+  if (watch != nullptr && failure_is_known_ && !ended_) ended_ = watch->end();  // what ended it may have come to all
   gather_results();
   return control_.failure();
 }
@@ -320,7 +321,7 @@ void Runner::run_measurement() {
 
 // At any time, on the stack of whoever is at work.
 void Runner::look_outside(Watch& watch) {
-  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0) return;  // one is enough
+  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0) return look_for_end(watch);  // one shows it
   if (progress_line::is_due())
     progress_line::show(fmt::format("{}; {} operations done", progress_line::pace(now()), completed()));
   if (watch.report_wanted()) {
@@ -328,10 +329,14 @@ void Runner::look_outside(Watch& watch) {
     fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
   }
   snapshots_->serve();
-  if (const auto why = watch.end(); why && !ended_) {
-    end(*why);
-    pause_run();
-  }
+  look_for_end(watch);
+}
+
+void Runner::look_for_end(Watch& watch) {
+  const auto why = watch.end();
+  if (!why || ended_) return;
+  end(*why);
+  pause_run();
 }
 
 void Runner::end(const Watch::End& why) {

@@ -74,6 +74,7 @@ class Runner {
   void run_measurement();
   void look_at_engines();
   void look_outside(Watch& watch);
+  void look_for_end(Watch& watch);
   void end(const Watch::End& why);
   std::string state(std::optional<std::size_t> flow = {}) const;
   std::uint64_t completed() const;

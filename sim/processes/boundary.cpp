@@ -47,12 +47,6 @@ std::vector<Message> Boundary::swap(const std::string& failure, bool vote) {
   return peers_.exchange(out);
 }
 
-std::string Boundary::exchange(const std::string& failure) {
-  std::string first = failure;
-  any(false, first);
-  return first;
-}
-
 bool Boundary::any(bool own, std::string& failure) {
   bool is_so = own;
   const auto in = swap(failure, own);

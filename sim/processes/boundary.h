@@ -37,9 +37,7 @@ class Boundary {
   void send(std::uint32_t cable, std::uint32_t end, const Frame& frame, Duration delay);
 
   // --- With all others, at the same simulated time.
-  // What has left arrives. The first failure of any process ("": none), if one has failed.
-  std::string exchange(const std::string& failure);
-  // Whether it is so in any process; a failure as before.
+  // What has left arrives. Whether it is so in any process; `failure` ("": none) becomes the first that one has.
   bool any(bool own, std::string& failure);
   // Rank 0 gets what each other has; the others nothing.
   std::vector<Message> gather(Message own);
