@@ -9,14 +9,14 @@ namespace {
 constexpr std::uint32_t kNoMore = ~0u;
 
 // Names, units and meanings are the same everywhere.
-void put(ByteWriter& out, const CounterList& list) {
+void put_counters(ByteWriter& out, const CounterList& list) {
   for (const auto& entry : list.entries()) {
     out.put(entry.value);
     out.put_bytes(std::as_bytes(std::span(entry.each)));
   }
 }
 
-void take(ByteReader& in, CounterList& list) {
+void take_counters(ByteReader& in, CounterList& list) {
   auto entries = list.entries();
   for (auto& entry : entries) {
     entry.value = in.take<Counter>();
@@ -48,8 +48,8 @@ void take_all(ByteReader& in, std::size_t count, Each each) {
 }  // namespace
 
 void put(ByteWriter& out, const Snapshot& snapshot, const Share& share) {
-  put_all(out, snapshot.hosts.size(), share.host, [&](auto i) { put(out, snapshot.hosts[i]); });
-  put_all(out, snapshot.switches.size(), share.box, [&](auto i) { put(out, snapshot.switches[i]); });
+  put_all(out, snapshot.hosts.size(), share.host, [&](auto i) { put_counters(out, snapshot.hosts[i]); });
+  put_all(out, snapshot.switches.size(), share.box, [&](auto i) { put_counters(out, snapshot.switches[i]); });
   put_all(out, snapshot.agents_busy.size(), share.agent, [&](auto i) { out.put(snapshot.agents_busy[i]); });
   out.put(snapshot.packets);
   out.put(snapshot.posted);
@@ -58,8 +58,8 @@ void put(ByteWriter& out, const Snapshot& snapshot, const Share& share) {
 }
 
 void take(ByteReader& in, Snapshot& snapshot) {
-  take_all(in, snapshot.hosts.size(), [&](auto i) { take(in, snapshot.hosts[i]); });
-  take_all(in, snapshot.switches.size(), [&](auto i) { take(in, snapshot.switches[i]); });
+  take_all(in, snapshot.hosts.size(), [&](auto i) { take_counters(in, snapshot.hosts[i]); });
+  take_all(in, snapshot.switches.size(), [&](auto i) { take_counters(in, snapshot.switches[i]); });
   take_all(in, snapshot.agents_busy.size(), [&](auto i) { snapshot.agents_busy[i] = in.take<Duration>(); });
   snapshot.packets += in.take<std::uint64_t>();
   snapshot.posted += in.take<std::uint64_t>();
