@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/recording/capture.h"
 #include "sim/recording/counter_audit.h"
 #include "sim/recording/event_log.h"
 #include "sim/recording/recorder.h"
@@ -28,12 +29,15 @@ class Observers {
 
   // To be printed; nullptr: nobody asked.
   const Waterfall* waterfall() const { return follower_.shown(); }
-  // The run has ended. False: a counter disagrees with the trace points, and it was said which.
+  // The run has ended, in each process. False: a counter disagrees with the trace points, and it was said which.
   // ConfigError: a file could not be written; EngineMismatch.
   bool finish();
 
  private:
+  std::vector<std::string> audited();
+
   System& system_;
+  std::optional<Capture> capture_;
   std::optional<Recording> recording_;
   std::optional<CounterAudit> audit_;
   std::optional<EventLog> log_;

@@ -120,30 +120,6 @@ AdapterCounters System::counters(std::size_t index) const {
   return counters;
 }
 
-void System::capture(const std::filesystem::path& path) {
-  capture_file_ = std::make_unique<fabric::PcapngWriter>(path.string());
-  if (!capture_file_->error().empty()) throw ConfigError(capture_file_->error());
-  capture_ = std::make_unique<fabric::CaptureTap>(*capture_file_);
-  // A frame is captured once, where it leaves, with a comment on what befalls it.
-  for (std::size_t i = 0; i < adapters_.size(); ++i) {
-    const auto interface = capture_->add_interface(adapters_[i]->label());
-    if (faults_[i])
-      capture_->watch(interface, faults_[i]->entered, fault_comment);
-    else
-      capture_->watch(interface, adapters_[i]->nic().port.sent);
-  }
-  // Of what switches forward nothing more; but what they say themselves.
-  for (std::size_t i = 0; i < switches_.size(); ++i)
-    if (config_.switch_of(i).pfc.priorities != 0)
-      capture_->watch(capture_->add_interface(config_.topology.switches[i]), switches_[i]->pause_sent);
-}
-
-void System::finish_capture() {
-  if (!capture_file_) return;
-  capture_file_->flush();
-  if (!capture_file_->error().empty()) throw ConfigError(capture_file_->error());
-}
-
 void System::start() {
   const auto is_ready = [](const auto& host) { return host->kernel().ready(); };
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates: nothing is pending before

@@ -6,9 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/fabric/capture_tap.h"
 #include "model/fabric/link.h"
-#include "model/fabric/pcapng.h"
 #include "model/fabric/switch.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
@@ -38,17 +36,16 @@ class System : public sc_core::sc_module {
 
   Engines& engines() { return engines_; }
   Boundary* boundary() const { return boundary_; }
+  // Of several processes, one does.
+  bool writes_files() const { return boundary_ == nullptr || boundary_->rank() == 0; }
 
   // Of all queue pairs, not completed.
   std::size_t sends_outstanding() const;
 
   std::size_t switches() const { return switches_.size(); }
   fabric::SwitchCounters switch_counters(std::size_t index) const { return switches_[index]->counters(); }
+  trace::Point<Frame>& pause_sent(std::size_t index) { return switches_[index]->pause_sent; }
 
-  // Everything that the cables carry from now on, as pcapng. ConfigError: the file cannot be made.
-  void capture(const std::filesystem::path& path);
-  // Everything captured is in the file; ConfigError: it could not be written.
-  void finish_capture();
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
   void start();
 
@@ -75,8 +72,6 @@ class System : public sc_core::sc_module {
   std::vector<std::unique_ptr<fabric::Switch>> switches_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
   std::vector<fabric::FaultInjector*> faults_;  // of the frames that each adapter sends; nullptr: none
-  std::unique_ptr<fabric::PcapngWriter> capture_file_;
-  std::unique_ptr<fabric::CaptureTap> capture_;
 };
 
 }  // namespace rnicsim::sim

@@ -49,16 +49,15 @@ std::uint32_t PcapngWriter::add_interface(const std::string& name) {
   return interfaces_++;
 }
 
-void PcapngWriter::write(std::uint32_t interface, Duration time, const Frame& frame, std::string_view comment) {
+void PcapngWriter::write(std::uint32_t interface, Duration time, std::span<const std::byte> frame,
+                         std::string_view comment) {
   const auto ns = static_cast<std::uint64_t>(time.ps / kPsPerNs);
-  frame_.clear();
-  frame.append_to(frame_);
   put32(interface);
   put32(static_cast<std::uint32_t>(ns >> 32));
   put32(static_cast<std::uint32_t>(ns));
-  put32(static_cast<std::uint32_t>(frame_.size()));
-  put32(static_cast<std::uint32_t>(frame_.size()));
-  put_padded(frame_.data(), frame_.size());
+  put32(static_cast<std::uint32_t>(frame.size()));
+  put32(static_cast<std::uint32_t>(frame.size()));
+  put_padded(frame.data(), frame.size());
   if (!comment.empty()) {
     put_option(kOptionComment, comment.data(), comment.size());
     put_option(kOptionEnd, nullptr, 0);

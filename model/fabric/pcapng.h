@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "model/base/frame.h"
 #include "model/base/units.h"
 
 namespace rnicsim::fabric {
@@ -18,7 +18,7 @@ class PcapngWriter {
   explicit PcapngWriter(const std::string& path);
 
   std::uint32_t add_interface(const std::string& name);
-  void write(std::uint32_t interface, Duration time, const Frame& frame, std::string_view comment = {});
+  void write(std::uint32_t interface, Duration time, std::span<const std::byte> frame, std::string_view comment = {});
   void flush();
 
   // Empty: all is well. The first failure stays; nothing is written after it.
@@ -36,7 +36,6 @@ class PcapngWriter {
   std::string error_;
   std::uint32_t interfaces_ = 0;
   std::vector<std::byte> block_;
-  std::vector<std::byte> frame_;
 };
 
 }  // namespace rnicsim::fabric

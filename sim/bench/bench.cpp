@@ -22,6 +22,20 @@ struct Ended : std::runtime_error {
   int status;
 };
 
+// What one process may fail at alone: then all fail.
+template <class Make>
+void make_together(Boundary* boundary, Make&& make) {
+  if (boundary == nullptr) return make();
+  std::string failure;
+  try {
+    make();
+  } catch (const ConfigError& error) {
+    failure = error.what();
+  }
+  failure = boundary->first_failure(failure);
+  if (!failure.empty()) throw ConfigError(failure);
+}
+
 // False: a counter disagrees with the trace.
 template <class Then>
 bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Boundary* boundary = nullptr) {
@@ -30,15 +44,16 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   System system("system", prepared.config, prepared.workload.seed, options.engine.fst, boundary);
   auto header = trace_header(system, prepared.workload.seed, TimeMode::simulated);
   header.commands.push_back(fmt::format("bench {}", options.workload));
-  Observers observers(system, options.observers, header);
+  std::optional<Observers> observers;
+  make_together(boundary, [&] { observers.emplace(system, options.observers, header); });
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);
   const auto failure = runner.execute(&watch);
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
-  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers.waterfall()});
-  return observers.finish();
+  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers->waterfall()});
+  return observers->finish();
 }
 
 }  // namespace
@@ -72,12 +87,11 @@ nlohmann::ordered_json bench_json(const BenchOptions& options) {
 
 Prepared prepare_shared(const BenchOptions& options) {
   Prepared prepared = prepare(options);
-  // What every process would have to write is not brought together yet.
+  // What would have to be brought together, and is not yet.
   const auto& observers = options.observers;
-  if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || observers.follow.waterfall ||
-      !observers.follow.perfetto.empty() || !observers.log.empty() || !options.engine.fst.empty())
-    throw ConfigError(
-        "several processes do not go with --pcap, --record, --audit, --log, --waterfall, --perfetto and --fst");
+  if (observers.follow.waterfall || !observers.follow.perfetto.empty() || !observers.log.empty() ||
+      !options.engine.fst.empty())
+    throw ConfigError("several processes do not go with --log, --waterfall, --perfetto and --fst");
   if (prepared.workload.measure.operations)
     throw ConfigError(fmt::format("{}: measure.operations: several processes need measure.duration instead",
                                   prepared.workload.file));
@@ -93,14 +107,15 @@ int run_shared(const BenchOptions& options) {
     throw ConfigError(fmt::format("--processes: {}, but MPI started {}", options.processes, peers->count()));
   Boundary boundary(*peers, prepared.config);
   const bool tells = peers->rank() == 0;
-  JsonOutput json(tells ? options.json : std::string());
+  std::optional<JsonOutput> json;
   const auto show = [&](const BenchResult& result) {
     if (!tells) return;
     fmt::print("{}", results_text(result));
-    if (json.wanted()) json.write(results_json(result));
+    if (json->wanted()) json->write(results_json(result));
   };
   // One of them says what went wrong, with its status.
   try {
+    make_together(&boundary, [&] { json.emplace(tells ? options.json : std::string()); });
     return run(options, prepared, show, &boundary) || !tells ? 0 : 1;
   } catch (const Ended& end) {
     if (!tells) return 0;

@@ -31,7 +31,8 @@ void Boundary::send(std::uint32_t cable, std::uint32_t end, const Frame& frame, 
   ByteWriter out(frames_[owners_[end == 0 ? first : second]]);
   out.put(cable);
   out.put(end);
-  out.put(now() + delay);
+  out.put(now());
+  out.put(delay);
   nic::put_frame(out, frame);
 }
 
@@ -41,6 +42,8 @@ std::vector<Message> Boundary::swap(const std::string& failure, bool vote) {
     ByteWriter writer(out[peer]);
     writer.put(vote);
     writer.put_bytes(std::as_bytes(std::span(failure)));
+    if (peer == 0 && rank() != 0)
+      for (auto* reporter : reporters_) writer.put_bytes(reporter->report());
     out[peer].insert(out[peer].end(), frames_[peer].begin(), frames_[peer].end());
     frames_[peer].clear();
   }
@@ -57,14 +60,34 @@ bool Boundary::any(bool own, std::string& failure) {
     const auto text = reader.take_bytes();
     if (!text.empty() && (failure.empty() || peer < rank()))
       failure.assign(reinterpret_cast<const char*>(text.data()), text.size());
+    if (rank() == 0)
+      for (auto* reporter : reporters_) reporter->take(reader.take_bytes());
     while (!reader.at_end()) {
       const auto cable = reader.take<std::uint32_t>();
       const auto end = reader.take<std::uint32_t>();
-      const auto arrival = reader.take<Duration>();
-      receivers_.at({cable, end})(nic::take_frame(reader), arrival - now());
+      handing_ = reader.take<Duration>();
+      const auto delay = reader.take<Duration>();
+      receivers_.at({cable, end})(nic::take_frame(reader), *handing_ + delay - now());
+      handing_.reset();
     }
   }
+  if (rank() == 0)
+    for (auto* reporter : reporters_) reporter->all_told();
   return is_so;
+}
+
+void Boundary::meet() {
+  std::string none;
+  any(false, none);
+}
+
+std::string Boundary::first_failure(const std::string& own) {
+  const auto text = std::as_bytes(std::span(own));
+  auto failures = peers_.exchange(std::vector(frames_.size(), Message(text.begin(), text.end())));
+  failures[rank()].assign(text.begin(), text.end());
+  for (const auto& failure : failures)
+    if (!failure.empty()) return {reinterpret_cast<const char*>(failure.data()), failure.size()};
+  return {};
 }
 
 std::vector<Message> Boundary::gather(Message own) {

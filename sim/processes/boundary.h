@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,17 @@
 #include "sim/processes/peers.h"
 
 namespace rnicsim::sim {
+
+// Of which each process sees a part, and the first puts all together.
+class Reporter {
+ public:
+  virtual Message report() = 0;                              // what it has seen since the last
+  virtual void take(std::span<const std::byte> report) = 0;  // another's
+  virtual void all_told() = 0;                               // of what is before now
+
+ protected:
+  ~Reporter() = default;
+};
 
 class Boundary {
  public:
@@ -36,9 +49,19 @@ class Boundary {
   void connect(std::uint32_t cable, std::uint32_t end, Receive receive);
   void send(std::uint32_t cable, std::uint32_t end, const Frame& frame, Duration delay);
 
+  // Now; or, as a frame of another process is handed to who receives it, when that process sent it.
+  Duration time() const { return handing_.value_or(now()); }
+
+  // As many in each process, in the same order; told whenever they meet. It outlives the boundary's use.
+  void add(Reporter& reporter) { reporters_.push_back(&reporter); }
+
   // --- With all others, at the same simulated time.
-  // What has left arrives. Whether it is so in any process; `failure` ("": none) becomes the first that one has.
+  // What has left arrives, and is reported. Whether it is so in any process; `failure` ("": none) becomes the first that one has.
   bool any(bool own, std::string& failure);
+  // The same, of nothing.
+  void meet();
+  // What the first process that has a failure says; "": none has.
+  std::string first_failure(const std::string& own);
   // Rank 0 gets what each other has; the others nothing.
   std::vector<Message> gather(Message own);
 
@@ -51,6 +74,8 @@ class Boundary {
   Duration window_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Receive> receivers_;
   std::vector<Message> frames_;  // by process
+  std::optional<Duration> handing_;
+  std::vector<Reporter*> reporters_;
 };
 
 }  // namespace rnicsim::sim

@@ -116,7 +116,8 @@ void CounterAudit::recount_host(Counters& counters, Adapter& host) {
 
 std::vector<std::string> CounterAudit::disagreements() const {
   std::vector<std::string> found;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    if (const auto* boundary = system_.boundary(); boundary != nullptr && !boundary->is_here(i)) continue;
     auto recounted = hosts_[i];
     const std::string host = system_.adapter(i).label();
     const CounterList list(system_.counters(i));

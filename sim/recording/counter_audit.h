@@ -15,7 +15,8 @@ class CounterAudit {
   // Subscribes to every host; to be made before the simulation starts, and to stay as long as the system.
   explicit CounterAudit(System& system);
 
-  // A line for each counter that differs: host, counter, both values. Empty: all agree.
+  // A line for each counter that differs: host, counter, both values. Empty: all agree. Of
+  // the hosts that this process simulates.
   std::vector<std::string> disagreements() const;
 
  private:

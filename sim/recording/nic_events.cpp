@@ -37,7 +37,7 @@ void Recorder::watch_network(std::uint32_t host, nic::Nic& nic) {
   nic.rx.dropped.subscribe(dropped);
   nic.port.sent.subscribe([this, host](const Frame& frame) { write(host, EventKind::frame_sent, {frame.size()}); });
   nic.port.received.subscribe([this, host](const nic::FrameReceived& frame) {
-    write(host, EventKind::frame_received, {frame.bytes, std::uint64_t(frame.delay.ps)});
+    write(host, EventKind::frame_received, {frame.bytes, std::uint64_t((now() + frame.delay - time()).ps)});
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "model/base/byte_stream.h"
 #include "model/host/cm/rdma_cm.h"
 #include "sim/config/config_error.h"
 #include "sim/config/host_record.h"
@@ -72,7 +73,7 @@ TraceHeader trace_header(const System& system, const RunOptions& options) {
   return header;
 }
 
-Recorder::Recorder(System& system, EventSink& sink) : sink_(sink) {
+Recorder::Recorder(System& system, EventSink& sink) : sink_(sink), boundary_(system.boundary()) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
     watch_nic(i, host.nic());
@@ -112,13 +113,34 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
 }
 
 Recording::Recording(System& system, const TraceHeader& header, const std::filesystem::path& path)
-    : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
+    : path_(path),
+      events_(system.boundary(),
+              [this](Duration at, std::uint32_t host, std::span<const std::byte> note) {
+                ByteReader in(note);
+                TraceEvent event{.at = at, .host = host, .kind = in.take<EventKind>()};
+                for (auto& field : std::span(event.fields).first(info(event.kind).fields.size()))
+                  field = in.take<std::uint64_t>();
+                writer_->write(event);
+              }),
+      recorder_(system, *this) {
+  if (!system.writes_files()) return;
+  file_.open(path, std::ios::binary | std::ios::trunc);
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  writer_ = std::make_unique<TraceWriter>(file_, header);
-  recorder_ = std::make_unique<Recorder>(system, *writer_);
+  writer_.emplace(file_, header);
+}
+
+void Recording::write(const TraceEvent& event) {
+  std::vector<std::byte> note;
+  ByteWriter out(note);
+  out.put(event.kind);
+  for (const auto field : std::span(event.fields).first(info(event.kind).fields.size())) out.put(field);
+  const bool arrives = event.kind == EventKind::frame_received;
+  events_.add(event.at, event.host, arrives ? InOrder::Origin::arrival : InOrder::Origin::own, note);
 }
 
 void Recording::finish() {
+  events_.finish();
+  if (!writer_) return;
   writer_->finish(now());
   file_.close();
   if (!file_) throw ConfigError(fmt::format("{}: cannot be written", path_.string()));

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <string>
+#include <optional>
 
+#include "sim/processes/in_order.h"
 #include "sim/recording/trace_file.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
@@ -33,25 +33,30 @@ class Recorder {
   void watch_host(std::uint32_t host, Adapter& watched);
   void write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet);
   void write(std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
-    sink_.write(make_event(now(), host, kind, fields));
+    sink_.write(make_event(time(), host, kind, fields));
   }
+  Duration time() const { return boundary_ != nullptr ? boundary_->time() : now(); }
 
   EventSink& sink_;
+  const Boundary* const boundary_ = nullptr;
 };
 
-// --record FILE.
-class Recording {
+// --record FILE. Of several processes, the first writes it.
+class Recording final : private EventSink {
  public:
   // ConfigError: the file cannot be made.
   Recording(System& system, const TraceHeader& header, const std::filesystem::path& path);
-  // The run has ended. ConfigError: not everything could be written.
+  // The run has ended, and its processes have met. ConfigError: not everything could be written.
   void finish();
 
  private:
+  void write(const TraceEvent& event) override;
+
   const std::filesystem::path path_;
   std::ofstream file_;
-  std::unique_ptr<TraceWriter> writer_;
-  std::unique_ptr<Recorder> recorder_;
+  std::optional<TraceWriter> writer_;
+  InOrder events_;
+  Recorder recorder_;
 };
 
 }  // namespace rnicsim::sim

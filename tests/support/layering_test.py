@@ -53,7 +53,7 @@ ALLOWED = {
     "sim/*": ["sim/processes", "model", "rtl/cosim", "sim/config"],
     # Who looks at a system.
     "sim/waterfall": ["model", "sim/config", "sim/*"],
-    "sim/recording": ["model", "sim/config", "sim/*"],
+    "sim/recording": ["model", "sim/config", "sim/processes", "sim/*"],
     "sim/observers": ["sim/*", "sim/recording", "sim/waterfall"],
     # Who gives it work, beside one another.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],

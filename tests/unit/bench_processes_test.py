@@ -104,9 +104,30 @@ class Processes(unittest.TestCase):
         self.assertIn("--processes: 3, but MPI started 2",
                       self.bench(text, "--processes", 3, launcher=launcher, expect=2).stderr)
 
+    def test_a_recording_and_a_capture_of_all(self):
+        text = HEAD.format("leaf-spine:2,2,2").replace("duration", 'duration = "20 us" # ')
+        text += "".join(FLOW.format(f"h{i}", f"h{(i + 3) % 4}", "write", "8 KiB") + MANY for i in range(4))
+        sets = ["--fault", "drop=0.01", "--set", "switch.pfc.priorities=1", "--set", "nic.port.pfc=1", "--set",
+                "switch.pfc.xoff=16KiB", "--set", "switch.pfc.xon=8KiB"]
+        files = []
+        for count in (1, 2, 4):
+            trace, capture = self.folder / f"{count}.trace", self.folder / f"{count}.pcapng"
+            self.bench(text, "--processes", count, "--record", trace, "--pcap", capture, *sets)
+            files.append((trace, capture))
+        for others in files[1:]:
+            for one, other in zip(files[0], others):
+                self.assertEqual(one.read_bytes(), other.read_bytes(), other.name)
+        self.assertIn(b"fault", files[0][1].read_bytes())
+
+    def test_a_file_that_cannot_be_made(self):
+        text = HEAD.format("star:4") + FLOW.format("h0", "h3", "write", "4 KiB")
+        for option in ("--json", "--record", "--pcap"):
+            error = self.bench(text, "--processes", 2, option, "/nonexistent/x", expect=2).stderr
+            self.assertEqual(error.count("/nonexistent/x"), 1, error)
+
     def test_what_does_not_go_together(self):
         text = HEAD.format("star:4") + FLOW.format("h0", "h3", "write", "4 KiB")
-        for option in (("--record", self.folder / "r"), ("--pcap", self.folder / "p"), ("--waterfall",)):
+        for option in (("--fst", self.folder / "f"), ("--log", "info"), ("--waterfall",)):
             error = self.bench(text, "--processes", 2, *option, expect=2).stderr
             self.assertIn("several processes do not go with", error)
         counted = text.replace('duration = "40 us"', "operations = 100")

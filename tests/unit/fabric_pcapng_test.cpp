@@ -11,10 +11,11 @@
 namespace rnicsim::fabric {
 namespace {
 
-Frame frame_of(std::size_t header, std::size_t payload, std::size_t trailer) {
-  const auto filled = [](std::size_t bytes, int value) { return std::vector(bytes, std::byte(value)); };
-  return Frame::of(Payload::copy_of(filled(header, 0x11)), Payload::copy_of(filled(payload, 0x22)),
-                   filled(trailer, 0x33));
+std::vector<std::byte> frame_of(std::size_t header, std::size_t payload, std::size_t trailer) {
+  std::vector<std::byte> frame(header, std::byte{0x11});
+  frame.insert(frame.end(), payload, std::byte{0x22});
+  frame.insert(frame.end(), trailer, std::byte{0x33});
+  return frame;
 }
 
 std::uint32_t word(const std::string& bytes, std::size_t at) {

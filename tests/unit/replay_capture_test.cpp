@@ -56,11 +56,7 @@ TEST_F(Capture, ReadsPcapng) {
   {
     fabric::PcapngWriter writer(path.string());
     const auto interface = writer.add_interface("h0");
-    for (const auto& frame : frames) {
-      const std::span all(frame.bytes);
-      const auto cut = std::min<std::size_t>(all.size(), 60);
-      writer.write(interface, {}, Frame::of(Payload::copy_of(all.first(cut)), Payload::copy_of(all.subspan(cut))));
-    }
+    for (const auto& frame : frames) writer.write(interface, {}, frame.bytes);
     writer.flush();
     ASSERT_EQ(writer.error(), "");
   }
