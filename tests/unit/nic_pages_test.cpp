@@ -349,7 +349,8 @@ TEST_F(UnderWay, TheSecondLevelCostsItsLatency) {
     const AccessRequest request{kPd, 0};
     const Region region{kPagedKey, kIova + page * kPage, 1};
     Duration done = now();
-    if (const auto known = b().nic.translation.translate_now(request, region)) return known->wait;
+    Translated known;
+    if (b().nic.translation.translate_now(request, region, known)) return known.wait;
     const auto start = now();
     b().nic.translation.translate(request, region, [&](const Translated&) { done = now(); });
     run(5);

@@ -61,7 +61,7 @@ std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
   const auto set = set_of(key);
   const auto way = replacement_->way_for_another(ways_of(set));
   const auto displaced = std::exchange(keys_[set + way], key);
-  replacement_->used(ways_of(set), way);
+  use(set, way);
   return displaced == Replacement::kEmpty ? std::nullopt : std::optional(displaced);
 }
 
@@ -89,19 +89,23 @@ Cache::Cache(const CacheParams& params, std::size_t clients)
 }
 
 Cache::Outcome Cache::look_up(std::size_t client, std::uint64_t key) {
+  if (const auto wait = look_up_resident(client, key)) return {true, *wait};
   ++counters_.lookups;
+  ++counters_.misses;
+  return {false, bank_wait(key) + params_.l1_latency};
+}
+
+std::optional<Duration> Cache::look_up_resident(std::size_t client, std::uint64_t key) {
   if (l0_[client].touch(key)) {
+    ++counters_.lookups;
     ++counters_.l0_hits;
-    return {true, {}};
+    return Duration{};
   }
-  const auto wait = bank_wait(key) + params_.l1_latency;
-  if (!l1_.touch(key)) {
-    ++counters_.misses;
-    return {false, wait};
-  }
+  if (!l1_.touch(key)) return std::nullopt;
+  ++counters_.lookups;
   ++counters_.l1_hits;
   l0_[client].insert(key);
-  return {true, wait};
+  return bank_wait(key) + params_.l1_latency;
 }
 
 std::optional<std::uint64_t> Cache::insert(std::size_t client, std::uint64_t key) {

@@ -59,7 +59,7 @@ class CacheTags {
     const auto set = set_of(key);
     const auto way = find(set, key);
     if (way == ways_) return false;
-    if (way != 0 || !newest_first_) replacement_->used(ways_of(set), way);
+    use(set, way);
     return true;
   }
   std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
@@ -68,6 +68,12 @@ class CacheTags {
 
  private:
   std::size_t set_of(std::uint64_t key) const;           // where it begins
+  void use(std::size_t set, std::size_t way) {
+    if (!newest_first_) return replacement_->used(ways_of(set), way);
+    const auto key = keys_[set + way];
+    for (; way != 0; --way) keys_[set + way] = keys_[set + way - 1];
+    keys_[set] = key;
+  }
   std::span<std::uint64_t> ways_of(std::size_t set) { return {keys_.data() + set, ways_}; }
   std::size_t find(std::size_t set, std::uint64_t key) const {  // its way; or ways_
     std::size_t way = 0;
@@ -91,6 +97,8 @@ class Cache {
     Duration wait;                                       // until it is at hand
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
+  // The same of what is resident; nullopt: it is not, and that it was asked changes nothing.
+  std::optional<Duration> look_up_resident(std::size_t client, std::uint64_t key);
   // A look would find it; that it was asked changes nothing.
   bool resident(std::uint64_t key) const { return l1_.contains(key); }
   // After a fill: what had to leave the cache for it.

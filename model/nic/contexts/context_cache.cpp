@@ -15,6 +15,15 @@ std::optional<std::uint64_t> PageTable::touch(std::uint32_t index, Duration& wai
   return found->second;
 }
 
+std::optional<std::uint64_t> PageTable::touch_resident(std::uint32_t index, Duration& wait) {
+  const auto found = pages_.find(index);
+  if (found == pages_.end()) return std::nullopt;
+  const auto resident = residency_.touch_resident(0, index);
+  if (!resident) return std::nullopt;
+  wait = *resident;
+  return found->second;
+}
+
 void PageTable::await(std::uint32_t index, std::function<void(const Found&)> found) {
   if (const auto page = pages_.find(index); page != pages_.end()) return found({page->second, false});
   // A fill that is void already is as one that will be.

@@ -226,6 +226,8 @@ class PageTable {
 
   // The bus address of a page; nullopt: there is none, or await() it.
   std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
+  // The same of one that is resident; else nothing has happened.
+  std::optional<std::uint64_t> touch_resident(std::uint32_t index, Duration& wait);
   bool resident(std::uint32_t index) const { return pages_.contains(index) && residency_.resident(index); }
   struct Found {
     std::optional<std::uint64_t> page;

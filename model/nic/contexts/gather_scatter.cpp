@@ -21,12 +21,11 @@ struct GatherScatter::Job {
   AccessResult result = AccessResult::ok;
 };
 
-std::optional<Translated> GatherScatter::only_place(const Regions& regions, const AccessRequest& access) const {
-  if (regions.size() != 1 || regions[0].length == 0) return std::nullopt;
-  auto place = translation_.translate_now(access, regions[0]);
+bool GatherScatter::only_place(const Regions& regions, const AccessRequest& access, Translated& found) const {
+  if (regions.size() != 1 || regions[0].length == 0 || !translation_.translate_now(access, regions[0], found))
+    return false;
   // Of no place, it lies in the null region.
-  if (place && place->result == AccessResult::ok && place->ranges.size() != 1) return std::nullopt;
-  return place;
+  return found.result != AccessResult::ok || found.ranges.size() == 1;
 }
 
 GatherScatter::Order& GatherScatter::order(Qpn qpn) {
@@ -36,10 +35,11 @@ GatherScatter::Order& GatherScatter::order(Qpn qpn) {
 
 void GatherScatter::gather(Gather request) {
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
-  if (const auto found = only_place(request.regions, access)) {
-    Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .result = found->result,
-               .place = found->only_place(), .length = request.regions[0].length};
-    return found->wait == Duration{} ? begin(std::move(one)) : at_hand_.push(now() + found->wait, std::move(one));
+  Translated found;
+  if (only_place(request.regions, access, found)) {
+    Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .result = found.result,
+               .place = found.only_place(), .length = request.regions[0].length};
+    return found.wait == Duration{} ? begin(std::move(one)) : at_hand_.push(now() + found.wait, std::move(one));
   }
   translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .access = access,
                                       .regions = std::move(request.regions), .payload = {}}));
@@ -50,11 +50,12 @@ void GatherScatter::scatter(Scatter request) {
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   auto& order = this->order(request.qpn);
   if (order.jobs.empty()) {
-    if (const auto found = only_place(request.regions, access)) {
+    Translated found;
+    if (only_place(request.regions, access, found)) {
       Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .more = request.more,
-                 .result = found->result, .place = found->only_place(), .length = request.regions[0].length,
+                 .result = found.result, .place = found.only_place(), .length = request.regions[0].length,
                  .payload = std::move(request.payload), .epoch = order.epoch};
-      const auto at = std::max(now() + found->wait, order.until);
+      const auto at = std::max(now() + found.wait, order.until);
       if (at == now()) return begin(std::move(one));
       order.until = at;
       return at_hand_.push(at, std::move(one));

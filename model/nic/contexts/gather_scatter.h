@@ -73,7 +73,7 @@ class GatherScatter {
     std::uint64_t epoch = 0;
   };
 
-  std::optional<Translated> only_place(const Regions& regions, const AccessRequest& access) const;
+  bool only_place(const Regions& regions, const AccessRequest& access, Translated& found) const;
   Order& order(Qpn qpn);
   void begin(Access&& access);
   void begin_due();

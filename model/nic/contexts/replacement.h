@@ -17,11 +17,11 @@ class Replacement {
 
   virtual ~Replacement() = default;
   virtual std::size_t way_for_another(Set set) = 0;       // an empty way, or one whose entry leaves
-  virtual void used(Set set, std::size_t way) = 0;        // found there, or new
+  virtual void used(Set set, std::size_t way) = 0;        // found there, or new; not told of newest_first
   virtual void emptied(Set set, std::size_t way) = 0;
   virtual void clear() = 0;                               // all sets are empty
 
-  // It keeps a set in the order of use: what is used first in it changes nothing, and is not told.
+  // A set is in the order of use, what is empty at its end: the cache itself sees to what is used.
   const bool newest_first;
 
  protected:

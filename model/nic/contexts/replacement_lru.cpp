@@ -11,11 +11,7 @@ class Lru final : public Replacement {
  public:
   Lru() : Replacement(true) {}
   std::size_t way_for_another(Set set) override { return set.size() - 1; }
-  void used(Set set, std::size_t way) override {
-    const auto key = set[way];
-    std::shift_right(set.begin(), set.begin() + std::ptrdiff_t(way) + 1, 1);
-    set[0] = key;
-  }
+  void used(Set, std::size_t) override {}
   void emptied(Set set, std::size_t way) override {
     std::shift_left(set.begin() + std::ptrdiff_t(way), set.end(), 1);
     set.back() = kEmpty;

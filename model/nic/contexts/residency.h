@@ -27,6 +27,10 @@ class Residency {
     const auto outcome = cache_.look_up(client, key);
     return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
   }
+  // The same, if it is resident; else nothing has happened.
+  std::optional<Duration> touch_resident(std::size_t client, std::uint64_t key) {
+    return cache_.look_up_resident(client, key);
+  }
   // A touch would find it.
   bool resident(std::uint64_t key) const { return cache_.resident(key); }
   void await(std::size_t client, std::uint64_t key, Then then) {

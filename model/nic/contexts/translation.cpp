@@ -80,52 +80,59 @@ AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& 
   return result;
 }
 
-std::optional<Translated> Translation::translate_now(const AccessRequest& request, const Region& region) {
-  if (region.length == 0) return Translated{};
+bool Translation::translate_now(const AccessRequest& request, const Region& region, Translated& translated) {
+  if (region.length == 0) return true;
   // When something is to be filled nothing is touched: translate() is to find all as it is.
   const auto* entry = contexts_.regions.resident(region.key >> 8);
-  if (entry == nullptr) return std::nullopt;
+  if (entry == nullptr) return false;
   auto place = region;
   const auto* memory = entry;
-  if (check_access(entry, request, region) == AccessResult::ok) {
-    if (entry->is_window()) {
-      place = behind(*entry, region);
-      memory = contexts_.regions.resident(place.key >> 8);
-    }
-    if (memory == nullptr || !pages_resident(*memory, place)) return std::nullopt;
+  const bool good = check_access(entry, request, region) == AccessResult::ok;
+  if (good && entry->is_window()) {
+    place = behind(*entry, region);
+    memory = contexts_.regions.resident(place.key >> 8);
   }
-  std::optional<Translated> translated(std::in_place);
-  entry = contexts_.regions.touch(region.key >> 8, translated->wait);
-  translated->result = judge(entry, request, region);
-  if (translated->result != AccessResult::ok) return translated;
+  if (good && (memory == nullptr || !enter_now(*memory, place, translated))) return false;
   Duration wait;
-  if (entry->is_window()) {
-    memory = contexts_.regions.touch(place.key >> 8, wait);
-    translated->wait += wait;
-  }
-  begin(*translated, *memory, place);
-  if (memory->log_page == 0) return translated;
-  auto offset = place.address - memory->start;
-  for (auto left = place.length; left != 0;) {
-    const auto part = first_page(*memory, offset, left);
-    extend(*translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, offset);
-    translated->wait += wait;
-    offset += part.length;
-    left -= part.length;
-  }
-  return translated;
+  translated.result = judge(contexts_.regions.touch(region.key >> 8, wait), request, region);
+  translated.wait += wait;
+  if (translated.result != AccessResult::ok || memory == entry) return true;
+  contexts_.regions.touch(place.key >> 8, wait);
+  translated.wait += wait;
+  return true;
 }
 
-bool Translation::pages_resident(const MemoryRegion& memory, const Region& place) const {
+// All pages, or none is touched.
+bool Translation::enter_now(const MemoryRegion& memory, const Region& place, Translated& translated) {
+  begin(translated, memory, place);
   if (memory.log_page == 0) return true;
-  auto offset = place.address - memory.start;
-  for (auto left = place.length; left != 0;) {
-    const auto part = first_page(memory, offset, left);
-    if (!contexts_.pages.resident(part.index)) return false;
-    offset += part.length;
-    left -= part.length;
+  const auto offset = place.address - memory.start;
+  const auto first = first_page(memory, offset, place.length);
+  Duration wait;
+  if (first.length == place.length) {
+    const auto page = contexts_.pages.touch_resident(first.index, wait);
+    if (!page) return false;
+    extend(translated, *page + first.in_page, first.length, offset);
+    translated.wait += wait;
+    return true;
   }
-  return true;
+  const auto each_part = [&](auto&& visit) {
+    auto at = offset;
+    for (auto left = place.length; left != 0;) {
+      const auto part = first_page(memory, at, left);
+      if (!visit(part, at)) return false;
+      at += part.length;
+      left -= part.length;
+    }
+    return true;
+  };
+  if (!each_part([&](const PagePart& part, std::uint64_t) { return contexts_.pages.resident(part.index); }))
+    return false;
+  return each_part([&](const PagePart& part, std::uint64_t at) {
+    extend(translated, *contexts_.pages.touch(part.index, wait) + part.in_page, part.length, at);
+    translated.wait += wait;
+    return true;
+  });
 }
 
 void Translation::translate(const AccessRequest& request, const Region& region, Done done) {

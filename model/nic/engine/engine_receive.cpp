@@ -46,8 +46,15 @@ void EngineShell::pump_inbound(Qp& qp) {
   while (!qp.inbound.empty() && !qp.asked && !qp.waits && qp.responds()) {
     const auto& packet = qp.inbound.front();
     qp.asked = true;
+    judging_ = true;
     core_->request(qp.slot, packet.headers(), packet.payload().size(), offer_of(qp, packet));
+    judging_ = false;
   }
+}
+
+void EngineShell::note_access(Qp& qp, AccessResult result) {
+  qp.access_granted = result == AccessResult::ok;
+  qp.asked = false;
 }
 
 roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
@@ -92,8 +99,11 @@ void EngineShell::want_receive(Qp& qp) {
 }
 
 void EngineShell::want_access(Qp& qp, const roce::Verdict& verdict) {
-  out_.access_check({issue(qp, Purpose::access_check), qp.qpn, qp.context.pd, verdict.access, true,
+  const auto tag = issue(qp, Purpose::access_check);
+  if (judging_) checking_ = tag;
+  out_.access_check({tag, qp.qpn, qp.context.pd, verdict.access, true,
                      {verdict.range.rkey.value, verdict.range.address, verdict.range.length}});
+  checking_ = 0;
 }
 
 void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {

@@ -67,7 +67,11 @@ void EngineShell::evict(Qpn qpn) { step<&EngineShell::take_eviction>(qpn); }
 void EngineShell::transmit_free(std::uint32_t unit) { step<&EngineShell::take_unit>(unit); }
 void EngineShell::gathered(DmaDone done) { step<&EngineShell::take_gathered>(done); }
 void EngineShell::scattered(DmaDone done) { step<&EngineShell::take_scattered>(done); }
-void EngineShell::checked(KeyDone done) { step<&EngineShell::take_checked>(done); }
+// When it comes at once, pump_inbound() goes on with it.
+void EngineShell::checked(KeyDone done) {
+  if (done.tag != checking_) return step<&EngineShell::take_checked>(done);
+  note_access(*redeem(done.tag).qp, done.result);
+}
 void EngineShell::atomic_done(AtomicDone done) { step<&EngineShell::take_atomic>(done); }
 void EngineShell::key_changed(KeyDone done) { step<&EngineShell::take_key_changed>(done); }
 void EngineShell::srq_taken(SrqTaken taken) { step<&EngineShell::take_shared>(taken); }
@@ -126,8 +130,7 @@ void EngineShell::take_scattered(const DmaDone& done) {
 void EngineShell::take_checked(const KeyDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
-  qp->access_granted = done.result == AccessResult::ok;
-  qp->asked = false;
+  note_access(*qp, done.result);
   pump_inbound(*qp);
   schedule_answers(*qp);
 }
@@ -296,8 +299,8 @@ Tag EngineShell::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
 }
 
 EngineShell::Redeemed EngineShell::redeem(Tag tag) {
-  const auto ticket = tickets_.redeem(tag);
-  auto* qp = ticket ? find(ticket->qpn) : nullptr;
+  const auto* ticket = tickets_.redeem(tag);
+  auto* qp = ticket != nullptr ? find(ticket->qpn) : nullptr;
   if (qp == nullptr || qp->epoch != ticket->epoch) return {};
   --qp->tickets;
   if (qp->evicted) to_give_up_.push_back(ticket->qpn);

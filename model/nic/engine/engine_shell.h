@@ -170,6 +170,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
   void want_receive(Qp& qp);
   void want_access(Qp& qp, const roce::Verdict& verdict);
+  static void note_access(Qp& qp, AccessResult result);
   void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void reject(Qp& qp, const roce::Verdict& verdict);
@@ -213,6 +214,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;
+  bool judging_ = false;                                        // the core is asked about a packet
+  Tag checking_ = 0;                                            // of the check that it wants meanwhile; 0: none
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;
   std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,12 +32,15 @@ class Tickets {
     return Tag{slot.generation} << 32 | number;
   }
 
-  std::optional<Ticket> redeem(Tag tag) {
+  // Until the next is issued. nullptr: nothing.
+  const Ticket* redeem(Tag tag) {
     const auto number = static_cast<std::uint32_t>(tag);
-    if (number >= slots_.size() || !slots_[number].open || slots_[number].generation != tag >> 32) return std::nullopt;
-    slots_[number].open = false;
+    if (number >= slots_.size()) return nullptr;
+    auto& slot = slots_[number];
+    if (!slot.open || slot.generation != tag >> 32) return nullptr;
+    slot.open = false;
     free_.push_back(number);
-    return slots_[number].ticket;
+    return &slot.ticket;
   }
 
   void forget_all() {
