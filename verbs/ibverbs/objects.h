@@ -160,10 +160,10 @@ struct Qp : ibv_qp_ex {
   std::optional<provider::ReceiveRing> receive;
   QueueLock send_lock;
   QueueLock receive_lock;
-  provider::WqeBuilder builder;  // under send_lock
-  Batch batch;                   // under send_lock
-  std::vector<Binding> bindings; // under send_lock: of the batch
-  abi::Milestone posting;        // under send_lock: what the next doorbell announces, when that is followed
+  provider::WqeBuilder builder{0};  // under send_lock
+  Batch batch;                      // under send_lock
+  std::vector<Binding> bindings;    // under send_lock: of the batch
+  abi::Milestone posting;           // under send_lock: what the next doorbell announces, when that is followed
   std::mutex groups_mutex;
   std::set<std::array<std::uint8_t, 16>> groups;  // multicast, to which it is attached
   std::uint32_t events_delivered = 0;

@@ -32,6 +32,7 @@ constexpr std::uint32_t kMaxRingEntries = 1u << 15;  // indices are 16 bits; a f
 // The sizes of a QP's rings, in powers of two, and what a program may count on.
 struct Sizes {
   ibv_qp_cap granted{};
+  std::uint32_t send_wqe_blocks = 0;  // of the longest
   std::uint8_t log_send_blocks = 0;
   std::uint8_t log_receive_wqes = 0;
   std::uint8_t log_receive_stride = 0;
@@ -121,6 +122,7 @@ int size_send_ring(const abi::DeviceCapabilities& limits, ibv_qp_type type, cons
   const auto transport = abi::Transport(type);
   if (asked.max_send_wr == 0) return 0;
   const std::uint32_t wqe_blocks = send_wqe_blocks(transport, asked.max_send_sge, asked.max_inline_data);
+  sizes.send_wqe_blocks = wqe_blocks;
   if (wqe_blocks > abi::kMaxWqeBlocks) return EINVAL;
   sizes.log_send_blocks = provider::log_send_blocks(asked.max_send_wr, wqe_blocks);
   const std::uint32_t blocks = 1u << sizes.log_send_blocks;
@@ -144,18 +146,23 @@ int size_receive_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& a
   return 0;
 }
 
+// Short ones share a page, and no read of them crosses what it would not cross in a page of their own.
+DmaMemory allocate_ring(Context& context, const Qp& qp, MemoryUse use, std::size_t bytes) {
+  constexpr std::size_t kLeast = 64, kPage = 4096;
+  return allocate_for(context, qp.qp_base.pd, use, bytes, std::clamp(bytes, kLeast, kPage));
+}
+
 bool allocate(Context& context, Qp& qp, const Sizes& sizes) {
-  ibv_pd* pd = qp.qp_base.pd;
-  qp.record = allocate_for(context, pd, MemoryUse::doorbell_record, 64, 64);
+  qp.record = allocate_for(context, qp.qp_base.pd, MemoryUse::doorbell_record, 64, 64);
   bool complete = bool(qp.record);
   if (sizes.granted.max_send_wr > 0) {
     const std::size_t bytes = std::size_t(abi::kSendBlock) << sizes.log_send_blocks;
-    qp.send_memory = allocate_for(context, pd, MemoryUse::send_ring, bytes, 4096);
+    qp.send_memory = allocate_ring(context, qp, MemoryUse::send_ring, bytes);
     complete = complete && qp.send_memory;
   }
   if (sizes.granted.max_recv_wr > 0) {
     const int log_bytes = sizes.log_receive_wqes + sizes.log_receive_stride;
-    qp.receive_memory = allocate_for(context, pd, MemoryUse::receive_ring, std::size_t(1) << log_bytes, 4096);
+    qp.receive_memory = allocate_ring(context, qp, MemoryUse::receive_ring, std::size_t(1) << log_bytes);
     complete = complete && qp.receive_memory;
   }
   return complete;
@@ -192,6 +199,7 @@ void make_rings(Context& context, Qp& qp, const Sizes& sizes) {
         .capacity = sizes.granted.max_send_wr,
         .blue_flame = context.blue_flame && context.has_feature(abi::feature::kBlueFlame)};
     qp.send.emplace(layout, qp.send_memory.buffer(), record, &qp.page->uar);
+    qp.builder = provider::WqeBuilder(sizes.send_wqe_blocks);
   }
   if (qp.receive_memory) {
     const provider::ReceiveRing::Layout layout{.log_entries = sizes.log_receive_wqes,

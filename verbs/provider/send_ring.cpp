@@ -27,7 +27,7 @@ void SendRing::post(WqeBuilder& wqe, std::uint64_t wr_id) {
   control.wqe_index = std::uint16_t(producer_);
   control.segments = std::uint8_t(wqe.size() / 16);
   control.qpn_flags = layout_.qpn << 8 | wqe.flags_;
-  copy_in(wqe.bytes_.data(), wqe.blocks(), wqe.size());
+  copy_in(wqe.bytes_.get(), wqe.blocks(), wqe.size());
   slots_[producer_ & mask_] = {wr_id, wqes_ + 1};
   producer_ += wqe.blocks();
   ++wqes_;

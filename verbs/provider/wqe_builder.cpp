@@ -32,7 +32,7 @@ void WqeBuilder::begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_
 void WqeBuilder::datagram(const abi::DatagramSegment& segment) { append(segment); }
 
 void WqeBuilder::set_datagram(const abi::DatagramSegment& segment) {
-  std::memcpy(bytes_.data() + sizeof(abi::ControlSegment), &segment, sizeof segment);
+  if (fits_) std::memcpy(bytes_.get() + sizeof(abi::ControlSegment), &segment, sizeof segment);
 }
 
 void WqeBuilder::remote_address(std::uint64_t address, std::uint32_t rkey) {
@@ -63,7 +63,7 @@ void WqeBuilder::end_inline() {
   if (!fits_) return;
   const std::size_t count = size_ - inline_at_ - sizeof(abi::InlineHeader);
   const abi::InlineHeader header{abi::InlineHeader::kInline | std::uint32_t(count)};
-  std::memcpy(bytes_.data() + inline_at_, &header, sizeof header);
+  std::memcpy(bytes_.get() + inline_at_, &header, sizeof header);
   const std::size_t padding = whole_segments(size_) - size_;
   if (std::byte* at = take(padding)) std::memset(at, 0, padding);
 }
@@ -71,9 +71,9 @@ void WqeBuilder::end_inline() {
 bool WqeBuilder::signaled() const { return flags_ & abi::ControlSegment::kSignaled; }
 
 std::byte* WqeBuilder::take(std::size_t bytes) {
-  fits_ = fits_ && bytes <= bytes_.size() - size_;
+  fits_ = fits_ && bytes <= capacity_ - size_;
   if (!fits_) return nullptr;
-  std::byte* at = bytes_.data() + size_;
+  std::byte* at = bytes_.get() + size_;
   size_ += bytes;
   return at;
 }

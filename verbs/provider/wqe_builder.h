@@ -2,9 +2,9 @@
 // read changes before SendRing::post copies the whole into the ring.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "model/abi/queue.h"
@@ -13,6 +13,10 @@ namespace rnicsim::provider {
 
 class WqeBuilder {
  public:
+  // Of a queue pair's longest WQE, or of the longest that there is.
+  explicit WqeBuilder(std::uint32_t blocks = abi::kMaxWqeBlocks)
+      : bytes_(std::make_unique<std::byte[]>(blocks * abi::kSendBlock)), capacity_(blocks * abi::kSendBlock) {}
+
   // `flags` are abi::ControlSegment's; `immediate` in CPU order.
   void begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_t immediate = 0);
   // UD: what a WQE begins with; it may be known later than what follows.
@@ -35,14 +39,13 @@ class WqeBuilder {
 
  private:
   friend class SendRing;
-  static constexpr std::size_t kCapacity = abi::kMaxWqeBlocks * abi::kSendBlock;
-
   std::byte* take(std::size_t bytes);
   template <class Segment>
   void append(const Segment& segment);
-  abi::ControlSegment& control() { return *reinterpret_cast<abi::ControlSegment*>(bytes_.data()); }
+  abi::ControlSegment& control() { return *reinterpret_cast<abi::ControlSegment*>(bytes_.get()); }
 
-  alignas(64) std::array<std::byte, kCapacity> bytes_{};
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t capacity_ = 0;
   std::size_t size_ = 0;
   std::size_t inline_at_ = 0;
   std::uint32_t flags_ = 0;

@@ -113,10 +113,11 @@ void GatherScatter::write_ready(Qpn qpn) {
 }
 
 void GatherScatter::forget(Qpn qpn) {
-  auto& order = this->order(qpn);
-  ++order.epoch;
-  order.until = {};
-  const auto jobs = std::exchange(order.jobs, {});
+  auto* order = orders_.find(qpn.value);
+  if (order == nullptr) return;
+  ++order->epoch;
+  order->until = {};
+  const auto jobs = std::exchange(order->jobs, {});
   for (const auto& job : jobs) job->forgotten = true;
   for (const auto& job : jobs) scattered({job->tag, AccessResult::denied, {}});
 }
