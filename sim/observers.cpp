@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "model/base/byte_stream.h"
-
 namespace rnicsim::sim {
 namespace {
 
@@ -26,33 +24,14 @@ Observers::Observers(System& system, const ObserverOptions& options, const Trace
 }
 
 bool Observers::finish() {
-  auto* boundary = system_.boundary();
-  if (boundary != nullptr) boundary->meet();
-  const auto disagreements = audited();
+  if (auto* boundary = system_.boundary()) boundary->meet();
+  const auto disagreements = audit_ ? audit_->disagreements() : std::vector<std::string>();
   if (capture_) capture_->finish();
   follower_.finish();
   if (recording_) recording_->finish();
   system_.engines().check();
   for (const auto& line : disagreements) fmt::print(stderr, "rnicsim: counters' audit: {}\n", line);
   return disagreements.empty();
-}
-
-// Of all processes, in the first.
-std::vector<std::string> Observers::audited() {
-  if (!audit_) return {};
-  auto lines = audit_->disagreements();
-  auto* boundary = system_.boundary();
-  if (boundary == nullptr) return lines;
-  Message own;
-  ByteWriter out(own);
-  for (const auto& line : lines) out.put_bytes(std::as_bytes(std::span(line)));
-  for (const auto& other : boundary->gather(std::move(own)))
-    for (ByteReader in(other); !in.at_end();) {
-      const auto line = in.take_bytes();
-      lines.emplace_back(reinterpret_cast<const char*>(line.data()), line.size());
-    }
-  if (boundary->rank() != 0) lines.clear();
-  return lines;
 }
 
 }  // namespace rnicsim::sim

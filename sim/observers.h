@@ -34,8 +34,6 @@ class Observers {
   bool finish();
 
  private:
-  std::vector<std::string> audited();
-
   System& system_;
   std::optional<Capture> capture_;
   std::optional<Recording> recording_;

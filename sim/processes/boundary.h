@@ -56,7 +56,8 @@ class Boundary {
   void add(Reporter& reporter) { reporters_.push_back(&reporter); }
 
   // --- With all others, at the same simulated time.
-  // What has left arrives, and is reported. Whether it is so in any process; `failure` ("": none) becomes the first that one has.
+  // What has left arrives, and what was seen is reported. Whether it is so in any process; `failure` ("": none) becomes
+  // the first that one has.
   bool any(bool own, std::string& failure);
   // The same, of nothing.
   void meet();

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "model/base/byte_stream.h"
 #include "sim/counter_list.h"
 
 namespace rnicsim::sim {
@@ -115,6 +116,21 @@ void CounterAudit::recount_host(Counters& counters, Adapter& host) {
 }
 
 std::vector<std::string> CounterAudit::disagreements() const {
+  auto lines = own_disagreements();
+  auto* boundary = system_.boundary();
+  if (boundary == nullptr) return lines;
+  Message own;
+  ByteWriter out(own);
+  for (const auto& line : lines) out.put_bytes(std::as_bytes(std::span(line)));
+  for (const auto& other : boundary->gather(std::move(own)))
+    for (ByteReader in(other); !in.at_end();) {
+      const auto line = in.take_bytes();
+      lines.emplace_back(reinterpret_cast<const char*>(line.data()), line.size());
+    }
+  return boundary->rank() == 0 ? lines : std::vector<std::string>();
+}
+
+std::vector<std::string> CounterAudit::own_disagreements() const {
   std::vector<std::string> found;
   for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     if (const auto* boundary = system_.boundary(); boundary != nullptr && !boundary->is_here(i)) continue;

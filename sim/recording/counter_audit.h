@@ -15,13 +15,14 @@ class CounterAudit {
   // Subscribes to every host; to be made before the simulation starts, and to stay as long as the system.
   explicit CounterAudit(System& system);
 
-  // A line for each counter that differs: host, counter, both values. Empty: all agree. Of
-  // the hosts that this process simulates.
+  // A line for each counter that differs: host, counter, both values. Empty: all agree.
+  // Each process compares its own hosts, and the first has the lines of all.
   std::vector<std::string> disagreements() const;
 
  private:
   using Counters = std::map<std::string, Counter>;  // by path; nodes stay where they are
 
+  std::vector<std::string> own_disagreements() const;
   static void recount_network(Counters& counters, nic::Nic& nic);
   static void recount_cable(Counters& counters, fabric::FaultInjector& cable);
   static void recount_queues(Counters& counters, nic::Nic& nic);
