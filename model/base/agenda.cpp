@@ -119,6 +119,11 @@ inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
 void Agenda::arm(Alarm& alarm, const Due& due) {
   alarm.served_ = false;
   auto place = places_[alarm.rank_];
+  if (place == kNowhere && serving_alarm_ != nullptr && serving_alarm_->served_) {
+    places_[serving_alarm_->rank_] = kNowhere;
+    std::exchange(serving_alarm_, nullptr)->served_ = false;
+    return sink(0, due);
+  }
   if (place == kNowhere) {
     place = static_cast<std::uint32_t>(heap_.size());
     heap_.push_back(due);
@@ -154,7 +159,7 @@ bool Agenda::goes_on() {
   return (requests_.load(std::memory_order_relaxed) & kYield) == 0;
 }
 
-// An alarm stays at the root while it is served: it is armed again more often than not.
+// An alarm stays at the root while it is served: there the next goes that is armed, it again or another.
 void Agenda::serve_alarms() {
   serving_ = true;
   limit_ = limit();
@@ -172,6 +177,7 @@ void Agenda::serve_alarms() {
     serving_alarm_ = &alarm;
     alarm.action_();
     if (serving_alarm_ != nullptr && alarm.served_) disarm(alarm);
+    serving_alarm_ = nullptr;
     if (next_ != nullptr) break;
   }
   serving_ = false;

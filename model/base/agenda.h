@@ -146,7 +146,7 @@ class Agenda {
   bool held_ = false;           // a thread has served, and is ahead of the kernel: the process is not to be woken
   Duration wake_at_ = kNever;   // when it will be
   bool serving_ = false;
-  Alarm* serving_alarm_ = nullptr;  // until it is disarmed, or gone
+  Alarm* serving_alarm_ = nullptr;  // until it is disarmed, gone, or another has its place
   static constexpr std::uint8_t kYield = 1, kInterrupt = 2;
   std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;

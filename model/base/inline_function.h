@@ -43,6 +43,10 @@ class InlineFunction<Result(Arguments...), kCapacity> {
     take(other);
     return *this;
   }
+  InlineFunction& operator=(std::nullptr_t) noexcept {
+    clear();
+    return *this;
+  }
   ~InlineFunction() { clear(); }
 
   explicit operator bool() const { return call_ != nullptr; }
