@@ -214,10 +214,6 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 // Of the fields, those that were asked for (ibv_create_cq_wc_flags) can be read.
 void fill_extended_poll(Cq& cq, std::uint64_t fields);
-// The user of the CQ that a CQE belongs to; under the CQ's lock.
-Qp* find_user(Cq& cq, const abi::Cqe& cqe);
-// Its work request is done: gives the wr_id, frees the entry.
-std::uint64_t retire(Qp* qp, const abi::Cqe& cqe);
 ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe);
 unsigned work_completion_flags(const abi::Cqe& cqe);
 void attach_user(Cq& cq, Qp& qp);

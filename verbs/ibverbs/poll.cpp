@@ -103,6 +103,30 @@ bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
   return true;
 }
 
+// The user of the CQ that a CQE belongs to; under the CQ's lock.
+Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
+  if (cq.last_user != nullptr && cq.last_user->qp_base.qp_num == cqe.qpn) return cq.last_user;
+  const auto found = cq.users.find(cqe.qpn);
+  cq.last_user = found != cq.users.end() ? found->second : nullptr;
+  return cq.last_user;
+}
+
+void note_failure(Qp& qp) {
+  qp.failed = true;
+  flush_unseen_receives(qp);
+}
+
+// Its work request is done: gives the wr_id, frees the entry.
+std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
+  if (qp == nullptr) return 0;
+  const bool requester = provider::is_requester(cqe);
+  // A send of UC or UD that fails stops the send queue alone.
+  if (provider::is_error(cqe) && (!requester || qp->qp_base.qp_type == IBV_QPT_RC)) note_failure(*qp);
+  if (requester) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
+  if (Srq* srq = qp->shared()) return retire_shared(*srq, cqe.wqe_counter);
+  return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
+}
+
 // What is left to do for a CQE that was taken; gives its wr_id.
 std::uint64_t settle(Cq& cq, abi::Cqe& cqe) {
   Qp* qp = find_user(cq, cqe);
@@ -180,26 +204,6 @@ void end_poll(ibv_cq_ex* cq) {
 }
 
 }  // namespace
-
-Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
-  if (cq.last_user != nullptr && cq.last_user->qp_base.qp_num == cqe.qpn) return cq.last_user;
-  const auto found = cq.users.find(cqe.qpn);
-  cq.last_user = found != cq.users.end() ? found->second : nullptr;
-  return cq.last_user;
-}
-
-std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
-  if (qp == nullptr) return 0;
-  // A send of UC or UD that fails stops the send queue alone.
-  const bool fails = provider::is_error(cqe) && (!provider::is_requester(cqe) || qp->qp_base.qp_type == IBV_QPT_RC);
-  if (fails) {
-    qp->failed = true;
-    flush_unseen_receives(*qp);
-  }
-  if (provider::is_requester(cqe)) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
-  if (Srq* srq = qp->shared()) return retire_shared(*srq, cqe.wqe_counter);
-  return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
-}
 
 ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
   if (provider::opcode_of(cqe) == abi::CqeOpcode::receive_write_with_imm) return IBV_WC_RECV_RDMA_WITH_IMM;

@@ -179,10 +179,11 @@ void ring_send(Qp& qp) {
 
 int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
   Qp& qp = Qp::of(handle);
-  if (qp.owner().port.inherited()) return refuse(list, bad, ENODEV);
+  DevicePort& port = qp.owner().port;
+  if (port.inherited()) return refuse(list, bad, ENODEV);
   if (!may_post_send(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.send) return refuse(list, bad, ENOMEM);
-  qp.send_lock.lock(qp.owner().port);
+  qp.send_lock.lock(port);
   const int error = post_list(list, bad, [&](const ibv_send_wr& wr) { return post_one(qp, wr); });
   ring_send(qp);
   release_send(qp);

@@ -2,10 +2,6 @@
 
 namespace rnicsim::provider {
 
-namespace {
-constexpr std::uint32_t kRecordMask = 0xffffff;
-}
-
 CompletionRing::CompletionRing(std::uint8_t log_entries, DmaBuffer ring, abi::CqDoorbellRecord* record)
     : ring_(ring), record_(record), log_entries_(log_entries), mask_((1u << log_entries) - 1) {
   hand_over(log_entries, ring);
@@ -34,19 +30,6 @@ std::uint32_t CompletionRing::ahead(std::uint32_t producer) const {
   return std::uint32_t(producer - consumer_) & kRecordMask;
 }
 
-std::optional<abi::Cqe> CompletionRing::take() {
-  if (!ready(consumer_)) return std::nullopt;
-  return at(consumer_++);
-}
-
-void CompletionRing::release() {
-  if (released_ == consumer_) return;
-  publish_be(record_->consumer, std::uint32_t(consumer_ & kRecordMask));
-  released_ = consumer_;
-}
-
-std::uint32_t CompletionRing::consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
-
 void CompletionRing::arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const {
   uar.arm_cq(cqn, solicited_only, std::uint32_t(visible_end() & kRecordMask));
 }
@@ -68,16 +51,6 @@ void CompletionRing::remove_if(const std::function<bool(const abi::Cqe&)>& drop)
   }
   consumer_ += dropped;
   release();
-}
-
-abi::Cqe& CompletionRing::at(std::uint64_t position) const {
-  return reinterpret_cast<abi::Cqe*>(ring_.memory)[position & mask_];
-}
-
-bool CompletionRing::ready(std::uint64_t position) const {
-  const std::uint8_t opcode_owner = observe(at(position).opcode_owner);
-  const auto opcode = abi::CqeOpcode(opcode_owner >> 4);
-  return (opcode_owner & 1) == ((position >> log_entries_) & 1) && opcode != abi::CqeOpcode::invalid;
 }
 
 std::uint64_t CompletionRing::visible_end() const {

@@ -42,20 +42,35 @@ class CompletionRing {
   void move_to(std::uint8_t log_entries, DmaBuffer ring, std::uint32_t producer);
 
   // The next CQE, consumed for the driver but not yet given back to the device.
-  std::optional<abi::Cqe> take();
+  std::optional<abi::Cqe> take() {
+    if (!ready(consumer_)) return std::nullopt;
+    return at(consumer_++);
+  }
   // Gives back what was taken.
-  void release();
+  void release() {
+    if (released_ == consumer_) return;
+    publish_be(record_->consumer, consumer());
+    released_ = consumer_;
+  }
   // One past the last CQE taken, as the doorbell record counts.
-  std::uint32_t consumer() const;
+  std::uint32_t consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
   // An event for CQEs later than those in the ring now: a CQE that slips in before the device is armed still fires.
   void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const;
   // Removes the CQEs for which `drop` holds, keeps the order of the others.
   void remove_if(const std::function<bool(const abi::Cqe&)>& drop);
 
  private:
+  static constexpr std::uint32_t kRecordMask = 0xffffff;
+
   std::uint32_t ahead(std::uint32_t producer) const;
-  abi::Cqe& at(std::uint64_t position) const;
-  bool ready(std::uint64_t position) const;
+  abi::Cqe& at(std::uint64_t position) const {
+    return reinterpret_cast<abi::Cqe*>(ring_.memory)[position & mask_];
+  }
+  bool ready(std::uint64_t position) const {
+    const std::uint8_t opcode_owner = observe(at(position).opcode_owner);
+    const auto opcode = abi::CqeOpcode(opcode_owner >> 4);
+    return (opcode_owner & 1) == ((position >> log_entries_) & 1) && opcode != abi::CqeOpcode::invalid;
+  }
   std::uint64_t visible_end() const;
 
   DmaBuffer ring_;

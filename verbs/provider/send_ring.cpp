@@ -1,6 +1,5 @@
 #include "verbs/provider/send_ring.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -12,6 +11,7 @@ namespace rnicsim::provider {
 namespace {
 constexpr std::uint32_t kBlueFlameBlocks = abi::uar::kBlueFlameBytes / abi::kSendBlock;
 constexpr std::uint32_t kRecordMask = 0xffff;
+constexpr std::size_t kSegment = 16;  // of which a WQE has a whole number
 }  // namespace
 
 SendRing::SendRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* record, Uar* uar)
@@ -25,19 +25,20 @@ SendRing::SendRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* 
 void SendRing::post(WqeBuilder& wqe, std::uint64_t wr_id) {
   abi::ControlSegment& control = wqe.control();
   control.wqe_index = std::uint16_t(producer_);
-  control.segments = std::uint8_t(wqe.size() / 16);
+  control.segments = std::uint8_t(wqe.size() / kSegment);
   control.qpn_flags = layout_.qpn << 8 | wqe.flags_;
-  copy_in(wqe.bytes_.get(), wqe.blocks(), wqe.size());
+  copy_in(wqe.bytes_.get(), wqe.size());
   slots_[producer_ & mask_] = {wr_id, wqes_ + 1};
   producer_ += wqe.blocks();
   ++wqes_;
 }
 
-void SendRing::copy_in(const std::byte* wqe, std::uint32_t blocks, std::size_t bytes) {
-  for (std::uint32_t i = 0; i < blocks; ++i) {
-    const std::size_t offset = std::size_t(i) * abi::kSendBlock;
-    std::memcpy(block(producer_ + i), wqe + offset, std::min<std::size_t>(abi::kSendBlock, bytes - offset));
-  }
+// Segment by segment: copies of a length that is known are no calls.
+void SendRing::copy_in(const std::byte* wqe, std::size_t bytes) {
+  const std::size_t begin = std::size_t(producer_) * abi::kSendBlock;
+  const std::size_t mask = (std::size_t(mask_) + 1) * abi::kSendBlock - 1;
+  for (std::size_t at = 0; at < bytes; at += kSegment)
+    std::memcpy(ring_.memory + ((begin + at) & mask), wqe + at, kSegment);
 }
 
 bool SendRing::ring() {

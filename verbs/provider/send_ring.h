@@ -63,7 +63,7 @@ class SendRing {
   std::byte* block(std::uint32_t position) const {
     return ring_.memory + std::size_t(position & mask_) * abi::kSendBlock;
   }
-  void copy_in(const std::byte* wqe, std::uint32_t blocks, std::size_t bytes);
+  void copy_in(const std::byte* wqe, std::size_t bytes);
   void blue_flame(std::uint32_t blocks);
 
   Layout layout_;
