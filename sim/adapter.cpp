@@ -26,6 +26,7 @@ Adapter::Adapter(sc_core::sc_module_name name, const Config& config, std::size_t
   root_complex_.config.bind(nic_.config());
   nic_.dma().bind(root_complex_.upstream);
   nic_.pcie.reach(root_complex_);
+  root_complex_.reach(nic_.pcie);
 }
 
 AdapterCounters Adapter::counters() const {

@@ -31,6 +31,16 @@ class HostMemory {
   ~HostMemory() = default;
 };
 
+// The same the other way: what the CPU's requests do at the device. False: refused.
+class DeviceBar {
+ public:
+  virtual bool read_bar(std::uint64_t offset, std::span<std::byte> bytes) = 0;
+  virtual bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+
+ protected:
+  ~DeviceBar() = default;
+};
+
 // With TLM_IGNORE_COMMAND: which physical address does that of the request, in that PASID, mean? The root complex fills
 // it in, or refuses; nothing is moved. Addresses mean the same memory exactly when their physical ones are equal.
 struct TranslationExtension : tlm::tlm_extension<TranslationExtension> {

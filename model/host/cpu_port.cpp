@@ -37,6 +37,7 @@ std::optional<ContextFile> file_behind(int fd) {
 
 CpuPort::CpuPort(const HostParams& params, KernelAgent& agent)
     : params_(params),
+      simulation_(*sc_core::sc_get_curr_simcontext()),
       agent_(agent),
       kernel_(agent.kernel()),
       root_complex_(agent.root_complex()),
@@ -54,13 +55,9 @@ CpuPort::~CpuPort() {
   for (const auto& [channel, fd] : channels_) close(fd);
 }
 
-CpuPort::Thread& CpuPort::current_thread() {
-  const auto* process = sc_core::sc_get_current_process_b();
-  if (process != last_process_ || last_thread_ == nullptr) {
-    last_process_ = process;
-    last_thread_ = &threads_[process];
-  }
-  return *last_thread_;
+void CpuPort::look_up(const sc_core::sc_process_b* process) {
+  last_process_ = process;
+  last_thread_ = &threads_[process];
 }
 
 void CpuPort::settle() { settle(current_thread()); }
@@ -115,7 +112,7 @@ void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) 
   if (!alone()) {
     settle(thread);
     const Duration room = root_complex_.mmio_room(data.size());
-    agent_.mmio_write(pasid_, offset, data);
+    agent_.mmio_write(pasid_, offset, Payload::copy_of(data));
     return work(thread, std::max(room - now(), Duration{}));
   }
   const Duration at = now() + thread.owed;
@@ -127,7 +124,7 @@ void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) 
 
 void CpuPort::store_due() {
   Store store;
-  while (stores_.pop_due(store)) agent_.mmio_write(pasid_, store.offset, store.data.bytes());
+  while (stores_.pop_due(store)) agent_.mmio_write(pasid_, store.offset, std::move(store.data));
 }
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
@@ -258,7 +255,7 @@ int CpuPort::rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<con
 void CpuPort::charge(abi::CpuCost cost, std::uint32_t times) {
   Thread& thread = current_thread();
   work(thread, params_.cpu.cost(cost) * times);
-  if (thread.owed >= (alone() ? kMostOwedAlone : kMostOwed)) settle(thread);
+  if (thread.owed >= kMostOwed && (thread.owed >= kMostOwedAlone || !alone())) settle(thread);
 }
 
 void CpuPort::wait_visible() {

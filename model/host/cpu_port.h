@@ -100,7 +100,12 @@ class CpuPort : public DevicePort {
     Payload data;
   };
 
-  Thread& current_thread();
+  Thread& current_thread() {
+    const auto* process = simulation_.get_curr_proc_info()->process_handle;
+    if (process != last_process_ || last_thread_ == nullptr) look_up(process);
+    return *last_thread_;
+  }
+  void look_up(const sc_core::sc_process_b* process);
   bool alone() const;
   void store_due();
   void written();
@@ -109,6 +114,7 @@ class CpuPort : public DevicePort {
   void system_call();
 
   const HostParams params_;
+  sc_core::sc_simcontext& simulation_;     // each charge asks it for the process
   KernelAgent& agent_;
   HostKernel& kernel_;
   RootComplex& root_complex_;

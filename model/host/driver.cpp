@@ -66,7 +66,7 @@ Driver::Driver(const HostParams& params, RootComplex& root_complex)
       root_complex_(root_complex),
       memory_(params.kernel_memory.bytes),
       mmio_([&root_complex](std::uint32_t offset, std::span<const std::byte> data) {
-        root_complex.mmio_write(offset, data);
+        root_complex.mmio_write(offset, Payload::copy_of(data));
       }),
       uar_(mmio_, 0) {
   root_complex_.iommu().attach(root_complex_.own_domain(), memory_);
@@ -105,7 +105,7 @@ void Driver::start_command_queue() {
   commands_.emplace(ring, mailboxes, mmio_);
   std::array<std::byte, 8> base;
   abi::store_be(base.data(), ring.bus_address);
-  root_complex_.mmio_write(abi::reg::kCommandQueueBase, base);
+  root_complex_.mmio_write(abi::reg::kCommandQueueBase, Payload::copy_of(base));
 }
 
 void Driver::create_event_queue(std::uint32_t eqn) {

@@ -53,11 +53,13 @@ struct CpuParams {
   }
 
   Duration cost(abi::CpuCost which) const {
-    const Duration table[] = {clock_read, system_call, post_wqe, post_recv, mmio_write, mmio_read,
-                              poll_cq,    poll_cqe,    detect,   wakeup,    command,    ring_doorbell,
-                              doorbell_lock, doorbell_lock_contended, inline_receive};
-    static_assert(std::size(table) == std::size_t(abi::CpuCost::count));
-    return table[std::size_t(which)];
+    static constexpr Duration CpuParams::*kOf[] = {
+        &CpuParams::clock_read, &CpuParams::system_call, &CpuParams::post_wqe, &CpuParams::post_recv,
+        &CpuParams::mmio_write, &CpuParams::mmio_read, &CpuParams::poll_cq, &CpuParams::poll_cqe, &CpuParams::detect,
+        &CpuParams::wakeup, &CpuParams::command, &CpuParams::ring_doorbell, &CpuParams::doorbell_lock,
+        &CpuParams::doorbell_lock_contended, &CpuParams::inline_receive};
+    static_assert(std::size(kOf) == std::size_t(abi::CpuCost::count));
+    return this->*kOf[std::size_t(which)];
   }
 };
 

@@ -157,14 +157,14 @@ void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::
   });
 }
 
-bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data) {
+bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, Payload&& data) {
   if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
     ++counters_.mmio_refused;
     log_warning(fmt::format("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages",
                             interface_.name, data.size(), offset));
     return false;
   }
-  root_complex_.mmio_write(offset, data);
+  root_complex_.mmio_write(offset, std::move(data));
   return true;
 }
 

@@ -18,6 +18,7 @@
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
 #include "model/base/kernel.h"
+#include "model/base/payload.h"
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
@@ -129,7 +130,7 @@ class KernelAgent : public sc_core::sc_module {
 
   // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.
-  bool mmio_write(Pasid process, std::uint32_t offset, std::span<const std::byte> data);
+  bool mmio_write(Pasid process, std::uint32_t offset, Payload&& data);
   bool mmio_readable(Pasid process, std::uint32_t offset) const;
 
   trace::Point<CommandAnswered> command_answered;

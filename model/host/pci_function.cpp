@@ -60,7 +60,7 @@ void PciFunction::route_vector(std::uint32_t vector) {
   for (std::uint32_t i = 0; i < 4; ++i) {
     std::array<std::byte, 4> data;
     abi::store_be(data.data(), words[i]);
-    root_complex_.mmio_write(abi::kMsixTable + 16 * vector + 4 * i, data);
+    root_complex_.mmio_write(abi::kMsixTable + 16 * vector + 4 * i, Payload::copy_of(data));
   }
 }
 

@@ -11,10 +11,6 @@
 namespace rnicsim::host {
 namespace {
 
-constexpr std::size_t kLine = 64;
-
-std::uint64_t lines_of(std::size_t bytes) { return (bytes + kLine - 1) / kLine; }
-
 // Only the function itself signals: a write with a process's PASID goes to that process's memory, whatever its address.
 bool is_message(Pasid pasid, std::uint64_t address, std::size_t bytes) {
   return pasid == kKernelPasid && bytes == 4 && address >= abi::kMsiWindow &&
@@ -55,7 +51,7 @@ bool RootComplex::write(Pasid pasid, std::uint64_t address, std::span<const std:
     return true;
   }
   const bool ok = iommu_.write({pasid, function_}, address, bytes);
-  if (ok) dma_written({pasid, address, bytes.size()});
+  if (ok && dma_written) dma_written({pasid, address, bytes.size()});
   return ok;
 }
 
@@ -67,46 +63,26 @@ void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
   request.set_response_status(physical ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 
-Duration StorePath::occupy(Duration now, std::size_t bytes, const HostParams& params) {
-  const Duration start = std::max(now, free);
-  free = start + params.mmio_line_interval * std::int64_t(lines_of(bytes));
-  return start;
-}
-
-Duration StorePath::room(std::size_t bytes, const HostParams& params) const {
-  const auto ahead = std::int64_t(params.mmio_write_buffers) - std::int64_t(lines_of(bytes));
-  return free - params.mmio_line_interval * std::max<std::int64_t>(ahead, 0);
-}
-
-void RootComplex::send(Access& access, std::size_t bytes) {
+void RootComplex::send(Access&& access, std::size_t bytes) {
   to_device_.push(path_.occupy(now(), bytes, params_) + params_.mmio_write_latency, std::move(access));
 }
 
-void RootComplex::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
-  assert(data.size() <= kMostWriteBytes);
-  Access access{};
-  access.offset = offset;
-  access.bytes = static_cast<std::uint16_t>(data.size());
-  access.reads = false;
-  access.stored = now();
-  access.data = Payload::copy_of(data);
-  send(access, data.size());
+void RootComplex::mmio_write(std::uint32_t offset, Payload&& data) {
+  const auto bytes = data.size();
+  assert(bytes <= kMostWriteBytes);
+  send({offset, static_cast<std::uint16_t>(bytes), false, now(), std::move(data)}, bytes);
 }
 
 // The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
 void RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done) {
-  Access access;
-  access.offset = offset;
-  access.bytes = static_cast<std::uint16_t>(bytes);
-  access.reads = true;
   readers_.push_back(std::move(done));
-  send(access, 0);
+  send({.offset = offset, .bytes = static_cast<std::uint16_t>(bytes), .reads = true, .stored = {}}, 0);
 }
 
 void RootComplex::read_bar(const Access& access) {
   std::array<std::byte, 8> data{};
   ++counters_.mmio_reads;
-  const bool ok = access_bar(tlm::TLM_READ_COMMAND, access.offset, std::span(data).last(access.bytes));
+  const bool ok = read_bar(access.offset, std::span(data).last(access.bytes));
   const std::uint64_t all_ones = access.bytes == 8 ? ~0ull : (1ull << (8 * access.bytes)) - 1;
   const std::uint64_t value = ok ? abi::load_be<std::uint64_t>(data.data()) : all_ones;
   const Duration back = std::max(params_.cpu.mmio_read - params_.mmio_write_latency, Duration{});
@@ -154,13 +130,26 @@ void RootComplex::deliver_due() {
       continue;
     }
     ++counters_.mmio_writes;
-    carried({access.offset, access.stored});
-    access_bar(tlm::TLM_WRITE_COMMAND, access.offset, access.data.writable());
+    if (carried) carried({access.offset, access.stored});
+    write_bar(access.offset, access.data);
   }
 }
 
-bool RootComplex::access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data) {
-  return access(bar, command, offset, data);
+bool RootComplex::read_bar(std::uint32_t offset, std::span<std::byte> data) {
+  if (device_ == nullptr) return access(bar, tlm::TLM_READ_COMMAND, offset, data);
+  return answered(device_->read_bar(offset, data));
+}
+
+void RootComplex::write_bar(std::uint32_t offset, Payload& data) {
+  if (device_ == nullptr)
+    access(bar, tlm::TLM_WRITE_COMMAND, offset, data.writable());
+  else
+    answered(device_->write_bar(offset, data.bytes()));
+}
+
+bool RootComplex::answered(bool ok) {
+  if (!ok) ++counters_.device_errors;
+  return ok;
 }
 
 bool RootComplex::access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data) {
@@ -177,9 +166,7 @@ bool RootComplex::access(tlm_utils::simple_initiator_socket<RootComplex>& socket
   request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   auto delay = sc_core::SC_ZERO_TIME;
   socket->b_transport(request_, delay);
-  if (request_.is_response_ok()) return true;
-  ++counters_.device_errors;
-  return false;
+  return answered(request_.is_response_ok());
 }
 
 }  // namespace rnicsim::host

@@ -6,6 +6,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,8 +58,19 @@ struct StorePath {
   Duration free;
 
   // When a store that is made now sets out.
-  Duration occupy(Duration now, std::size_t bytes, const HostParams& params);
-  Duration room(std::size_t bytes, const HostParams& params) const;
+  Duration occupy(Duration now, std::size_t bytes, const HostParams& params) {
+    const Duration start = std::max(now, free);
+    free = start + params.mmio_line_interval * lines_of(bytes);
+    return start;
+  }
+  Duration room(std::size_t bytes, const HostParams& params) const {
+    const auto ahead = std::int64_t(params.mmio_write_buffers) - lines_of(bytes);
+    return free - params.mmio_line_interval * std::max<std::int64_t>(ahead, 0);
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;
+  static std::int64_t lines_of(std::size_t bytes) { return std::int64_t((bytes + kLine - 1) / kLine); }
 };
 
 class RootComplex : public sc_core::sc_module, public HostMemory {
@@ -70,6 +82,9 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   tlm_utils::simple_initiator_socket<RootComplex> config{"config"};
   tlm_utils::simple_target_socket<RootComplex> upstream{"upstream"};  // the device's requests
 
+  // Where `bar` ends, if that is ours: its BAR is reached there.
+  void reach(DeviceBar& device) { device_ = &device; }
+
   // --- The same, from a device of ours.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
@@ -79,7 +94,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   static constexpr std::size_t kMostWriteBytes = 256;
   // Posted: arrives after the parameter mmio_write_latency, in order, and no denser than a line each
   // mmio_line_interval. Callable from any process.
-  void mmio_write(std::uint32_t offset, std::span<const std::byte> data);
+  void mmio_write(std::uint32_t offset, Payload&& data);
   // When there is room for a write of so many bytes: a CPU that stores before waits until then.
   Duration mmio_room(std::size_t bytes) const { return path_.room(bytes, params_); }
   const StorePath& path() const { return path_; }
@@ -119,13 +134,15 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
     std::function<void(std::uint64_t)> done;
   };
 
-  void send(Access& access, std::size_t bytes);
+  void send(Access&& access, std::size_t bytes);
   void deliver_due();
   void read_bar(const Access& access);
   void answer_due();
   bool access(tlm_utils::simple_initiator_socket<RootComplex>& socket, tlm::tlm_command command, std::uint64_t address,
               std::span<std::byte> data);
-  bool access_bar(tlm::tlm_command command, std::uint32_t offset, std::span<std::byte> data);
+  bool read_bar(std::uint32_t offset, std::span<std::byte> data);
+  void write_bar(std::uint32_t offset, Payload& data);
+  bool answered(bool ok);
   bool access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
 
   const HostParams params_;
@@ -135,6 +152,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   DelayLine<Answer> to_cpu_{[this] { answer_due(); }};
   Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel
   StorePath path_;
+  DeviceBar* device_ = nullptr;
   tlm::tlm_generic_payload request_;   // one for all of the CPU's: the device answers at once, and makes none meanwhile
   RootComplexCounters counters_;
 };

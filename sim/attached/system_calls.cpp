@@ -163,7 +163,9 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
   const std::size_t length = std::min<std::size_t>(write.length, sizeof write.data);
   const std::span bytes(reinterpret_cast<const std::byte*>(write.data), length);
   host::KernelAgent* agent = agent_of(process, write.device);
-  if (length == write.length && agent != nullptr && agent->mmio_write(process.pasid, write.offset, bytes)) return;
+  if (length == write.length && agent != nullptr &&
+      agent->mmio_write(process.pasid, write.offset, Payload::copy_of(bytes)))
+    return;
   host::log_error(
       fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
                   host_of(process).name, process.label(), write.length, write.offset));

@@ -102,15 +102,27 @@ void PcieEndpoint::access_config(tlm::tlm_generic_payload& request, sc_core::sc_
 
 void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
   const auto data = data_of(request);
-  const bool write = request.is_write();
-  ++(write ? counters_.mmio_writes : counters_.mmio_reads);
-  const bool ok = config_space_.memory_enabled() && !data.empty() &&
-                  (write ? write_bar(request.get_address(), data) : read_bar(request.get_address(), data));
-  if (!ok) ++counters_.mmio_refused;
+  const auto offset = request.get_address();
+  const bool ok = request.is_write() ? write_bar(offset, data) : read_bar(offset, data);
   request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 
-bool PcieEndpoint::write_bar(std::uint64_t offset, std::span<const std::byte> data) {
+bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> bytes) {
+  ++counters_.mmio_reads;
+  return answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes));
+}
+
+bool PcieEndpoint::write_bar(std::uint64_t offset, std::span<const std::byte> bytes) {
+  ++counters_.mmio_writes;
+  return answer(config_space_.memory_enabled() && !bytes.empty() && store(offset, bytes));
+}
+
+bool PcieEndpoint::answer(bool ok) {
+  if (!ok) ++counters_.mmio_refused;
+  return ok;
+}
+
+bool PcieEndpoint::store(std::uint64_t offset, std::span<const std::byte> data) {
   const auto& map = function_;
   if (within(offset, data.size(), map.uar, std::uint64_t{map.uar_pages} * map.uar_page_bytes)) {
     const auto in_uar = static_cast<std::uint32_t>(offset - map.uar);
@@ -134,7 +146,7 @@ bool PcieEndpoint::write_register(std::uint32_t offset, std::span<const std::byt
   return true;
 }
 
-bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> out) const {
+bool PcieEndpoint::load(std::uint64_t offset, std::span<std::byte> out) const {
   const auto& map = function_;
   if (within(offset, out.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes))
     return msix_.read_table(static_cast<std::uint32_t>(offset - map.msix_table), out);

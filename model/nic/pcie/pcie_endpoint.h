@@ -61,7 +61,7 @@ struct UarWrite {
   std::span<const std::byte> data;
 };
 
-class PcieEndpoint : public sc_core::sc_module {
+class PcieEndpoint : public sc_core::sc_module, public DeviceBar {
  public:
   // `features`: what its register says.
   PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
@@ -73,6 +73,10 @@ class PcieEndpoint : public sc_core::sc_module {
 
   // Where `dma` ends, if that is ours: memory is reached there, and by `dma` only what else there is.
   void reach(HostMemory& memory) { host_ = &memory; }
+
+  // What `bar` does, for a root complex of ours.
+  bool read_bar(std::uint64_t offset, std::span<std::byte> bytes) override;
+  bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
 
   Output<UarWrite> uar_written;
   Output<std::uint32_t> command_doorbell;  // a bit an entry
@@ -96,8 +100,9 @@ class PcieEndpoint : public sc_core::sc_module {
  private:
   void access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   void access_config(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
-  bool write_bar(std::uint64_t offset, std::span<const std::byte> data);
-  bool read_bar(std::uint64_t offset, std::span<std::byte> out) const;
+  bool answer(bool ok);
+  bool store(std::uint64_t offset, std::span<const std::byte> data);
+  bool load(std::uint64_t offset, std::span<std::byte> out) const;
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);
   DeviceRegisters registers() const;
   void announce_unmasked();

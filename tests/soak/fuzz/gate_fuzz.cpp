@@ -94,7 +94,7 @@ class Process {
         auto offset = body.take<std::uint32_t>();
         if ((flags & 1) == 0)
           offset = abi::kUarBase + one_of(uars_, 0, 0) * abi::kUarPageSize + offset % abi::kUarPageSize;
-        agent_.mmio_write(pasid_, offset, std::as_bytes(body.take_span(512)));
+        agent_.mmio_write(pasid_, offset, Payload::copy_of(std::as_bytes(body.take_span(512))));
         require(!agent_.mmio_readable(pasid_, abi::reg::kStatus), "a process may read what is not its own");
         return;
       }
