@@ -66,9 +66,10 @@ Duration Agenda::next_alarm() const {
 }
 
 Duration Agenda::next_in_kernel() {
-  if (sc_core::sc_pending_activity_at_current_time()) return kernel_now();
-  if (!sc_core::sc_pending_activity_at_future_time()) return kNever;
-  return kernel_now() + Duration{static_cast<std::int64_t>(sc_core::sc_time_to_pending_activity().value())};
+  const auto* kernel = sc_core::sc_get_curr_simcontext();
+  if (sc_core::sc_pending_activity_at_current_time(kernel)) return kernel_now();
+  sc_core::sc_time next;
+  return kernel->next_time(next) ? Duration{static_cast<std::int64_t>(next.value())} : kNever;
 }
 
 // --- The heap: a binary one, whose entries know their places.
