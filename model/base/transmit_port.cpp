@@ -6,10 +6,11 @@
 namespace rnicsim {
 
 void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_t priority, std::uint32_t origin) {
+  const auto bytes = frame.size();
   ++frames_;
-  bytes_ += frame.size();
+  bytes_ += bytes;
   most_bytes_ = std::max(most_bytes_, bytes_);
-  if (counts(priority)) counted_bytes_ += frame.size();
+  if (counts(priority)) counted_bytes_ += bytes;
   // What marks a frame by how much waits (ECN) would do it here, before it is put behind the others.
   auto& queue = queues_[priority];
   const bool first = queue.empty();
@@ -22,12 +23,7 @@ void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_
   if (first) choose_anew();
 }
 
-bool TransmitPort::pop_due(Departure& departure) {
-  popping_ = next_ != kNone && next_ends_ <= now();
-  if (!popping_) {
-    if (next_ != kNone) alarm_.arm(next_ends_);
-    return false;
-  }
+void TransmitPort::pop(Departure& departure) {
   auto& queue = queues_[next_];
   auto& leaving = queue.front();
   departure.frame = std::move(leaving.frame);
@@ -38,12 +34,12 @@ bool TransmitPort::pop_due(Departure& departure) {
   departure.priority = next_;
   queue.pop_front();
   if (queue.empty()) filled_ &= static_cast<std::uint16_t>(~(1u << next_));
+  const auto bytes = departure.frame.size();
   --frames_;
-  bytes_ -= departure.frame.size();
-  if (counts(next_)) counted_bytes_ -= departure.frame.size();
+  bytes_ -= bytes;
+  if (counts(next_)) counted_bytes_ -= bytes;
   free_ = next_ends_;
   choose();
-  return true;
 }
 
 // Of those that may begin when the first of them may, the most urgent one.

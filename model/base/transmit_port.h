@@ -47,7 +47,14 @@ class TransmitPort {
   // There is room. Its first bit may leave at `from`, absolute; of a frame that is cut through, that may be past. It
   // takes `took` on the line, and does not end before the present. `origin` comes out with it.
   void send(Frame&& frame, Duration from, Duration took, std::uint8_t priority, std::uint32_t origin = 0);
-  bool pop_due(Departure& departure);
+  bool pop_due(Departure& departure) {
+    popping_ = next_ != kNone && next_ends_ <= now();
+    if (popping_)
+      pop(departure);
+    else if (next_ != kNone)
+      alarm_.arm(next_ends_);
+    return popping_;
+  }
 
   // A frame whose first bit is out leaves all the same. A later call takes the place of an earlier one; one for the
   // present time ends the pause.
@@ -73,6 +80,7 @@ class TransmitPort {
   bool counts(std::uint8_t priority) const { return priority != kControl && (lossless_ >> priority & 1) == 0; }
   // Of the queue's first frame.
   Duration may_begin(std::size_t queue) const { return std::max(queues_[queue].front().from, not_before_[queue]); }
+  void pop(Departure& departure);
   void choose();
   void choose_anew();
   Counter pause_so_far(std::size_t priority) const;

@@ -120,7 +120,7 @@ class Nic : public sc_core::sc_module {
   // --- To the network.
   Output<Frame>& frame_out() { return port.frame_out; }
   // Its last bit arrives in so long, and not before that of the frame before it.
-  void receive(Frame frame, Duration delay = {}) { port.receive(std::move(frame), delay); }
+  void receive(Frame&& frame, Duration delay = {}) { port.receive(std::move(frame), delay); }
 
   NicCounters counters() const;
   void describe_state(std::string& out) const { engine_->describe_state(out); }

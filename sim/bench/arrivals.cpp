@@ -26,7 +26,8 @@ void Arrivals::count(std::uint32_t host, std::uint32_t qpn, std::uint32_t bytes)
   const auto& owners = owners_[host];
   if (qpn >= owners.size() || owners[qpn].flow == nullptr) return;
   auto& [flow, header] = owners[qpn];
-  if (now() < flow->measured_from || now() >= flow->measured_until) return;
+  const Duration at = now();
+  if (at < flow->measured_from || at >= flow->measured_until) return;
   flow->bytes += bytes - std::min(bytes, header);
 }
 

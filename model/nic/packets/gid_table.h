@@ -34,12 +34,12 @@ class GidTable {
     return Set::done;
   }
   const GidEntry* find(std::uint32_t index) const {
-    return index < entries_.size() && entries_[index].valid ? &entries_[index] : nullptr;
+    return index < end_ && entries_[index].valid ? &entries_[index] : nullptr;
   }
   std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac) const {
     for (std::size_t index = 0; index < end_; ++index) {
       const auto& entry = entries_[index];
-      if (entry.valid && same(entry.mac, mac) && same(entry.gid, gid)) return static_cast<std::uint16_t>(index);
+      if (same(entry.mac, mac) && same(entry.gid, gid) && entry.valid) return static_cast<std::uint16_t>(index);
     }
     return std::nullopt;
   }

@@ -28,7 +28,7 @@ bool MulticastTable::is_attached(Qpn qpn) const {
       groups_, [qpn](const auto& group) { return std::ranges::find(group.second, qpn) != group.second.end(); });
 }
 
-const std::vector<Qpn>* MulticastTable::members(const roce::Gid& group) const {
+const std::vector<Qpn>* MulticastTable::members_of(const roce::Gid& group) const {
   const auto found = groups_.find(group);
   return found == groups_.end() ? nullptr : &found->second;
 }

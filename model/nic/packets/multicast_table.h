@@ -29,7 +29,9 @@ class MulticastTable {
   bool detach(const roce::Gid& group, Qpn qpn);
   bool is_attached(Qpn qpn) const;         // to any group
   // nullptr: nobody is attached.
-  const std::vector<Qpn>* members(const roce::Gid& group) const;
+  const std::vector<Qpn>* members(const roce::Gid& group) const {
+    return groups_.empty() ? nullptr : members_of(group);  // each packet asks, and mostly there are no groups
+  }
 
   void block_self(Qpn qpn) { blocking_.insert(qpn.value); }
   bool blocks_self(Qpn qpn) const { return blocking_.contains(qpn.value); }
@@ -38,6 +40,8 @@ class MulticastTable {
   void clear();
 
  private:
+  const std::vector<Qpn>* members_of(const roce::Gid& group) const;
+
   const MulticastLimits limits_;
   std::map<roce::Gid, std::vector<Qpn>> groups_;
   std::uint32_t attached_ = 0;

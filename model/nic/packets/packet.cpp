@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 
 #include "model/roce/icrc.h"
 
@@ -19,7 +20,7 @@ PacketRef Packet::make() {
   if (idle == nullptr) return new Packet;
   auto* packet = idle;
   idle = packet->next_;
-  packet->headers = {};
+  std::construct_at(&packet->headers);
   return packet;
 }
 

@@ -1,6 +1,5 @@
 #include "model/nic/packets/packet_rx.h"
 
-#include <tuple>
 #include <vector>
 
 #include "model/base/group_mac.h"
@@ -43,6 +42,25 @@ bool in_partition(std::uint16_t pkey) {
 PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
                    const MulticastTable& groups, IcrcRule icrc)
     : sc_module(name), params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
+
+// --- Each packet's way, in one piece.
+inline std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
+                                                     const roce::FrameAddresses& addresses) const {
+  if (headers.bth.destination.value == roce::kMulticastQpn) return way_of_group(headers, addresses);
+  const auto index = gids_.index_of(addresses.destination, addresses.destination_mac);
+  return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
+}
+
+inline void PacketRx::deliver(PacketHandle came, Payload&& grh, const Way& way) {
+  const auto& headers = came->headers;
+  if (!in_partition(headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
+  ++counters_.packets;
+  counters_.payload_bytes += came->payload().size();
+  if (received)
+    received({headers.bth.destination, headers, came->payload(), came->addresses, came->id(), now() - params_.latency});
+  if (way.members != nullptr) return deliver_to(*way.members, came, grh);
+  packet({std::move(came), headers.bth.destination, way.gid_index, std::move(grh)});
+}
 
 void PacketRx::receive(const Frame& frame) {
   const auto* packet = icrc_.always ? nullptr : frame.as<Packet>();
@@ -90,28 +108,15 @@ std::optional<PacketRx::Way> PacketRx::accept(const roce::ParsedFrame& parsed) {
   return way;
 }
 
-std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
-                                              const roce::FrameAddresses& addresses) const {
-  const auto& [destination, mac] = std::tie(addresses.destination, addresses.destination_mac);
-  if (headers.bth.destination.value != roce::kMulticastQpn) {
-    const auto index = gids_.index_of(destination, mac);
-    return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
-  }
-  const auto* members = headers.deth ? groups_.members(destination) : nullptr;
-  if (members == nullptr || mac_of_group(destination) != mac) return std::nullopt;
+std::optional<PacketRx::Way> PacketRx::way_of_group(const roce::Headers& headers,
+                                                    const roce::FrameAddresses& addresses) const {
+  const auto* members = headers.deth ? groups_.members(addresses.destination) : nullptr;
+  if (members == nullptr || mac_of_group(addresses.destination) != addresses.destination_mac) return std::nullopt;
   return Way{.members = members};
 }
 
-void PacketRx::deliver(PacketHandle came, Payload&& grh, const Way& way) {
-  const auto& headers = came->headers;
-  if (!in_partition(headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
-  ++counters_.packets;
-  counters_.payload_bytes += came->payload().size();
-  if (received)
-    received({headers.bth.destination, headers, came->payload(), came->addresses, came->id(), now() - params_.latency});
-  if (way.members == nullptr)
-    return packet({std::move(came), headers.bth.destination, way.gid_index, std::move(grh)});
-  for (const Qpn member : *way.members) packet(PacketIn{came, member, way.gid_index, grh});
+void PacketRx::deliver_to(const std::vector<Qpn>& members, const PacketHandle& came, const Payload& grh) {
+  for (const Qpn member : members) packet(PacketIn{came, member, 0, grh});
 }
 
 void PacketRx::drop(Counter& counter, DropCause cause) {

@@ -70,7 +70,9 @@ class PacketRx : public sc_core::sc_module {
   void parse(const Frame& frame);
   std::optional<Way> accept(const roce::ParsedFrame& parsed);
   std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
+  std::optional<Way> way_of_group(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
   void deliver(PacketHandle came, Payload&& grh, const Way& way);
+  void deliver_to(const std::vector<Qpn>& members, const PacketHandle& came, const Payload& grh);
   void drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;

@@ -6,7 +6,7 @@ namespace rnicsim::nic {
 
 void PacketTx::send(PacketOut&& out) {
   ++frames_;
-  leaving_.push_back({});
+  leaving_.add_back().left = false;
   const auto* source = gids_.find(out.gid_index);
   if (source == nullptr) {
     ++counters_.no_source_gid;

@@ -10,8 +10,17 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params)
       timing_(params.timing()),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())) {}
 
+// A division is dear.
+Duration Port::time_for(const Frame& frame) {
+  if (frame.size() != last_bytes_) {
+    last_bytes_ = frame.size();
+    last_took_ = timing_.time_for(frame);
+  }
+  return last_took_;
+}
+
 void Port::send(Frame&& frame, Duration ready) {
-  const auto took = timing_.time_for(frame);
+  const auto took = time_for(frame);
   const auto priority = priorities_.of(frame);
   leaving_.send(std::move(frame), now() + ready, took, priority);
 }
@@ -19,7 +28,7 @@ void Port::send(Frame&& frame, Duration ready) {
 void Port::receive(Frame&& frame, Duration delay) {
   ++counters_.rx_frames;
   counters_.rx_bytes += frame.size();
-  received({frame.size(), delay});
+  if (received) received({frame.size(), delay});
   if (is_mac_control(frame)) return controls_.push(now() + delay, std::move(frame));
   frame_in(std::move(frame), delay);
 }
@@ -38,7 +47,7 @@ void Port::leave_due() {
     counters_.tx_busy_ps += static_cast<Counter>(leaving.took.ps);
     counters_.tx_wait_ps += static_cast<Counter>(leaving.waited().ps);
     const auto id = frame.id();
-    scheduled({id, leaving.began});
+    if (scheduled) scheduled({id, leaving.began});
     sent(frame);
     frame_out(std::move(frame));
     left(id);

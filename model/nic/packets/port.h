@@ -91,12 +91,15 @@ class Port : public sc_core::sc_module {
   PortCounters counters() const;
 
  private:
+  Duration time_for(const Frame& frame);
   void leave_due();
   void control_due();
 
   const PortParams params_;
   const LineTiming timing_;
   const PriorityMap priorities_;
+  std::uint32_t last_bytes_ = 0;           // of the last frame sent, and what it took: the next is mostly as long
+  Duration last_took_;
   TransmitPort leaving_{[this] { leave_due(); }};
   DelayLine<Frame> controls_{[this] { control_due(); }};  // from the other end of the cable
   PortCounters counters_;

@@ -9,9 +9,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// A packet of ours needs no look at its bytes.
 bool is_foreign(const Frame& frame) {
-  if (frame.as<Packet>() != nullptr) return false;
   const auto front = frame.header_span();
   if (front.size() >= roce::kMaxFrameHeader || front.size() == frame.size()) return roce::is_foreign(front);
   std::vector<std::byte> bytes;
@@ -37,7 +35,8 @@ void Steering::reset() {
 void Steering::steer_due(DelayLine<Frame>& pipeline) {
   Frame frame;
   while (pipeline.pop_due(frame)) {
-    if (is_foreign(frame)) {
+    // A packet of ours needs no look at its bytes.
+    if (frame.as<Packet>() == nullptr && is_foreign(frame)) {
       ++counters_.not_roce;
       dropped({DropCause::not_roce});
     } else {
