@@ -39,7 +39,7 @@ void TransmitPort::pop(Departure& departure) {
   bytes_ -= bytes;
   if (counts(next_)) counted_bytes_ -= bytes;
   free_ = next_ends_;
-  choose();
+  filled_ != 0 ? choose() : void(next_ = kNone);
 }
 
 // Of those that may begin when the first of them may, the most urgent one.

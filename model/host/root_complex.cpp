@@ -63,7 +63,7 @@ void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
   request.set_response_status(physical ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 
-void RootComplex::send(Access&& access, std::size_t bytes) {
+inline void RootComplex::send(Access&& access, std::size_t bytes) {
   to_device_.push(path_.occupy(now(), bytes, params_) + params_.mmio_write_latency, std::move(access));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <memory>
 
 #include "model/roce/icrc.h"
 
@@ -20,7 +19,16 @@ PacketRef Packet::make() {
   if (idle == nullptr) return new Packet;
   auto* packet = idle;
   idle = packet->next_;
-  std::construct_at(&packet->headers);
+  // Field by field, where all of it anew would be twice as many bytes.
+  auto& [bth, deth, reth, atomic, aeth, atomic_ack, immediate, invalidate] = packet->headers;
+  bth = {};
+  deth.reset();
+  reth.reset();
+  atomic.reset();
+  aeth.reset();
+  atomic_ack.reset();
+  immediate.reset();
+  invalidate.reset();
   return packet;
 }
 

@@ -51,15 +51,19 @@ inline std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& header
   return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
 }
 
-inline void PacketRx::deliver(PacketHandle came, Payload&& grh, const Way& way) {
-  const auto& headers = came->headers;
+inline void PacketRx::deliver(PacketIn&& came, const std::vector<Qpn>* members) {
+  const auto& headers = came.headers();
   if (!in_partition(headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
   ++counters_.packets;
-  counters_.payload_bytes += came->payload().size();
+  counters_.payload_bytes += came.payload().size();
   if (received)
-    received({headers.bth.destination, headers, came->payload(), came->addresses, came->id(), now() - params_.latency});
-  if (way.members != nullptr) return deliver_to(*way.members, came, grh);
-  packet({std::move(came), headers.bth.destination, way.gid_index, std::move(grh)});
+    received({headers.bth.destination, headers, came.payload(), came.packet->addresses, came.packet->id(),
+              now() - params_.latency});
+  if (members == nullptr) return packet(std::move(came));
+  for (const Qpn member : *members) {
+    came.destination = member;
+    packet(PacketIn(came));
+  }
 }
 
 void PacketRx::receive(const Frame& frame) {
@@ -73,7 +77,7 @@ void PacketRx::take(const Packet& packet) {
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) {
     roce::global_route_header(packet.addresses, packet.headers, packet.payload().size(), grh);
   };
-  deliver(&packet, grh_of(packet.headers, write), *way);
+  deliver({&packet, packet.headers.bth.destination, way->gid_index, grh_of(packet.headers, write)}, way->members);
 }
 
 void PacketRx::parse(const Frame& frame) {
@@ -94,8 +98,9 @@ void PacketRx::parse(const Frame& frame) {
   if (!icrc_right(front.first(parsed.payload_offset), covered, trailer, parsed.headers.bth.pad))
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
-  deliver(Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id()),
-          grh_of(parsed.headers, write), *way);
+  deliver({Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id()),
+           parsed.headers.bth.destination, way->gid_index, grh_of(parsed.headers, write)},
+          way->members);
 }
 
 // Sound and for us.
@@ -113,10 +118,6 @@ std::optional<PacketRx::Way> PacketRx::way_of_group(const roce::Headers& headers
   const auto* members = headers.deth ? groups_.members(addresses.destination) : nullptr;
   if (members == nullptr || mac_of_group(addresses.destination) != addresses.destination_mac) return std::nullopt;
   return Way{.members = members};
-}
-
-void PacketRx::deliver_to(const std::vector<Qpn>& members, const PacketHandle& came, const Payload& grh) {
-  for (const Qpn member : members) packet(PacketIn{came, member, 0, grh});
 }
 
 void PacketRx::drop(Counter& counter, DropCause cause) {

@@ -71,8 +71,7 @@ class PacketRx : public sc_core::sc_module {
   std::optional<Way> accept(const roce::ParsedFrame& parsed);
   std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
   std::optional<Way> way_of_group(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
-  void deliver(PacketHandle came, Payload&& grh, const Way& way);
-  void deliver_to(const std::vector<Qpn>& members, const PacketHandle& came, const Payload& grh);
+  void deliver(PacketIn&& came, const std::vector<Qpn>* members);
   void drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;

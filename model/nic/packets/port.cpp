@@ -10,15 +10,6 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params)
       timing_(params.timing()),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())) {}
 
-// A division is dear.
-Duration Port::time_for(const Frame& frame) {
-  if (frame.size() != last_bytes_) {
-    last_bytes_ = frame.size();
-    last_took_ = timing_.time_for(frame);
-  }
-  return last_took_;
-}
-
 void Port::send(Frame&& frame, Duration ready) {
   const auto took = time_for(frame);
   const auto priority = priorities_.of(frame);
