@@ -116,15 +116,7 @@ std::uint32_t Sender::take_queue() {
   return queue;
 }
 
-void Sender::give_back(std::uint32_t queue) {
-  if (flow_.pick == Pick::random)
-    ready_random_.push_back(queue);
-  else
-    ready_.push_back(std::uint32_t(queue));
-}
-
-std::size_t Sender::pick_op() {
-  if (flow_.mix.size() == 1) return 0;
+std::size_t Sender::draw_op() {
   auto rest = draw_below(generator_, weights_);
   std::size_t chosen = 0;
   while (rest >= flow_.mix[chosen].weight) rest -= flow_.mix[chosen++].weight;

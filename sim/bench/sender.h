@@ -50,10 +50,16 @@ class Sender {
   void post_ready();
   bool may_post(Duration at);
   std::uint32_t take_queue();
-  void give_back(std::uint32_t queue);
+  void give_back(std::uint32_t queue) {
+    if (flow_.pick == Pick::random)
+      ready_random_.push_back(queue);
+    else
+      ready_.push_back(std::uint32_t(queue));
+  }
   void post_batch(std::uint32_t number);
   void fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op);
-  std::size_t pick_op();
+  std::size_t pick_op() { return flow_.mix.size() == 1 ? 0 : draw_op(); }
+  std::size_t draw_op();
   int poll();  // completions taken
   void complete(const ibv_wc& wc, Duration at);
   void count(const Posted& posted, Duration at);
