@@ -247,7 +247,9 @@ bool Agenda::pass(Sleep& sleep, Duration until) {
   serve_alarms();
   server_ = nullptr;
   const bool yields = (requests_.load(std::memory_order_relaxed) & kYield) != 0;
-  if (next_ != nullptr || yields || until_.at >= std::min(horizon_, next_in_kernel())) {
+  // Of what is to come later in the kernel the limit knows: who adds to it tells by wake().
+  const auto end = until_.at > kernel_now() ? limit_ : std::min(horizon_, next_in_kernel());
+  if (next_ != nullptr || yields || until_.at >= end) {
     arm(sleep.alarm_, until_);
     if (next_ == nullptr) release();
     return false;
