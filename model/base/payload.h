@@ -2,6 +2,9 @@
 // the DMA that reads them, the capture and the CPU. All of them belong to the simulation's one thread.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +15,8 @@ namespace rnicsim {
 class Payload {
  public:
   Payload() = default;
-  explicit Payload(std::size_t bytes);  // not initialised
+  explicit Payload(std::size_t bytes)  // not initialised
+      : buffer_(take(size_class_of(bytes))), length_(static_cast<std::uint32_t>(bytes)) {}
   Payload(const Payload& other) : buffer_(other.buffer_), offset_(other.offset_), length_(other.length_) {
     if (buffer_ != nullptr) ++buffer_->owners;
   }
@@ -49,9 +53,27 @@ class Payload {
     std::uint32_t size_class;
     Buffer* next;                         // while it waits to be used again
   };
-  struct Pool;
+  // Buffers of powers of two, kept for the next of their size: the general heap is slow for whole packets. What a run
+  // computes does not depend on which memory it gets.
+  static constexpr std::uint32_t kLeast = 6;            // log2 of bytes
+  static constexpr std::uint32_t kLargest = 17;         // larger ones are not kept
+  static constinit thread_local std::array<Buffer*, kLargest + 1> idle_;
 
-  static void release(Buffer* buffer);
+  static std::uint32_t size_class_of(std::size_t bytes) {
+    return std::max(kLeast, static_cast<std::uint32_t>(std::bit_width(bytes - (bytes != 0))));
+  }
+  static Buffer* take(std::uint32_t size_class) {
+    if (size_class > kLargest || idle_[size_class] == nullptr) return make(size_class);
+    auto* buffer = std::exchange(idle_[size_class], idle_[size_class]->next);
+    buffer->owners = 1;
+    return buffer;
+  }
+  static void release(Buffer* buffer) {
+    if (buffer->size_class > kLargest) return free(buffer);
+    buffer->next = std::exchange(idle_[buffer->size_class], buffer);
+  }
+  static Buffer* make(std::uint32_t size_class);
+  static void free(Buffer* buffer);
   std::byte* data() const { return buffer_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(buffer_ + 1) + offset_; }
 
   Buffer* buffer_ = nullptr;
