@@ -14,7 +14,7 @@ struct DmaArena::Heap {
   boost::interprocess::managed_external_buffer pieces;
 };
 
-DmaArena::DmaArena(std::size_t bytes) : heap_(std::make_unique<Heap>(bytes)) {}
+DmaArena::DmaArena(std::size_t bytes) : heap_(std::make_unique<Heap>(bytes)), memory_(heap_->memory.bytes()) {}
 DmaArena::~DmaArena() = default;
 
 std::byte* DmaArena::allocate(std::size_t bytes, std::size_t alignment) {
@@ -28,13 +28,5 @@ std::byte* DmaArena::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 void DmaArena::release(std::byte* memory, std::size_t) { heap_->pieces.deallocate(memory); }
-
-std::byte* DmaArena::begin() const { return heap_->memory.bytes().data(); }
-std::size_t DmaArena::size() const { return heap_->memory.bytes().size(); }
-
-std::span<std::byte> DmaArena::range(std::uint64_t offset, std::size_t bytes) const {
-  if (offset > size() || bytes > size() - offset) return {};
-  return {begin() + offset, bytes};
-}
 
 }  // namespace rnicsim::host

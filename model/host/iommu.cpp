@@ -43,6 +43,7 @@ void Iommu::attach(Pasid pasid, AddressSpace& space) {
   processes_.insert_or_assign(pasid, Process{&space, {}, {}, {}});
 }
 void Iommu::detach(Pasid pasid) {
+  last_ = nullptr;
   processes_.erase(pasid);
   departed_.insert(pasid);
 }
@@ -132,7 +133,7 @@ bool Iommu::has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes
 bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable) {
   const std::uint64_t end = address + bytes;
   auto& known = process.known[writable];
-  if (address >= known.begin && end <= known.end) return true;
+  if (known.has(address, bytes)) return true;
   const auto& pins = process.pins;
   // Neighbours with different counts are separate segments: walk them without a gap.
   const auto first = pins.find(address);
@@ -172,13 +173,7 @@ bool Iommu::write(Requester from, std::uint64_t address, std::span<const std::by
   return true;
 }
 
-Pasid Iommu::domain_of(const Requester& from) {
-  constexpr Pasid kNobody = ~0u;
-  if (from.pasid >> kPasidBits != 0) return kNobody;
-  return from.pasid == kKernelPasid ? own_domain(from.function) : from.pasid;
-}
-
-AddressSpace* Iommu::translate(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write) {
+AddressSpace* Iommu::find(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write) {
   const auto process = processes_.find(domain_of(from));
   if (process == processes_.end()) {
     record(from, address, bytes, write, IommuFault::Reason::no_process);
@@ -189,7 +184,9 @@ AddressSpace* Iommu::translate(const Requester& from, std::uint64_t address, std
     record(from, address, bytes, write, readable ? IommuFault::Reason::read_only : IommuFault::Reason::not_pinned);
     return nullptr;
   }
-  return process->second.space;
+  last_ = &process->second;
+  last_domain_ = process->first;
+  return last_->space;
 }
 
 void Iommu::lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {

@@ -104,6 +104,9 @@ class Iommu {
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+    bool has(std::uint64_t address, std::uint64_t bytes) const {
+      return address >= begin && address <= end && bytes <= end - address;
+    }
   };
   struct Process {
     AddressSpace* space;
@@ -116,13 +119,24 @@ class Iommu {
   static bool has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes, bool writable);
   static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable);
   static void forget(Process& process, std::uint64_t address, std::uint64_t bytes);
-  static Pasid domain_of(const Requester& from);
-  AddressSpace* translate(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write);
+  static Pasid domain_of(const Requester& from) {
+    constexpr Pasid kNobody = ~0u;
+    if (from.pasid >> kPasidBits != 0) return kNobody;
+    return from.pasid == kKernelPasid ? own_domain(from.function) : from.pasid;
+  }
+  AddressSpace* translate(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write) {
+    if (last_ != nullptr && domain_of(from) == last_domain_ && last_->known[write].has(address, bytes))
+      return last_->space;
+    return find(from, address, bytes, write);
+  }
+  AddressSpace* find(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write);
   bool has_ended(const Requester& from) const;
   void record(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write, IommuFault::Reason reason);
 
   std::string host_;
   std::map<Pasid, Process> processes_;
+  Process* last_ = nullptr;                       // whose memory was asked for last
+  Pasid last_domain_ = 0;
   std::set<Pasid> departed_;
   std::map<SharedPage, std::uint64_t> frames_;
   Counter faults_told_ = 0;

@@ -42,11 +42,13 @@ int LocalMemory::admit(std::uint64_t address, std::uint64_t bytes, bool writable
 }
 
 std::span<std::byte> LocalMemory::known(std::uint64_t address, std::size_t bytes) const {
+  const auto in_arena = arena_.range(address - reinterpret_cast<std::uint64_t>(arena_.begin()), bytes);
+  if (!in_arena.empty()) return in_arena;
   for (const auto memory : trusted_) {
     const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(memory.data());
     if (offset <= memory.size() && bytes <= memory.size() - offset) return memory.subspan(offset, bytes);
   }
-  return arena_.range(address - reinterpret_cast<std::uint64_t>(arena_.begin()), bytes);
+  return {};
 }
 
 }  // namespace rnicsim::host
