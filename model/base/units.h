@@ -42,6 +42,34 @@ struct BitRate {
   }
 };
 
+// A rate that is asked again and again: the same time_for(), without its division.
+class SteadyRate {
+ public:
+  constexpr explicit SteadyRate(BitRate rate)
+      : rate_(rate), whole_ps_(kPsPerByte / rate.bits_per_second), most_(~0ull / rate.bits_per_second) {
+    fraction_ps_ = static_cast<std::uint64_t>((Wide{kPsPerByte % rate.bits_per_second} << 64) / rate.bits_per_second);
+  }
+
+  constexpr BitRate rate() const { return rate_; }
+  // A fraction is short by less than 2^-64 ps a byte. What it stands for is a multiple of 1 / rate, so that as long as
+  // bytes x rate is below 2^64 no picosecond is missed.
+  constexpr Duration time_for(ByteCount size) const {
+    if (size.bytes > most_) return rate_.time_for(size);
+    const Wide parts = Wide{size.bytes} * fraction_ps_;
+    const bool rest = static_cast<std::uint64_t>(parts) != 0;
+    return {static_cast<std::int64_t>(size.bytes * whole_ps_ + static_cast<std::uint64_t>(parts >> 64) + rest)};
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  static constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
+
+  BitRate rate_;
+  std::uint64_t whole_ps_;      // a byte takes
+  std::uint64_t fraction_ps_;   // and of a picosecond, in 2^-64ths
+  std::uint64_t most_;          // bytes
+};
+
 namespace literals {
 constexpr Duration operator""_ps(unsigned long long n) { return {static_cast<std::int64_t>(n)}; }
 constexpr Duration operator""_ns(unsigned long long n) { return {static_cast<std::int64_t>(n) * 1'000}; }

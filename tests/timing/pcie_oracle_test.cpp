@@ -66,6 +66,9 @@ RC_GTEST_PROP(PcieClosedForms, CountWhatTheRulesEnumerate, ()) {
   same(link.completion(address, bytes), rules.completions(address, bytes), bytes);
   SerialLink serial(link.rate());
   RC_ASSERT(serial.carry({}, rules.write(address, bytes)) == link.time_for(link.write(address, bytes)));
+  const auto most = *rc::gen::inRange(0, 64);
+  const TlpCount any{1, *rc::gen::inRange<std::uint64_t>(0, ~0ull >> most)};
+  RC_ASSERT(link.time_for(any) == link.rate().time_for({any.bytes}));
 }
 
 RC_GTEST_PROP(PcieClosedForms, NoTlpIsAgainstTheRules, ()) {

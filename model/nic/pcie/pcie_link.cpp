@@ -1,6 +1,7 @@
 #include "model/nic/pcie/pcie_link.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace rnicsim::nic {
@@ -17,11 +18,6 @@ double lane_rate(std::uint32_t generation) {
 constexpr double kTlpSizes[] = {128, 256, 512, 1024, 2048, 4096};
 constexpr double kBoundaries[] = {64, 128};
 constexpr double kWidths[] = {1, 2, 4, 8, 12, 16, 32};
-
-// Pieces of [address, address + bytes) that end at multiples of `size`; a request of no bytes is one.
-std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t size) {
-  return bytes == 0 ? 1 : (address + bytes - 1) / size - address / size + 1;
-}
 
 }  // namespace
 
@@ -43,33 +39,29 @@ void PcieLinkParams::describe(ParamVisitor& visit) {
 
 PcieLink::PcieLink(const PcieLinkParams& params)
     : params_(params),
-      rate_{static_cast<std::uint64_t>(
-          std::llround(lane_rate(params.generation) * params.lanes * (1 - params.dllp_share)))} {}
+      rate_({static_cast<std::uint64_t>(
+          std::llround(lane_rate(params.generation) * params.lanes * (1 - params.dllp_share)))}),
+      log_payload_(static_cast<unsigned>(std::countr_zero(params.max_payload.bytes))),
+      log_read_(static_cast<unsigned>(std::countr_zero(params.max_read_request.bytes))),
+      in_boundary_(std::min(params.max_payload.bytes, params.read_completion_boundary.bytes) - 1),
+      of_largest_(completions(0, params.max_read_request.bytes)) {}
 
-TlpCount PcieLink::write(std::uint64_t address, std::uint64_t bytes) const {
-  const auto tlps = pieces(address, bytes, params_.max_payload.bytes);
-  return {tlps, bytes + tlps * params_.request_header.bytes};
-}
-
-TlpCount PcieLink::read_request(std::uint64_t address, std::uint64_t bytes) const {
-  const auto tlps = pieces(address, bytes, params_.max_read_request.bytes);
-  return {tlps, tlps * params_.request_header.bytes};
+std::uint64_t PcieLink::completions(std::uint64_t address, std::uint64_t bytes) const {
+  const auto mps = params_.max_payload.bytes;
+  if (bytes <= mps) return 1;
+  const auto first = mps - (address & in_boundary_);
+  return 1 + ((bytes - first + mps - 1) >> log_payload_);
 }
 
 TlpCount PcieLink::completion(std::uint64_t address, std::uint64_t bytes) const {
-  const auto mps = params_.max_payload.bytes;
   const auto mrrs = params_.max_read_request.bytes;
-  const auto of_request = [&](std::uint64_t start, std::uint64_t length) -> std::uint64_t {
-    if (length <= mps) return 1;
-    const auto first = mps - start % std::min(mps, params_.read_completion_boundary.bytes);
-    return 1 + (length - first + mps - 1) / mps;
-  };
   // The first request may be short of its boundary, the last one too; those between are alike.
-  const auto first = std::min(bytes, mrrs - address % mrrs);
-  auto tlps = of_request(address, first);
-  const auto rest = bytes - first;
-  tlps += rest / mrrs * of_request(0, mrrs);
-  if (rest % mrrs != 0) tlps += of_request(0, rest % mrrs);
+  const auto first = std::min(bytes, mrrs - (address & (mrrs - 1)));
+  auto tlps = completions(address, first);
+  if (const auto rest = bytes - first; rest != 0) {
+    tlps += (rest >> log_read_) * of_largest_;
+    if (const auto last = rest & (mrrs - 1); last != 0) tlps += completions(0, last);
+  }
   return {tlps, bytes + tlps * params_.completion_header.bytes};
 }
 

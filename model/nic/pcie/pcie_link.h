@@ -35,19 +35,35 @@ class PcieLink {
   explicit PcieLink(const PcieLinkParams& params);
 
   // What carries data, one way, after encoding and DLLPs.
-  BitRate rate() const { return rate_; }
+  BitRate rate() const { return rate_.rate(); }
   Duration time_for(const TlpCount& count) const { return rate_.time_for({count.bytes}); }
 
   // Memory writes end at multiples of MPS, read requests at multiples of MRRS: so none crosses 4 KiB.
-  TlpCount write(std::uint64_t address, std::uint64_t bytes) const;
-  TlpCount read_request(std::uint64_t address, std::uint64_t bytes) const;
+  TlpCount write(std::uint64_t address, std::uint64_t bytes) const {
+    const auto tlps = pieces(address, bytes, log_payload_);
+    return {tlps, bytes + tlps * params_.request_header.bytes};
+  }
+  TlpCount read_request(std::uint64_t address, std::uint64_t bytes) const {
+    const auto tlps = pieces(address, bytes, log_read_);
+    return {tlps, tlps * params_.request_header.bytes};
+  }
   // The completions of those requests: each of up to MPS, the first of a request so short that it ends at a multiple of
   // RCB.
   TlpCount completion(std::uint64_t address, std::uint64_t bytes) const;
 
  private:
+  // Pieces of [address, address + bytes) that end at multiples of 2^log_size; a request of no bytes is one.
+  static std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, unsigned log_size) {
+    return bytes == 0 ? 1 : ((address + bytes - 1) >> log_size) - (address >> log_size) + 1;
+  }
+  std::uint64_t completions(std::uint64_t address, std::uint64_t bytes) const;  // of one request
+
   PcieLinkParams params_;
-  BitRate rate_;
+  SteadyRate rate_;
+  unsigned log_payload_;        // MPS, MRRS and RCB are powers of two
+  unsigned log_read_;
+  std::uint64_t in_boundary_;   // mask: where between two places at which completions may be cut
+  std::uint64_t of_largest_;    // completions of a request of MRRS
 };
 
 }  // namespace rnicsim::nic
