@@ -20,8 +20,8 @@ struct PasidExtension : tlm::tlm_extension<PasidExtension> {
   }
 };
 
-// What a request does at the host, without one: between a device and a root complex of ours, neither of whose requests
-// takes time. False: aborted.
+// What a request does at the host, without one: of the DMA unit at the endpoint, and of that at a root complex of ours.
+// None of these takes time. False: aborted.
 class HostMemory {
  public:
   virtual bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) = 0;

@@ -88,9 +88,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
 }
 
 void Nic::wire_host() {
-  dma_unit.transfer = [this](tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
-    return pcie.transfer(command, pasid, address, data);
-  };
+  dma_unit.reach(pcie);
   dma_unit.translate = [this](Pasid pasid, std::uint64_t address) { return pcie.translate(pasid, address); };
   pcie.uar_written.bind([this](UarWrite write) {
     dma_unit.carry_mmio(write.data.size());

@@ -11,7 +11,7 @@
 
 namespace rnicsim::nic::test {
 
-class DmaBench {
+class DmaBench : HostMemory {
  public:
   static constexpr std::uint32_t kSlotBytes = 64;
   static constexpr Pasid kProgram = 1;
@@ -29,13 +29,7 @@ class DmaBench {
   };
 
   explicit DmaBench(const DmaParams& params) : board_(std::make_unique<Board>(params)), memory_(1 << 20) {
-    dma().transfer = [this](tlm::tlm_command command, Pasid, std::uint64_t address, std::span<std::byte> data) {
-      if (command == tlm::TLM_READ_COMMAND)
-        std::memcpy(data.data(), memory_.data() + address, data.size());
-      else
-        std::memcpy(memory_.data() + address, data.data(), data.size());
-      return true;
-    };
+    dma().reach(*this);
     dma().issued.subscribe([this](const DmaIssued& access) {
       issued.push_back({access.write, access.address, now(), now() + access.done});
     });
@@ -54,16 +48,14 @@ class DmaBench {
   // Addresses are offsets too. The number of the access.
   std::size_t read(std::uint64_t address, std::uint32_t bytes, bool ordered = false) {
     const auto number = begin(false);
-    dma().read({kProgram, address, address}, bytes, [this, number](AccessResult, const Payload&) { end(number); },
-               {.ordered = ordered});
+    dma().read({kProgram, address, address}, bytes, ends(number), {.ordered = ordered});
     return number;
   }
   std::size_t write(std::uint64_t address, std::uint32_t bytes) {
     const auto number = begin(true);
     Payload data(bytes);
     std::ranges::fill(data.writable(), std::byte{1});
-    dma().write({kProgram, address, address}, std::move(data),
-                [this, number](AccessResult, const Payload&) { end(number); }, {});
+    dma().write({kProgram, address, address}, std::move(data), ends(number), {});
     return number;
   }
   // Slots of 64 B hold a number.
@@ -73,18 +65,18 @@ class DmaBench {
     std::ranges::fill(data.writable(), std::byte{0});
     std::memcpy(data.writable().data(), &value, sizeof value);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
-    dma().write({kProgram, address, address}, std::move(data),
-                [this, number](AccessResult, const Payload&) { end(number); }, {.more = more});
+    dma().write({kProgram, address, address}, std::move(data), ends(number), {.more = more});
   }
   void expect_no_older(std::uint32_t slot, std::uint32_t least) {
     const auto number = begin(false);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
-    dma().read({kProgram, address, address}, kSlotBytes, [this, number, least](AccessResult, const Payload& data) {
+    auto done = [this, number, least](AccessResult, const Payload& data) {
       std::uint32_t value;
       std::memcpy(&value, data.bytes().data(), sizeof value);
       if (value < least) ++too_old;
       end(number);
-    });
+    };
+    dma().read({kProgram, address, address}, kSlotBytes, dma().closure(std::move(done)), {});
   }
 
   std::size_t unfinished() const {
@@ -107,6 +99,15 @@ class DmaBench {
     EventQueue<std::function<void()>> actions{[this] { act(); }};
   };
 
+  bool read(Pasid, std::uint64_t address, std::span<std::byte> bytes) override {
+    std::memcpy(bytes.data(), memory_.data() + address, bytes.size());
+    return true;
+  }
+  bool write(Pasid, std::uint64_t address, std::span<const std::byte> bytes) override {
+    std::memcpy(memory_.data() + address, bytes.data(), bytes.size());
+    return true;
+  }
+
   std::size_t begin(bool write) {
     accesses.push_back({write, now(), {}, 0});
     return accesses.size() - 1;
@@ -114,6 +115,9 @@ class DmaBench {
   void end(std::size_t number) {
     accesses[number].done = now();
     ++accesses[number].times_done;
+  }
+  DmaReply ends(std::size_t number) {
+    return dma().closure([this, number](AccessResult, const Payload&) { end(number); });
   }
 
   std::unique_ptr<Board> board_;

@@ -70,7 +70,7 @@ void AtomicUnit::read(const Operation& operation) {
     std::memcpy(&kept->original, bytes.bytes().data(), sizeof kept->original);
     modifying_.push(now() + params_.service, *kept);
   };
-  dma_.read(operation.place, roce::kAtomicBytes, std::move(sampled), {.ordered = true});
+  dma_.read(operation.place, roce::kAtomicBytes, dma_.closure(std::move(sampled)), {.ordered = true});
 }
 
 void AtomicUnit::modify_due() {
@@ -85,10 +85,11 @@ void AtomicUnit::write(const Operation& operation) {
   const auto original = operation.original;
   const auto next = apply(operation.request, original);
   if (next == original) return done({operation.request.tag, AccessResult::ok, original});
-  dma_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
-             [this, tag = operation.request.tag, original, resets = resets_](AccessResult result, const Payload&) {
-               if (resets == resets_) done({tag, result, original});
-             }, {});
+  auto written = [this, tag = operation.request.tag, original, resets = resets_](AccessResult result, const Payload&) {
+    if (resets == resets_) done({tag, result, original});
+  };
+  dma_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))), dma_.closure(std::move(written)),
+             {});
 }
 
 void AtomicUnit::unlock(const Operation& operation) {

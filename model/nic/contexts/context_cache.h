@@ -70,7 +70,7 @@ class IcmAccess {
     ++counters_.write_backs;
     Payload bytes(bytes_of(table));
     personality_.encode(context, bytes.writable());
-    dma_.write(kKernelPasid, *address, std::move(bytes), nullptr);
+    dma_.write(kKernelPasid, *address, std::move(bytes));
   }
   // A fill of `lines` reads as much, of which the context is the first part.
   template <class Context>
@@ -82,16 +82,14 @@ class IcmAccess {
     constexpr std::uint32_t kLine = 64;
     const auto context_lines = (bytes_of(table) + kLine - 1) / kLine;
     if (lines > context_lines)
-      dma_.read(
-          {kKernelPasid, *address, 0}, (lines - context_lines) * kLine, [](AccessResult, const Payload&) {},
-          {.discard = true});
+      dma_.read({kKernelPasid, *address, 0}, (lines - context_lines) * kLine, {}, {.discard = true});
     dma_.read(kKernelPasid, *address, bytes_of(table),
-              [this, done = std::move(done)](AccessResult result, Payload bytes) {
+              dma_.closure([this, done = std::move(done)](AccessResult result, Payload bytes) {
                 if (result != AccessResult::ok) return done(std::nullopt);
                 Context context;
                 personality_.decode(bytes.bytes(), context);
                 done(context);
-              });
+              }));
   }
 
  private:

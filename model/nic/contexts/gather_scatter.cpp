@@ -33,32 +33,45 @@ GatherScatter::Order& GatherScatter::order(Qpn qpn) {
   return order != nullptr ? *order : orders_.put(qpn.value, std::make_unique<Order>());
 }
 
-void GatherScatter::gather(Gather request) {
+inline GatherScatter::Access& GatherScatter::take_access(Tag tag, Qpn qpn, const Translated& found,
+                                                         std::uint32_t length) {
+  auto& access = accesses_.take();
+  access.tag = tag;
+  access.qpn = qpn;
+  access.result = found.result;
+  access.place = found.only_place();
+  access.length = length;
+  access.order = nullptr;
+  return access;
+}
+
+void GatherScatter::gather(Gather&& request) {
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   Translated found;
   if (only_place(request.regions, access, found)) {
-    Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .result = found.result,
-               .place = found.only_place(), .length = request.regions[0].length};
-    return found.wait == Duration{} ? begin(std::move(one)) : at_hand_.push(now() + found.wait, std::move(one));
+    auto& one = take_access(request.tag, request.qpn, found, request.regions[0].length);
+    return found.wait == Duration{} ? begin(one) : at_hand_.push(now() + found.wait, &one);
   }
   translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .access = access,
                                       .regions = std::move(request.regions), .payload = {}}));
 }
 
-void GatherScatter::scatter(Scatter request) {
+void GatherScatter::scatter(Scatter&& request) {
   taken({request.qpn, request.payload.size()});
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   auto& order = this->order(request.qpn);
   if (order.jobs.empty()) {
     Translated found;
     if (only_place(request.regions, access, found)) {
-      Access one{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .more = request.more,
-                 .result = found.result, .place = found.only_place(), .length = request.regions[0].length,
-                 .payload = std::move(request.payload), .epoch = order.epoch};
+      auto& one = take_access(request.tag, request.qpn, found, request.regions[0].length);
+      one.order = &order;
+      one.epoch = order.epoch;
+      one.payload = std::move(request.payload);
+      one.more = request.more;
       const auto at = std::max(now() + found.wait, order.until);
-      if (at == now()) return begin(std::move(one));
+      if (at == now()) return begin(one);
       order.until = at;
-      return at_hand_.push(at, std::move(one));
+      return at_hand_.push(at, &one);
     }
   }
   order.jobs.push_back(std::make_shared<Job>(
@@ -68,31 +81,40 @@ void GatherScatter::scatter(Scatter request) {
 }
 
 void GatherScatter::begin_due() {
-  Access access;
+  Access* access;
   while (at_hand_.pop_due(access)) {
-    if (access.job) {
-      if (!access.job->forgotten) write_ready(access.job->qpn);
-    } else if (!access.is_gather && access.epoch != order(access.qpn).epoch) {
-      scattered({access.tag, AccessResult::denied, {}});
+    if (access->job) {
+      const auto job = std::move(access->job);
+      accesses_.give_back(*access);
+      if (!job->forgotten) write_ready(job->qpn);
+    } else if (access->order != nullptr && access->epoch != access->order->epoch) {
+      refuse(*access, AccessResult::denied);
     } else {
-      begin(std::move(access));
+      begin(*access);
     }
   }
 }
 
-void GatherScatter::begin(Access&& access) {
+void GatherScatter::begin(Access& access) {
   translated({access.tag, access.qpn});
-  auto& answer = access.is_gather ? gathered : scattered;
-  if (access.result != AccessResult::ok) return answer({access.tag, access.result, {}});
-  if (access.is_gather)
-    return dma_.read(access.place, access.length,
-                     [this, tag = access.tag](AccessResult result, Payload bytes) {
-                       gathered({tag, result, std::move(bytes)});
-                     },
-                     {.discard = timing_only_});
-  dma_.write(access.place, std::move(access.payload),
-             [this, tag = access.tag](AccessResult result, Payload) { scattered({tag, result, {}}); },
-             {.more = access.more, .discard = timing_only_});
+  if (access.result != AccessResult::ok) return refuse(access, access.result);
+  if (access.order == nullptr)
+    dma_.read(access.place, access.length, {this, kGather, access.tag}, {.discard = timing_only_});
+  else
+    dma_.write(access.place, std::move(access.payload), {this, kScatter, access.tag},
+               {.more = access.more, .discard = timing_only_});
+  accesses_.give_back(access);
+}
+
+// To hear so may bring a reset.
+void GatherScatter::refuse(Access& access, AccessResult result) {
+  access.payload = {};
+  accesses_.give_back(access);
+  dma_done(access.order == nullptr ? kGather : kScatter, access.tag, result, {});
+}
+
+void GatherScatter::dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) {
+  (kind == kGather ? gathered : scattered)({tag, result, std::move(data)});
 }
 
 // Writes what has its translation, and nothing before its turn. An answer may bring the next scatter at once.
@@ -102,9 +124,9 @@ void GatherScatter::write_ready(Qpn qpn) {
     if (order.jobs.empty() || !order.jobs.front()->translated) return;
     // Those that wait for the second level only came before.
     if (order.until > now()) {
-      Access turn{};
+      auto& turn = accesses_.take();
       turn.job = order.jobs.front();
-      return at_hand_.push(order.until, std::move(turn));
+      return at_hand_.push(order.until, &turn);
     }
     const auto job = std::move(order.jobs.front());
     order.jobs.pop_front();
@@ -125,6 +147,7 @@ void GatherScatter::forget(Qpn qpn) {
 void GatherScatter::reset() {
   orders_.clear();
   at_hand_.clear();
+  accesses_.clear();
 }
 
 void GatherScatter::check(AccessCheck request) {
@@ -171,16 +194,15 @@ void GatherScatter::read(const JobPtr& job) {
     auto at = offset;
     const auto& place = job->places[i];
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
-      dma_.read(
-          place.place(range), place.ranges[range].length,
-          [this, job, at](AccessResult result, Payload bytes) {
-            if (job->payload.empty())
-              job->payload = std::move(bytes);
-            else if (!timing_only_ && !bytes.empty())
-              std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
-            part_done(job, result);
-          },
-          {.discard = timing_only_});
+      auto done = [this, job, at](AccessResult result, Payload bytes) {
+        if (job->payload.empty())
+          job->payload = std::move(bytes);
+        else if (!timing_only_ && !bytes.empty())
+          std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
+        part_done(job, result);
+      };
+      dma_.read(place.place(range), place.ranges[range].length, dma_.closure(std::move(done)),
+                {.discard = timing_only_});
       at += place.ranges[range].length;
     }
     offset += job->regions[i].length;
@@ -199,7 +221,7 @@ void GatherScatter::write(const JobPtr& job) {
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
       const auto length = place.ranges[range].length;
       dma_.write(place.place(range), job->payload.slice(at, length),
-                 [this, job](AccessResult result, Payload) { part_done(job, result); },
+                 dma_.closure([this, job](AccessResult result, Payload) { part_done(job, result); }),
                  {.more = job->more, .discard = timing_only_});
       at += length;
     }

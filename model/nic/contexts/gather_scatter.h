@@ -10,6 +10,7 @@
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
 #include "model/base/index_table.h"
+#include "model/base/pool.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/translation.h"
@@ -30,7 +31,7 @@ struct PayloadTaken {
   std::uint32_t bytes;
 };
 
-class GatherScatter {
+class GatherScatter : DmaClient {
  public:
   // With `timing_only` payload is neither read nor written.
   GatherScatter(Translation& translation, Dma& dma, bool timing_only)
@@ -42,8 +43,8 @@ class GatherScatter {
   trace::Point<AccessTranslated> translated;
   trace::Point<PayloadTaken> taken;
 
-  void gather(Gather request);
-  void scatter(Scatter request);
+  void gather(Gather&& request);
+  void scatter(Scatter&& request);
   void check(AccessCheck request);
   // The queue pair is no more what it was: what it has not begun to write stays unwritten.
   void forget(Qpn qpn);
@@ -53,30 +54,34 @@ class GatherScatter {
   // A request of several places, or one whose translation has to be filled.
   struct Job;
   using JobPtr = std::shared_ptr<Job>;
-  // The usual request: one place, translated.
-  struct Access {
-    Tag tag;
-    Qpn qpn;
-    bool is_gather;
-    bool more = false;
-    AccessResult result;
-    Dma::Place place;
-    std::uint32_t length;
-    Payload payload{};
-    std::uint64_t epoch = 0;                 // scatters: of their QP
-    JobPtr job{};                            // instead of all this: it was translated before its turn
-  };
   // The scatters of a QP. They are translated as they come, and written in order.
   struct Order {
     Duration until{};                        // the last of those that wait for the cache's second level
     Fifo<JobPtr> jobs{};               // and all behind the first of these
     std::uint64_t epoch = 0;
   };
+  // The usual request: one place, translated. From its pool until it begins.
+  struct Access {
+    Tag tag;
+    Qpn qpn;
+    AccessResult result;
+    Dma::Place place;
+    std::uint32_t length;
+    Order* order;                            // of a scatter; none: a gather
+    std::uint64_t epoch;                     // of that
+    Payload payload;
+    bool more;
+    JobPtr job;                              // instead of all this: it was translated before its turn
+  };
+  enum Kind : std::uint32_t { kGather, kScatter };
 
   bool only_place(const Regions& regions, const AccessRequest& access, Translated& found) const;
   Order& order(Qpn qpn);
-  void begin(Access&& access);
+  Access& take_access(Tag tag, Qpn qpn, const Translated& found, std::uint32_t length);
+  void begin(Access& access);
+  void refuse(Access& access, AccessResult result);
   void begin_due();
+  void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) override;
   void write_ready(Qpn qpn);
   void translate(const JobPtr& job);
   void read(const JobPtr& job);
@@ -87,7 +92,8 @@ class GatherScatter {
   Dma& dma_;
   const bool timing_only_;
   IndexTable<Order> orders_;                 // by QP
-  EventQueue<Access> at_hand_{[this] { begin_due(); }};
+  Pool<Access> accesses_;
+  EventQueue<Access*> at_hand_{[this] { begin_due(); }};
 };
 
 }  // namespace rnicsim::nic

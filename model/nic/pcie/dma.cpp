@@ -56,16 +56,16 @@ void DmaCounters::describe(CounterVisitor& visit) const {
 }
 
 Dma::Dma(sc_core::sc_module_name name, const DmaParams& params)
-    : sc_module(name), params_(params), link_(params.link) {}
+    : sc_module(name), params_(params), link_(params.link), largest_read_(largest_read(params)) {}
 
-void Dma::Load::add(Duration service) {
-  const auto gap = static_cast<double>((now() - last_).ps);
+inline void Dma::Load::add(Duration at, Duration service) {
+  const auto gap = static_cast<double>((at - last_).ps);
   load_ = (load_ * kLoadWindowPs + static_cast<double>(service.ps)) / (kLoadWindowPs + gap);
-  last_ = now();
+  last_ = at;
 }
 
-double Dma::Load::now_is() const {
-  const auto gap = static_cast<double>((now() - last_).ps);
+inline double Dma::Load::at(Duration at) const {
+  const auto gap = static_cast<double>((at - last_).ps);
   return load_ * kLoadWindowPs / (kLoadWindowPs + gap);
 }
 
@@ -74,35 +74,41 @@ void Dma::Load::reset() {
   load_ = 0;
 }
 
-Dma::Access& Dma::take_access(const Place& place, Done&& done) {
-  if (idle_.empty()) idle_.push_back(&accesses_.emplace_back());
-  auto& access = *idle_.back();
-  idle_.pop_back();
-  access.pasid = place.pasid;
-  access.address = place.address;
-  access.offset = place.offset;
-  access.done = std::move(done);
+DmaReply Dma::Closures::keep(Done&& done) {
+  auto& kept = kept_.take();
+  kept = std::move(done);
+  return {this, 0, reinterpret_cast<std::uint64_t>(&kept)};
+}
+
+void Dma::Closures::dma_done(std::uint32_t, std::uint64_t tag, AccessResult result, Payload&& data) {
+  auto& kept = *reinterpret_cast<Done*>(tag);
+  auto done = std::move(kept);
+  kept_.give_back(kept);
+  done(result, std::move(data));
+}
+
+inline Dma::Access& Dma::take_access(const Place& place, const DmaReply& reply) {
+  auto& access = accesses_.take();
+  access.place = place;
+  access.reply = reply;
   access.result = AccessResult::ok;
   return access;
 }
 
-void Dma::read(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling) {
+void Dma::read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling) {
   ++counters_.reads;
   counters_.read_bytes += bytes;
-  ask(place, bytes, std::move(done), sampling);
+  ask(place, bytes, reply, sampling);
 }
 
-void Dma::ask(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling) {
+inline void Dma::ask(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling) {
   const auto requests = link_.read_request(place.offset, bytes);
-  const auto tags = static_cast<std::uint32_t>(requests.tlps);
-  if (const auto part = largest_read(); bytes > part || tags > params_.read_tags)
-    return read_in_parts(place, bytes, part, std::move(done), sampling);
-  auto& access = take_access(place, std::move(done));
+  if (bytes > largest_read_ || requests.tlps > params_.read_tags) return read_in_parts(place, bytes, reply, sampling);
+  auto& access = take_access(place, reply);
   access.data.shorten(bytes);
   access.sampled = false;
   access.discard = sampling.discard;
   access.ordered = sampling.ordered;
-  access.tags = tags;
   access.tlps = requests;
   access.asked = now();
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
@@ -114,37 +120,39 @@ void Dma::ask(const Place& place, std::uint32_t bytes, Done&& done, Sampling sam
 
 // What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
 bool Dma::passes_writes(const Access& read) const {
-  return params_.relaxed_ordering && read.pasid != kKernelPasid && !read.ordered;
+  return params_.relaxed_ordering && read.place.pasid != kKernelPasid && !read.ordered;
 }
 
 // What always fits, wherever it begins.
-std::uint32_t Dma::largest_read() const {
-  const auto mrrs = params_.link.max_read_request.bytes;
-  const auto by_tags = std::max<std::uint64_t>(params_.read_tags - 1, 1) * mrrs;
-  return static_cast<std::uint32_t>(std::min(params_.read_bytes.bytes, params_.read_tags == 1 ? 64 : by_tags));
+std::uint32_t Dma::largest_read(const DmaParams& params) {
+  const auto mrrs = params.link.max_read_request.bytes;
+  const auto by_tags = std::max<std::uint64_t>(params.read_tags - 1, 1) * mrrs;
+  return static_cast<std::uint32_t>(std::min(params.read_bytes.bytes, params.read_tags == 1 ? 64 : by_tags));
 }
 
-void Dma::read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done&& done,
-                        Sampling sampling) {
+void Dma::read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling) {
   struct Whole {
     Payload data;
-    Done done;
+    DmaReply reply;
     AccessResult result = AccessResult::ok;
     std::uint32_t awaited = 0;
   };
   const auto whole = std::make_shared<Whole>(
-      Whole{sampling.discard ? nothing(bytes) : Payload(bytes), std::move(done), AccessResult::ok, bytes});
+      Whole{sampling.discard ? nothing(bytes) : Payload(bytes), reply, AccessResult::ok, bytes});
+  const auto part = largest_read_;
   for (std::uint32_t offset = 0; offset < bytes;) {
     const auto room = part - static_cast<std::uint32_t>((place.offset + offset) % std::min<std::uint64_t>(part, 64));
     const auto size = std::min(room, bytes - offset);
     ask({place.pasid, place.address + offset, place.offset + offset}, size,
-        [whole, offset, size, discard = sampling.discard](AccessResult result, const Payload& data) {
+        closure([whole, offset, size, discard = sampling.discard](AccessResult result, const Payload& data) {
           if (result != AccessResult::ok) whole->result = result;
           if (!discard && !data.empty())
             std::memcpy(whole->data.writable().data() + offset, data.bytes().data(), data.size());
           whole->awaited -= size;
-          if (whole->awaited == 0) whole->done(whole->result, std::move(whole->data));
-        },
+          const auto& [client, kind, tag] = whole->reply;
+          if (whole->awaited == 0 && client != nullptr)
+            client->dma_done(kind, tag, whole->result, std::move(whole->data));
+        }),
         sampling);
     offset += size;
   }
@@ -160,49 +168,43 @@ Payload Dma::nothing(std::uint32_t bytes) {
 }
 
 bool Dma::fits(const Access& read) const {
-  return tags_in_use_ + read.tags <= params_.read_tags &&
+  return tags_in_use_ + read.tlps.tlps <= params_.read_tags &&
          bytes_in_flight_ + read.data.size() <= params_.read_bytes.bytes;
 }
 
 void Dma::issue_read(Access& access) {
-  const auto completions = link_.completion(access.offset, access.data.size());
-  const auto asks = count_to_host(access.tlps);
-  const auto brings = count_to_device(completions);
-  tags_in_use_ += access.tags;
+  const auto at = now();
+  const auto asks = count_to_host(at, access.tlps);
+  const auto brings = count_to_device(link_.completion(access.place.offset, access.data.size()));
+  tags_in_use_ += access.tlps.tlps;
   bytes_in_flight_ += access.data.size();
-  const auto at_host = std::max(occupy_to_host(asks), last_landing_ - params_.read_latency);
-  const auto at_link = at_host + params_.read_latency + queueing();
-  counters_.to_device_wait_ps += static_cast<Counter>(to_device_.wait(at_link).ps);
-  const auto done = to_device_.occupy(at_link, brings) + params_.read_internal;
+  const auto asked = to_host_.occupy(at, asks, counters_.to_host_wait_ps);
+  const auto at_link = std::max(asked + params_.read_latency, last_landing_) + queueing(at);
+  const auto done = to_device_.occupy(at_link, brings, counters_.to_device_wait_ps) + params_.read_internal;
   access.after = last_landing_;
   access.behind = writes_pushed_;
-  if (issued) issued({false, access.pasid, access.address, access.data.size(), done - now()});
+  if (issued) issued({false, access.place.pasid, access.place.address, access.data.size(), done - at});
   reads_.push(done, &access);
 }
 
 // In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less
 // than a nanosecond is nothing, so that an idle system's sums are exact.
-Duration Dma::queueing() const {
-  const auto load = std::min(load_.now_is(), kMostLoad);
+inline Duration Dma::queueing(Duration at) const {
+  const auto load = std::min(load_.at(at), kMostLoad);
   const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
   return Duration{static_cast<std::int64_t>(ns) * 1000};
 }
 
-Duration Dma::occupy_to_host(Duration service) {
-  counters_.to_host_wait_ps += static_cast<Counter>(to_host_.wait(now()).ps);
-  return to_host_.occupy(now(), service);
-}
-
-Duration Dma::count_to_host(const TlpCount& tlps) {
+inline Duration Dma::count_to_host(Duration at, const TlpCount& tlps) {
   const auto busy = link_.time_for(tlps);
   counters_.to_host_tlps += tlps.tlps;
   counters_.to_host_bytes += tlps.bytes;
   counters_.to_host_busy_ps += static_cast<Counter>(busy.ps);
-  load_.add(busy);
+  load_.add(at, busy);
   return busy;
 }
 
-Duration Dma::count_to_device(const TlpCount& tlps) {
+inline Duration Dma::count_to_device(const TlpCount& tlps) {
   const auto busy = link_.time_for(tlps);
   counters_.to_device_tlps += tlps.tlps;
   counters_.to_device_bytes += tlps.bytes;
@@ -210,14 +212,15 @@ Duration Dma::count_to_device(const TlpCount& tlps) {
   return busy;
 }
 
-void Dma::write(const Place& place, Payload&& data, Done&& done, Placement placement) {
+void Dma::write(const Place& place, Payload&& data, const DmaReply& reply, Placement placement) {
   ++counters_.writes;
   counters_.write_bytes += data.size();
-  auto& access = take_access(place, std::move(done));
+  auto& access = take_access(place, reply);
   access.data = std::move(data);
   access.discard = placement.discard;
   access.placement = placement;
-  access.tlps = link_.write(access.offset, access.data.size());
+  access.tlps = link_.write(place.offset, access.data.size());
+  access.credits = credits_of(access.tlps.tlps, access.data.size());
   if (waiting_writes_.empty() && take_credits(access)) return issue_write(access);
   ++counters_.write_stalls;
   ++writes_queued_;
@@ -225,61 +228,60 @@ void Dma::write(const Place& place, Payload&& data, Done&& done, Placement place
   credits_back_.arm(posted_.front().until);
 }
 
-Dma::Credits Dma::credits_of(const Access& write) const {
-  const auto whole = [](std::uint64_t bytes) { return (bytes + kCreditBytes - 1) / kCreditBytes; };
-  // One that is larger than all credits together goes when it has them all.
-  return {std::min<std::uint64_t>(write.tlps.tlps, params_.posted_headers),
-          std::min(whole(write.data.size()), params_.posted_data.bytes / kCreditBytes)};
+// A write that is larger than all credits together goes when it has them all.
+inline Dma::Credits Dma::credits_of(std::uint64_t tlps, std::uint64_t bytes) const {
+  const auto data = std::min((bytes + kCreditBytes - 1) / kCreditBytes, params_.posted_data.bytes / kCreditBytes);
+  return {static_cast<std::uint32_t>(std::min<std::uint64_t>(tlps, params_.posted_headers)),
+          static_cast<std::uint32_t>(data)};
 }
 
-bool Dma::take_credits(const Access& write) {
-  while (!posted_.empty() && posted_.front().until <= now()) {
+inline bool Dma::take_credits(const Access& write) {
+  for (const auto at = now(); !posted_.empty() && posted_.front().until <= at;) {
     posted_sum_.headers -= posted_.front().credits.headers;
     posted_sum_.data -= posted_.front().credits.data;
     posted_.pop_front();
   }
-  const auto wanted = credits_of(write);
-  if (posted_sum_.headers + wanted.headers > params_.posted_headers ||
-      posted_sum_.data + wanted.data > params_.posted_data.bytes / kCreditBytes)
-    return false;
-  posted_sum_.headers += wanted.headers;
-  posted_sum_.data += wanted.data;
+  const Credits sum{posted_sum_.headers + write.credits.headers, posted_sum_.data + write.credits.data};
+  if (sum.headers > params_.posted_headers || sum.data > params_.posted_data.bytes / kCreditBytes) return false;
+  posted_sum_ = sum;
   return true;
 }
 
 void Dma::issue_write(Access& access) {
+  const auto at = now();
   const bool right_behind = access.placement.right_behind;
-  const auto service = count_to_host(access.tlps);
+  const auto service = count_to_host(at, access.tlps);
   Duration lands;
   if (right_behind) {
-    to_host_.steal(service);
-    lands = lone_free_ = std::max(now(), lone_free_) + service;
+    to_host_.steal(at, service);
+    lands = lone_free_ = std::max(at, lone_free_) + service;
   } else {
-    lands = occupy_to_host(service) + params_.write_latency;
+    lands = to_host_.occupy(at, service, counters_.to_host_wait_ps) + params_.write_latency;
   }
   last_landing_ = std::max(last_landing_, lands);
   const auto held = posted_.empty() ? lands : std::max(lands, posted_.back().until);
-  posted_.push_back({held, credits_of(access)});
-  if (issued) issued({true, access.pasid, access.address, access.data.size(), lands - now()});
+  posted_.push_back({held, access.credits});
+  if (issued) issued({true, access.place.pasid, access.place.address, access.data.size(), lands - at});
   if (right_behind) return lone_writes_.push(lands, &access);
   push_landing(access, lands);
 }
 
-void Dma::push_landing(Access& access, Duration lands) {
+inline void Dma::push_landing(Access& access, Duration lands) {
+  access.number = writes_pushed_++;
+  access.together = nullptr;
   if (joins_burst(access)) {
-    ++bursts_.back();
+    last_write_->together = &access;
+    burst_bytes_ += access.data.size();
     bursts_.delay_back(lands);
   } else {
-    burst_bytes_ = 0;
-    bursts_.push(lands, 1u);
+    burst_bytes_ = access.data.size();
+    bursts_.push(lands, &access);
   }
-  burst_bytes_ += access.data.size();
-  ++writes_pushed_;
-  writes_.push_back(&access);
+  last_write_ = &access;
 }
 
 void Dma::carry_mmio(std::uint64_t bytes) {
-  to_device_.steal(count_to_device({1, bytes + params_.link.request_header.bytes}));
+  to_device_.steal(now(), count_to_device({1, bytes + params_.link.request_header.bytes}));
 }
 
 // Posted requests pass reads that wait for tags; reads pass no write that was there before them.
@@ -305,18 +307,19 @@ void Dma::reset() {
     for (std::size_t i = 0; i < queue.size(); ++i) give_back(*queue[i]);
   };
   give_back_all(reads_);
-  give_back_all(writes_);
+  for (std::size_t i = 0; i < bursts_.size(); ++i)
+    for (auto* write = bursts_[i]; write != nullptr; write = write->together) give_back(*write);
   give_back_all(lone_writes_);
   give_back_all(waiting_reads_);
   give_back_all(waiting_writes_);
   reads_.clear();
-  writes_.clear();
   bursts_.clear();
   lone_writes_.clear();
   waiting_reads_.clear();
   waiting_writes_.clear();
   posted_.clear();
   posted_sum_ = {};
+  closures_.clear();
   credits_back_.disarm();
   writes_queued_ = writes_unqueued_ = writes_pushed_ = writes_landed_ = tags_in_use_ = bytes_in_flight_ = 0;
   to_host_.reset();
@@ -325,15 +328,16 @@ void Dma::reset() {
   lone_free_ = last_landing_ = now();
 }
 
-bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const {
-  return a.pasid == b.pasid && a.discard == b.discard && a.address + a.data.size() == b.address &&
+inline bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const {
+  return a.place.pasid == b.place.pasid && a.discard == b.discard &&
+         a.place.address + a.data.size() == b.place.address &&
          burst_bytes + b.data.size() <= params_.burst.bytes;
 }
 
 void Dma::complete_reads() {
   Access* access;
   while (reads_.pop_due(access)) {
-    tags_in_use_ -= access->tags;
+    tags_in_use_ -= access->tlps.tlps;
     bytes_in_flight_ -= access->data.size();
     counters_.read_time_ps += static_cast<Counter>((now() - access->asked).ps);
     if (!waiting_reads_.empty()) issue_waiting();
@@ -344,32 +348,38 @@ void Dma::complete_reads() {
 }
 
 // Who asked may reset the device.
-void Dma::finish(Access& access) {
-  if (access.done) access.done(access.result, std::move(access.data));
-  give_back(access);
+inline void Dma::finish(Access& access) {
+  const auto [client, kind, tag] = access.reply;
+  const auto result = access.result;
+  auto data = std::move(access.data);
+  accesses_.give_back(access);
+  if (client != nullptr) client->dma_done(kind, tag, result, std::move(data));
 }
 
 void Dma::give_back(Access& access) {
   access.data = {};
-  access.done = nullptr;
-  idle_.push_back(&access);
+  accesses_.give_back(access);
 }
 
 // Samples the read that is due, with those behind it that continue it.
-void Dma::sample_burst(Access& first) {
+inline void Dma::sample_burst(Access& first) {
   land_ahead_of(first);
-  std::size_t count = 0;
+  if (first.discard) return sample(first);
+  std::size_t others = 0;
   std::uint64_t bytes = first.data.size();
-  for (const auto* last = &first; count < reads_.size(); ++count) {
-    const auto& next = *reads_[count];
+  for (const auto* last = &first; others < reads_.size(); ++others) {
+    const auto& next = *reads_[others];
     if (next.after > now() || next.behind > writes_landed_ || !adjoins(*last, next, bytes)) break;
     last = &next;
     bytes += last->data.size();
   }
-  if (count == 0 || first.discard) return sample(first);
+  others == 0 ? sample(first) : sample_together(first, others, bytes);
+}
+
+void Dma::sample_together(Access& first, std::size_t others, std::uint64_t bytes) {
   Payload whole(bytes);
   // A burst that fails is tried access by access when each is due, so that only the bad part fails.
-  if (!transfer(tlm::TLM_READ_COMMAND, first.pasid, first.address, whole.writable())) return sample(first);
+  if (!host_->read(first.place.pasid, first.place.address, whole.writable())) return sample(first);
   std::uint32_t offset = 0;
   const auto cut = [&](Access& access) {
     access.data = whole.slice(offset, access.data.size());
@@ -377,7 +387,7 @@ void Dma::sample_burst(Access& first) {
     offset += access.data.size();
   };
   cut(first);
-  for (std::size_t i = 0; i < count; ++i) cut(*reads_[i]);
+  for (std::size_t i = 0; i < others; ++i) cut(*reads_[i]);
 }
 
 void Dma::sample(Access& access) {
@@ -388,27 +398,27 @@ void Dma::sample(Access& access) {
     return;
   }
   access.data = Payload(bytes);
-  const bool ok = bytes == 0 || transfer(tlm::TLM_READ_COMMAND, access.pasid, access.address, access.data.writable());
+  const bool ok = bytes == 0 || host_->read(access.place.pasid, access.place.address, access.data.writable());
   access.result = ok ? AccessResult::ok : AccessResult::bus_error;
 }
 
 // The write before this one has not landed and may wait for it: one event serves both.
-bool Dma::joins_burst(const Access& access) {
+inline bool Dma::joins_burst(const Access& access) {
   if (bursts_.empty()) return false;
-  const auto& last = *writes_.back();
-  return last.placement.more && adjoins(last, access, burst_bytes_);
+  return last_write_->placement.more && adjoins(*last_write_, access, burst_bytes_);
 }
 
 void Dma::land_bursts() {
-  std::uint32_t count;
-  while (bursts_.pop_due(count)) {
-    const auto first = writes_pushed_ - writes_.size();
-    const bool together = count > 1 && writes_landed_ <= first && land_together(count);
-    for (auto number = first; count > 0; --count, ++number) {
-      auto& access = *writes_.front();
-      writes_.pop_front();
-      if (!together && number >= writes_landed_) land(access);
-      writes_landed_ = std::max(writes_landed_, number + 1);
+  Access* first;
+  while (bursts_.pop_due(first)) {
+    const bool together = first->together != nullptr && writes_landed_ <= first->number && land_together(*first);
+    for (auto* write = first; write != nullptr;) {
+      auto& access = *write;
+      write = access.together;
+      if (access.number >= writes_landed_) {
+        if (!together) land(access);
+        writes_landed_ = access.number + 1;
+      }
       access.data = {};
       finish(access);
     }
@@ -416,29 +426,32 @@ void Dma::land_bursts() {
 }
 
 // Writes that wait to land together with later ones have arrived: a read behind them must see them.
-void Dma::land_ahead_of(const Access& read) {
-  for (; writes_landed_ < read.behind; ++writes_landed_)
-    land(*writes_[writes_landed_ - (writes_pushed_ - writes_.size())]);
+inline void Dma::land_ahead_of(const Access& read) {
+  for (std::size_t i = 0; writes_landed_ < read.behind; ++i)
+    for (auto* write = bursts_[i]; write != nullptr && write->number < read.behind; write = write->together) {
+      if (write->number < writes_landed_) continue;
+      land(*write);
+      writes_landed_ = write->number + 1;
+    }
 }
 
-bool Dma::land_together(std::uint32_t count) {
-  auto& first = *writes_[0];
+bool Dma::land_together(const Access& first) {
   if (first.discard) return true;
-  std::uint64_t bytes = first.data.size();
   // Slices of one buffer, as a sender on this machine gathers them, need no copy.
+  std::uint64_t bytes = 0;
   bool one_buffer = true;
-  for (std::uint32_t i = 1; i < count; ++i) {
-    one_buffer &= first.data.bytes().data() + bytes == writes_[i]->data.bytes().data();
-    bytes += writes_[i]->data.size();
+  for (const auto* write = &first; write != nullptr; write = write->together) {
+    one_buffer &= first.data.bytes().data() + bytes == write->data.bytes().data();
+    bytes += write->data.size();
   }
-  std::span<std::byte> data(first.data.writable().data(), bytes);
+  std::span<const std::byte> data(first.data.bytes().data(), bytes);
   if (!one_buffer) {
     scratch_.clear();
-    for (std::uint32_t i = 0; i < count; ++i)
-      scratch_.insert(scratch_.end(), writes_[i]->data.bytes().begin(), writes_[i]->data.bytes().end());
+    for (const auto* write = &first; write != nullptr; write = write->together)
+      scratch_.insert(scratch_.end(), write->data.bytes().begin(), write->data.bytes().end());
     data = scratch_;
   }
-  return transfer(tlm::TLM_WRITE_COMMAND, first.pasid, first.address, data);
+  return host_->write(first.place.pasid, first.place.address, data);
 }
 
 void Dma::land_lone_writes() {
@@ -452,8 +465,8 @@ void Dma::land_lone_writes() {
 
 void Dma::land(Access& access) {
   if (access.discard) return;
-  const bool ok = access.data.empty() ||
-                  transfer(tlm::TLM_WRITE_COMMAND, access.pasid, access.address, access.data.writable());
+  const bool ok =
+      access.data.empty() || host_->write(access.place.pasid, access.place.address, access.data.bytes());
   access.result = ok ? AccessResult::ok : AccessResult::bus_error;
   if (!ok) ++counters_.errors;
 }

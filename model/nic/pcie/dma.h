@@ -3,14 +3,15 @@
 //
 // To the host go writes and read requests, in order; to the device go completions and the CPU's posted writes. A read
 // takes tags and room for its bytes, a write takes posted credits: who finds none waits its turn. Reads sample memory
-// when they complete, and not before the writes ahead of them have landed; writes land when they arrive.
+// when they complete, and not before the writes ahead of them have landed; writes land when they arrive. Reads are done
+// in the order they were asked for.
 //
 // Accesses to adjoining addresses that are under way together are made in one call to the host (up to `burst`): a call
 // into an attached process is dear. A read is then sampled up to a burst early, but never before it was issued.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "model/base/params.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
+#include "model/base/pool.h"
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/pcie/pcie_link.h"
@@ -76,9 +78,25 @@ struct DmaIssued {
   Duration done;                // in so long it is sampled, or has landed
 };
 
+// Who asks for accesses, and is told when one is done: `kind` and `tag` are its own, `data` is what was read.
+class DmaClient {
+ public:
+  virtual void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) = 0;
+
+ protected:
+  ~DmaClient() = default;
+};
+
+// Whom to tell, and what; without a client nobody is told.
+struct DmaReply {
+  DmaClient* client = nullptr;
+  std::uint32_t kind = 0;
+  std::uint64_t tag = 0;
+};
+
 class Dma : public sc_core::sc_module {
  public:
-  using Done = InlineFunction<void(AccessResult, Payload)>;  // what was read; nothing after a write
+  using Done = InlineFunction<void(AccessResult, Payload)>;
   struct Placement {
     bool more = false;          // may land together with the next write, at that one's time
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
@@ -98,24 +116,25 @@ class Dma : public sc_core::sc_module {
 
   Dma(sc_core::sc_module_name name, const DmaParams& params);
 
-  // Bound to the endpoint.
-  std::function<bool(tlm::tlm_command, Pasid, std::uint64_t, std::span<std::byte>)> transfer;
+  // The endpoint's side.
+  void reach(HostMemory& memory) { host_ = &memory; }
   std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> translate;  // by ATS; nullopt: the host won't
   trace::Point<DmaIssued> issued;
 
-  void read(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling);
-  void read(const Place& place, std::uint32_t bytes, Done&& done) { read(place, bytes, std::move(done), Sampling{}); }
-  void write(const Place& place, Payload&& data, Done&& done, Placement placement);
+  void read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
+  void write(const Place& place, Payload&& data, const DmaReply& reply, Placement placement);
   // Queues, contexts and records, whose addresses are aligned.
-  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, Done&& done) {
-    read(Place{pasid, address, address % kPage}, bytes, std::move(done));
+  void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, const DmaReply& reply) {
+    read({pasid, address, address % kPage}, bytes, reply, {});
   }
-  void write(Pasid pasid, std::uint64_t address, Payload&& data, Done&& done) {
-    write(pasid, address, std::move(data), std::move(done), Placement{});
+  void write(Pasid pasid, std::uint64_t address, Payload&& data, const DmaReply& reply, Placement placement) {
+    write({pasid, address, address % kPage}, std::move(data), reply, placement);
   }
-  void write(Pasid pasid, std::uint64_t address, Payload&& data, Done&& done, Placement placement) {
-    write(Place{pasid, address, address % kPage}, std::move(data), std::move(done), placement);
+  void write(Pasid pasid, std::uint64_t address, Payload&& data, const DmaReply& reply = {}) {
+    write(pasid, address, std::move(data), reply, {});
   }
+  // For who asks seldom: the reply is a call.
+  DmaReply closure(Done&& done) { return closures_.keep(std::move(done)); }
   // A posted write of the CPU passes.
   void carry_mmio(std::uint64_t bytes);
   void reset();
@@ -124,33 +143,55 @@ class Dma : public sc_core::sc_module {
 
  private:
   static constexpr std::uint64_t kPage = 4096;
+  struct Credits {
+    std::uint32_t headers = 0;
+    std::uint32_t data = 0;
+  };
+  struct Posted {
+    Duration until;
+    Credits credits;
+  };
   // From its pool until it is done; queues pass it on by reference.
   struct Access {
-    Pasid pasid = 0;
-    std::uint64_t address = 0;
-    std::uint64_t offset = 0;
-    Payload data;
-    Done done;
+    Place place{};
+    DmaReply reply;
+    Payload data;               // of a read that is not sampled: its length
+    TlpCount tlps;              // of a write, or of a read's requests, each of which has a tag
     AccessResult result = AccessResult::ok;
-    bool sampled = false;
     bool discard = false;
+    // A read.
+    bool sampled = false;
     bool ordered = false;
-    std::uint32_t tags = 0;
-    TlpCount tlps;              // of a write, or of a read's requests
     Duration asked;
     Duration after;             // the writes ahead of it have arrived by then
-    std::uint64_t behind = 0;   // so many writes of writes_
-    Placement placement;        // of a write
-    std::uint64_t writes_before = 0;  // of a read that waits: writes ever queued
+    std::uint64_t behind = 0;   // so many of those that land in order
+    std::uint64_t writes_before = 0;  // if it waits: writes ever queued
+    // A write.
+    Placement placement;
+    Credits credits;            // that it takes
+    std::uint64_t number = 0;   // of those that land in order
+    Access* together = nullptr;  // the one behind it, which lands with it
+  };
+  class Closures final : public DmaClient {
+   public:
+    DmaReply keep(Done&& done);
+    void clear() { kept_.clear(); }
+    void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) override;
+
+   private:
+    Pool<Done> kept_;
   };
   // One direction of the link.
   class Direction {
    public:
-    // Busy for `service`, from when it is free and not before `ready`: until when.
-    Duration occupy(Duration ready, Duration service) { return free_ = std::max(ready, free_) + service; }
-    Duration wait(Duration ready) const { return std::max(free_ - ready, Duration{}); }
+    // Busy for `service`, from when it is free and not before `ready`: until when. The time until then is added up.
+    Duration occupy(Duration ready, Duration service, Counter& waited) {
+      const auto begins = std::max(ready, free_);
+      waited += static_cast<Counter>((begins - ready).ps);
+      return free_ = begins + service;
+    }
     // Busy for so long, at no certain time: what passes between other things.
-    void steal(Duration service) { occupy(now(), service); }
+    void steal(Duration at, Duration service) { free_ = std::max(at, free_) + service; }
     void reset() { free_ = now(); }
 
    private:
@@ -159,60 +200,56 @@ class Dma : public sc_core::sc_module {
   // The share of time that the link was busy of late.
   class Load {
    public:
-    void add(Duration service);
-    double now_is() const;
+    void add(Duration at, Duration service);
+    double at(Duration at) const;
     void reset();
 
    private:
     Duration last_;
     double load_ = 0;
   };
-  struct Credits {
-    std::uint64_t headers = 0;
-    std::uint64_t data = 0;
-  };
-  struct Posted {
-    Duration until;
-    Credits credits;
-  };
 
-  Access& take_access(const Place& place, Done&& done);
+  // Those that are inline are dma.cpp's alone.
+  inline Access& take_access(const Place& place, const DmaReply& reply);
   void give_back(Access& access);
-  void finish(Access& access);                       // tells who asked, then gives it back
-  void ask(const Place& place, std::uint32_t bytes, Done&& done, Sampling sampling);  // what is counted already
-  void read_in_parts(const Place& place, std::uint32_t bytes, std::uint32_t part, Done&& done, Sampling sampling);
-  std::uint32_t largest_read() const;
+  inline void finish(Access& access);                // gives it back, and tells who asked
+  // It is counted already.
+  inline void ask(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
+  void read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
+  static std::uint32_t largest_read(const DmaParams& params);
   Payload nothing(std::uint32_t bytes);
   bool passes_writes(const Access& read) const;
   bool fits(const Access& read) const;
-  Credits credits_of(const Access& write) const;
-  bool take_credits(const Access& write);
+  inline Credits credits_of(std::uint64_t tlps, std::uint64_t bytes) const;
+  inline bool take_credits(const Access& write);
   void issue_waiting();
   void issue_read(Access& access);
   void issue_write(Access& access);
-  void push_landing(Access& access, Duration lands);
-  Duration queueing() const;
-  Duration occupy_to_host(Duration service);
-  Duration count_to_host(const TlpCount& tlps);      // and how long the link is busy with them
-  Duration count_to_device(const TlpCount& tlps);
+  inline void push_landing(Access& access, Duration lands);
+  inline Duration queueing(Duration at) const;
+  inline Duration count_to_host(Duration at, const TlpCount& tlps);  // and how long the link is busy with them
+  inline Duration count_to_device(const TlpCount& tlps);
   void complete_reads();
-  void sample_burst(Access& first);
+  inline void sample_burst(Access& first);
   void sample(Access& access);
-  bool joins_burst(const Access& access);
+  void sample_together(Access& first, std::size_t others, std::uint64_t bytes);
+  inline bool joins_burst(const Access& access);
   void land_bursts();
-  void land_ahead_of(const Access& read);
-  bool land_together(std::uint32_t count);
+  inline void land_ahead_of(const Access& read);
+  bool land_together(const Access& first);
   void land_lone_writes();
-  bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
+  inline bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
   void land(Access& access);
 
   const DmaParams params_;
   const PcieLink link_;
+  const std::uint32_t largest_read_;
+  HostMemory* host_ = nullptr;
   Direction to_host_;
   Direction to_device_;
   Load load_;                                  // of to_host_
-  std::deque<Access> accesses_;
-  std::vector<Access*> idle_;                  // of those
+  Pool<Access> accesses_;
+  Closures closures_;
   Fifo<Access*> waiting_reads_;                // for tags or bytes, or behind a write that waits
   Fifo<Access*> waiting_writes_;               // for posted credits
   std::uint64_t writes_queued_ = 0;            // ever
@@ -221,10 +258,10 @@ class Dma : public sc_core::sc_module {
   Credits posted_sum_;
   Alarm credits_back_{[this] { issue_waiting(); }};
   DelayLine<Access*> reads_{[this] { complete_reads(); }};
-  Fifo<Access*> writes_;
-  DelayLine<std::uint32_t> bursts_{[this] { land_bursts(); }};  // how many of writes_ land together
-  std::uint64_t burst_bytes_ = 0;              // of the last of them
-  std::uint64_t writes_pushed_ = 0;            // into writes_, ever
+  DelayLine<Access*> bursts_{[this] { land_bursts(); }};  // the first of the writes that land together
+  Access* last_write_ = nullptr;               // of the last of them
+  std::uint64_t burst_bytes_ = 0;              // of that
+  std::uint64_t writes_pushed_ = 0;            // into bursts_, ever
   std::uint64_t writes_landed_ = 0;            // of those
   DelayLine<Access*> lone_writes_{[this] { land_lone_writes(); }};
   std::vector<std::byte> scratch_;

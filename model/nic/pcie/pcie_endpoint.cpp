@@ -37,28 +37,41 @@ PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParam
   translation_.set_command(tlm::TLM_IGNORE_COMMAND);
 }
 
-bool PcieEndpoint::transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data) {
-  if (!config_space_.bus_master()) {
-    ++counters_.dma_blocked;
-    return false;
-  }
-  const bool reads = command == tlm::TLM_READ_COMMAND;
-  ++(reads ? counters_.dma_reads : counters_.dma_writes);
-  if (host_ != nullptr) {
-    const bool ok = reads ? host_->read(pasid, address, data) : host_->write(pasid, address, data);
-    if (!ok) ++counters_.dma_aborts;
-    return ok;
-  }
+bool PcieEndpoint::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+  if (!may_ask(counters_.dma_reads)) return false;
+  return answered(host_ != nullptr ? host_->read(pasid, address, bytes)
+                                   : ask(tlm::TLM_READ_COMMAND, pasid, address, bytes.data(), bytes.size()));
+}
+
+bool PcieEndpoint::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
+  if (!may_ask(counters_.dma_writes)) return false;
+  return answered(host_ != nullptr ? host_->write(pasid, address, bytes)
+                                   : ask(tlm::TLM_WRITE_COMMAND, pasid, address,
+                                         const_cast<std::byte*>(bytes.data()), bytes.size()));
+}
+
+bool PcieEndpoint::may_ask(Counter& requests) {
+  const bool may = config_space_.bus_master();
+  ++(may ? requests : counters_.dma_blocked);
+  return may;
+}
+
+bool PcieEndpoint::answered(bool ok) {
+  if (!ok) ++counters_.dma_aborts;
+  return ok;
+}
+
+bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data,
+                       std::size_t bytes) {
   request_.get_extension<PasidExtension>()->pasid = pasid;
   request_.set_command(command);
   request_.set_address(address);
-  request_.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));
-  request_.set_data_length(static_cast<unsigned>(data.size()));
-  request_.set_streaming_width(static_cast<unsigned>(data.size()));
+  request_.set_data_ptr(reinterpret_cast<unsigned char*>(data));
+  request_.set_data_length(static_cast<unsigned>(bytes));
+  request_.set_streaming_width(static_cast<unsigned>(bytes));
   request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   auto delay = sc_core::SC_ZERO_TIME;
   dma->b_transport(request_, delay);
-  if (!request_.is_response_ok()) ++counters_.dma_aborts;
   return request_.is_response_ok();
 }
 

@@ -61,7 +61,7 @@ struct UarWrite {
   std::span<const std::byte> data;
 };
 
-class PcieEndpoint : public sc_core::sc_module, public DeviceBar {
+class PcieEndpoint : public sc_core::sc_module, public HostMemory, public DeviceBar {
  public:
   // `features`: what its register says.
   PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
@@ -84,7 +84,8 @@ class PcieEndpoint : public sc_core::sc_module, public DeviceBar {
   Output<std::uint32_t> unmasked;          // this vector was pending and may interrupt now
 
   // Host memory, at the present time. False: aborted, or bus mastering is off.
-  bool transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data);
+  bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
+  bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
   // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
@@ -106,6 +107,9 @@ class PcieEndpoint : public sc_core::sc_module, public DeviceBar {
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);
   DeviceRegisters registers() const;
   void announce_unmasked();
+  bool may_ask(Counter& requests);
+  bool answered(bool ok);
+  bool ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data, std::size_t bytes);
   void reset();
 
   const PcieEndpointParams params_;

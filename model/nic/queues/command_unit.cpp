@@ -26,7 +26,9 @@ void CommandUnit::next() {
   const auto bytes = personality_.layout.command_entry;
   const auto address = pcie_.command_queue() + std::uint64_t{current_->index} * bytes;
   dma_.read(kKernelPasid, address, bytes,
-            [this, epoch = epoch_](AccessResult result, const Payload& bytes) { entry_read(epoch, result, bytes); });
+            dma_.closure([this, epoch = epoch_](AccessResult result, const Payload& bytes) {
+              entry_read(epoch, result, bytes);
+            }));
 }
 
 void CommandUnit::entry_read(std::uint64_t epoch, AccessResult result, const Payload& bytes) {
@@ -41,7 +43,7 @@ void CommandUnit::entry_read(std::uint64_t epoch, AccessResult result, const Pay
   if (length < personality_.layout.command_header || length > personality_.layout.mailbox)
     return complete(CommandStatus::bad_input_length);
   dma_.read(kKernelPasid, entry.input, length,
-            [this, epoch](AccessResult read, const Payload& data) { input_read(epoch, read, data); });
+            dma_.closure([this, epoch](AccessResult read, const Payload& data) { input_read(epoch, read, data); }));
 }
 
 void CommandUnit::complete(CommandStatus status, std::uint32_t syndrome) {
@@ -54,16 +56,16 @@ void CommandUnit::complete(CommandStatus status, std::uint32_t syndrome) {
                           CommandStatus final_status) {
     if (epoch != epoch_) return;
     dma_.write(kKernelPasid, address + std::uint64_t{index} * personality_.layout.command_entry,
-               Payload::copy_of(personality_.command_done(final_status)), nullptr);
+               Payload::copy_of(personality_.command_done(final_status)));
     events_.interrupt(0);
     next();
   };
   const auto length = std::min<std::size_t>(output.size(), entry.output_bytes);
   if (length == 0) return finish(status);
   dma_.write(kKernelPasid, entry.output, Payload::copy_of(std::span(output).first(length)),
-             [finish, status](AccessResult written, Payload) {
+             dma_.closure([finish, status](AccessResult written, Payload) {
                finish(written == AccessResult::ok ? status : CommandStatus::bad_mailbox);
-             });
+             }));
 }
 
 void CommandUnit::qp_done(const QpCommandDone& done) {

@@ -86,9 +86,8 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
   ++counters_.cqes;
   if (cqe.syndrome != roce::Status::success) ++counters_.error_cqes;
   if (written) written({request.cqn, queue.producer, cqe, !request.payload.empty()});
-  Dma::Done done;
-  if (landed) done = [this, at = CqeLanded{request.cqn, queue.producer}](AccessResult, const Payload&) { landed(at); };
-  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * bytes, std::move(entry), std::move(done),
+  const auto reply = landed ? DmaReply{this, cqn, queue.producer} : DmaReply{};
+  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * bytes, std::move(entry), reply,
              {.right_behind = request.behind_payload});
   queue.producer = (queue.producer + 1) & kCounterMask;
   if (request.solicited) queue.solicited = queue.producer;
@@ -97,16 +96,20 @@ void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
   if (half_full(queue) && !looking_.contains(cqn)) look_ahead(cqn, queue);
 }
 
+void Completion::dma_done(std::uint32_t cqn, std::uint64_t index, AccessResult, Payload&&) {
+  landed({{cqn}, static_cast<std::uint32_t>(index)});
+}
+
 // Looks at the consumer before the queue seems full, so that no entry has to wait for that.
 void Completion::look_ahead(std::uint32_t cqn, const CompletionQueue& queue) {
   looking_.insert(cqn);
   dma_.read(queue.pasid, queue.doorbell_record, personality_.layout.cq_record,
-            [this, cqn](AccessResult result, const Payload& record) {
+            dma_.closure([this, cqn](AccessResult result, const Payload& record) {
               if (looking_.erase(cqn) == 0) return;
               Duration wait;
               auto* found = contexts_.cqs.touch(cqn, wait);
               if (found != nullptr && result == AccessResult::ok) take_consumer(*found, consumer_in(record));
-            });
+            }));
 }
 
 void Completion::take_consumer(CompletionQueue& queue, std::uint32_t consumer) {
@@ -161,7 +164,7 @@ void Completion::moderated(std::uint32_t cqn) {
 void Completion::refresh(std::uint32_t cqn, const CompletionQueue& queue) {
   waiting_[cqn].refreshing = true;
   dma_.read(queue.pasid, queue.doorbell_record, personality_.layout.cq_record,
-            [this, cqn](AccessResult result, const Payload& record) { refreshed(cqn, result, record); });
+            dma_.closure([this, cqn](AccessResult result, const Payload& record) { refreshed(cqn, result, record); }));
 }
 
 void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload& record) {
@@ -182,11 +185,11 @@ void Completion::resize(const CqResize& request) {
   contexts_.cqs.lookup(request.cqn, [this, request](CompletionQueue* queue) {
     if (queue == nullptr || queue->dead) return resized({Resize::dead, 0});
     dma_.read(queue->pasid, queue->doorbell_record, personality_.layout.cq_record,
-              [this, request](AccessResult result, const Payload& record) {
+              dma_.closure([this, request](AccessResult result, const Payload& record) {
                 std::optional<std::uint32_t> consumer;
                 if (result == AccessResult::ok) consumer = consumer_in(record);
                 resize_at(consumer, request);
-              });
+              }));
   });
 }
 

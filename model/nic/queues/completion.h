@@ -47,7 +47,7 @@ struct CqeLanded {
   std::uint32_t index;
 };
 
-class Completion : public sc_core::sc_module {
+class Completion : public sc_core::sc_module, DmaClient {
  public:
   Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts, Dma& dma,
              EventWriter& events, PcieEndpoint& pcie);
@@ -100,6 +100,7 @@ class Completion : public sc_core::sc_module {
   void drain_due();
   void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
+  void dma_done(std::uint32_t cqn, std::uint64_t index, AccessResult, Payload&&) override;  // an entry has landed
   void withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes);
   void start_period(const CompletionQueue& queue, std::uint32_t cqn);
   void raise(CompletionQueue& queue, std::uint32_t cqn);

@@ -30,7 +30,7 @@ void EventWriter::put(std::uint32_t eqn, EventQueueContext& queue, const Event& 
   const auto at = queue.producer & ((1u << queue.log_entries) - 1);
   Payload entry(personality_.layout.eqe);
   personality_.encode(event.type, event.number, (queue.producer >> queue.log_entries & 1) != 0, entry.writable());
-  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * personality_.layout.eqe, std::move(entry), nullptr);
+  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * personality_.layout.eqe, std::move(entry));
   queue.producer = (queue.producer + 1) & kCounterMask;
   ++counters_.events;
   written({eqn, event.type, event.number});
@@ -58,7 +58,7 @@ void EventWriter::interrupt(std::uint32_t vector) {
   const auto message = pcie_.interrupt(vector);
   if (!message) return;
   const auto data = message->data;
-  dma_.write(kKernelPasid, message->address, Payload::copy_of(std::as_bytes(std::span(&data, 1))), nullptr);
+  dma_.write(kKernelPasid, message->address, Payload::copy_of(std::as_bytes(std::span(&data, 1))));
 }
 
 }  // namespace rnicsim::nic

@@ -1,6 +1,5 @@
 #include "model/nic/queues/send_wqe_cache.h"
 
-#include <memory>
 #include <utility>
 
 namespace rnicsim::nic {
@@ -54,7 +53,7 @@ void SendWqeCache::look_up(const Lookup& lookup) {
   ++counters_.lookups;
   ++(here ? counters_.hits : counters_.misses);
   if (here) return found(lookup);
-  slots_.take([this, lookup] { read(lookup); });
+  slots_.take([&] { read(lookup); });  // at once: can_look_up
 }
 
 void SendWqeCache::found(const Lookup& lookup) {
@@ -63,10 +62,15 @@ void SendWqeCache::found(const Lookup& lookup) {
 }
 
 void SendWqeCache::read(const Lookup& lookup) {
-  dma_.read(lookup.pasid, lookup.address, lookup.blocks * block_bytes_,
-            [this, kept = std::make_unique<Lookup>(lookup), resets = resets_](AccessResult, const Payload&) {
-              if (resets == resets_) fetched(*kept);
-            });
+  reading_.push_back(Lookup(lookup));
+  dma_.read(lookup.pasid, lookup.address, lookup.blocks * block_bytes_, {this, resets_, 0});
+}
+
+void SendWqeCache::dma_done(std::uint32_t resets, std::uint64_t, AccessResult, Payload&&) {
+  if (resets != resets_) return;
+  const auto lookup = reading_.front();
+  reading_.pop_front();
+  fetched(lookup);
 }
 
 // What the ring says now is not looked at: the engine knows the WQE.
@@ -103,6 +107,7 @@ void SendWqeCache::reset() {
   tags_.clear();
   waiting_.clear();
   stalled_.clear();
+  reading_.clear();
   slots_.clear();
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "model/base/fifo.h"
 #include "model/base/index_table.h"
 #include "model/base/params.h"
 #include "model/base/policy.h"
@@ -53,7 +54,7 @@ struct SendWqeCacheCounters {
   }
 };
 
-class SendWqeCache {
+class SendWqeCache : DmaClient {
  public:
   SendWqeCache(const SendWqeCacheParams& params, std::uint32_t block_bytes, Dma& dma)
       : block_bytes_(block_bytes),
@@ -98,6 +99,7 @@ class SendWqeCache {
   void look_up(const Lookup& lookup);
   void found(const Lookup& lookup);
   void read(const Lookup& lookup);
+  void dma_done(std::uint32_t resets, std::uint64_t, AccessResult, Payload&&) override;
   void fetched(const Lookup& lookup);
   void complete(Qpn qpn, std::uint64_t ticket);
 
@@ -108,8 +110,9 @@ class SendWqeCache {
   SendWqeCacheCounters counters_;
   MissSlots slots_;
   std::deque<Lookup> stalled_;         // behind a miss that found no slot
+  Fifo<Lookup> reading_;               // again, in order
   std::uint64_t tickets_ = 0;
-  std::uint64_t resets_ = 0;
+  std::uint32_t resets_ = 0;           // what is on its way from before one is void
 };
 
 }  // namespace rnicsim::nic

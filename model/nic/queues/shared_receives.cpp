@@ -106,16 +106,17 @@ void SharedReceives::serve(std::uint32_t srqn, SharedReceiveQueue& srq) {
 
 void SharedReceives::begin(std::uint32_t srqn, Read& read) {
   ++(read.what == Read::What::record ? counters_.record_reads : counters_.entry_reads);
-  dma_.read(read.pasid, read.address, read.bytes,
-            [this, srqn, number = read.number](AccessResult result, Payload data) {
-              const auto found = work_.find(srqn);
-              if (found == work_.end() || !found->second.read || found->second.read->number != number) return;
-              auto& done = *found->second.read;
-              done.done = true;
-              done.ok = result == AccessResult::ok;
-              done.data = std::move(data);
-              proceed(srqn);
-            });
+  dma_.read(read.pasid, read.address, read.bytes, {this, srqn, read.number});
+}
+
+void SharedReceives::dma_done(std::uint32_t srqn, std::uint64_t number, AccessResult result, Payload&& data) {
+  const auto found = work_.find(srqn);
+  if (found == work_.end() || !found->second.read || found->second.read->number != number) return;
+  auto& done = *found->second.read;
+  done.done = true;
+  done.ok = result == AccessResult::ok;
+  done.data = std::move(data);
+  proceed(srqn);
 }
 
 void SharedReceives::absorb(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, Answers& answers) {

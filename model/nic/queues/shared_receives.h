@@ -42,7 +42,7 @@ struct SharedReceiveCounters {
   }
 };
 
-class SharedReceives {
+class SharedReceives : DmaClient {
  public:
   SharedReceives(const Personality& personality, ContextCache& contexts, Dma& dma, EventWriter& events)
       : personality_(personality), contexts_(contexts), dma_(dma), events_(events) {}
@@ -107,6 +107,7 @@ class SharedReceives {
   void answer_empty(std::uint32_t srqn, Work& work, std::uint64_t read, Answers& answers);
   std::optional<Read> next_read(const SharedReceiveQueue& srq, const Work& work, bool gave) const;
   void begin(std::uint32_t srqn, Read& read);
+  void dma_done(std::uint32_t srqn, std::uint64_t number, AccessResult result, Payload&& data) override;
   void die(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work);
   void fail_takes(std::uint32_t srqn, Work& work, Answers& answers);
   void due();

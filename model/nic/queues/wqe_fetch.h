@@ -19,7 +19,7 @@ struct WqeFetchCounters {
   }
 };
 
-class WqeFetcher {
+class WqeFetcher : DmaClient {
  public:
   explicit WqeFetcher(Dma& dma) : dma_(dma) {}
 
@@ -30,15 +30,16 @@ class WqeFetcher {
     ++counters_.fetches;
     counters_.bytes += request.bytes;
     requested(request);
-    dma_.read(request.pasid, request.address, request.bytes,
-              [this, tag = request.tag](AccessResult result, Payload data) {
-                fetched({tag, result == AccessResult::ok, std::move(data)});
-              });
+    dma_.read(request.pasid, request.address, request.bytes, {this, 0, request.tag});
   }
 
   const WqeFetchCounters& counters() const { return counters_; }
 
  private:
+  void dma_done(std::uint32_t, std::uint64_t tag, AccessResult result, Payload&& data) override {
+    fetched({tag, result == AccessResult::ok, std::move(data)});
+  }
+
   Dma& dma_;
   WqeFetchCounters counters_;
 };
