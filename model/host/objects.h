@@ -1,10 +1,11 @@
 // Who owns what: the objects that the kernel gave to its processes, and which of them use which.
 #pragma once
 
+#include <boost/container/flat_set.hpp>
+
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "model/abi/command.h"
 #include "model/base/pcie.h"
@@ -78,7 +79,7 @@ struct QueuePair {
   std::uint32_t receive_cqn;
   std::optional<std::uint32_t> srqn{};
   std::optional<std::uint32_t> events{};
-  std::set<Gid> groups{};                  // to which it is attached
+  boost::container::flat_set<Gid> groups{};  // to which it is attached
 };
 
 class Objects {

@@ -3,13 +3,14 @@
 
 #include <infiniband/verbs.h>
 
+#include <boost/container/flat_set.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -165,7 +166,7 @@ struct Qp : ibv_qp_ex {
   std::vector<Binding> bindings;    // under send_lock: of the batch
   abi::Milestone posting;           // under send_lock: what the next doorbell announces, when that is followed
   std::mutex groups_mutex;
-  std::set<std::array<std::uint8_t, 16>> groups;  // multicast, to which it is attached
+  boost::container::flat_set<std::array<std::uint8_t, 16>> groups;  // multicast, to which it is attached
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(qp_base.context); }
