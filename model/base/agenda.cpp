@@ -23,11 +23,6 @@ Alarm::~Alarm() {
   agenda_.leave();
 }
 
-void Alarm::arm(Duration at) { agenda_.arm(*this, at); }
-
-void Alarm::arm_by(Duration at) {
-  if (!armed() || at < agenda_.heap_[agenda_.places_[rank_]].at) arm(at);
-}
 
 void Alarm::disarm() { agenda_.disarm(*this); }
 
@@ -61,7 +56,7 @@ void Agenda::leave() {
 Duration Agenda::next_alarm() const {
   auto next = kNever;
   for (const auto& due : heap_)
-    if (alarms_[due.rank]->armed()) next = std::min(next, due.at);
+    if (places_[due.rank()] != kNowhere) next = std::min(next, due.at);
   return next;
 }
 
@@ -79,67 +74,76 @@ std::uint32_t Agenda::admit(Alarm& alarm) {
   return static_cast<std::uint32_t>(alarms_.size() - 1);
 }
 
-void Agenda::put(std::uint32_t place, const Due& due) {
-  heap_[place] = due;
-  places_[due.rank] = place;
-}
-
-void Agenda::rise(std::uint32_t place, const Due& due) {
+void Agenda::rise(std::size_t place, Due due) {
+  auto* const heap = heap_.data();
+  auto* const places = places_.data();
   while (place != 0) {
     const auto parent = (place - 1) / 2;
-    if (!due.before(heap_[parent])) break;
-    put(place, heap_[parent]);
+    if (!due.before(heap[parent])) break;
+    heap[place] = heap[parent];
+    places[heap[place].rank()] = static_cast<std::uint32_t>(place);
     place = parent;
   }
-  put(place, due);
+  heap[place] = due;
+  places[due.rank()] = static_cast<std::uint32_t>(place);
 }
 
-void Agenda::sink(std::uint32_t place, const Due& due) {
-  const auto size = static_cast<std::uint32_t>(heap_.size());
+void Agenda::sink(std::size_t place, Due due) {
+  auto* const heap = heap_.data();
+  auto* const places = places_.data();
+  const auto size = heap_.size();
   for (;;) {
     auto child = 2 * place + 1;
     if (child >= size) break;
-    if (child + 1 < size && heap_[child + 1].before(heap_[child])) ++child;
-    if (!heap_[child].before(due)) break;
-    put(place, heap_[child]);
+    if (child + 1 < size && heap[child + 1].before(heap[child])) ++child;
+    if (!heap[child].before(due)) break;
+    heap[place] = heap[child];
+    places[heap[place].rank()] = static_cast<std::uint32_t>(place);
     place = child;
   }
-  put(place, due);
+  heap[place] = due;
+  places[due.rank()] = static_cast<std::uint32_t>(place);
 }
 
-void Agenda::move(std::uint32_t place, const Due& due) {
+void Agenda::move(std::size_t place, Due due) {
   place != 0 && due.before(heap_[(place - 1) / 2]) ? rise(place, due) : sink(place, due);
 }
 
 inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
+  // Usually it is still to come, and what time it is need not be asked.
+  if (at > known_now_) return {at, order(alarm.first_round_, alarm.rank_)};
   at = std::max(at, now());
   const bool is_under_way = (serving_ || held_) && at == ahead_;
-  return {at, alarm.rank_, is_under_way ? std::max(round_ + 1, alarm.first_round_) : alarm.first_round_};
+  const auto round = is_under_way ? std::max(round_ + 1, alarm.first_round_) : alarm.first_round_;
+  return {at, order(round, alarm.rank_)};
 }
 
-void Agenda::arm(Alarm& alarm, const Due& due) {
-  alarm.served_ = false;
-  auto place = places_[alarm.rank_];
-  if (place == kNowhere && serving_alarm_ != nullptr && serving_alarm_->served_) {
-    places_[serving_alarm_->rank_] = kNowhere;
-    std::exchange(serving_alarm_, nullptr)->served_ = false;
-    return sink(0, due);
-  }
-  if (place == kNowhere) {
-    place = static_cast<std::uint32_t>(heap_.size());
+[[gnu::always_inline]] inline void Agenda::arm(Alarm& alarm, const Due& due) {
+  const auto place = places_[alarm.rank_];
+  if (place != kNowhere) {
+    move(place, due);
+  } else if (root_free_) {
+    root_free_ = false;
+    sink(0, due);
+  } else {
     heap_.push_back(due);
+    rise(heap_.size() - 1, due);
   }
-  move(place, due);
-  if (!serving_ && heap_.front().rank == alarm.rank_) wake_at(due.at);
+  if (!serving_ && heap_.front().rank() == alarm.rank_) wake_at(due.at);
 }
 
-void Agenda::arm(Alarm& alarm, Duration at) { arm(alarm, due_of(alarm, at)); }
+void Alarm::arm(Duration at) { agenda_.arm(*this, agenda_.due_of(*this, at)); }
+
+void Alarm::arm_by(Duration at) {
+  if (!armed() || at < agenda_.heap_[agenda_.places_[rank_]].at) arm(at);
+}
 
 void Agenda::disarm(Alarm& alarm) {
   const auto place = std::exchange(places_[alarm.rank_], kNowhere);
-  if (place == kNowhere) return;
-  alarm.served_ = false;
-  if (serving_alarm_ == &alarm) serving_alarm_ = nullptr;
+  if (place != kNowhere) remove(place);
+}
+
+void Agenda::remove(std::size_t place) {
   const auto last = heap_.back();
   heap_.pop_back();
   if (place != heap_.size()) move(place, last);
@@ -160,25 +164,29 @@ bool Agenda::goes_on() {
   return (requests_.load(std::memory_order_relaxed) & kYield) == 0;
 }
 
-// An alarm stays at the root while it is served: there the next goes that is armed, it again or another.
+// The place of what is served stays, at the root, for the next that is armed. Until then it holds off nobody: all else
+// is later.
 void Agenda::serve_alarms() {
   serving_ = true;
   limit_ = limit();
   const auto kernel = kernel_now();
   for (;;) {
     if (requests_.load(std::memory_order_relaxed) != 0 && !goes_on()) break;
-    if (heap_.empty() || heap_.front().at >= limit_) break;
-    if (heap_.front().round >= kThreads && server_ != nullptr && until_.before(heap_.front())) break;
-    auto& alarm = *alarms_[heap_.front().rank];
-    ahead_ = heap_.front().at;
-    round_ = heap_.front().round;
-    if (!may_wait_) known_now_ = std::max(kernel, ahead_);
+    if (heap_.empty()) break;
+    const auto due = heap_.front();
+    if (due.at >= limit_) break;
+    if (due.round() >= kThreads && server_ != nullptr && until_.before(due)) break;
+    ahead_ = due.at;
+    round_ = due.round();
+    if (!may_wait_) known_now_ = std::max(kernel, due.at);
     ++served_;
-    alarm.served_ = true;
-    serving_alarm_ = &alarm;
-    alarm.action_();
-    if (serving_alarm_ != nullptr && alarm.served_) disarm(alarm);
-    serving_alarm_ = nullptr;
+    places_[due.rank()] = kNowhere;
+    root_free_ = true;
+    alarms_[due.rank()]->action_();
+    if (root_free_) {
+      root_free_ = false;
+      remove(0);
+    }
     if (next_ != nullptr) break;
   }
   serving_ = false;
@@ -241,7 +249,7 @@ bool Agenda::may_serve(Duration until) {
 // Serves what comes before its turn. False: that is put down in the agenda, and another thread's or the kernel's is
 // before.
 bool Agenda::pass(Sleep& sleep, Duration until) {
-  if (!may_serve(until)) return arm(sleep.alarm_, until), false;
+  if (!may_serve(until)) return sleep.alarm_.arm(until), false;
   until_ = due_of(sleep.alarm_, until);
   server_ = &sleep;
   serve_alarms();
@@ -255,7 +263,7 @@ bool Agenda::pass(Sleep& sleep, Duration until) {
     return false;
   }
   ahead_ = until_.at;
-  round_ = until_.round;
+  round_ = until_.round();
   if (!may_wait_) known_now_ = std::max(kernel_now(), ahead_);
   return true;
 }

@@ -48,7 +48,6 @@ class Alarm {
   Action action_;
   const std::uint32_t rank_;
   const std::uint32_t first_round_;
-  bool served_ = false;             // still in the agenda's heap, and armed no more
 };
 
 class Agenda {
@@ -91,10 +90,10 @@ class Agenda {
   struct Horizon;
   struct Due {
     Duration at;
-    std::uint32_t rank;
-    std::uint32_t round;
-    bool before(const Due& other) const { return at != other.at ? at < other.at : order() < other.order(); }
-    std::uint64_t order() const { return std::uint64_t{round} << 32 | rank; }
+    std::uint64_t order;        // of one time: the round, then the rank
+    std::uint32_t round() const { return static_cast<std::uint32_t>(order >> 32); }
+    std::uint32_t rank() const { return static_cast<std::uint32_t>(order); }
+    bool before(const Due& other) const { return at != other.at ? at < other.at : order < other.order; }
   };
   static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kThreads = 1u << 31;  // the first round of threads
@@ -104,14 +103,14 @@ class Agenda {
   static Agenda& made(Process kind = Process::method);  // and kept for one more alarm
   void leave();
   std::uint32_t admit(Alarm& alarm);   // its rank
+  static std::uint64_t order(std::uint32_t round, std::uint32_t rank) { return std::uint64_t{round} << 32 | rank; }
   Due due_of(const Alarm& alarm, Duration at) const;
-  void arm(Alarm& alarm, Duration at);
   void arm(Alarm& alarm, const Due& due);
   void disarm(Alarm& alarm);
-  void put(std::uint32_t place, const Due& due);
-  void move(std::uint32_t place, const Due& due);
-  void rise(std::uint32_t place, const Due& due);
-  void sink(std::uint32_t place, const Due& due);
+  void move(std::size_t place, Due due);
+  void rise(std::size_t place, Due due);
+  void sink(std::size_t place, Due due);
+  void remove(std::size_t place);
   Duration limit() const;
   void serve_alarms();
   bool goes_on();
@@ -146,13 +145,13 @@ class Agenda {
   bool held_ = false;           // a thread has served, and is ahead of the kernel: the process is not to be woken
   Duration wake_at_ = kNever;   // when it will be
   bool serving_ = false;
-  Alarm* serving_alarm_ = nullptr;  // until it is disarmed, gone, or another has its place
+  bool root_free_ = false;      // what is served was there: the next that is armed takes its place
   static constexpr std::uint8_t kYield = 1, kInterrupt = 2;
   std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;
 };
 
-inline bool Alarm::armed() const { return !served_ && agenda_.places_[rank_] != Agenda::kNowhere; }
+inline bool Alarm::armed() const { return agenda_.places_[rank_] != Agenda::kNowhere; }
 
 // Made before the modules of a simulation: their agenda is an SC_THREAD instead of an SC_METHOD, so that what an alarm
 // calls may wait (a memory of somebody else's, in b_transport). All alarms wait with it; who calls into a module
