@@ -1,6 +1,7 @@
 #include "model/nic/contexts/cache.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "model/base/kernel.h"
@@ -47,35 +48,35 @@ void CacheCounters::describe(CounterVisitor& visit) const {
 CacheTags::CacheTags(std::uint32_t entries, std::uint32_t ways, std::string_view replacement)
     : sets_(entries / std::min(ways, std::max(entries, 1u))),
       ways_(std::min(ways, entries)),
-      keys_(std::size_t{sets_} * ways_, Replacement::kEmpty),
+      entries_(static_cast<CacheWay*>(std::calloc(std::max(entries, 1u), sizeof(CacheWay)))),
+      found_(entries_.get()),
       replacement_(make_policy<Replacement>(replacement)) {
-  newest_first_ = replacement_->newest_first;
+  if (!entries_) throw std::bad_alloc();
 }
 
 bool CacheTags::can_be(std::uint32_t entries, std::uint32_t ways) { return entries < ways || entries % ways == 0; }
 
-std::size_t CacheTags::set_of(std::uint64_t key) const { return in_range(key, sets_) * ways_; }
+CacheWay* CacheTags::set_of(std::uint64_t key) const { return entries_.get() + in_range(key, sets_) * ways_; }
 
 std::optional<std::uint64_t> CacheTags::insert(std::uint64_t key) {
   if (ways_ == 0) return key;
-  const auto set = set_of(key);
-  const auto way = replacement_->way_for_another(ways_of(set));
-  const auto displaced = std::exchange(keys_[set + way], key);
-  use(set, way);
-  return displaced == Replacement::kEmpty ? std::nullopt : std::optional(displaced);
+  auto* set = set_of(key);
+  auto& way = set[replacement_->way_for_another({set, ways_})];
+  const auto displaced = std::exchange(way, {name_of(key), ++uses_});
+  found_ = &way;
+  return displaced.empty() ? std::nullopt : std::optional(displaced.name - name_of(0));
 }
 
 bool CacheTags::erase(std::uint64_t key) {
-  const auto set = set_of(key);
-  const auto way = find(set, key);
-  if (way == ways_) return false;
-  keys_[set + way] = Replacement::kEmpty;
-  replacement_->emptied(ways_of(set), way);
+  auto* way = find(key);
+  if (way == nullptr) return false;
+  *way = {};
   return true;
 }
 
 void CacheTags::clear() {
-  std::ranges::fill(keys_, Replacement::kEmpty);
+  std::fill_n(entries_.get(), std::size_t{sets_} * ways_, CacheWay{});
+  uses_ = 0;
   replacement_->clear();
 }
 
@@ -96,11 +97,7 @@ Cache::Outcome Cache::look_up(std::size_t client, std::uint64_t key) {
 }
 
 std::optional<Duration> Cache::look_up_resident(std::size_t client, std::uint64_t key) {
-  if (l0_[client].touch(key)) {
-    ++counters_.lookups;
-    ++counters_.l0_hits;
-    return Duration{};
-  }
+  if (look_up_first(client, key)) return Duration{};
   if (!l1_.touch(key)) return std::nullopt;
   ++counters_.lookups;
   ++counters_.l1_hits;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,12 +54,11 @@ class CacheTags {
   // Whole sets; fewer entries than ways are one set.
   static bool can_be(std::uint32_t entries, std::uint32_t ways);
 
-  bool contains(std::uint64_t key) const { return find(set_of(key), key) != ways_; }
+  bool contains(std::uint64_t key) const { return find(key) != nullptr; }
   bool touch(std::uint64_t key) {                        // true: it is here, and used
-    const auto set = set_of(key);
-    const auto way = find(set, key);
-    if (way == ways_) return false;
-    use(set, way);
+    auto* way = find(key);
+    if (way == nullptr) return false;
+    way->used = ++uses_;
     return true;
   }
   std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
@@ -67,24 +66,27 @@ class CacheTags {
   void clear();
 
  private:
-  std::size_t set_of(std::uint64_t key) const;           // where it begins
-  void use(std::size_t set, std::size_t way) {
-    if (!newest_first_) return replacement_->used(ways_of(set), way);
-    const auto key = keys_[set + way];
-    for (; way != 0; --way) keys_[set + way] = keys_[set + way - 1];
-    keys_[set] = key;
-  }
-  std::span<std::uint64_t> ways_of(std::size_t set) { return {keys_.data() + set, ways_}; }
-  std::size_t find(std::size_t set, std::uint64_t key) const {  // its way; or ways_
-    std::size_t way = 0;
-    while (way != ways_ && keys_[set + way] != key) ++way;
-    return way;
+  // Of memory that the system gives as zeros, so that what is never used is not there.
+  struct Free {
+    void operator()(CacheWay* ways) const { std::free(ways); }
+  };
+
+  static std::uint64_t name_of(std::uint64_t key) { return key + 1; }
+  CacheWay* set_of(std::uint64_t key) const;
+  CacheWay* find(std::uint64_t key) const {
+    const auto name = name_of(key);
+    if (found_->name == name) return found_;
+    auto* way = set_of(key);
+    for (const auto* end = way + ways_; way != end; ++way)
+      if (way->name == name) return found_ = way;
+    return nullptr;
   }
 
   std::uint32_t sets_;
   std::uint32_t ways_;                                   // 0: no entries
-  bool newest_first_;
-  std::vector<std::uint64_t> keys_;
+  std::unique_ptr<CacheWay[], Free> entries_;
+  mutable CacheWay* found_;                              // where an entry was last found: most often it is asked again
+  std::uint64_t uses_ = 0;
   std::unique_ptr<Replacement> replacement_;
 };
 
@@ -99,6 +101,13 @@ class Cache {
   Outcome look_up(std::size_t client, std::uint64_t key);
   // The same of what is resident; nullopt: it is not, and that it was asked changes nothing.
   std::optional<Duration> look_up_resident(std::size_t client, std::uint64_t key);
+  // The same of what the first level has.
+  bool look_up_first(std::size_t client, std::uint64_t key) {
+    if (!l0_[client].touch(key)) return false;
+    ++counters_.lookups;
+    ++counters_.l0_hits;
+    return true;
+  }
   // A look would find it; that it was asked changes nothing.
   bool resident(std::uint64_t key) const { return l1_.contains(key); }
   // After a fill: what had to leave the cache for it.

@@ -123,6 +123,11 @@ class ContextTable {
     wait = *resident;
     return &*slot->object;
   }
+  // What the first level has, and is at hand; else nothing has happened.
+  Object* touch_first(std::uint32_t index) {
+    auto* slot = slots_.find(index);
+    return slot != nullptr && slot->object && residency_.touch_first(0, index) ? &*slot->object : nullptr;
+  }
   // What a touch would find; that it was asked changes nothing.
   const Object* resident(std::uint32_t index) const {
     const auto* slot = slots_.find(index);

@@ -150,8 +150,10 @@ void GatherScatter::reset() {
   accesses_.clear();
 }
 
-void GatherScatter::check(AccessCheck request) {
-  translation_.check({request.pd, request.access, request.qpn, request.remote}, request.region,
+void GatherScatter::check(const AccessCheck& request) {
+  const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
+  if (const auto result = translation_.check_now(access, request.region)) return checked({request.tag, *result});
+  translation_.check(access, request.region,
                      [this, tag = request.tag](AccessResult result) { checked({tag, result}); });
 }
 

@@ -45,7 +45,7 @@ class GatherScatter : DmaClient {
 
   void gather(Gather&& request);
   void scatter(Scatter&& request);
-  void check(AccessCheck request);
+  void check(const AccessCheck& request);
   // The queue pair is no more what it was: what it has not begun to write stays unwritten.
   void forget(Qpn qpn);
   void reset();

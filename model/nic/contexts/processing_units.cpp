@@ -108,29 +108,28 @@ Duration ProcessingUnits::service_of(const PacketIn& packet) const {
 void ProcessingUnits::receive(PacketIn&& in) {
   const auto qpn = in.destination;
   const auto client = roce::info(in.headers().bth.opcode).response() ? QpcClient::response : QpcClient::responder;
-  if (const auto wait = contexts_.touch(client, qpn)) return enqueue({std::move(in), *wait});
+  if (const auto wait = contexts_.touch(client, qpn)) return enqueue(std::move(in), *wait);
   contexts_.await(client, qpn, [this, in = std::move(in)]() mutable {
-    enqueue({std::move(in), contexts_.vain_look()});
+    enqueue(std::move(in), contexts_.vain_look());
   });
 }
 
-void ProcessingUnits::enqueue(Arrival&& arrival) {
-  const auto number = unit_of(arrival.packet.destination, params_.receive_units);
+void ProcessingUnits::enqueue(PacketIn&& in, Duration context_wait) {
+  const auto number = unit_of(in.destination, params_.receive_units);
   auto& unit = receive_[number];
-  if (unit.waiting.empty() && unit.free <= now()) return serve(unit, std::move(arrival));
+  if (unit.waiting.empty() && unit.free <= now()) return serve(number, std::move(in), context_wait);
   ++counters_.receive_waits;
   if (unit.waiting.empty()) freed_.push(unit.free, {false, number});
-  contexts_.hold(arrival.packet.destination);
-  arrival.since = now();
-  unit.waiting.push_back(std::move(arrival));
+  contexts_.hold(in.destination);
+  unit.waiting.push_back({std::move(in), context_wait, now()});
 }
 
-void ProcessingUnits::serve(ReceiveUnit& unit, Arrival&& arrival) {
-  const auto service = service_of(arrival.packet) + arrival.context_wait;
+void ProcessingUnits::serve(std::uint32_t number, PacketIn&& in, Duration context_wait) {
+  const auto service = service_of(in) + context_wait;
   ++counters_.receive_packets;
-  counters_.receive_busy_ps[static_cast<std::size_t>(&unit - receive_.data())] += static_cast<Counter>(service.ps);
-  unit.free = now() + service;
-  packet(std::move(arrival.packet));
+  counters_.receive_busy_ps[number] += static_cast<Counter>(service.ps);
+  receive_[number].free = now() + service;
+  packet(std::move(in));
 }
 
 void ProcessingUnits::free_due() {
@@ -146,7 +145,7 @@ void ProcessingUnits::free_due() {
       unit.waiting.pop_front();
       const auto qpn = next.packet.destination;
       counters_.receive_wait_ps += static_cast<Counter>((now() - next.since).ps);
-      serve(unit, std::move(next));
+      serve(freed.unit, std::move(next.packet), next.context_wait);
       contexts_.release(qpn);
     }
     if (!unit.waiting.empty()) freed_.push(unit.free, freed);

@@ -81,7 +81,7 @@ class ProcessingUnits : public sc_core::sc_module {
   struct Arrival {
     PacketIn packet;
     Duration context_wait;
-    Duration since{};                     // it waits for its unit
+    Duration since;                       // it waits for its unit
   };
   struct ReceiveUnit {
     Fifo<Arrival> waiting;
@@ -99,8 +99,8 @@ class ProcessingUnits : public sc_core::sc_module {
   void take(SendDoorbell&& rung);
   Duration service_of(const TransmitWork& work) const;
   Duration service_of(const PacketIn& packet) const;
-  void enqueue(Arrival&& arrival);
-  void serve(ReceiveUnit& unit, Arrival&& arrival);
+  void enqueue(PacketIn&& in, Duration context_wait);
+  void serve(std::uint32_t number, PacketIn&& in, Duration context_wait);
   void free_due();
 
   const ProcessingUnitsParams params_;

@@ -9,23 +9,22 @@
 
 namespace rnicsim::nic {
 
+// A place for an entry. All zeros: it is empty.
+struct CacheWay {
+  std::uint64_t name = 0;                                 // of the entry: not 0
+  std::uint64_t used = 0;                                 // when it was last, counted in uses of all sets
+
+  bool empty() const { return name == 0; }
+};
+
 class Replacement {
  public:
-  using Set = std::span<std::uint64_t>;                   // keys by way; it may put them in another order
+  using Set = std::span<const CacheWay>;
   using Make = std::unique_ptr<Replacement> (*)();
-  static constexpr std::uint64_t kEmpty = ~0ull;
 
   virtual ~Replacement() = default;
   virtual std::size_t way_for_another(Set set) = 0;       // an empty way, or one whose entry leaves
-  virtual void used(Set set, std::size_t way) = 0;        // found there, or new; not told of newest_first
-  virtual void emptied(Set set, std::size_t way) = 0;
-  virtual void clear() = 0;                               // all sets are empty
-
-  // A set is in the order of use, what is empty at its end: the cache itself sees to what is used.
-  const bool newest_first;
-
- protected:
-  explicit Replacement(bool newest_first) : newest_first(newest_first) {}
+  virtual void clear() {}                                 // all sets are empty
 };
 
 }  // namespace rnicsim::nic

@@ -1,4 +1,4 @@
-// The least recently used leaves: a set's order is that of use, with what is empty at its end.
+// The least recently used leaves.
 #include <algorithm>
 
 #include "model/base/policy.h"
@@ -9,14 +9,10 @@ namespace {
 
 class Lru final : public Replacement {
  public:
-  Lru() : Replacement(true) {}
-  std::size_t way_for_another(Set set) override { return set.size() - 1; }
-  void used(Set, std::size_t) override {}
-  void emptied(Set set, std::size_t way) override {
-    std::shift_left(set.begin() + std::ptrdiff_t(way), set.end(), 1);
-    set.back() = kEmpty;
+  // What is empty was never used.
+  std::size_t way_for_another(Set set) override {
+    return std::size_t(std::ranges::min_element(set, {}, &CacheWay::used) - set.begin());
   }
-  void clear() override {}
 };
 
 const PolicyEntry<Replacement> kEntry{"lru", []() -> std::unique_ptr<Replacement> { return std::make_unique<Lru>(); }};

@@ -12,14 +12,11 @@ using Sequence = std::linear_congruential_engine<std::uint64_t, 6364136223846793
 
 class Random final : public Replacement {
  public:
-  Random() : Replacement(false) {}
   std::size_t way_for_another(Set set) override {
-    const auto empty = std::ranges::find(set, kEmpty);
+    const auto empty = std::ranges::find_if(set, &CacheWay::empty);
     if (empty != set.end()) return std::size_t(empty - set.begin());
     return (sequence_() >> 33) % set.size();              // the low bits of such a sequence repeat soon
   }
-  void used(Set, std::size_t) override {}
-  void emptied(Set, std::size_t) override {}
   void clear() override { sequence_.seed(); }
 
  private:

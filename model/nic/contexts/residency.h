@@ -31,6 +31,8 @@ class Residency {
   std::optional<Duration> touch_resident(std::size_t client, std::uint64_t key) {
     return cache_.look_up_resident(client, key);
   }
+  // The same, if the first level has it.
+  bool touch_first(std::size_t client, std::uint64_t key) { return cache_.look_up_first(client, key); }
   // A touch would find it.
   bool resident(std::uint64_t key) const { return cache_.resident(key); }
   void await(std::size_t client, std::uint64_t key, Then then) {

@@ -74,8 +74,11 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
 Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) : sc_module(name), contexts_(contexts) {}
 
 AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
+  return count(check_access(entry, request, region));
+}
+
+AccessResult Translation::count(AccessResult result) {
   ++counters_.lookups;
-  const auto result = check_access(entry, request, region);
   if (result != AccessResult::ok) ++counters_.refused;
   return result;
 }
@@ -85,18 +88,16 @@ bool Translation::translate_now(const AccessRequest& request, const Region& regi
   // When something is to be filled nothing is touched: translate() is to find all as it is.
   const auto* entry = contexts_.regions.resident(region.key >> 8);
   if (entry == nullptr) return false;
-  auto place = region;
-  const auto* memory = entry;
-  const bool good = check_access(entry, request, region) == AccessResult::ok;
-  if (good && entry->is_window()) {
-    place = behind(*entry, region);
-    memory = contexts_.regions.resident(place.key >> 8);
-  }
-  if (good && (memory == nullptr || !enter_now(*memory, place, translated))) return false;
+  const auto result = check_access(entry, request, region);
+  const bool behind_window = result == AccessResult::ok && entry->is_window();
+  const auto place = behind_window ? behind(*entry, region) : region;
+  const auto* memory = behind_window ? contexts_.regions.resident(place.key >> 8) : entry;
+  if (result == AccessResult::ok && (memory == nullptr || !enter_now(*memory, place, translated))) return false;
   Duration wait;
-  translated.result = judge(contexts_.regions.touch(region.key >> 8, wait), request, region);
+  contexts_.regions.touch(region.key >> 8, wait);
   translated.wait += wait;
-  if (translated.result != AccessResult::ok || memory == entry) return true;
+  translated.result = count(result);
+  if (!behind_window) return true;
   contexts_.regions.touch(place.key >> 8, wait);
   translated.wait += wait;
   return true;
@@ -210,6 +211,12 @@ bool Translation::gone(const Walk& walk) const {
 
 void Translation::finish(const std::shared_ptr<Walk>& walk) {
   later(walk->wait, [walk] { walk->done(walk->result); });
+}
+
+std::optional<AccessResult> Translation::check_now(const AccessRequest& request, const Region& region) {
+  if (region.length == 0) return AccessResult::ok;
+  const auto* memory = contexts_.regions.touch_first(region.key >> 8);
+  return memory != nullptr ? std::optional(judge(memory, request, region)) : std::nullopt;
 }
 
 void Translation::check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done) {

@@ -59,8 +59,11 @@ class Translation : public sc_core::sc_module {
   // Protection alone.
   void check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done);
 
-  // The answer when no context has to be filled for it. False: translate() must be asked.
+  // --- The answer when it is at hand.
+  // No context has to be filled for it. False: translate() must be asked.
   bool translate_now(const AccessRequest& request, const Region& region, Translated& translated);
+  // The first level of the cache has it. nullopt: check() must be asked.
+  std::optional<AccessResult> check_now(const AccessRequest& request, const Region& region);
 
   void reset() { delayed_.clear(); }
 
@@ -72,6 +75,7 @@ class Translation : public sc_core::sc_module {
   using Found = std::function<void(const MemoryRegion*)>;
 
   AccessResult judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
+  AccessResult count(AccessResult result);
   bool enter_now(const MemoryRegion& memory, const Region& place, Translated& translated);
   void find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found);
   void look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window);
