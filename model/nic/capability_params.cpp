@@ -5,7 +5,7 @@ namespace {
 
 // The codes of the InfiniBand specification, PortInfo: LinkSpeedActive and its extension, LinkWidthActive.
 constexpr double kSpeeds[] = {1, 2, 4, 8, 16, 32, 64, 128};
-constexpr double kWidths[] = {1, 2, 4, 8, 16};
+constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_message", max_message, "bytes of a message", {1, 0x1p31});
   visit.param("gids", gids, "entries of the GID table; a host sets three", {3, 256});
   visit.param("active_speed", active_speed, "lane speed, as ibv_port_attr: 32 = 25 Gb/s", {1, 128, kSpeeds});
-  visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16, kWidths});
+  visit.param("active_width", active_width, "lanes, as ibv_port_attr: 2 = 4x", {1, 16, kLinkWidths});
   visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
   visit.param("invalidate", invalidate, "SEND with invalidate and local invalidate");
   visit.param("windows", windows, "memory windows of types 1 and 2B");

@@ -23,7 +23,7 @@ constexpr std::uint32_t kIdentity = kPkeyIndex | kPort;
 constexpr std::uint32_t kConnect = kPath | kPathMtu | kRemoteQpn | kReceivePsn;
 constexpr std::uint32_t kRetries = kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
 
-constexpr Row kTable[] = {
+constexpr Row kTransitions[] = {
     {reset, init, {kIdentity | kQkey, 0}, {kIdentity | kAccess, 0}, {kIdentity | kAccess, 0}},
     {init, init, {0, kIdentity | kQkey}, {0, kIdentity | kAccess}, {0, kIdentity | kAccess}},
     {init, rtr, {0, kPkeyIndex | kQkey}, {kConnect, kAlternatePath | kAccess | kPkeyIndex},
@@ -52,7 +52,7 @@ Transition check(const Masks& masks, std::uint32_t mask) {
 Transition check_transition(Transport transport, QpState from, QpState to, std::uint32_t mask) {
   if (to > error) return Transition::not_allowed;
   if (to == reset || to == error) return check({0, 0}, mask);
-  for (const auto& row : kTable) {
+  for (const auto& row : kTransitions) {
     if (row.from != from || row.to != to) continue;
     if (transport == Transport::rc && from == sqe) return Transition::not_allowed;
     const auto& masks = transport == Transport::ud ? row.ud : transport == Transport::uc ? row.uc : row.rc;

@@ -8,7 +8,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kPort = 1;
+constexpr std::uint32_t kPortNumber = 1;
 constexpr std::uint32_t kLocalCaAckDelay = 15;
 constexpr std::uint32_t kAtomicOnDevice = 1;  // IBV_ATOMIC_HCA
 constexpr std::uint8_t kPortActive = 4;
@@ -115,7 +115,7 @@ void CommandUnit::query_device() {
   caps.max_rd_atomic = params_.max_rd_atomic;
   caps.local_ca_ack_delay = kLocalCaAckDelay;
   caps.max_eq = params_.max_eq;
-  caps.ports = kPort;
+  caps.ports = kPortNumber;
   caps.core_clock_khz = pcie_.core_clock_khz();
   caps.atomic = kAtomicOnDevice;
   current_->output = caps;
@@ -173,7 +173,7 @@ bool CommandUnit::in_use(IcmTable table, std::uint32_t first, std::uint32_t coun
 }
 
 void CommandUnit::query_port() {
-  if (object() != kPort) return refuse(CommandSyndrome::number_out_of_range);
+  if (object() != kPortNumber) return refuse(CommandSyndrome::number_out_of_range);
   PortAttributes port;
   port.state = kPortActive;
   port.max_mtu = port.active_mtu = static_cast<std::uint8_t>(params_.max_mtu);
@@ -194,7 +194,7 @@ void CommandUnit::query_port() {
 
 void CommandUnit::set_gid() {
   const auto& in = input<GidSetting>();
-  if (object() != kPort) return refuse(CommandSyndrome::number_out_of_range);
+  if (object() != kPortNumber) return refuse(CommandSyndrome::number_out_of_range);
   switch (gids_.set(in.index, {.gid = in.gid, .mac = in.mac, .valid = in.valid})) {
     case GidTable::Set::done: return complete(CommandStatus::ok);
     case GidTable::Set::beyond_table: return refuse(CommandSyndrome::number_out_of_range);

@@ -5,9 +5,6 @@ namespace {
 
 constexpr std::uint32_t kKernelPage = 0;
 
-using Kind = DoorbellRefused::Kind;
-using Reason = DoorbellRefused::Reason;
-
 }  // namespace
 
 void Doorbell::write(const UarWrite& write) {
@@ -18,7 +15,7 @@ void Doorbell::write(const UarWrite& write) {
       return ring(write.page, {{said.number}, static_cast<std::uint16_t>(said.position), {}});
     case DoorbellWrite::Kind::blueflame:
       ++counters_.blueflame_doorbells;
-      if (!said.sound) return refuse(write.page, Kind::blueflame, Reason::malformed);
+      if (!said.sound) return refuse(write.page, Refused::Kind::blueflame, Refused::Reason::malformed);
       return ring(write.page, {{said.number}, static_cast<std::uint16_t>(said.position), Payload::copy_of(said.wqe)});
     case DoorbellWrite::Kind::cq_arm:
       return arm(write.page, {said.number, said.solicited_only, said.position});
@@ -27,13 +24,14 @@ void Doorbell::write(const UarWrite& write) {
       return consume({said.number, said.position});
     case DoorbellWrite::Kind::unknown: break;
   }
-  refuse(write.page, Kind::unknown, Reason::malformed);
+  refuse(write.page, Refused::Kind::unknown, Refused::Reason::malformed);
 }
 
 void Doorbell::ring(std::uint32_t page, SendDoorbell&& doorbell) {
   const auto* qp = contexts_.qps.find(doorbell.qpn.value);
   if (qp == nullptr || qp->uar_page != page)
-    return refuse(page, doorbell.wqe.empty() ? Kind::send : Kind::blueflame, Reason::wrong_page);
+    return refuse(page, doorbell.wqe.empty() ? Refused::Kind::send : Refused::Kind::blueflame,
+                  Refused::Reason::wrong_page);
   if (rung) rung({page, doorbell.qpn, doorbell.producer, static_cast<std::uint32_t>(doorbell.wqe.size())});
   send(std::move(doorbell));
 }
@@ -42,7 +40,8 @@ void Doorbell::arm(std::uint32_t page, const CqArmed& arm) {
   ++counters_.cq_arms;
   armed(arm);
   contexts_.cqs.lookup(arm.cqn, [this, arm, page](CompletionQueue* queue) {
-    if (queue == nullptr || queue->uar_page != page) return refuse(page, Kind::cq_arm, Reason::wrong_page);
+    if (queue == nullptr || queue->uar_page != page)
+      return refuse(page, Refused::Kind::cq_arm, Refused::Reason::wrong_page);
     cq_armed(CqArmed{arm});
   });
 }
@@ -53,8 +52,8 @@ void Doorbell::consume(const EqConsumed& eq) {
   eq_consumed(EqConsumed{eq});
 }
 
-void Doorbell::refuse(std::uint32_t page, Kind kind, Reason reason) {
-  ++(reason == Reason::wrong_page ? counters_.doorbell_wrong_page : counters_.doorbell_malformed);
+void Doorbell::refuse(std::uint32_t page, Refused::Kind kind, Refused::Reason reason) {
+  ++(reason == Refused::Reason::wrong_page ? counters_.doorbell_wrong_page : counters_.doorbell_malformed);
   refused({page, kind, reason});
 }
 

@@ -75,10 +75,12 @@ class Doorbell {
   const DoorbellCounters& counters() const { return counters_; }
 
  private:
+  using Refused = DoorbellRefused;
+
   void arm(std::uint32_t page, const CqArmed& arm);
   void consume(const EqConsumed& eq);
   void ring(std::uint32_t page, SendDoorbell&& doorbell);
-  void refuse(std::uint32_t page, DoorbellRefused::Kind kind, DoorbellRefused::Reason reason);
+  void refuse(std::uint32_t page, Refused::Kind kind, Refused::Reason reason);
 
   const Personality& personality_;
   ContextCache& contexts_;

@@ -5,7 +5,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint8_t kMaxLogEntries = 15;     // the producer counts them modulo 2^16
-constexpr std::uint8_t kLeastLogStride = 5;
+constexpr std::uint8_t kLeastLogEntryStride = 5;
 constexpr std::uint8_t kMostLogStride = 10;
 
 // One entry always stays unposted.
@@ -20,7 +20,7 @@ void CommandUnit::create_srq() {
   if (srqn >= params_.max_srq) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.srqs.exists(srqn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.srqs.mapped(srqn)) return refuse(CommandSyndrome::no_icm);
-  const bool stride = srq.log_stride >= kLeastLogStride && srq.log_stride <= kMostLogStride;
+  const bool stride = srq.log_stride >= kLeastLogEntryStride && srq.log_stride <= kMostLogStride;
   if (!sane_size(srq.log_entries) || !stride) return refuse(CommandSyndrome::bad_size);
   if (srq.limit >= 1u << srq.log_entries) return refuse(CommandSyndrome::bad_range);
   if (srq.ring % kRingAlignment != 0 || srq.doorbell_record % personality_.layout.qp_record != 0)
