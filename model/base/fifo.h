@@ -3,21 +3,29 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 namespace rnicsim {
 
 template <class Item>
 class Fifo {
  public:
+  Fifo() = default;
+  Fifo(Fifo&& other) noexcept { swap(other); }
+  Fifo& operator=(Fifo&& other) noexcept {
+    Fifo(std::move(other)).swap(*this);
+    return *this;
+  }
+
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
   Item& front() { return ring_[head_]; }
   const Item& front() const { return ring_[head_]; }
   Item& back() { return (*this)[count_ - 1]; }
-  Item& operator[](std::size_t index) { return ring_[(head_ + index) & (ring_.size() - 1)]; }
-  const Item& operator[](std::size_t index) const { return ring_[(head_ + index) & (ring_.size() - 1)]; }
+  Item& operator[](std::size_t index) { return ring_[(head_ + index) & mask_]; }
+  const Item& operator[](std::size_t index) const { return ring_[(head_ + index) & mask_]; }
   Item& push_back(Item&& item) {
     auto& place = add_back();
     place = std::move(item);
@@ -25,23 +33,20 @@ class Fifo {
   }
   // Its value is what was left there: for the caller to fill.
   Item& add_back() {
-    if (count_ == ring_.size()) grow();
+    if (count_ == capacity()) grow();
     return (*this)[count_++];
   }
   // The item's memory is used again: move from front() first what must go. A queue that runs empty begins anew, so that
   // one which never holds much stays in few lines of the cache.
   void pop_front() {
-    head_ = --count_ == 0 ? 0 : (head_ + 1) & (ring_.size() - 1);
+    head_ = --count_ == 0 ? 0 : (head_ + 1) & mask_;
   }
   void pop_back() { --count_; }
   // Gives back the memory of a queue that is empty.
   void trim() {
-    if (count_ == 0) std::vector<Item>().swap(ring_);
+    if (count_ == 0) clear();
   }
-  void clear() {
-    ring_.clear();
-    head_ = count_ = 0;
-  }
+  void clear() { Fifo().swap(*this); }
 
   // In order, for a loop that neither adds nor removes.
   template <class Queue>
@@ -61,17 +66,28 @@ class Fifo {
   Place<const Fifo> end() const { return {this, count_}; }
 
  private:
-  static constexpr std::size_t kLeast = 4;
+  static constexpr std::uint32_t kLeast = 4;
+
+  std::uint32_t capacity() const { return ring_ ? mask_ + 1 : 0; }
   void grow() {
-    std::vector<Item> larger(ring_.empty() ? kLeast : 2 * ring_.size());
-    for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move((*this)[i]);
-    ring_ = std::move(larger);
+    const auto larger = ring_ ? 2 * capacity() : kLeast;
+    auto ring = std::make_unique<Item[]>(larger);
+    for (std::uint32_t i = 0; i < count_; ++i) ring[i] = std::move((*this)[i]);
+    ring_ = std::move(ring);
+    mask_ = larger - 1;
     head_ = 0;
   }
+  void swap(Fifo& other) {
+    std::swap(ring_, other.ring_);
+    std::swap(mask_, other.mask_);
+    std::swap(head_, other.head_);
+    std::swap(count_, other.count_);
+  }
 
-  std::vector<Item> ring_;  // its size is a power of two
-  std::size_t head_ = 0;
-  std::size_t count_ = 0;
+  std::unique_ptr<Item[]> ring_;
+  std::uint32_t mask_ = 0;               // of its places, whose number is a power of two
+  std::uint32_t head_ = 0;
+  std::uint32_t count_ = 0;
 };
 
 }  // namespace rnicsim

@@ -2,13 +2,14 @@
 // many have and few use at a time: a few lines of the cache serve them all.
 #pragma once
 
+#include <boost/container/list.hpp>
 #include <boost/pool/pool_alloc.hpp>
-#include <list>
 
 namespace rnicsim {
 
 template <class Item>
-using PooledList = std::list<Item, boost::fast_pool_allocator<Item, boost::default_user_allocator_new_delete,
-                                                              boost::details::pool::null_mutex>>;
+using PooledList =
+    boost::container::list<Item, boost::fast_pool_allocator<Item, boost::default_user_allocator_new_delete,
+                                                            boost::details::pool::null_mutex>>;
 
 }  // namespace rnicsim

@@ -23,7 +23,7 @@ Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer o
   offer.rd_atomic_pending = rd_atomic_pending_;
   offer.duplicates_pending = duplicates_pending_;
   if (std::exchange(wants_access_, false) && offer.access_granted) return responder_.go_on(headers, payload, offer);
-  const auto verdict = responder_.receive(headers, payload, offer);
+  auto verdict = responder_.receive(headers, payload, offer);
   // One that takes a receive as well is judged anew: that is the caller's to offer again.
   wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate &&
                   !info(headers.bth.opcode).has(header::kImmediate);
@@ -31,24 +31,23 @@ Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer o
 }
 
 // What the verdict brings to owe.
-Verdict AnswerSide::accept(Verdict verdict, std::uint32_t payload) {
+void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
   using Kind = Verdict::Kind;
-  Owed owed{.id = next_owed_, .psn = verdict.psn, .msn = verdict.msn, .duplicate = verdict.duplicate, .range = {}};
+  const bool owes = verdict.kind != Kind::drop && verdict.kind != Kind::wants_receive &&
+                    verdict.kind != Kind::wants_access && verdict.kind != Kind::busy;
+  if (!owes) return;
+  auto& owed = owed_.emplace_back();
+  owed.id = verdict.owed = next_owed_++;
+  owed.psn = verdict.psn;
+  owed.msn = verdict.msn;
+  owed.duplicate = verdict.duplicate;
   switch (verdict.kind) {
-    case Kind::drop:
-    case Kind::wants_receive:
-    case Kind::wants_access:
-    case Kind::busy: return verdict;
-    case Kind::acknowledge:
-      owed.kind = Owed::Kind::acknowledge;
-      owe(std::move(owed));
-      break;
+    case Kind::acknowledge: owed.kind = Owed::Kind::acknowledge; break;
     case Kind::reject:
       owed.kind = Owed::Kind::nak;
       owed.syndrome = verdict.syndrome;
       owed.fatal = verdict.fatal;
       owed.completes_receive = verdict.receive_status.has_value();
-      owe(std::move(owed));
       break;
     case Kind::place:
       if (verdict.acknowledge) owed.kind = Owed::Kind::acknowledge;
@@ -56,15 +55,13 @@ Verdict AnswerSide::accept(Verdict verdict, std::uint32_t payload) {
       owed.to_receive = verdict.to_receive_wqe;
       owed.completes_receive = verdict.completes_receive;
       owed.invalidate = verdict.invalidate;
-      owe(std::move(owed));
       break;
     case Kind::read:
       owed.kind = Owed::Kind::read;
       owed.range = verdict.range;
-      owe_data(std::move(owed));
+      order_data();
       break;
-    case Kind::atomic:
-    case Kind::replay:
+    default:  // atomic, replay
       owed.kind = Owed::Kind::atomic;
       owed.is_swap = verdict.is_swap;
       owed.original = verdict.original;
@@ -73,30 +70,26 @@ Verdict AnswerSide::accept(Verdict verdict, std::uint32_t payload) {
         owed.atomic = verdict.atomic;
         ++atomics_pending_;
       }
-      owe_data(std::move(owed));
-      break;
+      order_data();
   }
-  verdict.owed = next_owed_++;
-  return verdict;
 }
 
-void AnswerSide::owe_data(Owed owed) {
-  if (owed.duplicate) return owe_again(std::move(owed));
+// The last one is new.
+void AnswerSide::order_data() {
+  if (owed_.back().duplicate) return order_again();
   ++rd_atomic_pending_;
-  owe(std::move(owed));
 }
 
 // A requester that went back wants its answers in the order of their PSNs: that of a duplicate goes before what is owed
 // to later requests, and one that is owed already is not owed twice.
-void AnswerSide::owe_again(Owed owed) {
-  for (const auto& earlier : owed_) {
-    const bool covered = !before(owed.psn, earlier.psn + earlier.next_packet) &&
-                         before(owed.psn, earlier.psn + packets_of(earlier));
-    if (earlier.has_data() && covered) return;
+void AnswerSide::order_again() {
+  const auto last = std::prev(owed_.end());
+  for (auto earlier = owed_.begin(); earlier != last; ++earlier) {
+    const bool covered = !before(last->psn, earlier->psn + earlier->next_packet) &&
+                         before(last->psn, earlier->psn + packets_of(*earlier));
+    if (earlier->has_data() && covered) return owed_.pop_back();
   }
   ++duplicates_pending_;
-  owe(std::move(owed));
-  const auto last = std::prev(owed_.end());
   auto behind = last;
   while (behind != owed_.begin() && before(last->psn, std::prev(behind)->psn)) --behind;
   owed_.splice(behind, owed_, last);
@@ -257,8 +250,13 @@ void AnswerSide::unreadable(Psn psn, MemoryResult result) {
   owed_.clear();
   const auto syndrome =
       result == MemoryResult::unreachable ? Aeth::kRemoteOperationError : Aeth::kRemoteAccessError;
-  owe({.kind = Owed::Kind::nak, .id = next_owed_++, .psn = psn, .syndrome = syndrome, .msn = responder_.msn(),
-       .fatal = true, .range = {}});
+  auto& nak = owed_.emplace_back();
+  nak.kind = Owed::Kind::nak;
+  nak.id = next_owed_++;
+  nak.psn = psn;
+  nak.syndrome = syndrome;
+  nak.msn = responder_.msn();
+  nak.fatal = true;
 }
 
 }  // namespace rnicsim::roce

@@ -23,14 +23,18 @@ class AnswerSide {
   void fail() { owed_.clear(); }
 
   void request(const Headers& headers, std::uint32_t payload, const Offer& offer) {
-    actions_.judged(slot_, must_wait(payload) ? Verdict{Verdict::Kind::busy}
-                                              : accept(judge(headers, payload, offer), payload));
+    if (must_wait(payload)) return actions_.judged(slot_, Verdict{Verdict::Kind::busy});
+    auto verdict = judge(headers, payload, offer);
+    if (verdict.kind == Verdict::Kind::wants_access)
+      if (const auto known = actions_.granted(slot_, verdict)) verdict = judge_granted(headers, payload, offer, *known);
+    accept(verdict, payload);
+    actions_.judged(slot_, verdict);
   }
   // An atomic is ordered before the writes that follow it.
   bool must_wait(std::uint32_t payload) const { return atomics_pending_ != 0 && payload != 0; }
   // request() in two: a verdict changes nothing that is owed before it is accepted.
   Verdict judge(const Headers& headers, std::uint32_t payload, Offer offer);
-  Verdict accept(Verdict verdict, std::uint32_t payload);
+  void accept(Verdict& verdict, std::uint32_t payload);
   // Completes, in order, what has reached memory. Packets to send stay at the head until they get their turn.
   void settle();
   // The same of a responder that does not let receives wait for the turns of acknowledgements before them.
@@ -74,9 +78,12 @@ class AnswerSide {
   };
 
   bool reliable() const { return transport_ == Transport::rc; }
-  void owe(Owed owed) { owed_.push_back(std::move(owed)); }
-  void owe_data(Owed owed);
-  void owe_again(Owed owed);
+  Verdict judge_granted(const Headers& headers, std::uint32_t payload, Offer offer, bool granted) {
+    offer.access_granted = granted;
+    return judge(headers, payload, offer);
+  }
+  void order_data();
+  void order_again();
   void carry_out_atomics();
   void pass_over_acknowledgements(std::optional<Psn> chosen);
   bool place_failed(PooledList<Owed>::iterator owed);

@@ -4,8 +4,6 @@
 
 namespace rnicsim::roce {
 
-using Kind = ResponseOutcome::Kind;
-
 ResponseOutcome Completer::receive(const Headers& headers, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
   // Answers to what was never sent, or is answered already, are ghosts.
@@ -145,9 +143,8 @@ std::optional<Completion> Completer::take_flushed() {
 }
 
 Completion Completer::retire(Status status) {
-  Completion completion{window_.messages.front().request, status};
-  window_.messages.pop_front();
-  if (window_.cursor > 0) --window_.cursor;
+  const Completion completion{window_.messages.front().request.id, status};
+  window_.retire_front();
   return completion;
 }
 

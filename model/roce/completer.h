@@ -25,7 +25,7 @@ struct ResponseOutcome {
 };
 
 struct Completion {
-  SendRequest request;
+  std::uint64_t id = 0;                    // SendRequest::id
   Status status = Status::success;
 };
 
@@ -45,6 +45,8 @@ class Completer {
   std::optional<Completion> take_flushed();
 
  private:
+  using Kind = ResponseOutcome::Kind;
+
   ResponseOutcome acknowledge(const Headers& headers);
   ResponseOutcome negative(Psn psn, std::uint8_t syndrome);
   ResponseOutcome rnr(std::uint8_t timer);

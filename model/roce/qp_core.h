@@ -78,6 +78,8 @@ class CoreActions {
   virtual void cancel(Slot slot, Timer timer) = 0;
 
   // --- Answers.
+  // Whether what a verdict wants to access may be, when that is known at once; nullopt: judged() comes with it.
+  virtual std::optional<bool> granted(Slot slot, const Verdict& wanted) = 0;
   virtual void judged(Slot slot, const Verdict& verdict) = 0;
   // The atomic of the request of that PSN.
   virtual void carry_out(Slot slot, OwedId owed, Psn psn, const AtomicEth& operation, bool is_swap) = 0;

@@ -26,7 +26,9 @@ class QpResponder {
     std::visit([&](auto& responder) { responder.update(attributes); }, of_);
   }
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer) {
-    return std::visit([&](auto& responder) { return responder.receive(headers, payload, offer); }, of_);
+    if (auto* rc = std::get_if<Responder>(&of_)) return rc->receive(headers, payload, offer);
+    if (auto* uc = std::get_if<UcResponder>(&of_)) return uc->receive(headers, payload, offer);
+    return std::get<UdResponder>(of_).receive(headers, payload, offer);
   }
   // Of RC and UC.
   Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {

@@ -8,7 +8,7 @@ namespace {
 // A long message asks for an acknowledgement so often, not only at its end.
 constexpr std::uint32_t kPacketsAnAcknowledgement = 256;
 
-Extra extra_of(const SendRequest& request) {
+Extra extra_in(const SendRequest& request) {
   if (request.invalidate) return Extra::invalidate;
   return request.immediate ? Extra::immediate : Extra::none;
 }
@@ -104,7 +104,7 @@ SentRequest Requester::data_packet(Message& message, Headers& headers) const {
   const bool send = request.operation == SendOperation::send;
   const auto position = position_of(message.sent, message.packets);
   const auto transport = window_.attributes.transport;
-  const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_of(request)));
+  const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_in(request)));
   SentRequest packet{.operation = row.operation, .begins = row.begins(), .offset = message.sent * mtu, .end = {}};
   packet.payload = std::min(mtu, request.length - packet.offset);
   headers.bth.opcode = row.opcode;

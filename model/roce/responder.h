@@ -26,6 +26,8 @@ class Responder {
   bool in_message() const { return message_.has_value(); }
 
  private:
+  using Kind = Verdict::Kind;
+
   struct InMessage {
     Operation operation;
     RemoteRange target;                  // write
@@ -42,25 +44,26 @@ class Responder {
     std::uint32_t payload;
     const Offer& offer;
   };
-  using Check = std::optional<Verdict>;  // nullopt: passed
+  // Each gives a verdict, or passes the packet on: true.
+  bool check_psn(const Packet& packet, Verdict& verdict);
+  bool check_opcode_sequence(const Packet& packet, Verdict& verdict) const;
+  bool check_opcode_valid(const Packet& packet, Verdict& verdict) const;
+  bool check_resources(const Packet& packet, Verdict& verdict);
+  bool check_length(const Packet& packet, Verdict& verdict) const;
+  bool check_rkey(const Packet& packet, Verdict& verdict) const;
+  void execute(const Packet& packet, Verdict& verdict);
+  void execute_read(const Packet& packet, Verdict& verdict);
+  void execute_atomic(const Packet& packet, Verdict& verdict);
 
-  Check check_psn(const Packet& packet);
-  Check check_opcode_sequence(const Packet& packet);
-  Check check_opcode_valid(const Packet& packet);
-  Check check_resources(const Packet& packet);
-  Check check_length(const Packet& packet);
-  Check check_rkey(const Packet& packet);
-  Verdict execute(const Packet& packet);
-  Verdict execute_read(const Packet& packet);
-  Verdict execute_atomic(const Packet& packet);
+  // Verdicts that end the chain: false.
+  bool duplicate(const Packet& packet, Verdict& verdict);
+  bool reject(const Packet& packet, std::uint8_t syndrome, Verdict& verdict) const;
+  bool invalid(const Packet& packet, Verdict& verdict) const;
+  bool refuse_access(const Packet& packet, Verdict& verdict) const;
 
-  Verdict duplicate(const Packet& packet);
-  Verdict duplicate_read(const Packet& packet);
-  Verdict duplicate_atomic(const Packet& packet);
+  void duplicate_read(const Packet& packet, Verdict& verdict) const;
+  void duplicate_atomic(const Packet& packet, Verdict& verdict);
   SavedAtomic* saved(Psn psn);
-  Verdict reject(const Packet& packet, std::uint8_t syndrome, bool fatal) const;
-  Verdict invalid(const Packet& packet) const;
-  Verdict refuse_access(const Packet& packet) const;
   bool takes_receive(const Packet& packet) const;
   std::optional<RemoteRange> named_range(const Packet& packet) const;
   std::uint32_t received_before(const Packet& packet) const;

@@ -40,7 +40,7 @@ void SendSide::fail() {
 
 void SendSide::flush() {
   while (const auto done = completer_.take_flushed())
-    actions_.completed(slot_, done->request.id, Status::flushed_error, false);
+    actions_.completed(slot_, done->id, Status::flushed_error, false);
 }
 
 bool SendSide::takes_posts() const { return window_.messages.size() - window_.cursor < kMessagesAhead; }
@@ -55,7 +55,7 @@ void SendSide::post(const SendRequest& request) {
 void SendSide::settle(bool placed_last, bool restart_timer) {
   if (life_ != Life::active) return;
   while (const auto done = completer_.take_completion()) {
-    actions_.completed(slot_, done->request.id, done->status, std::exchange(placed_last, false));
+    actions_.completed(slot_, done->id, done->status, std::exchange(placed_last, false));
     if (done->status != Status::success) return;
   }
   if (const auto work = requester_.take_local_work()) actions_.local_work(slot_, work->id);

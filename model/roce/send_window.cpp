@@ -14,7 +14,7 @@ void SendWindow::start(const SendAttributes& given, Psn initial) {
 
 void SendWindow::restart() {
   next_psn = unsent_psn;
-  cursor = 0;
+  cursor = oldest = 0;
   replenish();
 }
 
@@ -32,13 +32,17 @@ bool SendWindow::replenish() {
 }
 
 void SendWindow::post(const SendRequest& request) {
-  Message message{.request = request, .first = next_psn, .error = request.refused};
+  auto& message = messages.add_back();
+  message = {};
+  message.request = request;
+  message.first = next_psn;
+  message.error = request.refused;
   if (message.is_local() && !message.error) message.local = Message::Local::waiting;
   const bool silent =
       message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;
   message.packets = silent ? 0 : packets_for(request.length, attributes.mtu);
   next_psn = next_psn + message.packets;
-  messages.push_back(std::move(message));
+  pass_answered();
 }
 
 Message* SendWindow::find(std::uint64_t id) {
@@ -47,16 +51,10 @@ Message* SendWindow::find(std::uint64_t id) {
   return index < messages.size() ? &messages[index] : nullptr;
 }
 
-Message* SendWindow::oldest_unanswered() {
-  for (auto& message : messages)
-    if (!message.answered()) return before(message.unanswered(), unsent_psn) ? &message : nullptr;
-  return nullptr;
-}
-
 bool SendWindow::acknowledge_before(Psn upto) {
   bool moved = false;
-  for (auto& message : messages) {
-    if (message.answered()) continue;
+  while (oldest != messages.size()) {
+    auto& message = messages[oldest];
     const auto covered = distance(message.unanswered(), upto);
     if (covered <= 0 || message.is_rd_atomic()) break;
     advance(message, std::min(static_cast<std::uint32_t>(covered), message.packets - message.acknowledged));
@@ -69,32 +67,28 @@ void SendWindow::advance(Message& message, std::uint32_t packets) {
   message.acknowledged += packets;
   // What was to be sent again need not be: its answer was only late.
   message.sent = std::max(message.sent, message.acknowledged);
-  if (message.answered() && std::exchange(message.outstanding, false)) --rd_atomic_outstanding;
+  if (!message.answered()) return;
+  if (std::exchange(message.outstanding, false)) --rd_atomic_outstanding;
+  pass_answered();
 }
 
 void SendWindow::rewind() {
   rd_atomic_outstanding = 0;
-  std::size_t first = 0;
-  while (first < messages.size() && messages[first].answered()) ++first;
-  for (std::size_t i = first; i < messages.size(); ++i) {
+  for (std::size_t i = oldest; i < messages.size(); ++i) {
     messages[i].sent = messages[i].acknowledged;
     messages[i].outstanding = false;
   }
-  cursor = std::min(cursor, first);
+  cursor = std::min(cursor, oldest);
 }
 
 void SendWindow::fail_oldest(Status status) {
-  for (auto& message : messages)
-    if (!message.answered()) {
-      message.error = status;
-      return;
-    }
+  if (oldest != messages.size()) messages[oldest].error = status;
 }
 
-Psn SendWindow::oldest_psn() const {
-  for (const auto& message : messages)
-    if (!message.answered()) return message.unanswered();
-  return next_psn;
+void SendWindow::retire_front() {
+  messages.pop_front();
+  if (cursor > 0) --cursor;
+  oldest > 0 ? void(--oldest) : pass_answered();
 }
 
 }  // namespace rnicsim::roce

@@ -88,6 +88,7 @@ struct SendWindow {
   SendAttributes attributes;
   Fifo<Message> messages;
   std::size_t cursor = 0;                // of the message to send from next
+  std::size_t oldest = 0;                // of the first that is not answered; as many as there are: none
   Psn next_psn;                          // of the next message posted
   Psn unsent_psn;                        // one past the last that was ever sent
   std::uint32_t rd_atomic_outstanding = 0;
@@ -103,7 +104,11 @@ struct SendWindow {
   // All messages were flushed: PSNs go on behind the last that was sent.
   void restart();
   // The oldest message, ever sent, that the responder has not answered for whole.
-  Message* oldest_unanswered();
+  Message* oldest_unanswered() {
+    if (oldest == messages.size()) return nullptr;
+    auto& message = messages[oldest];
+    return before(message.unanswered(), unsent_psn) ? &message : nullptr;
+  }
   Message* find(std::uint64_t id);
   // Of a message without packets: something behind it was sent.
   bool begun(const Message& message) const {
@@ -116,8 +121,15 @@ struct SendWindow {
   // Sends again from the first PSN not answered.
   void rewind();
   void fail_oldest(Status status);
+  void retire_front();
   bool replenish();                      // progress was made: retries start anew
-  Psn oldest_psn() const;                // of the first PSN not answered
+  // Of the first PSN not answered.
+  Psn oldest_psn() const { return oldest != messages.size() ? messages[oldest].unanswered() : next_psn; }
+
+ private:
+  void pass_answered() {
+    while (oldest != messages.size() && messages[oldest].answered()) ++oldest;
+  }
 };
 
 }  // namespace rnicsim::roce

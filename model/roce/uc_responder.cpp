@@ -2,8 +2,6 @@
 
 namespace rnicsim::roce {
 
-using Kind = Verdict::Kind;
-
 void UcResponder::start(const ResponderAttributes& attributes, Psn expected) {
   *this = {};
   attributes_ = attributes;

@@ -22,6 +22,8 @@ class UcResponder {
   std::uint32_t msn() const { return msn_; }
 
  private:
+  using Kind = Verdict::Kind;
+
   struct InMessage {
     Operation operation;
     RemoteRange target;                  // write

@@ -3,10 +3,8 @@
 namespace rnicsim::roce {
 namespace {
 
-using Kind = Verdict::Kind;
-
-Verdict drop(DropCause cause) {
-  Verdict verdict{Kind::drop};
+Verdict dropped_for(DropCause cause) {
+  Verdict verdict{Verdict::Kind::drop};
   verdict.cause = cause;
   return verdict;
 }
@@ -15,14 +13,14 @@ Verdict drop(DropCause cause) {
 
 Verdict UdResponder::receive(const Headers& headers, std::uint32_t payload, const Offer& offer) {
   const auto& row = info(headers.bth.opcode);
-  if (headers.deth->qkey != attributes_.qkey) return drop(DropCause::bad_qkey);
-  if (!row.payload_fits(payload, attributes_.mtu)) return drop(DropCause::unfit);
-  if (offer.receive == Offer::Receive::unknown) return {Kind::wants_receive};
-  if (offer.receive == Offer::Receive::none) return drop(DropCause::no_receive);
+  if (headers.deth->qkey != attributes_.qkey) return dropped_for(DropCause::bad_qkey);
+  if (!row.payload_fits(payload, attributes_.mtu)) return dropped_for(DropCause::unfit);
+  if (offer.receive == Offer::Receive::unknown) return {Verdict::Kind::wants_receive};
+  if (offer.receive == Offer::Receive::none) return dropped_for(DropCause::no_receive);
   // The receive stays for a message that it is long enough for.
-  if (std::uint64_t{kGrhBytes} + payload > offer.receive_bytes) return drop(DropCause::unfit);
+  if (std::uint64_t{kGrhBytes} + payload > offer.receive_bytes) return dropped_for(DropCause::unfit);
   msn_ = (msn_ + 1) & Psn::kMask;
-  Verdict verdict{Kind::place};
+  Verdict verdict{Verdict::Kind::place};
   verdict.to_receive_wqe = true;
   verdict.begins_receive = verdict.completes = verdict.completes_receive = true;
   verdict.message_bytes = kGrhBytes + payload;

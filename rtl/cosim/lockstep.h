@@ -119,6 +119,7 @@ class Lockstep final : private roce::CoreActions {
   void drained(roce::Slot slot) override;
   void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
+  std::optional<bool> granted(roce::Slot, const roce::Verdict&) override { return std::nullopt; }
   void judged(roce::Slot, const roce::Verdict&) override {}
   void carry_out(roce::Slot, roce::OwedId, roce::Psn, const roce::AtomicEth&, bool) override {}
   void invalidate(roce::Slot, roce::OwedId, roce::Rkey) override {}

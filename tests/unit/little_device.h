@@ -276,12 +276,10 @@ class LittlePersonality final : public Personality {
     const auto blocks = LittleReader(wqe).take<std::uint8_t>();
     return blocks == 0 ? std::nullopt : std::optional<std::uint16_t>(blocks);
   }
-  ParsedSend decode_send(std::span<const std::byte> wqe, Qpn qpn, std::uint16_t index,
-                         const SendRules& rules) const override {
-    ParsedSend send;
-    send.wqe.index = index;
-    send.request.refused = decode_body(wqe, qpn, rules, send);
-    return send;
+  void decode_send(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules, SendWqe& wqe,
+                   roce::SendRequest& request) const override {
+    wqe.index = index;
+    request.refused = decode_body(bytes, qpn, rules, wqe, request);
   }
   ReceiveWqe decode_receive(std::span<const std::byte> wqe, std::uint16_t index) const override {
     ReceiveWqe receive{.index = index};
@@ -446,12 +444,11 @@ class LittlePersonality final : public Personality {
     }
   }
 
-  static std::optional<roce::Status> decode_body(std::span<const std::byte> wqe, Qpn qpn, const SendRules& rules,
-                                                 ParsedSend& send) {
+  static std::optional<roce::Status> decode_body(std::span<const std::byte> bytes, Qpn qpn, const SendRules& rules,
+                                                 SendWqe& entry, roce::SendRequest& request) {
     constexpr auto kRefused = roce::Status::local_qp_operation_error;
-    if (wqe.size() < little::kSendHead || rules.transport != roce::Transport::rc) return kRefused;
-    LittleReader read(wqe);
-    auto& [entry, request] = send;
+    if (bytes.size() < little::kSendHead || rules.transport != roce::Transport::rc) return kRefused;
+    LittleReader read(bytes);
     entry.blocks = read.take<std::uint8_t>();
     const auto opcode = read.take<little::Opcode>();
     const auto flags = read.take<std::uint8_t>();
@@ -486,7 +483,7 @@ class LittlePersonality final : public Personality {
     read(request.remote_address);
     read(request.rkey.value);
     std::uint64_t total = 0;
-    take_segments(wqe.subspan(little::kSendHead), segments, entry.regions, total);
+    take_segments(bytes.subspan(little::kSendHead), segments, entry.regions, total);
     if (total > rules.max_message) return roce::Status::local_length_error;
     request.length = static_cast<std::uint32_t>(total);
     return std::nullopt;

@@ -48,8 +48,10 @@ WqeBytes sends(std::uint16_t first, std::size_t count) {
 std::vector<int> taken(SendRing& ring) {
   std::vector<int> indices;
   while (ring.has_next()) {
-    const auto send = ring.take_next(kQp, {});
-    indices.push_back(send.request.refused ? -1 : send.wqe.index);
+    SendWqe wqe;
+    roce::SendRequest request;
+    ring.take_next(kQp, {}, wqe, request);
+    indices.push_back(request.refused ? -1 : wqe.index);
   }
   return indices;
 }

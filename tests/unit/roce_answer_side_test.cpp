@@ -51,6 +51,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   std::vector<std::string> take() { return std::exchange(done_, {}); }
 
   AnswerSide side_{0, *this, Transport::rc};
+  std::optional<bool> known_{};          // whether access is granted, to who asks at once
 
  private:
   void tell(const std::string& what, OwedId owed) { done_.push_back(what + " " + std::to_string(owed)); }
@@ -65,6 +66,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   void drained(Slot) override {}
   void arm(Slot, Timer, std::uint8_t) override {}
   void cancel(Slot, Timer) override {}
+  std::optional<bool> granted(Slot, const Verdict&) override { return known_; }
   void judged(Slot, const Verdict& verdict) override {
     using Kind = Verdict::Kind;
     if (verdict.kind == Kind::busy) done_.push_back("busy");
@@ -95,6 +97,20 @@ TEST_F(AnswerSideTest, AcknowledgementsOfWhatIsInMemoryAreOne) {
   side_.placed(2, MemoryResult::ok);
   EXPECT_EQ(answer(), "ACK 2");
   EXPECT_EQ(answer(), "none");
+}
+
+TEST_F(AnswerSideTest, AccessThatIsKnownAtOnceIsNotWaitedFor) {
+  request(Opcode::write_only, 100, {});
+  EXPECT_EQ(take(), Done{"wants access"});
+  known_ = true;
+  request(Opcode::write_only, 100, {});
+  EXPECT_EQ(take(), Done{});
+  side_.placed(0, MemoryResult::ok);
+  EXPECT_EQ(answer(), "ACK 0");
+  known_ = false;
+  request(Opcode::write_only, 100, {});
+  EXPECT_EQ(take(), Done{"rejected"});
+  EXPECT_EQ(answer(), "fatal NAK 1");
 }
 
 TEST_F(AnswerSideTest, ReceivesCompleteInOrderBehindTheirPayload) {

@@ -122,7 +122,7 @@ class Pair {
     std::uint64_t counter = 0;
     for (std::size_t id = 0; id < posts_.size(); ++id) {
       const auto& post = posts_[id];
-      RC_ASSERT(completed_[id].request.id == id);
+      RC_ASSERT(completed_[id].id == id);
       RC_ASSERT(completed_[id].status == Status::success);
       if (post.operation == SendOperation::send) sent.push_back(content(id));
       if (post.operation == SendOperation::read) RC_ASSERT(read_.at(id) == read_content(id));

@@ -139,7 +139,7 @@ TEST(Transport, EveryOperationSizeAndMtu) {
       ASSERT_EQ(c.completions.size(), 5u);
       for (std::size_t i = 0; i < 5; ++i) {
         EXPECT_EQ(c.completions[i].status, Status::success);
-        EXPECT_EQ(c.completions[i].request.id, i);
+        EXPECT_EQ(c.completions[i].id, i);
       }
       EXPECT_EQ(c.received, std::vector<std::uint64_t>(4, length));
       EXPECT_EQ(c.read_bytes, length);

@@ -10,7 +10,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::size_t kPacketsAhead = 32;  // packets of READ responses that wait for their payload
+constexpr std::size_t kAnswersAhead = 32;  // packets of READ responses that wait for their payload
 
 }  // namespace
 
@@ -89,7 +89,7 @@ void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure
 }
 
 bool EngineShell::answer_waits(const Qp& qp) const {
-  if (qp.answers.size() >= kPacketsAhead) return false;
+  if (qp.answers.size() >= kAnswersAhead) return false;
   const auto bytes = core_->next_answer(qp.slot);
   if (!bytes || *bytes == 0) return bytes.has_value();
   // A packet alone is never too large.

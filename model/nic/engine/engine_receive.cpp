@@ -23,7 +23,7 @@ bool came_by_ipv4(const PacketIn& packet) {
 }
 
 // A datagram with its GRH, as it is to lie in memory.
-Payload behind(const Payload& grh, const Payload& payload) {
+Payload joined(const Payload& grh, const Payload& payload) {
   Payload both(grh.size() + payload.size());
   std::ranges::copy(grh.bytes(), both.writable().begin());
   std::ranges::copy(payload.bytes(), both.writable().begin() + grh.size());
@@ -36,7 +36,7 @@ void EngineShell::take_request(Qp& qp, PacketIn& packet) {
   const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
   if (!std::exchange(qp.established, true) && connects)
     out_.event({EventType::communication_established, qp.qpn.value});
-  trace_.request_taken({qp.qpn, packet.headers().bth.psn, packet.packet->id()});
+  if (trace_.request_taken) trace_.request_taken({qp.qpn, packet.headers().bth.psn, packet.packet->id()});
   qp.inbound.push_back(std::move(packet));
   pump_inbound(qp);
 }
@@ -46,15 +46,8 @@ void EngineShell::pump_inbound(Qp& qp) {
   while (!qp.inbound.empty() && !qp.asked && !qp.waits && qp.responds()) {
     const auto& packet = qp.inbound.front();
     qp.asked = true;
-    judging_ = true;
     core_->request(qp.slot, packet.headers(), packet.payload().size(), offer_of(qp, packet));
-    judging_ = false;
   }
-}
-
-void EngineShell::note_access(Qp& qp, AccessResult result) {
-  qp.access_granted = result == AccessResult::ok;
-  qp.asked = false;
 }
 
 roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
@@ -79,7 +72,10 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
 void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   auto& qp = of(slot);
   if (verdict.kind == Kind::wants_receive) return want_receive(qp);
-  if (verdict.kind == Kind::wants_access) return want_access(qp, verdict);
+  if (verdict.kind == Kind::wants_access) {
+    if (!std::exchange(checked_later_, false)) ask_for_access(qp, issue(qp, Purpose::access_check), verdict);
+    return;
+  }
   qp.asked = false;
   if (verdict.kind == Kind::busy) return void(qp.waits = true);
   carry_verdict(qp, qp.inbound.front(), verdict);
@@ -98,12 +94,19 @@ void EngineShell::want_receive(Qp& qp) {
   look_for_receives(qp);
 }
 
-void EngineShell::want_access(Qp& qp, const roce::Verdict& verdict) {
-  const auto tag = issue(qp, Purpose::access_check);
-  if (judging_) checking_ = tag;
-  out_.access_check({tag, qp.qpn, qp.context.pd, verdict.access, true,
-                     {verdict.range.rkey.value, verdict.range.address, verdict.range.length}});
+void EngineShell::ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted) {
+  out_.access_check({tag, qp.qpn, qp.context.pd, wanted.access, true,
+                     {wanted.range.rkey.value, wanted.range.address, wanted.range.length}});
+}
+
+std::optional<bool> EngineShell::granted(roce::Slot slot, const roce::Verdict& wanted) {
+  auto& qp = of(slot);
+  checking_ = issue(qp, Purpose::access_check);
+  ask_for_access(qp, checking_, wanted);
+  if (checking_ == 0) return granted_;
   checking_ = 0;
+  checked_later_ = true;
+  return std::nullopt;
 }
 
 void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
@@ -130,7 +133,7 @@ void EngineShell::count_drop(const roce::Verdict& verdict) {
 
 void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   if (verdict.begins_receive) qp.receive_ring.fill_next();
-  auto payload = qp.transport == roce::Transport::ud ? behind(packet.grh, packet.payload()) : packet.payload();
+  auto payload = qp.transport == roce::Transport::ud ? joined(packet.grh, packet.payload()) : packet.payload();
   const auto bytes = payload.size();
   const OwedAt at{verdict.owed, packet.headers().bth.psn};
   const bool in_cqe = comes_in_cqe(qp, verdict, bytes);

@@ -38,8 +38,9 @@ void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
 }
 
 void EngineShell::fetch_sends(Qp& qp) {
+  if (!qp.send_ring.wants_read()) return;
   const bool wanted = qp.flushes_sends() || qp.sends();
-  if (qp.send_ring.wants_read() && wanted && core_->takes_posts(qp.slot))
+  if (wanted && core_->takes_posts(qp.slot))
     read_ring(qp, QueueKind::send, qp.send_ring.begin_read(qp.context));
 }
 
@@ -54,19 +55,21 @@ void EngineShell::sends_fetched(Qp& qp, const WqeBytes& wqe) {
 }
 
 void EngineShell::parse_sends(Qp& qp) {
-  while (qp.send_ring.has_next())
-    post(qp, qp.send_ring.take_next(qp.qpn, send_rules(qp.context, limits_)));
+  const auto rules = send_rules(qp.context, limits_);
+  while (qp.send_ring.has_next()) take_send(qp, rules);
   core_->settle_sends(qp.slot);
 }
 
-void EngineShell::post(Qp& qp, ParsedSend&& send) {
-  auto& [wqe, request] = send;
+void EngineShell::take_send(Qp& qp, const SendRules& rules) {
+  auto& wqe = qp.send_wqes.add_back();
+  wqe.clear();
+  roce::SendRequest request;
+  qp.send_ring.take_next(qp.qpn, rules, wqe, request);
   wqe.message = request.id = qp.next_message++;
   wqe.length = request.length;
   wqe.signaled = request.signaled;
-  if (request.invalidate) wqe.invalidated = request.invalidate->value;
+  wqe.invalidated = request.invalidate.value_or(roce::Rkey{}).value;
   out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
-  qp.send_wqes.push_back(std::move(wqe));
   core_->post(qp.slot, request);
 }
 
@@ -106,7 +109,8 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
   }
   if (congestion_) congestion_->sent(qp.slot, sent.payload, now());
-  trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
+  if (trace_.request_began)
+    trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   if (gather) out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload)});
   emit_ready(qp, qp.requests);
   return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins};
@@ -191,7 +195,7 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
   wqe.inline_data.reset();
   const auto message = wqe.message;
   qp.send_wqes.pop_front();
-  trace_.send_completed({qp.qpn, message, tells, !error});
+  if (trace_.send_completed) trace_.send_completed({qp.qpn, message, tells, !error});
   if (error) ++counters_.req_cqe_error;
   if (status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;

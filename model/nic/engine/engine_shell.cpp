@@ -46,36 +46,39 @@ void EngineShell::step(Input& input) {
 }
 
 void EngineShell::finish_step() {
-  for (;;) {
+  do {
     while (!inputs_.empty()) {
       auto next = std::move(inputs_.front());
       inputs_.pop_front();
       next();
     }
     dispatch();
-    if (inputs_.empty()) break;
-  }
+  } while (units_.settle() || !inputs_.empty());
   if (!to_give_up_.empty()) give_up_contexts();
   busy_ = false;
 }
 
-void EngineShell::doorbell(SendDoorbell doorbell) { step<&EngineShell::take_doorbell>(doorbell); }
-void EngineShell::wqe(WqeBytes wqe) { step<&EngineShell::take_wqe>(wqe); }
+void EngineShell::doorbell(SendDoorbell&& doorbell) { step<&EngineShell::take_doorbell>(doorbell); }
+void EngineShell::wqe(WqeBytes&& wqe) { step<&EngineShell::take_wqe>(wqe); }
 void EngineShell::wqe_at_hand(Tag tag) { step<&EngineShell::take_wqe_at_hand>(tag); }
 void EngineShell::context(ContextFill fill) { step<&EngineShell::take_context>(fill); }
 void EngineShell::evict(Qpn qpn) { step<&EngineShell::take_eviction>(qpn); }
-void EngineShell::transmit_free(std::uint32_t unit) { step<&EngineShell::take_unit>(unit); }
-void EngineShell::gathered(DmaDone done) { step<&EngineShell::take_gathered>(done); }
-void EngineShell::scattered(DmaDone done) { step<&EngineShell::take_scattered>(done); }
-// When it comes at once, pump_inbound() goes on with it.
+// Most often the answer comes while it is asked.
+void EngineShell::transmit_free(std::uint32_t unit) {
+  busy_ ? units_.free_next(unit) : step<&EngineShell::take_unit>(unit);
+}
+void EngineShell::gathered(DmaDone&& done) { step<&EngineShell::take_gathered>(done); }
+void EngineShell::scattered(DmaDone&& done) { step<&EngineShell::take_scattered>(done); }
+// When it comes at once, granted() goes on with it.
 void EngineShell::checked(KeyDone done) {
   if (done.tag != checking_) return step<&EngineShell::take_checked>(done);
-  note_access(*redeem(done.tag).qp, done.result);
+  redeem(std::exchange(checking_, 0));
+  granted_ = done.result == AccessResult::ok;
 }
 void EngineShell::atomic_done(AtomicDone done) { step<&EngineShell::take_atomic>(done); }
 void EngineShell::key_changed(KeyDone done) { step<&EngineShell::take_key_changed>(done); }
 void EngineShell::srq_taken(SrqTaken taken) { step<&EngineShell::take_shared>(taken); }
-void EngineShell::packet(PacketIn packet) { step<&EngineShell::take_packet>(packet); }
+void EngineShell::packet(PacketIn&& packet) { step<&EngineShell::take_packet>(packet); }
 void EngineShell::command(QpCommand command) { step<&EngineShell::take_command>(command); }
 void EngineShell::timer_expired(Qpn qpn, std::uint32_t kind) {
   if (kind == kHeldBackTimer) return step<&EngineShell::take_held_back>(qpn);
@@ -117,7 +120,7 @@ void EngineShell::take_scattered(const DmaDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
   if (purpose == Purpose::read_scatter) {
-    trace_.answer_placed({qp->qpn, argument});
+    if (trace_.answer_placed) trace_.answer_placed({qp->qpn, argument});
     core_->response_placed(qp->slot, argument, local_status(done.result));
     schedule_requests(*qp);
   } else {
@@ -130,7 +133,8 @@ void EngineShell::take_scattered(const DmaDone& done) {
 void EngineShell::take_checked(const KeyDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
-  note_access(*qp, done.result);
+  qp->access_granted = done.result == AccessResult::ok;
+  qp->asked = false;
   pump_inbound(*qp);
   schedule_answers(*qp);
 }
@@ -245,6 +249,8 @@ void EngineShell::reset() {
   leaving_.clear();
   inputs_.clear();
   credits_ = 0;
+  checking_ = 0;
+  checked_later_ = false;
 }
 
 // --- Contexts.
@@ -335,7 +341,8 @@ bool EngineShell::holds_back(Qp& qp) {
 
 // Each packet takes a credit, which its leaving the port gives back.
 void EngineShell::dispatch() {
-  while (credits_ > 0 && units_.any()) {
+  while (credits_ > 0) {
+    if (!units_.any() && !(inputs_.empty() && units_.settle())) return;
     const auto unit = units_.next();
     if (units_.busy(unit)) {
       units_.ask(unit);

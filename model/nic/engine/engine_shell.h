@@ -27,19 +27,19 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
   EngineOutputs& outputs() override { return out_; }
-  void doorbell(SendDoorbell doorbell) override;
-  void wqe(WqeBytes wqe) override;
+  void doorbell(SendDoorbell&& doorbell) override;
+  void wqe(WqeBytes&& wqe) override;
   void wqe_at_hand(Tag tag) override;
   void context(ContextFill fill) override;
   void evict(Qpn qpn) override;
   void transmit_free(std::uint32_t unit) override;
-  void gathered(DmaDone done) override;
-  void scattered(DmaDone done) override;
+  void gathered(DmaDone&& done) override;
+  void scattered(DmaDone&& done) override;
   void checked(KeyDone done) override;
   void atomic_done(AtomicDone done) override;
   void key_changed(KeyDone done) override;
   void srq_taken(SrqTaken taken) override;
-  void packet(PacketIn packet) override;
+  void packet(PacketIn&& packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void cq_overrun(Qpn qpn) override;
@@ -76,28 +76,29 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     std::uint64_t argument = 0;
   };
 
-  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts.
+  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts. What each packet passes is flattened: to call
+  // most of these functions costs more than what they do.
   template <auto take, class Input>
   void step(Input& input);
   void finish_step();
-  void take_doorbell(const SendDoorbell& doorbell);
+  [[gnu::flatten]] void take_doorbell(const SendDoorbell& doorbell);
   void take_wqe(const WqeBytes& wqe);
-  void take_wqe_at_hand(const Tag& tag);
+  [[gnu::flatten]] void take_wqe_at_hand(const Tag& tag);
   void take_context(const ContextFill& fill);
   void take_eviction(const Qpn& qpn);
   void take_unit(const std::uint32_t& number);
-  void take_gathered(DmaDone& done);
-  void take_scattered(const DmaDone& done);
+  [[gnu::flatten]] void take_gathered(DmaDone& done);
+  [[gnu::flatten]] void take_scattered(const DmaDone& done);
   void take_checked(const KeyDone& done);
   void take_atomic(const AtomicDone& done);
   void take_key_changed(const KeyDone& done);
   void take_shared(SrqTaken& taken);
-  void take_packet(PacketIn& packet);
+  [[gnu::flatten]] void take_packet(PacketIn& packet);
   void take_command(const QpCommand& command);
   void take_timer(const Expired& timer);
   void take_held_back(const Qpn& qpn);
   void take_overrun(const Qpn& qpn);
-  void take_credit(const std::uint32_t& packets);
+  [[gnu::flatten]] void take_credit(const std::uint32_t& packets);
   void packet_left();
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
@@ -113,7 +114,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   bool may_request(Qp& qp) { return request_waits(qp) && (!congestion_ || !holds_back(qp)); }
   bool may_answer(Qp& qp);
   bool holds_back(Qp& qp);
-  void dispatch();
+  [[gnu::flatten]] void dispatch();
   bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   void give_up_contexts();
   void give_up(Qp& qp, const roce::CoreState& state);
@@ -133,6 +134,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void drained(roce::Slot slot) override;
   void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
+  std::optional<bool> granted(roce::Slot slot, const roce::Verdict& wanted) override;
   void judged(roce::Slot slot, const roce::Verdict& verdict) override;
   void carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
                  bool is_swap) override;
@@ -155,7 +157,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void fetch_sends(Qp& qp);
   void sends_fetched(Qp& qp, const WqeBytes& wqe);
   void parse_sends(Qp& qp);
-  void post(Qp& qp, ParsedSend&& send);
+  void take_send(Qp& qp, const SendRules& rules);
   bool request_waits(Qp& qp);
   TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
@@ -169,8 +171,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void pump_inbound(Qp& qp);
   roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
   void want_receive(Qp& qp);
-  void want_access(Qp& qp, const roce::Verdict& verdict);
-  static void note_access(Qp& qp, AccessResult result);
+  void ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted);
   void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void reject(Qp& qp, const roce::Verdict& verdict);
@@ -214,8 +215,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;
-  bool judging_ = false;                                        // the core is asked about a packet
-  Tag checking_ = 0;                                            // of the check that it wants meanwhile; 0: none
+  Tag checking_ = 0;                                            // of the check that may be answered at once; 0: none
+  bool granted_ = false;                                        // what was answered
+  bool checked_later_ = false;                                  // it was not, and judged() is to come
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;
   std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done

@@ -47,11 +47,13 @@ void JitteredEngine::due() {
 }
 
 // --- In. A context, its eviction and a command keep their places among all that is about their QP.
-void JitteredEngine::doorbell(SendDoorbell doorbell) {
-  in_order(doorbell.qpn.value, {Stream::doorbell_in}, [this, doorbell] { engine_->doorbell(doorbell); });
+void JitteredEngine::doorbell(SendDoorbell&& doorbell) {
+  in_order(doorbell.qpn.value, {Stream::doorbell_in},
+           [this, doorbell]() mutable { engine_->doorbell(std::move(doorbell)); });
 }
-void JitteredEngine::packet(PacketIn packet) {
-  in_order(packet.destination.value, {Stream::packet_in}, [this, packet] { engine_->packet(packet); });
+void JitteredEngine::packet(PacketIn&& packet) {
+  in_order(packet.destination.value, {Stream::packet_in},
+           [this, packet]() mutable { engine_->packet(std::move(packet)); });
 }
 void JitteredEngine::context(ContextFill fill) {
   in_order(fill.qpn.value, kIn, [this, fill] { engine_->context(fill); });
@@ -75,8 +77,8 @@ void JitteredEngine::timer_expired(Qpn qpn, std::uint32_t kind) {
   });
 }
 
-void JitteredEngine::wqe(WqeBytes wqe) {
-  later([this, wqe] { engine_->wqe(wqe); });
+void JitteredEngine::wqe(WqeBytes&& wqe) {
+  later([this, wqe = std::move(wqe)]() mutable { engine_->wqe(std::move(wqe)); });
 }
 void JitteredEngine::wqe_at_hand(Tag tag) {
   later([this, tag] { engine_->wqe_at_hand(tag); });
@@ -84,11 +86,11 @@ void JitteredEngine::wqe_at_hand(Tag tag) {
 void JitteredEngine::transmit_free(std::uint32_t unit) {
   later([this, unit] { engine_->transmit_free(unit); });
 }
-void JitteredEngine::gathered(DmaDone done) {
-  later([this, done] { engine_->gathered(done); });
+void JitteredEngine::gathered(DmaDone&& done) {
+  later([this, done = std::move(done)]() mutable { engine_->gathered(std::move(done)); });
 }
-void JitteredEngine::scattered(DmaDone done) {
-  later([this, done] { engine_->scattered(done); });
+void JitteredEngine::scattered(DmaDone&& done) {
+  later([this, done = std::move(done)]() mutable { engine_->scattered(std::move(done)); });
 }
 void JitteredEngine::checked(KeyDone done) {
   later([this, done] { engine_->checked(done); });

@@ -33,19 +33,19 @@ class JitteredEngine : public QpEngine {
   void describe_state(std::string& out) const override { engine_->describe_state(out); }
   std::size_t sends_outstanding() const override { return engine_->sends_outstanding(); }
 
-  void doorbell(SendDoorbell doorbell) override;
-  void wqe(WqeBytes wqe) override;
+  void doorbell(SendDoorbell&& doorbell) override;
+  void wqe(WqeBytes&& wqe) override;
   void wqe_at_hand(Tag tag) override;
   void context(ContextFill fill) override;
   void evict(Qpn qpn) override;
   void transmit_free(std::uint32_t unit) override;
-  void gathered(DmaDone done) override;
-  void scattered(DmaDone done) override;
+  void gathered(DmaDone&& done) override;
+  void scattered(DmaDone&& done) override;
   void checked(KeyDone done) override;
   void atomic_done(AtomicDone done) override;
   void key_changed(KeyDone done) override;
   void srq_taken(SrqTaken taken) override;
-  void packet(PacketIn packet) override;
+  void packet(PacketIn&& packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void cq_overrun(Qpn qpn) override;

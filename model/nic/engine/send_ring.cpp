@@ -59,14 +59,13 @@ bool SendRing::has_next() {
   return false;
 }
 
-ParsedSend SendRing::take_next(Qpn qpn, const SendRules& rules) {
+void SendRing::take_next(Qpn qpn, const SendRules& rules, SendWqe& wqe, roce::SendRequest& request) {
   const auto bytes = rest().first(std::min(std::size_t{next_blocks_} << log_block(), rest().size()));
-  auto send = personality_->decode_send(bytes, qpn, parsed_, rules);
-  send.wqe.blocks = next_blocks_;
-  if (!next_is_sound_) send.request.refused = roce::Status::local_qp_operation_error;
+  personality_->decode_send(bytes, qpn, parsed_, rules, wqe, request);
+  wqe.blocks = next_blocks_;
+  if (!next_is_sound_) request.refused = roce::Status::local_qp_operation_error;
   parsed_ = static_cast<std::uint16_t>(parsed_ + next_blocks_);
   at_ += bytes.size();
-  return send;
 }
 
 }  // namespace rnicsim::nic

@@ -32,7 +32,7 @@ class SendRing {
   bool end_read(const WqeBytes& wqe);
   // After next_wqe, or a read: as long as it has a whole WQE, take_next() gives it.
   bool has_next();
-  ParsedSend take_next(Qpn qpn, const SendRules& rules);
+  void take_next(Qpn qpn, const SendRules& rules, SendWqe& wqe, roce::SendRequest& request);
 
   // The first block that was not parsed.
   std::uint16_t parsed() const { return parsed_; }

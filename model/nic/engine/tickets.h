@@ -21,15 +21,12 @@ class Tickets {
   };
 
   Tag issue(Qpn qpn, std::uint64_t epoch, Purpose purpose, std::uint64_t argument = 0) {
-    if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-      slots_.emplace_back();
-    }
-    const auto number = free_.back();
-    free_.pop_back();
+    if (free_ == kNone) grow();
+    const auto number = free_;
     auto& slot = slots_[number];
-    slot = {{purpose, qpn, epoch, argument}, slot.generation + 1, true};
-    return Tag{slot.generation} << 32 | number;
+    free_ = std::exchange(slot.next_free, kOpen);
+    slot.ticket = {purpose, qpn, epoch, argument};
+    return Tag{++slot.generation} << 32 | number;
   }
 
   // Until the next is issued. nullptr: nothing.
@@ -37,25 +34,37 @@ class Tickets {
     const auto number = static_cast<std::uint32_t>(tag);
     if (number >= slots_.size()) return nullptr;
     auto& slot = slots_[number];
-    if (!slot.open || slot.generation != tag >> 32) return nullptr;
-    slot.open = false;
-    free_.push_back(number);
+    if (slot.next_free != kOpen || slot.generation != tag >> 32) return nullptr;
+    release(number);
     return &slot.ticket;
   }
 
   void forget_all() {
     for (std::uint32_t number = 0; number < slots_.size(); ++number)
-      if (std::exchange(slots_[number].open, false)) free_.push_back(number);
+      if (slots_[number].next_free == kOpen) release(number);
   }
 
  private:
+  static constexpr std::uint32_t kOpen = ~0u;      // not free
+  static constexpr std::uint32_t kNone = kOpen - 1;
+
   struct Slot {
     Ticket ticket;
     std::uint32_t generation = 0;
-    bool open = false;
+    std::uint32_t next_free = kOpen;
   };
+
+  void release(std::uint32_t number) {
+    slots_[number].next_free = free_;
+    free_ = number;
+  }
+  void grow() {
+    slots_.emplace_back();
+    release(static_cast<std::uint32_t>(slots_.size() - 1));
+  }
+
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;
+  std::uint32_t free_ = kNone;           // what was freed last
 };
 
 }  // namespace rnicsim::nic

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model/base/fifo.h"
@@ -26,7 +27,9 @@ class TransmitUnits {
 
   void enqueue(const Turn& turn) {
     const auto number = unit_of(turn.qpn, static_cast<std::uint32_t>(units_.size()));
-    auto& last = units_[number].turns.add_back();
+    auto& unit = units_[number];
+    if (unit.turns.empty()) unit.first = turns_;
+    auto& last = unit.turns.add_back();
     last = turn;
     last.number = turns_++;
     note_servable(number);
@@ -36,6 +39,15 @@ class TransmitUnits {
     units_[number].busy = units_[number].asked = false;
     note_servable(number);
   }
+  // It came while the others' turns were given: it is free behind these.
+  void free_next(std::uint32_t number) { freed_ |= std::uint64_t{1} << number; }
+  // True: there were such units.
+  bool settle() {
+    if (freed_ == 0) return false;
+    for (auto rest = std::exchange(freed_, 0); rest != 0; rest &= rest - 1)
+      free(static_cast<std::uint32_t>(std::countr_zero(rest)));
+    return true;
+  }
   // Somebody waits for a unit that was not asked.
   bool any() const { return servable_ != 0; }
   // For that of whoever waited longest; if there is any.
@@ -43,7 +55,7 @@ class TransmitUnits {
     auto first = static_cast<std::uint32_t>(std::countr_zero(servable_));
     for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
       const auto other = static_cast<std::uint32_t>(std::countr_zero(others));
-      if (units_[other].turns.front().number < units_[first].turns.front().number) first = other;
+      if (units_[other].first < units_[first].first) first = other;
     }
     return first;
   }
@@ -55,22 +67,24 @@ class TransmitUnits {
   }
   // The turn of who waited longest for this one.
   Turn take(std::uint32_t number) {
-    auto& turns = units_[number].turns;
-    const auto turn = turns.front();
-    turns.pop_front();
+    auto& unit = units_[number];
+    const auto turn = unit.turns.front();
+    unit.turns.pop_front();
+    if (!unit.turns.empty()) unit.first = unit.turns.front().number;
     note_servable(number);
     return turn;
   }
   // The turn has sent a packet.
   void took(std::uint32_t number) { units_[number].busy = true; }
   void reset() {
-    std::ranges::fill(units_, Unit{});
-    servable_ = 0;
+    for (auto& unit : units_) unit = {};
+    servable_ = freed_ = 0;
   }
 
  private:
   struct Unit {
     Fifo<Turn> turns;
+    std::uint64_t first = 0;             // number of the first of them
     bool busy = false;
     bool asked = false;                  // when it will be free
   };
@@ -83,6 +97,7 @@ class TransmitUnits {
 
   std::vector<Unit> units_;
   std::uint64_t servable_ = 0;           // a bit a unit: something waits, and it was not asked
+  std::uint64_t freed_ = 0;              // a bit a unit
   std::uint64_t turns_ = 0;
 };
 

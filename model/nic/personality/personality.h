@@ -97,8 +97,9 @@ class Personality {
   // --- Work requests.
   // Blocks that a WQE says it takes; nullopt: nonsense. It gets `send_head` bytes at least.
   virtual std::optional<std::uint16_t> send_blocks(std::span<const std::byte> wqe) const = 0;
-  virtual ParsedSend decode_send(std::span<const std::byte> wqe, Qpn qpn, std::uint16_t index,
-                                 const SendRules& rules) const = 0;
+  // Into a SendWqe and a request that are new.
+  virtual void decode_send(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules,
+                           SendWqe& wqe, roce::SendRequest& request) const = 0;
   virtual ReceiveWqe decode_receive(std::span<const std::byte> wqe, std::uint16_t index) const = 0;
   virtual SharedReceive decode_shared_receive(std::span<const std::byte> entry, std::uint16_t index) const = 0;
 

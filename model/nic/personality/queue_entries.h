@@ -59,11 +59,16 @@ struct SendWqe {
   std::uint32_t length = 0;              // the request's
   std::uint32_t invalidated = 0;         // local_inv: this key
   bool signaled = false;
-};
 
-struct ParsedSend {
-  SendWqe wqe;
-  roce::SendRequest request;
+  // As new: without what would be dear to move into its place.
+  void clear() {
+    regions.clear();
+    inline_data.reset();
+    path.reset();
+    binding.reset();
+    blocks = 1;
+    presence = Presence::unknown;
+  }
 };
 
 // What the send WQEs of a QP may be.

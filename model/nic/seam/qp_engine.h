@@ -263,8 +263,8 @@ class QpEngine {
   virtual void describe_state(std::string& out) const = 0;  // one line a QP
   virtual std::size_t sends_outstanding() const = 0;        // of all QPs; looks at each of them
 
-  virtual void doorbell(SendDoorbell doorbell) = 0;
-  virtual void wqe(WqeBytes wqe) = 0;
+  virtual void doorbell(SendDoorbell&& doorbell) = 0;
+  virtual void wqe(WqeBytes&& wqe) = 0;
   virtual void wqe_at_hand(Tag tag) = 0;
   // What is about a QP comes when the engine has its context: from creation on, and from a fill to an eviction. The
   // engine gives an evicted one up, by a write-back, when nothing that it waits for needs it any more; a fill may be
@@ -272,13 +272,13 @@ class QpEngine {
   virtual void context(ContextFill fill) = 0;
   virtual void evict(Qpn qpn) = 0;
   virtual void transmit_free(std::uint32_t unit) = 0;
-  virtual void gathered(DmaDone done) = 0;
-  virtual void scattered(DmaDone done) = 0;
+  virtual void gathered(DmaDone&& done) = 0;
+  virtual void scattered(DmaDone&& done) = 0;
   virtual void checked(KeyDone done) = 0;
   virtual void atomic_done(AtomicDone done) = 0;
   virtual void key_changed(KeyDone done) = 0;  // of an invalidate or a bind_window
   virtual void srq_taken(SrqTaken taken) = 0;
-  virtual void packet(PacketIn packet) = 0;
+  virtual void packet(PacketIn&& packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
   virtual void cq_overrun(Qpn qpn) = 0;   // of a CQ of this QP: it goes to the error state

@@ -30,8 +30,10 @@ void check_parsed(std::span<const std::uint8_t> raw) {
   abi::ControlSegment control;
   std::memcpy(static_cast<void*>(&control), bytes.data(), sizeof control);
   const auto part = bytes.first(std::min<std::size_t>(bytes.size(), abi::kMaxWqeBlocks * abi::kSendBlock));
-  const auto [wqe, request] = nic::rnic_personality().decode_send(part, {control.qpn_flags >> 8}, control.wqe_index,
-                                                                   {.max_message = kMostMessage});
+  nic::SendWqe wqe;
+  roce::SendRequest request;
+  nic::rnic_personality().decode_send(part, {control.qpn_flags >> 8}, control.wqe_index, {.max_message = kMostMessage},
+                                      wqe, request);
   if (!request.refused) {
     require(request.length <= kMostMessage, "a message is too long");
     std::uint64_t total = wqe.inline_data ? wqe.inline_data->size() : 0;

@@ -118,12 +118,12 @@ std::optional<roce::Status> parse_data(std::span<const std::byte> rest, const Op
   return std::nullopt;
 }
 
-bool take_datagram(std::span<const std::byte>& rest, const SendRules& rules, ParsedSend& send) {
+bool take_datagram(std::span<const std::byte>& rest, const SendRules& rules, SendWqe& wqe, roce::SendRequest& request) {
   if (rest.size() < sizeof(abi::DatagramSegment)) return false;
   const auto datagram = load<abi::DatagramSegment>(rest);
-  send.wqe.path = path_of(datagram.path);
-  send.request.remote = {datagram.remote_qpn & 0xffffff};
-  send.request.qkey = (datagram.qkey & abi::kOwnQkey) != 0 ? rules.qkey : std::uint32_t(datagram.qkey);
+  wqe.path = path_of(datagram.path);
+  request.remote = {datagram.remote_qpn & 0xffffff};
+  request.qkey = (datagram.qkey & abi::kOwnQkey) != 0 ? rules.qkey : std::uint32_t(datagram.qkey);
   rest = rest.subspan(sizeof(datagram));
   return true;
 }
@@ -135,15 +135,14 @@ std::optional<roce::Status> parse_binding(std::span<const std::byte> rest, SendW
   return std::nullopt;
 }
 
-std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, const OpcodeRow& row, ParsedSend& send,
-                                       const SendRules& rules) {
-  auto rest = wqe_bytes.subspan(sizeof(abi::ControlSegment));
-  auto& request = send.request;
+std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const OpcodeRow& row, const SendRules& rules,
+                                       SendWqe& wqe, roce::SendRequest& request) {
+  auto rest = bytes.subspan(sizeof(abi::ControlSegment));
   request.operation = row.operation;
-  if (row.operation == roce::SendOperation::bind_window) return parse_binding(rest, send.wqe);
+  if (row.operation == roce::SendOperation::bind_window) return parse_binding(rest, wqe);
   if (!row.takes_data()) return std::nullopt;
   const bool datagram = rules.transport == roce::Transport::ud;
-  if (datagram && !take_datagram(rest, rules, send)) return roce::Status::local_qp_operation_error;
+  if (datagram && !take_datagram(rest, rules, wqe, request)) return roce::Status::local_qp_operation_error;
   if (row.takes_remote_address()) {
     if (rest.size() < sizeof(abi::RemoteAddressSegment)) return roce::Status::local_qp_operation_error;
     const auto remote = load<abi::RemoteAddressSegment>(rest);
@@ -159,7 +158,7 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> wqe_bytes, con
     rest = rest.subspan(sizeof(operands));
   }
   std::uint64_t total = 0;
-  if (const auto refused = parse_data(rest, row, send.wqe, total)) return refused;
+  if (const auto refused = parse_data(rest, row, wqe, total)) return refused;
   if (total > rules.max_message || (row.is_atomic() && total != roce::kAtomicBytes))
     return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
@@ -174,11 +173,9 @@ std::optional<std::uint16_t> RnicPersonality::send_blocks(std::span<const std::b
   return static_cast<std::uint16_t>((segments * kSegment + abi::kSendBlock - 1) / abi::kSendBlock);
 }
 
-ParsedSend RnicPersonality::decode_send(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index,
-                                        const SendRules& rules) const {
+void RnicPersonality::decode_send(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index,
+                                  const SendRules& rules, SendWqe& wqe, roce::SendRequest& request) const {
   const auto control = load<abi::ControlSegment>(bytes);
-  ParsedSend send;
-  auto& [wqe, request] = send;
   wqe.opcode = static_cast<SendOpcode>(control.opcode);
   wqe.index = index;
   request.signaled = (control.qpn_flags & abi::ControlSegment::kSignaled) != 0;
@@ -191,12 +188,11 @@ ParsedSend RnicPersonality::decode_send(std::span<const std::byte> bytes, Qpn qp
   const bool known = row != nullptr && row->is_of(rules);
   if (!known || !sound) {
     request.refused = roce::Status::local_qp_operation_error;
-    return send;
+    return;
   }
   if (row->extra == roce::Extra::immediate) request.immediate = control.immediate;
   if (row->extra == roce::Extra::invalidate) request.invalidate = roce::Rkey{control.immediate};
-  request.refused = parse_body(bytes.first(length), *row, send, rules);
-  return send;
+  request.refused = parse_body(bytes.first(length), *row, rules, wqe, request);
 }
 
 ReceiveWqe RnicPersonality::decode_receive(std::span<const std::byte> bytes, std::uint16_t index) const {
