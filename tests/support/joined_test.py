@@ -17,6 +17,7 @@ UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.M | re.S)
 FUNCTION = re.compile(r"^(?!//|using|struct|class|enum|namespace|return)[\w\[\]][\w:<>,&*\[\] ]*?[ &*](\w+)\(", re.M)
 CONSTANT = re.compile(r"^(?:inline )?constexpr [^=;({]*?\b(k\w+)", re.M)
 NAMESPACE = re.compile(r"^namespace (\w[\w:]*) \{$", re.M)
+USING = re.compile(r"using namespace (?:\w+::)*(\w+);")
 
 
 def names(text):
@@ -36,17 +37,29 @@ def joined(build):
     return [[pathlib.Path(source) for source in sources] for sources in units if len(sources) > 1]
 
 
-def faults(sources, headers):
-    """`headers`: name -> (namespace, header) of all that declare it."""
+def nested_names(text):
+    """Those of each namespace that a header has in its own: a `using namespace` brings them."""
+    for name, body in re.findall(r"^namespace (\w+) \{.*?\n(.*?)^\}", text, re.M | re.S):
+        yield name, names(body)
+
+
+def faults(sources, headers, nested):
+    """`headers`: name -> (namespace, header) of all that declare it; `nested`: namespace -> its names."""
     local = collections.defaultdict(list)
+    brought = collections.defaultdict(set)
     for source in sources:
         text = source.read_text()
+        for namespace in USING.findall(text):
+            for name in nested.get(namespace, ()):
+                brought[name].add(source.name)
         for name in set().union(*map(names, UNNAMED.findall(text))):
             local[name].append((namespace_of(text), source.name))
     for name, places in sorted(local.items()):
         files = ", ".join(sorted(file for _, file in places))
         if len(places) > 1:
             yield f"{name} is local to each of {files}"
+        for user in brought[name] - {file for _, file in places}:
+            yield f"{name} is local to {files}, and {user} means another"
         for namespace, header in headers[name]:
             if any(place.startswith(namespace) for place, _ in places):
                 yield f"{name} is local to {files}, and {header} declares one, too"
@@ -58,11 +71,14 @@ def main():
     if not units:
         return SKIPPED
     headers = collections.defaultdict(list)
+    nested = collections.defaultdict(set)
     for header in sorted(header for room in ("model", "sim", "verbs", "rtl") for header in (root / room).rglob("*.h")):
         text = header.read_text()
         for name in names(text):
             headers[name].append((namespace_of(text), header.relative_to(root)))
-    found = [fault for sources in units for fault in faults(sources, headers)]
+        for namespace, inside in nested_names(text):
+            nested[namespace] |= inside
+    found = [fault for sources in units for fault in faults(sources, headers, nested)]
     for fault in sorted(set(found)):
         print(fault)
     print(f"{sum(map(len, units))} sources in {len(units)} units, {len(set(found))} faults")
