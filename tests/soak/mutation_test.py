@@ -270,19 +270,42 @@ class Tree:
         self.folder.mkdir(exist_ok=True)
         self.objects = {}    # of a source: its object in the build tree
         self.commands = {}   # of a source
+        self.units = {}      # of a joined source (cmake/unity.cmake): the unit's file, object and command
         for entry in json.loads((build / "compile_commands.json").read_text()):
-            source = os.path.relpath(entry["file"], ROOT)
-            if source.startswith(ROOMS):
-                self.commands[source] = entry["command"]
-                self.objects[source] = re.search(r" -o (\S+)", entry["command"])[1]
+            file, command = entry["file"], entry["command"]
+            built = re.search(r" -o (\S+)", command)[1]
+            joined = re.findall(r'#include "(.*\.cpp)"', pathlib.Path(file).read_text()) if "/Unity/" in file else []
+            for path in joined or [file]:
+                source = os.path.relpath(path, ROOT)
+                if not source.startswith(ROOMS):
+                    continue
+                self.objects[source] = f"{os.path.dirname(built)}/{pathlib.Path(path).name}.o" if joined else built
+                self.commands[source] = command.replace(built, self.objects[source]).replace(file, path)
+                if joined:
+                    self.units[source] = (pathlib.Path(file), built, command)
         (self.folder / "prelude.h").write_text(PRELUDE)
+
+    def without(self, unit, sources):
+        """The object of a unit in which those are not joined."""
+        file, built, command = unit
+        rest = self.folder / "source" / os.path.relpath(file, self.build)
+        rest.parent.mkdir(parents=True, exist_ok=True)
+        text = file.read_text()
+        for source in sources:
+            text = text.replace(f'#include "{ROOT / source}"\n', "")
+        rest.write_text(text)
+        output = self.folder / "objects" / built
+        output.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(command.replace(f" -o {built}", f" -o {output}").replace(str(file), str(rest)) + " -O1 -w",
+                       shell=True, cwd=self.build, check=True, capture_output=True)
+        return output
 
     def compile(self, source, text):
         """The messages of errors; [] when it compiled."""
         copy = self.folder / "source" / source
         output = self.folder / "objects" / self.objects[source]
-        if copy.exists() and output.exists() and copy.read_text() == text and is_newer(
-                output, self.build / self.objects[source]):
+        built = self.units[source][1] if source in self.units else self.objects[source]
+        if copy.exists() and output.exists() and copy.read_text() == text and is_newer(output, self.build / built):
             return []
         output.unlink(missing_ok=True)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -302,6 +325,11 @@ class Tree:
     def archives(self, sources):
         """Copies of the libraries with the mutated objects in place of theirs."""
         made = {}
+        joined = {}
+        for source in sources:
+            if source in self.units:
+                joined.setdefault(self.units[source], []).append(source)
+        rests = {unit: self.without(unit, its) for unit, its in joined.items()}
         for source in sources:
             target = re.match(r"(.*)/CMakeFiles/(\w+)\.dir/", self.objects[source])
             name = f"{target[1]}/lib{target[2]}.a"
@@ -310,7 +338,8 @@ class Tree:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes((self.build / name).read_bytes())
                 made[name] = copy
-            subprocess.run(["ar", "r", copy, self.folder / "objects" / self.objects[source]], check=True,
+            rest = [rests[self.units[source]]] if source in self.units else []
+            subprocess.run(["ar", "r", copy, self.folder / "objects" / self.objects[source], *rest], check=True,
                            capture_output=True)
         return made
 
