@@ -14,9 +14,10 @@ struct LineTiming {
   ByteCount overhead{24};
   ByteCount least_frame{60};
 
-  Duration time_for(const Frame& frame) const {
-    return rate.time_for({std::max<std::uint64_t>(frame.size(), least_frame.bytes) + overhead.bytes});
+  ByteCount bytes_for(const Frame& frame) const {
+    return {std::max<std::uint64_t>(frame.size(), least_frame.bytes) + overhead.bytes};
   }
+  Duration time_for(const Frame& frame) const { return rate.time_for(bytes_for(frame)); }
   bool operator==(const LineTiming&) const = default;
 };
 

@@ -8,10 +8,11 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params)
     : sc_module(name),
       params_(params),
       timing_(params.timing()),
+      rate_(timing_.rate),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())) {}
 
 void Port::send(Frame&& frame, Duration ready) {
-  const auto took = time_for(frame);
+  const auto took = rate_.time_for(timing_.bytes_for(frame));
   const auto priority = priorities_.of(frame);
   leaving_.send(std::move(frame), now() + ready, took, priority);
 }

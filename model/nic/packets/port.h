@@ -91,22 +91,13 @@ class Port : public sc_core::sc_module {
   PortCounters counters() const;
 
  private:
-  // A division is dear, and frames are mostly as long as the one before.
-  Duration time_for(const Frame& frame) {
-    if (frame.size() != last_bytes_) {
-      last_bytes_ = frame.size();
-      last_took_ = timing_.time_for(frame);
-    }
-    return last_took_;
-  }
   void leave_due();
   void control_due();
 
   const PortParams params_;
   const LineTiming timing_;
+  const SteadyRate rate_;
   const PriorityMap priorities_;
-  std::uint32_t last_bytes_ = 0;           // of the last frame sent
-  Duration last_took_;
   TransmitPort leaving_{[this] { leave_due(); }};
   DelayLine<Frame> controls_{[this] { control_due(); }};  // from the other end of the cable
   PortCounters counters_;
