@@ -23,7 +23,6 @@ Alarm::~Alarm() {
   agenda_.leave();
 }
 
-
 void Alarm::disarm() { agenda_.disarm(*this); }
 
 Agenda::Agenda(Process kind) : may_wait_(kind == Process::thread) {

@@ -60,8 +60,10 @@ struct SendWqe {
   std::uint32_t invalidated = 0;         // local_inv: this key
   bool signaled = false;
 
-  // As new: without what would be dear to move into its place.
+  // As new, without a move into its place, which would be dear. What the request says of it follows.
   void clear() {
+    opcode = SendOpcode::nop;
+    index = 0;
     regions.clear();
     inline_data.reset();
     path.reset();
