@@ -26,8 +26,9 @@ constexpr std::int64_t kLongestLookUs = 20'000;
 constexpr std::int64_t kHousekeepingUs = 1'000;
 // In the real kernel for longer than any call takes that does not block.
 constexpr std::int64_t kBlockedUs = 3'000;
-// A thread that leaves may yet wait for what others hold.
+// A thread that leaves may yet wait for what others hold; or for a processor, and that is longer on a busy machine.
 constexpr std::int64_t kLeavingUs = 100'000;
+constexpr std::int64_t kLongestLeavingUs = 10'000'000;
 
 std::int64_t microseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
@@ -141,8 +142,13 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_u
 // as its process.
 void NativePrograms::await_thread_end(const Thread& thread) {
   if (thread.index == 0) return;
+  const auto left = native(thread);
   const auto start = Clock::now();
-  while (native(thread).exists() && microseconds_since(start) < kLeavingUs) ::usleep(10);
+  const auto waits_for_others = [&] {
+    const auto elapsed = microseconds_since(start);
+    return elapsed >= kLeavingUs && (left.sleeps() || elapsed >= kLongestLeavingUs);
+  };
+  while (left.exists() && !waits_for_others()) ::usleep(10);
 }
 
 void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) {

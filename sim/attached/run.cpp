@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -42,6 +43,11 @@ namespace fs = std::filesystem;
 // end.
 constexpr std::int64_t kGraceAfterSuccess = 10;
 constexpr Duration kGraceWithWork{60'000'000'000'000};
+
+// Nothing is to come for so long, in the time of this machine: then a run stands still.
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kPatience{20};
+constexpr std::chrono::milliseconds kKernelPatience{2'000};  // while a thread is blocked in its kernel
 
 // Says at the start what would otherwise look like a failure of the programs.
 void prepare_process() {
@@ -284,9 +290,10 @@ class Run {
     if (ending_) return false;
     // One that prints is only blocked in the real kernel while we do not take it.
     if (std::exchange(seen_relayed_, output_.relayed()) != output_.relayed()) return true;
-    // A program that another has just killed takes a moment to be gone.
-    if (std::exchange(stood_still_at_, now()) != now()) {
-      ::usleep(20'000);
+    // A program that another has just killed takes a moment to be gone; what waits in the real kernel may come back.
+    if (std::exchange(stood_still_at_, now()) != now()) stood_still_since_ = Clock::now();
+    if (Clock::now() - stood_still_since_ < (keeper_.waits_for_real_kernel() ? kKernelPatience : kPatience)) {
+      ::usleep(1000);
       return true;
     }
     if (wait_for_user()) return !stopped_;
@@ -435,6 +442,7 @@ class Run {
   std::vector<Started> started_;
   RunOutcome outcome_;
   std::optional<Duration> stood_still_at_;
+  Clock::time_point stood_still_since_;
   std::uint64_t seen_relayed_ = 0;  // at the last standstill
   std::size_t launched_ = 0;        // of the commands
   int end_status_ = 0;

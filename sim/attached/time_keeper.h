@@ -107,6 +107,7 @@ class TimeKeeper : public sc_core::sc_module {
   void raise(Process& process, std::uint32_t signal);
   void disturbed(std::string why) { disturbances_.insert(std::move(why)); }
   bool all_wait_for_descriptors() const;  // without an end, or in vain
+  bool waits_for_real_kernel() const { return in_real_kernel_ != 0; }
   // Progress: something was printed, came from the network or was written by the device, a program acted on the device,
   // a process began or ended. Not: polls, looks at memory, waits that end by their own deadline.
   void progressed();

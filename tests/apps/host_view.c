@@ -283,6 +283,21 @@ static void refused_waits(void) {
   printf(", mutex %d\n", pthread_mutex_timedlock(&held, &no_time) == EINVAL);
 }
 
+/* A wait past the C library, in the real kernel, of 300 ms. */
+static void real_wait(void) {
+#if defined __x86_64__
+  static const int word = 0;
+  const struct timespec patience = {0, 300000000};
+  long result = SYS_futex;
+  register const struct timespec *timeout __asm__("r10") = &patience;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(&word), "S"(FUTEX_WAIT), "d"(0), "r"(timeout)
+                   : "rcx", "r11", "memory");
+  printf("came back %d\n", result == -ETIMEDOUT);
+#else
+  printf("came back 1\n");
+#endif
+}
+
 /* --- Numbers of threads and processes, in every call that takes one. */
 
 static volatile sig_atomic_t told_thread;
@@ -431,6 +446,7 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "sockets") == 0) abstract_name();
   if (strcmp(mode, "waits") == 0) waits();
   if (strcmp(mode, "refused_waits") == 0) refused_waits();
+  if (strcmp(mode, "real_wait") == 0) real_wait();
   if (strcmp(mode, "identities") == 0) identities();
   if (strcmp(mode, "stack") == 0) small_stack();
   if (strcmp(mode, "handover") == 0) hand_over();

@@ -70,6 +70,11 @@ class View(HostTestCase):
         self.assertEqual(self.on_h0(f"{host_view()} refused_waits"),
                          ["own mutex 1, own rwlock 1 1", "semaphore 1, condition 1, mutex 1"])
 
+    def test_a_wait_in_the_real_kernel_is_no_standstill(self):
+        result = apps.run_on([("h0", f"{host_view()} real_wait")])
+        self.assertEqual((result.status, result.lines("h0")), (0, ["came back 1"]), result)
+        self.assertIn("not reproducible: host_view (pid 1000): blocked in the real kernel", result.summary())
+
     def test_numbers_of_threads_and_processes_are_the_hosts(self):
         self.assertEqual(self.on_h0(f"{host_view()} identities"), [
             "affinity 0 0 1 0", "scheduler 0 0 3 0 1", "parameters 0 0 0", "priority 0 19 19 1, main's 1", "told 0 1",
