@@ -270,7 +270,7 @@ class Tree:
         self.folder.mkdir(exist_ok=True)
         self.objects = {}    # of a source: its object in the build tree
         self.commands = {}   # of a source
-        self.units = {}      # of a joined source (cmake/unity.cmake): the unit's file, object and command
+        self.units = {}      # of a joined source (cmake/unity.cmake): file, object and command of each unit it is in
         for entry in json.loads((build / "compile_commands.json").read_text()):
             file, command = entry["file"], entry["command"]
             built = re.search(r" -o (\S+)", command)[1]
@@ -279,10 +279,11 @@ class Tree:
                 source = os.path.relpath(path, ROOT)
                 if not source.startswith(ROOMS):
                     continue
-                self.objects[source] = f"{os.path.dirname(built)}/{pathlib.Path(path).name}.o" if joined else built
-                self.commands[source] = command.replace(built, self.objects[source]).replace(file, path)
+                own = f"{os.path.dirname(built)}/{pathlib.Path(path).name}.o" if joined else built
+                self.objects.setdefault(source, own)
+                self.commands.setdefault(source, command.replace(built, own).replace(file, path))
                 if joined:
-                    self.units[source] = (pathlib.Path(file), built, command)
+                    self.units.setdefault(source, []).append((pathlib.Path(file), built, command))
         (self.folder / "prelude.h").write_text(PRELUDE)
 
     def without(self, unit, sources):
@@ -304,7 +305,7 @@ class Tree:
         """The messages of errors; [] when it compiled."""
         copy = self.folder / "source" / source
         output = self.folder / "objects" / self.objects[source]
-        built = self.units[source][1] if source in self.units else self.objects[source]
+        built = self.units[source][0][1] if source in self.units else self.objects[source]
         if copy.exists() and output.exists() and copy.read_text() == text and is_newer(output, self.build / built):
             return []
         output.unlink(missing_ok=True)
@@ -327,20 +328,21 @@ class Tree:
         made = {}
         joined = {}
         for source in sources:
-            if source in self.units:
-                joined.setdefault(self.units[source], []).append(source)
+            for unit in self.units.get(source, []):
+                joined.setdefault(unit, []).append(source)
         rests = {unit: self.without(unit, its) for unit, its in joined.items()}
         for source in sources:
-            target = re.match(r"(.*)/CMakeFiles/(\w+)\.dir/", self.objects[source])
-            name = f"{target[1]}/lib{target[2]}.a"
-            copy = self.folder / name
-            if name not in made:
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes((self.build / name).read_bytes())
-                made[name] = copy
-            rest = [rests[self.units[source]]] if source in self.units else []
-            subprocess.run(["ar", "r", copy, self.folder / "objects" / self.objects[source], *rest], check=True,
-                           capture_output=True)
+            for unit in self.units.get(source, [None]):
+                target = re.match(r"(.*)/CMakeFiles/(\w+)\.dir/", unit[1] if unit else self.objects[source])
+                name = f"{target[1]}/lib{target[2]}.a"
+                copy = self.folder / name
+                if name not in made:
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    copy.write_bytes((self.build / name).read_bytes())
+                    made[name] = copy
+                rest = [rests[unit]] if unit else []
+                subprocess.run(["ar", "r", copy, self.folder / "objects" / self.objects[source], *rest], check=True,
+                               capture_output=True)
         return made
 
     def link(self, test, archives):

@@ -70,7 +70,7 @@ bool PciConfig::read(std::uint16_t offset, std::span<std::byte> out) const {
 
 bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
   if (offset + in.size() > value_.size()) return false;
-  const auto reset_byte = device_control() + 1;
+  const std::size_t reset_byte = device_control() + 1u;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const auto at = offset + i;
     const auto bits = std::to_integer<std::uint8_t>(in[i]);
