@@ -54,8 +54,8 @@ void Agenda::leave() {
 
 Duration Agenda::next_alarm() const {
   auto next = kNever;
-  for (const auto& due : heap_)
-    if (places_[due.rank()] != kNowhere) next = std::min(next, due.at);
+  for (std::size_t place = kRoot; place <= size_; ++place)
+    if (places_[heap_[place].rank()] != kNowhere) next = std::min(next, heap_[place].at);
   return next;
 }
 
@@ -66,46 +66,47 @@ Duration Agenda::next_in_kernel() {
   return kernel->next_time(next) ? Duration{static_cast<std::int64_t>(next.value())} : kNever;
 }
 
-// --- The heap: a binary one, whose entries know their places.
+// --- The heap: a binary one from place 1 on, whose entries know their places. Behind the last it goes on with entries
+// that are never due, so that each has two children to compare it with.
 std::uint32_t Agenda::admit(Alarm& alarm) {
   alarms_.push_back(&alarm);
   places_.push_back(kNowhere);
+  heap_.resize(2 * alarms_.size() + 2, kNothing);
   return static_cast<std::uint32_t>(alarms_.size() - 1);
 }
 
 void Agenda::rise(std::size_t place, Due due) {
   auto* const heap = heap_.data();
-  auto* const places = places_.data();
-  while (place != 0) {
-    const auto parent = (place - 1) / 2;
-    if (!due.before(heap[parent])) break;
-    heap[place] = heap[parent];
-    places[heap[place].rank()] = static_cast<std::uint32_t>(place);
-    place = parent;
+  auto* hole = heap + place;
+  while (hole != heap + kRoot) {
+    auto* const parent = heap + (hole - heap) / 2;
+    if (!due.before(*parent)) break;
+    put(hole, *parent);
+    hole = parent;
   }
-  heap[place] = due;
-  places[due.rank()] = static_cast<std::uint32_t>(place);
+  put(hole, due);
 }
 
 void Agenda::sink(std::size_t place, Due due) {
   auto* const heap = heap_.data();
-  auto* const places = places_.data();
-  const auto size = heap_.size();
+  auto* hole = heap + place;
   for (;;) {
-    auto child = 2 * place + 1;
-    if (child >= size) break;
-    if (child + 1 < size && heap[child + 1].before(heap[child])) ++child;
-    if (!heap[child].before(due)) break;
-    heap[place] = heap[child];
-    places[heap[place].rank()] = static_cast<std::uint32_t>(place);
-    place = child;
+    auto* child = hole + (hole - heap);
+    if (child[1].before(*child)) ++child;
+    if (!child->before(due)) break;
+    put(hole, *child);
+    hole = child;
   }
-  heap[place] = due;
-  places[due.rank()] = static_cast<std::uint32_t>(place);
+  put(hole, due);
+}
+
+inline void Agenda::put(Due* hole, const Due& due) {
+  *hole = due;
+  places_[due.rank()] = static_cast<std::uint32_t>(hole - heap_.data());
 }
 
 void Agenda::move(std::size_t place, Due due) {
-  place != 0 && due.before(heap_[(place - 1) / 2]) ? rise(place, due) : sink(place, due);
+  place != kRoot && due.before(heap_[place / 2]) ? rise(place, due) : sink(place, due);
 }
 
 inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
@@ -123,12 +124,11 @@ inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
     move(place, due);
   } else if (root_free_) {
     root_free_ = false;
-    sink(0, due);
+    sink(kRoot, due);
   } else {
-    heap_.push_back(due);
-    rise(heap_.size() - 1, due);
+    rise(++size_, due);
   }
-  if (!serving_ && heap_.front().rank() == alarm.rank_) wake_at(due.at);
+  if (!serving_ && heap_[kRoot].rank() == alarm.rank_) wake_at(due.at);
 }
 
 void Alarm::arm(Duration at) { agenda_.arm(*this, agenda_.due_of(*this, at)); }
@@ -143,9 +143,8 @@ void Agenda::disarm(Alarm& alarm) {
 }
 
 void Agenda::remove(std::size_t place) {
-  const auto last = heap_.back();
-  heap_.pop_back();
-  if (place != heap_.size()) move(place, last);
+  const auto last = std::exchange(heap_[size_], kNothing);
+  if (place != size_--) move(place, last);
 }
 
 // --- The process. Alarms of the kernel's own time are always served, later ones before what the kernel has to do.
@@ -171,8 +170,7 @@ void Agenda::serve_alarms() {
   const auto kernel = kernel_now();
   for (;;) {
     if (requests_.load(std::memory_order_relaxed) != 0 && !goes_on()) break;
-    if (heap_.empty()) break;
-    const auto due = heap_.front();
+    const auto due = heap_[kRoot];
     if (due.at >= limit_) break;
     if (due.round() >= kThreads && server_ != nullptr && until_.before(due)) break;
     ahead_ = due.at;
@@ -184,7 +182,7 @@ void Agenda::serve_alarms() {
     alarms_[due.rank()]->action_();
     if (root_free_) {
       root_free_ = false;
-      remove(0);
+      remove(kRoot);
     }
     if (next_ != nullptr) break;
   }
@@ -219,8 +217,8 @@ Duration Agenda::ask_now() {
 void Agenda::release() {
   held_ = false;
   known_now_ = kNever;
-  if (!heap_.empty())
-    wake_at(heap_.front().at);
+  if (size_ != 0)
+    wake_at(heap_[kRoot].at);
   else if (ahead_ > kernel_now())
     wake_at(ahead_);
 }
@@ -278,7 +276,7 @@ void Agenda::end_sleep(Sleep& sleep, Duration at) {
   if (server_ != &sleep) return sleep.alarm_.arm_by(at);
   if (at >= until_.at) return;
   until_ = due_of(sleep.alarm_, at);
-  limit_ = limit();
+  limit_ = std::min(limit_, until_.at + kTick);
 }
 
 // It goes on within this evaluation phase, and holds the agenda.

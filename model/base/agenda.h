@@ -27,7 +27,7 @@ class Sleep;
 // Calls back once, at the time it was armed for.
 class Alarm {
  public:
-  using Action = InlineFunction<void(), 16>;
+  using Action = Callback<void()>;
 
   explicit Alarm(Action action);
   ~Alarm();
@@ -93,8 +93,10 @@ class Agenda {
     std::uint64_t order;        // of one time: the round, then the rank
     std::uint32_t round() const { return static_cast<std::uint32_t>(order >> 32); }
     std::uint32_t rank() const { return static_cast<std::uint32_t>(order); }
-    bool before(const Due& other) const { return at != other.at ? at < other.at : order < other.order; }
+    bool before(const Due& other) const { return at < other.at || (at == other.at && order < other.order); }
   };
+  static constexpr Due kNothing{kNever, ~std::uint64_t{0}};
+  static constexpr std::size_t kRoot = 1;
   static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kThreads = 1u << 31;  // the first round of threads
 
@@ -110,6 +112,7 @@ class Agenda {
   void move(std::size_t place, Due due);
   void rise(std::size_t place, Due due);
   void sink(std::size_t place, Due due);
+  void put(Due* hole, const Due& due);
   void remove(std::size_t place);
   Duration limit() const;
   void serve_alarms();
@@ -128,6 +131,7 @@ class Agenda {
   static inline constinit Duration known_now_ = kNever;  // kNever: the kernel is to be asked
 
   std::vector<Due> heap_;
+  std::size_t size_ = 0;                 // of it, from kRoot on; behind that lies kNothing
   std::vector<Alarm*> alarms_;           // by rank
   std::vector<std::uint32_t> places_;    // in the heap, by rank: moving in it touches no alarm
   sc_core::sc_event wake_{"agenda_wake"};

@@ -33,7 +33,7 @@ class Fifo {
   }
   // Its value is what was left there: for the caller to fill.
   Item& add_back() {
-    if (count_ == capacity()) grow();
+    if (count_ == mask_ + 1) grow();
     return (*this)[count_++];
   }
   // The item's memory is used again: move from front() first what must go. A queue that runs empty begins anew, so that
@@ -68,9 +68,8 @@ class Fifo {
  private:
   static constexpr std::uint32_t kLeast = 4;
 
-  std::uint32_t capacity() const { return ring_ ? mask_ + 1 : 0; }
   void grow() {
-    const auto larger = ring_ ? 2 * capacity() : kLeast;
+    const auto larger = ring_ ? 2 * count_ : kLeast;
     auto ring = std::make_unique<Item[]>(larger);
     for (std::uint32_t i = 0; i < count_; ++i) ring[i] = std::move((*this)[i]);
     ring_ = std::move(ring);
@@ -85,7 +84,7 @@ class Fifo {
   }
 
   std::unique_ptr<Item[]> ring_;
-  std::uint32_t mask_ = 0;               // of its places, whose number is a power of two
+  std::uint32_t mask_ = ~0u;             // of its places, whose number, one more, is 0 or a power of two
   std::uint32_t head_ = 0;
   std::uint32_t count_ = 0;
 };

@@ -12,16 +12,19 @@ namespace rnicsim {
 template <class Object>
 class IndexTable {
  public:
-  Object* find(std::uint32_t index) const { return index < places_.size() ? places_[index].get() : nullptr; }
+  Object* find(std::uint32_t index) const { return index < size_ ? places_[index].get() : nullptr; }
   Object& put(std::uint32_t index, std::unique_ptr<Object> object) {
-    if (index >= places_.size()) places_.resize(std::size_t{index} + 1);
+    if (index >= size_) places_.resize(size_ = std::size_t{index} + 1);
     places_[index] = std::move(object);
     return *places_[index];
   }
   void erase(std::uint32_t index) {
-    if (index < places_.size()) places_[index].reset();
+    if (index < size_) places_[index].reset();
   }
-  void clear() { places_.clear(); }
+  void clear() {
+    places_.clear();
+    size_ = 0;
+  }
   bool empty() const {
     return std::ranges::all_of(places_, [](const auto& place) { return place == nullptr; });
   }
@@ -29,12 +32,13 @@ class IndexTable {
   // In the order of their numbers; `visit` neither adds nor removes.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (std::uint32_t index = 0; index < places_.size(); ++index)
+    for (std::uint32_t index = 0; index < size_; ++index)
       if (places_[index]) visit(index, *places_[index]);
   }
 
  private:
   std::vector<std::unique_ptr<Object>> places_;
+  std::size_t size_ = 0;                 // of them: each packet asks several times
 };
 
 }  // namespace rnicsim

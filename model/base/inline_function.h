@@ -2,9 +2,11 @@
 // It moves and does not copy; one that is too large does not compile.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -23,7 +25,7 @@ class InlineFunction<Result(Arguments...), kCapacity> {
     requires(!std::same_as<std::remove_cvref_t<Callable>, InlineFunction>)
   InlineFunction(Callable&& callable) {
     using Held = std::remove_cvref_t<Callable>;
-    static_assert(sizeof(Held) <= kCapacity && alignof(Held) <= alignof(std::max_align_t));
+    static_assert(sizeof(Held) <= kCapacity && alignof(Held) <= kAlignment);
     static_assert(std::is_nothrow_move_constructible_v<Held>);
     ::new (static_cast<void*>(place_)) Held(std::forward<Callable>(callable));
     call_ = [](void* held, Arguments... arguments) -> Result {
@@ -53,6 +55,8 @@ class InlineFunction<Result(Arguments...), kCapacity> {
   Result operator()(Arguments... arguments) { return call_(place_, std::forward<Arguments>(arguments)...); }
 
  private:
+  static constexpr std::size_t kAlignment = std::min(kCapacity, alignof(std::max_align_t));
+
   void take(InlineFunction& other) {
     call_ = std::exchange(other.call_, nullptr);
     move_ = std::exchange(other.move_, nullptr);
@@ -69,7 +73,28 @@ class InlineFunction<Result(Arguments...), kCapacity> {
 
   Result (*call_)(void*, Arguments...) = nullptr;
   void (*move_)(void* to, void* from) = nullptr;  // and destroys; nullptr: bytes are enough
-  alignas(std::max_align_t) std::byte place_[kCapacity];
+  alignas(kAlignment) std::byte place_[kCapacity];
+};
+
+// One of a word, for what captures its module and no more, as most do: there are so many that their size counts. What
+// captures more goes to the heap.
+template <class Signature>
+class Callback;
+
+template <class Result, class... Arguments>
+class Callback<Result(Arguments...)> : public InlineFunction<Result(Arguments...), sizeof(void*)> {
+  using Base = InlineFunction<Result(Arguments...), sizeof(void*)>;
+
+ public:
+  Callback() = default;
+  template <class Callable>
+    requires(!std::same_as<std::remove_cvref_t<Callable>, Callback> && sizeof(Callable) <= sizeof(void*))
+  Callback(Callable&& callable) : Base(std::forward<Callable>(callable)) {}
+  template <class Callable>
+    requires(!std::same_as<std::remove_cvref_t<Callable>, Callback> && sizeof(Callable) > sizeof(void*))
+  Callback(Callable&& callable)
+      : Base([kept = std::make_unique<std::remove_cvref_t<Callable>>(std::forward<Callable>(callable))](
+                 Arguments... arguments) -> Result { return (*kept)(std::forward<Arguments>(arguments)...); }) {}
 };
 
 }  // namespace rnicsim

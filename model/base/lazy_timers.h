@@ -3,15 +3,16 @@
 // Whose they are keeps them, by key.
 #pragma once
 
-#include <optional>
-
 #include "model/base/event_queue.h"
 
 namespace rnicsim {
 
 struct LazyTimer {
-  std::optional<Duration> deadline;
-  std::optional<Duration> event;       // when the earliest event of it comes
+  Duration deadline = Agenda::kNever;
+  Duration event = Agenda::kNever;     // when the earliest event of it comes
+
+  bool armed() const { return deadline != Agenda::kNever; }
+  void cancel() { deadline = Agenda::kNever; }
 };
 
 template <class Key>
@@ -22,7 +23,7 @@ class LazyTimers {
 
   void arm(LazyTimer& timer, const Key& key, Duration deadline) {
     timer.deadline = deadline;
-    if (timer.event && *timer.event <= deadline) return;
+    if (timer.event <= deadline) return;
     timer.event = deadline;
     queue_.push(deadline, key);
   }
@@ -34,13 +35,13 @@ class LazyTimers {
     while (queue_.pop_due(key)) {
       LazyTimer* timer = find(key);
       if (timer == nullptr || timer->event != now()) continue;
-      timer->event.reset();
-      if (!timer->deadline) continue;
-      if (*timer->deadline > now()) {
+      timer->event = Agenda::kNever;
+      if (!timer->armed()) continue;
+      if (timer->deadline > now()) {
         timer->event = timer->deadline;
-        queue_.push(*timer->deadline, key);
+        queue_.push(timer->deadline, key);
       } else {
-        timer->deadline.reset();
+        timer->cancel();
         expired(key);
       }
     }

@@ -32,7 +32,7 @@ class Output {
   }
 
  private:
-  mutable InlineFunction<void(Given<Items>...)> sink_;
+  mutable Callback<void(Given<Items>...)> sink_;
 };
 
 }  // namespace rnicsim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace rnicsim::trace {
@@ -11,14 +12,18 @@ template <class Event>
 class Point {
  public:
   using Subscriber = std::function<void(const Event&)>;
-  void subscribe(Subscriber subscriber) { subscribers_.push_back(std::move(subscriber)); }
-  explicit operator bool() const { return !subscribers_.empty(); }
+  void subscribe(Subscriber subscriber) {
+    if (!subscribers_) subscribers_ = std::make_unique<std::vector<Subscriber>>();
+    subscribers_->push_back(std::move(subscriber));
+  }
+  explicit operator bool() const { return subscribers_ != nullptr; }
   void operator()(const Event& event) const {
-    for (const auto& subscriber : subscribers_) subscriber(event);
+    if (!*this) return;
+    for (const auto& subscriber : *subscribers_) subscriber(event);
   }
 
  private:
-  std::vector<Subscriber> subscribers_;
+  std::unique_ptr<std::vector<Subscriber>> subscribers_;  // a word, since a block has many points and few of them any
 };
 
 }  // namespace rnicsim::trace

@@ -33,8 +33,7 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
   const auto& lines = wiring_.lines;
   for (std::uint32_t i = 0; i < lines.size(); ++i) {
     alike_ = alike_ && lines[i] == lines.front();
-    ports_.push_back(std::make_unique<Port>(
-        lines[i], params_, [this, i] { arrive_due(i); }, [this, i] { leave_due(*ports_[i]); }));
+    ports_.push_back(std::make_unique<Port>(*this, i, lines[i]));
   }
   ingress_.pause.bind([this](std::uint32_t port, PriorityPause&& pause) { send_pause(port, pause); });
 }
@@ -43,9 +42,9 @@ void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
   ports_[port]->arriving.push(now() + delay, std::move(frame));
 }
 
-void Switch::arrive_due(std::uint32_t from) {
+void Switch::arrive_due(Port& port) {
   Frame frame;
-  while (ports_[from]->arriving.pop_due(frame)) arrive(from, std::move(frame));
+  while (port.arriving.pop_due(frame)) arrive(port.number, std::move(frame));
 }
 
 void Switch::arrive(std::uint32_t from, Frame&& frame) {

@@ -107,19 +107,20 @@ class Switch : public sc_core::sc_module {
 
  private:
   struct Port {
-    Port(const LineTiming& timing, const SwitchParams& params, Alarm::Action arrived, Alarm::Action left)
-        : timing(timing),
-          arriving(std::move(arrived)),
-          queues(std::move(left), params.port_buffer, static_cast<std::uint8_t>(params.pfc.priorities)) {}
+    Port(Switch& owner, std::uint32_t number, const LineTiming& timing)
+        : home(owner), number(number), timing(timing) {}
+    Switch& home;
+    const std::uint32_t number;
     const LineTiming timing;
-    DelayLine<Frame> arriving;
-    TransmitPort queues;
+    DelayLine<Frame> arriving{[this] { home.arrive_due(*this); }};
+    TransmitPort queues{[this] { home.leave_due(*this); }, home.params_.port_buffer,
+                        static_cast<std::uint8_t>(home.params_.pfc.priorities)};
     Output<Frame> out;
     Counter busy_ps = 0;
     Counter wait_ps = 0;
   };
 
-  void arrive_due(std::uint32_t from);
+  void arrive_due(Port& port);
   void arrive(std::uint32_t from, Frame&& frame);
   void arrive_for_group(std::uint32_t from, const Frame& frame);
   std::optional<std::uint32_t> way_of(const Frame& frame) const;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <utility>
 
+#include "model/base/fifo.h"
 #include "model/base/kernel.h"
 #include "model/base/stats.h"
 
@@ -36,7 +36,7 @@ class MissSlots {
   bool take(Begin&& begin) {
     count();
     if (!free()) {
-      waiting_.emplace_back(std::forward<Begin>(begin));
+      waiting_.push_back(std::forward<Begin>(begin));
       return false;
     }
     ++taken_;
@@ -72,7 +72,7 @@ class MissSlots {
   MissSlotsCounters& counters_;
   Duration counted_{};
   std::uint32_t taken_ = 0;
-  std::deque<std::function<void()>> waiting_;
+  Fifo<std::function<void()>> waiting_;
 };
 
 }  // namespace rnicsim::nic

@@ -13,12 +13,12 @@ LazyTimer& TimerUnit::timer(Qpn qpn, std::uint32_t kind) {
 
 void TimerUnit::arm(const TimerArm& request) {
   auto& timer = this->timer(request.qpn, request.kind);
-  if (request.cancel) return timer.deadline.reset();
+  if (request.cancel) return timer.cancel();
   queue_.arm(timer, {request.qpn, request.kind}, now() + request.after);
 }
 
 bool TimerUnit::armed(Qpn qpn, std::uint32_t kind) const {
-  return kind < timers_.size() && qpn.value < timers_[kind].size() && timers_[kind][qpn.value].deadline.has_value();
+  return kind < timers_.size() && qpn.value < timers_[kind].size() && timers_[kind][qpn.value].armed();
 }
 
 void TimerUnit::reset() {

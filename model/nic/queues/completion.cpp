@@ -27,7 +27,7 @@ std::uint32_t Completion::consumer_in(const Payload& record) const {
   return personality_.cqes_consumed(record.bytes());
 }
 
-void Completion::write(CqeWrite request) {
+void Completion::write(CqeWrite&& request) {
   const auto cqn = request.cqn.value;
   if (!waiting_.empty() && waiting_.contains(cqn)) return waiting_[cqn].entries.push_back(std::move(request));
   Duration wait;
@@ -134,7 +134,7 @@ void Completion::start_period(const CompletionQueue& queue, std::uint32_t cqn) {
 void Completion::raise(CompletionQueue& queue, std::uint32_t cqn) {
   queue.armed = Arm::none;
   queue.withheld = 0;
-  if (const auto timer = moderations_.find(cqn); timer != moderations_.end()) timer->second.deadline.reset();
+  if (const auto timer = moderations_.find(cqn); timer != moderations_.end()) timer->second.cancel();
   events_.write(queue.eqn, EventType::completion, cqn);
 }
 
@@ -147,7 +147,7 @@ void Completion::end_moderations() {
     contexts_.cqs.lookup(cqn, [=, this](CompletionQueue* queue) {
       // Its event may have come, and the next one's time begun, while the context was on its way.
       const auto* timer = timer_of(cqn);
-      const bool anew = timer != nullptr && timer->deadline;
+      const bool anew = timer != nullptr && timer->armed();
       if (queue != nullptr && queue->withheld != 0 && !anew) raise(*queue, cqn);
     });
   });

@@ -64,7 +64,7 @@ class Completion : public sc_core::sc_module, DmaClient {
   trace::Point<CqeWritten> written;       // when the entry is on its way to memory
   trace::Point<CqeLanded> landed;         // when it is there
 
-  void write(CqeWrite request);
+  [[gnu::flatten]] void write(CqeWrite&& request);
   // Raises an event behind what is to be written to a CQ.
   void announce_behind(Cqn cqn, const EventOut& event);
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
