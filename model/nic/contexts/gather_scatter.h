@@ -43,9 +43,9 @@ class GatherScatter : DmaClient {
   trace::Point<AccessTranslated> translated;
   trace::Point<PayloadTaken> taken;
 
-  void gather(Gather&& request);
-  void scatter(Scatter&& request);
-  void check(const AccessCheck& request);
+  [[gnu::flatten]] void gather(Gather&& request);
+  [[gnu::flatten]] void scatter(Scatter&& request);
+  [[gnu::flatten]] void check(const AccessCheck& request);
   // The queue pair is no more what it was: what it has not begun to write stays unwritten.
   void forget(Qpn qpn);
   void reset();
@@ -80,7 +80,7 @@ class GatherScatter : DmaClient {
   Access& take_access(Tag tag, Qpn qpn, const Translated& found, std::uint32_t length);
   void begin(Access& access);
   void refuse(Access& access, AccessResult result);
-  void begin_due();
+  [[gnu::flatten]] void begin_due();
   void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) override;
   void write_ready(Qpn qpn);
   void translate(const JobPtr& job);

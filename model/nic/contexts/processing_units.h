@@ -69,10 +69,10 @@ class ProcessingUnits : public sc_core::sc_module {
   Output<PacketIn> packet;                // the same
   trace::Point<DoorbellTaken> doorbell_taken;
 
-  void ring(SendDoorbell&& doorbell);
+  [[gnu::flatten]] void ring(SendDoorbell&& doorbell);
   void transmit(const TransmitWork& work);
   void wanted(std::uint32_t unit);        // tell when it is free
-  void receive(PacketIn&& packet);
+  [[gnu::flatten]] void receive(PacketIn&& packet);
   void reset();
 
   const ProcessingUnitsCounters& counters() const { return counters_; }

@@ -29,6 +29,8 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
   core_->bind(*this);
 }
 
+void EngineShell::end_step() { finish_step(); }
+
 // Answers may come while a request is made: they wait until the present input is done with.
 template <auto take, class Input>
 void EngineShell::step(Input& input) {
@@ -45,7 +47,12 @@ void EngineShell::step(Input& input) {
   finish_step();
 }
 
-void EngineShell::finish_step() {
+inline void EngineShell::finish_step() {
+  if (!inputs_.empty() || units_.waits() || !to_give_up_.empty()) follow_up();
+  busy_ = false;
+}
+
+void EngineShell::follow_up() {
   do {
     while (!inputs_.empty()) {
       auto next = std::move(inputs_.front());
@@ -55,7 +62,6 @@ void EngineShell::finish_step() {
     dispatch();
   } while (units_.settle() || !inputs_.empty());
   if (!to_give_up_.empty()) give_up_contexts();
-  busy_ = false;
 }
 
 void EngineShell::doorbell(SendDoorbell&& doorbell) { step<&EngineShell::take_doorbell>(doorbell); }

@@ -27,23 +27,23 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
   EngineOutputs& outputs() override { return out_; }
-  void doorbell(SendDoorbell&& doorbell) override;
+  [[gnu::flatten]] void doorbell(SendDoorbell&& doorbell) override;
   void wqe(WqeBytes&& wqe) override;
-  void wqe_at_hand(Tag tag) override;
+  [[gnu::flatten]] void wqe_at_hand(Tag tag) override;
   void context(ContextFill fill) override;
   void evict(Qpn qpn) override;
   void transmit_free(std::uint32_t unit) override;
-  void gathered(DmaDone&& done) override;
-  void scattered(DmaDone&& done) override;
+  [[gnu::flatten]] void gathered(DmaDone&& done) override;
+  [[gnu::flatten]] void scattered(DmaDone&& done) override;
   void checked(KeyDone done) override;
   void atomic_done(AtomicDone done) override;
   void key_changed(KeyDone done) override;
   void srq_taken(SrqTaken taken) override;
-  void packet(PacketIn&& packet) override;
+  [[gnu::flatten]] void packet(PacketIn&& packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void cq_overrun(Qpn qpn) override;
-  void credit(std::uint32_t packets) override;
+  [[gnu::flatten]] void credit(std::uint32_t packets) override;
   void reset() override;
 
   EngineTrace& trace() override { return trace_; }
@@ -81,24 +81,25 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   template <auto take, class Input>
   void step(Input& input);
   void finish_step();
-  [[gnu::flatten]] void take_doorbell(const SendDoorbell& doorbell);
+  [[gnu::noinline]] void follow_up();
+  void take_doorbell(const SendDoorbell& doorbell);
   void take_wqe(const WqeBytes& wqe);
-  [[gnu::flatten]] void take_wqe_at_hand(const Tag& tag);
+  void take_wqe_at_hand(const Tag& tag);
   void take_context(const ContextFill& fill);
   void take_eviction(const Qpn& qpn);
   void take_unit(const std::uint32_t& number);
-  [[gnu::flatten]] void take_gathered(DmaDone& done);
-  [[gnu::flatten]] void take_scattered(const DmaDone& done);
+  void take_gathered(DmaDone& done);
+  void take_scattered(const DmaDone& done);
   void take_checked(const KeyDone& done);
   void take_atomic(const AtomicDone& done);
   void take_key_changed(const KeyDone& done);
   void take_shared(SrqTaken& taken);
-  [[gnu::flatten]] void take_packet(PacketIn& packet);
+  void take_packet(PacketIn& packet);
   void take_command(const QpCommand& command);
   void take_timer(const Expired& timer);
   void take_held_back(const Qpn& qpn);
   void take_overrun(const Qpn& qpn);
-  [[gnu::flatten]] void take_credit(const std::uint32_t& packets);
+  void take_credit(const std::uint32_t& packets);
   void packet_left();
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
@@ -124,7 +125,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
 
   // --- What the core does; of sends in engine_send.cpp, of answers in engine_receive.cpp and engine_answers.cpp.
   void begin_step() override { busy_ = true; }
-  void end_step() override { finish_step(); }
+  void end_step() override;
   void moved(roce::Slot slot, bool answers) override;
   void posted(roce::Slot slot, std::uint64_t message, roce::Psn first, std::uint32_t packets) override;
   void responded(roce::Slot slot, const roce::ResponseOutcome& outcome, roce::Psn oldest) override;

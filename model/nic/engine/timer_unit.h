@@ -21,7 +21,7 @@ class TimerUnit : public sc_core::sc_module {
 
   Output<TimerExpired> expired;
 
-  void arm(const TimerArm& request);
+  [[gnu::flatten]] void arm(const TimerArm& request);
   bool armed(Qpn qpn, std::uint32_t kind) const;
   void reset();
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -23,12 +24,14 @@ class TransmitUnits {
     std::uint64_t number = 0;            // in the order in which they came, of all units
   };
 
+  static constexpr std::uint32_t kMost = 64;
+
   explicit TransmitUnits(std::uint32_t units) : units_(units) {}
 
   void enqueue(const Turn& turn) {
     const auto number = unit_of(turn.qpn, static_cast<std::uint32_t>(units_.size()));
     auto& unit = units_[number];
-    if (unit.turns.empty()) unit.first = turns_;
+    if (unit.turns.empty()) first_[number] = turns_;
     auto& last = unit.turns.add_back();
     last = turn;
     last.number = turns_++;
@@ -48,16 +51,21 @@ class TransmitUnits {
       free(static_cast<std::uint32_t>(std::countr_zero(rest)));
     return true;
   }
+  // There is something to do, for next() or settle().
+  bool waits() const { return (servable_ | freed_) != 0; }
   // Somebody waits for a unit that was not asked.
   bool any() const { return servable_ != 0; }
   // For that of whoever waited longest; if there is any.
   std::uint32_t next() const {
-    auto first = static_cast<std::uint32_t>(std::countr_zero(servable_));
+    auto next = std::countr_zero(servable_);
+    auto first = first_[next];
     for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
-      const auto other = static_cast<std::uint32_t>(std::countr_zero(others));
-      if (units_[other].first < units_[first].first) first = other;
+      const auto other = std::countr_zero(others);
+      if (first_[other] > first) continue;
+      first = first_[other];
+      next = other;
     }
-    return first;
+    return static_cast<std::uint32_t>(next);
   }
   bool busy(std::uint32_t number) const { return units_[number].busy; }
   // The engine asks when it will be free: once, and until then there is nothing to do for it.
@@ -70,7 +78,7 @@ class TransmitUnits {
     auto& unit = units_[number];
     const auto turn = unit.turns.front();
     unit.turns.pop_front();
-    if (!unit.turns.empty()) unit.first = unit.turns.front().number;
+    if (!unit.turns.empty()) first_[number] = unit.turns.front().number;
     note_servable(number);
     return turn;
   }
@@ -84,7 +92,6 @@ class TransmitUnits {
  private:
   struct Unit {
     Fifo<Turn> turns;
-    std::uint64_t first = 0;             // number of the first of them
     bool busy = false;
     bool asked = false;                  // when it will be free
   };
@@ -96,6 +103,7 @@ class TransmitUnits {
   }
 
   std::vector<Unit> units_;
+  std::array<std::uint64_t, kMost> first_{};  // by unit: the number of its first turn
   std::uint64_t servable_ = 0;           // a bit a unit: something waits, and it was not asked
   std::uint64_t freed_ = 0;              // a bit a unit
   std::uint64_t turns_ = 0;

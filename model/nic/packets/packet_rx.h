@@ -55,7 +55,7 @@ class PacketRx : public sc_core::sc_module {
   trace::Point<PacketTrace> received;
   trace::Point<PacketDropped> dropped;
 
-  void receive(const Frame& frame);
+  [[gnu::flatten]] void receive(const Frame& frame);
 
   const PacketRxCounters& counters() const { return counters_; }
 

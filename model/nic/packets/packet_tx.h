@@ -67,9 +67,9 @@ class PacketTx {
   trace::Point<PacketTrace> sent;          // into the pipeline
   trace::Point<PacketDropped> dropped;
 
-  void send(PacketOut&& packet);
+  [[gnu::flatten]] void send(PacketOut&& packet);
   // A frame has left, by the cable or the loopback; one does not wait for the other, but the engine's credits do.
-  void left(std::uint64_t frame);
+  [[gnu::flatten]] void left(std::uint64_t frame);
   void reset() { leaving_.clear(); }
 
   const PacketTxCounters& counters() const { return counters_; }

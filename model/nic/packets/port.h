@@ -84,14 +84,14 @@ class Port : public sc_core::sc_module {
   trace::Point<Frame> sent;                // its last bit left
   trace::Point<FrameReceived> received;
 
-  void send(Frame&& frame, Duration ready);  // in so long it may begin to leave
+  [[gnu::flatten]] void send(Frame&& frame, Duration ready);  // in so long it may begin to leave
   void receive(Frame&& frame, Duration delay);
   void reset();
 
   PortCounters counters() const;
 
  private:
-  void leave_due();
+  [[gnu::flatten]] void leave_due();
   void control_due();
 
   const PortParams params_;

@@ -35,7 +35,7 @@ class Steering : public sc_core::sc_module {
   const SteeringCounters& counters() const { return counters_; }
 
  private:
-  void steer_due(DelayLine<Frame>& pipeline);
+  [[gnu::flatten]] void steer_due(DelayLine<Frame>& pipeline);
 
   const Duration latency_;
   // Each keeps its order; their delays differ.

@@ -329,9 +329,8 @@ void Dma::reset() {
 }
 
 inline bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const {
-  return a.place.pasid == b.place.pasid && a.discard == b.discard &&
-         a.place.address + a.data.size() == b.place.address &&
-         burst_bytes + b.data.size() <= params_.burst.bytes;
+  return a.place.address + a.data.size() == b.place.address && a.place.pasid == b.place.pasid &&
+         a.discard == b.discard && burst_bytes + b.data.size() <= params_.burst.bytes;
 }
 
 void Dma::complete_reads() {
@@ -369,7 +368,7 @@ inline void Dma::sample_burst(Access& first) {
   std::uint64_t bytes = first.data.size();
   for (const auto* last = &first; others < reads_.size(); ++others) {
     const auto& next = *reads_[others];
-    if (next.after > now() || next.behind > writes_landed_ || !adjoins(*last, next, bytes)) break;
+    if (!adjoins(*last, next, bytes) || next.after > now() || next.behind > writes_landed_) break;
     last = &next;
     bytes += last->data.size();
   }

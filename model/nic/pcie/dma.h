@@ -121,8 +121,8 @@ class Dma : public sc_core::sc_module {
   std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> translate;  // by ATS; nullopt: the host won't
   trace::Point<DmaIssued> issued;
 
-  void read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
-  void write(const Place& place, Payload&& data, const DmaReply& reply, Placement placement);
+  [[gnu::flatten]] void read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
+  [[gnu::flatten]] void write(const Place& place, Payload&& data, const DmaReply& reply, Placement placement);
   // Queues, contexts and records, whose addresses are aligned.
   void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, const DmaReply& reply) {
     read({pasid, address, address % kPage}, bytes, reply, {});
@@ -229,12 +229,12 @@ class Dma : public sc_core::sc_module {
   inline Duration queueing(Duration at) const;
   inline Duration count_to_host(Duration at, const TlpCount& tlps);  // and how long the link is busy with them
   inline Duration count_to_device(const TlpCount& tlps);
-  void complete_reads();
+  [[gnu::flatten]] void complete_reads();
   inline void sample_burst(Access& first);
   void sample(Access& access);
   void sample_together(Access& first, std::size_t others, std::uint64_t bytes);
   inline bool joins_burst(const Access& access);
-  void land_bursts();
+  [[gnu::flatten]] void land_bursts();
   inline void land_ahead_of(const Access& read);
   bool land_together(const Access& first);
   void land_lone_writes();

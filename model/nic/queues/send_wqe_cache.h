@@ -65,9 +65,9 @@ class SendWqeCache : DmaClient {
   Output<CqeWrite> cqe;
   Output<Tag> at_hand;
 
-  void hold(const WqeHeld& wqe);
-  void need(const WqeNeeded& wqe);
-  void retire(WqeRetired&& wqe);
+  [[gnu::flatten]] void hold(const WqeHeld& wqe);
+  [[gnu::flatten]] void need(const WqeNeeded& wqe);
+  [[gnu::flatten]] void retire(WqeRetired&& wqe);
   // Nothing of this QP is completed from now on.
   void forget_qp(Qpn qpn);
   void reset();
@@ -99,7 +99,7 @@ class SendWqeCache : DmaClient {
   void look_up(const Lookup& lookup);
   void found(const Lookup& lookup);
   void read(const Lookup& lookup);
-  void dma_done(std::uint32_t resets, std::uint64_t, AccessResult, Payload&&) override;
+  [[gnu::flatten]] void dma_done(std::uint32_t resets, std::uint64_t, AccessResult, Payload&&) override;
   void fetched(const Lookup& lookup);
   void complete(Qpn qpn, std::uint64_t ticket);
 
