@@ -288,10 +288,13 @@ static void real_wait(void) {
 #if defined __x86_64__
   static const int word = 0;
   const struct timespec patience = {0, 300000000};
-  long result = SYS_futex;
   register const struct timespec *timeout __asm__("r10") = &patience;
-  __asm__ volatile("syscall" : "+a"(result) : "D"(&word), "S"(FUTEX_WAIT), "d"(0), "r"(timeout)
-                   : "rcx", "r11", "memory");
+  long result;
+  do {
+    result = SYS_futex;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(&word), "S"(FUTEX_WAIT), "d"(0), "r"(timeout)
+                     : "rcx", "r11", "memory");
+  } while (result == -EINTR);
   printf("came back %d\n", result == -ETIMEDOUT);
 #else
   printf("came back 1\n");
