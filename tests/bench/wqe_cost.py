@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+# Valgrind would take this machine's caches, and each machine would count other misses.
+CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=33554432,16,64")
 OUTSTANDING = 1024  # WQEs, whatever the number of QPs: the wire is full and the memory that is touched stays alike
 QPS = (16, 64, 256, 1024, 4096, 10000)
 FLOOR = {"with payload": 400_000, "timing only": 700_000}
@@ -33,8 +35,9 @@ def counted(program, workload, milliseconds, settings):
     """Instructions, loads and stores, and misses of a first-level instruction cache, of a whole run; and its WQEs."""
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"
-        command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", f"--callgrind-out-file={folder}/profile", program,
-                   "bench", workload, "--set", f"measure.duration={milliseconds}ms", "--json", results]
+        command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES,
+                   f"--callgrind-out-file={folder}/profile", program, "bench", workload,
+                   "--set", f"measure.duration={milliseconds}ms", "--json", results]
         for setting in settings:
             command += ["--set", setting]
         log = subprocess.run(command, check=True, capture_output=True, text=True).stderr
