@@ -114,10 +114,10 @@ class Agenda {
   void sink(std::size_t place, Due due);
   void put(Due* hole, const Due& due);
   void remove(std::size_t place);
-  Duration limit() const;
+  [[gnu::noinline]] Duration limit() const;
   void serve_alarms();
   bool goes_on();
-  static Duration ask_now();
+  [[gnu::noinline]] static Duration ask_now();
   void serve();
   void serve_for_ever();
   bool may_serve(Duration until);
@@ -125,7 +125,7 @@ class Agenda {
   void put_to_sleep(Sleep& sleep, Duration until);
   void end_sleep(Sleep& sleep, Duration at);
   void hand_over(Sleep& sleep);
-  void wake_at(Duration at);
+  [[gnu::noinline]] void wake_at(Duration at);
 
   static inline Agenda* current_ = nullptr;
   static inline constinit Duration known_now_ = kNever;  // kNever: the kernel is to be asked

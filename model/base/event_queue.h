@@ -20,40 +20,33 @@ class EventQueue {
 
   // `at` is absolute and not in the past.
   void push(Duration at, Item item) {
-    if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(items_.size()));
-      items_.emplace_back();
-    }
-    const auto place = free_.back();
-    free_.pop_back();
+    if (size_ == items_.size()) add_place();
+    const auto place = heap_[size_].place;
     items_[place] = std::move(item);
-    heap_.push_back({at, sequence_++, place});
-    std::push_heap(heap_.begin(), heap_.end(), later);
+    heap_[size_++] = {at, sequence_++, place};
+    std::push_heap(heap_.begin(), end(), later);
     if (heap_.front().sequence == sequence_ - 1) arm();
   }
 
   bool pop_due(Item& item) {
-    if (heap_.empty()) return false;
+    if (size_ == 0) return false;
     if (heap_.front().at > now()) {
       arm();
       return false;
     }
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    const auto place = heap_.back().place;
-    item = std::move(items_[place]);
-    free_.push_back(place);
-    heap_.pop_back();
+    std::pop_heap(heap_.begin(), end(), later);
+    item = std::move(items_[heap_[--size_].place]);
     return true;
   }
 
-  bool empty() const { return heap_.empty(); }
+  bool empty() const { return size_ == 0; }
   Duration next() const { return heap_.front().at; }
 
   // Forgets everything (device reset).
   void clear() {
     heap_.clear();
     items_.clear();
-    free_.clear();
+    size_ = 0;
     alarm_.disarm();
   }
 
@@ -66,11 +59,16 @@ class EventQueue {
   static bool later(const Entry& a, const Entry& b) {
     return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
   }
+  auto end() { return heap_.begin() + static_cast<std::ptrdiff_t>(size_); }
   void arm() { alarm_.arm(heap_.front().at); }
+  [[gnu::noinline]] void add_place() {
+    heap_.push_back({.at = {}, .sequence = 0, .place = static_cast<std::uint32_t>(items_.size())});
+    items_.emplace_back();
+  }
 
-  std::vector<Entry> heap_;
+  std::vector<Entry> heap_;     // and behind it, of each place that is free one
   std::vector<Item> items_;     // which stay where they are as the heap moves
-  std::vector<std::uint32_t> free_;
+  std::size_t size_ = 0;        // of the heap
   std::uint64_t sequence_ = 0;
   Alarm alarm_;
 };

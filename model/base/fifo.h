@@ -68,7 +68,7 @@ class Fifo {
  private:
   static constexpr std::uint32_t kLeast = 4;
 
-  void grow() {
+  [[gnu::noinline]] void grow() {
     const auto larger = ring_ ? 2 * count_ : kLeast;
     auto ring = std::make_unique<Item[]>(larger);
     for (std::uint32_t i = 0; i < count_; ++i) ring[i] = std::move((*this)[i]);

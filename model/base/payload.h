@@ -72,8 +72,8 @@ class Payload {
     if (buffer->size_class > kLargest) return free(buffer);
     buffer->next = std::exchange(idle_[buffer->size_class], buffer);
   }
-  static Buffer* make(std::uint32_t size_class);
-  static void free(Buffer* buffer);
+  [[gnu::noinline]] static Buffer* make(std::uint32_t size_class);
+  [[gnu::noinline]] static void free(Buffer* buffer);
   std::byte* data() const { return buffer_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(buffer_ + 1) + offset_; }
 
   Buffer* buffer_ = nullptr;

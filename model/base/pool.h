@@ -11,7 +11,7 @@ class Pool {
  public:
   // Its value is what was left there: for the caller to fill.
   Object& take() {
-    if (idle_ == nullptr) return places_.emplace_back();
+    if (idle_ == nullptr) return add();
     return *std::exchange(idle_, idle_->next);
   }
   void give_back(Object& object) {
@@ -28,6 +28,8 @@ class Pool {
   struct Place : Object {
     Place* next = nullptr;
   };
+
+  [[gnu::noinline]] Object& add() { return places_.emplace_back(); }
 
   std::deque<Place> places_;
   Place* idle_ = nullptr;

@@ -22,7 +22,7 @@ class AnswerSide {
   void update(const ResponderAttributes& attributes);
   void fail() { owed_.clear(); }
 
-  void request(const Headers& headers, std::uint32_t payload, const Offer& offer) {
+  [[gnu::noinline]] void request(const Headers& headers, std::uint32_t payload, const Offer& offer) {
     if (must_wait(payload)) return actions_.judged(slot_, Verdict{Verdict::Kind::busy});
     auto verdict = judge(headers, payload, offer);
     if (verdict.kind == Verdict::Kind::wants_access)
@@ -82,11 +82,11 @@ class AnswerSide {
     offer.access_granted = granted;
     return judge(headers, payload, offer);
   }
-  void order_data();
+  [[gnu::noinline]] void order_data();
   void order_again();
   void carry_out_atomics();
   void pass_over_acknowledgements(std::optional<Psn> chosen);
-  bool place_failed(PooledList<Owed>::iterator owed);
+  [[gnu::noinline]] bool place_failed(PooledList<Owed>::iterator owed);
   std::uint32_t packets_of(const Owed& owed) const;
   Owed* find(OwedId id);
   SentAnswer read_packet(Headers& headers);

@@ -48,14 +48,14 @@ class Completer {
   using Kind = ResponseOutcome::Kind;
 
   ResponseOutcome acknowledge(const Headers& headers);
-  ResponseOutcome negative(Psn psn, std::uint8_t syndrome);
-  ResponseOutcome rnr(std::uint8_t timer);
+  [[gnu::noinline]] ResponseOutcome negative(Psn psn, std::uint8_t syndrome);
+  [[gnu::noinline]] ResponseOutcome rnr(std::uint8_t timer);
   ResponseOutcome data_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
   ResponseOutcome take_read(Message& message, const OpcodeInfo& row, std::uint32_t payload);
   ResponseOutcome take_atomic(Message& message, std::uint64_t original);
-  ResponseOutcome response_lost();
-  ResponseOutcome go_back();
-  ResponseOutcome fail(Status status);
+  [[gnu::noinline]] ResponseOutcome response_lost();
+  [[gnu::noinline]] ResponseOutcome go_back();
+  [[gnu::noinline]] ResponseOutcome fail(Status status);
   Completion retire(Status status);
 
   SendWindow& window_;

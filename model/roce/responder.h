@@ -52,14 +52,14 @@ class Responder {
   bool check_length(const Packet& packet, Verdict& verdict) const;
   bool check_rkey(const Packet& packet, Verdict& verdict) const;
   void execute(const Packet& packet, Verdict& verdict);
-  void execute_read(const Packet& packet, Verdict& verdict);
-  void execute_atomic(const Packet& packet, Verdict& verdict);
+  [[gnu::noinline]] void execute_read(const Packet& packet, Verdict& verdict);
+  [[gnu::noinline]] void execute_atomic(const Packet& packet, Verdict& verdict);
 
   // Verdicts that end the chain: false.
-  bool duplicate(const Packet& packet, Verdict& verdict);
-  bool reject(const Packet& packet, std::uint8_t syndrome, Verdict& verdict) const;
-  bool invalid(const Packet& packet, Verdict& verdict) const;
-  bool refuse_access(const Packet& packet, Verdict& verdict) const;
+  [[gnu::noinline]] bool duplicate(const Packet& packet, Verdict& verdict);
+  [[gnu::noinline]] bool reject(const Packet& packet, std::uint8_t syndrome, Verdict& verdict) const;
+  [[gnu::noinline]] bool invalid(const Packet& packet, Verdict& verdict) const;
+  [[gnu::noinline]] bool refuse_access(const Packet& packet, Verdict& verdict) const;
 
   void duplicate_read(const Packet& packet, Verdict& verdict) const;
   void duplicate_atomic(const Packet& packet, Verdict& verdict);

@@ -14,9 +14,9 @@ class UcResponder {
   void start(const ResponderAttributes& attributes, Psn expected);
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
-  Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
+  [[gnu::noinline]] Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
   // The rest of the chain, for the packet that wanted access and takes no receive.
-  Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
+  [[gnu::noinline]] Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
 
   Psn expected_psn() const { return expected_; }
   std::uint32_t msn() const { return msn_; }

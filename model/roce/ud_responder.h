@@ -17,7 +17,7 @@ class UdResponder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   // `payload` without the GRH, which takes the first kGrhBytes of the receive.
-  Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
+  [[gnu::noinline]] Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
 
   std::uint32_t msn() const { return msn_; }
 

@@ -136,7 +136,7 @@ class ContextTable {
 
   // What was touched already: calls back at once when it is here or does not exist, else after the fill. The pointer is
   // good during the call only.
-  void await(std::uint32_t index, Found found) {
+  [[gnu::noinline]] void await(std::uint32_t index, Found found) {
     auto* slot = slots_.find(index);
     if (slot == nullptr) return found(nullptr);
     if (slot->object) return found(&*slot->object);
@@ -147,7 +147,7 @@ class ContextTable {
   }
 
   // The same, touched now, for what is not counted in nanoseconds.
-  void lookup(std::uint32_t index, Found found) {
+  [[gnu::noinline]] void lookup(std::uint32_t index, Found found) {
     Duration wait;
     if (auto* object = touch(index, wait)) return found(object);
     await(index, std::move(found));

@@ -52,6 +52,10 @@ void GatherScatter::gather(Gather&& request) {
     auto& one = take_access(request.tag, request.qpn, found, request.regions[0].length);
     return found.wait == Duration{} ? begin(one) : at_hand_.push(now() + found.wait, &one);
   }
+  gather_in_parts(std::move(request), access);
+}
+
+void GatherScatter::gather_in_parts(Gather&& request, const AccessRequest& access) {
   translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .access = access,
                                       .regions = std::move(request.regions), .payload = {}}));
 }
@@ -74,6 +78,10 @@ void GatherScatter::scatter(Scatter&& request) {
       return at_hand_.push(at, &one);
     }
   }
+  scatter_in_parts(std::move(request), access, order);
+}
+
+void GatherScatter::scatter_in_parts(Scatter&& request, const AccessRequest& access, Order& order) {
   order.jobs.push_back(std::make_shared<Job>(
       Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .access = access,
           .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more}));

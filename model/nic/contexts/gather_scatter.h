@@ -78,15 +78,17 @@ class GatherScatter : DmaClient {
   bool only_place(const Regions& regions, const AccessRequest& access, Translated& found) const;
   Order& order(Qpn qpn);
   Access& take_access(Tag tag, Qpn qpn, const Translated& found, std::uint32_t length);
+  [[gnu::noinline]] void gather_in_parts(Gather&& request, const AccessRequest& access);
+  [[gnu::noinline]] void scatter_in_parts(Scatter&& request, const AccessRequest& access, Order& order);
   void begin(Access& access);
-  void refuse(Access& access, AccessResult result);
+  [[gnu::noinline]] void refuse(Access& access, AccessResult result);
   [[gnu::flatten]] void begin_due();
   void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) override;
-  void write_ready(Qpn qpn);
-  void translate(const JobPtr& job);
-  void read(const JobPtr& job);
-  void write(const JobPtr& job);
-  void part_done(const JobPtr& job, AccessResult result);
+  [[gnu::noinline]] void write_ready(Qpn qpn);
+  [[gnu::noinline]] void translate(const JobPtr& job);
+  [[gnu::noinline]] void read(const JobPtr& job);
+  [[gnu::noinline]] void write(const JobPtr& job);
+  [[gnu::noinline]] void part_done(const JobPtr& job, AccessResult result);
 
   Translation& translation_;
   Dma& dma_;

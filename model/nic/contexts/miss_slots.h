@@ -43,6 +43,11 @@ class MissSlots {
     begin();
     return true;
   }
+  // One is free.
+  void take() {
+    count();
+    ++taken_;
+  }
   // For the next that waits, if there is one.
   void give_back() {
     count();

@@ -65,6 +65,11 @@ void ProcessingUnits::ring(SendDoorbell&& rung) {
     transmit_[unit_of(qpn, params_.transmit_units)].context_wait += *wait;
     return take(std::move(rung));
   }
+  await_context(std::move(rung));
+}
+
+void ProcessingUnits::await_context(SendDoorbell&& rung) {
+  const auto qpn = rung.qpn;
   contexts_.await(QpcClient::transmit, qpn, [this, rung = std::move(rung)]() mutable {
     transmit_[unit_of(rung.qpn, params_.transmit_units)].context_wait += contexts_.vain_look();
     take(std::move(rung));
@@ -109,6 +114,11 @@ void ProcessingUnits::receive(PacketIn&& in) {
   const auto qpn = in.destination;
   const auto client = roce::info(in.headers().bth.opcode).response() ? QpcClient::response : QpcClient::responder;
   if (const auto wait = contexts_.touch(client, qpn)) return enqueue(std::move(in), *wait);
+  await_context(client, std::move(in));
+}
+
+void ProcessingUnits::await_context(QpcClient client, PacketIn&& in) {
+  const auto qpn = in.destination;
   contexts_.await(client, qpn, [this, in = std::move(in)]() mutable {
     enqueue(std::move(in), contexts_.vain_look());
   });

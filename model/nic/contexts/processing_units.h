@@ -97,6 +97,8 @@ class ProcessingUnits : public sc_core::sc_module {
   };
 
   void take(SendDoorbell&& rung);
+  [[gnu::noinline]] void await_context(SendDoorbell&& rung);
+  [[gnu::noinline]] void await_context(QpcClient client, PacketIn&& in);
   Duration service_of(const TransmitWork& work) const;
   Duration service_of(const PacketIn& packet) const;
   void enqueue(PacketIn&& in, Duration context_wait);

@@ -25,7 +25,7 @@ class QpContexts {
   // With it on the device, and in how long it is at hand; nullopt: await() it. A QP that does not exist is not waited
   // for.
   std::optional<Duration> touch(QpcClient client, Qpn qpn);
-  void await(QpcClient client, Qpn qpn, std::function<void()> then);
+  [[gnu::noinline]] void await(QpcClient client, Qpn qpn, std::function<void()> then);
   // The same for what is not counted in nanoseconds.
   template <class Then>
   void with(QpcClient client, Qpn qpn, Then&& then) {
@@ -34,7 +34,7 @@ class QpContexts {
   }
   // What found it here waits before it goes on to the engine: until as many releases it stays.
   void hold(Qpn qpn) { ++held_[qpn.value].times; }
-  void release(Qpn qpn);
+  [[gnu::noinline]] void release(Qpn qpn);
   // What a miss costs who looked, besides the fill: its look at the second level.
   Duration vain_look() const { return contexts_.qpc.params().l1_latency; }
   void created(Qpn qpn) { contexts_.qpc.adopt(static_cast<std::size_t>(QpcClient::transmit), qpn.value); }

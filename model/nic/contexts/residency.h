@@ -35,14 +35,14 @@ class Residency {
   bool touch_first(std::size_t client, std::uint64_t key) { return cache_.look_up_first(client, key); }
   // A touch would find it.
   bool resident(std::uint64_t key) const { return cache_.resident(key); }
-  void await(std::size_t client, std::uint64_t key, Then then) {
+  [[gnu::noinline]] void await(std::size_t client, std::uint64_t key, Then then) {
     auto& pending = pending_[key];
     pending.waiting.push_back(std::move(then));
     if (pending.waiting.size() > 1) return;
     pending.client = client;
     if (!pending.leaving) begin(key);
   }
-  void filled(std::uint64_t key) {
+  [[gnu::noinline]] void filled(std::uint64_t key) {
     const auto pending = take(key);
     if (pending.waiting.empty()) return;
     const auto victim = cache_.insert(pending.client, key);
@@ -61,12 +61,12 @@ class Residency {
     again->second.waiting.empty() ? void(pending_.erase(again)) : begin(key);
   }
   // What was read is of no use, and is not kept.
-  void dropped(std::uint64_t key) {
+  [[gnu::noinline]] void dropped(std::uint64_t key) {
     const auto pending = take(key);
     for (const auto& then : pending.waiting) then();
   }
   // It was made here.
-  void adopt(std::size_t client, std::uint64_t key) {
+  [[gnu::noinline]] void adopt(std::size_t client, std::uint64_t key) {
     if (const auto victim = cache_.insert(client, key)) evicted(*victim);
   }
   void forget(std::uint64_t key) { cache_.erase(key); }

@@ -55,9 +55,10 @@ class Translation : public sc_core::sc_module {
 
   // Calls back at once when all that it takes is at hand, else when it is; a range of no bytes is always good.
   using Done = std::function<void(const Translated&)>;
-  void translate(const AccessRequest& request, const Region& region, Done done);
+  [[gnu::noinline]] void translate(const AccessRequest& request, const Region& region, Done done);
   // Protection alone.
-  void check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done);
+  [[gnu::noinline]] void check(const AccessRequest& request, const Region& region,
+                               std::function<void(AccessResult)> done);
 
   // --- The answer when it is at hand.
   // No context has to be filled for it. False: translate() must be asked.

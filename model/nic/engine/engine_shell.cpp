@@ -34,17 +34,19 @@ void EngineShell::end_step() { finish_step(); }
 // Answers may come while a request is made: they wait until the present input is done with.
 template <auto take, class Input>
 void EngineShell::step(Input& input) {
-  if (busy_) {
-    // Packets and commands are large, and seldom come here.
-    if constexpr (sizeof(Input) > kSmallInput)
-      inputs_.push_back([this, input = std::make_unique<Input>(std::move(input))] { (this->*take)(*input); });
-    else
-      inputs_.push_back([this, input = std::move(input)]() mutable { (this->*take)(input); });
-    return;
-  }
+  if (busy_) return defer<take>(input);
   busy_ = true;
   (this->*take)(input);
   finish_step();
+}
+
+// Packets and commands are large, and seldom come here.
+template <auto take, class Input>
+void EngineShell::defer(Input& input) {
+  if constexpr (sizeof(Input) > kSmallInput)
+    inputs_.push_back([this, input = std::make_unique<Input>(std::move(input))] { (this->*take)(*input); });
+  else
+    inputs_.push_back([this, input = std::move(input)]() mutable { (this->*take)(input); });
 }
 
 inline void EngineShell::finish_step() {

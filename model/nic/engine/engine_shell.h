@@ -80,6 +80,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   // most of these functions costs more than what they do.
   template <auto take, class Input>
   void step(Input& input);
+  template <auto take, class Input>
+  [[gnu::noinline]] void defer(Input& input);
   void finish_step();
   [[gnu::noinline]] void follow_up();
   void take_doorbell(const SendDoorbell& doorbell);
@@ -114,14 +116,14 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   }
   bool may_request(Qp& qp) { return request_waits(qp) && (!congestion_ || !holds_back(qp)); }
   bool may_answer(Qp& qp);
-  bool holds_back(Qp& qp);
+  [[gnu::noinline]] bool holds_back(Qp& qp);
   [[gnu::flatten]] void dispatch();
   bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
-  void give_up_contexts();
+  [[gnu::noinline]] void give_up_contexts();
   void give_up(Qp& qp, const roce::CoreState& state);
   void emit_ready(Qp& qp, PacketLane& lane);
-  void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
-  void set_state(Qp& qp, roce::QpState state);
+  [[gnu::noinline]] void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
+  [[gnu::noinline]] void set_state(Qp& qp, roce::QpState state);
 
   // --- What the core does; of sends in engine_send.cpp, of answers in engine_receive.cpp and engine_answers.cpp.
   void begin_step() override { busy_ = true; }
@@ -164,8 +166,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
   void complete_send(Qp& qp, roce::Status status, bool behind_payload);
-  void drop_requests(Qp& qp);
-  void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
+  [[gnu::noinline]] void drop_requests(Qp& qp);
+  [[gnu::noinline]] void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
 
   // --- engine_receive.cpp: the responder's side, requests in.
   void take_request(Qp& qp, PacketIn& packet);
@@ -175,33 +177,33 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted);
   void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
-  void reject(Qp& qp, const roce::Verdict& verdict);
-  void count_drop(const roce::Verdict& verdict);
+  [[gnu::noinline]] void reject(Qp& qp, const roce::Verdict& verdict);
+  [[gnu::noinline]] void count_drop(const roce::Verdict& verdict);
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
   // --- engine_answers.cpp: the responder's side, answers out.
   void payload_placed(Qp& qp, std::uint64_t argument, AccessResult result);
   void tell_placed(const Qp& qp, const OwedAt& at) const;
   void key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result);
-  void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
+  [[gnu::noinline]] void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
-  void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
+  [[gnu::noinline]] void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
 
   // --- engine_shared.cpp: receives of a shared queue.
   void ask_for_shared(Qp& qp);
   void give_back(const Qp& qp, std::uint16_t index);
-  void give_back_held(Qp& qp);
+  [[gnu::noinline]] void give_back_held(Qp& qp);
   void give_back_all(Qp& qp);
   void flush_shared(Qp& qp);
 
   // --- engine_queues.cpp: the receive ring, and flushing.
-  void look_for_receives(Qp& qp);
-  void receives_fetched(Qp& qp, const WqeBytes& wqes);
+  [[gnu::noinline]] void look_for_receives(Qp& qp);
+  [[gnu::noinline]] void receives_fetched(Qp& qp, const WqeBytes& wqes);
   void receives_settled(Qp& qp);
-  void fail(Qp& qp);                     // to the error state, and flush
+  [[gnu::noinline]] void fail(Qp& qp);                     // to the error state, and flush
   void flush_receives(Qp& qp);
   void flush_receive(Qp& qp, std::uint16_t index);
 

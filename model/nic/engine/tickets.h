@@ -58,7 +58,7 @@ class Tickets {
     slots_[number].next_free = free_;
     free_ = number;
   }
-  void grow() {
+  [[gnu::noinline]] void grow() {
     slots_.emplace_back();
     release(static_cast<std::uint32_t>(slots_.size() - 1));
   }

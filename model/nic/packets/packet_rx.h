@@ -67,12 +67,13 @@ class PacketRx : public sc_core::sc_module {
   };
 
   void take(const Packet& packet);
-  void parse(const Frame& frame);
+  [[gnu::noinline]] void parse(const Frame& frame);
   std::optional<Way> accept(const roce::ParsedFrame& parsed);
   std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
-  std::optional<Way> way_of_group(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
+  [[gnu::noinline]] std::optional<Way> way_of_group(const roce::Headers& headers,
+                                                    const roce::FrameAddresses& addresses) const;
   void deliver(PacketIn&& came, const std::vector<Qpn>* members);
-  void drop(Counter& counter, DropCause cause);
+  [[gnu::noinline]] void drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;
   const GidTable& gids_;

@@ -215,14 +215,15 @@ class Dma : public sc_core::sc_module {
   inline void finish(Access& access);                // gives it back, and tells who asked
   // It is counted already.
   inline void ask(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
-  void read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
+  [[gnu::noinline]] void read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply& reply,
+                                       Sampling sampling);
   static std::uint32_t largest_read(const DmaParams& params);
   Payload nothing(std::uint32_t bytes);
   bool passes_writes(const Access& read) const;
   bool fits(const Access& read) const;
   inline Credits credits_of(std::uint64_t tlps, std::uint64_t bytes) const;
   inline bool take_credits(const Access& write);
-  void issue_waiting();
+  [[gnu::noinline]] void issue_waiting();
   void issue_read(Access& access);
   void issue_write(Access& access);
   inline void push_landing(Access& access, Duration lands);
@@ -232,11 +233,11 @@ class Dma : public sc_core::sc_module {
   [[gnu::flatten]] void complete_reads();
   inline void sample_burst(Access& first);
   void sample(Access& access);
-  void sample_together(Access& first, std::size_t others, std::uint64_t bytes);
+  [[gnu::noinline]] void sample_together(Access& first, std::size_t others, std::uint64_t bytes);
   inline bool joins_burst(const Access& access);
   [[gnu::flatten]] void land_bursts();
   inline void land_ahead_of(const Access& read);
-  bool land_together(const Access& first);
+  [[gnu::noinline]] bool land_together(const Access& first);
   void land_lone_writes();
   inline bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
   void land(Access& access);

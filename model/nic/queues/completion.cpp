@@ -29,15 +29,20 @@ std::uint32_t Completion::consumer_in(const Payload& record) const {
 
 void Completion::write(CqeWrite&& request) {
   const auto cqn = request.cqn.value;
-  if (!waiting_.empty() && waiting_.contains(cqn)) return waiting_[cqn].entries.push_back(std::move(request));
+  if (!waiting_.empty() && waiting_.contains(cqn)) return hold(std::move(request));
   Duration wait;
   auto* queue = contexts_.cqs.touch(cqn, wait);
   const bool at_hand = queue != nullptr && wait == Duration{};
   if (at_hand && !queue->dead && !full(*queue)) return write_entry(*queue, request);
-  waiting_[cqn].entries.push_back(std::move(request));
+  hold(std::move(request));
   if (at_hand) return drain(cqn, queue);
   if (queue != nullptr) return at_hand_.push(now() + wait, cqn);
   await(cqn);
+}
+
+void Completion::hold(CqeWrite&& request) {
+  auto& entries = waiting_[request.cqn.value].entries;
+  entries.push_back(std::move(request));
 }
 
 void Completion::await(std::uint32_t cqn) {

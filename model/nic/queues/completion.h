@@ -96,16 +96,17 @@ class Completion : public sc_core::sc_module, DmaClient {
     std::vector<EventOut> events{};       // behind the entries
   };
 
-  void await(std::uint32_t cqn);
+  [[gnu::noinline]] void await(std::uint32_t cqn);
+  [[gnu::noinline]] void hold(CqeWrite&& request);
   void drain_due();
-  void drain(std::uint32_t cqn, CompletionQueue* queue);
+  [[gnu::noinline]] void drain(std::uint32_t cqn, CompletionQueue* queue);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
   void dma_done(std::uint32_t cqn, std::uint64_t index, AccessResult, Payload&&) override;  // an entry has landed
-  void withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes);
+  [[gnu::noinline]] void withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes);
   void start_period(const CompletionQueue& queue, std::uint32_t cqn);
   void raise(CompletionQueue& queue, std::uint32_t cqn);
   void end_moderations();
-  void look_ahead(std::uint32_t cqn, const CompletionQueue& queue);
+  [[gnu::noinline]] void look_ahead(std::uint32_t cqn, const CompletionQueue& queue);
   void take_consumer(CompletionQueue& queue, std::uint32_t consumer);
   void refresh(std::uint32_t cqn, const CompletionQueue& queue);
   void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);

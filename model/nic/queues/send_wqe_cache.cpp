@@ -30,7 +30,10 @@ PooledList<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
 }
 
 void SendWqeCache::in_turn(const Lookup& lookup) {
-  if (stalled_.empty() && can_look_up(lookup)) return look_up(lookup);
+  stalled_.empty() && can_look_up(lookup) ? look_up(lookup) : stall(lookup);
+}
+
+void SendWqeCache::stall(const Lookup& lookup) {
   ++counters_.slot_waits;
   stalled_.push_back(lookup);
   stalled_.back().since = now();
@@ -53,7 +56,8 @@ void SendWqeCache::look_up(const Lookup& lookup) {
   ++counters_.lookups;
   ++(here ? counters_.hits : counters_.misses);
   if (here) return found(lookup);
-  slots_.take([&] { read(lookup); });  // at once: can_look_up
+  slots_.take();  // there is one: can_look_up
+  read(lookup);
 }
 
 void SendWqeCache::found(const Lookup& lookup) {

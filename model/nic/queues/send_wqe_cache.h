@@ -95,6 +95,7 @@ class SendWqeCache : DmaClient {
   static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
   PooledList<Waiting>& line(Qpn qpn);
   void in_turn(const Lookup& lookup);
+  [[gnu::noinline]] void stall(const Lookup& lookup);
   bool can_look_up(const Lookup& lookup) const;
   void look_up(const Lookup& lookup);
   void found(const Lookup& lookup);
