@@ -76,8 +76,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     std::uint64_t argument = 0;
   };
 
-  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts. The inputs that each packet brings are flattened,
-  // for to call most of these functions costs more than what they do; what is seldom is not to be part of that.
+  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts. Inputs that each packet brings are flattened: to
+  // call most of these functions costs more than what they do. What is seldom is not to be part of that.
   template <auto take, class Input>
   void step(Input& input);
   template <auto take, class Input>
