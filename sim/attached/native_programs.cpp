@@ -28,7 +28,7 @@ constexpr std::int64_t kHousekeepingUs = 1'000;
 constexpr std::int64_t kBlockedUs = 3'000;
 // A thread that leaves may yet wait for what others hold; or for a processor, and that is longer on a busy machine.
 constexpr std::int64_t kLeavingUs = 100'000;
-constexpr std::int64_t kLongestLeavingUs = 10'000'000;
+constexpr std::int64_t kLongestLeavingUs = 2'000'000;
 
 std::int64_t microseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
