@@ -34,12 +34,12 @@ class MissSlots {
   // True: it began at once. Else it begins when its turn comes.
   template <class Begin>
   bool take(Begin&& begin) {
-    count();
     if (!free()) {
+      count();
       waiting_.push_back(std::forward<Begin>(begin));
       return false;
     }
-    ++taken_;
+    take();
     begin();
     return true;
   }

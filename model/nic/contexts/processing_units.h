@@ -40,7 +40,7 @@ struct ProcessingUnitsParams {
 };
 
 struct ProcessingUnitsCounters {
-  static constexpr std::uint32_t kMostUnits = 64;
+  static constexpr std::uint32_t kMostUnits = nic::kMostUnits;
 
   std::uint32_t transmit_units = 1;
   std::uint32_t receive_units = 1;

@@ -24,8 +24,6 @@ class TransmitUnits {
     std::uint64_t number = 0;            // in the order in which they came, of all units
   };
 
-  static constexpr std::uint32_t kMost = 64;
-
   explicit TransmitUnits(std::uint32_t units) : units_(units) {}
 
   void enqueue(const Turn& turn) {
@@ -103,7 +101,7 @@ class TransmitUnits {
   }
 
   std::vector<Unit> units_;
-  std::array<std::uint64_t, kMost> first_{};  // by unit: the number of its first turn
+  std::array<std::uint64_t, kMostUnits> first_{};  // by unit: the number of its first turn
   std::uint64_t servable_ = 0;           // a bit a unit: something waits, and it was not asked
   std::uint64_t freed_ = 0;              // a bit a unit
   std::uint64_t turns_ = 0;

@@ -182,6 +182,8 @@ struct TransmitWork {
   bool begins;                           // the first packet of its message
 };
 
+inline constexpr std::uint32_t kMostUnits = 64;
+
 // The transmit or receive unit that a QP belongs to, of so many.
 inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }
 
