@@ -73,6 +73,13 @@ enum class CommandOpcode : std::uint16_t {
   modify_srq = 0x0243,     // in ModifySrq
   attach_multicast = 0x0250,  // object = qpn, in MulticastGroup: a UD QP gets what is sent to the group
   detach_multicast = 0x0251,  // object = qpn, in MulticastGroup
+  create_rss = 0x0260,     // in CreateRss; object = a number of the QPs' that is no QP's, for flows to name
+  destroy_rss = 0x0261,    // resource_busy while a flow leads to it
+  create_flow = 0x0270,    // in CreateFlow; object = number
+  destroy_flow = 0x0271,
+  create_counter = 0x0280, // object = number
+  destroy_counter = 0x0281,  // resource_busy while a flow counts by it
+  query_counter = 0x0282,  // out QueryCounter
 };
 
 // First in every input mailbox.
@@ -181,6 +188,70 @@ struct MulticastGroup {
 };
 static_assert(sizeof(MulticastGroup) == 32);
 
+// Receive-side scaling: which of several raw packet QPs gets a frame.
+struct CreateRss {
+  CommandHeader header;
+  Be32 fields;             // of the frame, that the hash is over: enum ibv_rx_hash_fields
+  std::uint8_t log_queues = 0;
+  std::uint8_t reserved[3] = {};
+  std::uint8_t key[40] = {};  // Toeplitz
+  Be32 queues[512];        // qpns, 2^log_queues; the hash's last bits are an index
+  static constexpr std::uint32_t kMostLogQueues = 9;
+};
+static_assert(sizeof(CreateRss) == 2112);
+
+// A frame is led to a raw packet QP, or to where receive-side scaling says, when it meets all conditions.
+enum class FlowHeader : std::uint8_t {  // of a condition; its fields, in network order:
+  ethernet = 0,            // destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2
+  ipv4 = 1,                // source 4, destination 4, protocol, TOS, TTL, flags (1 more fragments, 2 do not fragment)
+  ipv6 = 2,                // source 16, destination 16, flow label 4, protocol, traffic class, hop limit
+  esp = 3,                 // SPI 4, sequence number 4
+  tcp = 4,                 // destination port 2, source port 2
+  udp = 5,                 // destination port 2, source port 2
+  vxlan = 6,               // VNI 4
+  gre = 7,                 // flags and version 2, protocol 2, key 4
+  mpls = 8,                // the outermost label's word 4
+};
+struct FlowCondition {
+  FlowHeader header = FlowHeader::ethernet;
+  std::uint8_t inner = 0;  // 1: the header inside a tunnel
+  std::uint8_t reserved[6] = {};
+  std::uint8_t value[40] = {};
+  std::uint8_t mask[40] = {};  // the bits of the fields that must be as in `value`
+};
+static_assert(sizeof(FlowCondition) == 88);
+enum class FlowKind : std::uint8_t {  // = enum ibv_flow_attr_type
+  normal = 0,
+  all_default = 1,         // what no normal flow takes
+  multicast_default = 2,   // of that, what is for a group of stations
+  sniffer = 3,             // a copy of all
+};
+struct CreateFlow {
+  CommandHeader header;
+  Be32 qpn;                // or the number of a create_rss
+  Be16 priority;           // the lowest is first
+  FlowKind kind = FlowKind::normal;
+  std::uint8_t flags = 0;
+  Be32 tag;                // with kTag: told in the CQE
+  Be32 counter;            // with kCount
+  std::uint8_t conditions_count = 0;
+  std::uint8_t reserved[7] = {};
+  FlowCondition conditions[16];
+
+  static constexpr std::uint8_t kDrop = 1u << 0;
+  static constexpr std::uint8_t kTag = 1u << 1;
+  static constexpr std::uint8_t kCount = 1u << 2;
+  static constexpr std::uint8_t kPassOn = 1u << 3;  // a copy: later flows get the frame, too
+  static constexpr std::uint32_t kMostConditions = 16;
+};
+static_assert(sizeof(CreateFlow) == 1448);
+struct QueryCounter {
+  CommandResult result;
+  Be64 packets;
+  Be64 bytes;
+};
+static_assert(sizeof(QueryCounter) == 32);
+
 // The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
 namespace qp_attr {
 inline constexpr std::uint32_t kState = 1u << 0;
@@ -260,9 +331,16 @@ struct DeviceCapabilities {
   Be32 max_multicast_groups;
   Be32 max_group_qps;      // QPs attached to one group
   Be32 max_attached_qps;   // to all of them together
-  Be32 reserved[2];
+  Be32 max_frame;          // bytes of a raw packet, without FCS
+  Be32 max_flows;
+  Be32 max_flow_counters;
+  Be32 max_rss;            // contexts of receive-side scaling
+  Be32 max_rss_queues;     // of one of them
+  Be32 max_tso;            // bytes of data in a tso
+  Be32 max_tso_header;
+  Be32 reserved;
 };
-static_assert(sizeof(DeviceCapabilities) == 152);
+static_assert(sizeof(DeviceCapabilities) == 176);
 
 struct PortAttributes {
   CommandResult result;

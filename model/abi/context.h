@@ -10,7 +10,7 @@
 namespace rnicsim::abi {
 
 enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };  // = ibv's
-enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4 };  // = enum ibv_qp_type; above, ibv_qp_state
+enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4, raw = 8 };  // = enum ibv_qp_type; above, ibv_qp_state
 
 // Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
 namespace access {
@@ -43,7 +43,7 @@ struct Qpc {
   std::uint8_t log_send_blocks = 0;    // log2 of the send ring's 64-byte blocks
   std::uint8_t log_receive_wqes = 0;
   std::uint8_t log_receive_stride = 0; // log2 of a receive WQE's bytes, 4..9
-  std::uint8_t flags = 0;              // kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast
+  std::uint8_t flags = 0;              // kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast, kStripVlan, kScatterFcs
   Be16 uar_page;
   Be32 pd;
   Be32 pasid;
@@ -95,6 +95,8 @@ struct Qpc {
   static constexpr std::uint8_t kHasReceive = 1u << 1;
   static constexpr std::uint8_t kHasSrq = 1u << 2;             // instead of a receive ring: RC and UD
   static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // its own multicasts do not come to this device
+  static constexpr std::uint8_t kStripVlan = 1u << 4;           // raw: a frame's outermost tag comes in the CQE
+  static constexpr std::uint8_t kScatterFcs = 1u << 5;          // raw: the FCS comes behind the frame
 };
 static_assert(sizeof(Qpc) == 256);
 static_assert(offsetof(Qpc, inline_receive) == 28 && offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);

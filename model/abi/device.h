@@ -73,6 +73,7 @@ inline constexpr std::uint64_t kUd = 1ull << 4;
 inline constexpr std::uint64_t kSrq = 1ull << 5;
 inline constexpr std::uint64_t kMulticast = 1ull << 6;
 inline constexpr std::uint64_t kWindows = 1ull << 7;     // memory windows of types 1 and 2B
+inline constexpr std::uint64_t kRaw = 1ull << 8;         // raw packets: their queue pairs, flows, receive-side scaling
 }  // namespace feature
 
 // --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.

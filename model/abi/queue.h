@@ -22,6 +22,7 @@ enum class SendOpcode : std::uint8_t {
   write_with_imm = 0x09,
   send = 0x0a,
   send_with_imm = 0x0b,
+  tso = 0x0e,              // raw packet: data in segments, each a frame with the headers given
   read = 0x10,
   compare_swap = 0x11,
   fetch_add = 0x12,
@@ -36,12 +37,13 @@ struct ControlSegment {
   Be16 wqe_index;               // of this WQE's first block, modulo 2^16; must be the consumer's
   std::uint8_t reserved2 = 0;
   std::uint8_t segments = 0;    // length of the WQE in 16-byte units, this segment included
-  Be32 qpn_flags;               // qpn << 8 | kSignaled | kSolicited | kFence
+  Be32 qpn_flags;               // qpn << 8 | kSignaled | kSolicited | kFence | kChecksums
   Be32 immediate;               // immediate data, or the rkey to invalidate
 
   static constexpr std::uint32_t kSignaled = 1u << 0;
   static constexpr std::uint32_t kSolicited = 1u << 1;
   static constexpr std::uint32_t kFence = 1u << 2;
+  static constexpr std::uint32_t kChecksums = 1u << 3;  // raw packet: the device fills in IP's, and TCP's or UDP's
 };
 static_assert(sizeof(ControlSegment) == 16);
 
@@ -62,6 +64,14 @@ struct DatagramSegment {
 static_assert(sizeof(DatagramSegment) == 48);
 inline constexpr std::uint32_t kMulticastQpn = 0xffffff;
 inline constexpr std::uint32_t kOwnQkey = 0x80000000u;
+
+// Of tso: then the headers, header_bytes of them, padded to 16; then data segments.
+struct TsoSegment {
+  Be16 mss;                     // bytes of data that a frame brings
+  Be16 header_bytes;            // Ethernet, IP and TCP or UDP
+  Be32 reserved[3];
+};
+static_assert(sizeof(TsoSegment) == 16);
 
 // Of bind_window.
 struct BindSegment {
@@ -175,24 +185,30 @@ enum class CqeSyndrome : std::uint8_t {
 };
 
 struct Cqe {
-  Be32 immediate;           // immediate data or the invalidated rkey
+  Be32 immediate;           // immediate data or the invalidated rkey; of a raw packet its flow's tag
   Be32 byte_count;
   Be64 timestamp;           // device clock
   Be32 qpn;                 // the local QP
   Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
   SendOpcode send_opcode = SendOpcode::nop;  // requester: of the WQE completed
-  std::uint8_t flags = 0;     // kInlineData, kGrh, kIpv4
+  std::uint8_t flags = 0;     // kInlineData, kGrh, kIpv4, kChecksumsRight, kFlowTag, kVlan
   CqeSyndrome syndrome = CqeSyndrome::success;
   std::uint8_t vendor_error = 0;
-  std::uint8_t reserved0[2] = {};
-  std::uint8_t inline_data[32] = {};  // with kInlineData: the message, byte_count bytes of it
+  Be16 vlan;                  // with kVlan: priority 3 bits, DEI 1, VLAN 12
+  std::uint8_t inline_data[32] = {};  // with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts
   std::uint8_t source_qpn[3] = {};  // UD: of the sender, 24 bits big-endian
   std::uint8_t opcode_owner = 0;  // CqeOpcode << 4 | owner bit
 
   static constexpr std::uint8_t kInlineData = 1u << 0;
   static constexpr std::uint8_t kGrh = 1u << 1;  // UD: 40 bytes of GRH precede the payload; byte_count has them
   static constexpr std::uint8_t kIpv4 = 1u << 2;  // with kGrh: an IPv4 header lies in the GRH, else an IPv6 header
+  static constexpr std::uint8_t kChecksumsRight = 1u << 3;  // raw packet: of IP, and of TCP or UDP
+  static constexpr std::uint8_t kFlowTag = 1u << 4;  // raw packet: its flow has one
+  static constexpr std::uint8_t kVlan = 1u << 5;  // raw packet: it had a tag, which Qpc::kStripVlan took off
   static constexpr std::uint8_t kInitialOwner = 0xf1;
+};
+struct RawFacts {
+  Be32 rss_hash;            // 0: none was made
 };
 static_assert(sizeof(Cqe) == 64);
 static_assert(offsetof(Cqe, inline_data) == 28);

@@ -11,7 +11,7 @@ constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 
 DeviceFeatures CapabilityParams::features() const {
   return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
-          .windows = windows};
+          .windows = windows, .raw = raw};
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -54,6 +54,14 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_group_qps", max_group_qps, "queue pairs attached to one group; as mlx5's", {1, 1 << 24});
   visit.param("max_attached_qps", max_attached_qps, "attachments to all groups together", {1, 1 << 24});
   visit.param("srq", srq, "shared receive queues");
+  visit.param("raw", raw, "raw packets: their queue pairs, flows and receive-side scaling");
+  visit.param("max_frame", max_frame, "bytes of a raw packet, without FCS: 9000 of payload, Ethernet and a VLAN tag",
+              {64, 65535});
+  visit.param("max_flows", max_flows, "flow rules of the port", {1, 1 << 20});
+  visit.param("max_flow_counters", max_flow_counters, "counters for flow rules", {1, 1 << 20});
+  visit.param("max_rss", max_rss, "contexts of receive-side scaling, each with its key and its table", {1, 1 << 16});
+  visit.param("max_rss_queues", max_rss_queues, "entries of an indirection table", {1, kMostRssQueues});
+  visit.param("max_tso", max_tso, "bytes of data that are sent in segments by one WQE; as mlx5's", {1, 1 << 24});
   visit.param("mac", mac, "the port's permanent MAC address, as a number");
 }
 

@@ -5,6 +5,7 @@
 
 #include "model/base/params.h"
 #include "model/base/units.h"
+#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/personality/commands.h"
 
@@ -14,6 +15,8 @@ using namespace rnicsim::literals;
 
 struct CapabilityParams {
   static constexpr std::uint32_t kMostInlineReceive = 32;
+  static constexpr std::uint32_t kMostRssQueues = 512;
+  static constexpr std::uint32_t kMostTsoHeader = 256;
 
   std::uint32_t vendor_part_id = 1;
   std::uint32_t max_qp = 65536;
@@ -47,10 +50,18 @@ struct CapabilityParams {
   std::uint32_t max_group_qps = 240;
   std::uint32_t max_attached_qps = 65536;
   bool srq = true;
+  bool raw = true;
+  std::uint32_t max_frame = 9018;
+  std::uint32_t max_flows = 4096;
+  std::uint32_t max_flow_counters = 1024;
+  std::uint32_t max_rss = 256;
+  std::uint32_t max_rss_queues = kMostRssQueues;
+  std::uint32_t max_tso = 1u << 18;
   std::uint64_t mac = 0x0200'0000'0001;
 
   DeviceFeatures features() const;
   MulticastLimits multicast_limits() const { return {max_multicast_groups, max_group_qps, max_attached_qps}; }
+  FlowLimits flow_limits() const { return {max_flows, max_flow_counters}; }
   void describe(ParamVisitor& visit);
 };
 

@@ -13,7 +13,8 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
           .max_inline_receive = std::min(caps.max_inline_receive, personality.layout.inline_receive),
           .invalidate = caps.invalidate, .windows = caps.windows,
-          .uc = caps.uc, .ud = caps.ud, .srq = caps.srq,
+          .uc = caps.uc, .ud = caps.ud, .raw = caps.raw, .max_frame = caps.max_frame,
+          .max_tso = caps.max_tso, .max_tso_header = CapabilityParams::kMostTsoHeader, .srq = caps.srq,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .congestion = params.congestion,
@@ -48,6 +49,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("tx", tx);
   visit.group("steering", steering);
   visit.group("rx", rx);
+  visit.group("raw", raw);
   visit.group("port", port);
   visit.group("loopback", loopback);
 }
@@ -58,6 +60,8 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       params_(params),
       gids_(params.capabilities.gids),
       groups_(params.capabilities.multicast_limits()),
+      flows_(params.capabilities.flow_limits()),
+      scaling_(params.capabilities.max_rss),
       pcie("pcie", params.pcie, params.capabilities.features(), personality),
       dma_unit("dma", params.dma),
       contexts(personality, dma_unit, params.contexts),
@@ -71,14 +75,16 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       shared_receives(personality, contexts, dma_unit, events),
       completion("completion", personality, contexts, dma_unit, events, pcie),
       doorbell(personality, contexts),
-      command_unit(personality, params.capabilities, contexts, windows, gids_, groups_, dma_unit, events, pcie),
+      command_unit(personality, params.capabilities, contexts, windows, gids_, groups_, flows_, scaling_,
+                   dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, personality.layout.send_block(), dma_unit),
       engine_(engine_of(params, make_engine, personality)),
-      tx(params.tx, gids_, groups_, params.icrc_rule()),
-      steering("steering", params.rx.latency),
+      tx(params.tx, gids_, groups_, flows_, params.icrc_rule()),
+      steering("steering", params.rx.latency, flows_),
       rx("rx", params.rx, gids_, groups_, params.icrc_rule()),
+      raw(params.raw, flows_, scaling_),
       port("port", params.port),
       loopback("loopback", params.loopback) {
   wire_host();
@@ -192,7 +198,10 @@ void Nic::wire_network() {
   loopback.frame_out.bind([this](Frame&& frame, Duration delay) { steering.receive_own(std::move(frame), delay); });
   port.frame_in.bind([this](Frame&& frame, Duration delay) { steering.receive(std::move(frame), delay); });
   steering.roce.bind([this](const Frame& frame) { rx.receive(frame); });
+  steering.raw.bind([this](Frame&& frame) { raw.receive(std::move(frame)); });
+  steering.sniffed.bind([this](Frame&& frame) { raw.sniff(std::move(frame)); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
+  raw.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
 }
 
 // A QP that is made is on the device; any other command may have to wait for its context.
@@ -229,6 +238,7 @@ NicCounters Nic::counters() const {
           atomic_unit.counters(), units.counters(),      send_wqes.counters(),
           engine_->counters(),    completion.counters(), events.counters(),
           tx.counters(),          steering.counters(),   rx.counters(),
+          raw.counters(),
           port.counters(),        loopback.counters()};
 }
 
@@ -243,6 +253,7 @@ void Nic::forget_objects() {
   windows.reset();
   tx.reset();
   steering.reset();
+  raw.reset();
   port.reset();
   loopback.reset();
   completion.reset();
@@ -252,6 +263,8 @@ void Nic::forget_objects() {
   qp_contexts.reset();
   gids_.clear();
   groups_.clear();
+  flows_.clear();
+  scaling_.clear();
   engine_->credit(params_.tx.queue_packets);
 }
 

@@ -21,6 +21,7 @@
 #include "model/nic/packets/packet_rx.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/packets/port.h"
+#include "model/nic/packets/raw_rx.h"
 #include "model/nic/packets/steering.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
@@ -49,6 +50,7 @@ struct NicParams {
   SendWqeCacheParams send_wqes;
   PacketTxParams tx;
   PacketRxParams rx;
+  RawRxParams raw;
   PortParams port;
   LoopbackParams loopback;
   JitterParams jitter;
@@ -68,6 +70,7 @@ struct NicParams {
     visit.group("send_wqes", send_wqes);
     visit.group("tx", tx);
     visit.group("rx", rx);
+    visit.group("raw", raw);
     visit.group("port", port);
     visit.group("loopback", loopback);
     visit.group("jitter", jitter);
@@ -101,6 +104,7 @@ struct NicCounters {
   PacketTxCounters tx;
   SteeringCounters steering;
   PacketRxCounters rx;
+  RawRxCounters raw;
   PortCounters port;
   LoopbackCounters loopback;
 
@@ -131,9 +135,11 @@ class Nic : public sc_core::sc_module {
   const NicParams params_;
   GidTable gids_;
   MulticastTable groups_;
+  FlowTable flows_;
+  RssTable scaling_;
 
  public:
-  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, steering.dropped,
+  // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, raw.dropped,
   // rx.received, port.sent, loopback.sent, completion.written, events.written, command_unit.executed. Those of the
   // engine: engine().trace().
   PcieEndpoint pcie;
@@ -161,6 +167,7 @@ class Nic : public sc_core::sc_module {
   PacketTx tx;
   Steering steering;
   PacketRx rx;
+  RawRx raw;
   Port port;
   Loopback loopback;
 

@@ -48,6 +48,7 @@ constexpr OpcodeInfo kTable[] = {
     {uc_write_only_imm, "UC_WRITE_ONLY_IMM", T::uc, O::write, P::only, kReth | kImmediate, R::whole},
     {ud_send_only, "UD_SEND_ONLY", T::ud, O::send, P::only, kDeth, R::whole},
     {ud_send_only_imm, "UD_SEND_ONLY_IMM", T::ud, O::send, P::only, kDeth | kImmediate, R::whole},
+    {raw_frame, "RAW_FRAME", T::raw, O::send, P::only, 0, R::whole},
 };
 
 constexpr std::size_t kExtras = 3;
@@ -66,7 +67,11 @@ constexpr OfTransport opcodes_of(T transport) {
     if (row.transport == transport) opcodes[index_of(row.operation, row.position, extra_of(row))] = row.opcode;
   return opcodes;
 }
-constexpr OfTransport kOpcodes[] = {opcodes_of(T::rc), opcodes_of(T::uc), opcodes_of(T::ud)};
+constexpr OfTransport kOpcodes[] = {opcodes_of(T::rc), opcodes_of(T::uc), opcodes_of(T::ud), opcodes_of(T::raw)};
+constexpr std::size_t index_of(Transport transport) {
+  return transport == T::raw ? std::size(kOpcodes) - 1
+                             : static_cast<std::size_t>(transport) - static_cast<std::size_t>(T::rc);
+}
 
 constexpr std::array<const OpcodeInfo*, 256> rows() {
   std::array<const OpcodeInfo*, 256> rows{};
@@ -90,7 +95,7 @@ bool OpcodeInfo::payload_fits(std::uint32_t bytes, std::uint32_t mtu) const {
 
 Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra) {
   const bool ends = position == Position::last || position == Position::only;
-  const auto& opcodes = kOpcodes[static_cast<std::size_t>(transport) - static_cast<std::size_t>(Transport::rc)];
+  const auto& opcodes = kOpcodes[index_of(transport)];
   return opcodes[index_of(operation, position, ends ? extra : Extra::none)];
 }
 

@@ -48,6 +48,7 @@ enum class Opcode : std::uint8_t {
   uc_write_only_imm = 0x2b,
   ud_send_only = 0x64,
   ud_send_only_imm = 0x65,
+  raw_frame = 0xff,        // of no wire: a frame of a raw queue pair, within a device
 };
 
 enum class Operation : std::uint8_t { send, write, read, read_response, acknowledge, atomic_acknowledge, atomic };
@@ -84,7 +85,10 @@ struct OpcodeInfo {
 };
 
 extern const std::array<const OpcodeInfo*, 256> kOpcodeRows;  // by code; nullptr: reserved, or not of RoCE
-inline const OpcodeInfo* find_opcode(std::uint8_t code) { return kOpcodeRows[code]; }
+// Of a packet on the wire.
+inline const OpcodeInfo* find_opcode(std::uint8_t code) {
+  return code != static_cast<std::uint8_t>(Opcode::raw_frame) ? kOpcodeRows[code] : nullptr;
+}
 // Of an opcode that is in the table.
 inline const OpcodeInfo& info(Opcode opcode) { return *kOpcodeRows[static_cast<std::uint8_t>(opcode)]; }
 

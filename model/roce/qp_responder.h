@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "model/roce/raw_responder.h"
 #include "model/roce/responder.h"
 #include "model/roce/uc_responder.h"
 #include "model/roce/ud_responder.h"
@@ -15,11 +16,13 @@ class QpResponder {
   explicit QpResponder(Transport transport) {
     if (transport == Transport::uc) of_.emplace<UcResponder>();
     if (transport == Transport::ud) of_.emplace<UdResponder>();
+    if (transport == Transport::raw) of_.emplace<RawResponder>();
   }
 
   void start(const ResponderAttributes& attributes, Psn expected) {
     if (auto* ud = std::get_if<UdResponder>(&of_)) return ud->start(attributes);
     if (auto* uc = std::get_if<UcResponder>(&of_)) return uc->start(attributes, expected);
+    if (auto* raw = std::get_if<RawResponder>(&of_)) return raw->start(attributes);
     std::get<Responder>(of_).start(attributes, expected);
   }
   void update(const ResponderAttributes& attributes) {
@@ -28,6 +31,7 @@ class QpResponder {
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer) {
     if (auto* rc = std::get_if<Responder>(&of_)) return rc->receive(headers, payload, offer);
     if (auto* uc = std::get_if<UcResponder>(&of_)) return uc->receive(headers, payload, offer);
+    if (auto* raw = std::get_if<RawResponder>(&of_)) return raw->receive(payload, offer);
     return std::get<UdResponder>(of_).receive(headers, payload, offer);
   }
   // Of RC and UC.
@@ -36,9 +40,9 @@ class QpResponder {
     return std::get<Responder>(of_).go_on(headers, payload, offer);
   }
   void atomic_done(Psn psn, std::uint64_t original) { std::get<Responder>(of_).atomic_done(psn, original); }
-  // Datagrams have no order.
+  // Datagrams and frames have no order.
   Psn expected_psn() const {
-    if (std::holds_alternative<UdResponder>(of_)) return {};
+    if (std::holds_alternative<UdResponder>(of_) || std::holds_alternative<RawResponder>(of_)) return {};
     if (const auto* uc = std::get_if<UcResponder>(&of_)) return uc->expected_psn();
     return std::get<Responder>(of_).expected_psn();
   }
@@ -47,7 +51,7 @@ class QpResponder {
   }
 
  private:
-  std::variant<Responder, UcResponder, UdResponder> of_;
+  std::variant<Responder, UcResponder, UdResponder, RawResponder> of_;
 };
 
 }  // namespace rnicsim::roce

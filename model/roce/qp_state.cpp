@@ -17,6 +17,17 @@ struct Row {
   QpState from;
   QpState to;
   Masks ud, uc, rc;
+  Masks raw{};                           // a port is all that frames need
+
+  const Masks& of(Transport transport) const {
+    switch (transport) {
+      case Transport::rc: return rc;
+      case Transport::uc: return uc;
+      case Transport::ud: return ud;
+      case Transport::raw: break;
+    }
+    return raw;
+  }
 };
 
 constexpr std::uint32_t kIdentity = kPkeyIndex | kPort;
@@ -24,7 +35,7 @@ constexpr std::uint32_t kConnect = kPath | kPathMtu | kRemoteQpn | kReceivePsn;
 constexpr std::uint32_t kRetries = kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
 
 constexpr Row kTransitions[] = {
-    {reset, init, {kIdentity | kQkey, 0}, {kIdentity | kAccess, 0}, {kIdentity | kAccess, 0}},
+    {reset, init, {kIdentity | kQkey, 0}, {kIdentity | kAccess, 0}, {kIdentity | kAccess, 0}, {kPort, 0}},
     {init, init, {0, kIdentity | kQkey}, {0, kIdentity | kAccess}, {0, kIdentity | kAccess}},
     {init, rtr, {0, kPkeyIndex | kQkey}, {kConnect, kAlternatePath | kAccess | kPkeyIndex},
      {kConnect | kMaxDestRdAtomic | kMinRnrTimer, kAlternatePath | kAccess | kPkeyIndex}},
@@ -55,8 +66,7 @@ Transition check_transition(Transport transport, QpState from, QpState to, std::
   for (const auto& row : kTransitions) {
     if (row.from != from || row.to != to) continue;
     if (transport == Transport::rc && from == sqe) return Transition::not_allowed;
-    const auto& masks = transport == Transport::ud ? row.ud : transport == Transport::uc ? row.uc : row.rc;
-    return check(masks, mask);
+    return check(row.of(transport), mask);
   }
   return Transition::not_allowed;
 }

@@ -100,12 +100,13 @@ SentRequest Requester::response_request(Message& message, Headers& headers) cons
 
 SentRequest Requester::data_packet(Message& message, Headers& headers) const {
   const auto& request = message.request;
-  const auto mtu = window_.attributes.mtu;
+  const auto mtu = message.part(window_.attributes.mtu);
   const bool send = request.operation == SendOperation::send;
-  const auto position = position_of(message.sent, message.packets);
   const auto transport = window_.attributes.transport;
+  // Segments of one message are frames of their own.
+  const auto position = transport == Transport::raw ? Position::only : position_of(message.sent, message.packets);
   const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_in(request)));
-  SentRequest packet{.operation = row.operation, .begins = row.begins(), .offset = message.sent * mtu, .end = {}};
+  SentRequest packet{.operation = row.operation, .begins = message.sent == 0, .offset = message.sent * mtu, .end = {}};
   packet.payload = std::min(mtu, request.length - packet.offset);
   headers.bth.opcode = row.opcode;
   headers.bth.psn = message.first + message.sent;

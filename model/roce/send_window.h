@@ -25,6 +25,7 @@ struct SendRequest {
   std::uint64_t id = 0;                  // the caller's; counts up by one a request
   SendOperation operation = SendOperation::nop;
   std::uint32_t length = 0;
+  std::uint32_t segment = 0;             // raw: bytes of it that a frame brings; 0: it is one
   std::uint64_t remote_address = 0;
   Rkey rkey;
   std::uint64_t swap_add = 0;            // atomics
@@ -57,6 +58,8 @@ struct Message {
   bool is_local() const {
     return request.operation == SendOperation::local_invalidate || request.operation == SendOperation::bind_window;
   }
+  // Bytes that a packet of it brings at most.
+  std::uint32_t part(std::uint32_t mtu) const { return request.segment != 0 ? request.segment : mtu; }
   bool is_read() const { return request.operation == SendOperation::read; }
   bool is_atomic() const {
     return request.operation == SendOperation::fetch_add || request.operation == SendOperation::compare_swap;

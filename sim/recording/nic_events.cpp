@@ -33,7 +33,7 @@ void Recorder::watch_network(std::uint32_t host, nic::Nic& nic) {
   nic.tx.dropped.subscribe(dropped);
   nic.rx.received.subscribe(
       [this, host](const nic::PacketTrace& packet) { write_packet(host, EventKind::packet_received, packet); });
-  nic.steering.dropped.subscribe(dropped);
+  nic.raw.dropped.subscribe(dropped);
   nic.rx.dropped.subscribe(dropped);
   nic.port.sent.subscribe([this, host](const Frame& frame) { write(host, EventKind::frame_sent, {frame.size()}); });
   nic.port.received.subscribe([this, host](const nic::FrameReceived& frame) {

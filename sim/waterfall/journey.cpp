@@ -37,6 +37,7 @@ const char* to_string(nic::SendOpcode opcode) {
     case send: return "SEND";
     case send_with_imm: return "SEND_WITH_IMM";
     case send_with_inv: return "SEND_WITH_INV";
+    case tso: return "TSO";
     case read: return "READ";
     case compare_swap: return "COMPARE_SWAP";
     case fetch_add: return "FETCH_ADD";

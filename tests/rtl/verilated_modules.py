@@ -19,6 +19,7 @@ MODULES = {
         ["model/roce/opcode.cpp", "model/roce/requester.cpp", "model/roce/completer.cpp", "model/roce/responder.cpp",
          "model/roce/send_window.cpp", "model/roce/qp_state.cpp", "model/roce/send_side.cpp",
          "model/roce/answer_side.cpp", "model/roce/uc_responder.cpp", "model/roce/ud_responder.cpp",
+         "model/roce/raw_responder.cpp",
          "rtl/cosim/lockstep.cpp", "rtl/cosim/lockstep_send.cpp", "rtl/cosim/lockstep_answer.cpp",
          "rtl/cosim/verilated_engine.cpp", "tests/rtl/script_top.cpp", "tests/support/sc_main.cpp"]),
 }

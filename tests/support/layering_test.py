@@ -26,7 +26,7 @@ ALLOWED = {
     "model/nic/personality/rnic": ["model/nic/personality", "model/base", "model/roce", "model/abi/big_endian.h",
                                    "model/abi/command.h", "model/abi/context.h", "model/abi/device.h",
                                    "model/abi/queue.h"],
-    "model/nic/packets": ["model/base", "model/roce"],
+    "model/nic/packets": ["model/base", "model/roce", "model/nic/personality"],
     # Between an engine and the rest.
     "model/nic/seam": ["model/base", "model/roce", "model/nic/packets", "model/nic/personality"],
     "model/nic/engine": ["model/base", "model/roce", "model/nic/packets", "model/nic/personality", "model/nic/seam"],

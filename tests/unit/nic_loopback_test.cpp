@@ -53,7 +53,8 @@ TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   GidTable gids(2);
   MulticastTable groups({});
   gids.set(0, {.gid = {1}, .mac = {1}, .valid = true});
-  PacketTx tx({}, gids, groups);
+  const FlowTable flows({});
+  PacketTx tx({}, gids, groups, flows);
   std::vector<std::uint64_t> to_cable, to_self;
   std::vector<std::uint32_t> credits;
   tx.frame.bind([&](Frame&& frame, Duration) { to_cable.push_back(frame.id()); });

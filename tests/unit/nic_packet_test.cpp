@@ -243,7 +243,8 @@ TEST(PacketTx, WritesWhatItSendsIfItAlwaysMakesTheIcrc) {
   const MulticastTable groups({});
   gids.set(0, {ipv4(2), kMac, true});
   for (const bool always : {false, true}) {
-    PacketTx tx({}, gids, groups, {.always = always});
+    const FlowTable flows({});
+    PacketTx tx({}, gids, groups, flows, {.always = always});
     std::optional<bool> written;
     tx.frame.bind([&](Frame&& frame, Duration) { written = frame.written(); });
     tx.send({.source = {1}, .gid_index = 0, .packet = Packet::make()});

@@ -12,6 +12,8 @@
 namespace rnicsim::nic {
 namespace {
 
+using namespace rnicsim::literals;
+
 constexpr auto kLatency = 100_ns;
 constexpr std::size_t kEtherType = 12;
 constexpr auto kIpv4Protocol = roce::kEthernetBytes + 9, kIpv4Checksum = kIpv4Protocol + 1,
@@ -19,12 +21,10 @@ constexpr auto kIpv4Protocol = roce::kEthernetBytes + 9, kIpv4Checksum = kIpv4Pr
 
 class SteeringTest : public ::testing::Test {
  protected:
-  SteeringTest() : steering_((sc_core::sc_get_curr_simcontext()->reset(), "steering"), kLatency) {
+  SteeringTest() : steering_((sc_core::sc_get_curr_simcontext()->reset(), "steering"), kLatency, flows_) {
     steering_.roce.bind([this](const Frame& frame) { taken_.push_back({now(), frame.size()}); });
-    steering_.dropped.subscribe([this](const PacketDropped& drop) {
-      EXPECT_EQ(drop.cause, DropCause::not_roce);
-      dropped_.push_back(now());
-    });
+    steering_.raw.bind([this](const Frame&) { raw_.push_back(now()); });
+    steering_.sniffed.bind([this](const Frame&) { ++sniffed_; });
   }
   // A frame of so many bytes of payload, with one byte of it another.
   static std::vector<std::byte> frame(std::uint32_t payload, std::size_t at = 0, unsigned value = 0) {
@@ -46,10 +46,23 @@ class SteeringTest : public ::testing::Test {
     Duration at;
     std::uint32_t bytes;
   };
+  FlowTable flows_{{.rules = 2, .counters = 0}};
   Steering steering_;
   std::vector<Taken> taken_;
-  std::vector<Duration> dropped_;
+  std::vector<Duration> raw_;
+  int sniffed_ = 0;
 };
+
+TEST_F(SteeringTest, WhoSniffsGetsRoceToo) {
+  receive(frame(4), 10_ns);
+  run();
+  EXPECT_EQ(sniffed_, 0);
+  ASSERT_EQ(flows_.add(1, {.kind = FlowKind::sniffer, .destination = {7}}), FlowTable::Result::done);
+  receive(frame(4), 10_ns);
+  run();
+  EXPECT_EQ(sniffed_, 1);
+  EXPECT_EQ(taken_.size(), 2u);
+}
 
 TEST_F(SteeringTest, RoceGoesOnInOrderBehindTheLatency) {
   const auto first = frame(4), second = frame(8);
@@ -62,7 +75,7 @@ TEST_F(SteeringTest, RoceGoesOnInOrderBehindTheLatency) {
   EXPECT_EQ(taken_[1].at.ps, (30_ns + kLatency).ps);
   EXPECT_EQ(taken_[1].bytes, second.size());
   EXPECT_EQ(steering_.counters().roce, 2u);
-  EXPECT_TRUE(dropped_.empty());
+  EXPECT_TRUE(raw_.empty());
 }
 
 TEST_F(SteeringTest, OtherProtocolsAreDroppedAndCounted) {
@@ -73,8 +86,8 @@ TEST_F(SteeringTest, OtherProtocolsAreDroppedAndCounted) {
   run();
   EXPECT_TRUE(taken_.empty());
   EXPECT_EQ(steering_.counters().not_roce, 4u);
-  ASSERT_EQ(dropped_.size(), 4u);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(dropped_[i].ps, (10_ns * std::int64_t(i) + kLatency).ps);
+  ASSERT_EQ(raw_.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(raw_[i].ps, (10_ns * std::int64_t(i) + kLatency).ps);
 }
 
 // The transport counts by cause what is damaged.

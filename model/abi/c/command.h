@@ -76,6 +76,14 @@ enum rnicsim_command_opcode {
   /* object = qpn, in MulticastGroup: a UD QP gets what is sent to the group */
   RNICSIM_COMMAND_OPCODE_ATTACH_MULTICAST = 592,
   RNICSIM_COMMAND_OPCODE_DETACH_MULTICAST = 593,  /* object = qpn, in MulticastGroup */
+  /* in CreateRss; object = a number of the QPs' that is no QP's, for flows to name */
+  RNICSIM_COMMAND_OPCODE_CREATE_RSS = 608,
+  RNICSIM_COMMAND_OPCODE_DESTROY_RSS = 609,  /* resource_busy while a flow leads to it */
+  RNICSIM_COMMAND_OPCODE_CREATE_FLOW = 624,  /* in CreateFlow; object = number */
+  RNICSIM_COMMAND_OPCODE_DESTROY_FLOW = 625,
+  RNICSIM_COMMAND_OPCODE_CREATE_COUNTER = 640,  /* object = number */
+  RNICSIM_COMMAND_OPCODE_DESTROY_COUNTER = 641,  /* resource_busy while a flow counts by it */
+  RNICSIM_COMMAND_OPCODE_QUERY_COUNTER = 642,  /* out QueryCounter */
 };
 
 /* First in every input mailbox. */
@@ -256,6 +264,99 @@ RNICSIM_HOLDS(sizeof(struct rnicsim_multicast_group) == 32);
 RNICSIM_HOLDS(offsetof(struct rnicsim_multicast_group, header) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_multicast_group, gid) == 16);
 
+/* Receive-side scaling: which of several raw packet QPs gets a frame. */
+struct rnicsim_create_rss {
+  struct rnicsim_command_header header;
+  rnicsim_be32 fields;  /* of the frame, that the hash is over: enum ibv_rx_hash_fields */
+  uint8_t log_queues;
+  uint8_t reserved[3];
+  uint8_t key[40];  /* Toeplitz */
+  rnicsim_be32 queues[512];  /* qpns, 2^log_queues; the hash's last bits are an index */
+};
+#define RNICSIM_CREATE_RSS_MOST_LOG_QUEUES 9u
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_rss) == 2112);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, fields) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, log_queues) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, reserved) == 21);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, key) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, queues) == 64);
+
+/* A frame is led to a raw packet QP, or to where receive-side scaling says, when it meets all conditions. */
+enum rnicsim_flow_header {
+  /* destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2 */
+  RNICSIM_FLOW_HEADER_ETHERNET = 0,
+  /* source 4, destination 4, protocol, TOS, TTL, flags (1 more fragments, 2 do not fragment) */
+  RNICSIM_FLOW_HEADER_IPV4 = 1,
+  RNICSIM_FLOW_HEADER_IPV6 = 2,  /* source 16, destination 16, flow label 4, protocol, traffic class, hop limit */
+  RNICSIM_FLOW_HEADER_ESP = 3,  /* SPI 4, sequence number 4 */
+  RNICSIM_FLOW_HEADER_TCP = 4,  /* destination port 2, source port 2 */
+  RNICSIM_FLOW_HEADER_UDP = 5,  /* destination port 2, source port 2 */
+  RNICSIM_FLOW_HEADER_VXLAN = 6,  /* VNI 4 */
+  RNICSIM_FLOW_HEADER_GRE = 7,  /* flags and version 2, protocol 2, key 4 */
+  RNICSIM_FLOW_HEADER_MPLS = 8,  /* the outermost label's word 4 */
+};
+
+struct rnicsim_flow_condition {
+  uint8_t header;  /* enum rnicsim_flow_header */
+  uint8_t inner;  /* 1: the header inside a tunnel */
+  uint8_t reserved[6];
+  uint8_t value[40];
+  uint8_t mask[40];  /* the bits of the fields that must be as in `value` */
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_flow_condition) == 88);
+RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, inner) == 1);
+RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, reserved) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, value) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, mask) == 48);
+
+enum rnicsim_flow_kind {
+  RNICSIM_FLOW_KIND_NORMAL = 0,
+  RNICSIM_FLOW_KIND_ALL_DEFAULT = 1,  /* what no normal flow takes */
+  RNICSIM_FLOW_KIND_MULTICAST_DEFAULT = 2,  /* of that, what is for a group of stations */
+  RNICSIM_FLOW_KIND_SNIFFER = 3,  /* a copy of all */
+};
+
+struct rnicsim_create_flow {
+  struct rnicsim_command_header header;
+  rnicsim_be32 qpn;  /* or the number of a create_rss */
+  rnicsim_be16 priority;  /* the lowest is first */
+  uint8_t kind;  /* enum rnicsim_flow_kind */
+  uint8_t flags;
+  rnicsim_be32 tag;  /* with kTag: told in the CQE */
+  rnicsim_be32 counter;  /* with kCount */
+  uint8_t conditions_count;
+  uint8_t reserved[7];
+  struct rnicsim_flow_condition conditions[16];
+};
+#define RNICSIM_CREATE_FLOW_DROP 0x1u
+#define RNICSIM_CREATE_FLOW_TAG 0x2u
+#define RNICSIM_CREATE_FLOW_COUNT 0x4u
+#define RNICSIM_CREATE_FLOW_PASS_ON 0x8u  /* a copy: later flows get the frame, too */
+#define RNICSIM_CREATE_FLOW_MOST_CONDITIONS 16u
+RNICSIM_HOLDS(sizeof(struct rnicsim_create_flow) == 1448);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, header) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, qpn) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, priority) == 20);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, kind) == 22);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, flags) == 23);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, tag) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, counter) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, conditions_count) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, reserved) == 33);
+RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, conditions) == 40);
+
+struct rnicsim_query_counter {
+  struct rnicsim_command_result result;
+  rnicsim_be64 packets;
+  rnicsim_be64 bytes;
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_query_counter) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, packets) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, bytes) == 24);
+
 /* The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask. */
 #define RNICSIM_QP_ATTR_STATE 0x1u
 #define RNICSIM_QP_ATTR_CURRENT_STATE 0x2u
@@ -346,9 +447,16 @@ struct rnicsim_device_capabilities {
   rnicsim_be32 max_multicast_groups;
   rnicsim_be32 max_group_qps;  /* QPs attached to one group */
   rnicsim_be32 max_attached_qps;  /* to all of them together */
-  rnicsim_be32 reserved[2];
+  rnicsim_be32 max_frame;  /* bytes of a raw packet, without FCS */
+  rnicsim_be32 max_flows;
+  rnicsim_be32 max_flow_counters;
+  rnicsim_be32 max_rss;  /* contexts of receive-side scaling */
+  rnicsim_be32 max_rss_queues;  /* of one of them */
+  rnicsim_be32 max_tso;  /* bytes of data in a tso */
+  rnicsim_be32 max_tso_header;
+  rnicsim_be32 reserved;
 };
-RNICSIM_HOLDS(sizeof(struct rnicsim_device_capabilities) == 152);
+RNICSIM_HOLDS(sizeof(struct rnicsim_device_capabilities) == 176);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, result) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, features) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, firmware_version) == 24);
@@ -380,7 +488,14 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_srq_sge) == 128);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_multicast_groups) == 132);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_group_qps) == 136);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_attached_qps) == 140);
-RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, reserved) == 144);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_frame) == 144);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_flows) == 148);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_flow_counters) == 152);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_rss) == 156);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_rss_queues) == 160);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_tso) == 164);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_tso_header) == 168);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, reserved) == 172);
 
 struct rnicsim_port_attributes {
   struct rnicsim_command_result result;

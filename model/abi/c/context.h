@@ -21,6 +21,7 @@ enum rnicsim_transport {
   RNICSIM_TRANSPORT_RC = 2,
   RNICSIM_TRANSPORT_UC = 3,
   RNICSIM_TRANSPORT_UD = 4,
+  RNICSIM_TRANSPORT_RAW = 8,
 };
 
 /* Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags. */
@@ -60,7 +61,7 @@ struct rnicsim_qpc {
   uint8_t log_send_blocks;  /* log2 of the send ring's 64-byte blocks */
   uint8_t log_receive_wqes;
   uint8_t log_receive_stride;  /* log2 of a receive WQE's bytes, 4..9 */
-  uint8_t flags;  /* kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast */
+  uint8_t flags;  /* kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast, kStripVlan, kScatterFcs */
   rnicsim_be16 uar_page;
   rnicsim_be32 pd;
   rnicsim_be32 pasid;
@@ -112,6 +113,8 @@ struct rnicsim_qpc {
 #define RNICSIM_QPC_HAS_RECEIVE 0x2u
 #define RNICSIM_QPC_HAS_SRQ 0x4u  /* instead of a receive ring: RC and UD */
 #define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* its own multicasts do not come to this device */
+#define RNICSIM_QPC_STRIP_VLAN 0x10u  /* raw: a frame's outermost tag comes in the CQE */
+#define RNICSIM_QPC_SCATTER_FCS 0x20u  /* raw: the FCS comes behind the frame */
 RNICSIM_HOLDS(sizeof(struct rnicsim_qpc) == 256);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, state) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, transport) == 1);

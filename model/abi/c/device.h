@@ -68,6 +68,7 @@ enum rnicsim_device_status {
 #define RNICSIM_FEATURE_SRQ 0x20ull
 #define RNICSIM_FEATURE_MULTICAST 0x40ull
 #define RNICSIM_FEATURE_WINDOWS 0x80ull  /* memory windows of types 1 and 2B */
+#define RNICSIM_FEATURE_RAW 0x100ull  /* raw packets: their queue pairs, flows, receive-side scaling */
 
 /* A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page. */
 #define RNICSIM_UAR_SEND_DOORBELL 0x000u  /* SendDoorbell, 8 bytes */

@@ -20,6 +20,7 @@ enum rnicsim_send_opcode {
   RNICSIM_SEND_OPCODE_WRITE_WITH_IMM = 9,
   RNICSIM_SEND_OPCODE_SEND = 10,
   RNICSIM_SEND_OPCODE_SEND_WITH_IMM = 11,
+  RNICSIM_SEND_OPCODE_TSO = 14,  /* raw packet: data in segments, each a frame with the headers given */
   RNICSIM_SEND_OPCODE_READ = 16,
   RNICSIM_SEND_OPCODE_COMPARE_SWAP = 17,
   RNICSIM_SEND_OPCODE_FETCH_ADD = 18,
@@ -34,12 +35,13 @@ struct rnicsim_control_segment {
   rnicsim_be16 wqe_index;  /* of this WQE's first block, modulo 2^16; must be the consumer's */
   uint8_t reserved2;
   uint8_t segments;  /* length of the WQE in 16-byte units, this segment included */
-  rnicsim_be32 qpn_flags;  /* qpn << 8 | kSignaled | kSolicited | kFence */
+  rnicsim_be32 qpn_flags;  /* qpn << 8 | kSignaled | kSolicited | kFence | kChecksums */
   rnicsim_be32 immediate;  /* immediate data, or the rkey to invalidate */
 };
 #define RNICSIM_CONTROL_SEGMENT_SIGNALED 0x1u
 #define RNICSIM_CONTROL_SEGMENT_SOLICITED 0x2u
 #define RNICSIM_CONTROL_SEGMENT_FENCE 0x4u
+#define RNICSIM_CONTROL_SEGMENT_CHECKSUMS 0x8u  /* raw packet: the device fills in IP's, and TCP's or UDP's */
 RNICSIM_HOLDS(sizeof(struct rnicsim_control_segment) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved0) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved1) == 2);
@@ -75,6 +77,17 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_datagram_segment, reserved) == 40);
 
 #define RNICSIM_MULTICAST_QPN 0xffffffu
 #define RNICSIM_OWN_QKEY 0x80000000u
+
+/* Of tso: then the headers, header_bytes of them, padded to 16; then data segments. */
+struct rnicsim_tso_segment {
+  rnicsim_be16 mss;  /* bytes of data that a frame brings */
+  rnicsim_be16 header_bytes;  /* Ethernet, IP and TCP or UDP */
+  rnicsim_be32 reserved[3];
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_tso_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_tso_segment, mss) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_tso_segment, header_bytes) == 2);
+RNICSIM_HOLDS(offsetof(struct rnicsim_tso_segment, reserved) == 4);
 
 /* Of bind_window. */
 struct rnicsim_bind_segment {
@@ -213,23 +226,26 @@ enum rnicsim_cqe_syndrome {
 };
 
 struct rnicsim_cqe {
-  rnicsim_be32 immediate;  /* immediate data or the invalidated rkey */
+  rnicsim_be32 immediate;  /* immediate data or the invalidated rkey; of a raw packet its flow's tag */
   rnicsim_be32 byte_count;
   rnicsim_be64 timestamp;  /* device clock */
   rnicsim_be32 qpn;  /* the local QP */
   rnicsim_be16 wqe_counter;  /* requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry */
   uint8_t send_opcode;  /* enum rnicsim_send_opcode; requester: of the WQE completed */
-  uint8_t flags;  /* kInlineData, kGrh, kIpv4 */
+  uint8_t flags;  /* kInlineData, kGrh, kIpv4, kChecksumsRight, kFlowTag, kVlan */
   uint8_t syndrome;  /* enum rnicsim_cqe_syndrome */
   uint8_t vendor_error;
-  uint8_t reserved0[2];
-  uint8_t inline_data[32];  /* with kInlineData: the message, byte_count bytes of it */
+  rnicsim_be16 vlan;  /* with kVlan: priority 3 bits, DEI 1, VLAN 12 */
+  uint8_t inline_data[32];  /* with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts */
   uint8_t source_qpn[3];  /* UD: of the sender, 24 bits big-endian */
   uint8_t opcode_owner;  /* CqeOpcode << 4 | owner bit */
 };
 #define RNICSIM_CQE_INLINE_DATA 0x1u
 #define RNICSIM_CQE_GRH 0x2u  /* UD: 40 bytes of GRH precede the payload; byte_count has them */
 #define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: an IPv4 header lies in the GRH, else an IPv6 header */
+#define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: of IP, and of TCP or UDP */
+#define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has one */
+#define RNICSIM_CQE_VLAN 0x20u  /* raw packet: it had a tag, which Qpc::kStripVlan took off */
 #define RNICSIM_CQE_INITIAL_OWNER 0xf1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cqe) == 64);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, immediate) == 0);
@@ -241,10 +257,16 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, send_opcode) == 22);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, flags) == 23);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, syndrome) == 24);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, vendor_error) == 25);
-RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, reserved0) == 26);
+RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, vlan) == 26);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, inline_data) == 28);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, source_qpn) == 60);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, opcode_owner) == 63);
+
+struct rnicsim_raw_facts {
+  rnicsim_be32 rss_hash;  /* 0: none was made */
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_raw_facts) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_raw_facts, rss_hash) == 0);
 
 /* Event queue entry. Ownership as for a CQE, by owner bit 0. */
 enum rnicsim_event_type {

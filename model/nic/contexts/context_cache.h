@@ -258,7 +258,7 @@ struct QpEntry {
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
   std::optional<std::uint32_t> srqn{};
-  bool datagrams = false;                  // UD: it may be attached to groups
+  roce::Transport transport = roce::Transport::rc;
 };
 
 // A region's pages in the MTT.

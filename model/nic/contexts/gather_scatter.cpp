@@ -10,6 +10,7 @@ struct GatherScatter::Job {
   Tag tag;
   Qpn qpn;
   bool is_gather;
+  bool frame;                            // of a raw packet
   AccessRequest access;
   Regions regions;
   Payload payload;
@@ -42,6 +43,7 @@ inline GatherScatter::Access& GatherScatter::take_access(Tag tag, Qpn qpn, const
   access.place = found.only_place();
   access.length = length;
   access.order = nullptr;
+  access.frame = false;
   return access;
 }
 
@@ -50,14 +52,16 @@ void GatherScatter::gather(Gather&& request) {
   Translated found;
   if (only_place(request.regions, access, found)) {
     auto& one = take_access(request.tag, request.qpn, found, request.regions[0].length);
+    one.frame = request.frame;
     return found.wait == Duration{} ? begin(one) : at_hand_.push(now() + found.wait, &one);
   }
   gather_in_parts(std::move(request), access);
 }
 
 void GatherScatter::gather_in_parts(Gather&& request, const AccessRequest& access) {
-  translate(std::make_shared<Job>(Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .access = access,
-                                      .regions = std::move(request.regions), .payload = {}}));
+  translate(std::make_shared<Job>(
+      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .frame = request.frame, .access = access,
+          .regions = std::move(request.regions), .payload = {}}));
 }
 
 void GatherScatter::scatter(Scatter&& request) {
@@ -83,7 +87,7 @@ void GatherScatter::scatter(Scatter&& request) {
 
 void GatherScatter::scatter_in_parts(Scatter&& request, const AccessRequest& access, Order& order) {
   order.jobs.push_back(std::make_shared<Job>(
-      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .access = access,
+      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .frame = false, .access = access,
           .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more}));
   translate(order.jobs.back());
 }
@@ -107,7 +111,7 @@ void GatherScatter::begin(Access& access) {
   translated({access.tag, access.qpn});
   if (access.result != AccessResult::ok) return refuse(access, access.result);
   if (access.order == nullptr)
-    dma_.read(access.place, access.length, {this, kGather, access.tag}, {.discard = timing_only_});
+    dma_.read(access.place, access.length, {this, kGather, access.tag}, {.discard = timing_only_ && !access.frame});
   else
     dma_.write(access.place, std::move(access.payload), {this, kScatter, access.tag},
                {.more = access.more, .discard = timing_only_});
@@ -188,6 +192,7 @@ void GatherScatter::translate(const JobPtr& job) {
 
 void GatherScatter::read(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
+  const bool discard = timing_only_ && !job->frame;
   std::uint32_t total = 0;
   bool null = false;
   for (std::size_t i = 0; i < job->regions.size(); ++i) {
@@ -197,22 +202,21 @@ void GatherScatter::read(const JobPtr& job) {
   }
   if (null || job->awaited > 1) job->payload = Payload(total);
   // The null region's bytes are zeros.
-  if (null && !timing_only_) std::ranges::fill(job->payload.writable(), std::byte{});
+  if (null && !discard) std::ranges::fill(job->payload.writable(), std::byte{});
   if (job->awaited == 0) return gathered({job->tag, AccessResult::ok, std::move(job->payload)});
   std::uint32_t offset = 0;
   for (std::size_t i = 0; i < job->regions.size(); ++i) {
     auto at = offset;
     const auto& place = job->places[i];
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
-      auto done = [this, job, at](AccessResult result, Payload bytes) {
+      auto done = [this, job, at, discard](AccessResult result, Payload bytes) {
         if (job->payload.empty())
           job->payload = std::move(bytes);
-        else if (!timing_only_ && !bytes.empty())
+        else if (!discard && !bytes.empty())
           std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
         part_done(job, result);
       };
-      dma_.read(place.place(range), place.ranges[range].length, dma_.closure(std::move(done)),
-                {.discard = timing_only_});
+      dma_.read(place.place(range), place.ranges[range].length, dma_.closure(std::move(done)), {.discard = discard});
       at += place.ranges[range].length;
     }
     offset += job->regions[i].length;

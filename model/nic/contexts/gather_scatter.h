@@ -71,6 +71,7 @@ class GatherScatter : DmaClient {
     std::uint64_t epoch;                     // of that
     Payload payload;
     bool more;
+    bool frame;                              // of a gather: see Gather
     JobPtr job;                              // instead of all this: it was translated before its turn
   };
   enum Kind : std::uint32_t { kGather, kScatter };

@@ -69,7 +69,7 @@ void EngineShell::enter(Qp& qp, QpState from, QpState to) {
   const auto answers = responder_attributes(qp.context, limits_);
   if (to == QpState::rtr) return core_->start_answers(qp.slot, answers, roce::Psn(qp.context.receive_psn));
   core_->update_answers(qp.slot, answers);
-  const auto sends = send_attributes(qp.qpn, qp.context);
+  const auto sends = send_attributes(qp.qpn, qp.context, limits_);
   if (from == QpState::rtr)
     core_->start_sends(qp.slot, sends, roce::Psn(qp.context.send_psn));
   else

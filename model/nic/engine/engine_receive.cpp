@@ -5,6 +5,7 @@
 
 #include "model/nic/engine/engine_cqes.h"
 #include "model/nic/engine/engine_shell.h"
+#include "model/nic/packets/received_frame.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -30,13 +31,27 @@ Payload joined(const Payload& grh, const Payload& payload) {
   return both;
 }
 
+void tell_of_frame(const RawFacts& facts, Cqe& cqe) {
+  cqe.checksums_right = facts.checksums_right;
+  cqe.tagged = facts.flow_tag.has_value();
+  cqe.immediate = facts.flow_tag.value_or(0);
+  cqe.rss_hash = facts.rss_hash;
+  cqe.vlan = facts.vlan;
+}
+
+void adapt(const Qp& qp, PacketIn& frame) {
+  const ReceiveOptions options{qp.context.strip_vlan, qp.context.scatter_fcs};
+  if (options.any()) frame.packet = adapted(*frame.packet, options);
+}
+
 }  // namespace
 
 void EngineShell::take_request(Qp& qp, PacketIn& packet) {
-  const bool connects = qp.transport != roce::Transport::ud && qp.state == roce::QpState::rtr;
+  const bool connects = qp.connected() && qp.state == roce::QpState::rtr;
   if (!std::exchange(qp.established, true) && connects)
     out_.event({EventType::communication_established, qp.qpn.value});
   if (trace_.request_taken) trace_.request_taken({qp.qpn, packet.headers().bth.psn, packet.packet->id()});
+  if (qp.transport == roce::Transport::raw) adapt(qp, packet);
   qp.inbound.push_back(std::move(packet));
   pump_inbound(qp);
 }
@@ -168,6 +183,7 @@ void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Ver
   qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers(), verdict.message_bytes), index,
                      verdict.owed});
   if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
+  if (qp.transport == roce::Transport::raw) tell_of_frame(last.packet->raw, qp.cqes.back().write.cqe);
   qp.receive_ring.filled();
 }
 

@@ -19,6 +19,15 @@ TransmitWork::Kind work_kind(roce::Operation operation) {
   }
 }
 
+// Of a frame, or of a segment of many.
+RawFacts facts_of(const SendWqe& wqe, const roce::SentRequest& sent) {
+  return {.fill_checksums = wqe.checksums,
+          .headers = wqe.headers,
+          .offset = sent.offset,
+          .number = wqe.segment != 0 ? sent.offset / wqe.segment : 0,
+          .last = sent.offset + sent.payload == wqe.length};
+}
+
 }  // namespace
 
 void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
@@ -67,6 +76,7 @@ void EngineShell::take_send(Qp& qp, const SendRules& rules) {
   qp.send_ring.take_next(qp.qpn, rules, wqe, request);
   wqe.message = request.id = qp.next_message++;
   wqe.length = request.length;
+  wqe.segment = request.segment;
   wqe.signaled = request.signaled;
   wqe.invalidated = request.invalidate.value_or(roce::Rkey{}).value;
   out_.wqe_held({qp.qpn, wqe.index, wqe.blocks});
@@ -111,7 +121,10 @@ TransmitWork EngineShell::send_request(Qp& qp) {
   if (congestion_) congestion_->sent(qp.slot, sent.payload, now());
   if (trace_.request_began)
     trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
-  if (gather) out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload)});
+  const bool raw = qp.transport == roce::Transport::raw;
+  if (raw) entry.packet->raw = facts_of(wqe, sent);
+  if (gather)
+    out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload), raw});
   emit_ready(qp, qp.requests);
   return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins};
 }

@@ -46,7 +46,7 @@ struct Qp {
   std::uint64_t next_message = 0;
   PacketLane requests;
   bool request_turn = false;             // waits at its transmit unit
-  std::uint32_t leaving = 0;             // UC, UD: packets whose leaving the port completes their messages
+  std::uint32_t leaving = 0;             // not RC: packets whose leaving the port completes their messages
   PooledList<PacketIn> responses;        // that the core has not told of
 
   ReceiveRing receive_ring;
@@ -78,6 +78,7 @@ struct Qp {
   // Something that is under way needs the context.
   bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }
   bool reliable() const { return transport == roce::Transport::rc; }
+  bool connected() const { return transport == roce::Transport::rc || transport == roce::Transport::uc; }
   bool has_send() const { return context.has_send; }
   bool has_receive() const { return context.has_receive; }
   bool has_srq() const { return context.has_srq; }

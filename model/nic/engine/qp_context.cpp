@@ -36,13 +36,18 @@ void merge(QpContext& context, const QpContext& given, std::uint32_t mask) {
   if (mask & kRemoteQpn) context.remote_qpn = given.remote_qpn & 0xffffff;
 }
 
+// Of the payload of a packet.
+std::uint32_t most_payload(const QpContext& context, const QpLimits& limits) {
+  return context.transport == roce::Transport::raw ? limits.max_frame : roce::mtu_bytes(context.path_mtu);
+}
+
 }  // namespace
 
-roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context) {
+roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const QpLimits& limits) {
   return {.transport = context.transport,
           .local = qpn,
           .remote = {context.remote_qpn},
-          .mtu = roce::mtu_bytes(context.path_mtu),
+          .mtu = most_payload(context, limits),
           .max_rd_atomic = context.max_rd_atomic,
           .retry_count = context.retry_count,
           .rnr_retry = context.rnr_retry,
@@ -57,14 +62,17 @@ std::uint32_t max_message(const QpContext& context, const QpLimits& limits) {
 
 SendRules send_rules(const QpContext& context, const QpLimits& limits) {
   const auto transport = context.transport;
-  const bool datagram = transport == roce::Transport::ud;
+  const bool raw = transport == roce::Transport::raw;
+  const bool one_packet = raw || transport == roce::Transport::ud;
   return {.transport = transport,
-          .max_message = datagram ? roce::mtu_bytes(context.path_mtu) : max_message(context, limits),
+          .least_message = raw ? std::uint32_t{roce::kEthernetBytes} : 0,
+          .max_message = one_packet ? most_payload(context, limits) : max_message(context, limits),
+          .max_tso = limits.max_tso, .max_headers = limits.max_tso_header,
           .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows};
 }
 
 roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits) {
-  return {.remote = {context.remote_qpn}, .mtu = roce::mtu_bytes(context.path_mtu), .qkey = context.qkey,
+  return {.remote = {context.remote_qpn}, .mtu = most_payload(context, limits), .qkey = context.qkey,
           .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = max_message(context, limits), .invalidate = limits.invalidate};
@@ -75,7 +83,7 @@ bool came_by_path(const PacketIn& packet, const QpContext& context) {
   const auto same = [](const roce::Gid& a, const roce::Gid& b) {
     return std::memcmp(a.data(), b.data(), sizeof(a)) == 0;
   };
-  if (context.transport == roce::Transport::ud) return true;
+  if (context.transport == roce::Transport::ud || context.transport == roce::Transport::raw) return true;
   return packet.gid_index == context.path.sgid_index &&
          same(packet.packet->addresses.source, context.path.remote_gid);
 }
@@ -102,6 +110,7 @@ QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
     case roce::Transport::rc: break;
     case roce::Transport::uc: if (!limits.uc) return QpSyndrome::transport; break;
     case roce::Transport::ud: if (!limits.ud) return QpSyndrome::transport; break;
+    case roce::Transport::raw: if (!limits.raw) return QpSyndrome::transport; break;
     default: return QpSyndrome::transport;
   }
   if (context.inline_receive > limits.max_inline_receive) return QpSyndrome::inline_receive;
@@ -113,6 +122,8 @@ QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
     const bool has_one = context.transport == roce::Transport::rc || context.transport == roce::Transport::ud;
     if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
   }
+  const bool raw = context.transport == roce::Transport::raw;
+  if (!raw && (context.strip_vlan || context.scatter_fcs)) return QpSyndrome::frame_options;
   if (!receive) return QpSyndrome::none;
   const bool stride =
       context.log_receive_stride >= kLeastLogStride && context.log_receive_stride <= kMostLogReceiveStride;

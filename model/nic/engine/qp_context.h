@@ -23,6 +23,10 @@ struct QpLimits {
   bool windows = true;
   bool uc = true;
   bool ud = true;
+  bool raw = true;
+  std::uint32_t max_frame = 9018;        // bytes of a raw one, without FCS
+  std::uint32_t max_tso = 1u << 18;      // bytes in segments by one WQE
+  std::uint32_t max_tso_header = 256;
   bool srq = true;                       // shared receive queues
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
@@ -49,9 +53,10 @@ enum class QpSyndrome : std::uint32_t {
   retry_count = 0x10e,
   inline_receive = 0x10f,
   shared_receives = 0x118,
+  frame_options = 0x119,
 };
 
-roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context);
+roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const QpLimits& limits);
 // What a message may be: as long as the device says, and of fewer packets than half of all PSNs.
 std::uint32_t max_message(const QpContext& context, const QpLimits& limits);
 SendRules send_rules(const QpContext& context, const QpLimits& limits);

@@ -43,6 +43,10 @@ class GidTable {
     }
     return std::nullopt;
   }
+  // Of an interface of this device.
+  bool has(const roce::MacAddress& mac) const {
+    return std::ranges::any_of(entries_, [&](const GidEntry& entry) { return entry.valid && entry.mac == mac; });
+  }
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   void clear() {
     entries_.assign(entries_.size(), {});

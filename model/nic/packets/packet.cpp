@@ -41,8 +41,19 @@ PacketHandle Packet::parsed(const roce::ParsedFrame& frame, Payload&& payload, s
   return packet;
 }
 
+PacketHandle Packet::received(Payload frame, const RawFacts& facts, std::uint64_t id) {
+  const auto packet = make();
+  packet->headers.bth.opcode = roce::Opcode::raw_frame;
+  packet->addresses = {};
+  packet->raw = facts;
+  packet->payload_ = std::move(frame);
+  packet->id_ = id;
+  return packet;
+}
+
 void Packet::release() {
   payload_ = {};
+  if (!raw.headers.empty()) raw.headers = {};
   header_ = nullptr;
   auto& idle = Pool::instance.idle;
   next_ = idle;

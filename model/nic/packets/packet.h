@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "model/base/frame.h"
@@ -17,6 +18,19 @@ namespace rnicsim::nic {
 struct IcrcRule {
   bool headers_only = false;               // payload is nothing: it does not cover it
   bool always = false;                     // bytes and ICRC of each packet are made, and parsed and checked
+};
+
+// Of a raw frame, whose bytes are the payload; the headers say no more than that it is one.
+struct RawFacts {
+  bool fill_checksums = false;           // sent, as all up to `last`: of IP, and of TCP or UDP
+  Payload headers{};                     // before the payload, which is a segment of a message
+  std::uint32_t offset = 0;              // of it in that
+  std::uint32_t number = 0;              // of segments before it
+  bool last = true;
+  bool checksums_right = false;          // received, as all below
+  std::uint32_t rss_hash = 0;
+  std::optional<std::uint32_t> flow_tag{};
+  std::optional<std::uint16_t> vlan{};     // the tag that was taken off
 };
 
 class Packet;
@@ -31,6 +45,8 @@ class Packet final : public FrameBody {
   static PacketRef make();
   // What a frame of bytes was found to be.
   static PacketHandle parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id);
+  // A raw frame that was received.
+  static PacketHandle received(Payload frame, const RawFacts& facts, std::uint64_t id);
   void put(Payload&& payload) { payload_ = std::move(payload); }
   // It is complete, a frame, and never changes from here on. The pad follows from the payload.
   void seal(std::uint64_t id, bool icrc_of_headers_only);
@@ -41,6 +57,7 @@ class Packet final : public FrameBody {
 
   roce::Headers headers;
   roce::FrameAddresses addresses;
+  RawFacts raw;                          // of a raw frame alone
 
  private:
   struct Pool;

@@ -1,12 +1,38 @@
 #include "model/nic/packets/packet_tx.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "model/nic/packets/frame_checksums.h"
+#include "model/nic/packets/segmentation.h"
+
 namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint32_t kLeastFrame = 60;  // Ethernet's, without FCS: shorter ones are padded
+
+bool is_for_stations(const roce::MacAddress& destination) { return (destination[0] & 1) != 0; }
+
+// A raw frame as it leaves.
+Payload wire_bytes(const Packet& packet) {
+  const auto& facts = packet.raw;
+  const auto written = facts.headers.size() + packet.payload().size();
+  Payload bytes(std::max(written, kLeastFrame));
+  auto end = std::ranges::copy(facts.headers.bytes(), bytes.writable().begin()).out;
+  end = std::ranges::copy(packet.payload().bytes(), end).out;
+  std::fill(end, bytes.writable().end(), std::byte{});
+  if (!facts.headers.empty())
+    adapt_headers(bytes.writable().first(written), facts.offset, facts.number, facts.last);
+  if (facts.fill_checksums) fill_checksums(bytes.writable());
+  return bytes;
+}
+
+}  // namespace
 
 void PacketTx::send(PacketOut&& out) {
   ++frames_;
   leaving_.add_back().left = false;
+  if (out.packet->headers.bth.opcode == roce::Opcode::raw_frame) return send_raw(std::move(out));
   const auto* source = gids_.find(out.gid_index);
   if (source == nullptr) {
     ++counters_.no_source_gid;
@@ -28,6 +54,19 @@ void PacketTx::send(PacketOut&& out) {
   if (icrc_.always) leaving.write();
   if (own) return looped(std::move(leaving), params_.latency, Looped::alone);
   if (copied) looped(Frame(leaving), params_.latency, Looped::copy);
+  frame(std::move(leaving), params_.latency);
+}
+
+void PacketTx::send_raw(PacketOut&& out) {
+  auto& packet = *out.packet;
+  ++counters_.packets;
+  counters_.payload_bytes += packet.payload().size();
+  packet.addresses = {};
+  if (sent) sent({out.source, packet.headers, packet.payload(), packet.addresses, frames_});
+  Frame leaving = Frame::of(wire_bytes(packet), {}, {}, frames_);
+  if (gids_.has(leaving.destination_mac())) return looped(std::move(leaving), params_.latency, Looped::alone);
+  const bool may_be_ours = is_for_stations(leaving.destination_mac()) && !flows_.takes_nothing();
+  if (may_be_ours && !groups_.blocks_self(out.source)) looped(Frame(leaving), params_.latency, Looped::copy);
   frame(std::move(leaving), params_.latency);
 }
 

@@ -9,6 +9,7 @@
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
+#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
 #include "model/nic/packets/multicast_table.h"
@@ -58,8 +59,9 @@ struct PacketDropped {
 
 class PacketTx {
  public:
-  PacketTx(const PacketTxParams& params, const GidTable& gids, const MulticastTable& groups, IcrcRule icrc = {})
-      : params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
+  PacketTx(const PacketTxParams& params, const GidTable& gids, const MulticastTable& groups, const FlowTable& flows,
+           IcrcRule icrc = {})
+      : params_(params), gids_(gids), groups_(groups), flows_(flows), icrc_(icrc) {}
 
   Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
   Output<Frame, Duration, Looped> looped;  // the same, to this device
@@ -68,6 +70,8 @@ class PacketTx {
   trace::Point<PacketDropped> dropped;
 
   [[gnu::flatten]] void send(PacketOut&& packet);
+  // A frame that was written by a program: it leaves as it is, by the port, or comes back to this device.
+  [[gnu::noinline]] void send_raw(PacketOut&& packet);
   // A frame has left, by the cable or the loopback; one does not wait for the other, but the engine's credits do.
   [[gnu::flatten]] void left(std::uint64_t frame);
   void reset() { leaving_.clear(); }
@@ -78,6 +82,7 @@ class PacketTx {
   const PacketTxParams params_;
   const GidTable& gids_;
   const MulticastTable& groups_;
+  const FlowTable& flows_;
   const IcrcRule icrc_;
   struct Leaving {
     bool left = false;

@@ -38,9 +38,10 @@ void Steering::steer_due(DelayLine<Frame>& pipeline) {
     // A packet of ours needs no look at its bytes.
     if (frame.as<Packet>() == nullptr && is_foreign(frame)) {
       ++counters_.not_roce;
-      dropped({DropCause::not_roce});
+      raw(std::move(frame));
     } else {
       ++counters_.roce;
+      if (flows_.sniffs()) sniffed(Frame(frame));
       roce(std::move(frame));
     }
   }

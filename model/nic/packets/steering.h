@@ -1,13 +1,13 @@
-// Where receiving begins: behind a fixed latency it says which part of the device takes a frame. Today there is one,
-// the RoCE transport; what is of another protocol or UDP port is dropped and counted. Frames keep their order.
+// Where receiving begins: behind a fixed latency it says which part of the device takes a frame, the RoCE transport or,
+// of another protocol or UDP port, the flows of raw packets; flows that sniff get a copy of all. Frames keep their
+// order.
 #pragma once
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
-#include "model/base/trace.h"
-#include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/flow_table.h"
 
 namespace rnicsim::nic {
 
@@ -17,16 +17,18 @@ struct SteeringCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("roce", roce, "frames", "for the RoCE transport");
-    visit.counter("not_roce", not_roce, "frames", "dropped: another protocol");
+    visit.counter("not_roce", not_roce, "frames", "of another protocol: for the flows of raw packets");
   }
 };
 
 class Steering : public sc_core::sc_module {
  public:
-  Steering(sc_core::sc_module_name name, Duration latency) : sc_module(name), latency_(latency) {}
+  Steering(sc_core::sc_module_name name, Duration latency, const FlowTable& flows)
+      : sc_module(name), latency_(latency), flows_(flows) {}
 
   Output<Frame> roce;
-  trace::Point<PacketDropped> dropped;
+  Output<Frame> raw;
+  Output<Frame> sniffed;                   // what goes to `roce`
 
   void receive(Frame&& frame, Duration delay);      // from the port: its last bit arrives in so long
   void receive_own(Frame&& frame, Duration delay);  // the same, of this device's own
@@ -38,6 +40,7 @@ class Steering : public sc_core::sc_module {
   [[gnu::flatten]] void steer_due(DelayLine<Frame>& pipeline);
 
   const Duration latency_;
+  const FlowTable& flows_;
   // Each keeps its order; their delays differ.
   DelayLine<Frame> pipeline_{[this] { steer_due(pipeline_); }};
   DelayLine<Frame> own_{[this] { steer_due(own_); }};

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "model/nic/personality/contexts.h"
+#include "model/nic/personality/flows.h"
 #include "model/nic/personality/values.h"
 
 namespace rnicsim::nic {
@@ -52,13 +53,18 @@ struct SrqModification {
 struct MulticastGroup {
   roce::Gid gid{};
 };
+struct FlowCounterValue {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+};
 
 struct Command {
   CommandOpcode opcode{};                // or none of them: refused
   std::uint32_t object = 0;
   CommandStatus refused = CommandStatus::ok;  // what the mailboxes do not hold, or opcode
   std::variant<std::monostate, IcmRange, GidSetting, EventQueueContext, CompletionQueue, CqModeration, CqResize,
-               MemoryRegion, QpContext, QpModification, SharedReceiveQueue, SrqModification, MulticastGroup>
+               MemoryRegion, QpContext, QpModification, SharedReceiveQueue, SrqModification, MulticastGroup,
+               RssContext, FlowRule>
       input{};
 };
 
@@ -70,6 +76,7 @@ struct DeviceFeatures {
   bool srq = false;
   bool multicast = false;
   bool windows = false;
+  bool raw = false;
 };
 struct DeviceCapabilities {
   DeviceFeatures features;
@@ -101,6 +108,13 @@ struct DeviceCapabilities {
   std::uint32_t max_multicast_groups = 0;
   std::uint32_t max_group_qps = 0;
   std::uint32_t max_attached_qps = 0;
+  std::uint32_t max_frame = 0;
+  std::uint32_t max_flows = 0;
+  std::uint32_t max_flow_counters = 0;
+  std::uint32_t max_rss = 0;
+  std::uint32_t max_rss_queues = 0;
+  std::uint32_t max_tso = 0;
+  std::uint32_t max_tso_header = 0;
 };
 struct PortAttributes {
   std::uint8_t state = 0;                // as ibv_port_attr, all of them
@@ -127,6 +141,6 @@ struct CommandResult {
 };
 
 using CommandOutput = std::variant<std::monostate, DeviceCapabilities, PortAttributes, CompletionQueue, CqResized,
-                                   MemoryRegion, QpContext, SharedReceiveQueue>;
+                                   MemoryRegion, QpContext, SharedReceiveQueue, FlowCounterValue>;
 
 }  // namespace rnicsim::nic

@@ -121,6 +121,8 @@ struct QpContext {
   bool has_receive = false;
   bool has_srq = false;                  // instead of a receive ring: RC and UD
   bool block_self_multicast = false;     // its own multicasts do not come to this device
+  bool strip_vlan = false;               // raw: a frame's outermost tag comes in the CQE
+  bool scatter_fcs = false;              // raw: the FCS comes behind the frame
   std::uint16_t uar_page = 0;
   std::uint32_t pd = 0;
   Pasid pasid = 0;

@@ -57,8 +57,11 @@ struct SendWqe {
   std::optional<WindowBinding> binding;  // of bind_window
   std::uint64_t message = 0;             // its request's id
   std::uint32_t length = 0;              // the request's
+  std::uint32_t segment = 0;             // the request's
   std::uint32_t invalidated = 0;         // local_inv: this key
   bool signaled = false;
+  bool checksums = false;                // raw: the device fills them in
+  Payload headers{};                     // of tso: of each segment
 
   // As new, without a move into its place, which would be dear. What the request says of it follows.
   void clear() {
@@ -70,13 +73,18 @@ struct SendWqe {
     binding.reset();
     blocks = 1;
     presence = Presence::unknown;
+    checksums = false;
+    if (!headers.empty()) headers = {};
   }
 };
 
 // What the send WQEs of a QP may be.
 struct SendRules {
   roce::Transport transport = roce::Transport::rc;
+  std::uint32_t least_message = 0;       // bytes
   std::uint32_t max_message = 1u << 30;  // UD: the MTU
+  std::uint32_t max_tso = 0;             // raw: bytes in segments,
+  std::uint32_t max_headers = 0;         // and of the headers before each
   std::uint32_t qkey = 0;                // UD: where a WQE asks for the QP's own
   bool invalidate = true;                // the device has send_with_inv and local_inv,
   bool windows = true;                   // and bind_window
@@ -86,7 +94,7 @@ struct SendRules {
 struct Cqe {
   std::uint32_t qpn = 0;                 // the local QP
   std::uint32_t byte_count = 0;
-  std::uint32_t immediate = 0;           // immediate data or the invalidated rkey
+  std::uint32_t immediate = 0;           // immediate data or the invalidated rkey; raw: its flow's tag
   std::uint32_t source_qpn = 0;          // UD: of the sender
   std::uint16_t wqe_counter = 0;         // a send's first block; index of a receive WQE, or of the SRQ's entry
   CqeOpcode opcode = CqeOpcode::requester;
@@ -94,6 +102,10 @@ struct Cqe {
   roce::Status syndrome = roce::Status::success;
   bool grh = false;                      // UD: a GRH precedes the payload
   bool ipv4 = false;                     // it is an IPv4 header
+  bool checksums_right = false;          // raw
+  bool tagged = false;                   // raw: its flow has a tag
+  std::optional<std::uint16_t> vlan{};   // raw: the tag that was taken off
+  std::uint32_t rss_hash = 0;            // raw
 };
 
 // Where an entry stands in its queue, counted for ever, and when.

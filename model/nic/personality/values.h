@@ -18,6 +18,7 @@ enum class SendOpcode : std::uint8_t {
   write_with_imm = 0x09,
   send = 0x0a,
   send_with_imm = 0x0b,
+  tso = 0x0e,
   read = 0x10,
   compare_swap = 0x11,
   fetch_add = 0x12,
@@ -77,6 +78,13 @@ enum class CommandOpcode : std::uint16_t {
   modify_srq = 0x0243,
   attach_multicast = 0x0250,
   detach_multicast = 0x0251,
+  create_rss = 0x0260,
+  destroy_rss = 0x0261,
+  create_flow = 0x0270,
+  destroy_flow = 0x0271,
+  create_counter = 0x0280,
+  destroy_counter = 0x0281,
+  query_counter = 0x0282,
 };
 
 enum class CommandStatus : std::uint8_t {

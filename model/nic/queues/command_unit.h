@@ -14,8 +14,10 @@
 #include "model/nic/capability_params.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/window_unit.h"
+#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/receive_scaling.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "model/nic/personality/personality.h"
@@ -63,6 +65,9 @@ enum class CommandSyndrome : std::uint32_t {
   bad_group = 0x31,
   not_attached = 0x32,
   no_room = 0x33,
+  not_raw = 0x40,
+  bad_queues = 0x41,
+  bad_flow = 0x42,
 };
 
 struct CommandExecuted {
@@ -81,14 +86,16 @@ struct PortViolations {
 class CommandUnit {
  public:
   CommandUnit(const Personality& personality, const CapabilityParams& params, ContextCache& contexts,
-              WindowUnit& windows, GidTable& gids, MulticastTable& groups, Dma& dma, EventWriter& events,
-              PcieEndpoint& pcie)
+              WindowUnit& windows, GidTable& gids, MulticastTable& groups, FlowTable& flows, RssTable& scaling,
+              Dma& dma, EventWriter& events, PcieEndpoint& pcie)
       : personality_(personality),
         params_(params),
         contexts_(contexts),
         windows_(windows),
         gids_(gids),
         groups_(groups),
+        flows_(flows),
+        scaling_(scaling),
         dma_(dma),
         events_(events),
         pcie_(pcie) {}
@@ -173,6 +180,15 @@ class CommandUnit {
   void query_qp();
   void attach_multicast();
   void detach_multicast();
+  void create_rss();
+  void destroy_rss();
+  void create_flow();
+  void destroy_flow();
+  void create_counter();
+  void destroy_counter();
+  void query_counter();
+  void complete(FlowTable::Result result);
+  bool takes_frames(Qpn qpn) const;
   bool in_use(IcmTable table, std::uint32_t first, std::uint32_t count) const;
 
   const Personality& personality_;
@@ -181,6 +197,8 @@ class CommandUnit {
   WindowUnit& windows_;
   GidTable& gids_;
   MulticastTable& groups_;
+  FlowTable& flows_;
+  RssTable& scaling_;
   Dma& dma_;
   EventWriter& events_;
   PcieEndpoint& pcie_;

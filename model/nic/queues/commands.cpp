@@ -68,6 +68,13 @@ const CommandUnit::Handler& CommandUnit::handler_of(CommandOpcode opcode) {
       {CommandOpcode::query_qp, true, &U::query_qp},
       {CommandOpcode::attach_multicast, true, &U::attach_multicast},
       {CommandOpcode::detach_multicast, true, &U::detach_multicast},
+      {CommandOpcode::create_rss, true, &U::create_rss},
+      {CommandOpcode::destroy_rss, true, &U::destroy_rss},
+      {CommandOpcode::create_flow, true, &U::create_flow},
+      {CommandOpcode::destroy_flow, true, &U::destroy_flow},
+      {CommandOpcode::create_counter, true, &U::create_counter},
+      {CommandOpcode::destroy_counter, true, &U::destroy_counter},
+      {CommandOpcode::query_counter, true, &U::query_counter},
   };
   return *std::ranges::find(kHandlers, opcode, &Handler::opcode);
 }
@@ -102,6 +109,15 @@ void CommandUnit::query_device() {
     caps.max_srq = params_.max_srq;
     caps.max_srq_wr = params_.max_srq_wr;
     caps.max_srq_sge = params_.max_sge;
+  }
+  if (params_.raw) {
+    caps.max_frame = params_.max_frame;
+    caps.max_flows = params_.max_flows;
+    caps.max_flow_counters = params_.max_flow_counters;
+    caps.max_rss = params_.max_rss;
+    caps.max_rss_queues = params_.max_rss_queues;
+    caps.max_tso = params_.max_tso;
+    caps.max_tso_header = CapabilityParams::kMostTsoHeader;
   }
   caps.max_mr = params_.max_mr;
   caps.max_mtt = params_.max_mtt;
@@ -384,15 +400,17 @@ void CommandUnit::create_qp() {
   std::optional<std::uint32_t> srqn;
   if (context.has_srq) srqn = context.srqn;
   if (srqn && !contexts_.srqs.exists(*srqn)) return refuse(CommandSyndrome::no_srq);
-  const bool datagrams = context.transport == roce::Transport::ud;
-  contexts_.qps.put(qpn, std::make_unique<QpEntry>(
-                             QpEntry{context.uar_page, context.send_cqn, context.receive_cqn, srqn, datagrams}));
+  if (scaling_.find({qpn}) != nullptr) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
+  contexts_.qps.put(qpn, std::make_unique<QpEntry>(QpEntry{context.uar_page, context.send_cqn, context.receive_cqn,
+                                                           srqn, context.transport}));
   if (context.block_self_multicast) groups_.block_self({qpn});
   qp_command({0, QpCommand::Kind::create, {qpn}, context, 0, std::nullopt});
 }
 
 void CommandUnit::destroy_qp() {
-  if (groups_.is_attached({object()})) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  const Qpn qpn{object()};
+  if (groups_.is_attached(qpn) || flows_.leads_to(qpn) || scaling_.uses(qpn))
+    return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
   qp_command({0, QpCommand::Kind::destroy, {object()}, {}, 0, std::nullopt});
 }
 void CommandUnit::query_qp() { qp_command({0, QpCommand::Kind::query, {object()}, {}, 0, std::nullopt}); }
@@ -409,7 +427,7 @@ void CommandUnit::attach_multicast() {
   const auto* qp = contexts_.qps.find(object());
   if (params_.max_multicast_groups == 0) return complete(CommandStatus::not_supported);
   if (qp == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-  if (!qp->datagrams) return refuse(CommandSyndrome::not_datagrams);
+  if (qp->transport != roce::Transport::ud) return refuse(CommandSyndrome::not_datagrams);
   if (!is_group(group)) return refuse(CommandSyndrome::bad_group);
   groups_.attach(group, {object()}) ? complete(CommandStatus::ok)
                                             : refuse(CommandSyndrome::no_room, CommandStatus::exceeds_limit);

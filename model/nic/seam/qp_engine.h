@@ -108,6 +108,7 @@ struct Gather {                          // memory -> payload of one packet
   std::uint32_t access;                  // access bits that the keys must grant (0 for a local read)
   bool remote;                           // keys are rkeys (the responder's READ)
   Regions regions;
+  bool frame = false;                    // a raw one, whose bytes say where it goes: read in any mode
 };
 
 struct Scatter {                         // payload of one packet -> memory

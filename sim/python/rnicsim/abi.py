@@ -98,6 +98,7 @@ class feature:
     kSrq = 0x20
     kMulticast = 0x40
     kWindows = 0x80  # memory windows of types 1 and 2B
+    kRaw = 0x100  # raw packets: their queue pairs, flows, receive-side scaling
 
 
 # A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
@@ -129,6 +130,7 @@ class Transport(enum.IntEnum):
     rc = 2
     uc = 3
     ud = 4
+    raw = 8
 
 
 # Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
@@ -161,13 +163,15 @@ class Qpc(Layout):
     kHasReceive = 0x2
     kHasSrq = 0x4  # instead of a receive ring: RC and UD
     kBlockSelfMulticast = 0x8  # its own multicasts do not come to this device
+    kStripVlan = 0x10  # raw: a frame's outermost tag comes in the CQE
+    kScatterFcs = 0x20  # raw: the FCS comes behind the frame
     _fields_ = [
         ("state", u8),  # QpState
         ("transport", u8),  # Transport
         ("log_send_blocks", u8),  # log2 of the send ring's 64-byte blocks
         ("log_receive_wqes", u8),
         ("log_receive_stride", u8),  # log2 of a receive WQE's bytes, 4..9
-        ("flags", u8),  # kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast
+        ("flags", u8),  # kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast, kStripVlan, kScatterFcs
         ("uar_page", u16),
         ("pd", u32),
         ("pasid", u32),
@@ -330,6 +334,7 @@ class SendOpcode(enum.IntEnum):
     write_with_imm = 9
     send = 10
     send_with_imm = 11
+    tso = 14  # raw packet: data in segments, each a frame with the headers given
     read = 16
     compare_swap = 17
     fetch_add = 18
@@ -341,6 +346,7 @@ class ControlSegment(Layout):
     kSignaled = 0x1
     kSolicited = 0x2
     kFence = 0x4
+    kChecksums = 0x8  # raw packet: the device fills in IP's, and TCP's or UDP's
     _fields_ = [
         ("reserved0", u16),
         ("reserved1", u8),
@@ -348,7 +354,7 @@ class ControlSegment(Layout):
         ("wqe_index", u16),  # of this WQE's first block, modulo 2^16; must be the consumer's
         ("reserved2", u8),
         ("segments", u8),  # length of the WQE in 16-byte units, this segment included
-        ("qpn_flags", u32),  # qpn << 8 | kSignaled | kSolicited | kFence
+        ("qpn_flags", u32),  # qpn << 8 | kSignaled | kSolicited | kFence | kChecksums
         ("immediate", u32),  # immediate data, or the rkey to invalidate
     ]
 
@@ -373,6 +379,15 @@ class DatagramSegment(Layout):
 
 kMulticastQpn = 0xffffff
 kOwnQkey = 0x80000000
+
+
+# Of tso: then the headers, header_bytes of them, padded to 16; then data segments.
+class TsoSegment(Layout):
+    _fields_ = [
+        ("mss", u16),  # bytes of data that a frame brings
+        ("header_bytes", u16),  # Ethernet, IP and TCP or UDP
+        ("reserved", u32 * 3),
+    ]
 
 
 # Of bind_window.
@@ -500,21 +515,30 @@ class Cqe(Layout):
     kInlineData = 0x1
     kGrh = 0x2  # UD: 40 bytes of GRH precede the payload; byte_count has them
     kIpv4 = 0x4  # with kGrh: an IPv4 header lies in the GRH, else an IPv6 header
+    kChecksumsRight = 0x8  # raw packet: of IP, and of TCP or UDP
+    kFlowTag = 0x10  # raw packet: its flow has one
+    kVlan = 0x20  # raw packet: it had a tag, which Qpc::kStripVlan took off
     kInitialOwner = 0xf1
     _fields_ = [
-        ("immediate", u32),  # immediate data or the invalidated rkey
+        ("immediate", u32),  # immediate data or the invalidated rkey; of a raw packet its flow's tag
         ("byte_count", u32),
         ("timestamp", u64),  # device clock
         ("qpn", u32),  # the local QP
         ("wqe_counter", u16),  # requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
         ("send_opcode", u8),  # SendOpcode; requester: of the WQE completed
-        ("flags", u8),  # kInlineData, kGrh, kIpv4
+        ("flags", u8),  # kInlineData, kGrh, kIpv4, kChecksumsRight, kFlowTag, kVlan
         ("syndrome", u8),  # CqeSyndrome
         ("vendor_error", u8),
-        ("reserved0", u8 * 2),
-        ("inline_data", u8 * 32),  # with kInlineData: the message, byte_count bytes of it
+        ("vlan", u16),  # with kVlan: priority 3 bits, DEI 1, VLAN 12
+        ("inline_data", u8 * 32),  # with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts
         ("source_qpn", u8 * 3),  # UD: of the sender, 24 bits big-endian
         ("opcode_owner", u8),  # CqeOpcode << 4 | owner bit
+    ]
+
+
+class RawFacts(Layout):
+    _fields_ = [
+        ("rss_hash", u32),  # 0: none was made
     ]
 
 
@@ -609,6 +633,13 @@ class CommandOpcode(enum.IntEnum):
     modify_srq = 579  # in ModifySrq
     attach_multicast = 592  # object = qpn, in MulticastGroup: a UD QP gets what is sent to the group
     detach_multicast = 593  # object = qpn, in MulticastGroup
+    create_rss = 608  # in CreateRss; object = a number of the QPs' that is no QP's, for flows to name
+    destroy_rss = 609  # resource_busy while a flow leads to it
+    create_flow = 624  # in CreateFlow; object = number
+    destroy_flow = 625
+    create_counter = 640  # object = number
+    destroy_counter = 641  # resource_busy while a flow counts by it
+    query_counter = 642  # out QueryCounter
 
 
 # First in every input mailbox.
@@ -754,6 +785,77 @@ class MulticastGroup(Layout):
     ]
 
 
+# Receive-side scaling: which of several raw packet QPs gets a frame.
+class CreateRss(Layout):
+    kMostLogQueues = 9
+    _fields_ = [
+        ("header", CommandHeader),
+        ("fields", u32),  # of the frame, that the hash is over: enum ibv_rx_hash_fields
+        ("log_queues", u8),
+        ("reserved", u8 * 3),
+        ("key", u8 * 40),  # Toeplitz
+        ("queues", u32 * 512),  # qpns, 2^log_queues; the hash's last bits are an index
+    ]
+
+
+# A frame is led to a raw packet QP, or to where receive-side scaling says, when it meets all conditions.
+class FlowHeader(enum.IntEnum):
+    ethernet = 0  # destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2
+    ipv4 = 1  # source 4, destination 4, protocol, TOS, TTL, flags (1 more fragments, 2 do not fragment)
+    ipv6 = 2  # source 16, destination 16, flow label 4, protocol, traffic class, hop limit
+    esp = 3  # SPI 4, sequence number 4
+    tcp = 4  # destination port 2, source port 2
+    udp = 5  # destination port 2, source port 2
+    vxlan = 6  # VNI 4
+    gre = 7  # flags and version 2, protocol 2, key 4
+    mpls = 8  # the outermost label's word 4
+
+
+class FlowCondition(Layout):
+    _fields_ = [
+        ("header", u8),  # FlowHeader
+        ("inner", u8),  # 1: the header inside a tunnel
+        ("reserved", u8 * 6),
+        ("value", u8 * 40),
+        ("mask", u8 * 40),  # the bits of the fields that must be as in `value`
+    ]
+
+
+class FlowKind(enum.IntEnum):
+    normal = 0
+    all_default = 1  # what no normal flow takes
+    multicast_default = 2  # of that, what is for a group of stations
+    sniffer = 3  # a copy of all
+
+
+class CreateFlow(Layout):
+    kDrop = 0x1
+    kTag = 0x2
+    kCount = 0x4
+    kPassOn = 0x8  # a copy: later flows get the frame, too
+    kMostConditions = 16
+    _fields_ = [
+        ("header", CommandHeader),
+        ("qpn", u32),  # or the number of a create_rss
+        ("priority", u16),  # the lowest is first
+        ("kind", u8),  # FlowKind
+        ("flags", u8),
+        ("tag", u32),  # with kTag: told in the CQE
+        ("counter", u32),  # with kCount
+        ("conditions_count", u8),
+        ("reserved", u8 * 7),
+        ("conditions", FlowCondition * 16),
+    ]
+
+
+class QueryCounter(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("packets", u64),
+        ("bytes", u64),
+    ]
+
+
 # The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
 class qp_attr:
     kState = 0x1
@@ -836,7 +938,14 @@ class DeviceCapabilities(Layout):
         ("max_multicast_groups", u32),
         ("max_group_qps", u32),  # QPs attached to one group
         ("max_attached_qps", u32),  # to all of them together
-        ("reserved", u32 * 2),
+        ("max_frame", u32),  # bytes of a raw packet, without FCS
+        ("max_flows", u32),
+        ("max_flow_counters", u32),
+        ("max_rss", u32),  # contexts of receive-side scaling
+        ("max_rss_queues", u32),  # of one of them
+        ("max_tso", u32),  # bytes of data in a tso
+        ("max_tso_header", u32),
+        ("reserved", u32),
     ]
 
 

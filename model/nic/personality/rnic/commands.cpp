@@ -2,6 +2,8 @@
 #include "model/abi/command.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "model/nic/personality/rnic/rnic.h"
@@ -70,6 +72,46 @@ Input srq_modification(Bytes bytes) {
 
 Input group(Bytes bytes) { return MulticastGroup{std::to_array(load<abi::MulticastGroup>(bytes).gid)}; }
 
+template <std::size_t size>
+std::array<std::byte, size> bytes_of(const std::uint8_t (&bytes)[size]) {
+  return std::bit_cast<std::array<std::byte, size>>(std::to_array(bytes));
+}
+
+// Without queues: more than it can have were asked for.
+Input rss_context(Bytes bytes) {
+  const auto in = load<abi::CreateRss>(bytes);
+  RssContext context{.fields = in.fields, .key = bytes_of(in.key), .queues = {}};
+  if (in.log_queues > abi::CreateRss::kMostLogQueues) return context;
+  for (std::size_t i = 0; i < std::size_t{1} << in.log_queues; ++i) context.queues.push_back({in.queues[i]});
+  return context;
+}
+
+FlowCondition condition_of(const abi::FlowCondition& given) {
+  return {.header = static_cast<FlowHeader>(given.header),
+          .inner = given.inner != 0,
+          .value = bytes_of(given.value),
+          .mask = bytes_of(given.mask)};
+}
+
+Input flow_rule(Bytes bytes) {
+  const auto in = load<abi::CreateFlow>(bytes);
+  FlowRule rule{.kind = static_cast<FlowKind>(in.kind),
+                .priority = in.priority,
+                .conditions = {},
+                .drops = (in.flags & abi::CreateFlow::kDrop) != 0,
+                .passes_on = (in.flags & abi::CreateFlow::kPassOn) != 0,
+                .tag = {},
+                .counter = {},
+                .destination = {in.qpn}};
+  if ((in.flags & abi::CreateFlow::kTag) != 0) rule.tag = in.tag;
+  if ((in.flags & abi::CreateFlow::kCount) != 0) rule.counter = in.counter;
+  const auto count = std::min<std::size_t>(in.conditions_count, std::size(in.conditions));
+  for (const auto& given : std::span(in.conditions).first(count)) rule.conditions.push_back(condition_of(given));
+  // One too many says that there are.
+  if (in.conditions_count > count) rule.conditions.emplace_back();
+  return rule;
+}
+
 struct Row {
   abi::CommandOpcode opcode;
   std::size_t input;
@@ -110,6 +152,13 @@ const Row* find(std::uint16_t opcode) {
       {query_qp, h, sizeof(abi::QueryQp), nothing},
       {attach_multicast, sizeof(abi::MulticastGroup), r, group},
       {detach_multicast, sizeof(abi::MulticastGroup), r, group},
+      {create_rss, sizeof(abi::CreateRss), r, rss_context},
+      {destroy_rss, h, r, nothing},
+      {create_flow, sizeof(abi::CreateFlow), r, flow_rule},
+      {destroy_flow, h, r, nothing},
+      {create_counter, h, r, nothing},
+      {destroy_counter, h, r, nothing},
+      {query_counter, h, sizeof(abi::QueryCounter), nothing},
   };
   for (const auto& row : kRows)
     if (static_cast<std::uint16_t>(row.opcode) == opcode) return &row;
@@ -142,6 +191,13 @@ abi::DeviceCapabilities mailbox_of(const DeviceCapabilities& given) {
   caps.max_multicast_groups = given.max_multicast_groups;
   caps.max_group_qps = given.max_group_qps;
   caps.max_attached_qps = given.max_attached_qps;
+  caps.max_frame = given.max_frame;
+  caps.max_flows = given.max_flows;
+  caps.max_flow_counters = given.max_flow_counters;
+  caps.max_rss = given.max_rss;
+  caps.max_rss_queues = given.max_rss_queues;
+  caps.max_tso = given.max_tso;
+  caps.max_tso_header = given.max_tso_header;
   caps.max_inline = given.max_inline;
   caps.max_inline_receive = given.max_inline_receive;
   caps.max_rd_atomic = given.max_rd_atomic;
@@ -174,6 +230,13 @@ abi::ResizedCq mailbox_of(const CqResized& given) {
   abi::ResizedCq resized;
   resized.producer = given.producer;
   return resized;
+}
+
+abi::QueryCounter mailbox_of(const FlowCounterValue& given) {
+  abi::QueryCounter counter;
+  counter.packets = given.packets;
+  counter.bytes = given.bytes;
+  return counter;
 }
 
 abi::QueryCq mailbox_of(const CompletionQueue& queue) { return {{}, layout_of(queue)}; }

@@ -47,6 +47,8 @@ struct OpcodeRow {
   // IBTA vol 1, table 38, and ibv_post_send(3). UC has no packet that invalidates.
   bool is_of(const SendRules& rules) const {
     using enum roce::SendOperation;
+    if (opcode == abi::SendOpcode::tso) return rules.transport == roce::Transport::raw;
+    if (extra == roce::Extra::immediate && rules.transport == roce::Transport::raw) return false;
     if (operation == bind_window && !rules.windows) return false;
     if (extra == roce::Extra::invalidate && !rules.invalidate) return false;
     if (operation == nop || rules.transport == roce::Transport::rc) return true;
@@ -55,6 +57,7 @@ struct OpcodeRow {
     return rules.transport == roce::Transport::uc && writes_or_keys;
   }
   bool takes_inline() const {
+    if (opcode == abi::SendOpcode::tso) return false;
     return operation == roce::SendOperation::send || operation == roce::SendOperation::write;
   }
 };
@@ -63,6 +66,7 @@ constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::send, roce::SendOperation::send},
     {abi::SendOpcode::send_with_imm, roce::SendOperation::send, roce::Extra::immediate},
     {abi::SendOpcode::send_with_inv, roce::SendOperation::send, roce::Extra::invalidate},
+    {abi::SendOpcode::tso, roce::SendOperation::send},
     {abi::SendOpcode::write, roce::SendOperation::write},
     {abi::SendOpcode::write_with_imm, roce::SendOperation::write, roce::Extra::immediate},
     {abi::SendOpcode::read, roce::SendOperation::read},
@@ -128,6 +132,30 @@ bool take_datagram(std::span<const std::byte>& rest, const SendRules& rules, Sen
   return true;
 }
 
+// The headers before each segment.
+std::optional<roce::Status> take_headers(std::span<const std::byte>& rest, const SendRules& rules, SendWqe& wqe,
+                                         roce::SendRequest& request) {
+  if (rest.size() < sizeof(abi::TsoSegment)) return roce::Status::local_qp_operation_error;
+  const auto tso = load<abi::TsoSegment>(rest);
+  rest = rest.subspan(sizeof(tso));
+  const std::size_t bytes = tso.header_bytes, padded = (bytes + kSegment - 1) / kSegment * kSegment;
+  if (tso.mss == 0 || bytes < rules.least_message || bytes > rules.max_headers || padded > rest.size())
+    return roce::Status::local_qp_operation_error;
+  wqe.headers = Payload::copy_of(rest.first(bytes));
+  request.segment = tso.mss;
+  rest = rest.subspan(padded);
+  return std::nullopt;
+}
+
+std::optional<roce::Status> judge_length(const SendRules& rules, const roce::SendRequest& request, const SendWqe& wqe,
+                                         std::uint64_t total) {
+  bool fits = total >= rules.least_message && total <= rules.max_message;
+  if (request.segment != 0)
+    fits = total != 0 && total <= rules.max_tso &&
+           wqe.headers.size() + std::min<std::uint64_t>(total, request.segment) <= rules.max_message;
+  return fits ? std::nullopt : std::optional(roce::Status::local_length_error);
+}
+
 std::optional<roce::Status> parse_binding(std::span<const std::byte> rest, SendWqe& wqe) {
   if (rest.size() < sizeof(abi::BindSegment)) return roce::Status::local_qp_operation_error;
   const auto bind = load<abi::BindSegment>(rest);
@@ -143,6 +171,8 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const O
   if (!row.takes_data()) return std::nullopt;
   const bool datagram = rules.transport == roce::Transport::ud;
   if (datagram && !take_datagram(rest, rules, wqe, request)) return roce::Status::local_qp_operation_error;
+  if (row.opcode == abi::SendOpcode::tso)
+    if (const auto refused = take_headers(rest, rules, wqe, request)) return refused;
   if (row.takes_remote_address()) {
     if (rest.size() < sizeof(abi::RemoteAddressSegment)) return roce::Status::local_qp_operation_error;
     const auto remote = load<abi::RemoteAddressSegment>(rest);
@@ -159,8 +189,8 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const O
   }
   std::uint64_t total = 0;
   if (const auto refused = parse_data(rest, row, wqe, total)) return refused;
-  if (total > rules.max_message || (row.is_atomic() && total != roce::kAtomicBytes))
-    return roce::Status::local_length_error;
+  if (const auto refused = judge_length(rules, request, wqe, total)) return refused;
+  if (row.is_atomic() && total != roce::kAtomicBytes) return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;
 }
@@ -181,6 +211,7 @@ void RnicPersonality::decode_send(std::span<const std::byte> bytes, Qpn qpn, std
   request.signaled = (control.qpn_flags & abi::ControlSegment::kSignaled) != 0;
   request.solicited = (control.qpn_flags & abi::ControlSegment::kSolicited) != 0;
   request.fence = (control.qpn_flags & abi::ControlSegment::kFence) != 0;
+  wqe.checksums = (control.qpn_flags & abi::ControlSegment::kChecksums) != 0;
   const auto* row = find(control.opcode);
   const auto length = control.segments * kSegment;
   const bool sound = control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment &&
@@ -270,6 +301,14 @@ void RnicPersonality::encode(const Cqe& cqe, const CqePlace& place, std::span<co
     entry.flags |= abi::Cqe::kGrh | (cqe.ipv4 ? abi::Cqe::kIpv4 : 0);
     for (int i = 0; i < 3; ++i) entry.source_qpn[i] = static_cast<std::uint8_t>(cqe.source_qpn >> (8 * (2 - i)));
   }
+  if (cqe.checksums_right) entry.flags |= abi::Cqe::kChecksumsRight;
+  if (cqe.vlan) {
+    entry.flags |= abi::Cqe::kVlan;
+    entry.vlan = *cqe.vlan;
+  }
+  if (cqe.tagged) entry.flags |= abi::Cqe::kFlowTag;
+  if (cqe.rss_hash != 0)
+    make<abi::RawFacts>(std::as_writable_bytes(std::span(entry.inline_data))).rss_hash = cqe.rss_hash;
   const auto owner = place.position >> place.log_entries & 1;
   entry.opcode_owner = static_cast<std::uint8_t>(static_cast<unsigned>(cqe.opcode) << 4 | owner);
 }

@@ -121,7 +121,7 @@ std::uint64_t feature_bits(const DeviceFeatures& features) {
   using namespace abi::feature;
   return kBlueFlame | kRc | (features.invalidate ? kInvalidate : 0) | (features.uc ? kUc : 0) |
          (features.ud ? kUd : 0) | (features.multicast ? kMulticast : 0) | (features.windows ? kWindows : 0) |
-         (features.srq ? kSrq : 0);
+         (features.srq ? kSrq : 0) | (features.raw ? kRaw : 0);
 }
 
 bool RnicPersonality::read_registers(const DeviceRegisters& registers, std::uint32_t offset,

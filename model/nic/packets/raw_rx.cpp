@@ -1,0 +1,51 @@
+#include "model/nic/packets/raw_rx.h"
+
+#include <utility>
+
+#include "model/nic/packets/frame_checksums.h"
+#include "model/nic/packets/frame_headers.h"
+
+namespace rnicsim::nic {
+namespace {
+
+Payload bytes_of(const Frame& frame) {
+  std::vector<std::byte> bytes;
+  frame.append_to(bytes);
+  return Payload::copy_of(bytes);
+}
+
+}  // namespace
+
+void RawRx::look_up_due() {
+  Waiting next;
+  while (looked_up_.pop_due(next)) {
+    if (!flows_.takes_nothing() && give(next.frame, next.sniffed)) continue;
+    if (next.sniffed) continue;
+    ++counters_.no_flow;
+    dropped({DropCause::not_roce});
+  }
+}
+
+// A flow may take a frame, and drop it.
+bool RawRx::give(const Frame& frame, bool to_sniffers) {
+  const auto bytes = bytes_of(frame);
+  const FrameHeaders headers(bytes.bytes());
+  hits_.clear();
+  const bool taken = flows_.look_up(headers, bytes.size(), to_sniffers, hits_);
+  if (taken) ++counters_.frames;
+  for (const auto& hit : hits_) give_to(hit, headers, bytes, frame.id());
+  return taken;
+}
+
+void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Payload& bytes, std::uint64_t id) {
+  auto destination = hit.destination;
+  RawFacts facts{.checksums_right = checksums_right(bytes.bytes()), .flow_tag = hit.tag};
+  if (const auto* scaling = scaling_.find(destination)) {
+    facts.rss_hash = rss_hash(*scaling, headers);
+    destination = scaling->queues[facts.rss_hash & (scaling->queues.size() - 1)];
+  }
+  ++counters_.copies;
+  packet({.packet = Packet::received(bytes, facts, id), .destination = destination});
+}
+
+}  // namespace rnicsim::nic
