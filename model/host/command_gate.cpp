@@ -72,6 +72,7 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       if (objects_.find_usable(objects_.mrs, process, object)) return 0;
       return Objects::find(objects_.mws, process, object) ? 0 : ENOENT;
     case CommandOpcode::destroy_qp:
+      return admit_destroy_qp(process, object);
     case CommandOpcode::query_qp:
       return Objects::find(objects_.qps, process, object) ? 0 : ENOENT;
     case CommandOpcode::attach_multicast:
@@ -79,6 +80,24 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       if (input.size() < sizeof(abi::MulticastGroup)) return EINVAL;
       if (!Objects::find(objects_.qps, process, object)) return ENOENT;
       return is_group(group_of(input)) ? 0 : EINVAL;
+    case CommandOpcode::create_rss:
+      return input.size() < sizeof(abi::CreateRss) ? EINVAL : admit_create_rss(process, input);
+    case CommandOpcode::destroy_rss: {
+      const auto* rss = Objects::find(objects_.rss_contexts, process, object);
+      return !rss ? ENOENT : rss->users != 0 ? EBUSY : 0;
+    }
+    case CommandOpcode::create_flow:
+      return input.size() < sizeof(abi::CreateFlow) ? EINVAL : admit_create_flow(process, input);
+    case CommandOpcode::destroy_flow:
+      return Objects::find(objects_.flows, process, object) ? 0 : ENOENT;
+    case CommandOpcode::create_counter:
+      return admit_create_counter(process, input);
+    case CommandOpcode::destroy_counter: {
+      const auto* counter = Objects::find(objects_.counters, process, object);
+      return !counter ? ENOENT : counter->users != 0 ? EBUSY : 0;
+    }
+    case CommandOpcode::query_counter:
+      return Objects::find(objects_.counters, process, object) ? 0 : ENOENT;
     default:
       return EPERM;
   }
@@ -189,6 +208,7 @@ int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
 int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateQp>(input);
   const auto& context = mailbox.context;
+  if (context.transport == abi::Transport::raw && !raw_packets_) return EPERM;
   if (!objects_.find_usable(objects_.pds, process, context.pd)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.send_cqn)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.receive_cqn)) return ENOENT;
@@ -206,7 +226,8 @@ int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
                          .uar = context.uar_page,
                          .send_cqn = context.send_cqn,
                          .receive_cqn = context.receive_cqn,
-                         .srqn = srqn});
+                         .srqn = srqn,
+                         .transport = context.transport});
   return 0;
 }
 
@@ -219,6 +240,58 @@ int CommandGate::admit_modify_qp(Pasid process, std::span<std::byte> input) {
   if (mailbox.attributes & abi::qp_attr::kAlternatePath)
     if (const int error = resolve_host(mailbox.context.alternate_path)) return error;
   replace(input, mailbox);
+  return 0;
+}
+
+int CommandGate::admit_destroy_qp(Pasid process, std::uint32_t qpn) const {
+  const auto* qp = Objects::find(objects_.qps, process, qpn);
+  return !qp ? ENOENT : qp->users != 0 ? EBUSY : 0;
+}
+
+bool CommandGate::is_raw_qp(Pasid process, std::uint32_t qpn) const {
+  const auto* qp = Objects::find(objects_.qps, process, qpn);
+  return qp != nullptr && qp->transport == abi::Transport::raw;
+}
+
+int CommandGate::admit_create_rss(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateRss>(input);
+  if (mailbox.log_queues > abi::CreateRss::kMostLogQueues) return EINVAL;
+  const std::span queues = std::span(mailbox.queues).first(std::size_t{1} << mailbox.log_queues);
+  if (!std::ranges::all_of(queues, [&](std::uint32_t qpn) { return is_raw_qp(process, qpn); })) return ENOENT;
+  const auto number = objects_.qp_numbers.take();
+  if (!number) return ENOMEM;
+  mailbox.header.object = *number;
+  replace(input, mailbox);
+  objects_.add_rss(*number, {.owner = process, .qpns = {queues.begin(), queues.end()}});
+  return 0;
+}
+
+bool CommandGate::may_receive_flow(Pasid process, std::uint32_t qpn) const {
+  return is_raw_qp(process, qpn) || Objects::find(objects_.rss_contexts, process, qpn) != nullptr;
+}
+
+int CommandGate::admit_create_flow(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateFlow>(input);
+  if (!raw_packets_) return EPERM;
+  if (!may_receive_flow(process, mailbox.qpn)) return ENOENT;
+  std::optional<std::uint32_t> counter;
+  if (mailbox.flags & abi::CreateFlow::kCount) counter = mailbox.counter;
+  if (counter && !Objects::find(objects_.counters, process, *counter)) return ENOENT;
+  const auto number = objects_.flow_numbers.take();
+  if (!number) return ENOMEM;
+  mailbox.header.object = *number;
+  replace(input, mailbox);
+  objects_.add_flow(*number, {.owner = process, .qpn = mailbox.qpn, .counter = counter});
+  return 0;
+}
+
+int CommandGate::admit_create_counter(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CommandHeader>(input);
+  const auto number = objects_.counter_numbers.take();
+  if (!number) return ENOMEM;
+  mailbox.object = *number;
+  replace(input, mailbox);
+  objects_.counters.emplace(*number, FlowCounter{.owner = process});
   return 0;
 }
 
@@ -325,6 +398,15 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
     case CommandOpcode::create_qp:
       if (!ok) objects_.remove_qp(object);
       break;
+    case CommandOpcode::create_rss:
+      if (!ok) objects_.remove_rss(object);
+      break;
+    case CommandOpcode::create_flow:
+      if (!ok) objects_.remove_flow(object);
+      break;
+    case CommandOpcode::create_counter:
+      if (!ok) objects_.remove_counter(object);
+      break;
     case CommandOpcode::destroy_cq:
       if (ok) objects_.remove_cq(object);
       break;
@@ -339,6 +421,15 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
       break;
     case CommandOpcode::destroy_qp:
       if (ok) objects_.remove_qp(object);
+      break;
+    case CommandOpcode::destroy_rss:
+      if (ok) objects_.remove_rss(object);
+      break;
+    case CommandOpcode::destroy_flow:
+      if (ok) objects_.remove_flow(object);
+      break;
+    case CommandOpcode::destroy_counter:
+      if (ok) objects_.remove_counter(object);
       break;
     case CommandOpcode::attach_multicast:
       if (ok) objects_.qps.at(object).groups.insert(group_of(input));

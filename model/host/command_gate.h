@@ -24,12 +24,14 @@ class CommandGate {
     std::uint32_t count;
   };
 
-  CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors, ByteCount page_size)
+  CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors, ByteCount page_size,
+              bool raw_packets)
       : objects_(objects),
         gids_(std::move(gids)),
         neighbours_(std::move(neighbours)),
         vectors_(vectors),
-        page_size_(page_size) {}
+        page_size_(page_size),
+        raw_packets_(raw_packets) {}
 
   // 0, with the mailbox completed and a new object recorded, so that what it uses cannot go meanwhile; or the errno of
   // the refusal.
@@ -69,6 +71,12 @@ class CommandGate {
   int admit_create_srq(Pasid process, std::span<std::byte> input);
   int admit_create_qp(Pasid process, std::span<std::byte> input);
   int admit_modify_qp(Pasid process, std::span<std::byte> input);
+  int admit_destroy_qp(Pasid process, std::uint32_t qpn) const;
+  int admit_create_rss(Pasid process, std::span<std::byte> input);
+  int admit_create_flow(Pasid process, std::span<std::byte> input);
+  int admit_create_counter(Pasid process, std::span<std::byte> input);
+  bool is_raw_qp(Pasid process, std::uint32_t qpn) const;
+  bool may_receive_flow(Pasid process, std::uint32_t qpn) const;
   int resolve_host(abi::AddressVector& path) const;
   ByteCount page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const;
 
@@ -83,6 +91,7 @@ class CommandGate {
   Neighbours neighbours_;
   Vectors vectors_;
   ByteCount page_size_;
+  bool raw_packets_;
   std::map<Pasid, std::vector<Backing>> backings_;  // each process's in the order of their addresses, none over another
 };
 

@@ -35,6 +35,8 @@ std::size_t output_bytes_of(std::span<const std::byte> input) {
       return sizeof(abi::QuerySrq);
     case CommandOpcode::query_qp:
       return sizeof(abi::QueryQp);
+    case CommandOpcode::query_counter:
+      return sizeof(abi::QueryCounter);
     default:
       return sizeof(abi::CommandResult);
   }

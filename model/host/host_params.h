@@ -95,6 +95,7 @@ struct HostParams {
   ByteCount icm_chunk = 64_KiB;
   ByteCount kernel_memory = 256_MiB;
   ByteCount page_size = 4_KiB;
+  bool raw_packets = true;
 
   // One for all other events.
   std::uint32_t event_queues() const { return 1 + completion_vectors; }
@@ -117,6 +118,7 @@ struct HostParams {
     visit.param("kernel_memory", kernel_memory, "the most that the kernel can lend to the device", {1 << 22, 0x1p36});
     visit.param("page_size", page_size, "pages in which the kernel registers memory: 4 KiB, 64 KiB, 2 MiB or 1 GiB",
                 {.choices = kPageSizes});
+    visit.param("raw_packets", raw_packets, "programs may use raw packets, as CAP_NET_RAW lets them on Linux");
   }
 };
 

@@ -36,7 +36,7 @@ KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params,
       gids_(gids_of(interface)),
       driver_(params, root_complex),
       gate_(objects_, gids_, kernel.fabric(), {Driver::kFirstCompletionEqn, params.completion_vectors},
-            params.page_size),
+            params.page_size, params.raw_packets),
       management_(driver_) {
   SC_HAS_PROCESS(KernelAgent);
   root_complex_.interrupt.bind([this](std::uint32_t vector) {
@@ -261,6 +261,9 @@ void KernelAgent::tell(Pasid process, std::span<const std::byte> input, int erro
 
 void KernelAgent::destroy_objects_of(Pasid process) {
   detach_groups(process);
+  destroy_all(process, objects_.flows, abi::CommandOpcode::destroy_flow);
+  destroy_all(process, objects_.rss_contexts, abi::CommandOpcode::destroy_rss);
+  destroy_all(process, objects_.counters, abi::CommandOpcode::destroy_counter);
   destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
   destroy_all(process, objects_.srqs, abi::CommandOpcode::destroy_srq);
   destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);

@@ -41,6 +41,8 @@ void Objects::set_limits(const abi::DeviceCapabilities& device) {
   mr_numbers = NumberPool(kFirstMptIndex, device.max_mr);
   srq_numbers = NumberPool(0, device.max_srq);
   qp_numbers = NumberPool(kFirstQpn, device.max_qp);
+  counter_numbers = NumberPool(0, device.max_flow_counters);
+  flow_numbers = NumberPool(0, device.max_flows);
   pages = RangePool(device.max_mtt);
   max_mr_size = device.max_mr_size;
 }
@@ -143,6 +145,23 @@ void Objects::add_qp(std::uint32_t qpn, const QueuePair& qp) {
   qps.emplace(qpn, qp);
 }
 
+void Objects::add_rss(std::uint32_t number, const RssContext& rss) {
+  for (const std::uint32_t qpn : rss.qpns) ++qps.at(qpn).users;
+  rss_contexts.emplace(number, rss);
+}
+
+// Of where a flow leads.
+std::uint32_t& Objects::users_of_receiver(std::uint32_t qpn) {
+  const auto rss = rss_contexts.find(qpn);
+  return rss != rss_contexts.end() ? rss->second.users : qps.at(qpn).users;
+}
+
+void Objects::add_flow(std::uint32_t number, const Flow& flow) {
+  ++users_of_receiver(flow.qpn);
+  if (flow.counter) ++counters.at(*flow.counter).users;
+  flows.emplace(number, flow);
+}
+
 void Objects::remove_cq(std::uint32_t cqn) {
   const auto cq = cqs.find(cqn);
   --uars.at(cq->second.uar).users;
@@ -179,6 +198,26 @@ void Objects::remove_qp(std::uint32_t qpn) {
   if (qp->second.srqn) --srqs.at(*qp->second.srqn).users;
   qps.erase(qp);
   qp_numbers.give_back(qpn);
+}
+
+void Objects::remove_rss(std::uint32_t number) {
+  const auto rss = rss_contexts.find(number);
+  for (const std::uint32_t qpn : rss->second.qpns) --qps.at(qpn).users;
+  rss_contexts.erase(rss);
+  qp_numbers.give_back(number);
+}
+
+void Objects::remove_flow(std::uint32_t number) {
+  const auto flow = flows.find(number);
+  --users_of_receiver(flow->second.qpn);
+  if (flow->second.counter) --counters.at(*flow->second.counter).users;
+  flows.erase(flow);
+  flow_numbers.give_back(number);
+}
+
+void Objects::remove_counter(std::uint32_t number) {
+  counters.erase(number);
+  counter_numbers.give_back(number);
 }
 
 bool Objects::is_wanted(const Pd& pd) const {

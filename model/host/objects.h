@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "model/abi/command.h"
 #include "model/base/pcie.h"
@@ -78,8 +79,25 @@ struct QueuePair {
   std::uint32_t send_cqn;
   std::uint32_t receive_cqn;
   std::optional<std::uint32_t> srqn{};
+  abi::Transport transport = abi::Transport::rc;
+  std::uint32_t users = 0;                 // contexts of receive-side scaling and flows
   std::optional<std::uint32_t> events{};
   boost::container::flat_set<Gid> groups{};  // to which it is attached
+};
+// A context of receive-side scaling; its number is one of the QPs'.
+struct RssContext {
+  Pasid owner;
+  std::vector<std::uint32_t> qpns;         // one may be there often
+  std::uint32_t users = 0;                 // flows
+};
+struct FlowCounter {
+  Pasid owner;
+  std::uint32_t users = 0;                 // flows
+};
+struct Flow {
+  Pasid owner;
+  std::uint32_t qpn;                       // or of an RSS context
+  std::optional<std::uint32_t> counter{};
 };
 
 class Objects {
@@ -125,10 +143,15 @@ class Objects {
   void add_mw(std::uint32_t index, const MemoryWindow& mw);
   void add_srq(std::uint32_t srqn, const SharedReceiveQueue& srq);
   void add_qp(std::uint32_t qpn, const QueuePair& qp);
+  void add_rss(std::uint32_t number, const RssContext& rss);
+  void add_flow(std::uint32_t number, const Flow& flow);
   void remove_cq(std::uint32_t cqn);
   void remove_mpt(std::uint32_t index);    // a region or a window
   void remove_srq(std::uint32_t srqn);
   void remove_qp(std::uint32_t qpn);
+  void remove_rss(std::uint32_t number);
+  void remove_flow(std::uint32_t number);
+  void remove_counter(std::uint32_t number);
   // What needs no device any more: a dead process's contexts, pages and PDs. A PD that another process can use stays
   // until it no longer can.
   void remove_software_objects(Pasid owner);
@@ -140,11 +163,16 @@ class Objects {
   std::map<std::uint32_t, MemoryWindow> mws;
   std::map<std::uint32_t, SharedReceiveQueue> srqs;
   std::map<std::uint32_t, QueuePair> qps;
+  std::map<std::uint32_t, RssContext> rss_contexts;
+  std::map<std::uint32_t, FlowCounter> counters;
+  std::map<std::uint32_t, Flow> flows;
 
   NumberPool cq_numbers;
   NumberPool mr_numbers;                   // of regions and windows
   NumberPool srq_numbers;
-  NumberPool qp_numbers;
+  NumberPool qp_numbers;                   // of QPs and RSS contexts
+  NumberPool counter_numbers;
+  NumberPool flow_numbers;
   RangePool pages;                         // of the MTT
   std::uint64_t max_mr_size = 0;
 
@@ -152,6 +180,7 @@ class Objects {
   bool is_wanted(const Pd& pd) const;
   void remove_unwanted_pds();
   void leave_pd(std::uint32_t number);
+  std::uint32_t& users_of_receiver(std::uint32_t qpn);
 
   std::map<std::uint32_t, ContextRight> contexts_;
   std::uint32_t next_context_ = 1;

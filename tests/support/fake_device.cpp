@@ -127,6 +127,8 @@ void FakeDevice::execute(std::uint32_t slot) {
     device.max_mtt = max_mtt;
     device.max_qp = 4096;
     device.max_eq = 64;
+    device.max_flows = 16;
+    device.max_flow_counters = 16;
     std::memcpy(output.data(), &device, sizeof device);
   } else if (opcode == abi::CommandOpcode::query_port) {
     abi::PortAttributes port;

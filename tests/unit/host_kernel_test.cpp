@@ -76,8 +76,10 @@ class KernelAgentTest : public ::testing::Test {
     EXPECT_EQ(command(provider::create_cq(0, context), &cqn), 0);
     return cqn;
   }
-  static std::uint32_t make_qp(std::uint32_t pd, std::uint32_t uar, std::uint32_t cqn, std::uint32_t events = 0) {
+  static std::uint32_t make_qp(std::uint32_t pd, std::uint32_t uar, std::uint32_t cqn, std::uint32_t events = 0,
+                               abi::Transport transport = abi::Transport::rc) {
     abi::Qpc context;
+    context.transport = transport;
     context.pd = pd;
     context.uar_page = static_cast<std::uint16_t>(uar);
     context.send_cqn = cqn;
@@ -250,6 +252,37 @@ TEST_F(KernelAgentTest, DeathCleansUpInOrder) {
   EXPECT_THAT(destroyed, ElementsAre(CommandOpcode::destroy_qp, CommandOpcode::destroy_cq, CommandOpcode::destroy_mpt,
                                      CommandOpcode::destroy_cq));
   EXPECT_EQ(machine_.device.commands.back().object, survivor_cq);
+}
+
+TEST_F(KernelAgentTest, FlowsDieBeforeWhatTheyLeadTo) {
+  std::uint64_t counted = ~0ull;
+  run({[&] {
+    std::uint32_t pd, uar, rss = 0, counter = 0;
+    ASSERT_EQ(port().alloc_pd(pd), 0);
+    ASSERT_EQ(port().alloc_uar(uar), 0);
+    const std::array qpns{make_qp(pd, uar, make_cq(uar), 0, abi::Transport::raw)};
+    ASSERT_EQ(command(provider::create_rss(0, std::array<std::uint8_t, 40>{}, qpns), &rss), 0);
+    ASSERT_EQ(command(provider::header(CommandOpcode::create_counter), &counter), 0);
+    abi::CreateFlow flow{.header = provider::header(CommandOpcode::create_flow), .qpn = rss};
+    flow.flags = abi::CreateFlow::kCount;
+    flow.counter = counter;
+    ASSERT_EQ(command(flow), 0);
+    EXPECT_EQ(command(provider::header(CommandOpcode::destroy_qp, qpns[0])), EBUSY);
+    EXPECT_EQ(command(provider::header(CommandOpcode::destroy_rss, rss)), EBUSY);
+    EXPECT_EQ(command(provider::header(CommandOpcode::destroy_counter, counter)), EBUSY);
+    // All of the answer comes.
+    abi::QueryCounter answer;
+    answer.packets = 5u;
+    ASSERT_EQ(port().command(0, provider::encode(provider::header(CommandOpcode::query_counter, counter)),
+                             std::as_writable_bytes(std::span(&answer, 1))),
+              0);
+    counted = answer.packets;
+  }});
+  EXPECT_EQ(counted, 0u);
+  using enum CommandOpcode;
+  std::vector<CommandOpcode> destroyed = machine_.device.opcodes();
+  destroyed.erase(destroyed.begin(), std::ranges::find(destroyed, query_counter) + 1);
+  EXPECT_THAT(destroyed, ElementsAre(destroy_flow, destroy_rss, destroy_counter, destroy_qp, destroy_cq));
 }
 
 TEST_F(KernelAgentTest, GroupsAreForOnesOwnQps) {

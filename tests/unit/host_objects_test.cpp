@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
+#include <optional>
 
 #include "model/host/command_gate.h"
 #include "verbs/provider/commands.h"
@@ -53,7 +57,9 @@ class CommandGateTest : public testing::Test {
     device.max_mr = 8;
     device.max_mr_size = 1 << 20;
     device.max_mtt = 32;
-    device.max_qp = 0x42;
+    device.max_qp = 0x43;
+    device.max_flows = 2;
+    device.max_flow_counters = 2;
     device.max_srq = 4;
     objects_.set_limits(device);
     for (const Pasid pasid : {kMine, kOther}) {
@@ -96,6 +102,24 @@ class CommandGateTest : public testing::Test {
     context.receive_cqn = cqn;
     return provider::create_qp(0, context);
   }
+  std::uint32_t make_qp(Pasid owner, std::uint32_t cqn, abi::Transport transport = abi::Transport::raw) {
+    auto mailbox = qp_mailbox(owner, cqn);
+    mailbox.context.transport = transport;
+    EXPECT_EQ(run(owner, mailbox), 0);
+    return mailbox.header.object;
+  }
+  abi::CreateRss rss_mailbox(std::initializer_list<std::uint32_t> qpns) {
+    abi::CreateRss mailbox{.header = provider::header(abi::CommandOpcode::create_rss)};
+    mailbox.log_queues = static_cast<std::uint8_t>(std::bit_width(qpns.size()) - 1);
+    std::ranges::copy(qpns, mailbox.queues);
+    return mailbox;
+  }
+  abi::CreateFlow flow_mailbox(std::uint32_t qpn, std::optional<std::uint32_t> counter = {}) {
+    abi::CreateFlow mailbox{.header = provider::header(abi::CommandOpcode::create_flow), .qpn = qpn};
+    if (counter) mailbox.flags = abi::CreateFlow::kCount;
+    mailbox.counter = counter.value_or(0);
+    return mailbox;
+  }
   int destroy(Pasid process, abi::CommandOpcode opcode, std::uint32_t number) {
     auto mailbox = provider::header(opcode, number);
     return run(process, mailbox);
@@ -104,7 +128,7 @@ class CommandGateTest : public testing::Test {
   std::map<Pasid, std::uint32_t> pd_, uar_;
   Objects objects_;
   Gid gid_{0xfd, 1};
-  CommandGate gate_{objects_, {gid_}, Neighbours({}), {.first_completion_eqn = 1, .count = 2}, 4_KiB};
+  CommandGate gate_{objects_, {gid_}, Neighbours({}), {.first_completion_eqn = 1, .count = 2}, 4_KiB, true};
 };
 
 TEST_F(CommandGateTest, CompletesACq) {
@@ -505,6 +529,97 @@ TEST_F(CommandGateTest, NothingGoesWhileItIsBeingUsed) {
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
 }
 
+TEST_F(CommandGateTest, WhatReceivesFlowsStays) {
+  using enum abi::CommandOpcode;
+  const auto cqn = make_cq(kMine);
+  const auto qpn = make_qp(kMine, cqn);
+  auto rss = rss_mailbox({qpn, qpn});
+  ASSERT_EQ(run(kMine, rss), 0);
+  const std::uint32_t context = rss.header.object;
+  EXPECT_NE(context, qpn);
+  EXPECT_EQ(destroy(kMine, destroy_qp, qpn), EBUSY);
+
+  auto counter = provider::header(create_counter);
+  ASSERT_EQ(run(kMine, counter), 0);
+  auto flow = flow_mailbox(context, counter.object);
+  ASSERT_EQ(run(kMine, flow), 0);
+  EXPECT_EQ(destroy(kMine, destroy_rss, context), EBUSY);
+  EXPECT_EQ(destroy(kMine, destroy_counter, counter.object), EBUSY);
+  for (const auto opcode : {destroy_flow, destroy_rss, destroy_counter, query_counter})
+    EXPECT_EQ(destroy(kOther, opcode, opcode == destroy_rss ? context : 0), ENOENT);
+  EXPECT_EQ(destroy(kMine, query_counter, counter.object), 0);
+  EXPECT_EQ(destroy(kMine, destroy_flow, flow.header.object), 0);
+  EXPECT_EQ(destroy(kMine, destroy_flow, flow.header.object), ENOENT);
+  EXPECT_EQ(destroy(kMine, destroy_counter, counter.object), 0);
+  EXPECT_EQ(destroy(kMine, destroy_counter, counter.object), ENOENT);
+
+  auto direct = flow_mailbox(qpn);
+  ASSERT_EQ(run(kMine, direct), 0);
+  EXPECT_EQ(destroy(kMine, destroy_rss, context), 0);
+  EXPECT_EQ(destroy(kMine, destroy_qp, qpn), EBUSY) << "the flow's";
+  EXPECT_EQ(destroy(kMine, destroy_flow, direct.header.object), 0);
+  EXPECT_EQ(destroy(kMine, destroy_qp, qpn), 0);
+}
+
+TEST_F(CommandGateTest, FlowsLeadToOnesOwnRawPacketsOnly) {
+  const auto cqn = make_cq(kMine);
+  const auto raw = make_qp(kMine, cqn);
+  const auto datagrams = make_qp(kMine, cqn, abi::Transport::ud);
+  for (const auto qpn : {datagrams, 0x77u}) {
+    auto rss = rss_mailbox({raw, qpn});
+    EXPECT_EQ(run(kMine, rss), ENOENT);
+    auto flow = flow_mailbox(qpn);
+    EXPECT_EQ(run(kMine, flow), ENOENT);
+  }
+  auto rss = rss_mailbox({raw});
+  EXPECT_EQ(run(kOther, rss), ENOENT);
+  auto flow = flow_mailbox(raw);
+  EXPECT_EQ(run(kOther, flow), ENOENT);
+  auto without_counter = flow_mailbox(raw, 1);
+  EXPECT_EQ(run(kMine, without_counter), ENOENT);
+  auto huge = rss_mailbox({raw});
+  huge.log_queues = abi::CreateRss::kMostLogQueues + 1;
+  EXPECT_EQ(run(kMine, huge), EINVAL);
+  for (const auto opcode : {abi::CommandOpcode::create_rss, abi::CommandOpcode::create_flow}) {
+    auto truncated = provider::header(opcode);
+    EXPECT_EQ(admit(kMine, truncated), EINVAL);
+  }
+}
+
+// What the device refuses is given back, so that there is room for as many as before.
+TEST_F(CommandGateTest, RefusedFlowsLeaveNothing) {
+  const auto qpn = make_qp(kMine, make_cq(kMine));
+  auto counter = provider::header(abi::CommandOpcode::create_counter);
+  ASSERT_EQ(run(kMine, counter), 0);
+  for (int i = 0; i < 4; ++i) {
+    auto refused = flow_mailbox(qpn, counter.object);
+    EXPECT_EQ(run(kMine, refused, CommandStatus::exceeds_limit), 0);
+    auto rss = rss_mailbox({qpn});
+    EXPECT_EQ(run(kMine, rss, CommandStatus::bad_parameter), 0);
+    auto other = provider::header(abi::CommandOpcode::create_counter);
+    EXPECT_EQ(run(kMine, other, CommandStatus::exceeds_limit), 0);
+  }
+  for (const int expected : {0, 0, ENOMEM}) {
+    auto flow = flow_mailbox(qpn);
+    EXPECT_EQ(run(kMine, flow), expected);
+  }
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_counter, counter.object), 0);
+}
+
+TEST_F(CommandGateTest, RawPacketsMayBeForbidden) {
+  CommandGate gate(objects_, {gid_}, Neighbours({}), {.first_completion_eqn = 1, .count = 2}, 4_KiB, false);
+  const auto cqn = make_cq(kMine);
+  const auto asked = [&](const auto& mailbox) {
+    std::vector<std::byte> input(provider::encode(mailbox).begin(), provider::encode(mailbox).end());
+    return gate.admit(kMine, input);
+  };
+  auto qp = qp_mailbox(kMine, cqn);
+  qp.context.transport = abi::Transport::raw;
+  EXPECT_EQ(asked(qp), EPERM);
+  EXPECT_EQ(asked(flow_mailbox(make_qp(kMine, cqn))), EPERM);
+  EXPECT_EQ(asked(qp_mailbox(kMine, cqn)), 0) << "of another transport";
+}
+
 TEST_F(CommandGateTest, Exhaustion) {
   for (int i = 0; i < 3; ++i) make_cq(kMine);
   auto one_more = cq_mailbox(kMine);
@@ -515,7 +630,7 @@ TEST_F(CommandGateTest, PathsAreResolved) {
   abi::NetworkInterface peer;
   peer.mac[0] = 2, peer.mac[5] = 9;
   peer.ipv4[0] = 10;
-  CommandGate gate(objects_, {gid_}, Neighbours({peer}), {.first_completion_eqn = 1, .count = 2}, 4_KiB);
+  CommandGate gate(objects_, {gid_}, Neighbours({peer}), {.first_completion_eqn = 1, .count = 2}, 4_KiB, true);
   const auto cqn = make_cq(kMine);
   auto qp = qp_mailbox(kMine, cqn);
   ASSERT_EQ(run(kMine, qp), 0);
