@@ -215,6 +215,22 @@ TEST(WqeBuilder, InlineDataIsCountedAndPadded) {
   EXPECT_EQ(inline_capacity(abi::Transport::ud, 1), 0u);
 }
 
+TEST(WqeBuilder, HeadersOfSegmentsArePadded) {
+  WqeBuilder wqe;
+  const std::array<std::byte, 54> headers{};
+  wqe.begin(abi::SendOpcode::tso, 0);
+  wqe.segmentation(1000, headers);
+  EXPECT_EQ(wqe.size(), 16 + 16 + 64u);
+  wqe.data(0, 0, 0);
+  EXPECT_TRUE(wqe.fits());
+  EXPECT_EQ(wqe.size(), wqe_bytes_with_sges(abi::Transport::raw, 1) + wqe_bytes_of_segmentation(54));
+  EXPECT_EQ(wqe_bytes_of_segmentation(0), 0u);
+  WqeBuilder narrow(1);
+  narrow.begin(abi::SendOpcode::tso, 0);
+  narrow.segmentation(1000, headers);
+  EXPECT_FALSE(narrow.fits());
+}
+
 TEST(WqeBuilder, RefusesWhatDoesNotFit) {
   WqeBuilder wqe;
   wqe.begin(abi::SendOpcode::send, 0);

@@ -77,17 +77,17 @@ TEST_F(Uc, HasNoAnswers) {
   for (const auto& frame : wire()) EXPECT_EQ(frame.from, 0u);
 }
 
-TEST_F(Uc, TheOperationsOfRcAloneCompleteInError) {
+TEST_F(Uc, TheOperationsOfOthersCompleteInError) {
   run_uc(
       [&](Endpoint& end) {
-        for (const auto opcode :
-             {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_SEND_WITH_INV}) {
+        for (const auto opcode : {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+                                  IBV_WR_SEND_WITH_INV, IBV_WR_TSO}) {
           SCOPED_TRACE(opcode);
           complete(end, end.request(opcode, 0, 8), IBV_WC_LOC_QP_OP_ERR);
           EXPECT_EQ(end.state(), IBV_QPS_SQE);
           ASSERT_EQ(move(end.qp, IBV_QPS_RTS), 0);
         }
-        EXPECT_EQ(end.post(end.request(IBV_WR_TSO, 0, 8)), EINVAL);
+        EXPECT_EQ(end.post(end.request(IBV_WR_DRIVER1, 0, 8)), EINVAL);
         send(end, 8);
       },
       [](Endpoint&) {});

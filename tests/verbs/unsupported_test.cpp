@@ -33,7 +33,6 @@ class Unsupported : public RcPair {
 
 TEST_F(Unsupported, EachSaysSo) {
   const Call calls[] = {
-      {"raw packet", [](Endpoint& end) { return no_qp(end, IBV_QPT_RAW_PACKET); }},
       {"XRC send", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_SEND); }},
       {"XRC receive", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_RECV); }},
       {"driver's own", [](Endpoint& end) { return no_qp(end, IBV_QPT_DRIVER); }},
@@ -41,16 +40,16 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) {
            wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
-           wanted.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+           wanted.create_flags = IBV_QP_CREATE_SOURCE_QPN;
          });
        }},
-      {"indirection table",
+      {"indirection table of connections",
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE; });
        }},
-      {"RX hash",
+      {"RX hash of connections",
        [](Endpoint& end) { return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH; }); }},
-      {"TSO",
+      {"TSO of connections",
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
        }},
@@ -89,27 +88,6 @@ TEST_F(Unsupported, EachSaysSo) {
          ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 64, end.mr->lkey};
          return ibv_advise_mr(end.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1) == EOPNOTSUPP;
        }},
-      {"work queue",
-       [](Endpoint& end) {
-         ibv_wq_init_attr wanted{};
-         wanted.wq_type = IBV_WQT_RQ;
-         return ibv_create_wq(end.context, &wanted) == nullptr;
-       }},
-      {"table of work queues",
-       [](Endpoint& end) {
-         ibv_rwq_ind_table_init_attr wanted{};
-         return ibv_create_rwq_ind_table(end.context, &wanted) == nullptr;
-       }},
-      {"flow",
-       [](Endpoint& end) {
-         ibv_flow_attr wanted{};
-         return ibv_create_flow(end.qp, &wanted) == nullptr;
-       }},
-      {"counters",
-       [](Endpoint& end) {
-         ibv_counters_init_attr wanted{};
-         return ibv_create_counters(end.context, &wanted) == nullptr;
-       }},
       {"rate limit",
        [](Endpoint& end) {
          ibv_qp_rate_limit_attr wanted{};
@@ -140,7 +118,7 @@ TEST_F(Unsupported, EachSaysSo) {
 TEST_F(Unsupported, OperationsOfOtherDevices) {
   run_alone([](Endpoint& end) {
     end.connect(end.address());
-    for (const auto opcode : {IBV_WR_TSO, IBV_WR_DRIVER1}) {
+    for (const auto opcode : {IBV_WR_DRIVER1, IBV_WR_ATOMIC_WRITE}) {
       auto wr = end.request(opcode, 0, 8);
       ibv_send_wr* bad = nullptr;
       EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL) << opcode;
@@ -161,6 +139,70 @@ TEST_F(WithRcAlone, OtherTransportsSaySo) {
       EXPECT_TRUE(no_qp(end, type));
       EXPECT_EQ(errno, EOPNOTSUPP);
     }
+  });
+}
+
+class WithoutRawPackets : public Unsupported {
+ protected:
+  WithoutRawPackets() : Unsupported({"nic.capabilities.raw=false"}) {}
+};
+
+TEST_F(WithoutRawPackets, NothingOfThem) {
+  const Call calls[] = {
+      {"queue pair", [](Endpoint& end) { return no_qp(end, IBV_QPT_RAW_PACKET); }},
+      {"work queue",
+       [](Endpoint& end) {
+         ibv_wq_init_attr wanted{};
+         wanted.wq_type = IBV_WQT_RQ;
+         return ibv_create_wq(end.context, &wanted) == nullptr;
+       }},
+      {"table of work queues",
+       [](Endpoint& end) {
+         ibv_rwq_ind_table_init_attr wanted{};
+         return ibv_create_rwq_ind_table(end.context, &wanted) == nullptr;
+       }},
+      {"flow",
+       [](Endpoint& end) {
+         ibv_flow_attr wanted{};
+         return ibv_create_flow(end.qp, &wanted) == nullptr;
+       }},
+      {"counters",
+       [](Endpoint& end) {
+         ibv_counters_init_attr wanted{};
+         return ibv_create_counters(end.context, &wanted) == nullptr;
+       }},
+      {"VLAN tags of completions",
+       [](Endpoint& end) {
+         ibv_cq_init_attr_ex wanted{};
+         wanted.cqe = 1;
+         wanted.wc_flags = IBV_WC_EX_WITH_CVLAN;
+         return ibv_create_cq_ex(end.context, &wanted) == nullptr;
+       }},
+      {"VLAN stripping",
+       [](Endpoint& end) {
+         return no_qp_ex(end, [](auto& wanted) {
+           wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+           wanted.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING;
+         });
+       }},
+  };
+  run_alone([&](Endpoint& end) {
+    for (const auto& call : calls) {
+      SCOPED_TRACE(call.name);
+      errno = 0;
+      EXPECT_TRUE(call.refused(end));
+      EXPECT_EQ(errno, EOPNOTSUPP);
+    }
+  });
+}
+
+TEST_F(WithoutRawPackets, NoSegmentation) {
+  run_alone([](Endpoint& end) {
+    end.connect(end.address());
+    auto wr = end.request(IBV_WR_TSO, 0, 8);
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL);
+    EXPECT_EQ(bad, &wr);
   });
 }
 

@@ -74,10 +74,14 @@ int import_context(int fd, ibv_context*& imported) {
 
 // What a program leaves behind goes in the order of its dependencies, as its kernel would do it.
 void destroy_leftovers(Context& context) {
+  while (auto flow = context.flows.take_any()) release_flow(*flow);
+  while (auto counters = context.counters.take_any()) release_counters(*counters);
   while (auto qp = context.qps.take_any()) {
     leave_groups(*qp);
     release_qp(*qp);
   }
+  while (context.tables.take_any()) {}
+  while (auto wq = context.wqs.take_any()) release_qp(*wq->queue);
   while (auto srq = context.srqs.take_any()) release_srq(*srq);
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mw = context.mws.take_any()) release_mw(*mw);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/abi/device.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
 
@@ -20,9 +21,10 @@ constexpr std::uint32_t kLeastEntries = 4;
 
 std::uint32_t entries_for(std::uint32_t asked) { return std::max(std::bit_ceil(asked), kLeastEntries); }
 
-// Not VLAN tags, flow tags and tag matching: the device knows none of them.
+// Not tag matching: the device knows nothing of it.
 constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                           IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+constexpr std::uint64_t kFieldsOfFrames = IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG;
 constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
 // A PD alone says nothing about a CQ.
@@ -42,7 +44,8 @@ int check(const Context& context, const ibv_cq_init_attr_ex& attributes) {
   if (attributes.comp_vector >= unsigned(context.context.num_comp_vectors)) return EINVAL;
   if (attributes.comp_mask & ~std::uint32_t(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) return EINVAL;
   if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & ~kKnownFlags)) return EINVAL;
-  if (attributes.wc_flags & ~kReadableFields) return EOPNOTSUPP;
+  const bool has_frames = context.has_feature(abi::feature::kRaw);
+  if (attributes.wc_flags & ~(kReadableFields | (has_frames ? kFieldsOfFrames : 0))) return EOPNOTSUPP;
   if (attributes.channel != nullptr && !holds(context, *attributes.channel)) return EINVAL;
   return attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? check_domain(context, attributes.parent_domain) : 0;
 }

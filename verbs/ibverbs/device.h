@@ -27,6 +27,10 @@ struct Channel;
 struct Cq;
 struct Srq;
 struct Qp;
+struct Wq;
+struct IndirectionTable;
+struct Counters;
+struct Flow;
 
 // As rdma-core's private struct verbs_device begins. mlx5dv and efadv read `ops` to see whether the device is theirs.
 struct VerbsDevice {
@@ -91,6 +95,11 @@ struct Context : verbs_context {
   Registry<Cq> cqs;
   Registry<Srq> srqs;
   Registry<Qp> qps;
+  Registry<Wq> wqs;
+  Registry<IndirectionTable> tables;
+  std::atomic<std::uint32_t> next_table{1};  // number: neither kernel nor device know tables
+  Registry<Counters> counters;
+  Registry<Flow> flows;
 };
 
 template <class Output, class Input>

@@ -52,7 +52,8 @@ bool is_imported(ibv_pd& pd) {
 bool has_objects(const Context& context, const Pd& pd) {
   const auto of_pd = [&](const auto& object) { return object.pd == &pd; };
   return context.mrs.any_of(of_pd) || context.mws.any_of(of_pd) || context.ahs.any_of(of_pd) ||
-         context.srqs.any_of(of_pd) || context.qps.any_of([&](const Qp& qp) { return qp.qp_base.pd == &pd; }) ||
+         context.srqs.any_of(of_pd) || context.wqs.any_of(of_pd) ||
+         context.qps.any_of([&](const Qp& qp) { return qp.qp_base.pd == &pd; }) ||
          context.cqs.any_of([&](const Cq& cq) { return cq.parent_domain == &pd; });
 }
 

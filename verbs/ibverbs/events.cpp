@@ -52,10 +52,21 @@ bool ends_in_error(ibv_event_type type) {
 
 bool concerns_srq(ibv_event_type type) { return type == IBV_EVENT_SRQ_LIMIT_REACHED || type == IBV_EVENT_SRQ_ERR; }
 
+// To a program a work queue is no QP.
+bool deliver_of_wq(Context& context, std::uint32_t number, ibv_async_event& event) {
+  return context.wqs.with(number, [&](Wq& wq) {
+    ++wq.events_delivered;
+    wq.queue->failed = true;
+    event.event_type = IBV_EVENT_WQ_FATAL;
+    event.element.wq = &wq;
+  });
+}
+
 // False for an object that this context does not have (any more).
 bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& event) {
   const auto type = verbs_event(abi::EventType(record.type));
   if (!type) return false;
+  if (ends_in_error(*type) && deliver_of_wq(context, record.number, event)) return true;
   event.event_type = *type;
   if (concerns_qp(*type)) {
     return context.qps.with(record.number, [&](Qp& qp) {
@@ -115,6 +126,9 @@ void ibv_ack_async_event(ibv_async_event* event) {
   } else if (concerns_srq(event->event_type)) {
     ibv_srq& srq = *event->element.srq;
     acknowledge(srq.mutex, srq.cond, srq.events_completed);
+  } else if (event->event_type == IBV_EVENT_WQ_FATAL) {
+    ibv_wq& wq = *event->element.wq;
+    acknowledge(wq.mutex, wq.cond, wq.events_completed);
   } else if (event->event_type == IBV_EVENT_CQ_ERR) {
     ibv_cq& cq = *event->element.cq;
     acknowledge(cq.mutex, cq.cond, cq.async_events_completed);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "verbs/ibverbs/device.h"
@@ -136,6 +137,8 @@ struct Binding {
   std::uint32_t rkey;
 };
 
+struct IndirectionTable;
+
 struct Qp : ibv_qp_ex {
   Qp() : ibv_qp_ex{} {}
   ~Qp() {
@@ -149,7 +152,9 @@ struct Qp : ibv_qp_ex {
   std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: what its transport has and the device can do
   std::uint64_t known_operations = 0;  // what the device can do on some transport
   bool extended = false;        // ibv_wr_* may be used
-  bool blocks_self_multicast = false;
+  const IndirectionTable* table = nullptr;  // not nullptr: it has no queues of its own, and the device knows no QP
+  std::uint32_t create_flags = 0;    // IBV_QP_CREATE_*
+  std::uint32_t max_tso_header = 0;  // 0: no TSO
   std::uint8_t port_number = 0; // since INIT
   std::atomic<bool> failed{false};  // an error CQE or an event told that the device moved it to ERR
   std::atomic<bool> posted_unseen{false};  // receives, since the device was last made to look for them
@@ -177,6 +182,52 @@ struct Qp : ibv_qp_ex {
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
 };
 
+// A receive queue by itself: to the device a raw packet QP that has no other.
+struct Wq : ibv_wq {
+  Wq() : ibv_wq{} {}
+
+  std::unique_ptr<Qp> queue;
+  std::uint32_t events_delivered = 0;
+
+  Context& owner() const { return Context::of(context); }
+  static Wq& of(ibv_wq* wq) { return *static_cast<Wq*>(wq); }
+};
+
+// Which work queue gets what; the device hears of it when a QP is made of it.
+struct IndirectionTable : ibv_rwq_ind_table {
+  IndirectionTable() : ibv_rwq_ind_table{} {}
+
+  std::vector<Wq*> queues;  // one may be there often
+
+  std::uint32_t number() const { return std::uint32_t(ind_tbl_handle); }
+  static IndirectionTable& of(ibv_rwq_ind_table* table) { return *static_cast<IndirectionTable*>(table); }
+};
+
+struct Counters : ibv_counters {
+  Counters() : ibv_counters{} {}
+
+  std::uint32_t number = 0;  // the device's
+  // What is told where.
+  struct Point {
+    ibv_counter_description what;
+    std::uint32_t index;
+  };
+  std::mutex mutex;
+  std::vector<Point> points;  // under `mutex`
+
+  Context& owner() const { return Context::of(context); }
+  static Counters& of(ibv_counters* counters) { return *static_cast<Counters*>(counters); }
+};
+
+struct Flow : ibv_flow {
+  Flow() : ibv_flow{} {}
+
+  const Counters* counters = nullptr;
+
+  Context& owner() const { return Context::of(context); }
+  static Flow& of(ibv_flow* flow) { return *static_cast<Flow*>(flow); }
+};
+
 // --- Parent and thread domains. For an object of this PD, which may be nullptr or no parent domain.
 DmaMemory allocate_for(Context& context, ibv_pd* pd, MemoryUse use, std::size_t bytes, std::size_t alignment);
 DoorbellPage& doorbell_page_for(Context& context, ibv_pd* pd);
@@ -195,6 +246,8 @@ int release_mw(Mw& mw);
 int release_cq(Cq& cq);
 int release_srq(Srq& srq);
 int release_qp(Qp& qp);
+int release_flow(Flow& flow);
+int release_counters(Counters& counters);
 void leave_groups(Qp& qp);
 
 // --- Memory regions and windows.
@@ -229,12 +282,19 @@ std::uint64_t retire_shared(Srq& srq, std::uint16_t index);
 
 // --- Queue pairs.
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+// With its memory, its number and its place at its CQs; `attributes` name objects that were looked at.
+int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made);
+// The device's part and the library's, of a change that may be asked for.
+int change_qp(Qp& qp, const ibv_qp_attr& attributes, int mask);
 bool resolves(const Qp& qp);
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
 bool may_be_inline(abi::SendOpcode opcode);
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey);
+// Of a TSO, into the WQE that is being built: 0 or errno.
+int add_segmentation(const Qp& qp, const void* headers, std::uint16_t header_bytes, std::uint16_t mss,
+                     provider::WqeBuilder& wqe);
 // The control segment's, of those of a work request.
 std::uint32_t control_flags(const Qp& qp, unsigned flags);
 // The builder's WQE into the ring, and its cost; under send_lock.
@@ -247,7 +307,33 @@ void release_send(Qp& qp);
 void ring_send(Qp& qp);
 void fill_work_request_api(Qp& qp);
 
-// --- Events: waits until `completed` (under the object's mutex) says that all `delivered` were acknowledged.
+// --- Work queues.
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes);
+int modify_wq(ibv_wq* wq, ibv_wq_attr* attributes);
+int destroy_wq(ibv_wq* wq);
+bool resolves(const Wq& wq);
+
+// --- Receive-side scaling: tables of work queues, and the QPs by which flows name them.
+ibv_rwq_ind_table* create_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attributes);
+int destroy_table(ibv_rwq_ind_table* table);
+int check_scaling(const Context& context, const ibv_qp_init_attr_ex& attributes);
+int create_scaling(Context& context, const ibv_rx_hash_conf& hash, Qp& qp);
+// Of which, too, the kernel knows no QP.
+bool has_scaling_qps(const Context& context, const ibv_pd& pd);
+int modify_scaling(Qp& qp, const ibv_qp_attr& attributes, int mask);
+void query_scaling(const Qp& qp, ibv_qp_attr& attributes);
+
+// --- Flows and what counts them.
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes);
+int destroy_flow(ibv_flow* flow);
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attributes);
+int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* attributes, ibv_flow* flow);
+int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags);
+int destroy_counters(ibv_counters* counters);
+
+// --- Events: whether it is of a QP, and of that one.
+bool names_qp(const abi::EventRecord& record, std::uint32_t number);
+// Waits until `completed` (under the object's mutex) says that all `delivered` were acknowledged.
 // Gives way through the port instead of sleeping on the object's condition: the thread that acknowledges may be one of
 // the simulator's own.
 void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed,

@@ -32,6 +32,17 @@ void fill_extended_operations(verbs_context& operations) {
   operations.dealloc_td = dealloc_td;
   operations.alloc_parent_domain = alloc_parent_domain;
   operations.create_srq_ex = create_srq_ex;
+  operations.create_wq = create_wq;
+  operations.modify_wq = modify_wq;
+  operations.destroy_wq = destroy_wq;
+  operations.create_rwq_ind_table = create_table;
+  operations.destroy_rwq_ind_table = destroy_table;
+  operations.ibv_create_flow = create_flow;
+  operations.ibv_destroy_flow = destroy_flow;
+  operations.create_counters = create_counters;
+  operations.attach_counters_point_flow = attach_counters;
+  operations.read_counters = read_counters;
+  operations.destroy_counters = destroy_counters;
 }
 
 }  // namespace rnicsim::verbs

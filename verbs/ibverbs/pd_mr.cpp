@@ -223,7 +223,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
   return guarded([&] {
     Context& context = Context::of(pd->context);
     if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
-    if (Pd::of(pd).address_handles != 0) return EBUSY;
+    if (Pd::of(pd).address_handles != 0 || has_scaling_qps(context, *pd)) return EBUSY;
     if (Pd::of(pd).parent) return dealloc_parent_domain(context, Pd::of(pd));
     if (has_parent_domains(context, Pd::of(pd))) return EBUSY;
     if (const int error = context.port.dealloc_pd(pd->handle)) return error;

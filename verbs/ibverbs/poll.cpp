@@ -32,6 +32,14 @@ std::uint32_t source_qpn(const abi::Cqe& cqe) {
   return std::uint32_t(cqe.source_qpn[0]) << 16 | std::uint32_t(cqe.source_qpn[1]) << 8 | cqe.source_qpn[2];
 }
 
+// Of a raw packet that a flow with a tag brought; 0 elsewhere.
+std::uint32_t flow_tag(const abi::Cqe& cqe) {
+  return cqe.flags & abi::Cqe::kFlowTag ? std::uint32_t(cqe.immediate) : 0;
+}
+
+// Of a raw packet from which it was taken off; 0 elsewhere.
+std::uint16_t vlan_tag(const abi::Cqe& cqe) { return cqe.flags & abi::Cqe::kVlan ? std::uint16_t(cqe.vlan) : 0; }
+
 // RoCE has no service level. Of a datagram mlx5 says there what its GRH is, and UCX drops those that do not say so.
 std::uint8_t service_level(const abi::Cqe& cqe) {
   constexpr std::uint8_t kIpv6Header = 1, kIpv4Header = 2;
@@ -216,6 +224,7 @@ ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
     case abi::SendOpcode::fetch_add: return IBV_WC_FETCH_ADD;
     case abi::SendOpcode::local_inv: return IBV_WC_LOCAL_INV;
     case abi::SendOpcode::bind_window: return IBV_WC_BIND_MW;
+    case abi::SendOpcode::tso: return IBV_WC_TSO;
     case abi::SendOpcode::nop:
     case abi::SendOpcode::send:
     case abi::SendOpcode::send_with_imm:
@@ -227,7 +236,8 @@ ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
 unsigned work_completion_flags(const abi::Cqe& cqe) {
   return (carries_immediate(cqe) ? unsigned(IBV_WC_WITH_IMM) : 0u) |
          (carries_invalidation(cqe) ? unsigned(IBV_WC_WITH_INV) : 0u) |
-         (cqe.flags & abi::Cqe::kGrh ? unsigned(IBV_WC_GRH) : 0u);
+         (cqe.flags & abi::Cqe::kGrh ? unsigned(IBV_WC_GRH) : 0u) |
+         (cqe.flags & abi::Cqe::kChecksumsRight ? unsigned(IBV_WC_IP_CSUM_OK) : 0u);
 }
 
 int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
@@ -269,6 +279,8 @@ void fill_extended_poll(Cq& cq, std::uint64_t fields) {
   if (fields & IBV_WC_EX_WITH_SLID) cq.read_slid = [](ibv_cq_ex*) { return 0u; };
   if (fields & IBV_WC_EX_WITH_SL) cq.read_sl = [](ibv_cq_ex* at) { return service_level(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_DLID_PATH_BITS) cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };
+  if (fields & IBV_WC_EX_WITH_CVLAN) cq.read_cvlan = [](ibv_cq_ex* at) { return vlan_tag(Cq::of(at).current); };
+  if (fields & IBV_WC_EX_WITH_FLOW_TAG) cq.read_flow_tag = [](ibv_cq_ex* at) { return flow_tag(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
     cq.read_completion_ts = [](ibv_cq_ex* at) { return std::uint64_t(Cq::of(at).current.timestamp); };
   if (fields & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

@@ -23,6 +23,7 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
     case IBV_WR_ATOMIC_FETCH_AND_ADD: return abi::SendOpcode::fetch_add;
     case IBV_WR_LOCAL_INV: return abi::SendOpcode::local_inv;
     case IBV_WR_BIND_MW: return abi::SendOpcode::bind_window;
+    case IBV_WR_TSO: return abi::SendOpcode::tso;
     default: return std::nullopt;  // not of this device, or no opcode at all
   }
 }
@@ -41,6 +42,7 @@ static_assert(operation_of(IBV_WR_ATOMIC_FETCH_AND_ADD) == IBV_QP_EX_WITH_ATOMIC
 static_assert(operation_of(IBV_WR_LOCAL_INV) == IBV_QP_EX_WITH_LOCAL_INV);
 static_assert(operation_of(IBV_WR_BIND_MW) == IBV_QP_EX_WITH_BIND_MW);
 static_assert(operation_of(IBV_WR_SEND_WITH_INV) == IBV_QP_EX_WITH_SEND_WITH_INV);
+static_assert(operation_of(IBV_WR_TSO) == IBV_QP_EX_WITH_TSO);
 
 // The control segment's immediate, in CPU order.
 std::uint32_t immediate_of(const ibv_send_wr& wr) {
@@ -114,6 +116,8 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
     wqe.datagram(datagram_of(*ah, remote_qpn, qkey));
   }
   add_remote(wr, wqe);
+  if (*opcode == abi::SendOpcode::tso)
+    if (const int error = add_segmentation(qp, wr.tso.hdr, wr.tso.hdr_sz, wr.tso.mss, wqe)) return error;
   if (*opcode == abi::SendOpcode::local_inv) return 0;
   if (*opcode == abi::SendOpcode::bind_window) return add_final_binding(wr, wqe);
   const int error = wr.send_flags & IBV_SEND_INLINE ? add_inline(qp, wr, *opcode, wqe) : add_segments(wr, wqe);
@@ -133,14 +137,24 @@ int post_one(Qp& qp, const ibv_send_wr& wr) {
 bool may_be_inline(abi::SendOpcode opcode) {
   using enum abi::SendOpcode;
   return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv &&
-         opcode != bind_window;
+         opcode != bind_window && opcode != tso;
+}
+
+int add_segmentation(const Qp& qp, const void* headers, std::uint16_t header_bytes, std::uint16_t mss,
+                     provider::WqeBuilder& wqe) {
+  const bool fits = headers != nullptr && header_bytes != 0 && header_bytes <= qp.max_tso_header;
+  if (!fits || mss == 0) return EINVAL;
+  wqe.segmentation(mss, {static_cast<const std::byte*>(headers), header_bytes});
+  return 0;
 }
 
 std::uint32_t control_flags(const Qp& qp, unsigned flags) {
   const bool signaled = qp.signal_all || (flags & IBV_SEND_SIGNALED);
+  const bool checks = (flags & IBV_SEND_IP_CSUM) && qp.qp_base.qp_type == IBV_QPT_RAW_PACKET;
   return (signaled ? abi::ControlSegment::kSignaled : 0) |
          (flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
-         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0);
+         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0) |
+         (checks ? abi::ControlSegment::kChecksums : 0);
 }
 
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey) {
@@ -181,7 +195,7 @@ int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
   Qp& qp = Qp::of(handle);
   DevicePort& port = qp.owner().port;
   if (port.inherited()) return refuse(list, bad, ENODEV);
-  if (!may_post_send(handle->state)) return refuse(list, bad, EINVAL);
+  if (qp.table != nullptr || !may_post_send(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.send) return refuse(list, bad, ENOMEM);
   qp.send_lock.lock(port);
   const int error = post_list(list, bad, [&](const ibv_send_wr& wr) { return post_one(qp, wr); });

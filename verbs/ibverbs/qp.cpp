@@ -16,6 +16,7 @@ Cq& receive_cq(const Qp& qp) { return Cq::of(qp.qp_base.recv_cq); }
 
 template <class Action>
 void for_each_cq(Qp& qp, Action&& action) {
+  if (qp.table != nullptr) return;
   action(send_cq(qp));
   if (&receive_cq(qp) != &send_cq(qp)) action(receive_cq(qp));
 }
@@ -37,20 +38,9 @@ void forget_work(Qp& qp) {
 }
 
 int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
-  Context& context = qp.owner();
   if (!resolves(qp)) return ENOENT;
-  if (const int error = check_attributes(context, qp, attributes, mask)) return error;
-  abi::ModifyQp command =
-      provider::modify_qp(qp.qp_base.handle, std::uint32_t(mask), encode_attributes(context, attributes, mask));
-  if (mask & IBV_QP_CUR_STATE) command.current_state = std::uint8_t(attributes.cur_qp_state);
-  if (const int error = context.execute(command)) return error;
-  if (mask & IBV_QP_PORT) qp.port_number = attributes.port_num;
-  if (mask & IBV_QP_STATE) {
-    if (attributes.qp_state == IBV_QPS_RESET) forget_work(qp);
-    qp.qp_base.state = attributes.qp_state;
-    if (attributes.qp_state == IBV_QPS_ERR) flush_unseen_receives(qp);
-  }
-  return 0;
+  if (const int error = check_attributes(qp.owner(), qp, attributes, mask)) return error;
+  return qp.table != nullptr ? modify_scaling(qp, attributes, mask) : change_qp(qp, attributes, mask);
 }
 
 void fill_init_attributes(const Qp& qp, ibv_qp_init_attr& to) {
@@ -63,32 +53,28 @@ void fill_init_attributes(const Qp& qp, ibv_qp_init_attr& to) {
   to.sq_sig_all = qp.signal_all;
 }
 
-int query_qp(Qp& qp, ibv_qp_attr& attributes, ibv_qp_init_attr& init_attributes) {
-  if (!resolves(qp)) return ENOENT;
+int query_device_of(const Qp& qp, ibv_qp_attr& attributes) {
   abi::QueryQp answer;
   const auto query = provider::header(abi::CommandOpcode::query_qp, qp.qp_base.handle);
   if (const int error = qp.owner().execute(query, answer)) return error;
-  attributes = {};
   decode_attributes(answer.context, attributes);
+  return 0;
+}
+
+int query_qp(Qp& qp, ibv_qp_attr& attributes, ibv_qp_init_attr& init_attributes) {
+  if (!resolves(qp)) return ENOENT;
+  ibv_qp_attr found{};
+  if (qp.table != nullptr) {
+    query_scaling(qp, found);
+  } else if (const int error = query_device_of(qp, found)) {
+    return error;
+  }
+  attributes = found;
   attributes.cap = qp.capabilities;
   fill_init_attributes(qp, init_attributes);
   qp.qp_base.state = attributes.qp_state;
   if (attributes.qp_state == IBV_QPS_ERR) flush_unseen_receives(qp);
   return 0;
-}
-
-bool names_qp(const abi::EventRecord& record, std::uint32_t number) {
-  using enum abi::EventType;
-  switch (abi::EventType(record.type)) {
-    case communication_established:
-    case send_queue_drained:
-    case last_wqe_reached:
-    case path_migrated:
-    case qp_fatal:
-    case qp_request_error:
-    case qp_access_error: return record.number == number;
-    default: return false;
-  }
 }
 
 int destroy_qp(Qp& qp) {
@@ -105,10 +91,40 @@ int destroy_qp(Qp& qp) {
 
 }  // namespace
 
+bool names_qp(const abi::EventRecord& record, std::uint32_t number) {
+  using enum abi::EventType;
+  switch (abi::EventType(record.type)) {
+    case communication_established:
+    case send_queue_drained:
+    case last_wqe_reached:
+    case path_migrated:
+    case qp_fatal:
+    case qp_request_error:
+    case qp_access_error: return record.number == number;
+    default: return false;
+  }
+}
+
+int change_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
+  Context& context = qp.owner();
+  abi::ModifyQp command =
+      provider::modify_qp(qp.qp_base.handle, std::uint32_t(mask), encode_attributes(context, attributes, mask));
+  if (mask & IBV_QP_CUR_STATE) command.current_state = std::uint8_t(attributes.cur_qp_state);
+  if (const int error = context.execute(command)) return error;
+  if (mask & IBV_QP_PORT) qp.port_number = attributes.port_num;
+  if (mask & IBV_QP_STATE) {
+    if (attributes.qp_state == IBV_QPS_RESET) forget_work(qp);
+    qp.qp_base.state = attributes.qp_state;
+    if (attributes.qp_state == IBV_QPS_ERR) flush_unseen_receives(qp);
+  }
+  return 0;
+}
+
 bool resolves(const Qp& qp) { return qp.owner().qps.holds(qp.qp_base.handle, &qp); }
 
 int release_qp(Qp& qp) {
-  const auto destroy = provider::header(abi::CommandOpcode::destroy_qp, qp.qp_base.handle);
+  const auto opcode = qp.table != nullptr ? abi::CommandOpcode::destroy_rss : abi::CommandOpcode::destroy_qp;
+  const auto destroy = provider::header(opcode, qp.qp_base.handle);
   if (const int error = qp.owner().execute(destroy)) return error;
   for_each_cq(qp, [&](Cq& cq) { detach_user(cq, qp); });
   return 0;

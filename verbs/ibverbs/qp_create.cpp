@@ -15,6 +15,7 @@ namespace rnicsim::verbs {
 namespace {
 
 // ibv_post_send(3), the table of operations and transports.
+constexpr std::uint64_t kRawOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
 constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
@@ -24,9 +25,12 @@ constexpr std::uint32_t kKnownMask =
     IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 constexpr std::uint32_t kSupportedMask =
     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+constexpr std::uint32_t kScalingMask = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+constexpr std::uint32_t kRawMask = kScalingMask | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 constexpr std::uint32_t kKnownCreateFlags =
     IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
     IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+constexpr std::uint32_t kFrameFlags = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING;
 constexpr std::uint32_t kMaxRingEntries = 1u << 15;  // indices are 16 bits; a full ring differs from an empty one
 
 // The sizes of a QP's rings, in powers of two, and what a program may count on.
@@ -43,7 +47,7 @@ int check_type(const Context& context, ibv_qp_type type) {
     case IBV_QPT_RC: return 0;
     case IBV_QPT_UC: return context.has_feature(abi::feature::kUc) ? 0 : EOPNOTSUPP;
     case IBV_QPT_UD: return context.has_feature(abi::feature::kUd) ? 0 : EOPNOTSUPP;
-    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_RAW_PACKET: return context.has_feature(abi::feature::kRaw) ? 0 : EOPNOTSUPP;
     case IBV_QPT_XRC_SEND:
     case IBV_QPT_XRC_RECV:
     case IBV_QPT_DRIVER: return EOPNOTSUPP;
@@ -57,31 +61,63 @@ std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
   const std::uint64_t local = (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0) |
                               (context.has_feature(abi::feature::kWindows) ? IBV_QP_EX_WITH_BIND_MW : 0);
   switch (type) {
+    case IBV_QPT_RAW_PACKET: return kRawOperations;
     case IBV_QPT_UD: return kUdOperations;
     case IBV_QPT_UC: return kUcOperations | local;
     default: return kRcOperations | local | (invalidates ? IBV_QP_EX_WITH_SEND_WITH_INV : 0);
   }
 }
 
+// On any transport: RC has all but those of raw packets.
+std::uint64_t known_operations(const Context& context) {
+  const bool has_frames = context.has_feature(abi::feature::kRaw);
+  return send_operations(context, IBV_QPT_RC) | (has_frames ? send_operations(context, IBV_QPT_RAW_PACKET) : 0);
+}
+
+std::uint32_t create_flags_of(const ibv_qp_init_attr_ex& attributes) {
+  return attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attributes.create_flags : 0;
+}
+
+std::uint32_t max_tso_header_of(const ibv_qp_init_attr_ex& attributes) {
+  return attributes.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attributes.max_tso_header : 0;
+}
+
+// A flag that needs a feature, and QPs of one kind have.
+int check_flag(const Context& context, std::uint64_t feature, bool has_it) {
+  if (!context.has_feature(feature)) return EOPNOTSUPP;
+  return has_it ? 0 : EINVAL;
+}
+
 int check_create_flags(const Context& context, const ibv_qp_init_attr_ex& attributes) {
-  const std::uint32_t flags = attributes.create_flags;
+  const std::uint32_t flags = create_flags_of(attributes);
   if (flags & ~kKnownCreateFlags) return EINVAL;
-  if (flags & ~std::uint32_t{IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}) return EOPNOTSUPP;
-  if (flags == 0) return 0;
-  if (!context.has_feature(abi::feature::kMulticast)) return EOPNOTSUPP;
-  return attributes.qp_type == IBV_QPT_UD ? 0 : EINVAL;
+  if (flags & ~(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | kFrameFlags)) return EOPNOTSUPP;
+  const bool raw = attributes.qp_type == IBV_QPT_RAW_PACKET;
+  if (flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) {
+    const auto feature = raw ? abi::feature::kRaw : abi::feature::kMulticast;
+    if (const int error = check_flag(context, feature, raw || attributes.qp_type == IBV_QPT_UD)) return error;
+  }
+  if (!(flags & kFrameFlags)) return 0;
+  // Beside a table its work queues have the flags.
+  const bool receives_frames = raw && !(attributes.comp_mask & kScalingMask);
+  return check_flag(context, abi::feature::kRaw, receives_frames);
+}
+
+int check_operations(const Context& context, const ibv_qp_init_attr_ex& attributes) {
+  const std::uint64_t asked = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attributes.send_ops_flags : 0;
+  if (asked & ~send_operations(context, attributes.qp_type)) return EOPNOTSUPP;
+  return (asked & IBV_QP_EX_WITH_TSO) && max_tso_header_of(attributes) == 0 ? EINVAL : 0;
 }
 
 int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   const std::uint32_t mask = attributes.comp_mask;
   if (mask & ~kKnownMask) return EINVAL;
-  if (mask & ~kSupportedMask) return EOPNOTSUPP;
+  const bool is_raw = attributes.qp_type == IBV_QPT_RAW_PACKET;
+  if (mask & ~(kSupportedMask | (is_raw ? kRawMask : 0))) return EOPNOTSUPP;
   if (!(mask & IBV_QP_INIT_ATTR_PD) || attributes.pd == nullptr) return EINVAL;
-  if (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) {
-    if (const int error = check_create_flags(context, attributes)) return error;
-  }
-  if (!(mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) return 0;
-  return attributes.send_ops_flags & ~send_operations(context, attributes.qp_type) ? EOPNOTSUPP : 0;
+  if (const int error = check_create_flags(context, attributes)) return error;
+  if (max_tso_header_of(attributes) > context.capabilities.max_tso_header) return EINVAL;
+  return check_operations(context, attributes);
 }
 
 int check_srq(Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -91,9 +127,13 @@ int check_srq(Context& context, const ibv_qp_init_attr_ex& attributes) {
   return context.srqs.holds(attributes.srq->handle, &Srq::of(attributes.srq)) ? 0 : ENOENT;
 }
 
-int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
+int check_pd(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   if (attributes.pd->context != &context.context) return EINVAL;
-  if (!context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd))) return ENOENT;
+  return context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd)) ? 0 : ENOENT;
+}
+
+int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
+  if (const int error = check_pd(context, attributes)) return error;
   for (ibv_cq* cq : {attributes.send_cq, attributes.recv_cq}) {
     if (cq == nullptr) return EINVAL;
     if (!context.cqs.holds(cq->handle, &Cq::of(cq))) return ENOENT;
@@ -108,9 +148,11 @@ int check_capabilities(const abi::DeviceCapabilities& limits, const ibv_qp_cap& 
   return within ? 0 : EINVAL;
 }
 
-std::uint32_t send_wqe_blocks(abi::Transport transport, std::uint32_t sges, std::uint32_t inline_bytes) {
-  const std::size_t bytes = std::max(provider::wqe_bytes_with_sges(transport, sges),
-                                     provider::wqe_bytes_with_inline(transport, inline_bytes));
+std::uint32_t send_wqe_blocks(abi::Transport transport, std::uint32_t sges, std::uint32_t inline_bytes,
+                              std::uint32_t tso_header = 0) {
+  const std::size_t with_sges =
+      provider::wqe_bytes_with_sges(transport, sges) + provider::wqe_bytes_of_segmentation(tso_header);
+  const std::size_t bytes = std::max(with_sges, provider::wqe_bytes_with_inline(transport, inline_bytes));
   return std::uint32_t((bytes + abi::kSendBlock - 1) / abi::kSendBlock);
 }
 
@@ -118,10 +160,12 @@ std::uint32_t most_send_blocks(const abi::DeviceCapabilities& limits) {
   return std::min(std::bit_ceil(std::uint32_t(limits.max_qp_wr)), kMaxRingEntries);
 }
 
-int size_send_ring(const abi::DeviceCapabilities& limits, ibv_qp_type type, const ibv_qp_cap& asked, Sizes& sizes) {
-  const auto transport = abi::Transport(type);
+int size_send_ring(const abi::DeviceCapabilities& limits, const ibv_qp_init_attr_ex& attributes, Sizes& sizes) {
+  const auto transport = abi::Transport(attributes.qp_type);
+  const ibv_qp_cap& asked = attributes.cap;
   if (asked.max_send_wr == 0) return 0;
-  const std::uint32_t wqe_blocks = send_wqe_blocks(transport, asked.max_send_sge, asked.max_inline_data);
+  const std::uint32_t wqe_blocks =
+      send_wqe_blocks(transport, asked.max_send_sge, asked.max_inline_data, max_tso_header_of(attributes));
   sizes.send_wqe_blocks = wqe_blocks;
   if (wqe_blocks > abi::kMaxWqeBlocks) return EINVAL;
   sizes.log_send_blocks = provider::log_send_blocks(asked.max_send_wr, wqe_blocks);
@@ -168,17 +212,26 @@ bool allocate(Context& context, Qp& qp, const Sizes& sizes) {
   return complete;
 }
 
+std::uint8_t context_flags(const Qp& qp) {
+  const std::uint32_t asked = qp.create_flags;
+  return std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0) |
+                      (qp.shared() != nullptr ? abi::Qpc::kHasSrq : 0) |
+                      (asked & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ? abi::Qpc::kBlockSelfMulticast : 0) |
+                      (asked & IBV_QP_CREATE_CVLAN_STRIPPING ? abi::Qpc::kStripVlan : 0) |
+                      (asked & IBV_QP_CREATE_SCATTER_FCS ? abi::Qpc::kScatterFcs : 0));
+}
+
 abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   abi::Qpc qpc;
-  // A receive may name another process's memory, where the library can place nothing.
-  if (!is_imported(*qp.qp_base.pd)) qpc.inline_receive = std::uint8_t(qp.owner().inline_receive);
+  // A receive may name another process's memory, where the library can place nothing. A raw packet's completion has no
+  // room for it.
+  const bool may_be_inline = !is_imported(*qp.qp_base.pd) && qp.qp_base.qp_type != IBV_QPT_RAW_PACKET;
+  if (may_be_inline) qpc.inline_receive = std::uint8_t(qp.owner().inline_receive);
   qpc.transport = abi::Transport(qp.qp_base.qp_type);
   qpc.log_send_blocks = sizes.log_send_blocks;
   qpc.log_receive_wqes = sizes.log_receive_wqes;
   qpc.log_receive_stride = sizes.log_receive_stride;
-  qpc.flags = std::uint8_t((qp.send_memory ? abi::Qpc::kHasSend : 0) | (qp.receive_memory ? abi::Qpc::kHasReceive : 0) |
-                           (qp.blocks_self_multicast ? abi::Qpc::kBlockSelfMulticast : 0) |
-                           (qp.shared() != nullptr ? abi::Qpc::kHasSrq : 0));
+  qpc.flags = context_flags(qp);
   if (qp.shared() != nullptr) qpc.srqn = qp.shared()->handle;
   qpc.uar_page = std::uint16_t(qp.page->uar.page());
   qpc.pd = qp.qp_base.pd->handle;
@@ -222,38 +275,39 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   pthread_cond_init(&base.cond, nullptr);
   qp.capabilities = sizes.granted;
   qp.signal_all = attributes.sq_sig_all != 0;
+  qp.create_flags = create_flags_of(attributes);
+  qp.max_tso_header = max_tso_header_of(attributes);
   qp.operations = send_operations(context, base.qp_type);
-  qp.known_operations = send_operations(context, IBV_QPT_RC);  // which has all of them
+  if (qp.max_tso_header == 0) qp.operations &= ~std::uint64_t{IBV_QP_EX_WITH_TSO};
+  qp.known_operations = known_operations(context);
   qp.extended = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  qp.blocks_self_multicast = (attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
-                             (attributes.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
   fill_work_request_api(qp);
+}
+
+// The QP is one with which a flow may name a table of work queues; it has no queue of its own.
+int make_scaling_qp(Context& context, const ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
+  if (const int error = check_pd(context, attributes)) return error;
+  if (const int error = check_scaling(context, attributes)) return error;
+  auto qp = std::make_unique<Qp>();
+  fill_object(context, attributes, {}, *qp);
+  qp->table = &IndirectionTable::of(attributes.rwq_ind_tbl);
+  if (const int error = create_scaling(context, attributes.rx_hash_conf, *qp)) return error;
+  made = std::move(qp);
+  return 0;
 }
 
 int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
   if (const int error = check_type(context, attributes.qp_type)) return error;
   if (const int error = check_mask(context, attributes)) return error;
-  if (const int error = check_objects(context, attributes)) return error;
-  // A QP with a shared receive queue has none of its own.
-  if (attributes.srq != nullptr) attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
-  if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
-  Sizes sizes;
-  if (const int error = size_send_ring(context.capabilities, attributes.qp_type, attributes.cap, sizes)) return error;
-  if (const int error = size_receive_ring(context.capabilities, attributes.cap, sizes)) return error;
-
-  auto qp = std::make_unique<Qp>();
-  fill_object(context, attributes, sizes, *qp);
-  if (!allocate(context, *qp, sizes)) return ENOMEM;
-  qp->page = &doorbell_page_for(context, attributes.pd);
-  abi::CommandResult result;
-  if (const int error = context.execute(provider::create_qp(0, context_of(*qp, sizes)), result)) return error;
-  qp->qp_base.handle = qp->qp_base.qp_num = result.object;
-  make_rings(context, *qp, sizes);
-  attach_user(Cq::of(attributes.send_cq), *qp);
-  attach_user(Cq::of(attributes.recv_cq), *qp);
-  attributes.cap = sizes.granted;
+  std::unique_ptr<Qp> qp;
+  if (attributes.comp_mask & kScalingMask) {
+    if (const int error = make_scaling_qp(context, attributes, qp)) return error;
+  } else {
+    if (const int error = check_objects(context, attributes)) return error;
+    if (const int error = make_qp(context, attributes, qp)) return error;
+  }
   created = qp.get();
-  context.qps.add(result.object, std::move(qp));
+  context.qps.add(qp->qp_base.handle, std::move(qp));
   return 0;
 }
 
@@ -267,6 +321,29 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 }
 
 }  // namespace
+
+int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
+  // A QP with a shared receive queue has none of its own.
+  if (attributes.srq != nullptr) attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
+  if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
+  Sizes sizes;
+  if (const int error = size_send_ring(context.capabilities, attributes, sizes)) return error;
+  if (const int error = size_receive_ring(context.capabilities, attributes.cap, sizes)) return error;
+
+  auto qp = std::make_unique<Qp>();
+  fill_object(context, attributes, sizes, *qp);
+  if (!allocate(context, *qp, sizes)) return ENOMEM;
+  qp->page = &doorbell_page_for(context, attributes.pd);
+  abi::CommandResult result;
+  if (const int error = context.execute(provider::create_qp(0, context_of(*qp, sizes)), result)) return error;
+  qp->qp_base.handle = qp->qp_base.qp_num = result.object;
+  make_rings(context, *qp, sizes);
+  attach_user(Cq::of(attributes.send_cq), *qp);
+  attach_user(Cq::of(attributes.recv_cq), *qp);
+  attributes.cap = sizes.granted;
+  made = std::move(qp);
+  return 0;
+}
 
 std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits) {
   const std::uint32_t sges = std::min(std::uint32_t(limits.max_send_sge), std::uint32_t(limits.max_receive_sge));

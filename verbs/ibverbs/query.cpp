@@ -63,11 +63,32 @@ void fill_attributes(const Context& context, ibv_device_attr& to) {
     to.device_cap_flags |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     to.max_mw = int(from.max_mr);
   }
+  if (context.has_feature(abi::feature::kRaw))
+    to.device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
   if (context.has_feature(abi::feature::kSrq)) to.device_cap_flags |= IBV_DEVICE_SRQ_RESIZE;
   to.atomic_cap = ibv_atomic_cap(std::uint32_t(from.atomic));
   to.local_ca_ack_delay = std::uint8_t(from.local_ca_ack_delay);
   to.phys_port_cnt = std::uint8_t(from.ports);
   fill_limits(from, to);
+}
+
+constexpr std::uint64_t kHashFields =
+    IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
+    IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP |
+    IBV_RX_HASH_IPSEC_SPI | IBV_RX_HASH_INNER;
+
+void fill_raw_packets(const Context& context, ibv_device_attr_ex& to) {
+  if (!context.has_feature(abi::feature::kRaw)) return;
+  const abi::DeviceCapabilities& from = context.capabilities;
+  to.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+                 .max_rwq_indirection_tables = from.max_rss,
+                 .max_rwq_indirection_table_size = from.max_rss_queues,
+                 .rx_hash_fields_mask = kHashFields,
+                 .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
+  to.max_wq_type_rq = from.max_qp;
+  to.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS;
+  to.device_cap_flags_ex |= IBV_DEVICE_RAW_SCATTER_FCS;
+  to.tso_caps = {.max_tso = from.max_tso, .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
 }
 
 }  // namespace
@@ -93,6 +114,7 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
     all.hca_core_clock = context.capabilities.core_clock_khz;
     all.completion_timestamp_mask = all.hca_core_clock != 0 ? ~0ull : 0;
     all.cq_mod_caps = {context.capabilities.max_cq_moderation_count, context.capabilities.max_cq_moderation_period};
+    fill_raw_packets(context, all);
     all.phys_port_cnt_ex = context.capabilities.ports;
     std::memset(attributes, 0, size);
     std::memcpy(static_cast<void*>(attributes), &all, std::min(size, sizeof all));

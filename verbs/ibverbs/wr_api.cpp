@@ -96,7 +96,7 @@ void start(ibv_qp_ex* handle) {
   qp.send_lock.lock(qp.owner().port);
   qp.batch = {};
   if (qp.owner().port.inherited()) latch(qp, ENODEV);
-  if (!may_post_send(qp.qp_base.state)) latch(qp, EINVAL);
+  if (qp.table != nullptr || !may_post_send(qp.qp_base.state)) latch(qp, EINVAL);
   if (qp.send) qp.batch.start = qp.send->mark();
 }
 
@@ -164,6 +164,11 @@ void fill_builders(Qp& qp) {
     if (const int error = add_binding(mw, rkey, *info, own.builder)) return latch(own, error);
     own.bindings.push_back({mw, rkey});
   };
+  qp.wr_send_tso = [](ibv_qp_ex* at, void* headers, std::uint16_t header_bytes, std::uint16_t mss) {
+    Qp& own = Qp::of(at);
+    if (!begin_wqe(own, abi::SendOpcode::tso)) return;
+    if (const int error = add_segmentation(own, headers, header_bytes, mss, own.builder)) latch(own, error);
+  };
 }
 
 void fill_setters(Qp& qp) {
@@ -185,10 +190,11 @@ void fill_setters(Qp& qp) {
 // Refused at creation; a program that calls them all the same gets an error and no crash.
 void fill_refusals(Qp& qp) {
   qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
-  qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (qp.qp_base.qp_type != IBV_QPT_UD)
     qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_TSO))
+    qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_SEND_WITH_INV)) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_LOCAL_INV)) qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_BIND_MW))

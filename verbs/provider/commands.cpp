@@ -1,6 +1,7 @@
 #include "verbs/provider/commands.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace rnicsim::provider {
@@ -90,6 +91,15 @@ abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context) {
 
 abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context) {
   return {.header = header(abi::CommandOpcode::modify_qp, qpn), .attributes = attributes, .context = context};
+}
+
+abi::CreateRss create_rss(std::uint32_t fields, std::span<const std::uint8_t, 40> key,
+                          std::span<const std::uint32_t> qpns) {
+  abi::CreateRss mailbox{.header = header(abi::CommandOpcode::create_rss), .fields = fields};
+  mailbox.log_queues = std::uint8_t(std::bit_width(qpns.size()) - 1);
+  std::ranges::copy(key, mailbox.key);
+  std::ranges::copy(qpns, mailbox.queues);
+  return mailbox;
 }
 
 abi::MulticastGroup attach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group) {

@@ -31,6 +31,9 @@ abi::CreateMpt modify_mpt(std::uint32_t index, const abi::Mpt& context);
 abi::CreateSrq create_srq(std::uint32_t srqn, const abi::Srqc& context);
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context);
 abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context);
+// 2^n queues, by their qpns.
+abi::CreateRss create_rss(std::uint32_t fields, std::span<const std::uint8_t, 40> key,
+                          std::span<const std::uint32_t> qpns);
 abi::MulticastGroup attach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);
 abi::MulticastGroup detach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);
 

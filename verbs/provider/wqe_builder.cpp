@@ -12,9 +12,14 @@ constexpr std::size_t kSegment = 16;
 constexpr std::size_t whole_segments(std::size_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }
 
 constexpr std::size_t before_inline(abi::Transport transport) {
-  const bool datagram = transport == abi::Transport::ud;
-  return sizeof(abi::ControlSegment) + (datagram ? sizeof(abi::DatagramSegment) : sizeof(abi::RemoteAddressSegment)) +
-         sizeof(abi::InlineHeader);
+  std::size_t before = sizeof(abi::ControlSegment) + sizeof(abi::InlineHeader);
+  switch (transport) {
+    case abi::Transport::rc:
+    case abi::Transport::uc: before += sizeof(abi::RemoteAddressSegment); break;
+    case abi::Transport::ud: before += sizeof(abi::DatagramSegment); break;
+    case abi::Transport::raw: break;
+  }
+  return before;
 }
 
 }  // namespace
@@ -45,6 +50,12 @@ void WqeBuilder::atomic(std::uint64_t swap_add, std::uint64_t compare) {
 
 void WqeBuilder::bind(const abi::BindSegment& segment) { append(segment); }
 
+void WqeBuilder::segmentation(std::uint16_t mss, std::span<const std::byte> headers) {
+  append(abi::TsoSegment{.mss = mss, .header_bytes = std::uint16_t(headers.size())});
+  if (std::byte* at = take(headers.size())) std::memcpy(at, headers.data(), headers.size());
+  pad();
+}
+
 void WqeBuilder::data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey) {
   append(abi::DataSegment{.byte_count = bytes, .lkey = lkey, .address = address});
 }
@@ -64,8 +75,7 @@ void WqeBuilder::end_inline() {
   const std::size_t count = size_ - inline_at_ - sizeof(abi::InlineHeader);
   const abi::InlineHeader header{abi::InlineHeader::kInline | std::uint32_t(count)};
   std::memcpy(bytes_.get() + inline_at_, &header, sizeof header);
-  const std::size_t padding = whole_segments(size_) - size_;
-  if (std::byte* at = take(padding)) std::memset(at, 0, padding);
+  pad();
 }
 
 bool WqeBuilder::signaled() const { return flags_ & abi::ControlSegment::kSignaled; }
@@ -76,6 +86,11 @@ std::byte* WqeBuilder::take(std::size_t bytes) {
   std::byte* at = bytes_.get() + size_;
   size_ += bytes;
   return at;
+}
+
+void WqeBuilder::pad() {
+  const std::size_t padding = whole_segments(size_) - size_;
+  if (std::byte* at = take(padding)) std::memset(at, 0, padding);
 }
 
 template <class Segment>
@@ -89,12 +104,17 @@ std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges) {
     case abi::Transport::rc: before += sizeof(abi::RemoteAddressSegment) + sizeof(abi::AtomicSegment); break;
     case abi::Transport::uc: before += sizeof(abi::RemoteAddressSegment); break;
     case abi::Transport::ud: before += sizeof(abi::DatagramSegment); break;
+    case abi::Transport::raw: break;
   }
   return before + sges * sizeof(abi::DataSegment);
 }
 
 std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes) {
   return inline_bytes == 0 ? 0 : whole_segments(before_inline(transport) + std::size_t(inline_bytes));
+}
+
+std::size_t wqe_bytes_of_segmentation(std::uint32_t header_bytes) {
+  return header_bytes == 0 ? 0 : sizeof(abi::TsoSegment) + whole_segments(header_bytes);
 }
 
 std::uint32_t inline_capacity(abi::Transport transport, std::uint32_t blocks) {

@@ -25,6 +25,8 @@ class WqeBuilder {
   void remote_address(std::uint64_t address, std::uint32_t rkey);
   void atomic(std::uint64_t swap_add, std::uint64_t compare);
   void bind(const abi::BindSegment& segment);
+  // TSO: the headers of each frame, and how much of the data follows them there.
+  void segmentation(std::uint16_t mss, std::span<const std::byte> headers);
   void data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
   // One inline segment may follow the others: begin_inline, any number of pieces, end_inline.
   void begin_inline();
@@ -40,6 +42,7 @@ class WqeBuilder {
  private:
   friend class SendRing;
   std::byte* take(std::size_t bytes);
+  void pad();
   template <class Segment>
   void append(const Segment& segment);
   abi::ControlSegment& control() { return *reinterpret_cast<abi::ControlSegment*>(bytes_.get()); }
@@ -56,6 +59,8 @@ class WqeBuilder {
 // that may carry them (RC: atomics for segments, RDMA WRITE for inline).
 std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges);
 std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes);
+// Bytes of a WQE, before its data segments, for TSO with so many bytes of headers; 0 for none.
+std::size_t wqe_bytes_of_segmentation(std::uint32_t header_bytes);
 // Inline bytes that a WQE of `blocks` can hold.
 std::uint32_t inline_capacity(abi::Transport transport, std::uint32_t blocks);
 
