@@ -87,13 +87,9 @@ std::optional<Covered> ipv6(std::span<const std::byte> frame, std::size_t at) {
 }
 
 std::optional<Covered> covered_in(std::span<const std::byte> frame) {
-  auto at = kAddresses;
-  for (std::size_t tags = 0; tags <= kMostTags && frame.size() >= at + 2; ++tags, at += kTag) {
-    const auto found = word_at(frame, at);
-    if (found == type::kIpv4) return ipv4(frame, at + 2);
-    if (found == type::kIpv6) return ipv6(frame, at + 2);
-    if (!is_tag(found)) break;
-  }
+  const auto carried = carried_in(frame);
+  if (carried && carried->ether_type == type::kIpv4) return ipv4(frame, carried->at);
+  if (carried && carried->ether_type == type::kIpv6) return ipv6(frame, carried->at);
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace rnicsim::nic::network {
@@ -23,6 +24,20 @@ inline constexpr unsigned kIpv4 = 0x0800, kIpv6 = 0x86dd, kVlan = 0x8100, kServi
                           kMplsGroup = 0x8848, kEthernet = 0x6558;  // the last of GRE
 }  // namespace type
 inline bool is_tag(unsigned ether_type) { return ether_type == type::kVlan || ether_type == type::kServiceVlan; }
+
+// The header behind the VLAN tags: its type, and where it begins.
+struct Carried {
+  unsigned ether_type;
+  std::size_t at;
+};
+inline std::optional<Carried> carried_in(Bytes frame) {
+  auto at = kAddresses;
+  for (std::size_t tags = 0; frame.size() >= at + 2; ++tags, at += kTag) {
+    const auto found = word_at(frame, at);
+    if (tags == kMostTags || !is_tag(found)) return Carried{found, at + 2};
+  }
+  return std::nullopt;
+}
 
 namespace protocol {
 inline constexpr unsigned kHopByHop = 0, kIpv4 = 4, kTcp = 6, kUdp = 17, kIpv6 = 41, kRouting = 43, kFragment = 44,

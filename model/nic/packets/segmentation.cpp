@@ -33,12 +33,9 @@ Transport adapt_ipv6(std::span<std::byte> frame, std::size_t at) {
 }
 
 std::optional<Transport> adapt_network(std::span<std::byte> frame, std::uint32_t number) {
-  auto at = kAddresses;
-  const auto has_type = [&] { return frame.size() >= at + 2; };
-  for (std::size_t tags = 0; tags < kMostTags && has_type() && is_tag(word_at(frame, at)); ++tags) at += kTag;
-  if (!has_type()) return std::nullopt;
-  const auto ether_type = word_at(frame, at);
-  at += 2;
+  const auto carried = carried_in(frame);
+  if (!carried) return std::nullopt;
+  const auto [ether_type, at] = *carried;
   if (ether_type == type::kIpv4 && frame.size() >= at + kLeastIpv4) return adapt_ipv4(frame, at, number);
   if (ether_type == type::kIpv6 && frame.size() >= at + kIpv6) return adapt_ipv6(frame, at);
   return std::nullopt;
