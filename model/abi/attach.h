@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 11;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 12;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -219,6 +219,17 @@ enum class Call : std::uint32_t {
   close_context,    // argument[0] = number
   import_context,   // a context's descriptor is sent: its process's PDs and regions may be used. value = number; EINVAL
   import_pd,        // argument[0] = number of a context, [1] = PD; ENOENT if it is none of that context's process
+  open_xrcd,        // a descriptor is sent: processes that send one of the same file share the domain; or none, with
+                    // argument[1] = 1. argument[0] = O_CREAT, O_EXCL; value = number; EEXIST, ENOENT, EINVAL
+  close_xrcd,       // argument[0] = number; EBUSY while an object of the process uses it
+  open_qp,          // of an XRC receive QP, by its number argument[1] in domain argument[0], which any process has that
+                    // opened it; argument[2] = channel as in `command`. destroy_qp closes it; EINVAL
+  alloc_dm,         // argument[0] = bytes of the device's memory, [1] = log2 of their alignment; value = their offset;
+                    // ENOMEM
+  free_dm,          // argument[0] = offset; EBUSY while a region uses it; ENOENT
+  import_dm,        // argument[0] = number of a context, [1] = offset in device memory; value = bytes; ENOENT
+  make_present,     // [argument[0], + argument[1]) of on-demand region argument[2] = index; [3] = 1: for writing;
+                    // [4] = 1: wait until it is. EFAULT: some of it is not there
   command,          // in: a command mailbox (command.h), out: its output mailbox. argument[0] = channel that hears
                     // the asynchronous events of an object that it makes, or 0
   open_channel,     // a descriptor is sent: event records are written there. value = channel number

@@ -338,9 +338,11 @@ struct DeviceCapabilities {
   Be32 max_rss_queues;     // of one of them
   Be32 max_tso;            // bytes of data in a tso
   Be32 max_tso_header;
-  Be32 reserved;
+  Be32 device_memory;      // bytes
+  Be32 min_rate_limit;     // kb/s of a QP
+  Be32 max_rate_limit;
 };
-static_assert(sizeof(DeviceCapabilities) == 176);
+static_assert(sizeof(DeviceCapabilities) == 184);
 
 struct PortAttributes {
   CommandResult result;

@@ -10,7 +10,14 @@
 namespace rnicsim::abi {
 
 enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };  // = ibv's
-enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4, raw = 8 };  // = enum ibv_qp_type; above, ibv_qp_state
+enum class Transport : std::uint8_t {   // = enum ibv_qp_type; above, ibv_qp_state
+  rc = 2,
+  uc = 3,
+  ud = 4,
+  raw = 8,
+  xrc_send = 9,                        // requester of RC, whose messages name an SRQ
+  xrc_recv = 10,                       // responder of RC, without queues
+};
 
 // Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
 namespace access {
@@ -20,6 +27,8 @@ inline constexpr std::uint32_t kRemoteRead = 1u << 2;
 inline constexpr std::uint32_t kRemoteAtomic = 1u << 3;
 inline constexpr std::uint32_t kWindowBind = 1u << 4;
 inline constexpr std::uint32_t kZeroBased = 1u << 5;
+inline constexpr std::uint32_t kOnDemand = 1u << 6;         // region: its pages are asked of the host (ATS, PRI)
+inline constexpr std::uint32_t kRelaxedOrdering = 1u << 20; // region: its TLPs may pass writes
 }  // namespace access
 
 // RoCEv2 address vector (IBTA vol 1 A17).
@@ -43,7 +52,7 @@ struct Qpc {
   std::uint8_t log_send_blocks = 0;    // log2 of the send ring's 64-byte blocks
   std::uint8_t log_receive_wqes = 0;
   std::uint8_t log_receive_stride = 0; // log2 of a receive WQE's bytes, 4..9
-  std::uint8_t flags = 0;              // kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast, kStripVlan, kScatterFcs
+  std::uint8_t flags = 0;              // kHasSend .. kPadWrites
   Be16 uar_page;
   Be32 pd;
   Be32 pasid;
@@ -89,7 +98,15 @@ struct Qpc {
   std::uint8_t rnr_retries_left = 0;
   std::uint8_t draining = 0;
   std::uint8_t reserved1 = 0;
-  std::uint8_t reserved2[68] = {};
+  // fixed
+  Be32 xrcd;                           // xrc_recv: the domain of the SRQs that it serves
+  Be32 source_qpn;                     // UD: its datagrams come from this QP; 0: its own
+  // attributes
+  Be32 rate_limit;                     // kb/s of its packets; 0: none
+  Be32 max_burst;                      // bytes that may leave at once; 0: the device's choice
+  Be16 typical_packet;                 // bytes; 0: not known
+  Be16 reserved2;
+  std::uint8_t reserved3[48] = {};
 
   static constexpr std::uint8_t kHasSend = 1u << 0;
   static constexpr std::uint8_t kHasReceive = 1u << 1;
@@ -97,6 +114,7 @@ struct Qpc {
   static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // its own multicasts do not come to this device
   static constexpr std::uint8_t kStripVlan = 1u << 4;           // raw: a frame's outermost tag comes in the CQE
   static constexpr std::uint8_t kScatterFcs = 1u << 5;          // raw: the FCS comes behind the frame
+  static constexpr std::uint8_t kPadWrites = 1u << 6;           // what is received is written in whole cache lines
 };
 static_assert(sizeof(Qpc) == 256);
 static_assert(offsetof(Qpc, inline_receive) == 28 && offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
@@ -127,7 +145,7 @@ static_assert(sizeof(Cqc) == 64);
 struct Srqc {
   std::uint8_t log_entries = 0;
   std::uint8_t log_stride = 0;         // log2 of an entry's bytes, its SrqNextSegment included, 5..10
-  std::uint8_t flags = 0;              // kInError
+  std::uint8_t flags = 0;              // kXrc, kInError
   std::uint8_t reserved0 = 0;
   Be32 pasid;
   Be32 pd;                             // that of its entries' keys; a QP's may be another
@@ -137,9 +155,13 @@ struct Srqc {
   // the device's
   Be32 head;                           // index of the next entry
   Be32 taken;                          // entries ever, modulo 2^16
-  Be32 reserved1[6];
+  // with kXrc
+  Be32 xrcd;
+  Be32 cqn;                            // of its completions
+  Be32 reserved1[4];
 
   static constexpr std::uint8_t kInError = 1u << 0;
+  static constexpr std::uint8_t kXrc = 1u << 1;          // for xrc_recv QPs of its domain
 };
 static_assert(sizeof(Srqc) == 64);
 
@@ -160,6 +182,7 @@ enum class MptKind : std::uint8_t {
   window1 = 1,                         // type 1: any QP of the PD binds and uses it
   window2 = 2,                         // type 2B: bound to a QP, too, which alone uses it
   null = 3,                            // reads zeros, discards writes
+  device_memory = 4,                   // on the device: `bus_address` counts from its memory's first byte
 };
 
 // Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size

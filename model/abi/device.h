@@ -42,6 +42,8 @@ inline constexpr std::uint32_t kUarBase = 0x100000;    // UAR pages, 4 KiB each
 inline constexpr std::uint32_t kUarPageSize = 4096;
 inline constexpr std::uint32_t kUarPages = 1024;       // page 0 belongs to the kernel's agent
 inline constexpr std::uint32_t kMsixVectors = 64;
+inline constexpr std::uint32_t kDeviceMemoryBase = 0x600000;  // the device's memory, as far as it has any
+inline constexpr std::uint32_t kMostDeviceMemory = 2u << 20;
 
 // --- The register page. Width in bits, RO read only.
 namespace reg {
@@ -74,6 +76,14 @@ inline constexpr std::uint64_t kSrq = 1ull << 5;
 inline constexpr std::uint64_t kMulticast = 1ull << 6;
 inline constexpr std::uint64_t kWindows = 1ull << 7;     // memory windows of types 1 and 2B
 inline constexpr std::uint64_t kRaw = 1ull << 8;         // raw packets: their queue pairs, flows, receive-side scaling
+inline constexpr std::uint64_t kXrc = 1ull << 9;
+inline constexpr std::uint64_t kDeviceMemory = 1ull << 10;
+inline constexpr std::uint64_t kOnDemand = 1ull << 11;   // regions whose pages it asks of the host
+inline constexpr std::uint64_t kAtomicWrite = 1ull << 12;
+inline constexpr std::uint64_t kPacing = 1ull << 13;     // Qpc::rate_limit
+inline constexpr std::uint64_t kSourceQpn = 1ull << 14;  // Qpc::source_qpn
+inline constexpr std::uint64_t kWritePadding = 1ull << 15;  // Qpc::kPadWrites
+inline constexpr std::uint64_t kRelaxedOrdering = 1ull << 16;
 }  // namespace feature
 
 // --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.

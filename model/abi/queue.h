@@ -23,6 +23,7 @@ enum class SendOpcode : std::uint8_t {
   send = 0x0a,
   send_with_imm = 0x0b,
   tso = 0x0e,              // raw packet: data in segments, each a frame with the headers given
+  atomic_write = 0x0f,     // 8 aligned bytes, written at once (IBTA 1.5)
   read = 0x10,
   compare_swap = 0x11,
   fetch_add = 0x12,
@@ -53,6 +54,13 @@ struct RemoteAddressSegment {
   Be32 reserved;
 };
 static_assert(sizeof(RemoteAddressSegment) == 16);
+
+// Of an XRC QP's WQE, first: whose receive the message takes.
+struct XrcSegment {
+  Be32 srqn;
+  Be32 reserved[3];
+};
+static_assert(sizeof(XrcSegment) == 16);
 
 // Of a UD QP's WQE, first: where the message goes.
 struct DatagramSegment {
@@ -191,12 +199,12 @@ struct Cqe {
   Be32 qpn;                 // the local QP
   Be16 wqe_counter;         // requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
   SendOpcode send_opcode = SendOpcode::nop;  // requester: of the WQE completed
-  std::uint8_t flags = 0;     // kInlineData, kGrh, kIpv4, kChecksumsRight, kFlowTag, kVlan
+  std::uint8_t flags = 0;     // kInlineData .. kXrc
   CqeSyndrome syndrome = CqeSyndrome::success;
   std::uint8_t vendor_error = 0;
   Be16 vlan;                  // with kVlan: priority 3 bits, DEI 1, VLAN 12
   std::uint8_t inline_data[32] = {};  // with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts
-  std::uint8_t source_qpn[3] = {};  // UD: of the sender, 24 bits big-endian
+  std::uint8_t source_qpn[3] = {};  // UD: of the sender; with kXrc: the SRQ's number; 24 bits big-endian
   std::uint8_t opcode_owner = 0;  // CqeOpcode << 4 | owner bit
 
   static constexpr std::uint8_t kInlineData = 1u << 0;
@@ -205,6 +213,7 @@ struct Cqe {
   static constexpr std::uint8_t kChecksumsRight = 1u << 3;  // raw packet: of IP, and of TCP or UDP
   static constexpr std::uint8_t kFlowTag = 1u << 4;  // raw packet: its flow has one
   static constexpr std::uint8_t kVlan = 1u << 5;  // raw packet: it had a tag, which Qpc::kStripVlan took off
+  static constexpr std::uint8_t kXrc = 1u << 6;   // a receive of an XRC SRQ
   static constexpr std::uint8_t kInitialOwner = 0xf1;
 };
 struct RawFacts {

@@ -43,7 +43,14 @@ using MacAddress = std::array<std::uint8_t, 6>;
 using Gid = std::array<std::uint8_t, 16>;
 
 enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };
-enum class Transport : std::uint8_t { rc = 2, uc = 3, ud = 4, raw = 8 };  // raw: whole Ethernet frames
+enum class Transport : std::uint8_t {
+  rc = 2,
+  uc = 3,
+  ud = 4,
+  raw = 8,                               // whole Ethernet frames
+  xrc_send = 9,
+  xrc_recv = 10,
+};
 
 enum class Status : std::uint8_t {
   success = 0,

@@ -454,9 +454,11 @@ struct rnicsim_device_capabilities {
   rnicsim_be32 max_rss_queues;  /* of one of them */
   rnicsim_be32 max_tso;  /* bytes of data in a tso */
   rnicsim_be32 max_tso_header;
-  rnicsim_be32 reserved;
+  rnicsim_be32 device_memory;  /* bytes */
+  rnicsim_be32 min_rate_limit;  /* kb/s of a QP */
+  rnicsim_be32 max_rate_limit;
 };
-RNICSIM_HOLDS(sizeof(struct rnicsim_device_capabilities) == 176);
+RNICSIM_HOLDS(sizeof(struct rnicsim_device_capabilities) == 184);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, result) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, features) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, firmware_version) == 24);
@@ -495,7 +497,9 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_rss) == 156);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_rss_queues) == 160);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_tso) == 164);
 RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_tso_header) == 168);
-RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, reserved) == 172);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, device_memory) == 172);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, min_rate_limit) == 176);
+RNICSIM_HOLDS(offsetof(struct rnicsim_device_capabilities, max_rate_limit) == 180);
 
 struct rnicsim_port_attributes {
   struct rnicsim_command_result result;

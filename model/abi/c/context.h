@@ -22,6 +22,8 @@ enum rnicsim_transport {
   RNICSIM_TRANSPORT_UC = 3,
   RNICSIM_TRANSPORT_UD = 4,
   RNICSIM_TRANSPORT_RAW = 8,
+  RNICSIM_TRANSPORT_XRC_SEND = 9,  /* requester of RC, whose messages name an SRQ */
+  RNICSIM_TRANSPORT_XRC_RECV = 10,  /* responder of RC, without queues */
 };
 
 /* Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags. */
@@ -31,6 +33,8 @@ enum rnicsim_transport {
 #define RNICSIM_ACCESS_REMOTE_ATOMIC 0x8u
 #define RNICSIM_ACCESS_WINDOW_BIND 0x10u
 #define RNICSIM_ACCESS_ZERO_BASED 0x20u
+#define RNICSIM_ACCESS_ON_DEMAND 0x40u  /* region: its pages are asked of the host (ATS, PRI) */
+#define RNICSIM_ACCESS_RELAXED_ORDERING 0x100000u  /* region: its TLPs may pass writes */
 
 /* RoCEv2 address vector (IBTA vol 1 A17). */
 struct rnicsim_address_vector {
@@ -61,7 +65,7 @@ struct rnicsim_qpc {
   uint8_t log_send_blocks;  /* log2 of the send ring's 64-byte blocks */
   uint8_t log_receive_wqes;
   uint8_t log_receive_stride;  /* log2 of a receive WQE's bytes, 4..9 */
-  uint8_t flags;  /* kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast, kStripVlan, kScatterFcs */
+  uint8_t flags;  /* kHasSend .. kPadWrites */
   rnicsim_be16 uar_page;
   rnicsim_be32 pd;
   rnicsim_be32 pasid;
@@ -107,7 +111,15 @@ struct rnicsim_qpc {
   uint8_t rnr_retries_left;
   uint8_t draining;
   uint8_t reserved1;
-  uint8_t reserved2[68];
+  /* --- fixed */
+  rnicsim_be32 xrcd;  /* xrc_recv: the domain of the SRQs that it serves */
+  rnicsim_be32 source_qpn;  /* UD: its datagrams come from this QP; 0: its own */
+  /* --- attributes */
+  rnicsim_be32 rate_limit;  /* kb/s of its packets; 0: none */
+  rnicsim_be32 max_burst;  /* bytes that may leave at once; 0: the device's choice */
+  rnicsim_be16 typical_packet;  /* bytes; 0: not known */
+  rnicsim_be16 reserved2;
+  uint8_t reserved3[48];
 };
 #define RNICSIM_QPC_HAS_SEND 0x1u
 #define RNICSIM_QPC_HAS_RECEIVE 0x2u
@@ -115,6 +127,7 @@ struct rnicsim_qpc {
 #define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* its own multicasts do not come to this device */
 #define RNICSIM_QPC_STRIP_VLAN 0x10u  /* raw: a frame's outermost tag comes in the CQE */
 #define RNICSIM_QPC_SCATTER_FCS 0x20u  /* raw: the FCS comes behind the frame */
+#define RNICSIM_QPC_PAD_WRITES 0x40u  /* what is received is written in whole cache lines */
 RNICSIM_HOLDS(sizeof(struct rnicsim_qpc) == 256);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, state) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, transport) == 1);
@@ -165,7 +178,13 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, retries_left) == 184);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, rnr_retries_left) == 185);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, draining) == 186);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved1) == 187);
-RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved2) == 188);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, xrcd) == 188);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, source_qpn) == 192);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, rate_limit) == 196);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, max_burst) == 200);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, typical_packet) == 204);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved2) == 206);
+RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, reserved3) == 208);
 
 struct rnicsim_cqc {
   uint8_t log_entries;
@@ -207,7 +226,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, reserved) == 52);
 struct rnicsim_srqc {
   uint8_t log_entries;
   uint8_t log_stride;  /* log2 of an entry's bytes, its SrqNextSegment included, 5..10 */
-  uint8_t flags;  /* kInError */
+  uint8_t flags;  /* kXrc, kInError */
   uint8_t reserved0;
   rnicsim_be32 pasid;
   rnicsim_be32 pd;  /* that of its entries' keys; a QP's may be another */
@@ -217,9 +236,13 @@ struct rnicsim_srqc {
   /* --- the device's */
   rnicsim_be32 head;  /* index of the next entry */
   rnicsim_be32 taken;  /* entries ever, modulo 2^16 */
-  rnicsim_be32 reserved1[6];
+  /* --- with kXrc */
+  rnicsim_be32 xrcd;
+  rnicsim_be32 cqn;  /* of its completions */
+  rnicsim_be32 reserved1[4];
 };
 #define RNICSIM_SRQC_IN_ERROR 0x1u
+#define RNICSIM_SRQC_XRC 0x2u  /* for xrc_recv QPs of its domain */
 RNICSIM_HOLDS(sizeof(struct rnicsim_srqc) == 64);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, log_entries) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, log_stride) == 1);
@@ -232,7 +255,9 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, ring) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, doorbell_record) == 24);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, head) == 32);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, taken) == 36);
-RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, reserved1) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, xrcd) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, cqn) == 44);
+RNICSIM_HOLDS(offsetof(struct rnicsim_srqc, reserved1) == 48);
 
 struct rnicsim_eqc {
   uint8_t log_entries;
@@ -259,6 +284,7 @@ enum rnicsim_mpt_kind {
   RNICSIM_MPT_KIND_WINDOW1 = 1,  /* type 1: any QP of the PD binds and uses it */
   RNICSIM_MPT_KIND_WINDOW2 = 2,  /* type 2B: bound to a QP, too, which alone uses it */
   RNICSIM_MPT_KIND_NULL = 3,  /* reads zeros, discards writes */
+  RNICSIM_MPT_KIND_DEVICE_MEMORY = 4,  /* on the device: `bus_address` counts from its memory's first byte */
 };
 
 /* Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one

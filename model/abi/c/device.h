@@ -36,6 +36,8 @@
 #define RNICSIM_UAR_PAGE_SIZE 4096u
 #define RNICSIM_UAR_PAGES 1024u  /* page 0 belongs to the kernel's agent */
 #define RNICSIM_MSIX_VECTORS 64u
+#define RNICSIM_DEVICE_MEMORY_BASE 0x600000u  /* the device's memory, as far as it has any */
+#define RNICSIM_MOST_DEVICE_MEMORY 0x200000u
 
 /* The register page. Width in bits, RO read only. */
 #define RNICSIM_REG_MAGIC 0x000u  /* 32 RO "RNIC" */
@@ -69,6 +71,14 @@ enum rnicsim_device_status {
 #define RNICSIM_FEATURE_MULTICAST 0x40ull
 #define RNICSIM_FEATURE_WINDOWS 0x80ull  /* memory windows of types 1 and 2B */
 #define RNICSIM_FEATURE_RAW 0x100ull  /* raw packets: their queue pairs, flows, receive-side scaling */
+#define RNICSIM_FEATURE_XRC 0x200ull
+#define RNICSIM_FEATURE_DEVICE_MEMORY 0x400ull
+#define RNICSIM_FEATURE_ON_DEMAND 0x800ull  /* regions whose pages it asks of the host */
+#define RNICSIM_FEATURE_ATOMIC_WRITE 0x1000ull
+#define RNICSIM_FEATURE_PACING 0x2000ull  /* Qpc::rate_limit */
+#define RNICSIM_FEATURE_SOURCE_QPN 0x4000ull  /* Qpc::source_qpn */
+#define RNICSIM_FEATURE_WRITE_PADDING 0x8000ull  /* Qpc::kPadWrites */
+#define RNICSIM_FEATURE_RELAXED_ORDERING 0x10000ull
 
 /* A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page. */
 #define RNICSIM_UAR_SEND_DOORBELL 0x000u  /* SendDoorbell, 8 bytes */

@@ -21,6 +21,7 @@ enum rnicsim_send_opcode {
   RNICSIM_SEND_OPCODE_SEND = 10,
   RNICSIM_SEND_OPCODE_SEND_WITH_IMM = 11,
   RNICSIM_SEND_OPCODE_TSO = 14,  /* raw packet: data in segments, each a frame with the headers given */
+  RNICSIM_SEND_OPCODE_ATOMIC_WRITE = 15,  /* 8 aligned bytes, written at once (IBTA 1.5) */
   RNICSIM_SEND_OPCODE_READ = 16,
   RNICSIM_SEND_OPCODE_COMPARE_SWAP = 17,
   RNICSIM_SEND_OPCODE_FETCH_ADD = 18,
@@ -61,6 +62,15 @@ RNICSIM_HOLDS(sizeof(struct rnicsim_remote_address_segment) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, address) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, rkey) == 8);
 RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, reserved) == 12);
+
+/* Of an XRC QP's WQE, first: whose receive the message takes. */
+struct rnicsim_xrc_segment {
+  rnicsim_be32 srqn;
+  rnicsim_be32 reserved[3];
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_xrc_segment) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_xrc_segment, srqn) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_xrc_segment, reserved) == 4);
 
 /* Of a UD QP's WQE, first: where the message goes. */
 struct rnicsim_datagram_segment {
@@ -232,12 +242,12 @@ struct rnicsim_cqe {
   rnicsim_be32 qpn;  /* the local QP */
   rnicsim_be16 wqe_counter;  /* requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry */
   uint8_t send_opcode;  /* enum rnicsim_send_opcode; requester: of the WQE completed */
-  uint8_t flags;  /* kInlineData, kGrh, kIpv4, kChecksumsRight, kFlowTag, kVlan */
+  uint8_t flags;  /* kInlineData .. kXrc */
   uint8_t syndrome;  /* enum rnicsim_cqe_syndrome */
   uint8_t vendor_error;
   rnicsim_be16 vlan;  /* with kVlan: priority 3 bits, DEI 1, VLAN 12 */
   uint8_t inline_data[32];  /* with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts */
-  uint8_t source_qpn[3];  /* UD: of the sender, 24 bits big-endian */
+  uint8_t source_qpn[3];  /* UD: of the sender; with kXrc: the SRQ's number; 24 bits big-endian */
   uint8_t opcode_owner;  /* CqeOpcode << 4 | owner bit */
 };
 #define RNICSIM_CQE_INLINE_DATA 0x1u
@@ -246,6 +256,7 @@ struct rnicsim_cqe {
 #define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: of IP, and of TCP or UDP */
 #define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has one */
 #define RNICSIM_CQE_VLAN 0x20u  /* raw packet: it had a tag, which Qpc::kStripVlan took off */
+#define RNICSIM_CQE_XRC 0x40u  /* a receive of an XRC SRQ */
 #define RNICSIM_CQE_INITIAL_OWNER 0xf1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cqe) == 64);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, immediate) == 0);

@@ -19,6 +19,7 @@ enum class SendOpcode : std::uint8_t {
   send = 0x0a,
   send_with_imm = 0x0b,
   tso = 0x0e,
+  atomic_write = 0x0f,
   read = 0x10,
   compare_swap = 0x11,
   fetch_add = 0x12,

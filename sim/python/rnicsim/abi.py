@@ -61,6 +61,8 @@ kUarBase = 0x100000  # UAR pages, 4 KiB each
 kUarPageSize = 4096
 kUarPages = 1024  # page 0 belongs to the kernel's agent
 kMsixVectors = 64
+kDeviceMemoryBase = 0x600000  # the device's memory, as far as it has any
+kMostDeviceMemory = 0x200000
 
 
 # The register page. Width in bits, RO read only.
@@ -99,6 +101,14 @@ class feature:
     kMulticast = 0x40
     kWindows = 0x80  # memory windows of types 1 and 2B
     kRaw = 0x100  # raw packets: their queue pairs, flows, receive-side scaling
+    kXrc = 0x200
+    kDeviceMemory = 0x400
+    kOnDemand = 0x800  # regions whose pages it asks of the host
+    kAtomicWrite = 0x1000
+    kPacing = 0x2000  # Qpc::rate_limit
+    kSourceQpn = 0x4000  # Qpc::source_qpn
+    kWritePadding = 0x8000  # Qpc::kPadWrites
+    kRelaxedOrdering = 0x10000
 
 
 # A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
@@ -131,6 +141,8 @@ class Transport(enum.IntEnum):
     uc = 3
     ud = 4
     raw = 8
+    xrc_send = 9  # requester of RC, whose messages name an SRQ
+    xrc_recv = 10  # responder of RC, without queues
 
 
 # Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
@@ -141,6 +153,8 @@ class access:
     kRemoteAtomic = 0x8
     kWindowBind = 0x10
     kZeroBased = 0x20
+    kOnDemand = 0x40  # region: its pages are asked of the host (ATS, PRI)
+    kRelaxedOrdering = 0x100000  # region: its TLPs may pass writes
 
 
 # RoCEv2 address vector (IBTA vol 1 A17).
@@ -165,13 +179,14 @@ class Qpc(Layout):
     kBlockSelfMulticast = 0x8  # its own multicasts do not come to this device
     kStripVlan = 0x10  # raw: a frame's outermost tag comes in the CQE
     kScatterFcs = 0x20  # raw: the FCS comes behind the frame
+    kPadWrites = 0x40  # what is received is written in whole cache lines
     _fields_ = [
         ("state", u8),  # QpState
         ("transport", u8),  # Transport
         ("log_send_blocks", u8),  # log2 of the send ring's 64-byte blocks
         ("log_receive_wqes", u8),
         ("log_receive_stride", u8),  # log2 of a receive WQE's bytes, 4..9
-        ("flags", u8),  # kHasSend, kHasReceive, kHasSrq, kBlockSelfMulticast, kStripVlan, kScatterFcs
+        ("flags", u8),  # kHasSend .. kPadWrites
         ("uar_page", u16),
         ("pd", u32),
         ("pasid", u32),
@@ -215,7 +230,13 @@ class Qpc(Layout):
         ("rnr_retries_left", u8),
         ("draining", u8),
         ("reserved1", u8),
-        ("reserved2", u8 * 68),
+        ("xrcd", u32),  # xrc_recv: the domain of the SRQs that it serves
+        ("source_qpn", u32),  # UD: its datagrams come from this QP; 0: its own
+        ("rate_limit", u32),  # kb/s of its packets; 0: none
+        ("max_burst", u32),  # bytes that may leave at once; 0: the device's choice
+        ("typical_packet", u16),  # bytes; 0: not known
+        ("reserved2", u16),
+        ("reserved3", u8 * 48),
     ]
 
 
@@ -244,10 +265,11 @@ class Cqc(Layout):
 # Shared receive queue context.
 class Srqc(Layout):
     kInError = 0x1
+    kXrc = 0x2  # for xrc_recv QPs of its domain
     _fields_ = [
         ("log_entries", u8),
         ("log_stride", u8),  # log2 of an entry's bytes, its SrqNextSegment included, 5..10
-        ("flags", u8),  # kInError
+        ("flags", u8),  # kXrc, kInError
         ("reserved0", u8),
         ("pasid", u32),
         ("pd", u32),  # that of its entries' keys; a QP's may be another
@@ -256,7 +278,9 @@ class Srqc(Layout):
         ("doorbell_record", u64),  # QpDoorbellRecord::receive_producer
         ("head", u32),  # index of the next entry
         ("taken", u32),  # entries ever, modulo 2^16
-        ("reserved1", u32 * 6),
+        ("xrcd", u32),
+        ("cqn", u32),  # of its completions
+        ("reserved1", u32 * 4),
     ]
 
 
@@ -278,6 +302,7 @@ class MptKind(enum.IntEnum):
     window1 = 1  # type 1: any QP of the PD binds and uses it
     window2 = 2  # type 2B: bound to a QP, too, which alone uses it
     null = 3  # reads zeros, discards writes
+    device_memory = 4  # on the device: `bus_address` counts from its memory's first byte
 
 
 # Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
@@ -335,6 +360,7 @@ class SendOpcode(enum.IntEnum):
     send = 10
     send_with_imm = 11
     tso = 14  # raw packet: data in segments, each a frame with the headers given
+    atomic_write = 15  # 8 aligned bytes, written at once (IBTA 1.5)
     read = 16
     compare_swap = 17
     fetch_add = 18
@@ -364,6 +390,14 @@ class RemoteAddressSegment(Layout):
         ("address", u64),
         ("rkey", u32),
         ("reserved", u32),
+    ]
+
+
+# Of an XRC QP's WQE, first: whose receive the message takes.
+class XrcSegment(Layout):
+    _fields_ = [
+        ("srqn", u32),
+        ("reserved", u32 * 3),
     ]
 
 
@@ -518,6 +552,7 @@ class Cqe(Layout):
     kChecksumsRight = 0x8  # raw packet: of IP, and of TCP or UDP
     kFlowTag = 0x10  # raw packet: its flow has one
     kVlan = 0x20  # raw packet: it had a tag, which Qpc::kStripVlan took off
+    kXrc = 0x40  # a receive of an XRC SRQ
     kInitialOwner = 0xf1
     _fields_ = [
         ("immediate", u32),  # immediate data or the invalidated rkey; of a raw packet its flow's tag
@@ -526,12 +561,12 @@ class Cqe(Layout):
         ("qpn", u32),  # the local QP
         ("wqe_counter", u16),  # requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
         ("send_opcode", u8),  # SendOpcode; requester: of the WQE completed
-        ("flags", u8),  # kInlineData, kGrh, kIpv4, kChecksumsRight, kFlowTag, kVlan
+        ("flags", u8),  # kInlineData .. kXrc
         ("syndrome", u8),  # CqeSyndrome
         ("vendor_error", u8),
         ("vlan", u16),  # with kVlan: priority 3 bits, DEI 1, VLAN 12
         ("inline_data", u8 * 32),  # with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts
-        ("source_qpn", u8 * 3),  # UD: of the sender, 24 bits big-endian
+        ("source_qpn", u8 * 3),  # UD: of the sender; with kXrc: the SRQ's number; 24 bits big-endian
         ("opcode_owner", u8),  # CqeOpcode << 4 | owner bit
     ]
 
@@ -945,7 +980,9 @@ class DeviceCapabilities(Layout):
         ("max_rss_queues", u32),  # of one of them
         ("max_tso", u32),  # bytes of data in a tso
         ("max_tso_header", u32),
-        ("reserved", u32),
+        ("device_memory", u32),  # bytes
+        ("min_rate_limit", u32),  # kb/s of a QP
+        ("max_rate_limit", u32),
     ]
 
 
