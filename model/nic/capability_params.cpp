@@ -11,7 +11,8 @@ constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 
 DeviceFeatures CapabilityParams::features() const {
   return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
-          .windows = windows, .raw = raw};
+          .windows = windows, .raw = raw, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
+          .relaxed_ordering = relaxed_ordering};
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -62,6 +63,9 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_rss", max_rss, "contexts of receive-side scaling, each with its key and its table", {1, 1 << 16});
   visit.param("max_rss_queues", max_rss_queues, "entries of an indirection table", {1, kMostRssQueues});
   visit.param("max_tso", max_tso, "bytes of data that are sent in segments by one WQE; as mlx5's", {1, 1 << 24});
+  visit.param("relaxed_ordering", relaxed_ordering,
+              "memory regions whose TLPs may pass writes; without it the attribute is ignored");
+  visit.param("write_padding", write_padding, "raw packets received are written in whole cache lines, if asked for");
   visit.param("mac", mac, "the port's permanent MAC address, as a number");
 }
 

@@ -57,7 +57,10 @@ struct CapabilityParams {
   std::uint32_t max_rss = 256;
   std::uint32_t max_rss_queues = kMostRssQueues;
   std::uint32_t max_tso = 1u << 18;
+  bool relaxed_ordering = true;
+  bool write_padding = true;
   std::uint64_t mac = 0x0200'0000'0001;
+  std::uint32_t device_memory = 0;       // bytes; DeviceMemoryParams says how many
 
   DeviceFeatures features() const;
   MulticastLimits multicast_limits() const { return {max_multicast_groups, max_group_qps, max_attached_qps}; }

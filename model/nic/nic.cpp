@@ -21,6 +21,13 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .personality = &personality};
 }
 
+CapabilityParams capabilities_of(const NicParams& params, const Personality& personality) {
+  auto caps = params.capabilities;
+  const auto most = std::uint64_t{personality.layout.pci.most_device_memory};
+  caps.device_memory = static_cast<std::uint32_t>(std::min(params.device_memory.size.bytes, most));
+  return caps;
+}
+
 std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory& make_engine,
                                     const Personality& personality) {
   auto engine = make_engine(limits_of(params, personality));
@@ -40,6 +47,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("translation", translation);
   visit.group("windows", windows);
   visit.group("dma", dma);
+  visit.group("device_memory", device_memory);
   visit.group("atomics", atomics);
   visit.group("units", units);
   visit.group("send_wqes", send_wqes);
@@ -58,24 +66,27 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
          const Personality& personality)
     : sc_module(name),
       params_(params),
+      capabilities_(capabilities_of(params, personality)),
       gids_(params.capabilities.gids),
       groups_(params.capabilities.multicast_limits()),
       flows_(params.capabilities.flow_limits()),
       scaling_(params.capabilities.max_rss),
-      pcie("pcie", params.pcie, params.capabilities.features(), personality),
+      pcie("pcie", params.pcie, capabilities_.features(), personality),
       dma_unit("dma", params.dma),
+      device_memory(params.device_memory, personality.layout.pci.most_device_memory),
+      payload_memory(dma_unit, device_memory),
       contexts(personality, dma_unit, params.contexts),
       qp_contexts(contexts),
       translation("translation", contexts),
       windows(contexts),
-      gather_scatter(translation, dma_unit, params.timing_only),
-      atomic_unit("atomics", params.atomics, translation, dma_unit),
+      gather_scatter(translation, payload_memory, params.timing_only),
+      atomic_unit("atomics", params.atomics, translation, payload_memory),
       wqe_fetch(dma_unit),
       events(personality, contexts, dma_unit, pcie),
       shared_receives(personality, contexts, dma_unit, events),
       completion("completion", personality, contexts, dma_unit, events, pcie),
       doorbell(personality, contexts),
-      command_unit(personality, params.capabilities, contexts, windows, gids_, groups_, flows_, scaling_,
+      command_unit(personality, capabilities_, contexts, windows, gids_, groups_, flows_, scaling_,
                    dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
@@ -95,11 +106,13 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
 
 void Nic::wire_host() {
   dma_unit.reach(pcie);
-  dma_unit.translate = [this](Pasid pasid, std::uint64_t address) { return pcie.translate(pasid, address); };
+  pcie.reach(device_memory);
+  atomic_unit.physical = [this](Pasid pasid, std::uint64_t address) { return pcie.translate(pasid, address); };
   pcie.uar_written.bind([this](UarWrite write) {
     dma_unit.carry_mmio(write.data.size());
     doorbell.write(write);
   });
+  pcie.memory_written.bind([this](std::uint64_t bytes) { dma_unit.carry_mmio(bytes); });
   pcie.command_doorbell.bind([this](std::uint32_t entries) { command_unit.doorbell(entries); });
   pcie.function_reset.bind([this] { function_reset(); });
   pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });
@@ -235,6 +248,7 @@ NicCounters Nic::counters() const {
   return {pcie.counters(),        doorbell.counters(),   command_unit.counters(),
           contexts.counters(),    wqe_fetch.counters(),  shared_receives.counters(),
           translation.counters(), windows.counters(),    dma_unit.counters(),
+          device_memory.counters(),
           atomic_unit.counters(), units.counters(),      send_wqes.counters(),
           engine_->counters(),    completion.counters(), events.counters(),
           tx.counters(),          steering.counters(),   rx.counters(),
@@ -270,6 +284,7 @@ void Nic::forget_objects() {
 
 void Nic::function_reset() {
   dma_unit.reset();
+  device_memory.reset();
   command_unit.reset();
   forget_objects();
 }

@@ -7,7 +7,9 @@
 #include "model/base/policy.h"
 #include "model/nic/contexts/atomic_unit.h"
 #include "model/nic/contexts/context_cache.h"
+#include "model/nic/contexts/device_memory.h"
 #include "model/nic/contexts/gather_scatter.h"
+#include "model/nic/contexts/payload_memory.h"
 #include "model/nic/contexts/processing_units.h"
 #include "model/nic/contexts/qp_contexts.h"
 #include "model/nic/contexts/translation.h"
@@ -45,6 +47,7 @@ struct NicParams {
   PcieEndpointParams pcie;
   DmaParams dma;
   ContextParams contexts;
+  DeviceMemoryParams device_memory;
   AtomicParams atomics;
   ProcessingUnitsParams units;
   SendWqeCacheParams send_wqes;
@@ -65,6 +68,7 @@ struct NicParams {
     visit.group("device", pcie);
     visit.group("pcie", dma);
     visit.group("contexts", contexts);
+    visit.group("device_memory", device_memory);
     visit.group("atomics", atomics);
     visit.group("units", units);
     visit.group("send_wqes", send_wqes);
@@ -95,6 +99,7 @@ struct NicCounters {
   TranslationCounters translation;
   WindowCounters windows;
   DmaCounters dma;
+  DeviceMemoryCounters device_memory;
   AtomicCounters atomics;
   ProcessingUnitsCounters units;
   SendWqeCacheCounters send_wqes;
@@ -133,6 +138,7 @@ class Nic : public sc_core::sc_module {
 
  private:
   const NicParams params_;
+  const CapabilityParams capabilities_;
   GidTable gids_;
   MulticastTable groups_;
   FlowTable flows_;
@@ -144,6 +150,8 @@ class Nic : public sc_core::sc_module {
   // engine: engine().trace().
   PcieEndpoint pcie;
   Dma dma_unit;
+  DeviceMemory device_memory;
+  PayloadMemory payload_memory;
   ContextCache contexts;
   QpContexts qp_contexts;
   Translation translation;

@@ -51,23 +51,28 @@ class DmaBench : HostMemory {
     dma().read({kProgram, address, address}, bytes, ends(number), {.ordered = ordered});
     return number;
   }
-  std::size_t write(std::uint64_t address, std::uint32_t bytes) {
+  std::size_t read_relaxed(std::uint64_t address, std::uint32_t bytes, bool relaxed) {
+    const auto number = begin(false);
+    dma().read({kProgram, address, address}, bytes, ends(number), {.relaxed = relaxed});
+    return number;
+  }
+  std::size_t write(std::uint64_t address, std::uint32_t bytes, bool relaxed = false) {
     const auto number = begin(true);
     Payload data(bytes);
     std::ranges::fill(data.writable(), std::byte{1});
-    dma().write({kProgram, address, address}, std::move(data), ends(number), {});
+    dma().write({kProgram, address, address}, std::move(data), ends(number), {.relaxed = relaxed});
     return number;
   }
   // Slots of 64 B hold a number.
-  void write_slot(std::uint32_t slot, std::uint32_t value, bool more) {
+  void write_slot(std::uint32_t slot, std::uint32_t value, bool more, bool relaxed = false) {
     const auto number = begin(true);
     Payload data(kSlotBytes);
     std::ranges::fill(data.writable(), std::byte{0});
     std::memcpy(data.writable().data(), &value, sizeof value);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
-    dma().write({kProgram, address, address}, std::move(data), ends(number), {.more = more});
+    dma().write({kProgram, address, address}, std::move(data), ends(number), {.more = more, .relaxed = relaxed});
   }
-  void expect_no_older(std::uint32_t slot, std::uint32_t least) {
+  void expect_no_older(std::uint32_t slot, std::uint32_t least, bool relaxed = false) {
     const auto number = begin(false);
     const std::uint64_t address = std::uint64_t{slot} * kSlotBytes;
     auto done = [this, number, least](AccessResult, const Payload& data) {
@@ -76,7 +81,7 @@ class DmaBench : HostMemory {
       if (value < least) ++too_old;
       end(number);
     };
-    dma().read({kProgram, address, address}, kSlotBytes, dma().closure(std::move(done)), {});
+    dma().read({kProgram, address, address}, kSlotBytes, dma().closure(std::move(done)), {.relaxed = relaxed});
   }
 
   std::size_t unfinished() const {

@@ -13,8 +13,9 @@ std::uint64_t apply(const Atomic& request, std::uint64_t original) {
 
 }  // namespace
 
-AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma)
-    : sc_module(name), params_(params), translation_(translation), dma_(dma) {}
+AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation,
+                       PayloadMemory& memory)
+    : sc_module(name), params_(params), translation_(translation), memory_(memory) {}
 
 // Those of a QP come to their locks in order, though one's place may be found sooner than another's.
 void AtomicUnit::execute(const Atomic& request) {
@@ -47,8 +48,9 @@ void AtomicUnit::translated(const Atomic& request, const Translated& place) {
 
 // A host that tells no physical addresses has its words apart at least within a process.
 std::uint64_t AtomicUnit::slot_of(const Dma::Place& place) const {
-  const auto physical = dma_.translate ? dma_.translate(place.pasid, place.address) : std::nullopt;
-  return physical.value_or(place.address) % params_.lock_slots;
+  const bool asks = physical && !PayloadMemory::on_device(place);
+  const auto address = asks ? physical(place.pasid, place.address) : std::nullopt;
+  return address.value_or(place.address) % params_.lock_slots;
 }
 
 void AtomicUnit::lock(const Operation& operation) {
@@ -70,7 +72,7 @@ void AtomicUnit::read(const Operation& operation) {
     std::memcpy(&kept->original, bytes.bytes().data(), sizeof kept->original);
     modifying_.push(now() + params_.service, *kept);
   };
-  dma_.read(operation.place, roce::kAtomicBytes, dma_.closure(std::move(sampled)), {.ordered = true});
+  memory_.read(operation.place, roce::kAtomicBytes, memory_.closure(std::move(sampled)), {.ordered = true});
 }
 
 void AtomicUnit::modify_due() {
@@ -88,8 +90,8 @@ void AtomicUnit::write(const Operation& operation) {
   auto written = [this, tag = operation.request.tag, original, resets = resets_](AccessResult result, const Payload&) {
     if (resets == resets_) done({tag, result, original});
   };
-  dma_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))), dma_.closure(std::move(written)),
-             {});
+  memory_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
+                memory_.closure(std::move(written)), {});
 }
 
 void AtomicUnit::unlock(const Operation& operation) {

@@ -1,7 +1,7 @@
-// Atomic operations on host memory: read, modify and write. A table of lock slots, by the physical address's low bits,
-// serialises them: a slot is held from the read until the write is on its way, which the next read does not pass. So
-// addresses that share a slot wait for one another, and one word is one, by whichever region, key or process.
-// They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
+// Atomic operations on host memory, or the device's own: read, modify and write. A table of lock slots, by the physical
+// address's low bits, serialises them: a slot is held from the read until the write is on its way, which the next read
+// does not pass. So addresses that share a slot wait for one another, and one word is one, by whichever region, key or
+// process. They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
+#include "model/nic/contexts/payload_memory.h"
 #include "model/nic/contexts/translation.h"
-#include "model/nic/pcie/dma.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
@@ -27,7 +27,7 @@ struct AtomicParams {
   void describe(ParamVisitor& visit) {
     visit.param("lock_slots", lock_slots,
                 "locks, by the physical address modulo their number; docs/timing.md: addr[11:0]", {8, 1 << 20});
-    visit.param("service", service, "modify, beyond the PCIe read, while the lock is held; docs/timing.md",
+    visit.param("service", service, "modify, beyond the read, while the lock is held; docs/timing.md",
                 {0, 1e9});
   }
 };
@@ -44,7 +44,10 @@ struct AtomicCounters {
 
 class AtomicUnit : public sc_core::sc_module {
  public:
-  AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, Dma& dma);
+  AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation,
+             PayloadMemory& memory);
+
+  std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> physical;  // by ATS; nullopt: the host won't
 
   Output<AtomicDone> done;
 
@@ -72,7 +75,7 @@ class AtomicUnit : public sc_core::sc_module {
 
   const AtomicParams params_;
   Translation& translation_;
-  Dma& dma_;
+  PayloadMemory& memory_;
   std::unordered_map<std::uint32_t, Fifo<Atomic>> translating_;  // by QP, those behind one whose place is being found
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
   EventQueue<Operation> modifying_{[this] { modify_due(); }};

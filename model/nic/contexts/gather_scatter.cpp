@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint32_t kCacheLine = 64;
+
+}  // namespace
 
 struct GatherScatter::Job {
   Tag tag;
@@ -15,6 +20,8 @@ struct GatherScatter::Job {
   Regions regions;
   Payload payload;
   bool more = false;
+  std::uint8_t room = 0;                 // for padding
+  Translated behind{};                   // where that is
   std::vector<Translated> places{};
   std::size_t awaited = 0;
   bool translated = false;
@@ -44,6 +51,7 @@ inline GatherScatter::Access& GatherScatter::take_access(Tag tag, Qpn qpn, const
   access.length = length;
   access.order = nullptr;
   access.frame = false;
+  access.relaxed = found.relaxed;
   return access;
 }
 
@@ -68,7 +76,7 @@ void GatherScatter::scatter(Scatter&& request) {
   taken({request.qpn, request.payload.size()});
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   auto& order = this->order(request.qpn);
-  if (order.jobs.empty()) {
+  if (order.jobs.empty() && request.room == 0) {
     Translated found;
     if (only_place(request.regions, access, found)) {
       auto& one = take_access(request.tag, request.qpn, found, request.regions[0].length);
@@ -88,7 +96,8 @@ void GatherScatter::scatter(Scatter&& request) {
 void GatherScatter::scatter_in_parts(Scatter&& request, const AccessRequest& access, Order& order) {
   order.jobs.push_back(std::make_shared<Job>(
       Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .frame = false, .access = access,
-          .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more}));
+          .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more,
+          .room = request.room}));
   translate(order.jobs.back());
 }
 
@@ -111,10 +120,11 @@ void GatherScatter::begin(Access& access) {
   translated({access.tag, access.qpn});
   if (access.result != AccessResult::ok) return refuse(access, access.result);
   if (access.order == nullptr)
-    dma_.read(access.place, access.length, {this, kGather, access.tag}, {.discard = timing_only_ && !access.frame});
+    memory_.read(access.place, access.length, {this, kGather, access.tag},
+                 {.discard = timing_only_ && !access.frame, .relaxed = access.relaxed});
   else
-    dma_.write(access.place, std::move(access.payload), {this, kScatter, access.tag},
-               {.more = access.more, .discard = timing_only_});
+    memory_.write(access.order->writes, access.place, std::move(access.payload), {this, kScatter, access.tag},
+                  {.more = access.more, .discard = timing_only_, .relaxed = access.relaxed});
   accesses_.give_back(access);
 }
 
@@ -154,9 +164,11 @@ void GatherScatter::forget(Qpn qpn) {
   const auto jobs = std::exchange(order->jobs, {});
   for (const auto& job : jobs) job->forgotten = true;
   for (const auto& job : jobs) scattered({job->tag, AccessResult::denied, {}});
+  memory_.forget(order->writes);
 }
 
 void GatherScatter::reset() {
+  memory_.reset();
   orders_.clear();
   at_hand_.clear();
   accesses_.clear();
@@ -187,6 +199,16 @@ void GatherScatter::translate(const JobPtr& job) {
       job->places[i] = place;
       answer(place.result);
     });
+  if (job->room != 0 && !job->regions.empty()) {
+    const auto& last = job->regions.back();
+    ++job->awaited;
+    // What the region does not have is not padded.
+    translation_.translate(job->access, {last.key, last.address + last.length, job->room},
+                           [job, answer](const Translated& place) {
+                             job->behind = place;
+                             answer(AccessResult::ok);
+                           });
+  }
   answer(AccessResult::ok);
 }
 
@@ -216,27 +238,47 @@ void GatherScatter::read(const JobPtr& job) {
           std::memcpy(job->payload.writable().data() + at, bytes.bytes().data(), bytes.size());
         part_done(job, result);
       };
-      dma_.read(place.place(range), place.ranges[range].length, dma_.closure(std::move(done)), {.discard = discard});
+      memory_.read(place.place(range), place.ranges[range].length, memory_.closure(std::move(done)),
+                   {.discard = discard, .relaxed = place.relaxed});
       at += place.ranges[range].length;
     }
     offset += job->regions[i].length;
   }
 }
 
+// The last write goes to the end of its cache line, as far as there is room.
+void GatherScatter::pad(Job& job) {
+  auto& last = job.places.back();
+  const auto& behind = job.behind;
+  if (behind.result != AccessResult::ok || last.ranges.empty() || behind.ranges.empty()) return;
+  auto& range = last.ranges.back();
+  if (behind.pasid != last.pasid || behind.ranges[0].address != range.address + range.length) return;
+  const auto to_end = static_cast<std::uint32_t>(-(range.offset + range.length) % kCacheLine);
+  const auto padding = std::min(to_end, behind.ranges[0].length);
+  if (padding == 0) return;
+  Payload padded(job.payload.size() + padding);
+  std::ranges::copy(job.payload.bytes(), padded.writable().begin());
+  std::ranges::fill(padded.writable().last(padding), std::byte{});
+  job.payload = std::move(padded);
+  range.length += padding;
+}
+
 void GatherScatter::write(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return scattered({job->tag, job->result, {}});
+  if (job->room != 0) pad(*job);
   for (const auto& place : job->places) job->awaited += place.ranges.size();
   // The null region keeps nothing.
   if (job->awaited == 0) return scattered({job->tag, AccessResult::ok, {}});
+  auto& writes = order(job->qpn).writes;
   std::uint32_t offset = 0;
   for (std::size_t i = 0; i < job->regions.size(); ++i) {
     auto at = offset;
     const auto& place = job->places[i];
     for (std::size_t range = 0; range < place.ranges.size(); ++range) {
       const auto length = place.ranges[range].length;
-      dma_.write(place.place(range), job->payload.slice(at, length),
-                 dma_.closure([this, job](AccessResult result, Payload) { part_done(job, result); }),
-                 {.more = job->more, .discard = timing_only_});
+      memory_.write(writes, place.place(range), job->payload.slice(at, length),
+                    memory_.closure([this, job](AccessResult result, Payload) { part_done(job, result); }),
+                    {.more = job->more, .discard = timing_only_, .relaxed = place.relaxed});
       at += length;
     }
     offset += job->regions[i].length;

@@ -1,4 +1,4 @@
-// Payload between packets and memory: translates each region of a request, then reads or writes it by DMA. A request
+// Payload between packets and memory: translates each region of a request, then reads or writes it there. A request
 // that is refused touches no memory. Scatters of one QP reach memory in order, as the packets came: one whose
 // translation is not at hand holds those behind it.
 #pragma once
@@ -13,8 +13,8 @@
 #include "model/base/pool.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
+#include "model/nic/contexts/payload_memory.h"
 #include "model/nic/contexts/translation.h"
-#include "model/nic/pcie/dma.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
@@ -34,8 +34,8 @@ struct PayloadTaken {
 class GatherScatter : DmaClient {
  public:
   // With `timing_only` payload is neither read nor written.
-  GatherScatter(Translation& translation, Dma& dma, bool timing_only)
-      : translation_(translation), dma_(dma), timing_only_(timing_only) {}
+  GatherScatter(Translation& translation, PayloadMemory& memory, bool timing_only)
+      : translation_(translation), memory_(memory), timing_only_(timing_only) {}
 
   Output<DmaDone> gathered;
   Output<DmaDone> scattered;
@@ -59,6 +59,7 @@ class GatherScatter : DmaClient {
     Duration until{};                        // the last of those that wait for the cache's second level
     Fifo<JobPtr> jobs{};               // and all behind the first of these
     std::uint64_t epoch = 0;
+    PayloadMemory::Order writes{};
   };
   // The usual request: one place, translated. From its pool until it begins.
   struct Access {
@@ -71,6 +72,7 @@ class GatherScatter : DmaClient {
     std::uint64_t epoch;                     // of that
     Payload payload;
     bool more;
+    bool relaxed;                            // its region is
     bool frame;                              // of a gather: see Gather
     JobPtr job;                              // instead of all this: it was translated before its turn
   };
@@ -88,11 +90,12 @@ class GatherScatter : DmaClient {
   [[gnu::noinline]] void write_ready(Qpn qpn);
   [[gnu::noinline]] void translate(const JobPtr& job);
   [[gnu::noinline]] void read(const JobPtr& job);
+  static void pad(Job& job);
   [[gnu::noinline]] void write(const JobPtr& job);
   [[gnu::noinline]] void part_done(const JobPtr& job, AccessResult result);
 
   Translation& translation_;
-  Dma& dma_;
+  PayloadMemory& memory_;
   const bool timing_only_;
   IndexTable<Order> orders_;                 // by QP
   Pool<Access> accesses_;

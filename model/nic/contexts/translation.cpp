@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/nic/contexts/device_memory.h"
+
 namespace rnicsim::nic {
 namespace {
 
@@ -34,9 +36,10 @@ Region behind(const MemoryRegion& window, const Region& region) {
 
 // What a region's entry alone tells: all, when it has no pages.
 void begin(Translated& translated, const MemoryRegion& memory, const Region& place) {
-  translated.pasid = memory.pasid;
+  translated.pasid = memory.kind == RegionKind::device_memory ? DeviceMemory::kPlace : memory.pasid;
+  translated.relaxed = (memory.access & access::kRelaxedOrdering) != 0;
   const auto offset = place.address - memory.start;
-  if (memory.log_page == 0 && memory.kind == RegionKind::region)
+  if (memory.log_page == 0 && memory.kind != RegionKind::null)
     extend(translated, memory.bus_address + offset, place.length, offset);
 }
 

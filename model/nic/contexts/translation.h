@@ -34,7 +34,8 @@ struct BusRange {
 
 struct Translated {
   AccessResult result = AccessResult::ok;
-  Pasid pasid = 0;
+  bool relaxed = false;                                  // its TLPs may pass writes
+  Pasid pasid = 0;                                       // or DeviceMemory::kPlace
   Duration wait{};                                       // from now on, until it is at hand
   boost::container::small_vector<BusRange, 1> ranges{};  // in order; none of no bytes, and of the null region
 

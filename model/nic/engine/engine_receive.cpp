@@ -12,6 +12,8 @@ namespace {
 
 using Kind = roce::Verdict::Kind;
 
+constexpr std::uint32_t kMostPadding = 63;  // to the end of a cache line
+
 // A SEND of one packet, no longer than the QP allows.
 bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t bytes) {
   return verdict.to_receive_wqe && verdict.begins_receive && verdict.completes_receive &&
@@ -168,7 +170,10 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
                   .payload = std::move(payload),
                   .more = !verdict.completes};
   if (verdict.to_receive_wqe) {
-    scatter.regions = slice(qp.receive_ring.filling()->regions, verdict.offset, bytes);
+    const auto& regions = qp.receive_ring.filling()->regions;
+    scatter.regions = slice(regions, verdict.offset, bytes);
+    if (qp.context.pad_writes)
+      scatter.room = static_cast<std::uint8_t>(std::min(room_behind(regions, verdict.offset + bytes), kMostPadding));
   } else {
     scatter.access = verdict.access;
     scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, bytes});

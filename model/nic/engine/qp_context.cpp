@@ -123,7 +123,7 @@ QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
     if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
   }
   const bool raw = context.transport == roce::Transport::raw;
-  if (!raw && (context.strip_vlan || context.scatter_fcs)) return QpSyndrome::frame_options;
+  if (!raw && (context.strip_vlan || context.scatter_fcs || context.pad_writes)) return QpSyndrome::frame_options;
   if (!receive) return QpSyndrome::none;
   const bool stride =
       context.log_receive_stride >= kLeastLogStride && context.log_receive_stride <= kMostLogReceiveStride;

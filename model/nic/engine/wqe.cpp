@@ -20,4 +20,12 @@ Regions slice(const Regions& regions, std::uint64_t offset, std::uint32_t length
   return part;
 }
 
+std::uint32_t room_behind(const Regions& regions, std::uint64_t length) {
+  for (const auto& region : regions) {
+    if (length <= region.length) return static_cast<std::uint32_t>(region.length - length);
+    length -= region.length;
+  }
+  return 0;
+}
+
 }  // namespace rnicsim::nic

@@ -15,5 +15,7 @@ struct RingRead {
 
 // The part [offset, offset + length) of a scatter/gather list.
 Regions slice(const Regions& regions, std::uint64_t offset, std::uint32_t length);
+// What is left behind that many bytes of the entry in which they end.
+std::uint32_t room_behind(const Regions& regions, std::uint64_t length);
 
 }  // namespace rnicsim::nic

@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
 constexpr double kLoadWindowPs = 2e6;          // what "of late" means for the link's load
 constexpr double kMostLoad = 0.95;             // a queue is finite
+constexpr std::uint32_t kMostOvertakings = 64;  // of one write that waits: it is not to wait for ever
 
 }  // namespace
 
@@ -30,6 +31,10 @@ void DmaParams::describe(ParamVisitor& visit) {
   visit.param("posted_data", posted_data, "bytes of them; a credit is 16 B", {64, 1 << 20});
   visit.param("relaxed_ordering", relaxed_ordering,
               "reads of programs' memory, but those of atomics, pass writes that wait for credits");
+  visit.param("ordered_write", ordered_write,
+              "the host's cost of strict ordering: a write that does not continue the one ahead of it lands so long "
+              "after that; docs/timing.md",
+              {0, 1e9});
   visit.param("burst", burst, "most bytes of adjoining accesses made in one call to the host", {4096, 1 << 20});
   visit.refuse(read_bytes < link.max_read_request, "read_bytes", "is less than", "max_read_request");
   visit.refuse(posted_data < link.max_payload, "posted_data", "is less than", "max_payload");
@@ -52,6 +57,7 @@ void DmaCounters::describe(CounterVisitor& visit) const {
   visit.counter("read_stalls", read_stalls, "requests",
                 "reads that waited for tags or bytes, or behind a write that waited");
   visit.counter("write_stalls", write_stalls, "requests", "writes that waited for posted credits");
+  visit.counter("overtakings", overtakings, "requests", "writes of relaxed ordering that passed those that waited");
   visit.counter("read_time", read_time_ps, "ps", "from issue to data, of all reads");
 }
 
@@ -109,6 +115,7 @@ inline void Dma::ask(const Place& place, std::uint32_t bytes, const DmaReply& re
   access.sampled = false;
   access.discard = sampling.discard;
   access.ordered = sampling.ordered;
+  access.relaxed = sampling.relaxed && !sampling.ordered;
   access.tlps = requests;
   access.asked = now();
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
@@ -120,7 +127,7 @@ inline void Dma::ask(const Place& place, std::uint32_t bytes, const DmaReply& re
 
 // What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
 bool Dma::passes_writes(const Access& read) const {
-  return params_.relaxed_ordering && read.place.pasid != kKernelPasid && !read.ordered;
+  return read.relaxed || (params_.relaxed_ordering && read.place.pasid != kKernelPasid && !read.ordered);
 }
 
 // What always fits, wherever it begins.
@@ -179,10 +186,11 @@ void Dma::issue_read(Access& access) {
   tags_in_use_ += access.tlps.tlps;
   bytes_in_flight_ += access.data.size();
   const auto asked = to_host_.occupy(at, asks, counters_.to_host_wait_ps);
-  const auto at_link = std::max(asked + params_.read_latency, last_landing_) + queueing(at);
+  const auto after = access.relaxed ? Duration{} : last_landing_;
+  const auto at_link = std::max(asked + params_.read_latency, after) + queueing(at);
   const auto done = to_device_.occupy(at_link, brings, counters_.to_device_wait_ps) + params_.read_internal;
-  access.after = last_landing_;
-  access.behind = writes_pushed_;
+  access.after = after;
+  access.behind = access.relaxed ? 0 : writes_pushed_;
   if (issued) issued({false, access.place.pasid, access.place.address, access.data.size(), done - at});
   reads_.push(done, &access);
 }
@@ -219,13 +227,38 @@ void Dma::write(const Place& place, Payload&& data, const DmaReply& reply, Place
   access.data = std::move(data);
   access.discard = placement.discard;
   access.placement = placement;
+  access.fence = false;
   access.tlps = link_.write(place.offset, access.data.size());
   access.credits = credits_of(access.tlps.tlps, access.data.size());
-  if (waiting_writes_.empty() && take_credits(access)) return issue_write(access);
+  if ((waiting_writes_.empty() || may_overtake(access)) && take_credits(access)) {
+    if (!waiting_writes_.empty()) {
+      ++overtaken_;
+      ++counters_.overtakings;
+    }
+    return issue_write(access);
+  }
   ++counters_.write_stalls;
   ++writes_queued_;
   waiting_writes_.push_back(&access);
-  credits_back_.arm(posted_.front().until);
+  credits_back_.arm(next_credits());
+}
+
+inline bool Dma::may_overtake(const Access& write) const {
+  return write.placement.relaxed && overtaken_ < kMostOvertakings;
+}
+
+// A write of nothing, behind all others.
+void Dma::after_writes(const DmaReply& reply) {
+  auto& access = take_access({}, reply);
+  access.data = {};
+  access.discard = true;
+  access.placement = {};
+  access.fence = true;
+  access.tlps = {};
+  access.credits = {};
+  if (waiting_writes_.empty()) return issue_write(access);
+  ++writes_queued_;
+  waiting_writes_.push_back(&access);
 }
 
 // A write that is larger than all credits together goes when it has them all.
@@ -236,37 +269,63 @@ inline Dma::Credits Dma::credits_of(std::uint64_t tlps, std::uint64_t bytes) con
 }
 
 inline bool Dma::take_credits(const Access& write) {
-  for (const auto at = now(); !posted_.empty() && posted_.front().until <= at;) {
-    posted_sum_.headers -= posted_.front().credits.headers;
-    posted_sum_.data -= posted_.front().credits.data;
-    posted_.pop_front();
-  }
+  return_credits(posted_);
+  if (!posted_relaxed_.empty()) return_credits(posted_relaxed_);
   const Credits sum{posted_sum_.headers + write.credits.headers, posted_sum_.data + write.credits.data};
   if (sum.headers > params_.posted_headers || sum.data > params_.posted_data.bytes / kCreditBytes) return false;
   posted_sum_ = sum;
   return true;
 }
 
+inline void Dma::return_credits(Fifo<Posted>& posted) {
+  for (const auto at = now(); !posted.empty() && posted.front().until <= at; posted.pop_front()) {
+    posted_sum_.headers -= posted.front().credits.headers;
+    posted_sum_.data -= posted.front().credits.data;
+  }
+}
+
+Duration Dma::next_credits() const {
+  if (posted_relaxed_.empty()) return posted_.front().until;
+  const auto relaxed = posted_relaxed_.front().until;
+  return posted_.empty() ? relaxed : std::min(posted_.front().until, relaxed);
+}
+
 void Dma::issue_write(Access& access) {
   const auto at = now();
+  if (access.fence) return push_landing(access, std::max(at, last_landing_));
   const bool right_behind = access.placement.right_behind;
   const auto service = count_to_host(at, access.tlps);
   Duration lands;
   if (right_behind) {
     to_host_.steal(at, service);
-    lands = lone_free_ = std::max(at, lone_free_) + service;
+    lands = lone_free_ = in_order(access, std::max(at, lone_free_) + service);
   } else {
     lands = to_host_.occupy(at, service, counters_.to_host_wait_ps) + params_.write_latency;
+    if (!access.placement.relaxed) lands = in_order(access, lands);
   }
   last_landing_ = std::max(last_landing_, lands);
-  const auto held = posted_.empty() ? lands : std::max(lands, posted_.back().until);
-  posted_.push_back({held, access.credits});
+  if (!access.placement.relaxed || posted_.empty() || lands >= posted_.back().until)
+    posted_.push_back({posted_.empty() ? lands : std::max(lands, posted_.back().until), access.credits});
+  else
+    posted_relaxed_.push_back({lands, access.credits});
   if (issued) issued({true, access.place.pasid, access.place.address, access.data.size(), lands - at});
   if (right_behind) return lone_writes_.push(lands, &access);
+  if (access.placement.relaxed && lands < last_burst_) return relaxed_writes_.push(lands, &access);
   push_landing(access, lands);
 }
 
+// A host that keeps writes in order may have to see one done before it takes up the next, when that goes elsewhere.
+inline Duration Dma::in_order(const Access& write, Duration lands) {
+  if (params_.ordered_write == Duration{}) return lands;
+  const auto& [pasid, address, offset] = write.place;
+  const bool continues = ordered_end_.pasid == pasid && ordered_end_.address == address;
+  lands = std::max(lands, continues ? last_ordered_ : last_ordered_ + params_.ordered_write);
+  ordered_end_ = {pasid, address + write.data.size(), 0};
+  return last_ordered_ = lands;
+}
+
 inline void Dma::push_landing(Access& access, Duration lands) {
+  last_burst_ = lands;
   access.number = writes_pushed_++;
   access.together = nullptr;
   if (joins_burst(access)) {
@@ -290,9 +349,10 @@ void Dma::issue_waiting() {
     auto& write = *waiting_writes_.front();
     waiting_writes_.pop_front();
     ++writes_unqueued_;
+    overtaken_ = 0;
     issue_write(write);
   }
-  if (!waiting_writes_.empty()) credits_back_.arm(posted_.front().until);
+  if (!waiting_writes_.empty()) credits_back_.arm(next_credits());
   while (!waiting_reads_.empty()) {
     auto& head = *waiting_reads_.front();
     const bool behind_a_write = !passes_writes(head) && writes_unqueued_ < head.writes_before;
@@ -310,14 +370,18 @@ void Dma::reset() {
   for (std::size_t i = 0; i < bursts_.size(); ++i)
     for (auto* write = bursts_[i]; write != nullptr; write = write->together) give_back(*write);
   give_back_all(lone_writes_);
+  give_back_all(relaxed_writes_);
   give_back_all(waiting_reads_);
   give_back_all(waiting_writes_);
   reads_.clear();
   bursts_.clear();
   lone_writes_.clear();
+  relaxed_writes_.clear();
   waiting_reads_.clear();
   waiting_writes_.clear();
   posted_.clear();
+  posted_relaxed_.clear();
+  overtaken_ = 0;
   posted_sum_ = {};
   closures_.clear();
   credits_back_.disarm();
@@ -325,7 +389,8 @@ void Dma::reset() {
   to_host_.reset();
   to_device_.reset();
   load_.reset();
-  lone_free_ = last_landing_ = now();
+  lone_free_ = last_landing_ = last_burst_ = last_ordered_ = now();
+  ordered_end_ = {};
 }
 
 inline bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const {
@@ -453,9 +518,9 @@ bool Dma::land_together(const Access& first) {
   return host_->write(first.place.pasid, first.place.address, data);
 }
 
-void Dma::land_lone_writes() {
+void Dma::land_each(DelayLine<Access*>& writes) {
   Access* access;
-  while (lone_writes_.pop_due(access)) {
+  while (writes.pop_due(access)) {
     land(*access);
     access->data = {};
     finish(*access);

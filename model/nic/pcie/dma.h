@@ -6,14 +6,16 @@
 // when they complete, and not before the writes ahead of them have landed; writes land when they arrive. Reads are done
 // in the order they were asked for.
 //
+// With the attribute of relaxed ordering (PCIe Base Specification 2.4.1) a write passes writes that wait, for credits
+// or in the host, and a read is sampled without regard to the writes ahead of it. Nothing without it passes a write,
+// with it or not.
+//
 // Accesses to adjoining addresses that are under way together are made in one call to the host (up to `burst`): a call
 // into an attached process is dear. A read is then sampled up to a burst early, but never before it was issued.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 #include "model/base/delay_line.h"
@@ -43,6 +45,7 @@ struct DmaParams {
   std::uint32_t posted_headers = 128;
   ByteCount posted_data = 16_KiB;
   bool relaxed_ordering = false;
+  Duration ordered_write{};
   ByteCount burst = 64_KiB;
 
   void describe(ParamVisitor& visit);
@@ -64,6 +67,7 @@ struct DmaCounters {
   Counter to_device_wait_ps = 0;
   Counter read_stalls = 0;
   Counter write_stalls = 0;
+  Counter overtakings = 0;
   Counter read_time_ps = 0;
 
   void describe(CounterVisitor& visit) const;
@@ -101,10 +105,12 @@ class Dma : public sc_core::sc_module {
     bool more = false;          // may land together with the next write, at that one's time
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
     bool discard = false;       // payload that nobody looks at (timing only): memory is not touched
+    bool relaxed = false;       // with the attribute of relaxed ordering: passes writes that wait
   };
   struct Sampling {
     bool discard = false;       // as of a write
     bool ordered = false;       // without the attribute of relaxed ordering: passes no write
+    bool relaxed = false;       // with it, as its memory region says; not with `ordered`
   };
   // Where an access lies. TLPs end at multiples of `offset`, which is counted from the start of the memory region: a
   // program's own addresses are not the same at every run, and no result may depend on them.
@@ -118,7 +124,6 @@ class Dma : public sc_core::sc_module {
 
   // The endpoint's side.
   void reach(HostMemory& memory) { host_ = &memory; }
-  std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> translate;  // by ATS; nullopt: the host won't
   trace::Point<DmaIssued> issued;
 
   [[gnu::flatten]] void read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
@@ -133,6 +138,9 @@ class Dma : public sc_core::sc_module {
   void write(Pasid pasid, std::uint64_t address, Payload&& data, const DmaReply& reply = {}) {
     write(pasid, address, std::move(data), reply, {});
   }
+  // The writes so far have landed; and by when they will have, kNever when some of them wait for credits.
+  void after_writes(const DmaReply& reply);
+  Duration landing() const { return waiting_writes_.empty() ? last_landing_ : Agenda::kNever; }
   // For who asks seldom: the reply is a call.
   DmaReply closure(Done&& done) { return closures_.keep(std::move(done)); }
   // A posted write of the CPU passes.
@@ -162,6 +170,8 @@ class Dma : public sc_core::sc_module {
     // A read.
     bool sampled = false;
     bool ordered = false;
+    bool relaxed = false;
+    bool fence = false;         // a write of nothing, which no TLP carries
     Duration asked;
     Duration after;             // the writes ahead of it have arrived by then
     std::uint64_t behind = 0;   // so many of those that land in order
@@ -226,6 +236,10 @@ class Dma : public sc_core::sc_module {
   [[gnu::noinline]] void issue_waiting();
   void issue_read(Access& access);
   void issue_write(Access& access);
+  inline Duration in_order(const Access& write, Duration lands);
+  inline bool may_overtake(const Access& write) const;
+  inline void return_credits(Fifo<Posted>& posted);
+  Duration next_credits() const;
   inline void push_landing(Access& access, Duration lands);
   inline Duration queueing(Duration at) const;
   inline Duration count_to_host(Duration at, const TlpCount& tlps);  // and how long the link is busy with them
@@ -238,7 +252,7 @@ class Dma : public sc_core::sc_module {
   [[gnu::flatten]] void land_bursts();
   inline void land_ahead_of(const Access& read);
   [[gnu::noinline]] bool land_together(const Access& first);
-  void land_lone_writes();
+  void land_each(DelayLine<Access*>& writes);
   inline bool adjoins(const Access& a, const Access& b, std::uint64_t burst_bytes) const;
   void land(Access& access);
 
@@ -255,7 +269,9 @@ class Dma : public sc_core::sc_module {
   Fifo<Access*> waiting_writes_;               // for posted credits
   std::uint64_t writes_queued_ = 0;            // ever
   std::uint64_t writes_unqueued_ = 0;
+  std::uint32_t overtaken_ = 0;                // writes that passed the first of them
   Fifo<Posted> posted_;                        // credits that the host will give back, and when
+  Fifo<Posted> posted_relaxed_;                // those of writes that land ahead of the last of them
   Credits posted_sum_;
   Alarm credits_back_{[this] { issue_waiting(); }};
   DelayLine<Access*> reads_{[this] { complete_reads(); }};
@@ -264,13 +280,17 @@ class Dma : public sc_core::sc_module {
   std::uint64_t burst_bytes_ = 0;              // of that
   std::uint64_t writes_pushed_ = 0;            // into bursts_, ever
   std::uint64_t writes_landed_ = 0;            // of those
-  DelayLine<Access*> lone_writes_{[this] { land_lone_writes(); }};
+  DelayLine<Access*> lone_writes_{[this] { land_each(lone_writes_); }};
+  DelayLine<Access*> relaxed_writes_{[this] { land_each(relaxed_writes_); }};  // ahead of the last of bursts_
   std::vector<std::byte> scratch_;
   Payload zeros_;
   std::uint64_t tags_in_use_ = 0;
   std::uint64_t bytes_in_flight_ = 0;
   Duration lone_free_;
   Duration last_landing_;                      // of all writes issued
+  Duration last_burst_;                        // of those in bursts_
+  Duration last_ordered_;                      // of those that are strictly ordered
+  Place ordered_end_{};                        // where the last of these ends
   DmaCounters counters_;
 };
 

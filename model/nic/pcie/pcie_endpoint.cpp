@@ -142,6 +142,11 @@ bool PcieEndpoint::store(std::uint64_t offset, std::span<const std::byte> data) 
     uar_written({in_uar / map.uar_page_bytes, in_uar % map.uar_page_bytes, data});
     return true;
   }
+  if (own_memory_ != nullptr && within(offset, data.size(), map.device_memory, map.most_device_memory)) {
+    if (!own_memory_->store(offset - map.device_memory, data)) return false;
+    memory_written(std::uint64_t{data.size()});
+    return true;
+  }
   if (within(offset, data.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes)) {
     msix_.write_table(static_cast<std::uint32_t>(offset - map.msix_table), data);
     announce_unmasked();
@@ -161,6 +166,8 @@ bool PcieEndpoint::write_register(std::uint32_t offset, std::span<const std::byt
 
 bool PcieEndpoint::load(std::uint64_t offset, std::span<std::byte> out) const {
   const auto& map = function_;
+  if (own_memory_ != nullptr && within(offset, out.size(), map.device_memory, map.most_device_memory))
+    return own_memory_->load(offset - map.device_memory, out);
   if (within(offset, out.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes))
     return msix_.read_table(static_cast<std::uint32_t>(offset - map.msix_table), out);
   if (within(offset, out.size(), map.msix_pending, kPendingBytes))

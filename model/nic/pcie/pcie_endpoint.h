@@ -55,6 +55,16 @@ struct PcieEndpointCounters {
   }
 };
 
+// Memory on the device that is seen in the BAR. At the present time; false: not inside, or not in whole words.
+class BarMemory {
+ public:
+  virtual bool store(std::uint64_t offset, std::span<const std::byte> data) = 0;
+  virtual bool load(std::uint64_t offset, std::span<std::byte> out) = 0;
+
+ protected:
+  ~BarMemory() = default;
+};
+
 struct UarWrite {
   std::uint32_t page;
   std::uint32_t offset;                 // in the page
@@ -73,12 +83,15 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
 
   // Where `dma` ends, if that is ours: memory is reached there, and by `dma` only what else there is.
   void reach(HostMemory& memory) { host_ = &memory; }
+  // The device's own.
+  void reach(BarMemory& memory) { own_memory_ = &memory; }
 
   // What `bar` does, for a root complex of ours.
   bool read_bar(std::uint64_t offset, std::span<std::byte> bytes) override;
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
 
   Output<UarWrite> uar_written;
+  Output<std::uint64_t> memory_written;    // of the device's own, so many bytes
   Output<std::uint32_t> command_doorbell;  // a bit an entry
   Output<> function_reset;
   Output<std::uint32_t> unmasked;          // this vector was pending and may interrupt now
@@ -122,6 +135,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   DeviceStatus status_ = DeviceStatus::initializing;
   std::uint32_t syndrome_ = 0;
   HostMemory* host_ = nullptr;
+  BarMemory* own_memory_ = nullptr;
   // One for all transfers: they take no time, so there is never a second, and to make one is dear.
   tlm::tlm_generic_payload request_;
   tlm::tlm_generic_payload translation_;

@@ -77,6 +77,9 @@ struct DeviceFeatures {
   bool multicast = false;
   bool windows = false;
   bool raw = false;
+  bool device_memory = false;
+  bool write_padding = false;
+  bool relaxed_ordering = false;
 };
 struct DeviceCapabilities {
   DeviceFeatures features;
@@ -115,6 +118,7 @@ struct DeviceCapabilities {
   std::uint32_t max_rss_queues = 0;
   std::uint32_t max_tso = 0;
   std::uint32_t max_tso_header = 0;
+  std::uint32_t device_memory = 0;       // bytes
 };
 struct PortAttributes {
   std::uint8_t state = 0;                // as ibv_port_attr, all of them

@@ -67,7 +67,7 @@ struct SharedReceiveQueue {
   bool dead = false;
 };
 
-enum class RegionKind : std::uint8_t { region, window1, window2, null };
+enum class RegionKind : std::uint8_t { region, window1, window2, null, device_memory };
 
 // A memory region, or a window on one.
 struct MemoryRegion {
@@ -79,7 +79,7 @@ struct MemoryRegion {
   std::uint32_t access = 0;
   std::uint64_t start = 0;
   std::uint64_t length = 0;
-  std::uint64_t bus_address = 0;
+  std::uint64_t bus_address = 0;         // device memory: counted from its first byte
   std::uint8_t log_page = 0;
   std::uint32_t first_page = 0;
   std::uint32_t region = 0;              // window: the index of that which it is bound to
@@ -123,6 +123,7 @@ struct QpContext {
   bool block_self_multicast = false;     // its own multicasts do not come to this device
   bool strip_vlan = false;               // raw: a frame's outermost tag comes in the CQE
   bool scatter_fcs = false;              // raw: the FCS comes behind the frame
+  bool pad_writes = false;               // raw: what is received is written in whole cache lines
   std::uint16_t uar_page = 0;
   std::uint32_t pd = 0;
   Pasid pasid = 0;

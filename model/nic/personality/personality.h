@@ -36,6 +36,8 @@ struct PciFunction {
   std::uint32_t uar = 0;                 // offset of the UAR pages
   std::uint32_t uar_page_bytes = 0;
   std::uint32_t uar_pages = 0;
+  std::uint32_t device_memory = 0;       // offset of the device's own memory
+  std::uint32_t most_device_memory = 0;  // bytes of it that the BAR has room for
 };
 
 // Sizes in bytes that blocks of the NIC reckon with.

@@ -117,6 +117,7 @@ inline constexpr std::uint32_t kRemoteRead = 1u << 2;
 inline constexpr std::uint32_t kRemoteAtomic = 1u << 3;
 inline constexpr std::uint32_t kWindowBind = 1u << 4;
 inline constexpr std::uint32_t kZeroBased = 1u << 5;
+inline constexpr std::uint32_t kRelaxedOrdering = 1u << 20;
 }  // namespace access
 
 }  // namespace rnicsim::nic

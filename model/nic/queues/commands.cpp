@@ -21,10 +21,11 @@ std::uint16_t saturated(std::uint64_t count) {
 }
 
 // What the driver says of an entry; what the device keeps in it begins anew.
-MemoryRegion entry_of(const MemoryRegion& given) {
+MemoryRegion entry_of(const MemoryRegion& given, const CapabilityParams& params) {
   if (given.is_window()) return {.kind = given.kind, .key = given.key, .pd = given.pd};
   auto entry = given;
   entry.valid = true;
+  if (!params.relaxed_ordering) entry.access &= ~access::kRelaxedOrdering;
   entry.region = entry.qpn = entry.windows = 0;
   return entry;
 }
@@ -119,6 +120,7 @@ void CommandUnit::query_device() {
     caps.max_tso = params_.max_tso;
     caps.max_tso_header = CapabilityParams::kMostTsoHeader;
   }
+  caps.device_memory = params_.device_memory;
   caps.max_mr = params_.max_mr;
   caps.max_mtt = params_.max_mtt;
   caps.max_pd = params_.max_pd;
@@ -307,22 +309,29 @@ void CommandUnit::resize_cq() {
 
 void CommandUnit::create_mpt() {
   const auto index = object();
-  const auto entry = entry_of(input<MemoryRegion>());
+  const auto entry = entry_of(input<MemoryRegion>(), params_);
   if (index >= params_.max_mr) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.regions.exists(index)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.regions.mapped(index)) return refuse(CommandSyndrome::no_icm);
   if (entry.is_window() && !params_.windows) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
+  if (entry.kind == RegionKind::device_memory && params_.device_memory == 0)
+    return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
   put_entry(index, entry);
   complete(CommandStatus::ok);
 }
 
 CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion& entry) const {
-  if (entry.kind > RegionKind::null) return CommandSyndrome::bad_kind;
+  if (entry.kind > RegionKind::device_memory) return CommandSyndrome::bad_kind;
   if (entry.key >> 8 != index) return CommandSyndrome::bad_key;
   const auto room = [&](std::uint64_t base) { return entry.length == 0 || base <= ~0ull - (entry.length - 1); };
   if (entry.length > params_.max_mr_size || !room(entry.start) || !room(entry.bus_address))
     return CommandSyndrome::bad_range;
+  if (entry.kind == RegionKind::device_memory) {
+    if (entry.bus_address > params_.device_memory || entry.length > params_.device_memory - entry.bus_address)
+      return CommandSyndrome::bad_range;
+    return entry.log_page == 0 ? CommandSyndrome::none : CommandSyndrome::bad_pages;
+  }
   return pages_mapped(entry) ? CommandSyndrome::none : CommandSyndrome::bad_pages;
 }
 
@@ -372,7 +381,7 @@ void CommandUnit::query_mpt() {
 // The region is another one from now on; what is under way through its old pages is not.
 void CommandUnit::modify_mpt() {
   const auto index = object();
-  const auto entry = entry_of(input<MemoryRegion>());
+  const auto entry = entry_of(input<MemoryRegion>(), params_);
   contexts_.regions.lookup(index, [this, index, entry](const MemoryRegion* old) {
     if (old == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
     if (old->kind != RegionKind::region || entry.kind != RegionKind::region)

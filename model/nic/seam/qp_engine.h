@@ -120,6 +120,7 @@ struct Scatter {                         // payload of one packet -> memory
   Regions regions;                       // cover exactly the payload
   Payload payload;
   bool more = false;                     // a packet of the same message follows: both may land together, at its time
+  std::uint8_t room = 0;                 // bytes behind the last region that the line's padding may take
 };
 
 struct AccessCheck {                     // the whole range of a request, before its first packet is executed

@@ -198,6 +198,7 @@ abi::DeviceCapabilities mailbox_of(const DeviceCapabilities& given) {
   caps.max_rss_queues = given.max_rss_queues;
   caps.max_tso = given.max_tso;
   caps.max_tso_header = given.max_tso_header;
+  caps.device_memory = given.device_memory;
   caps.max_inline = given.max_inline;
   caps.max_inline_receive = given.max_inline_receive;
   caps.max_rd_atomic = given.max_rd_atomic;

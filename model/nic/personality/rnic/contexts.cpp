@@ -56,6 +56,7 @@ QpContext context_of(const abi::Qpc& layout) {
   context.block_self_multicast = (layout.flags & abi::Qpc::kBlockSelfMulticast) != 0;
   context.strip_vlan = (layout.flags & abi::Qpc::kStripVlan) != 0;
   context.scatter_fcs = (layout.flags & abi::Qpc::kScatterFcs) != 0;
+  context.pad_writes = (layout.flags & abi::Qpc::kPadWrites) != 0;
   context.path = path_of(layout.path);
   context.log_send_blocks = layout.log_send_blocks;
   context.log_receive_wqes = layout.log_receive_wqes;
@@ -106,7 +107,8 @@ abi::Qpc layout_of(const QpContext& context) {
   layout.flags = static_cast<std::uint8_t>(
       (context.has_send ? abi::Qpc::kHasSend : 0) | (context.has_receive ? abi::Qpc::kHasReceive : 0) |
       (context.has_srq ? abi::Qpc::kHasSrq : 0) | (context.block_self_multicast ? abi::Qpc::kBlockSelfMulticast : 0) |
-      (context.strip_vlan ? abi::Qpc::kStripVlan : 0) | (context.scatter_fcs ? abi::Qpc::kScatterFcs : 0));
+      (context.strip_vlan ? abi::Qpc::kStripVlan : 0) | (context.scatter_fcs ? abi::Qpc::kScatterFcs : 0) |
+      (context.pad_writes ? abi::Qpc::kPadWrites : 0));
   layout.path = vector_of(context.path);
   layout.log_send_blocks = context.log_send_blocks;
   layout.log_receive_wqes = context.log_receive_wqes;

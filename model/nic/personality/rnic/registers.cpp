@@ -19,9 +19,11 @@ constexpr bool same(Ours ours, Layout layout) {
 static_assert(same(CommandOpcode::query_device, abi::CommandOpcode::query_device) &&
               same(CommandOpcode::detach_multicast, abi::CommandOpcode::detach_multicast));
 static_assert(same(RegionKind::region, abi::MptKind::region) && same(RegionKind::window1, abi::MptKind::window1) &&
-              same(RegionKind::window2, abi::MptKind::window2) && same(RegionKind::null, abi::MptKind::null));
+              same(RegionKind::window2, abi::MptKind::window2) && same(RegionKind::null, abi::MptKind::null) &&
+              same(RegionKind::device_memory, abi::MptKind::device_memory));
 static_assert(access::kLocalWrite == abi::access::kLocalWrite && access::kZeroBased == abi::access::kZeroBased &&
-              access::kWindowBind == abi::access::kWindowBind);
+              access::kWindowBind == abi::access::kWindowBind &&
+              access::kRelaxedOrdering == abi::access::kRelaxedOrdering);
 static_assert(kIcmTables == std::size(abi::kIcmEntryBytes));
 static_assert(roce::kMulticastQpn == abi::kMulticastQpn);
 
@@ -44,7 +46,9 @@ Layout layout_of_rnic() {
                 .msix_order = ByteOrder::big,
                 .uar = abi::kUarBase,
                 .uar_page_bytes = abi::kUarPageSize,
-                .uar_pages = abi::kUarPages};
+                .uar_pages = abi::kUarPages,
+                .device_memory = abi::kDeviceMemoryBase,
+                .most_device_memory = abi::kMostDeviceMemory};
   layout.log_send_block = std::countr_zero(abi::kSendBlock);
   layout.send_head = sizeof(abi::ControlSegment);
   layout.data_segment = sizeof(abi::DataSegment);
@@ -121,7 +125,9 @@ std::uint64_t feature_bits(const DeviceFeatures& features) {
   using namespace abi::feature;
   return kBlueFlame | kRc | (features.invalidate ? kInvalidate : 0) | (features.uc ? kUc : 0) |
          (features.ud ? kUd : 0) | (features.multicast ? kMulticast : 0) | (features.windows ? kWindows : 0) |
-         (features.srq ? kSrq : 0) | (features.raw ? kRaw : 0);
+         (features.srq ? kSrq : 0) | (features.raw ? kRaw : 0) |
+         (features.device_memory ? kDeviceMemory : 0) | (features.write_padding ? kWritePadding : 0) |
+         (features.relaxed_ordering ? kRelaxedOrdering : 0);
 }
 
 bool RnicPersonality::read_registers(const DeviceRegisters& registers, std::uint32_t offset,
