@@ -131,6 +131,7 @@ int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   switch (mailbox.context.kind) {
     case abi::MptKind::region:
     case abi::MptKind::null:
+    case abi::MptKind::device_memory:
       error = admit_create_region(process, mailbox);
       break;
     case abi::MptKind::window1:
@@ -149,6 +150,8 @@ int CommandGate::admit_create_region(Pasid process, abi::CreateMpt& mailbox) {
   RegionPlace place{.pd = mailbox.context.pd};
   if (mailbox.context.kind == abi::MptKind::null) {
     mailbox.context.length = 0;
+  } else if (mailbox.context.kind == abi::MptKind::device_memory) {
+    if (const int error = place_on_device(process, mailbox.context, place)) return error;
   } else if (const int error = place_region(process, mailbox.context, place)) {
     return error;
   }
@@ -156,6 +159,13 @@ int CommandGate::admit_create_region(Pasid process, abi::CreateMpt& mailbox) {
   mailbox.context.first_page = place.first_page;
   objects_.add_mr(mailbox.header.object, {.owner = process, .place = place, .next = {}});
   return 0;
+}
+
+int CommandGate::place_on_device(Pasid process, const abi::Mpt& context, RegionPlace& place) const {
+  place.bus_address = context.bus_address;
+  place.length = context.length;
+  place.device_range = objects_.find_device_range(process, place.bus_address, place.length);
+  return place.device_range ? 0 : EINVAL;
 }
 
 int CommandGate::place_region(Pasid process, const abi::Mpt& context, RegionPlace& place) {
@@ -178,7 +188,7 @@ int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateMpt>(input);
   auto* mr = Objects::find(objects_.mrs, process, mailbox.header.object);
   if (!mr || !objects_.find_usable(objects_.pds, process, mailbox.context.pd)) return ENOENT;
-  if (mailbox.context.kind != abi::MptKind::region) return EINVAL;
+  if (mailbox.context.kind != abi::MptKind::region || mr->place.device_range) return EINVAL;
   auto next = mr->place;
   next.pd = mailbox.context.pd;
   const bool stays = next.bus_address == mailbox.context.bus_address && next.length == mailbox.context.length;

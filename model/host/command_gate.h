@@ -67,6 +67,7 @@ class CommandGate {
   int admit_create_mpt(Pasid process, std::span<std::byte> input);
   int admit_create_region(Pasid process, abi::CreateMpt& mailbox);
   int admit_modify_mpt(Pasid process, std::span<std::byte> input);
+  int place_on_device(Pasid process, const abi::Mpt& context, RegionPlace& place) const;
   int place_region(Pasid process, const abi::Mpt& context, RegionPlace& place);
   int admit_create_srq(Pasid process, std::span<std::byte> input);
   int admit_create_qp(Pasid process, std::span<std::byte> input);

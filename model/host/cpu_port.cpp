@@ -129,7 +129,8 @@ void CpuPort::store_due() {
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
   settle();
-  return agent_.mmio_readable(pasid_, offset) ? root_complex_.mmio_read(offset, bytes) : ~0ull;
+  store_due();  // what it made before goes ahead of it
+  return agent_.mmio_readable(pasid_, offset, bytes) ? root_complex_.mmio_read(offset, bytes) : ~0ull;
 }
 
 std::byte* CpuPort::allocate(std::size_t bytes, std::size_t alignment) {
@@ -161,6 +162,18 @@ int CpuPort::alloc_uar(std::uint32_t& page) {
 int CpuPort::free_uar(std::uint32_t page) {
   system_call();
   return agent_.free_uar(pasid_, page);
+}
+int CpuPort::alloc_dm(std::uint64_t bytes, std::uint32_t log_alignment, std::uint32_t& offset) {
+  system_call();
+  return agent_.alloc_dm(pasid_, bytes, log_alignment, offset);
+}
+int CpuPort::free_dm(std::uint32_t offset) {
+  system_call();
+  return agent_.free_dm(pasid_, offset);
+}
+int CpuPort::import_dm(std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) {
+  system_call();
+  return agent_.import_dm(pasid_, context, offset, bytes);
 }
 
 int CpuPort::open_context(int fd, std::uint32_t& number) {

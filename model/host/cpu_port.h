@@ -57,6 +57,9 @@ class CpuPort : public DevicePort {
   int dealloc_pd(std::uint32_t number) override;
   int alloc_uar(std::uint32_t& page) override;
   int free_uar(std::uint32_t page) override;
+  int alloc_dm(std::uint64_t bytes, std::uint32_t log_alignment, std::uint32_t& offset) override;
+  int free_dm(std::uint32_t offset) override;
+  int import_dm(std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) override;
   int open_context(int fd, std::uint32_t& number) override;
   int import_context(int fd, std::uint32_t& number) override;
   int close_context(std::uint32_t number) override;

@@ -67,6 +67,26 @@ int KernelAgent::alloc_uar(Pasid process, std::uint32_t& page) {
 int KernelAgent::free_uar(Pasid process, std::uint32_t page) {
   return ready_ ? objects_.free_uar(process, page) : EAGAIN;
 }
+int KernelAgent::alloc_dm(Pasid process, std::uint64_t bytes, std::uint64_t log_alignment, std::uint32_t& offset) {
+  if (!ready_) return EAGAIN;
+  if (driver_.capabilities().device_memory == 0) return EOPNOTSUPP;
+  const int error = objects_.alloc_dm(process, bytes, log_alignment, offset);
+  if (error == 0) clear_device_memory(offset);
+  return error;
+}
+int KernelAgent::free_dm(Pasid process, std::uint32_t offset) { return objects_.free_dm(process, offset); }
+int KernelAgent::import_dm(Pasid process, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const {
+  return objects_.import_dm(process, context, offset, bytes);
+}
+// By stores that are ahead of any of the process.
+void KernelAgent::clear_device_memory(std::uint32_t offset) {
+  constexpr std::uint32_t kStore = abi::uar::kBlueFlameBytes;
+  Payload zeros(kStore);
+  std::ranges::fill(zeros.writable(), std::byte{});
+  const auto& range = objects_.device_ranges.at(offset);
+  for (std::uint32_t at = 0; at < range.pages() * DeviceRange::kPage; at += kStore)
+    root_complex_.mmio_write(abi::kDeviceMemoryBase + offset + at, Payload(zeros));
+}
 int KernelAgent::open_context(Pasid process, const ContextFile& file, std::uint32_t& number) {
   return objects_.open_context(process, file, number);
 }
@@ -168,9 +188,9 @@ bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, Payload&& data
   return true;
 }
 
-bool KernelAgent::mmio_readable(Pasid process, std::uint32_t offset) const {
+bool KernelAgent::mmio_readable(Pasid process, std::uint32_t offset, std::size_t bytes) const {
   // The clock is every process's to read, as a page mapped read-only.
-  return offset == abi::reg::kClock || owns_window(process, offset, 1);
+  return offset == abi::reg::kClock || owns_window(process, offset, bytes);
 }
 
 void KernelAgent::run() {
@@ -314,6 +334,8 @@ void KernelAgent::destroy(std::uint32_t number, abi::CommandOpcode opcode) {
 
 bool KernelAgent::owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const {
   if (offset < abi::kUarBase || offset >= abi::kBarSize) return false;
+  if (offset >= abi::kDeviceMemoryBase)
+    return objects_.may_access_device_memory(process, offset - abi::kDeviceMemoryBase, bytes);
   const std::uint32_t page = (offset - abi::kUarBase) / abi::kUarPageSize;
   const std::uint32_t within = (offset - abi::kUarBase) % abi::kUarPageSize;
   const auto found = objects_.uars.find(page);

@@ -98,6 +98,10 @@ class KernelAgent : public sc_core::sc_module {
   int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY while an object uses it; ENOENT
   int alloc_uar(Pasid process, std::uint32_t& page);
   int free_uar(Pasid process, std::uint32_t page);
+  // Of the device's own memory; what is given out is zeros.
+  int alloc_dm(Pasid process, std::uint64_t bytes, std::uint64_t log_alignment, std::uint32_t& offset);
+  int free_dm(Pasid process, std::uint32_t offset);
+  int import_dm(Pasid process, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const;
   // `file` is what the context's descriptor leads to, in whatever process: it must stay open as long as the context.
   int open_context(Pasid process, const ContextFile& file, std::uint32_t& number);
   int import_context(Pasid process, const ContextFile& file, std::uint32_t& number);
@@ -128,10 +132,10 @@ class KernelAgent : public sc_core::sc_module {
   void deliver_connection(std::uint32_t channel, std::uint32_t id);
   void forget_connection(std::uint32_t channel, std::uint32_t id);
 
-  // --- MMIO of a process, at the present time. False: not a page of its own (the process gets SIGBUS on real iron);
+  // --- MMIO of a process, at the present time. False: not in a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.
   bool mmio_write(Pasid process, std::uint32_t offset, Payload&& data);
-  bool mmio_readable(Pasid process, std::uint32_t offset) const;
+  bool mmio_readable(Pasid process, std::uint32_t offset, std::size_t bytes) const;
 
   trace::Point<CommandAnswered> command_answered;
   trace::Point<EventTaken> event_taken;
@@ -156,6 +160,7 @@ class KernelAgent : public sc_core::sc_module {
   void destroy_all(Pasid process, const std::map<std::uint32_t, Object>& objects, abi::CommandOpcode opcode);
   void destroy_windows_on(Pasid process);
   void destroy(std::uint32_t number, abi::CommandOpcode opcode);
+  void clear_device_memory(std::uint32_t offset);
 
   bool owns_window(Pasid process, std::uint32_t offset, std::size_t bytes) const;
   std::uint32_t gid_table_length() const;

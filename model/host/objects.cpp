@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "model/abi/device.h"
@@ -45,6 +46,7 @@ void Objects::set_limits(const abi::DeviceCapabilities& device) {
   flow_numbers = NumberPool(0, device.max_flows);
   pages = RangePool(device.max_mtt);
   max_mr_size = device.max_mr_size;
+  device_pages_ = RangePool(device.device_memory / DeviceRange::kPage);
 }
 
 void Objects::leave_to_processes(abi::DeviceCapabilities& device) {
@@ -61,6 +63,59 @@ int Objects::dealloc_pd(Pasid process, std::uint32_t number) {
 }
 int Objects::alloc_uar(Pasid owner, std::uint32_t& page) { return add_owned(uars, uar_numbers_, owner, page); }
 int Objects::free_uar(Pasid owner, std::uint32_t page) { return remove_unused(uars, uar_numbers_, owner, page); }
+
+int Objects::alloc_dm(Pasid owner, std::uint64_t bytes, std::uint64_t log_alignment, std::uint32_t& offset) {
+  constexpr std::uint64_t kPage = DeviceRange::kPage;
+  if (bytes == 0 || log_alignment > 63) return EINVAL;
+  if (bytes > abi::kMostDeviceMemory) return ENOMEM;
+  const DeviceRange range{.owner = owner, .bytes = static_cast<std::uint32_t>(bytes)};
+  const auto first = device_pages_.take(range.pages(), std::max(std::uint64_t{1} << log_alignment, kPage) / kPage);
+  if (!first) return ENOMEM;
+  offset = *first * DeviceRange::kPage;
+  device_ranges.emplace(offset, range);
+  return 0;
+}
+
+int Objects::free_dm(Pasid process, std::uint32_t offset) {
+  const DeviceRange* range = find_usable(device_ranges, process, offset);
+  if (!range) return ENOENT;
+  if (range->users != 0) return EBUSY;
+  free_range(device_ranges.find(offset));
+  return 0;
+}
+
+void Objects::free_range(std::map<std::uint32_t, DeviceRange>::iterator range) {
+  device_pages_.give_back(range->first / DeviceRange::kPage, range->second.pages());
+  device_ranges.erase(range);
+}
+
+int Objects::import_dm(Pasid holder, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const {
+  const auto right = contexts_.find(context);
+  const auto range = device_ranges.find(offset);
+  if (right == contexts_.end() || right->second.holder != holder || range == device_ranges.end()) return ENOENT;
+  if (range->second.owner != right->second.owner) return ENOENT;
+  bytes = range->second.bytes;
+  return 0;
+}
+
+std::optional<std::uint32_t> Objects::find_device_range(Pasid process, std::uint64_t offset,
+                                                        std::uint64_t bytes) const {
+  if (offset > abi::kMostDeviceMemory) return std::nullopt;
+  const auto behind = device_ranges.upper_bound(static_cast<std::uint32_t>(offset));
+  if (behind == device_ranges.begin()) return std::nullopt;
+  const auto& [first, range] = *std::prev(behind);
+  const bool inside = offset - first <= range.bytes && bytes <= range.bytes - (offset - first);
+  return inside && may_use(process, range.owner) ? std::optional(first) : std::nullopt;
+}
+
+bool Objects::may_access_device_memory(Pasid process, std::uint64_t offset, std::uint64_t bytes) const {
+  if (offset > abi::kMostDeviceMemory) return false;
+  const auto behind = device_ranges.upper_bound(static_cast<std::uint32_t>(offset));
+  if (behind == device_ranges.begin()) return false;
+  const auto& [first, range] = *std::prev(behind);
+  const auto mapped = std::uint64_t{range.pages()} * DeviceRange::kPage;
+  return offset - first <= mapped && bytes <= mapped - (offset - first) && may_use(process, range.owner);
+}
 
 int Objects::open_context(Pasid owner, const ContextFile& file, std::uint32_t& number) {
   const bool taken = std::ranges::any_of(contexts_, [&](const auto& entry) { return entry.second.file == file; });
@@ -82,13 +137,13 @@ int Objects::close_context(Pasid holder, std::uint32_t number) {
   const auto found = contexts_.find(number);
   if (found == contexts_.end() || found->second.holder != holder) return ENOENT;
   contexts_.erase(found);
-  remove_unwanted_pds();
+  remove_unwanted();
   return 0;
 }
 
 void Objects::close_contexts(Pasid holder) {
   std::erase_if(contexts_, [&](const auto& entry) { return entry.second.holder == holder; });
-  remove_unwanted_pds();
+  remove_unwanted();
 }
 
 int Objects::import_pd(Pasid holder, std::uint32_t context, std::uint32_t number) const {
@@ -111,6 +166,7 @@ void Objects::add_cq(std::uint32_t cqn, const CompletionQueue& cq) {
 
 void Objects::add_mr(std::uint32_t index, const MemoryRegion& mr) {
   ++pds.at(mr.place.pd).users;
+  if (mr.place.device_range) ++device_ranges.at(*mr.place.device_range).users;
   mrs.emplace(index, mr);
 }
 
@@ -175,8 +231,7 @@ void Objects::remove_mpt(std::uint32_t index) {
     mws.erase(mw);
   } else {
     const auto mr = mrs.find(index);
-    leave_pd(mr->second.place.pd);
-    pages.give_back(mr->second.place.first_page, mr->second.place.pages);
+    leave_place(mr->second.place);
     mrs.erase(mr);
   }
   mr_numbers.give_back(index);
@@ -220,17 +275,31 @@ void Objects::remove_counter(std::uint32_t number) {
   counter_numbers.give_back(number);
 }
 
-bool Objects::is_wanted(const Pd& pd) const {
-  if (!pd.orphan || pd.users != 0) return true;
-  return std::ranges::any_of(contexts_, [&](const auto& entry) { return entry.second.owner == pd.owner; });
+template <class Object>
+bool Objects::is_wanted(const Object& object) const {
+  if (!object.orphan || object.users != 0) return true;
+  return std::ranges::any_of(contexts_, [&](const auto& entry) { return entry.second.owner == object.owner; });
 }
 
-void Objects::remove_unwanted_pds() {
+void Objects::remove_unwanted() {
   std::erase_if(pds, [&](const auto& entry) {
     if (is_wanted(entry.second)) return false;
     pd_numbers_.give_back(entry.first);
     return true;
   });
+  for (auto range = device_ranges.begin(); range != device_ranges.end();) {
+    const auto old = range++;
+    if (!is_wanted(old->second)) free_range(old);
+  }
+}
+
+void Objects::leave_place(const RegionPlace& place) {
+  leave_pd(place.pd);
+  pages.give_back(place.first_page, place.pages);
+  if (!place.device_range) return;
+  const auto range = device_ranges.find(*place.device_range);
+  --range->second.users;
+  if (!is_wanted(range->second)) free_range(range);
 }
 
 void Objects::leave_pd(std::uint32_t number) {
@@ -245,7 +314,9 @@ void Objects::remove_software_objects(Pasid owner) {
   close_contexts(owner);
   for (auto& [number, pd] : pds)
     if (pd.owner == owner) pd.orphan = true;
-  remove_unwanted_pds();
+  for (auto& [offset, range] : device_ranges)
+    if (range.owner == owner) range.orphan = true;
+  remove_unwanted();
   std::erase_if(uars, [&](const auto& entry) {
     if (entry.second.owner != owner || entry.second.users != 0) return false;
     uar_numbers_.give_back(entry.first);

@@ -33,6 +33,16 @@ struct ContextRight {
   Pasid owner;                             // of the objects
   ContextFile file;
 };
+// A range of the device's own memory: whole pages, as processes map them.
+struct DeviceRange {
+  Pasid owner;
+  std::uint32_t bytes;                     // that were asked for
+  std::uint32_t users = 0;
+  bool orphan = false;                     // its owner has died
+
+  static constexpr std::uint32_t kPage = 4096;
+  std::uint32_t pages() const { return (bytes + kPage - 1) / kPage; }
+};
 struct UarPage {
   Pasid owner;
   std::uint32_t users = 0;
@@ -52,6 +62,7 @@ struct RegionPlace {
   std::uint8_t log_page = 0;
   std::uint64_t bus_address = 0;
   std::uint64_t length = 0;
+  std::optional<std::uint32_t> device_range{};  // the device has the memory: `bus_address` is an offset there
 
   bool has_pages_of(const RegionPlace& other) const {
     return first_page == other.first_page && pages == other.pages;
@@ -127,6 +138,16 @@ class Objects {
     return found != objects.end() && found->second.owner == owner ? &found->second : nullptr;
   }
 
+  // --- The device's own memory; a range's number is its offset.
+  // EINVAL: of no bytes, or an alignment beyond 64 bits; ENOMEM.
+  int alloc_dm(Pasid owner, std::uint64_t bytes, std::uint64_t log_alignment, std::uint32_t& offset);
+  int free_dm(Pasid process, std::uint32_t offset);  // EBUSY while a region lies there; ENOENT
+  int import_dm(Pasid holder, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const;
+  // Where a region [offset, offset + bytes) may lie; nullopt: nowhere.
+  std::optional<std::uint32_t> find_device_range(Pasid process, std::uint64_t offset, std::uint64_t bytes) const;
+  // A page of the process's is mapped by it as a whole.
+  bool may_access_device_memory(Pasid process, std::uint64_t offset, std::uint64_t bytes) const;
+
   // What a process may use: its own, and that of the contexts that it imported.
   bool may_use(Pasid process, Pasid owner) const;
   template <class Object>
@@ -158,6 +179,7 @@ class Objects {
 
   std::map<std::uint32_t, Pd> pds;
   std::map<std::uint32_t, UarPage> uars;
+  std::map<std::uint32_t, DeviceRange> device_ranges;
   std::map<std::uint32_t, CompletionQueue> cqs;
   std::map<std::uint32_t, MemoryRegion> mrs;
   std::map<std::uint32_t, MemoryWindow> mws;
@@ -177,15 +199,19 @@ class Objects {
   std::uint64_t max_mr_size = 0;
 
  private:
-  bool is_wanted(const Pd& pd) const;
-  void remove_unwanted_pds();
+  template <class Object>
+  bool is_wanted(const Object& object) const;
+  void remove_unwanted();
   void leave_pd(std::uint32_t number);
+  void leave_place(const RegionPlace& place);
+  void free_range(std::map<std::uint32_t, DeviceRange>::iterator range);
   std::uint32_t& users_of_receiver(std::uint32_t qpn);
 
   std::map<std::uint32_t, ContextRight> contexts_;
   std::uint32_t next_context_ = 1;
   NumberPool pd_numbers_;
   NumberPool uar_numbers_;
+  RangePool device_pages_;
 };
 
 }  // namespace rnicsim::host

@@ -1,6 +1,5 @@
 #include "model/host/range_pool.h"
 
-#include <algorithm>
 #include <iterator>
 
 namespace rnicsim::host {
@@ -9,14 +8,20 @@ RangePool::RangePool(std::uint32_t size) {
   if (size != 0) gaps_.emplace(0, size);
 }
 
-std::optional<std::uint32_t> RangePool::take(std::uint32_t count) {
+std::optional<std::uint32_t> RangePool::take(std::uint32_t count, std::uint64_t alignment) {
   if (count == 0) return 0;
-  const auto gap = std::ranges::find_if(gaps_, [count](const auto& entry) { return entry.second >= count; });
-  if (gap == gaps_.end()) return std::nullopt;
-  const auto [first, size] = *gap;
-  gaps_.erase(gap);
-  if (size != count) gaps_.emplace(first + count, size - count);
-  return first;
+  for (auto gap = gaps_.begin(); gap != gaps_.end(); ++gap) {
+    const auto [first, size] = *gap;
+    const auto skipped = (alignment - first % alignment) % alignment;
+    if (skipped > size || size - skipped < count) continue;
+    const auto taken = first + static_cast<std::uint32_t>(skipped);
+    const auto left = size - static_cast<std::uint32_t>(skipped) - count;
+    gaps_.erase(gap);
+    if (skipped != 0) gaps_.emplace(first, static_cast<std::uint32_t>(skipped));
+    if (left != 0) gaps_.emplace(taken + count, left);
+    return taken;
+  }
+  return std::nullopt;
 }
 
 void RangePool::give_back(std::uint32_t first, std::uint32_t count) {

@@ -13,7 +13,9 @@ class RangePool {
   explicit RangePool(std::uint32_t size);
 
   // The first index of so many; nullopt: there is no such gap. None are found anywhere.
-  std::optional<std::uint32_t> take(std::uint32_t count);
+  std::optional<std::uint32_t> take(std::uint32_t count) { return take(count, 1); }
+  // One that is a multiple of `alignment`.
+  std::optional<std::uint32_t> take(std::uint32_t count, std::uint64_t alignment);
   // As it was taken.
   void give_back(std::uint32_t first, std::uint32_t count);
 

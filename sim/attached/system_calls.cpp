@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "model/abi/device.h"
 #include "model/host/log.h"
 
 namespace rnicsim::sim {
@@ -150,6 +151,7 @@ bool SystemCalls::execute(Thread& thread) {
   if (of_device && agent_of(*thread.process, slot.device) == nullptr) return answer(slot, ENODEV);
   if (call <= Call::free_uar) return memory_call(thread, slot);
   if (call <= Call::import_pd) return context_call(thread, slot);
+  if (call >= Call::alloc_dm && call <= Call::import_dm) return device_memory_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
   return network_call(thread, slot);
 }
@@ -167,7 +169,7 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
       agent->mmio_write(process.pasid, write.offset, Payload::copy_of(bytes)))
     return;
   host::log_error(
-      fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a doorbell page of its own, was dropped",
+      fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a page of its own, was dropped",
                   host_of(process).name, process.label(), write.length, write.offset));
 }
 
@@ -205,6 +207,30 @@ bool SystemCalls::new_context(Thread& thread, ThreadSlot& slot) {
                                                     : kernel.import_context(process.pasid, file, number);
   if (error == 0) process.contexts.emplace(std::pair(slot.device, number), std::move(descriptors.front()));
   slot.value = number;
+  return answer(slot, error);
+}
+
+// --- The device's own memory.
+
+bool SystemCalls::device_memory_call(Thread& thread, ThreadSlot& slot) {
+  const Pasid pasid = thread.process->pasid;
+  host::KernelAgent& kernel = agent_of(thread);
+  std::uint32_t value = 0;
+  int error = 0;
+  switch (slot.call) {
+    case Call::alloc_dm:
+      error = kernel.alloc_dm(pasid, slot.argument[0], slot.argument[1], value);
+      break;
+    case Call::free_dm:
+      error = slot.argument[0] > abi::kMostDeviceMemory ? ENOENT
+                                                        : kernel.free_dm(pasid, std::uint32_t(slot.argument[0]));
+      break;
+    default:
+      error = slot.argument[1] > abi::kMostDeviceMemory
+                  ? ENOENT
+                  : kernel.import_dm(pasid, std::uint32_t(slot.argument[0]), std::uint32_t(slot.argument[1]), value);
+  }
+  slot.value = value;
   return answer(slot, error);
 }
 
@@ -310,7 +336,8 @@ bool SystemCalls::mmio_read(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const auto offset = std::uint32_t(slot.argument[0]);
   const auto bytes = std::uint32_t(slot.argument[1]);
-  if ((bytes != 4 && bytes != 8) || !agent_of(thread).mmio_readable(process.pasid, offset)) return answer(slot, EFAULT);
+  if ((bytes != 4 && bytes != 8) || !agent_of(thread).mmio_readable(process.pasid, offset, bytes))
+    return answer(slot, EFAULT);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
   agent_of(thread).root_complex().mmio_read(offset, bytes, [this, waiting](std::uint64_t value) {

@@ -76,6 +76,7 @@ class SystemCalls : public CallHandler {
   ProcessMemory::FirstPinned first_pinned(Process& process);
   static void end_stall(int process, int calls);
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
+  bool device_memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
   bool stream_call(Thread& thread, abi::ThreadSlot& slot);

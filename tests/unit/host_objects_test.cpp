@@ -49,6 +49,7 @@ class CommandGateTest : public testing::Test {
  protected:
   static constexpr Pasid kMine = 7;
   static constexpr Pasid kOther = 8;
+  static constexpr std::uint32_t kPage = DeviceRange::kPage;
 
   CommandGateTest() {
     abi::DeviceCapabilities device;
@@ -61,6 +62,7 @@ class CommandGateTest : public testing::Test {
     device.max_flows = 2;
     device.max_flow_counters = 2;
     device.max_srq = 4;
+    device.device_memory = 3 * kPage;
     objects_.set_limits(device);
     for (const Pasid pasid : {kMine, kOther}) {
       EXPECT_EQ(objects_.alloc_pd(pasid, pd_[pasid]), 0);
@@ -188,6 +190,126 @@ TEST_F(CommandGateTest, WindowsAreObjectsOfTheirOwn) {
     EXPECT_EQ(run(kMine, mailbox), EINVAL);
   }
   make(abi::MptKind::window1);
+}
+
+// --- Device memory.
+class DeviceRanges : public CommandGateTest {
+ protected:
+  std::uint32_t alloc(Pasid process, std::uint64_t bytes) {
+    std::uint32_t offset = ~0u;
+    EXPECT_EQ(objects_.alloc_dm(process, bytes, 0, offset), 0);
+    return offset;
+  }
+  abi::CreateMpt mailbox(Pasid process, std::uint64_t offset, std::uint64_t bytes) {
+    abi::Mpt context;
+    context.pd = pd_[process];
+    context.kind = abi::MptKind::device_memory;
+    context.bus_address = offset;
+    context.length = bytes;
+    context.log_page = 12;
+    context.first_page = 3;
+    return provider::create_mpt(0, context);
+  }
+  std::uint32_t make_region(Pasid process, std::uint64_t offset, std::uint64_t bytes) {
+    auto created = mailbox(process, offset, bytes);
+    EXPECT_EQ(run(process, created), 0);
+    EXPECT_EQ(created.context.log_page, 0);
+    EXPECT_EQ(created.context.first_page, 0u);
+    return created.header.object;
+  }
+  std::uint32_t offset_ = 0, bytes_ = 0;
+};
+
+TEST_F(DeviceRanges, AreOfWholePages) {
+  EXPECT_EQ(objects_.alloc_dm(kMine, 0, 0, offset_), EINVAL);
+  EXPECT_EQ(objects_.alloc_dm(kMine, 1, 64, offset_), EINVAL);
+  for (const std::uint64_t bytes : {std::uint64_t{3 * kPage + 1}, std::uint64_t{1} << 32, ~std::uint64_t{0}})
+    EXPECT_EQ(objects_.alloc_dm(kMine, bytes, 0, offset_), ENOMEM);
+  EXPECT_EQ(alloc(kMine, kPage + 1), 0u);
+  EXPECT_EQ(alloc(kOther, 1), 2 * kPage);
+  EXPECT_EQ(objects_.alloc_dm(kMine, 1, 0, offset_), ENOMEM);
+  EXPECT_EQ(objects_.free_dm(kOther, 0), ENOENT);
+  EXPECT_EQ(objects_.free_dm(kMine, kPage), ENOENT);
+  EXPECT_EQ(objects_.free_dm(kMine, 0), 0);
+  EXPECT_EQ(objects_.free_dm(kMine, 0), ENOENT);
+  EXPECT_EQ(alloc(kMine, 2 * kPage), 0u);
+}
+
+TEST_F(DeviceRanges, AreReachedByTheirOwnerAlone) {
+  alloc(kMine, kPage + 1);
+  alloc(kOther, 1);
+  const auto may = [&](Pasid process, std::uint64_t offset, std::uint64_t bytes) {
+    return objects_.may_access_device_memory(process, offset, bytes);
+  };
+  EXPECT_TRUE(may(kMine, 0, 4));
+  EXPECT_TRUE(may(kMine, 2 * kPage - 8, 8));
+  EXPECT_FALSE(may(kMine, 2 * kPage - 4, 8));
+  EXPECT_FALSE(may(kMine, 2 * kPage, 4));
+  EXPECT_TRUE(may(kOther, 2 * kPage, 64));
+  EXPECT_FALSE(may(kOther, 2 * kPage - 4, 4));
+  EXPECT_FALSE(may(kOther, 3 * kPage, 4));
+  EXPECT_FALSE(may(kOther, ~0ull, 4));
+  EXPECT_FALSE(may(kOther, 2 * kPage, ~0ull));
+}
+
+TEST_F(DeviceRanges, HoldRegionsWithinWhatWasAskedFor) {
+  alloc(kMine, kPage + 1);
+  alloc(kOther, kPage);
+  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, kPage + 2}, {kPage + 2, 0},
+                                      {kPage, 2}, {2 * kPage, 4}, {~0ull, 2}, {0, ~0ull}}) {
+    auto refused = mailbox(kMine, offset, bytes);
+    EXPECT_EQ(run(kMine, refused), EINVAL) << offset << " " << bytes;
+  }
+  auto others = mailbox(kOther, 0, 4);
+  EXPECT_EQ(run(kOther, others), EINVAL);
+  const auto first = make_region(kMine, 0, kPage + 1);
+  const auto second = make_region(kMine, kPage + 1, 0);
+  EXPECT_EQ(objects_.free_dm(kMine, 0), EBUSY);
+  // It has no pages that could be moved.
+  auto modified = mailbox(kMine, 0, 4);
+  modified.header = provider::header(abi::CommandOpcode::modify_mpt, first);
+  EXPECT_EQ(run(kMine, modified), EINVAL);
+  modified.context.kind = abi::MptKind::region;
+  EXPECT_EQ(run(kMine, modified), EINVAL);
+  // One that the device refused uses nothing.
+  auto failed = mailbox(kMine, 0, 4);
+  EXPECT_EQ(run(kMine, failed, CommandStatus::bad_parameter), 0);
+  for (const auto number : {first, second}) {
+    EXPECT_EQ(objects_.free_dm(kMine, 0), EBUSY);
+    EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, number), 0);
+  }
+  EXPECT_EQ(objects_.free_dm(kMine, 0), 0);
+}
+
+TEST_F(DeviceRanges, GoWithTheirOwner) {
+  alloc(kMine, kPage);
+  alloc(kOther, kPage);
+  objects_.remove_software_objects(kMine);
+  EXPECT_EQ(objects_.device_ranges.size(), 1u);
+  EXPECT_EQ(alloc(kOther, kPage), 0u);
+}
+
+// Who imported the context may use them, and what lies there keeps them from going.
+TEST_F(DeviceRanges, AreImportedWithTheirContext) {
+  std::uint32_t opened = 0, imported = 0;
+  const ContextFile file{1, 77};
+  ASSERT_EQ(objects_.open_context(kMine, file, opened), 0);
+  const auto offset = alloc(kMine, 100);
+  EXPECT_EQ(objects_.import_dm(kOther, opened, offset, bytes_), ENOENT);
+  ASSERT_EQ(objects_.import_context(kOther, file, imported), 0);
+  EXPECT_EQ(objects_.import_dm(kOther, imported, offset, bytes_), 0);
+  EXPECT_EQ(bytes_, 100u);
+  EXPECT_EQ(objects_.import_dm(kOther, imported, offset + 4, bytes_), ENOENT);
+  EXPECT_EQ(objects_.import_dm(kOther, imported, alloc(kOther, 1), bytes_), ENOENT);  // its own, of no context
+  EXPECT_TRUE(objects_.may_access_device_memory(kOther, offset, 4));
+  const auto region = make_region(kOther, offset, 100);
+  objects_.remove_software_objects(kMine);
+  EXPECT_TRUE(objects_.may_access_device_memory(kOther, offset, 4));
+  ASSERT_EQ(objects_.close_context(kOther, imported), 0);
+  EXPECT_FALSE(objects_.may_access_device_memory(kOther, offset, 4));
+  EXPECT_EQ(objects_.device_ranges.size(), 2u);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_mpt, region), 0);
+  EXPECT_EQ(objects_.device_ranges.size(), 1u);
 }
 
 TEST_F(CommandGateTest, RegionsMove) {

@@ -66,5 +66,21 @@ TEST(RangePool, NothingAndTooMuch) {
   EXPECT_EQ(whole.take(~0u), 0u);
 }
 
+// What lies before an aligned range is not lost, and none begins elsewhere.
+TEST(RangePool, MayBeAligned) {
+  RangePool pool(16);
+  EXPECT_EQ(pool.take(1), 0u);
+  EXPECT_EQ(pool.take(2, 4), 4u);
+  EXPECT_EQ(pool.take(3, 1), 1u);
+  EXPECT_EQ(pool.take(1, 16), std::nullopt);
+  EXPECT_EQ(pool.take(9, 8), std::nullopt);
+  EXPECT_EQ(pool.take(8, 8), 8u);
+  EXPECT_EQ(pool.take(1, 1ull << 40), std::nullopt);
+  pool.give_back(0, 1);
+  EXPECT_EQ(pool.take(1, 1ull << 40), 0u);
+  EXPECT_EQ(pool.take(2, 2), 6u);
+  EXPECT_EQ(pool.take(1), std::nullopt);
+}
+
 }  // namespace
 }  // namespace rnicsim::host

@@ -113,6 +113,14 @@ class AttachedPort : public DevicePort {
   int alloc_uar(std::uint32_t& page) override { return call_slot(Call::alloc_uar, {}, &page); }
   int free_uar(std::uint32_t page) override { return call_slot(Call::free_uar, {page}); }
 
+  int alloc_dm(std::uint64_t bytes, std::uint32_t log_alignment, std::uint32_t& offset) override {
+    return call_slot(Call::alloc_dm, {bytes, log_alignment}, &offset);
+  }
+  int free_dm(std::uint32_t offset) override { return call_slot(Call::free_dm, {offset}); }
+  int import_dm(std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) override {
+    return call_slot(Call::import_dm, {context, offset}, &bytes);
+  }
+
   int open_context(int fd, std::uint32_t& number) override { return call_with(Call::open_context, fd, number); }
   int import_context(int fd, std::uint32_t& number) override {
     charge(abi::CpuCost::system_call, 1);

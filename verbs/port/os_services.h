@@ -1,6 +1,7 @@
 // The operating system's services. Each returns 0 or a positive errno, unless it says otherwise.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,6 +22,14 @@ class OsServices {
   virtual int dealloc_pd(std::uint32_t number) = 0;
   virtual int alloc_uar(std::uint32_t& page) = 0;
   virtual int free_uar(std::uint32_t page) = 0;
+  // Of the device's own memory, which begins at abi::kDeviceMemoryBase of its BAR; what is given out is zeros. ENOMEM.
+  virtual int alloc_dm(std::uint64_t /*bytes*/, std::uint32_t /*log_alignment*/, std::uint32_t& /*offset*/) {
+    return EOPNOTSUPP;
+  }
+  virtual int free_dm(std::uint32_t /*offset*/) { return ENOENT; }  // EBUSY while a region lies there
+  virtual int import_dm(std::uint32_t /*context*/, std::uint32_t /*offset*/, std::uint32_t& /*bytes*/) {
+    return ENOENT;
+  }
   // Whoever has `fd`, or a duplicate of it, may import the context: use this process's PDs and regions. EINVAL: it is
   // no context's. Opening and closing are part of what opening the device costs.
   virtual int open_context(int fd, std::uint32_t& number) = 0;

@@ -95,7 +95,7 @@ class Process {
         if ((flags & 1) == 0)
           offset = abi::kUarBase + one_of(uars_, 0, 0) * abi::kUarPageSize + offset % abi::kUarPageSize;
         agent_.mmio_write(pasid_, offset, Payload::copy_of(std::as_bytes(body.take_span(512))));
-        require(!agent_.mmio_readable(pasid_, abi::reg::kStatus), "a process may read what is not its own");
+        require(!agent_.mmio_readable(pasid_, abi::reg::kStatus, 4), "a process may read what is not its own");
         return;
       }
       case pass_time: return run(flags + 1);
