@@ -194,6 +194,68 @@ TEST_F(RawOffloads, TheFcsLiesBehindTheFrame) {
   });
 }
 
+// What is received goes to the end of its last cache line, but not beyond its buffer.
+TEST_F(RawOffloads, WritesArePaddedToWholeCacheLines) {
+  const auto frame = ethernet_frame(100);
+  std::uint64_t padded = 0, plain = 0;
+  run_sending({frame, frame, frame, frame}, [&](Endpoint& end) {
+    RawQueue own(end, 0, {.create_flags = IBV_QP_CREATE_PCI_WRITE_END_PADDING});
+    ASSERT_NE(own.qp, nullptr);
+    own.lead_here(FlowRuleBytes().to_mac(kFarMac));
+    const auto buffer = reinterpret_cast<std::uintptr_t>(end.buffer.data());
+    // With room; with room for a part of it; with none; and in two pieces, of which the last has room.
+    struct Case {
+      std::vector<ibv_sge> list;
+      std::size_t ends, padding;
+    };
+    const auto at = [&](std::size_t offset, std::uint32_t bytes) {
+      return ibv_sge{buffer + offset, bytes, end.mr->lkey};
+    };
+    const std::vector<Case> cases = {{{at(20480, 2048)}, 20480 + 100, 28},
+                                     {{at(24576, 110)}, 24576 + 100, 10},
+                                     {{at(28672, 100)}, 28672 + 100, 0},
+                                     {{at(32768, 50), at(36864, 64)}, 36864 + 50, 14}};
+    std::ranges::fill(end.buffer.begin() + 16384, end.buffer.end(), std::uint8_t{0xee});
+    for (auto [list, ends, padding] : cases) {
+      ibv_recv_wr wr{0, nullptr, list.data(), int(list.size())};
+      ibv_recv_wr* bad = nullptr;
+      ASSERT_EQ(ibv_post_recv(own.qp, &wr, &bad), 0);
+    }
+    plain = host(1).nic().counters().dma.write_bytes;
+    meet(1);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const auto wc = completion_soon(own.cq, 1000);
+      ASSERT_TRUE(wc) << i;
+      EXPECT_EQ(wc->byte_len, 100u);  // of the frame alone
+      const auto [list, ends, padding] = cases[i];
+      std::size_t zeros = 0;
+      while (end.buffer[ends + zeros] == 0) ++zeros;
+      EXPECT_EQ(zeros, padding) << i;
+      EXPECT_EQ(end.buffer[ends + padding], 0xee) << i;
+      padded += padding;
+    }
+  });
+  EXPECT_EQ(padded, 52u);
+  EXPECT_GE(host(1).nic().counters().dma.write_bytes - plain, 4 * 100 + padded);
+}
+
+TEST_F(RawOffloads, OnlyWhoReceivesFramesPadsThem) {
+  run_alone([](Endpoint& end) {
+    for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+      ibv_qp_init_attr_ex wanted{};
+      wanted.send_cq = wanted.recv_cq = end.cq;
+      wanted.cap = {4, 4, 1, 1, 0};
+      wanted.qp_type = type;
+      wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+      wanted.pd = end.pd;
+      wanted.create_flags = IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+      errno = 0;
+      EXPECT_EQ(ibv_create_qp_ex(end.context, &wanted), nullptr);
+      EXPECT_EQ(errno, EINVAL);
+    }
+  });
+}
+
 TEST_F(RawOffloads, TheFcsIsOfTheFrameAsItCame) {
   const auto plain = ethernet_frame(200);
   const auto tagged = with_tag(plain, 7);

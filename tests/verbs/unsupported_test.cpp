@@ -72,12 +72,6 @@ TEST_F(Unsupported, EachSaysSo) {
          ibv_qp_open_attr wanted{};
          return ibv_open_qp(end.context, &wanted) == nullptr;
        }},
-      {"device memory",
-       [](Endpoint& end) {
-         ibv_alloc_dm_attr wanted{};
-         wanted.length = 64;
-         return ibv_alloc_dm(end.context, &wanted) == nullptr;
-       }},
       {"on-demand paging",
        [](Endpoint& end) {
          return ibv_reg_mr(end.pd, end.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND) == nullptr;

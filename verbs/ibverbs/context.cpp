@@ -86,6 +86,7 @@ void destroy_leftovers(Context& context) {
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mw = context.mws.take_any()) release_mw(*mw);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);
+  while (auto dm = context.dms.take_any()) dm->port.free_dm(dm->handle);
   while (context.ahs.take_any()) {}
   while (context.pds.parents.take_any()) {}
   while (auto td = context.thread_domains.take_any()) {

@@ -23,6 +23,7 @@ struct Td;
 struct Mr;
 struct Ah;
 struct Mw;
+struct Dm;
 struct Channel;
 struct Cq;
 struct Srq;
@@ -91,6 +92,7 @@ struct Context : verbs_context {
   std::atomic<std::uint32_t> next_ah{1};  // handle
   std::atomic<std::uint32_t> address_handles{0};
   Registry<Mw> mws;
+  ImportableRegistry<Dm> dms;
   Registry<Channel> channels;
   Registry<Cq> cqs;
   Registry<Srq> srqs;

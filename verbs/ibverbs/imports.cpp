@@ -30,7 +30,8 @@ int import_mr(ibv_pd* pd, std::uint32_t handle, ibv_mr*& imported) {
   if (const int error = context.execute(provider::header(abi::CommandOpcode::query_mpt, handle), answer)) return error;
   const abi::Mpt& entry = answer.context;
   const bool null = entry.kind == abi::MptKind::null;
-  if (entry.kind != abi::MptKind::region && !null) return ENOENT;
+  const bool on_device = entry.kind == abi::MptKind::device_memory;
+  if (entry.kind != abi::MptKind::region && !null && !on_device) return ENOENT;
   if (entry.pd != pd->handle) return EINVAL;
   auto mr = std::make_unique<Mr>();
   mr->context = pd->context;
@@ -38,6 +39,7 @@ int import_mr(ibv_pd* pd, std::uint32_t handle, ibv_mr*& imported) {
   mr->handle = handle;
   mr->lkey = entry.key;
   mr->null = null;
+  mr->on_device = on_device;
   mr->access = entry.access_flags;
   mr->start = entry.start;
   mr->length = null ? SIZE_MAX : std::size_t(entry.length);

@@ -52,6 +52,7 @@ struct Pd : ibv_pd {
 
 struct Mr : ibv_mr {
   bool null = false;        // no memory of the program's
+  bool on_device = false;   // but the device's own: `bus_address` is an offset there
   bool pinned = false;
   bool writable = false;    // for the device
   std::uint64_t bus_address = 0;
@@ -72,6 +73,17 @@ struct Ah : ibv_ah {
 
 struct Mw : ibv_mw {
   static Mw& of(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
+};
+
+// Memory of the device; its handle is its offset there.
+struct Dm : ibv_dm {
+  explicit Dm(DevicePort& carrier) : ibv_dm{}, port(carrier) {}
+
+  DevicePort& port;          // of the process that has it: a forked child allocates for itself
+  std::uint64_t length = 0;
+  std::uint32_t import = 0;  // not 0: the kernel's range is another's, too
+
+  static Dm& of(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
 };
 
 struct Channel : ibv_comp_channel {
@@ -252,6 +264,7 @@ void leave_groups(Qp& qp);
 
 // --- Memory regions and windows.
 ibv_mr* alloc_null_mr(ibv_pd* pd);
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access);
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw* mw);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
@@ -259,6 +272,10 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe);
 // Such a bind is posted: the window carries its new key from now on, as one of type 1 does.
 void take_rkey(ibv_mw& mw, std::uint32_t rkey);
+
+// --- Device memory.
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attributes);
+int free_dm(ibv_dm* dm);
 
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);

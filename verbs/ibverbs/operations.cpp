@@ -24,6 +24,9 @@ void fill_extended_operations(verbs_context& operations) {
   operations.query_port = query_port;
   operations.query_device_ex = query_device_ex;
   operations.alloc_null_mr = alloc_null_mr;
+  operations.alloc_dm = alloc_dm;
+  operations.free_dm = free_dm;
+  operations.reg_dm_mr = reg_dm_mr;
   operations.create_cq_ex = create_cq_ex;
   operations.modify_cq = modify_cq;
   operations.create_qp_ex = create_qp_ex;

@@ -16,7 +16,9 @@ namespace {
 
 constexpr unsigned kDeviceAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
+// Hints may be anything; of them the device hears of one.
 constexpr unsigned kHints = unsigned(IBV_ACCESS_HUGETLB) | unsigned(IBV_ACCESS_OPTIONAL_RANGE);
+constexpr unsigned kTold = kDeviceAccess | unsigned(IBV_ACCESS_RELAXED_ORDERING);
 
 int check_access(unsigned access) {
   if (access & IBV_ACCESS_ON_DEMAND) return EOPNOTSUPP;
@@ -31,7 +33,7 @@ bool writes(unsigned access) {
 }
 
 int pin(Context& context, Mr& mr) {
-  if (mr.length == 0) return 0;
+  if (mr.length == 0 || mr.on_device) return 0;
   mr.writable = writes(mr.access);
   const int error = context.port.pin(mr.addr, mr.length, mr.writable, mr.bus_address);
   mr.pinned = error == 0;
@@ -50,10 +52,10 @@ abi::Mpt entry_of(const Mr& mr, std::uint32_t tag) {
   abi::Mpt mpt;
   mpt.key = tag;
   mpt.pd = mr.pd->handle;
-  mpt.kind = mr.null ? abi::MptKind::null : abi::MptKind::region;
+  mpt.kind = mr.null ? abi::MptKind::null : mr.on_device ? abi::MptKind::device_memory : abi::MptKind::region;
   mpt.valid = 1u;
   if (mr.null) return mpt;
-  mpt.access_flags = mr.access & kDeviceAccess;
+  mpt.access_flags = mr.access & kTold;
   mpt.start = mr.start;
   mpt.length = mr.length;
   mpt.bus_address = mr.bus_address;
@@ -108,6 +110,27 @@ int register_null(ibv_pd* pd, ibv_mr*& registered) {
   return 0;
 }
 
+// Of the bytes [offset, offset + length) of the memory; their addresses count from 0.
+int register_on_device(ibv_pd* pd, const Dm& dm, std::uint64_t offset, std::size_t length, unsigned access,
+                       ibv_mr*& registered) {
+  Context& context = Context::of(pd->context);
+  if (!context.pds.holds(pd->handle, &Pd::of(pd)) || !context.dms.holds(dm.handle, &dm)) return ENOENT;
+  if (const int error = check_access(access)) return error;
+  if (!(access & IBV_ACCESS_ZERO_BASED)) return EINVAL;
+  if (offset > dm.length || length > dm.length - offset) return EINVAL;
+  auto mr = std::make_unique<Mr>();
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->length = length;
+  mr->access = access;
+  mr->on_device = true;
+  mr->bus_address = dm.handle + offset;
+  if (const int error = create_key(context, *mr)) return error;
+  registered = mr.get();
+  context.mrs.add(mr->handle, std::move(mr));
+  return 0;
+}
+
 ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
   return guarded_object<ibv_mr>([&](ibv_mr*& mr) { return register_region(pd, address, length, iova, access, mr); });
 }
@@ -130,7 +153,7 @@ struct Reregistration {
 // What rdma-core itself refuses (ERR_INPUT), and what it leaves to driver and kernel (ERR_CMD).
 int check_input(const Mr& mr, const Reregistration& wanted) {
   if (mr.import != 0) return EOPNOTSUPP;  // its memory may be another process's
-  if (mr.null || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
+  if (mr.null || mr.on_device || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
   if (wanted.moves() && (wanted.address == nullptr || wanted.length == 0)) return EINVAL;
   return wanted.access != 0 && !wanted.changes_access() ? EINVAL : 0;
 }
@@ -207,6 +230,11 @@ int release_mr(Mr& mr) {
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
   return guarded_object<ibv_mr>([&](ibv_mr*& mr) { return register_null(pd, mr); });
+}
+
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access) {
+  return guarded_object<ibv_mr>(
+      [&](ibv_mr*& mr) { return register_on_device(pd, Dm::of(dm), offset, length, access, mr); });
 }
 
 }  // namespace rnicsim::verbs

@@ -91,16 +91,18 @@ int check_flag(const Context& context, std::uint64_t feature, bool has_it) {
 int check_create_flags(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   const std::uint32_t flags = create_flags_of(attributes);
   if (flags & ~kKnownCreateFlags) return EINVAL;
-  if (flags & ~(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | kFrameFlags)) return EOPNOTSUPP;
+  if (flags & ~(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | kFrameFlags | IBV_QP_CREATE_PCI_WRITE_END_PADDING))
+    return EOPNOTSUPP;
   const bool raw = attributes.qp_type == IBV_QPT_RAW_PACKET;
   if (flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) {
     const auto feature = raw ? abi::feature::kRaw : abi::feature::kMulticast;
     if (const int error = check_flag(context, feature, raw || attributes.qp_type == IBV_QPT_UD)) return error;
   }
-  if (!(flags & kFrameFlags)) return 0;
   // Beside a table its work queues have the flags.
   const bool receives_frames = raw && !(attributes.comp_mask & kScalingMask);
-  return check_flag(context, abi::feature::kRaw, receives_frames);
+  if (flags & IBV_QP_CREATE_PCI_WRITE_END_PADDING)
+    if (const int error = check_flag(context, abi::feature::kWritePadding, receives_frames)) return error;
+  return flags & kFrameFlags ? check_flag(context, abi::feature::kRaw, receives_frames) : 0;
 }
 
 int check_operations(const Context& context, const ibv_qp_init_attr_ex& attributes) {
@@ -218,7 +220,8 @@ std::uint8_t context_flags(const Qp& qp) {
                       (qp.shared() != nullptr ? abi::Qpc::kHasSrq : 0) |
                       (asked & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ? abi::Qpc::kBlockSelfMulticast : 0) |
                       (asked & IBV_QP_CREATE_CVLAN_STRIPPING ? abi::Qpc::kStripVlan : 0) |
-                      (asked & IBV_QP_CREATE_SCATTER_FCS ? abi::Qpc::kScatterFcs : 0));
+                      (asked & IBV_QP_CREATE_SCATTER_FCS ? abi::Qpc::kScatterFcs : 0) |
+                      (asked & IBV_QP_CREATE_PCI_WRITE_END_PADDING ? abi::Qpc::kPadWrites : 0));
 }
 
 abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {

@@ -115,6 +115,8 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
     all.completion_timestamp_mask = all.hca_core_clock != 0 ? ~0ull : 0;
     all.cq_mod_caps = {context.capabilities.max_cq_moderation_count, context.capabilities.max_cq_moderation_period};
     fill_raw_packets(context, all);
+    if (context.has_feature(abi::feature::kDeviceMemory)) all.max_dm_size = context.capabilities.device_memory;
+    if (context.has_feature(abi::feature::kWritePadding)) all.device_cap_flags_ex |= IBV_DEVICE_PCI_WRITE_END_PADDING;
     all.phys_port_cnt_ex = context.capabilities.ports;
     std::memset(attributes, 0, size);
     std::memcpy(static_cast<void*>(attributes), &all, std::min(size, sizeof all));

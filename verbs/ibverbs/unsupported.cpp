@@ -30,8 +30,6 @@ void fill_unsupported(verbs_context& operations) {
 extern "C" {
 
 // --- Memory of another device.
-ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) { return refuse_object(); }
-void ibv_unimport_dm(ibv_dm*) {}
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) { return refuse_object(); }
 
 // --- Enhanced connection establishment.

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t kKnownFlags = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS |
                                       IBV_WQ_FLAGS_DELAY_DROP | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
-constexpr std::uint32_t kFlagsAtCreation = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS;
+constexpr std::uint32_t kFlagsAtCreation =
+    IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kKnownAttributes = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
 
 int check_flags(std::uint32_t flags, std::uint32_t possible) {
@@ -30,7 +31,8 @@ std::uint32_t flags_of(const ibv_wq_init_attr& attributes) {
 // Its flags, as a queue pair's.
 std::uint32_t queue_pair_flags(std::uint32_t flags) {
   return (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? IBV_QP_CREATE_CVLAN_STRIPPING : 0) |
-         (flags & IBV_WQ_FLAGS_SCATTER_FCS ? IBV_QP_CREATE_SCATTER_FCS : 0);
+         (flags & IBV_WQ_FLAGS_SCATTER_FCS ? IBV_QP_CREATE_SCATTER_FCS : 0) |
+         (flags & IBV_WQ_FLAGS_PCI_WRITE_END_PADDING ? IBV_QP_CREATE_PCI_WRITE_END_PADDING : 0);
 }
 
 int check_objects(const Context& context, const ibv_wq_init_attr& attributes) {
@@ -44,7 +46,9 @@ int check(const Context& context, const ibv_wq_init_attr& attributes) {
   if (!context.has_feature(abi::feature::kRaw)) return EOPNOTSUPP;
   if (attributes.wq_type != IBV_WQT_RQ) return EINVAL;
   if (attributes.comp_mask & ~std::uint32_t{IBV_WQ_INIT_ATTR_FLAGS}) return EINVAL;
-  if (const int error = check_flags(flags_of(attributes), kFlagsAtCreation)) return error;
+  const bool pads = context.has_feature(abi::feature::kWritePadding);
+  const std::uint32_t possible = kFlagsAtCreation & ~(pads ? 0 : std::uint32_t{IBV_WQ_FLAGS_PCI_WRITE_END_PADDING});
+  if (const int error = check_flags(flags_of(attributes), possible)) return error;
   if (attributes.max_wr == 0) return EINVAL;
   return check_objects(context, attributes);
 }
