@@ -275,7 +275,8 @@ inline constexpr std::uint32_t kMaxDestRdAtomic = 1u << 17;
 inline constexpr std::uint32_t kPathMigrationState = 1u << 18;
 inline constexpr std::uint32_t kCapabilities = 1u << 19;
 inline constexpr std::uint32_t kRemoteQpn = 1u << 20;
-inline constexpr std::uint32_t kRateLimit = 1u << 25;
+inline constexpr std::uint32_t kRateLimit = 1u << 25;  // of raw packets, with max_burst and typical_packet
+inline constexpr std::uint32_t kStripVlan = 1u << 26;  // the device's own: Qpc::kStripVlan of raw packets
 }  // namespace qp_attr
 
 struct ModifyQp {

@@ -218,7 +218,8 @@ int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
 int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateQp>(input);
   const auto& context = mailbox.context;
-  if (context.transport == abi::Transport::raw && !raw_packets_) return EPERM;
+  const bool needs_privilege = context.transport == abi::Transport::raw || context.source_qpn != 0;
+  if (needs_privilege && !raw_packets_) return EPERM;
   if (!objects_.find_usable(objects_.pds, process, context.pd)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.send_cqn)) return ENOENT;
   if (!Objects::find(objects_.cqs, process, context.receive_cqn)) return ENOENT;

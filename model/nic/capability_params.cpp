@@ -11,7 +11,8 @@ constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 
 DeviceFeatures CapabilityParams::features() const {
   return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
-          .windows = windows, .raw = raw, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
+          .windows = windows, .raw = raw, .atomic_write = atomic_write, .pacing = raw && max_rate_limit != 0,
+          .source_qpn = ud && source_qpn, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
           .relaxed_ordering = relaxed_ordering};
 }
 
@@ -48,8 +49,10 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
   visit.param("invalidate", invalidate, "SEND with invalidate and local invalidate");
   visit.param("windows", windows, "memory windows of types 1 and 2B");
+  visit.param("atomic_write", atomic_write, "ATOMIC WRITE of the transport RC (IBTA 1.5)");
   visit.param("uc", uc, "queue pairs of the transport UC");
   visit.param("ud", ud, "queue pairs of the transport UD");
+  visit.param("source_qpn", source_qpn, "UD queue pairs whose datagrams come from another one's number");
   visit.param("max_multicast_groups", max_multicast_groups, "multicast groups with QPs attached; 0: no multicast",
               {0, 1 << 24});
   visit.param("max_group_qps", max_group_qps, "queue pairs attached to one group; as mlx5's", {1, 1 << 24});
@@ -63,6 +66,8 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_rss", max_rss, "contexts of receive-side scaling, each with its key and its table", {1, 1 << 16});
   visit.param("max_rss_queues", max_rss_queues, "entries of an indirection table", {1, kMostRssQueues});
   visit.param("max_tso", max_tso, "bytes of data that are sent in segments by one WQE; as mlx5's", {1, 1 << 24});
+  visit.param("max_rate_limit", max_rate_limit, "kb/s to which a queue pair of raw packets may be paced; 0: none is",
+              {0, 0xffffffff});
   visit.param("relaxed_ordering", relaxed_ordering,
               "memory regions whose TLPs may pass writes; without it the attribute is ignored");
   visit.param("write_padding", write_padding, "raw packets received are written in whole cache lines, if asked for");

@@ -17,6 +17,7 @@ struct CapabilityParams {
   static constexpr std::uint32_t kMostInlineReceive = 32;
   static constexpr std::uint32_t kMostRssQueues = 512;
   static constexpr std::uint32_t kMostTsoHeader = 256;
+  static constexpr std::uint32_t kLeastRateLimit = 1;  // kb/s
 
   std::uint32_t vendor_part_id = 1;
   std::uint32_t max_qp = 65536;
@@ -44,8 +45,10 @@ struct CapabilityParams {
   std::uint64_t max_mr_size = 1ull << 40;
   bool invalidate = true;
   bool windows = true;
+  bool atomic_write = true;
   bool uc = true;
   bool ud = true;
+  bool source_qpn = true;
   std::uint32_t max_multicast_groups = 8192;
   std::uint32_t max_group_qps = 240;
   std::uint32_t max_attached_qps = 65536;
@@ -57,6 +60,7 @@ struct CapabilityParams {
   std::uint32_t max_rss = 256;
   std::uint32_t max_rss_queues = kMostRssQueues;
   std::uint32_t max_tso = 1u << 18;
+  std::uint32_t max_rate_limit = 100'000'000;
   bool relaxed_ordering = true;
   bool write_padding = true;
   std::uint64_t mac = 0x0200'0000'0001;

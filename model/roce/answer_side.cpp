@@ -51,10 +51,12 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
       break;
     case Kind::place:
       if (verdict.acknowledge) owed.kind = Owed::Kind::acknowledge;
+      if (verdict.answers_read) owed.kind = Owed::Kind::read;
       owed.waits = payload != 0 || transport_ == Transport::ud;  // a GRH always comes
       owed.to_receive = verdict.to_receive_wqe;
       owed.completes_receive = verdict.completes_receive;
       owed.invalidate = verdict.invalidate;
+      if (verdict.answers_read) order_data();
       break;
     case Kind::read:
       owed.kind = Owed::Kind::read;

@@ -72,7 +72,7 @@ ResponseOutcome Completer::data_response(const Headers& headers, const OpcodeInf
 
 ResponseOutcome Completer::take_read(Message& message, const OpcodeInfo& row, std::uint32_t payload) {
   const auto offset = message.acknowledged * window_.attributes.mtu;
-  const auto left = message.request.length - offset;
+  const auto left = message.response_bytes() - offset;
   const bool last = message.acknowledged + 1 == message.packets;
   if (row.ends() != last || payload != std::min(left, window_.attributes.mtu)) return fail(Status::bad_response_error);
   // A response begins where a request does; between them may come what is left of the answer to an earlier one.

@@ -34,6 +34,7 @@ constexpr OpcodeInfo kTable[] = {
     {fetch_add, "FETCH_ADD", T::rc, O::atomic, P::only, kAtomic, R::none},
     {send_last_inv, "SEND_LAST_INV", T::rc, O::send, P::last, kInvalidate, R::last_part},
     {send_only_inv, "SEND_ONLY_INV", T::rc, O::send, P::only, kInvalidate, R::whole},
+    {atomic_write, "ATOMIC_WRITE", T::rc, O::atomic_write, P::only, kReth, R::whole},
     {uc_send_first, "UC_SEND_FIRST", T::uc, O::send, P::first, 0, R::full_mtu},
     {uc_send_middle, "UC_SEND_MIDDLE", T::uc, O::send, P::middle, 0, R::full_mtu},
     {uc_send_last, "UC_SEND_LAST", T::uc, O::send, P::last, 0, R::last_part},
@@ -59,7 +60,7 @@ constexpr std::size_t index_of(Operation operation, Position position, Extra ext
 constexpr Extra extra_of(const OpcodeInfo& row) {
   return row.has(kImmediate) ? Extra::immediate : row.has(kInvalidate) ? Extra::invalidate : Extra::none;
 }
-using OfTransport = std::array<Opcode, index_of(O::atomic, P::only, Extra::invalidate) + 1>;
+using OfTransport = std::array<Opcode, index_of(O::atomic_write, P::only, Extra::invalidate) + 1>;
 constexpr OfTransport opcodes_of(T transport) {
   OfTransport opcodes{};
   opcodes.fill(acknowledge);

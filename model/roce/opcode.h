@@ -34,6 +34,7 @@ enum class Opcode : std::uint8_t {
   fetch_add = 0x14,
   send_last_inv = 0x16,
   send_only_inv = 0x17,
+  atomic_write = 0x1d,     // IBTA 1.5
   uc_send_first = 0x20,
   uc_send_middle = 0x21,
   uc_send_last = 0x22,
@@ -51,7 +52,16 @@ enum class Opcode : std::uint8_t {
   raw_frame = 0xff,        // of no wire: a frame of a raw queue pair, within a device
 };
 
-enum class Operation : std::uint8_t { send, write, read, read_response, acknowledge, atomic_acknowledge, atomic };
+enum class Operation : std::uint8_t {
+  send,
+  write,
+  read,
+  read_response,
+  acknowledge,
+  atomic_acknowledge,
+  atomic,
+  atomic_write
+};
 enum class Position : std::uint8_t { first, middle, last, only };
 enum class PayloadRule : std::uint8_t { none, full_mtu, last_part, whole };  // 0; MTU; 1..MTU; 0..MTU
 

@@ -40,9 +40,9 @@ constexpr Row kTransitions[] = {
     {init, rtr, {0, kPkeyIndex | kQkey}, {kConnect, kAlternatePath | kAccess | kPkeyIndex},
      {kConnect | kMaxDestRdAtomic | kMinRnrTimer, kAlternatePath | kAccess | kPkeyIndex}},
     {rtr, rts, {kSendPsn, kCurrentState | kQkey}, {kSendPsn, kCurrentState | kPathMoves},
-     {kSendPsn | kRetries, kCurrentState | kPathMoves | kMinRnrTimer}},
+     {kSendPsn | kRetries, kCurrentState | kPathMoves | kMinRnrTimer}, {0, kRateLimit}},
     {rts, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kPathMoves},
-     {0, kCurrentState | kPathMoves | kMinRnrTimer}},
+     {0, kCurrentState | kPathMoves | kMinRnrTimer}, {0, kRateLimit}},
     {rts, sqd, {0, kSqdNotify}, {0, kSqdNotify}, {0, kSqdNotify}},
     {sqd, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kPathMoves},
      {0, kCurrentState | kPathMoves | kMinRnrTimer}},
@@ -63,6 +63,9 @@ Transition check(const Masks& masks, std::uint32_t mask) {
 Transition check_transition(Transport transport, QpState from, QpState to, std::uint32_t mask) {
   if (to > error) return Transition::not_allowed;
   if (to == reset || to == error) return check({0, 0}, mask);
+  // What is done with frames may change while they come.
+  const bool hears = from == rtr || from == rts || from == sqd;
+  if (transport == Transport::raw && hears && from == to && (mask & ~kState) == kStripVlan) return Transition::ok;
   for (const auto& row : kTransitions) {
     if (row.from != from || row.to != to) continue;
     if (transport == Transport::rc && from == sqe) return Transition::not_allowed;

@@ -8,6 +8,12 @@ namespace {
 // A long message asks for an acknowledgement so often, not only at its end.
 constexpr std::uint32_t kPacketsAnAcknowledgement = 256;
 
+// Of one that a response answers for.
+Operation operation_of(const Message& message) {
+  if (message.is_read()) return Operation::read;
+  return message.is_atomic_write() ? Operation::atomic_write : Operation::atomic;
+}
+
 Extra extra_in(const SendRequest& request) {
   if (request.invalidate) return Extra::invalidate;
   return request.immediate ? Extra::immediate : Extra::none;
@@ -79,13 +85,17 @@ SentRequest Requester::send(Headers& headers) {
 // A READ's request stands for all packets of its response that are still to come.
 SentRequest Requester::response_request(Message& message, Headers& headers) const {
   const auto& request = message.request;
-  SentRequest packet{.operation = message.is_read() ? Operation::read : Operation::atomic,
+  SentRequest packet{.operation = operation_of(message),
                      .offset = message.sent * window_.attributes.mtu, .end = {}};
   headers.bth.psn = message.first + message.sent;
   headers.bth.ack_request = true;
   if (message.is_read()) {
     headers.bth.opcode = Opcode::read_request;
     headers.reth = Reth{request.remote_address + packet.offset, request.rkey, request.length - packet.offset};
+  } else if (message.is_atomic_write()) {
+    headers.bth.opcode = Opcode::atomic_write;
+    headers.reth = Reth{request.remote_address, request.rkey, request.length};
+    packet.payload = request.length;
   } else {
     const bool swap = request.operation == SendOperation::compare_swap;
     headers.bth.opcode = swap ? Opcode::compare_swap : Opcode::fetch_add;

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace rnicsim::roce {
+namespace {
+
+bool takes_resource(Operation operation) {
+  return operation == Operation::read || operation == Operation::atomic || operation == Operation::atomic_write;
+}
+
+}  // namespace
 
 void Responder::start(const ResponderAttributes& attributes, Psn expected) {
   *this = {};
@@ -49,6 +56,7 @@ bool Responder::check_opcode_valid(const Packet& packet, Verdict& verdict) const
   const auto& row = packet.row;
   if (row.transport != Transport::rc) return invalid(packet, verdict);
   if (row.has(header::kInvalidate) && !attributes_.invalidate) return invalid(packet, verdict);
+  if (row.operation == Operation::atomic_write && !attributes_.atomic_write) return invalid(packet, verdict);
   const auto needed = needed_access(packet);
   if (!row.begins() || (attributes_.access & needed) == needed) return true;
   // Before any receive is looked for: whether one happens to be held tells nothing.
@@ -58,7 +66,7 @@ bool Responder::check_opcode_valid(const Packet& packet, Verdict& verdict) const
 }
 
 bool Responder::check_resources(const Packet& packet, Verdict& verdict) {
-  if (packet.row.operation == Operation::read || packet.row.operation == Operation::atomic)
+  if (takes_resource(packet.row.operation))
     return packet.offer.rd_atomic_pending < attributes_.max_dest_rd_atomic || invalid(packet, verdict);
   if (!takes_receive(packet) || packet.offer.receive == Offer::Receive::available) return true;
   if (packet.offer.receive == Offer::Receive::unknown) {
@@ -76,6 +84,7 @@ bool Responder::check_length(const Packet& packet, Verdict& verdict) const {
   if (total > attributes_.max_message) return invalid(packet, verdict);
   if (row.operation == Operation::atomic)
     return packet.headers.atomic->address % kAtomicBytes == 0 || invalid(packet, verdict);
+  if (row.operation == Operation::atomic_write) return check_atomic_write(packet, verdict);
   if (row.operation == Operation::send) {
     if (total <= packet.offer.receive_bytes) return true;
     invalid(packet, verdict);
@@ -89,6 +98,12 @@ bool Responder::check_length(const Packet& packet, Verdict& verdict) const {
   if (row.operation == Operation::read) return true;
   const bool fits = row.ends() ? total == length : total < length;
   return fits || invalid(packet, verdict);
+}
+
+bool Responder::check_atomic_write(const Packet& packet, Verdict& verdict) const {
+  const auto& target = *packet.headers.reth;
+  const bool fits = packet.payload == kAtomicBytes && target.length == kAtomicBytes;
+  return (fits && target.address % kAtomicBytes == 0) || invalid(packet, verdict);
 }
 
 bool Responder::check_rkey(const Packet& packet, Verdict& verdict) const {
@@ -107,6 +122,7 @@ void Responder::execute(const Packet& packet, Verdict& verdict) {
   verdict.psn = headers.bth.psn;
   if (packet.row.operation == Operation::read) return execute_read(packet, verdict);
   if (packet.row.operation == Operation::atomic) return execute_atomic(packet, verdict);
+  if (packet.row.operation == Operation::atomic_write) return execute_atomic_write(packet, verdict);
   verdict.kind = Kind::place;
   verdict.begins_receive = takes_receive(packet);
   if (packet.row.begins()) {
@@ -142,6 +158,17 @@ void Responder::execute_read(const Packet& packet, Verdict& verdict) {
   verdict.msn = msn_;
 }
 
+void Responder::execute_atomic_write(const Packet& packet, Verdict& verdict) {
+  verdict.kind = Kind::place;
+  verdict.range = *named_range(packet);
+  verdict.access = remote_access::kWrite;
+  verdict.completes = verdict.answers_read = true;
+  verdict.message_bytes = packet.payload;
+  expected_ = expected_ + 1;
+  msn_ = (msn_ + 1) & Psn::kMask;
+  verdict.msn = msn_;
+}
+
 void Responder::execute_atomic(const Packet& packet, Verdict& verdict) {
   verdict.kind = Kind::atomic;
   verdict.range = *named_range(packet);
@@ -173,6 +200,8 @@ bool Responder::duplicate(const Packet& packet, Verdict& verdict) {
     duplicate_read(packet, verdict);
   } else if (request && packet.row.operation == Operation::atomic) {
     duplicate_atomic(packet, verdict);
+  } else if (request && packet.row.operation == Operation::atomic_write) {
+    duplicate_atomic_write(packet, verdict);
   } else if (request) {
     verdict.kind = Kind::acknowledge;
     verdict.psn = expected_ - 1;
@@ -195,6 +224,13 @@ void Responder::duplicate_read(const Packet& packet, Verdict& verdict) const {
   verdict.range = {reth.address, reth.rkey, reth.length};
   verdict.access = remote_access::kRead;
   verdict.psn = headers.bth.psn;
+}
+
+// It is not written again: what was written behind it must stay.
+void Responder::duplicate_atomic_write(const Packet& packet, Verdict& verdict) const {
+  if (packet.offer.duplicates_pending >= attributes_.max_dest_rd_atomic) return;
+  verdict.kind = Kind::read;
+  verdict.psn = packet.headers.bth.psn;
 }
 
 // One that is not saved any more, or not carried out yet, is dropped: its own answer is on its way, or nobody waits.
@@ -247,7 +283,8 @@ std::uint32_t Responder::received_before(const Packet& packet) const {
 
 std::uint32_t Responder::needed_access(const Packet& packet) const {
   switch (packet.row.operation) {
-    case Operation::write: return remote_access::kWrite;
+    case Operation::write:
+    case Operation::atomic_write: return remote_access::kWrite;
     case Operation::read: return remote_access::kRead;
     case Operation::atomic: return remote_access::kAtomic;
     default: return 0;

@@ -53,6 +53,7 @@ class Responder {
   bool check_rkey(const Packet& packet, Verdict& verdict) const;
   void execute(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_read(const Packet& packet, Verdict& verdict);
+  [[gnu::noinline]] void execute_atomic_write(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_atomic(const Packet& packet, Verdict& verdict);
 
   // Verdicts that end the chain: false.
@@ -62,8 +63,10 @@ class Responder {
   [[gnu::noinline]] bool refuse_access(const Packet& packet, Verdict& verdict) const;
 
   void duplicate_read(const Packet& packet, Verdict& verdict) const;
+  void duplicate_atomic_write(const Packet& packet, Verdict& verdict) const;
   void duplicate_atomic(const Packet& packet, Verdict& verdict);
   SavedAtomic* saved(Psn psn);
+  bool check_atomic_write(const Packet& packet, Verdict& verdict) const;
   bool takes_receive(const Packet& packet) const;
   std::optional<RemoteRange> named_range(const Packet& packet) const;
   std::uint32_t received_before(const Packet& packet) const;

@@ -17,6 +17,7 @@ enum class SendOperation : std::uint8_t {
   read,
   fetch_add,
   compare_swap,
+  atomic_write,
   local_invalidate,
   bind_window
 };
@@ -64,8 +65,11 @@ struct Message {
   bool is_atomic() const {
     return request.operation == SendOperation::fetch_add || request.operation == SendOperation::compare_swap;
   }
-  // Only a response with data answers for it.
-  bool is_rd_atomic() const { return is_read() || is_atomic(); }
+  // Answered by the response of an empty READ.
+  bool is_atomic_write() const { return request.operation == SendOperation::atomic_write; }
+  // Only a response answers for it, no acknowledgement.
+  bool is_rd_atomic() const { return is_read() || is_atomic() || is_atomic_write(); }
+  std::uint32_t response_bytes() const { return is_read() ? request.length : 0; }
   bool answered() const { return acknowledged == packets; }
   // What is in flight lies within half the circle from here, but not from `first`.
   Psn unanswered() const { return first + acknowledged; }

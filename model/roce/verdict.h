@@ -24,7 +24,8 @@ struct ResponderAttributes {
   std::uint8_t max_dest_rd_atomic = 0;
   std::uint8_t min_rnr_timer = 0;
   std::uint32_t max_message = 1u << 31;
-  bool invalidate = true;                // SEND with invalidate is an opcode of its
+  bool invalidate = true;                // SEND with invalidate is an opcode of its,
+  bool atomic_write = true;              // and ATOMIC WRITE
 };
 
 using OwedId = std::uint64_t;            // counts what a responder owes
@@ -78,6 +79,7 @@ struct Verdict {
   bool completes = false;                // the message is whole
   bool completes_receive = false;        // and a receive WQE with it
   bool acknowledge = false;
+  bool answers_read = false;             // an atomic write: by the response of an empty READ, once it is in memory
   bool duplicate = false;
   std::uint32_t message_bytes = 0;
   std::optional<Rkey> invalidate;        // once the payload is in memory, before the receive completes

@@ -379,7 +379,8 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, bytes) == 24);
 #define RNICSIM_QP_ATTR_PATH_MIGRATION_STATE 0x40000u
 #define RNICSIM_QP_ATTR_CAPABILITIES 0x80000u
 #define RNICSIM_QP_ATTR_REMOTE_QPN 0x100000u
-#define RNICSIM_QP_ATTR_RATE_LIMIT 0x2000000u
+#define RNICSIM_QP_ATTR_RATE_LIMIT 0x2000000u  /* of raw packets, with max_burst and typical_packet */
+#define RNICSIM_QP_ATTR_STRIP_VLAN 0x4000000u  /* the device's own: Qpc::kStripVlan of raw packets */
 
 struct rnicsim_modify_qp {
   struct rnicsim_command_header header;  /* object = qpn */

@@ -56,7 +56,9 @@ void EngineShell::modify(Qp& qp, const QpCommand& command, bool draining) {
   const auto [refused, to, context] = judge_modify(command, qp.context, from, draining, limits_);
   if (refused == QpSyndrome::none) {
     qp.context = context;
-    enter(qp, from, to);
+    if (command.attributes & roce::attr::kRateLimit) qp.pacer.reset();
+    const bool moves = from != to || (command.attributes & ~(roce::attr::kState | roce::attr::kStripVlan)) != 0;
+    if (moves) enter(qp, from, to);
   }
   ask(*find(command.qpn), {Ask::modified, command, refused});  // reset makes it a new object
 }

@@ -123,10 +123,16 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   const bool raw = qp.transport == roce::Transport::raw;
   if (raw) entry.packet->raw = facts_of(wqe, sent);
+  if (qp.context.rate_limit != 0) pace(qp, entry, sent.payload);
   if (gather)
     out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload), raw});
   emit_ready(qp, qp.requests);
   return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins};
+}
+
+void EngineShell::pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload) {
+  const auto bytes = Pacer::bytes_of_frame(payload + entry.packet->raw.headers.size());
+  qp.pacer.sent(bytes, qp.context.rate_limit, now());
 }
 
 void EngineShell::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {

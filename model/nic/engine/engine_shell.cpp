@@ -337,13 +337,19 @@ void EngineShell::schedule_answers(Qp& qp) {
 
 bool EngineShell::may_answer(Qp& qp) {
   if (!answer_waits(qp)) return false;
-  return !congestion_ || *core_->next_answer(qp.slot) == 0 || !holds_back(qp);
+  return !congestion_ || *core_->next_answer(qp.slot) == 0 || !holds_back(qp, congestion_->not_before(qp.slot));
 }
 
-bool EngineShell::holds_back(Qp& qp) {
-  const auto at = congestion_->not_before(qp.slot);
+Duration EngineShell::next_request_at(const Qp& qp) const {
+  const auto controlled = congestion_ ? congestion_->not_before(qp.slot) : Duration{};
+  const auto rate = qp.context.rate_limit;
+  return rate == 0 ? controlled : std::max(controlled, qp.pacer.not_before(rate, qp.context.max_burst));
+}
+
+bool EngineShell::holds_back(Qp& qp, Duration at) {
   if (at <= now()) return false;
-  if (!std::exchange(qp.held_back, true)) out_.timer({qp.qpn, kHeldBackTimer, at - now()});
+  qp.held_back = true;
+  out_.timer({qp.qpn, kHeldBackTimer, at - now()});
   return true;
 }
 

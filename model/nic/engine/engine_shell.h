@@ -114,9 +114,15 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     schedule_requests(qp);
     schedule_answers(qp);
   }
-  bool may_request(Qp& qp) { return request_waits(qp) && (!congestion_ || !holds_back(qp)); }
+  bool may_request(Qp& qp) {
+    if (!request_waits(qp)) return false;
+    const bool unbound = !congestion_ && qp.context.rate_limit == 0;
+    return unbound || !holds_back(qp, next_request_at(qp));
+  }
   bool may_answer(Qp& qp);
-  [[gnu::noinline]] bool holds_back(Qp& qp);
+  [[gnu::noinline]] Duration next_request_at(const Qp& qp) const;
+  [[gnu::noinline]] bool holds_back(Qp& qp, Duration at);
+  [[gnu::noinline]] void pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload);
   [[gnu::flatten]] void dispatch();
   bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   [[gnu::noinline]] void give_up_contexts();

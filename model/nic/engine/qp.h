@@ -8,6 +8,7 @@
 
 #include "model/base/fifo.h"
 #include "model/base/pooled_list.h"
+#include "model/nic/engine/pacer.h"
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/engine/receive_ring.h"
@@ -73,7 +74,8 @@ struct Qp {
   PacketLane answers;
   bool answer_turn = false;
 
-  bool held_back = false;                // by congestion control, until its timer expires
+  bool held_back = false;                // by congestion control or its rate, until a timer expires
+  Pacer pacer;                           // with context.rate_limit
 
   // Something that is under way needs the context.
   bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }

@@ -15,6 +15,7 @@ constexpr std::uint8_t kOnlyPort = 1;
 constexpr std::uint8_t kDefaultHopLimit = 64;
 constexpr std::uint8_t kLeastMtu = 1;  // enum ibv_mtu
 constexpr std::uint8_t kMigrated = 0;  // enum ibv_mig_state
+constexpr std::uint32_t kMostQpn = 0xffffff;
 
 void merge(QpContext& context, const QpContext& given, std::uint32_t mask) {
   using namespace roce::attr;
@@ -34,6 +35,11 @@ void merge(QpContext& context, const QpContext& given, std::uint32_t mask) {
   if (mask & kSendPsn) context.send_psn = given.send_psn & roce::Psn::kMask;
   if (mask & kMaxDestRdAtomic) context.max_dest_rd_atomic = given.max_dest_rd_atomic;
   if (mask & kRemoteQpn) context.remote_qpn = given.remote_qpn & 0xffffff;
+  if (mask & kRateLimit) {
+    context.rate_limit = given.rate_limit;
+    context.max_burst = given.max_burst;
+  }
+  if (mask & kStripVlan) context.strip_vlan = given.strip_vlan;
 }
 
 // Of the payload of a packet.
@@ -45,7 +51,7 @@ std::uint32_t most_payload(const QpContext& context, const QpLimits& limits) {
 
 roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const QpLimits& limits) {
   return {.transport = context.transport,
-          .local = qpn,
+          .local = context.source_qpn != 0 ? Qpn{context.source_qpn} : qpn,
           .remote = {context.remote_qpn},
           .mtu = most_payload(context, limits),
           .max_rd_atomic = context.max_rd_atomic,
@@ -68,14 +74,16 @@ SendRules send_rules(const QpContext& context, const QpLimits& limits) {
           .least_message = raw ? std::uint32_t{roce::kEthernetBytes} : 0,
           .max_message = one_packet ? most_payload(context, limits) : max_message(context, limits),
           .max_tso = limits.max_tso, .max_headers = limits.max_tso_header,
-          .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows};
+          .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows,
+          .atomic_write = limits.atomic_write};
 }
 
 roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits) {
   return {.remote = {context.remote_qpn}, .mtu = most_payload(context, limits), .qkey = context.qkey,
           .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
-          .max_message = max_message(context, limits), .invalidate = limits.invalidate};
+          .max_message = max_message(context, limits), .invalidate = limits.invalidate,
+          .atomic_write = limits.atomic_write};
 }
 
 bool came_by_path(const PacketIn& packet, const QpContext& context) {
@@ -123,6 +131,10 @@ QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
     if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
   }
   const bool raw = context.transport == roce::Transport::raw;
+  if (const auto source = context.source_qpn; source != 0) {
+    const bool has_one = context.transport == roce::Transport::ud && limits.source_qpn;
+    if (!has_one || source > kMostQpn) return QpSyndrome::source_qpn;
+  }
   if (!raw && (context.strip_vlan || context.scatter_fcs || context.pad_writes)) return QpSyndrome::frame_options;
   if (!receive) return QpSyndrome::none;
   const bool stride =
@@ -140,6 +152,10 @@ QpSyndrome check_values(const QpContext& given, std::uint32_t mask, const QpLimi
   if ((mask & kRetryCount) && given.retry_count > kMaxRetry) return QpSyndrome::retry_count;
   if ((mask & kRnrRetry) && given.rnr_retry > kMaxRetry) return QpSyndrome::retry_count;
   if ((mask & kPort) && given.port != kOnlyPort) return QpSyndrome::port;
+  if (mask & kRateLimit) {
+    const bool burst_alone = given.rate_limit == 0 && given.max_burst != 0;
+    if (burst_alone || given.rate_limit > limits.max_rate_limit) return QpSyndrome::rate_limit;
+  }
   // Automatic path migration is of subnets whose manager knows alternate paths; IP networks reroute below the NIC.
   const bool leaves = (mask & kMigration) && given.path_migration_state != kMigrated;
   if ((mask & kAlternatePath) || leaves) return QpSyndrome::migration;

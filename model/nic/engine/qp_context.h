@@ -21,12 +21,15 @@ struct QpLimits {
   std::uint32_t max_inline_receive = 32;
   bool invalidate = true;                // SEND with invalidate, and local invalidate
   bool windows = true;
+  bool atomic_write = true;
   bool uc = true;
   bool ud = true;
+  bool source_qpn = true;                // of UD: another's
   bool raw = true;
   std::uint32_t max_frame = 9018;        // bytes of a raw one, without FCS
   std::uint32_t max_tso = 1u << 18;      // bytes in segments by one WQE
   std::uint32_t max_tso_header = 256;
+  std::uint32_t max_rate_limit = 100'000'000;  // kb/s
   bool srq = true;                       // shared receive queues
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
@@ -54,6 +57,8 @@ enum class QpSyndrome : std::uint32_t {
   inline_receive = 0x10f,
   shared_receives = 0x118,
   frame_options = 0x119,
+  rate_limit = 0x11a,
+  source_qpn = 0x11b,
 };
 
 roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const QpLimits& limits);

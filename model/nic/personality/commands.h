@@ -77,6 +77,9 @@ struct DeviceFeatures {
   bool multicast = false;
   bool windows = false;
   bool raw = false;
+  bool atomic_write = false;
+  bool pacing = false;
+  bool source_qpn = false;
   bool device_memory = false;
   bool write_padding = false;
   bool relaxed_ordering = false;
@@ -118,6 +121,8 @@ struct DeviceCapabilities {
   std::uint32_t max_rss_queues = 0;
   std::uint32_t max_tso = 0;
   std::uint32_t max_tso_header = 0;
+  std::uint32_t min_rate_limit = 0;      // kb/s
+  std::uint32_t max_rate_limit = 0;
   std::uint32_t device_memory = 0;       // bytes
 };
 struct PortAttributes {

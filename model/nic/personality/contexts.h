@@ -130,6 +130,7 @@ struct QpContext {
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
   std::uint32_t srqn = 0;                // with has_srq
+  std::uint32_t source_qpn = 0;          // UD: its datagrams come from this one; 0: its own
   std::uint64_t send_ring = 0;
   std::uint64_t receive_ring = 0;
   std::uint64_t doorbell_record = 0;
@@ -142,6 +143,8 @@ struct QpContext {
   std::uint32_t remote_qpn = 0;
   std::uint32_t send_psn = 0;            // initial
   std::uint32_t receive_psn = 0;
+  std::uint32_t rate_limit = 0;          // raw: kb/s; 0: none
+  std::uint32_t max_burst = 0;           // raw: bytes that may leave at once
   std::uint8_t max_rd_atomic = 0;        // outstanding as requester
   std::uint8_t max_dest_rd_atomic = 0;   // resources as responder
   std::uint8_t min_rnr_timer = 0;        // codes
@@ -163,6 +166,6 @@ struct QpContext {
   std::uint8_t rnr_retries_left = 0;
   std::uint8_t draining = 0;
 };
-static_assert(sizeof(QpContext) <= 168, "the engine keeps one for each queue pair");
+static_assert(sizeof(QpContext) <= 176, "the engine keeps one for each queue pair");
 
 }  // namespace rnicsim::nic

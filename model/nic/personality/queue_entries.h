@@ -87,7 +87,8 @@ struct SendRules {
   std::uint32_t max_headers = 0;         // and of the headers before each
   std::uint32_t qkey = 0;                // UD: where a WQE asks for the QP's own
   bool invalidate = true;                // the device has send_with_inv and local_inv,
-  bool windows = true;                   // and bind_window
+  bool windows = true;                   // bind_window,
+  bool atomic_write = true;              // and atomic_write
 };
 
 // A completion queue entry. Owner and timestamp are the completion unit's.

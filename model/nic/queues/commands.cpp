@@ -119,6 +119,8 @@ void CommandUnit::query_device() {
     caps.max_rss_queues = params_.max_rss_queues;
     caps.max_tso = params_.max_tso;
     caps.max_tso_header = CapabilityParams::kMostTsoHeader;
+    caps.min_rate_limit = caps.features.pacing ? CapabilityParams::kLeastRateLimit : 0;
+    caps.max_rate_limit = params_.max_rate_limit;
   }
   caps.device_memory = params_.device_memory;
   caps.max_mr = params_.max_mr;

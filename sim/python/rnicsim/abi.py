@@ -914,7 +914,8 @@ class qp_attr:
     kPathMigrationState = 0x40000
     kCapabilities = 0x80000
     kRemoteQpn = 0x100000
-    kRateLimit = 0x2000000
+    kRateLimit = 0x2000000  # of raw packets, with max_burst and typical_packet
+    kStripVlan = 0x4000000  # the device's own: Qpc::kStripVlan of raw packets
 
 
 class ModifyQp(Layout):

@@ -52,11 +52,13 @@ Input resize(Bytes bytes) {
   return CqResize{in.header.object, in.ring, in.log_entries};
 }
 
-// Only the fixed part of the mailbox counts: attributes come with the transitions.
+// Only the fixed parts of the mailbox count: attributes come with the transitions.
 Input new_qp(Bytes bytes) {
   const auto given = load<abi::CreateQp>(bytes).context;
   abi::Qpc fixed;
   std::memcpy(static_cast<void*>(&fixed), &given, offsetof(abi::Qpc, port));
+  fixed.xrcd = given.xrcd;
+  fixed.source_qpn = given.source_qpn;
   return context_of(fixed);
 }
 
@@ -198,6 +200,8 @@ abi::DeviceCapabilities mailbox_of(const DeviceCapabilities& given) {
   caps.max_rss_queues = given.max_rss_queues;
   caps.max_tso = given.max_tso;
   caps.max_tso_header = given.max_tso_header;
+  caps.min_rate_limit = given.min_rate_limit;
+  caps.max_rate_limit = given.max_rate_limit;
   caps.device_memory = given.device_memory;
   caps.max_inline = given.max_inline;
   caps.max_inline_receive = given.max_inline_receive;

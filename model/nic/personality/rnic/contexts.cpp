@@ -68,6 +68,7 @@ QpContext context_of(const abi::Qpc& layout) {
   context.send_cqn = layout.send_cqn;
   context.receive_cqn = layout.receive_cqn;
   context.srqn = layout.srqn;
+  context.source_qpn = layout.source_qpn;
   context.send_ring = layout.send_ring;
   context.receive_ring = layout.receive_ring;
   context.doorbell_record = layout.doorbell_record;
@@ -79,6 +80,8 @@ QpContext context_of(const abi::Qpc& layout) {
   context.remote_qpn = layout.remote_qpn;
   context.send_psn = layout.send_psn;
   context.receive_psn = layout.receive_psn;
+  context.rate_limit = layout.rate_limit;
+  context.max_burst = layout.max_burst;
   context.max_rd_atomic = layout.max_rd_atomic;
   context.max_dest_rd_atomic = layout.max_dest_rd_atomic;
   context.min_rnr_timer = layout.min_rnr_timer;
@@ -120,6 +123,7 @@ abi::Qpc layout_of(const QpContext& context) {
   layout.send_cqn = context.send_cqn;
   layout.receive_cqn = context.receive_cqn;
   layout.srqn = context.srqn;
+  layout.source_qpn = context.source_qpn;
   layout.send_ring = context.send_ring;
   layout.receive_ring = context.receive_ring;
   layout.doorbell_record = context.doorbell_record;
@@ -131,6 +135,8 @@ abi::Qpc layout_of(const QpContext& context) {
   layout.remote_qpn = context.remote_qpn;
   layout.send_psn = context.send_psn;
   layout.receive_psn = context.receive_psn;
+  layout.rate_limit = context.rate_limit;
+  layout.max_burst = context.max_burst;
   layout.max_rd_atomic = context.max_rd_atomic;
   layout.max_dest_rd_atomic = context.max_dest_rd_atomic;
   layout.min_rnr_timer = context.min_rnr_timer;

@@ -35,7 +35,7 @@ struct OpcodeRow {
 
   bool takes_remote_address() const {
     using enum roce::SendOperation;
-    return operation == write || operation == read || is_atomic();
+    return operation == write || operation == read || operation == atomic_write || is_atomic();
   }
   bool is_atomic() const {
     return operation == roce::SendOperation::fetch_add || operation == roce::SendOperation::compare_swap;
@@ -50,6 +50,7 @@ struct OpcodeRow {
     if (opcode == abi::SendOpcode::tso) return rules.transport == roce::Transport::raw;
     if (extra == roce::Extra::immediate && rules.transport == roce::Transport::raw) return false;
     if (operation == bind_window && !rules.windows) return false;
+    if (operation == atomic_write && !rules.atomic_write) return false;
     if (extra == roce::Extra::invalidate && !rules.invalidate) return false;
     if (operation == nop || rules.transport == roce::Transport::rc) return true;
     if (operation == send) return extra != roce::Extra::invalidate;
@@ -58,8 +59,10 @@ struct OpcodeRow {
   }
   bool takes_inline() const {
     if (opcode == abi::SendOpcode::tso) return false;
-    return operation == roce::SendOperation::send || operation == roce::SendOperation::write;
+    using enum roce::SendOperation;
+    return operation == send || operation == write || operation == atomic_write;
   }
+  bool takes_a_word() const { return operation == roce::SendOperation::atomic_write || is_atomic(); }
 };
 constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::nop, roce::SendOperation::nop},
@@ -72,6 +75,7 @@ constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::read, roce::SendOperation::read},
     {abi::SendOpcode::compare_swap, roce::SendOperation::compare_swap},
     {abi::SendOpcode::fetch_add, roce::SendOperation::fetch_add},
+    {abi::SendOpcode::atomic_write, roce::SendOperation::atomic_write},
     {abi::SendOpcode::bind_window, roce::SendOperation::bind_window},
     {abi::SendOpcode::local_inv, roce::SendOperation::local_invalidate, roce::Extra::invalidate},
 };
@@ -190,7 +194,7 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const O
   std::uint64_t total = 0;
   if (const auto refused = parse_data(rest, row, wqe, total)) return refused;
   if (const auto refused = judge_length(rules, request, wqe, total)) return refused;
-  if (row.is_atomic() && total != roce::kAtomicBytes) return roce::Status::local_length_error;
+  if (row.takes_a_word() && total != roce::kAtomicBytes) return roce::Status::local_length_error;
   request.length = static_cast<std::uint32_t>(total);
   return std::nullopt;
 }
