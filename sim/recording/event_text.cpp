@@ -76,6 +76,7 @@ const char* name_of(abi::SendOpcode opcode) {
     case read: return "READ";
     case compare_swap: return "COMPARE_SWAP";
     case fetch_add: return "FETCH_ADD";
+    case atomic_write: return "ATOMIC_WRITE";
     case local_inv: return "LOCAL_INV";
     default: return nullptr;
   }

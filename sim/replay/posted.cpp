@@ -19,6 +19,8 @@ nic::SendOpcode opcode_of(const WirePacket& head, const WirePacket* tail) {
     case Operation::atomic:
       return head.headers.bth.opcode == roce::Opcode::fetch_add ? nic::SendOpcode::fetch_add
                                                                 : nic::SendOpcode::compare_swap;
+    case Operation::atomic_write:
+      return nic::SendOpcode::atomic_write;
     default:
       if (tail != nullptr && tail->headers.invalidate) return nic::SendOpcode::send_with_inv;
       return immediate ? nic::SendOpcode::send_with_imm : nic::SendOpcode::send;

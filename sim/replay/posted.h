@@ -20,14 +20,15 @@ struct Posted {
   std::uint32_t length = 0;
   const WirePacket* head = nullptr;         // its first packet, as it was first sent
   const WirePacket* tail = nullptr;         // its last one; nullptr: the capture ended before
-  std::vector<std::byte> payload;           // of a SEND or WRITE
+  std::vector<std::byte> payload;           // of a SEND or WRITE, atomic or not
   std::optional<roce::Status> outcome;  // that the answers imply; nullopt: none
   std::vector<std::byte> brought;           // what the answers brought to a READ or an atomic
 
-  // Only an answer with data answers for it.
+  // Only a response answers for it.
   bool wants_data() const {
     const auto operation = head->row().operation;
-    return operation == roce::Operation::read || operation == roce::Operation::atomic;
+    return operation == roce::Operation::read || operation == roce::Operation::atomic ||
+           operation == roce::Operation::atomic_write;
   }
 };
 

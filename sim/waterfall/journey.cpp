@@ -41,6 +41,7 @@ const char* to_string(nic::SendOpcode opcode) {
     case read: return "READ";
     case compare_swap: return "COMPARE_SWAP";
     case fetch_add: return "FETCH_ADD";
+    case atomic_write: return "ATOMIC_WRITE";
     case bind_window: return "BIND_WINDOW";
     case local_inv: return "LOCAL_INV";
   }
