@@ -166,6 +166,7 @@ struct Qp : ibv_qp_ex {
   bool extended = false;        // ibv_wr_* may be used
   const IndirectionTable* table = nullptr;  // not nullptr: it has no queues of its own, and the device knows no QP
   std::uint32_t create_flags = 0;    // IBV_QP_CREATE_*
+  std::uint32_t source_qpn = 0;      // with IBV_QP_CREATE_SOURCE_QPN
   std::uint32_t max_tso_header = 0;  // 0: no TSO
   std::uint8_t port_number = 0; // since INIT
   std::atomic<bool> failed{false};  // an error CQE or an event told that the device moved it to ERR
@@ -303,6 +304,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made);
 // The device's part and the library's, of a change that may be asked for.
 int change_qp(Qp& qp, const ibv_qp_attr& attributes, int mask);
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* limit);
 bool resolves(const Qp& qp);
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);

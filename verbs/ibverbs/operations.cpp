@@ -30,6 +30,7 @@ void fill_extended_operations(verbs_context& operations) {
   operations.create_cq_ex = create_cq_ex;
   operations.modify_cq = modify_cq;
   operations.create_qp_ex = create_qp_ex;
+  operations.modify_qp_rate_limit = modify_qp_rate_limit;
   operations.query_rt_values = query_rt_values;
   operations.alloc_td = alloc_td;
   operations.dealloc_td = dealloc_td;

@@ -225,6 +225,7 @@ ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
     case abi::SendOpcode::local_inv: return IBV_WC_LOCAL_INV;
     case abi::SendOpcode::bind_window: return IBV_WC_BIND_MW;
     case abi::SendOpcode::tso: return IBV_WC_TSO;
+    case abi::SendOpcode::atomic_write: return IBV_WC_ATOMIC_WRITE;
     case abi::SendOpcode::nop:
     case abi::SendOpcode::send:
     case abi::SendOpcode::send_with_imm:

@@ -24,12 +24,14 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
     case IBV_WR_LOCAL_INV: return abi::SendOpcode::local_inv;
     case IBV_WR_BIND_MW: return abi::SendOpcode::bind_window;
     case IBV_WR_TSO: return abi::SendOpcode::tso;
+    case IBV_WR_ATOMIC_WRITE: return abi::SendOpcode::atomic_write;
     default: return std::nullopt;  // not of this device, or no opcode at all
   }
 }
 
-// <infiniband/verbs.h> numbers the operations of ibv_post_send(3) and those of the ibv_wr_* interface alike.
+// <infiniband/verbs.h> numbers the operations of ibv_post_send(3) and those of the ibv_wr_* interface alike, but for one.
 constexpr ibv_qp_create_send_ops_flags operation_of(ibv_wr_opcode opcode) {
+  if (opcode == IBV_WR_ATOMIC_WRITE) return IBV_QP_EX_WITH_ATOMIC_WRITE;
   return ibv_qp_create_send_ops_flags(1u << opcode);
 }
 static_assert(operation_of(IBV_WR_RDMA_WRITE) == IBV_QP_EX_WITH_RDMA_WRITE);
@@ -65,6 +67,7 @@ void add_remote(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
       return wqe.atomic(wr.wr.atomic.compare_add, 0);
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_ATOMIC_WRITE:
     case IBV_WR_RDMA_READ: return wqe.remote_address(wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
     default: return;
   }

@@ -1,8 +1,10 @@
 // Queue pairs: modification, query, end. Creation is in qp_create.cpp.
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <memory>
 
+#include "model/abi/device.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
 #include "verbs/ibverbs/qp_attributes.h"
@@ -89,7 +91,23 @@ int destroy_qp(Qp& qp) {
   return 0;
 }
 
+int modify_rate_limit(Qp& qp, const ibv_qp_rate_limit_attr& limit) {
+  Context& context = qp.owner();
+  if (!resolves(qp)) return ENOENT;
+  if (!context.has_feature(abi::feature::kPacing) || qp.qp_base.qp_type != IBV_QPT_RAW_PACKET) return EOPNOTSUPP;
+  if (limit.comp_mask != 0 || qp.table != nullptr || qp.qp_base.state != IBV_QPS_RTS) return EINVAL;
+  abi::Qpc asked;
+  asked.rate_limit = limit.rate_limit;
+  asked.max_burst = limit.max_burst_sz;
+  asked.typical_packet = limit.typical_pkt_sz;
+  return context.execute(provider::modify_qp(qp.qp_base.handle, abi::qp_attr::kRateLimit, asked));
+}
+
 }  // namespace
+
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* limit) {
+  return guarded([&] { return modify_rate_limit(Qp::of(qp), *limit); });
+}
 
 bool names_qp(const abi::EventRecord& record, std::uint32_t number) {
   using enum abi::EventType;

@@ -51,6 +51,7 @@ abi::Qpc encode_attributes(Context& context, const ibv_qp_attr& from, int mask) 
   if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
   if (mask & IBV_QP_PATH_MIG_STATE) to.path_migration_state = std::uint8_t(from.path_mig_state);
   if (mask & IBV_QP_DEST_QPN) to.remote_qpn = from.dest_qp_num;
+  if (mask & IBV_QP_RATE_LIMIT) to.rate_limit = from.rate_limit;
   if (mask & IBV_QP_ALT_PATH) {
     to.alternate_path = encode_path(context, from.alt_ah_attr);
     to.alternate_pkey_index = from.alt_pkey_index;
@@ -85,6 +86,7 @@ void decode_attributes(const abi::Qpc& from, ibv_qp_attr& to) {
   to.rnr_retry = from.rnr_retry;
   to.alt_port_num = from.alternate_port;
   to.alt_timeout = from.alternate_timeout;
+  to.rate_limit = from.rate_limit;
 }
 
 }  // namespace rnicsim::verbs

@@ -64,7 +64,9 @@ std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
     case IBV_QPT_RAW_PACKET: return kRawOperations;
     case IBV_QPT_UD: return kUdOperations;
     case IBV_QPT_UC: return kUcOperations | local;
-    default: return kRcOperations | local | (invalidates ? IBV_QP_EX_WITH_SEND_WITH_INV : 0);
+    default:
+      return kRcOperations | local | (invalidates ? IBV_QP_EX_WITH_SEND_WITH_INV : 0) |
+             (context.has_feature(abi::feature::kAtomicWrite) ? IBV_QP_EX_WITH_ATOMIC_WRITE : 0);
   }
 }
 
@@ -91,13 +93,13 @@ int check_flag(const Context& context, std::uint64_t feature, bool has_it) {
 int check_create_flags(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   const std::uint32_t flags = create_flags_of(attributes);
   if (flags & ~kKnownCreateFlags) return EINVAL;
-  if (flags & ~(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | kFrameFlags | IBV_QP_CREATE_PCI_WRITE_END_PADDING))
-    return EOPNOTSUPP;
   const bool raw = attributes.qp_type == IBV_QPT_RAW_PACKET;
   if (flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) {
     const auto feature = raw ? abi::feature::kRaw : abi::feature::kMulticast;
     if (const int error = check_flag(context, feature, raw || attributes.qp_type == IBV_QPT_UD)) return error;
   }
+  if (flags & IBV_QP_CREATE_SOURCE_QPN)
+    if (const int error = check_flag(context, abi::feature::kSourceQpn, attributes.qp_type == IBV_QPT_UD)) return error;
   // Beside a table its work queues have the flags.
   const bool receives_frames = raw && !(attributes.comp_mask & kScalingMask);
   if (flags & IBV_QP_CREATE_PCI_WRITE_END_PADDING)
@@ -236,6 +238,7 @@ abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   qpc.log_receive_stride = sizes.log_receive_stride;
   qpc.flags = context_flags(qp);
   if (qp.shared() != nullptr) qpc.srqn = qp.shared()->handle;
+  qpc.source_qpn = qp.source_qpn;
   qpc.uar_page = std::uint16_t(qp.page->uar.page());
   qpc.pd = qp.qp_base.pd->handle;
   qpc.send_cqn = qp.qp_base.send_cq->handle;
@@ -279,6 +282,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   qp.capabilities = sizes.granted;
   qp.signal_all = attributes.sq_sig_all != 0;
   qp.create_flags = create_flags_of(attributes);
+  if (qp.create_flags & IBV_QP_CREATE_SOURCE_QPN) qp.source_qpn = attributes.source_qpn;
   qp.max_tso_header = max_tso_header_of(attributes);
   qp.operations = send_operations(context, base.qp_type);
   if (qp.max_tso_header == 0) qp.operations &= ~std::uint64_t{IBV_QP_EX_WITH_TSO};

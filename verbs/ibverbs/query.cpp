@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // any: a region is one range of addresses
 
+// IB_UVERBS_DEVICE_ATOMIC_WRITE of later headers.
+constexpr std::uint64_t kAtomicWriteFlag = 1ull << 40;
+
 // A limit by itself, with those that bound it besides.
 int least(std::uint64_t limit, std::uint64_t bound) { return int(std::min({limit, bound, std::uint64_t{INT_MAX}})); }
 
@@ -88,6 +91,10 @@ void fill_raw_packets(const Context& context, ibv_device_attr_ex& to) {
   to.max_wq_type_rq = from.max_qp;
   to.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS;
   to.device_cap_flags_ex |= IBV_DEVICE_RAW_SCATTER_FCS;
+  if (context.has_feature(abi::feature::kPacing))
+    to.packet_pacing_caps = {.qp_rate_limit_min = from.min_rate_limit,
+                             .qp_rate_limit_max = from.max_rate_limit,
+                             .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
   to.tso_caps = {.max_tso = from.max_tso, .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
 }
 
@@ -114,6 +121,7 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
     all.hca_core_clock = context.capabilities.core_clock_khz;
     all.completion_timestamp_mask = all.hca_core_clock != 0 ? ~0ull : 0;
     all.cq_mod_caps = {context.capabilities.max_cq_moderation_count, context.capabilities.max_cq_moderation_period};
+    if (context.has_feature(abi::feature::kAtomicWrite)) all.device_cap_flags_ex |= kAtomicWriteFlag;
     fill_raw_packets(context, all);
     if (context.has_feature(abi::feature::kDeviceMemory)) all.max_dm_size = context.capabilities.device_memory;
     if (context.has_feature(abi::feature::kWritePadding)) all.device_cap_flags_ex |= IBV_DEVICE_PCI_WRITE_END_PADDING;

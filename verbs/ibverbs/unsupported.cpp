@@ -22,7 +22,6 @@ void fill_unsupported(verbs_context& operations) {
   operations.close_xrcd = [](ibv_xrcd*) { return refuse(); };
   // The header would answer for these too, and leave errno as it was.
   operations.advise_mr = [](ibv_pd*, ibv_advise_mr_advice, std::uint32_t, ibv_sge*, std::uint32_t) { return refuse(); };
-  operations.modify_qp_rate_limit = [](ibv_qp*, ibv_qp_rate_limit_attr*) { return refuse(); };
 }
 
 }  // namespace rnicsim::verbs

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t kKnownFlags = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS |
                                       IBV_WQ_FLAGS_DELAY_DROP | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
+constexpr std::uint32_t kFlagsThatChange = IBV_WQ_FLAGS_CVLAN_STRIPPING;
 constexpr std::uint32_t kFlagsAtCreation =
     IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kKnownAttributes = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
@@ -98,7 +99,8 @@ int check_change(const Wq& wq, const ibv_wq_attr& attributes) {
   if (mask & ~kKnownAttributes) return EINVAL;
   if ((mask & IBV_WQ_ATTR_CURR_STATE) && attributes.curr_wq_state != wq.state) return EINVAL;
   if ((mask & IBV_WQ_ATTR_STATE) && !may_move(wq.state, attributes.wq_state)) return EINVAL;
-  return mask & IBV_WQ_ATTR_FLAGS ? check_flags(attributes.flags_mask, 0) : 0;
+  if (!(mask & IBV_WQ_ATTR_FLAGS)) return 0;
+  return attributes.flags & ~attributes.flags_mask ? EINVAL : check_flags(attributes.flags_mask, kFlagsThatChange);
 }
 
 int move_queue(Qp& queue, ibv_qp_state state) {
@@ -120,13 +122,30 @@ int move(Wq& wq, ibv_wq_state state) {
   return move_queue(*wq.queue, state == IBV_WQS_RESET ? IBV_QPS_RESET : IBV_QPS_ERR);
 }
 
+bool strips(const Wq& wq) { return wq.queue->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING; }
+
+// While frames come. What is reset hears of it when it becomes ready.
+int tell_stripping(Wq& wq) {
+  abi::Qpc context;
+  context.flags = strips(wq) ? abi::Qpc::kStripVlan : 0;
+  return wq.owner().execute(provider::modify_qp(wq.queue->qp_base.handle, abi::qp_attr::kStripVlan, context));
+}
+
+int change_stripping(Wq& wq, bool strip) {
+  std::uint32_t& flags = wq.queue->create_flags;
+  flags = (flags & ~std::uint32_t{IBV_QP_CREATE_CVLAN_STRIPPING}) | (strip ? IBV_QP_CREATE_CVLAN_STRIPPING : 0);
+  return wq.state == IBV_WQS_RDY ? tell_stripping(wq) : 0;
+}
+
 int modify(Wq& wq, const ibv_wq_attr& attributes) {
   if (!resolves(wq)) return ENOENT;
   if (const int error = check_change(wq, attributes)) return error;
+  if ((attributes.attr_mask & IBV_WQ_ATTR_FLAGS) && attributes.flags_mask != 0)
+    if (const int error = change_stripping(wq, attributes.flags & IBV_WQ_FLAGS_CVLAN_STRIPPING)) return error;
   if (!(attributes.attr_mask & IBV_WQ_ATTR_STATE)) return 0;
   if (const int error = move(wq, attributes.wq_state)) return error;
   wq.state = attributes.wq_state;
-  return 0;
+  return wq.state == IBV_WQS_RDY ? tell_stripping(wq) : 0;
 }
 
 bool is_in(const IndirectionTable& table, const Wq& wq) {

@@ -39,10 +39,12 @@ bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   return true;
 }
 
-void begin_rdma(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address,
+bool begin_rdma(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address,
                 __be32 immediate = 0) {
   Qp& qp = Qp::of(handle);
-  if (begin_wqe(qp, opcode, __builtin_bswap32(immediate))) qp.builder.remote_address(address, rkey);
+  if (!begin_wqe(qp, opcode, __builtin_bswap32(immediate))) return false;
+  qp.builder.remote_address(address, rkey);
+  return true;
 }
 
 void begin_atomic(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey, std::uint64_t address,
@@ -152,7 +154,15 @@ void fill_builders(Qp& qp) {
   qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) {
     begin_atomic(at, abi::SendOpcode::fetch_add, rkey, address, add, 0);
   };
-  // Takes no setter: the WQE is complete.
+  // These take no setter: the WQE is complete.
+  qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, const void* word) {
+    Qp& own = Qp::of(at);
+    if (!begin_rdma(at, abi::SendOpcode::atomic_write, rkey, address)) return;
+    own.batch.has_data = true;
+    own.builder.begin_inline();
+    own.builder.inline_bytes({static_cast<const std::byte*>(word), sizeof(std::uint64_t)});
+    own.builder.end_inline();
+  };
   qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t rkey) {
     Qp& own = Qp::of(at);
     if (begin_wqe(own, abi::SendOpcode::local_inv, rkey)) own.batch.has_data = true;
@@ -189,10 +199,11 @@ void fill_setters(Qp& qp) {
 
 // Refused at creation; a program that calls them all the same gets an error and no crash.
 void fill_refusals(Qp& qp) {
-  qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (qp.qp_base.qp_type != IBV_QPT_UD)
     qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_ATOMIC_WRITE))
+    qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_TSO))
     qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_SEND_WITH_INV)) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
