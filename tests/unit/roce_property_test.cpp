@@ -133,13 +133,16 @@ class Pair {
     RC_ASSERT(received_ == sent);
     RC_ASSERT(counter_ == counter);
     for (std::size_t id = 0; id < posts_.size(); ++id)
-      if (posts_[id].operation == SendOperation::write && posts_[id].length != 0)
+      if (is_write(posts_[id].operation) && posts_[id].length != 0)
         RC_ASSERT(written_.at(id) == content(id));
     RC_ASSERT(write_notices_ == expected_notices());
     RC_ASSERT(requester_.drained());
   }
 
  private:
+  static bool is_write(SendOperation operation) {
+    return operation == SendOperation::write || operation == SendOperation::atomic_write;
+  }
   Bytes content(std::size_t id) const {
     Bytes bytes(posts_[id].length);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(id * 7 + i * 13 + (i >> 8));
@@ -152,7 +155,8 @@ class Pair {
   }
   std::uint64_t address_of(std::size_t id) const {
     switch (posts_[id].operation) {
-      case SendOperation::write: return (std::uint64_t{id} << 32) + kWriteBase;
+      case SendOperation::write:
+      case SendOperation::atomic_write: return (std::uint64_t{id} << 32) + kWriteBase;
       case SendOperation::read: return kReadBase + id;
       default: return kCounter;
     }
@@ -221,6 +225,7 @@ class Pair {
     if (!verdict.to_receive_wqe && verdict.completes_receive) write_notices_.push_back(*wire.headers.immediate);
     // Whether an ACK waits for a later one is the implementation's choice, as long as the message's end is answered.
     if (verdict.acknowledge) acknowledge(verdict.psn, Aeth::kNoCredits, verdict.msn);
+    if (verdict.answers_read) answer(Opcode::read_response_only, verdict.psn, Aeth::kNoCredits, verdict.msn);
   }
   void execute(const Verdict& verdict) {
     const auto original = counter_;
@@ -290,11 +295,12 @@ class Pair {
 rc::Gen<Posted> posted() {
   using enum SendOperation;
   return rc::gen::map(
-      rc::gen::tuple(rc::gen::element(send, write, read, fetch_add), rc::gen::inRange<std::uint32_t>(0, 6 * kMtu),
+      rc::gen::tuple(rc::gen::element(send, write, read, fetch_add, atomic_write), rc::gen::inRange<std::uint32_t>(0, 6 * kMtu),
                      rc::gen::arbitrary<bool>(), rc::gen::inRange(0, 8)),
       [](const auto& values) {
         const auto [operation, length, extra, fence] = values;
-        return Posted{operation, operation == fetch_add ? kAtomicBytes : length, extra, fence == 0};
+        const bool of_a_word = operation == fetch_add || operation == atomic_write;
+        return Posted{operation, of_a_word ? kAtomicBytes : length, extra, fence == 0};
       });
 }
 

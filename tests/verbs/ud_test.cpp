@@ -60,6 +60,57 @@ TEST_F(Ud, ADatagramLiesBehindItsGrh) {
       });
 }
 
+// IBV_QP_CREATE_SOURCE_QPN.
+class UdFromAnother : public Ud {
+ protected:
+  void SetUp() override {
+    if (!capabilities().source_qpn) GTEST_SKIP() << "nic.capabilities.source_qpn";
+  }
+  static ibv_qp* create(Endpoint& end, std::uint32_t source, ibv_qp_type type = IBV_QPT_UD) {
+    ibv_qp_init_attr_ex wanted{};
+    wanted.send_cq = wanted.recv_cq = end.cq;
+    wanted.cap = {4, 4, 1, 1, 0};
+    wanted.qp_type = type;
+    wanted.sq_sig_all = 1;
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    wanted.pd = end.pd;
+    wanted.create_flags = IBV_QP_CREATE_SOURCE_QPN;
+    wanted.source_qpn = source;
+    errno = 0;
+    return ibv_create_qp_ex(end.context, &wanted);
+  }
+};
+
+TEST_F(UdFromAnother, ADatagramNamesTheOtherQueuePair) {
+  Exchange<EndpointAddress> addresses;
+  run(
+      [&] {
+        Endpoint end(ud());
+        ibv_destroy_qp(end.qp);
+        end.qp = create(end, 0xabcdef);
+        ASSERT_NE(end.qp, nullptr) << errno;
+        end.connect(addresses.swap(0, end.address()));
+        meet(0);
+        send(end, 100);
+      },
+      [&] {
+        Endpoint end(ud());
+        end.connect(addresses.swap(1, end.address()));
+        ASSERT_EQ(end.receive(0, 200), 0);
+        meet(1);
+        EXPECT_EQ(end.completion().src_qp, 0xabcdefu);
+      });
+}
+
+TEST_F(UdFromAnother, OthersAreRefused) {
+  run_alone([](Endpoint& end) {
+    EXPECT_EQ(create(end, 0x1000000), nullptr) << "no 24-bit number";
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(create(end, 5, IBV_QPT_RC), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  });
+}
+
 TEST_F(Ud, OverIpv6TheGrhIsTheHeader) {
   run_ud(
       [&](Endpoint& end) {

@@ -28,6 +28,13 @@ class WorkQueues : public RawPackets {
     to.wq_state = state;
     return ibv_modify_wq(wq, &to);
   }
+  static int change(ibv_wq* wq, std::uint32_t flags, std::uint32_t mask) {
+    ibv_wq_attr to{};
+    to.attr_mask = IBV_WQ_ATTR_FLAGS;
+    to.flags = flags;
+    to.flags_mask = mask;
+    return ibv_modify_wq(wq, &to);
+  }
   static void receive(Endpoint& end, ibv_wq* wq, std::uint64_t first, std::uint64_t count) {
     for (std::uint64_t id = first; id < first + count; ++id) {
       ibv_recv_wr wr;
@@ -163,6 +170,40 @@ TEST_F(WorkQueues, StripTagsAndScatterTheFcs) {
     }
     EXPECT_EQ(ibv_destroy_wq(wq), 0);
   });
+}
+
+// While it is ready, and before.
+TEST_F(WorkQueues, TheStrippingOfTagsMayChange) {
+  constexpr std::uint32_t kStrips = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+  const auto tagged = with_tag(ethernet_frame(200), 0x6123);
+  run_both(
+      [&](Endpoint& end) {
+        RawQueue own(end, 0);
+        for (int i = 0; i < 3; ++i) {
+          meet(0);
+          own.send(tagged);
+        }
+      },
+      [&](Endpoint& end) {
+        ibv_wq* wq = make(end, 4);
+        ASSERT_EQ(change(wq, kStrips, kStrips), 0);
+        ASSERT_EQ(move(wq, IBV_WQS_RDY), 0);
+        receive(end, wq, 0, 3);
+        {
+          const Scaling scaling(end, {wq}, kAddresses);
+          for (const std::size_t bytes : {200, 204, 200}) {
+            meet(1);
+            const auto wc = completion_soon(end.cq, 1000);
+            ASSERT_TRUE(wc);
+            EXPECT_EQ(wc->byte_len, bytes);
+            ASSERT_EQ(change(wq, bytes == 204 ? kStrips : 0, kStrips), 0);
+          }
+        }
+        EXPECT_EQ(change(wq, kStrips, 0), EINVAL) << "a flag that is not to change";
+        EXPECT_EQ(change(wq, IBV_WQ_FLAGS_SCATTER_FCS, IBV_WQ_FLAGS_SCATTER_FCS), EOPNOTSUPP);
+        EXPECT_EQ(change(wq, 1u << 20, 1u << 20), EINVAL);
+        EXPECT_EQ(ibv_destroy_wq(wq), 0);
+      });
 }
 
 TEST_F(WorkQueues, InErrorReceivesAreFlushed) {
