@@ -22,12 +22,16 @@ struct Nothing {
   ibv_device_attr limits{};
 };
 
-ibv_qp* make_qp(ibv_pd* pd, ibv_cq* cq, const ibv_qp_cap& cap, ibv_qp_type type = IBV_QPT_RC) {
-  ibv_qp_init_attr wanted{};
+ibv_qp* make_qp(ibv_pd* pd, ibv_cq* cq, const ibv_qp_cap& cap, ibv_qp_type type = IBV_QPT_RC,
+                std::uint16_t tso_header = 0) {
+  ibv_qp_init_attr_ex wanted{};
   wanted.send_cq = wanted.recv_cq = cq;
   wanted.cap = cap;
   wanted.qp_type = type;
-  return ibv_create_qp(pd, &wanted);
+  wanted.comp_mask = IBV_QP_INIT_ATTR_PD | (tso_header != 0 ? IBV_QP_INIT_ATTR_MAX_TSO_HEADER : 0);
+  wanted.pd = pd;
+  wanted.max_tso_header = tso_header;
+  return ibv_create_qp_ex(pd->context, &wanted);
 }
 
 // `make` says how many there can be; then they go, and can be made again.
@@ -165,7 +169,7 @@ class LargeQueues : public Limits, public ::testing::WithParamInterface<std::vec
   LargeQueues() : Limits(GetParam()) {}
 };
 
-// All of them at once: work requests, segments, inline data.
+// All of them at once: work requests, segments, inline data, the headers of a TSO.
 TEST_P(LargeQueues, AreAsLargeAsItSays) {
   run_with([&](Nothing& of) {
     const ibv_device_attr& limits = of.limits;
@@ -174,11 +178,14 @@ TEST_P(LargeQueues, AreAsLargeAsItSays) {
     ASSERT_GT(limits.max_qp_wr, 0);
     const ibv_qp_cap most{std::uint32_t(limits.max_qp_wr), std::uint32_t(limits.max_qp_wr),
                           std::uint32_t(limits.max_sge), std::uint32_t(limits.max_sge), capabilities().max_inline};
-    for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+    std::vector<ibv_qp_type> types{IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
+    if (capabilities().raw) types.push_back(IBV_QPT_RAW_PACKET);
+    for (const auto type : types) {
+      const std::uint16_t headers = type == IBV_QPT_RAW_PACKET ? nic::CapabilityParams::kMostTsoHeader : 0;
       for (std::uint32_t sges = 1; sges <= most.max_send_sge; ++sges) {
         ibv_qp_cap cap = most;
         cap.max_send_sge = cap.max_recv_sge = sges;
-        ibv_qp* qp = make_qp(pd, cq, cap, type);
+        ibv_qp* qp = make_qp(pd, cq, cap, type, headers);
         ASSERT_NE(qp, nullptr) << "type " << type << ", segments " << sges;
         ibv_qp_attr is{};
         ibv_qp_init_attr initial{};

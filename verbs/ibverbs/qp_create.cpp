@@ -357,6 +357,8 @@ std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits) {
   std::uint32_t largest = 1;
   for (const auto transport : {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud})
     largest = std::max(largest, send_wqe_blocks(transport, sges, limits.max_inline));
+  if (limits.max_tso_header != 0)
+    largest = std::max(largest, send_wqe_blocks(abi::Transport::raw, sges, limits.max_inline, limits.max_tso_header));
   return std::min<std::uint32_t>(most_send_blocks(limits) / largest, limits.max_qp_wr);
 }
 
