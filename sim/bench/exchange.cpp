@@ -74,6 +74,7 @@ void put(ByteWriter& out, const FlowState& flow) {
   out.put(flow.bytes);
   out.put(flow.last);
   for (const auto operations : flow.of_mix) out.put(operations);
+  for (const auto frames : flow.received) out.put(frames);
   flow.latency.put(out);
 }
 
@@ -84,6 +85,7 @@ void take(ByteReader& in, FlowState& flow) {
   flow.bytes += in.take<std::uint64_t>();
   flow.last = std::max(flow.last, in.take<Duration>());
   for (auto& operations : flow.of_mix) operations += in.take<std::uint64_t>();
+  for (auto& frames : flow.received) frames += in.take<std::uint64_t>();
   flow.latency.add(Histogram::take(in));
 }
 

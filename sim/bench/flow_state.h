@@ -31,6 +31,7 @@ struct FlowState {
   std::uint64_t operations = 0;  // measured, as all that follows
   std::uint64_t bytes = 0;       // of payload that arrived
   std::vector<std::uint64_t> of_mix;
+  std::vector<std::uint64_t> received;  // frames of raw packets that each of the receivers' queues brought
   Histogram latency;
   Duration last{};  // completion
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -17,7 +18,7 @@
 namespace rnicsim::sim::bench {
 namespace {
 
-constexpr ByteCount kPageBytes = 4_KiB;
+constexpr ByteCount kPage = 4_KiB;
 constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kMostMemory = 1ull << 40;  // of a host, for buffers
 constexpr std::uint32_t kMostAgents = 32768;
@@ -89,14 +90,16 @@ class Planner {
     most("size", flow.longest().bytes, caps.max_message, " B");
     if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
     most("mtu", *flow.mtu, 128u << caps.max_mtu);
+    if (flow.transport == Transport::raw) check_frames(flow, caps, most);
     if (flow.transport == Transport::ud) most("size", flow.longest().bytes, 128u << caps.max_mtu, " B", "the MTU");
     const bool reads = std::ranges::any_of(flow.mix, [](const auto& e) { return e.op == Op::read || is_atomic(e.op); });
     if (!flow.max_rd_atomic) flow.max_rd_atomic = caps.max_rd_atomic;
     most("max_rd_atomic", *flow.max_rd_atomic, caps.max_rd_atomic);
     if (reads && *flow.max_rd_atomic == 0)
       complain("op", "the NIC has no READs and no atomics: nic.capabilities.max_rd_atomic is 0");
-    // Inline data make a WQE longer, and so does a datagram's address; the ring counts blocks.
-    const std::uint64_t address = flow.transport == Transport::ud ? kLine : 0;
+    // Inline data make a WQE longer, and so do a datagram's address and the headers of a TSO; the ring counts
+    // blocks.
+    const std::uint64_t address = flow.transport == Transport::ud || flow.raw.tso_mss ? kLine : 0;
     const std::uint64_t blocks = std::max<std::uint64_t>(1, (address + kLine + flow.inline_most.bytes) / kLine);
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
     if (flow.window > ring)
@@ -108,6 +111,19 @@ class Planner {
     if (flow.ping_pong && device.timing_only)
       complain("ping_pong", "needs payload to look at: nic.timing_only is true");
     if (flow.mr_size) most("mr_size", flow.mr_size->bytes, caps.max_mr_size, " B");
+  }
+
+  template <class Most>
+  void check_frames(const Flow& flow, const nic::CapabilityParams& caps, Most&& most) const {
+    if (!caps.raw) complain("transport", "the NIC has no raw packets: nic.capabilities.raw is false");
+    const auto longest = flow.longest().bytes;
+    most("rx_queues", flow.raw.rx_queues, std::bit_floor(caps.max_rss_queues));
+    if (!flow.raw.tso_mss) return most("size", longest, caps.max_frame, " B", "nic.capabilities.max_frame");
+    most("size", longest, caps.max_tso + RawOptions::kHeaderBytes, " B", "nic.capabilities.max_tso and the headers");
+    // IPv4's length says that of the whole.
+    most("size", longest, 65535 + 14, " B", "IPv4's longest packet, and Ethernet's header");
+    most("tso_mss", *flow.raw.tso_mss, caps.max_frame - RawOptions::kHeaderBytes, "",
+         "nic.capabilities.max_frame less the headers");
   }
 
   std::vector<std::uint32_t> find_hosts(const std::vector<std::string>& names, const char* key) const {
@@ -166,12 +182,19 @@ class Planner {
     constexpr std::uint64_t kMostQps = 1 << 20;
     if (qps > kMostQps)
       complain("qps", fmt::format("the flow has {} connections; no more than {} can be simulated", qps, kMostQps));
+    const bool raw = flow().transport == Transport::raw;
     for (const bool sends : {true, false})
-      for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
+      for (std::uint32_t thread = 0; thread < (raw && !sends ? flow().raw.rx_queues : flow().threads); ++thread)
         for (const auto& [from, to] : pairs) agent(sends ? from : to, thread, sends);
     for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
       for (std::uint32_t i = 0; i < flow().qps; ++i)
-        for (const auto& [from, to] : pairs) connect(agent(from, thread, true), agent(to, thread, false));
+        for (const auto& [from, to] : pairs) {
+          const auto sender = agent(from, thread, true);
+          if (raw)
+            plan_.agents[sender].qps.push_back({agent(to, 0, false), 0});
+          else
+            connect(sender, agent(to, thread, false));
+        }
     if (flow().window_per == WindowPer::thread) check_thread_window();
     for (auto& member : plan_.agents)
       if (member.flow == flow_number_) member.region = region_of(member);
@@ -197,9 +220,14 @@ class Planner {
 
   ByteCount region_of(const PlannedAgent& member) {
     if (flow().mr_size) return *flow().mr_size;
+    if (flow().transport == Transport::raw) {
+      const std::uint64_t frames =
+          member.sends ? member.qps.size() * std::bit_ceil(flow().window) : std::max(flow().receives(), 1u);
+      return {std::max(kPage.bytes, frames * frame_slot(flow()))};
+    }
     if (flow().ping_pong) return {ping_pong_landing(flow()) + flow().longest().bytes};
     const std::uint64_t places = std::max<std::uint64_t>(1, member.qps.size());
-    return {std::max(kPageBytes.bytes, places * round_up(flow().place().bytes, kLine))};
+    return {std::max(kPage.bytes, places * round_up(flow().place().bytes, kLine))};
   }
 
   void check_totals() {
@@ -208,17 +236,18 @@ class Planner {
     for (const auto& member : plan_.agents) {
       const Flow& flow = workload_.flows[member.flow];
       const std::string host = label_of(config_.topology.interfaces[member.host]);
-      qps[member.host] += member.qps.size();
+      const bool queue = flow.transport == Transport::raw && !member.sends;  // with the table's number
+      qps[member.host] += queue ? 2 : member.qps.size();
       if (qps[member.host] + host::Objects::kFirstQpn > nics_[member.host].capabilities.max_qp)
         complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));
-      const std::uint64_t each = round_up(member.region.bytes, kPageBytes.bytes);
+      const std::uint64_t each = round_up(member.region.bytes, kPage.bytes);
       if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
         complain(member.flow, "mr_size", fmt::format("the memory regions of {} are larger than 1 TiB", host));
-      const bool own = flow.uars == Uars::per_thread;
+      const bool own = flow.uars == Uars::per_thread && !queue;
       pages[member.host].emplace(member.flow, own ? member.thread : 0, own && member.sends);
       if (pages[member.host].size() >= abi::kUarPages)
         complain(member.flow, "uars", fmt::format("{} needs more than {} doorbell pages", host, abi::kUarPages - 1));
-      const std::uint64_t entries = member.qps.size() * (member.sends            ? flow.window
+      const std::uint64_t entries = (queue ? 1 : member.qps.size()) * (member.sends            ? flow.window
                                                          : flow.takes_receives() ? flow.receives()
                                                                                  : 1);
       if (entries >= nics_[member.host].capabilities.max_cqe)
@@ -251,7 +280,11 @@ std::string topology_of(const Workload& workload) {
   return fmt::format("star:{}", std::uint64_t(last) + 1);
 }
 
-std::uint64_t ping_pong_landing(const Flow& flow) { return round_up(flow.longest().bytes, kPageBytes.bytes); }
+std::uint64_t frame_slot(const Flow& flow) {
+  return round_up(std::max(flow.longest().bytes, flow.place().bytes), kLine);
+}
+
+std::uint64_t ping_pong_landing(const Flow& flow) { return round_up(flow.longest().bytes, kPage.bytes); }
 
 Plan make_plan(Workload& workload, const Config& config) { return Planner(workload, config).make(); }
 

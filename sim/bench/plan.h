@@ -20,9 +20,9 @@ struct PlannedQp {
 struct PlannedAgent {
   std::uint32_t flow;
   std::uint32_t host;
-  std::uint32_t thread;
+  std::uint32_t thread;  // of those that receive raw packets its queue
   bool sends;
-  std::vector<PlannedQp> qps;
+  std::vector<PlannedQp> qps;  // none of those that receive raw packets
   ByteCount region{};  // of each of its memory regions
 };
 
@@ -33,6 +33,8 @@ struct Plan {
 
 // The topology's name for load_config(): a star is as large as the flows need.
 std::string topology_of(const Workload& workload);
+// A frame's place in a region of raw packets.
+std::uint64_t frame_slot(const Flow& flow);
 // Where in its region an agent of a ping-pong finds the other's writes; its own stand before it.
 std::uint64_t ping_pong_landing(const Flow& flow);
 // Puts what the file left to NIC or topology into the flows. ConfigError, with the key's path.

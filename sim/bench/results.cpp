@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "sim/bench/bottleneck.h"
 #include "sim/config/data_files.h"
@@ -53,6 +54,15 @@ std::string crc32_of(const std::filesystem::path& path) {
   return fmt::format("{:08x}", crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
 
+void add_raw_parameters(const RawOptions& raw, Json& json) {
+  json["flows"] = raw.flows;
+  json["checksums"] = raw.checksums;
+  if (raw.tso_mss) json["tso_mss"] = *raw.tso_mss;
+  json["rx_queues"] = raw.rx_queues;
+  json["rss_key"] = raw.key_text();
+  for (const auto field : raw.rss_fields) json["rss_fields"].push_back(to_string(field));
+}
+
 Json flow_parameters(const Flow& flow) {
   Json json;
   json["from"] = flow.from;
@@ -86,6 +96,7 @@ Json flow_parameters(const Flow& flow) {
   json["rnr_timer"] = flow.rnr_timer;
   json["timeout"] = flow.timeout;
   json["retry"] = flow.retry;
+  if (flow.transport == Transport::raw) add_raw_parameters(flow.raw, json);
   if (flow.pace && flow.pace->operations_per_second > 0) json["pace"] = flow.pace->operations_per_second;
   if (flow.pace && flow.pace->operations_per_second <= 0) json["pace"] = to_string(flow.pace->rate);
   json["start"] = to_string(flow.start);
@@ -105,8 +116,24 @@ Json latency_json(const Histogram& latency) {
           {"mean", known(latency.mean())}};
 }
 
-Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
-  const auto result = flow_result(state, run_end);
+double per_second(std::uint64_t count, Duration interval) {
+  return interval.ps <= 0 ? 0 : static_cast<double>(count) * 1e12 / static_cast<double>(interval.ps);
+}
+
+Json frames_json(const FramesResult& frames, Duration interval) {
+  Json json{{"frames", frames.received},
+            {"rate_per_s", per_second(frames.received, interval)},
+            {"lost", {{"no_receive", frames.no_receive}, {"no_flow", frames.no_flow}}},
+            {"queues", Json::array()}};
+  for (const auto& queue : frames.queues)
+    json["queues"].push_back({{"host", queue.host}, {"queue", queue.number}, {"frames", queue.frames}});
+  return json;
+}
+
+Json flow_json(const BenchResult& of, std::size_t number) {
+  const Flow& flow = of.workload.flows[number];
+  const FlowState& state = of.runner.flows()[number];
+  const auto result = flow_result(state, of.runner.after().at);
   Json json;
   json["operations"] = result.operations;
   json["interval_ps"] = result.interval.ps;
@@ -118,6 +145,7 @@ Json flow_json(const Flow& flow, const FlowState& state, Duration run_end) {
       json["mix"].push_back(
           {{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}, {"operations", state.of_mix[i]}});
   json["posted"] = state.posted;
+  if (flow.transport == Transport::raw) json["received"] = frames_json(frames_result(of, number), result.interval);
   json["parameters"] = flow_parameters(flow);
   return json;
 }
@@ -158,6 +186,22 @@ std::string flows_table(const BenchResult& result) {
                     known(latency.percentile(0.999)), known(latency.most()));
   }
   return text;
+}
+
+// What became of raw packets, and which queue got how many.
+std::string frames_table(const BenchResult& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {
+    if (result.workload.flows[i].transport != Transport::raw) continue;
+    const auto frames = frames_result(result, i);
+    const auto interval = flow_result(result.runner.flows()[i], result.runner.after().at).interval;
+    text += fmt::format("flow {}: {} frames received, {}frames/s; lost without a receive {}, without a flow {}\n", i,
+                        frames.received, scaled(per_second(frames.received, interval)), frames.no_receive,
+                        frames.no_flow);
+    for (const auto& queue : frames.queues)
+      text += fmt::format("  {} queue {:<3} {:>11} frames\n", queue.host, queue.number, queue.frames);
+  }
+  return text.empty() ? text : text + '\n';
 }
 
 const char* end_name(bool sends) { return sends ? "from" : "to"; }
@@ -232,6 +276,24 @@ Json file_json(const std::filesystem::path& path) {
   return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
 }
 
+FramesResult frames_result(const BenchResult& result, std::size_t flow) {
+  FramesResult frames;
+  std::set<std::uint32_t> hosts;
+  for (const auto& agent : result.plan.agents) {
+    if (agent.flow != flow || agent.sends) continue;
+    const auto count = result.runner.flows()[flow].received[frames.queues.size()];
+    frames.queues.push_back({result.system.adapter(agent.host).label(), agent.thread, count});
+    frames.received += count;
+    hosts.insert(agent.host);
+  }
+  for (const auto host : hosts)
+    for (const auto& counter : host_counters(result, host)) {
+      if (counter.path == "nic.engine.out_of_buffer") frames.no_receive += static_cast<std::uint64_t>(counter.value);
+      if (counter.path == "nic.raw.no_flow") frames.no_flow += static_cast<std::uint64_t>(counter.value);
+    }
+  return frames;
+}
+
 FlowResult flow_result(const FlowState& flow, Duration run_end) {
   const auto until = std::min(flow.measured_until, run_end);
   return {until - flow.measured_from, flow.operations, flow.bytes};
@@ -244,7 +306,8 @@ std::string results_text(const BenchResult& result) {
       fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file, result.workload.nic,
                   engines.empty() ? "" : ", engine " + engines, result.workload.topology, result.workload.seed,
                   shown_time(result.runner.interval()), shown_time(result.runner.before().at));
-  text += flows_table(result) + '\n' + agents_table(result) + '\n' + counters_table(result) + '\n';
+  text += flows_table(result) + '\n' + frames_table(result) + agents_table(result) + '\n';
+  text += counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)
     for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i],
                                                result.runner.interval()))
@@ -271,7 +334,7 @@ Json results_json(const BenchResult& result) {
   json["from_ps"] = result.runner.before().at.ps;
   json["interval_ps"] = result.runner.interval().ps;
   for (std::size_t i = 0; i < workload.flows.size(); ++i)
-    json["flows"].push_back(flow_json(workload.flows[i], result.runner.flows()[i], result.runner.after().at));
+    json["flows"].push_back(flow_json(result, i));
   json["agents"] = agents_json(result);
   for (std::size_t i = 0; i < result.system.adapters(); ++i)
     json["hosts"][result.system.adapter(i).label()] = counters_json(host_counters(result, i));

@@ -33,6 +33,21 @@ struct BenchResult {
   const Waterfall* waterfall = nullptr;  // what nobody asked for is not shown
 };
 
+// Of raw packets, in the measured interval.
+struct FramesResult {
+  struct Queue {
+    std::string host;
+    std::uint32_t number;
+    std::uint64_t frames;
+  };
+  std::vector<Queue> queues;
+  std::uint64_t received = 0;
+  // By the receiving hosts, whoever sent them.
+  std::uint64_t no_receive = 0;
+  std::uint64_t no_flow = 0;
+};
+
+FramesResult frames_result(const BenchResult& result, std::size_t flow);
 FlowResult flow_result(const FlowState& flow, Duration run_end);
 std::string results_text(const BenchResult& result);
 // {"file": its name, "crc32": of what is in it}

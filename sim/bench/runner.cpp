@@ -46,14 +46,21 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
       agents_busy_(plan.agents.size()),
       senders_(plan.agents.size()),
       receivers_(plan.agents.size()),
+      sinks_(plan.agents.size()),
+      sink_places_(plan.agents.size()),
       players_(plan.agents.size()),
       met_(std::make_unique<sc_core::sc_event>("bench_met")),
       closing_(std::make_unique<sc_core::sc_event>("bench_closing")),
       next_memory_(kFirstMemory) {
   for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i].of_mix.resize(workload.flows[i].mix.size());
-  for (const auto& agent : plan.agents) {
+  for (std::size_t i = 0; i < plan.agents.size(); ++i) {
+    const auto& agent = plan.agents[i];
     stations_.push_back(std::make_unique<Station>(agent, workload.flows[agent.flow]));
-    if (agent.sends) ++flows_[agent.flow].senders;
+    auto& state = flows_[agent.flow];
+    if (agent.sends) ++state.senders;
+    if (!stations_.back()->has_frames()) continue;
+    sink_places_[i] = static_cast<std::uint32_t>(state.received.size());
+    state.received.push_back(0);
   }
   std::vector<std::vector<std::uint32_t>> of_hosts(plan.hosts);
   for (std::uint32_t i = 0; i < plan.agents.size(); ++i) of_hosts[plan.agents[i].host].push_back(i);
@@ -122,6 +129,10 @@ void Runner::make_agents(HostAgents& host) {
     } else if (agent.sends) {
       senders_[i] = std::make_unique<Sender>(*stations_[i], stations_, flows_[agent.flow], control_,
                                              host.process->port(), name_of(agent), seed_of(workload_.seed, agent));
+    } else if (stations_[i]->has_frames()) {
+      sinks_[i] = std::make_unique<FrameSink>(*stations_[i], flows_[agent.flow], sink_places_[i], control_,
+                                              host.process->port(), name_of(agent));
+      sinks_[i]->fill();
     } else if (workload_.flows[agent.flow].takes_receives()) {
       receivers_[i] = std::make_unique<Receiver>(*stations_[i], control_, name_of(agent));
       receivers_[i]->fill();
@@ -157,6 +168,7 @@ void Runner::start_threads(HostAgents& host) {
   for (const auto i : host.agents) {
     if (senders_[i]) start(i, *senders_[i]);
     if (receivers_[i]) start(i, *receivers_[i]);
+    if (sinks_[i]) start(i, *sinks_[i]);
     if (players_[i]) start(i, *players_[i]);
   }
 }
@@ -186,6 +198,7 @@ void Runner::watch_arrivals() {
     if (flow.ping_pong && agent.sends) continue;
     const std::uint32_t header = flow.transport == Transport::ud ? roce::kGrhBytes : 0;
     for (const auto* qp : stations_[i]->qps()) arrivals_.add(agent.host, qp->qp_num, agent.flow, header);
+    if (const auto* wq = stations_[i]->frames().wq()) arrivals_.add(agent.host, wq->wq_num, agent.flow, header);
   }
 }
 
@@ -241,6 +254,7 @@ void Runner::see_to_it_that_all_agree() {
   out.put(now());
   for (const auto& station : stations_) {
     for (const auto* qp : station->qps()) out.put(qp->qp_num);
+    if (const auto* wq = station->frames().wq()) out.put(wq->wq_num);
     for (const auto& region : station->regions()) out.put(region);
   }
   for (const auto& other : boundary->gather(own))
@@ -405,6 +419,7 @@ std::string Runner::state(std::optional<std::size_t> flow) const {
     if (flow && plan_.agents[i].flow != *flow) continue;
     if (senders_[i]) text += "  " + senders_[i]->describe() + '\n';
     if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
+    if (sinks_[i]) text += "  " + sinks_[i]->describe() + '\n';
     if (players_[i]) text += "  " + players_[i]->describe() + '\n';
   }
   std::vector<bool> busy(plan_.hosts);
@@ -438,7 +453,7 @@ Snapshot Runner::snapshot() const {
 }
 
 std::optional<double> Runner::busy_share(std::size_t agent) const {
-  if (!senders_[agent] && !receivers_[agent] && !players_[agent]) return std::nullopt;
+  if (!senders_[agent] && !receivers_[agent] && !sinks_[agent] && !players_[agent]) return std::nullopt;
   const auto busy = after_.agents_busy[agent] - before_.agents_busy[agent];
   // A thread's own time may be a little ahead.
   return std::min(1.0, static_cast<double>(busy.ps) / std::max(1.0, static_cast<double>(interval().ps)));

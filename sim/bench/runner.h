@@ -11,6 +11,7 @@
 #include "model/host/sparse_memory.h"
 #include "sim/bench/arrivals.h"
 #include "sim/bench/flow_state.h"
+#include "sim/bench/frame_sink.h"
 #include "sim/bench/measured.h"
 #include "sim/bench/ping_pong.h"
 #include "sim/bench/plan.h"
@@ -95,6 +96,8 @@ class Runner {
   std::vector<std::unique_ptr<Station>> stations_;    // by agent
   std::vector<std::unique_ptr<Sender>> senders_;      // by agent; null: it receives
   std::vector<std::unique_ptr<Receiver>> receivers_;  // by agent; null: there is nothing to receive
+  std::vector<std::unique_ptr<FrameSink>> sinks_;     // by agent; null: it gets no raw packets
+  std::vector<std::uint32_t> sink_places_;            // by agent: among its flow's queues
   std::vector<std::unique_ptr<PingPong>> players_;    // by agent; null: it is one of the others
   std::vector<std::unique_ptr<HostAgents>> hosts_;
   std::size_t arrived_ = 0;

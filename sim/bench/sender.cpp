@@ -46,6 +46,7 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
       pace_ps_(pace_of(flow_, state.senders)) {
   const auto& plan = station.plan();
   std::map<std::uint32_t, const Walk*> walks;
+  std::map<std::uint32_t, FrameSource*> sources;
   for (std::uint32_t i = 0; i < plan.qps.size(); ++i) {
     const auto& [agent, place] = plan.qps[i];
     const Station& peer = *all[agent];
@@ -57,6 +58,11 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
     if (flow_.transport == Transport::ud) {
       queues_.back().ah = station.address_handle(i);
       queues_.back().remote_qpn = peer.qps()[place]->qp_num;
+    }
+    if (flow_.transport == Transport::raw) {
+      auto& source = sources[agent];
+      if (!source) source = frames_.emplace_back(std::make_unique<FrameSource>(station, peer, generator_())).get();
+      queues_.back().frames = source;
     }
     give_back(i);
   }
@@ -128,7 +134,10 @@ void Sender::post_batch(std::uint32_t number) {
   const Duration at = port_.thread_time();
   for (std::uint32_t i = 0; i < flow_.batch; ++i) {
     const auto chosen = pick_op();
-    fill(wrs_[i], sges_[i], queue, flow_.mix[chosen]);
+    if (queue.frames != nullptr)
+      fill_frame(wrs_[i], sges_[i], number, flow_.mix[chosen]);
+    else
+      fill(wrs_[i], sges_[i], queue, flow_.mix[chosen]);
     wrs_[i].wr_id = std::uint64_t(number) << 32 | queue.posted;
     slot(number, queue.posted) = {at, static_cast<std::uint8_t>(chosen)};
     ++queue.posted;
@@ -172,6 +181,16 @@ void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op
     walk_.advance(queue.local, generator_);
     queue.remote_walk->advance(queue.remote, generator_);
   }
+}
+
+// In a place that is its own until its completion.
+void Sender::fill_frame(ibv_send_wr& wr, ibv_sge& sge, std::uint32_t number, const MixedOp& op) {
+  const std::uint64_t turn = queues_[number].posted & ((1u << log_slots_) - 1);
+  const std::uint64_t slot = (std::uint64_t(number) << log_slots_) + turn;
+  wr.opcode = IBV_WR_SEND;
+  wr.send_flags = op.size <= flow_.inline_most ? IBV_SEND_INLINE : 0;
+  queues_[number].frames->fill(wr, sge, station_.regions().front(), slot * frame_slot(flow_),
+                               static_cast<std::uint32_t>(op.size.bytes));
 }
 
 int Sender::poll() {

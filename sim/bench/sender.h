@@ -11,6 +11,7 @@
 #include "model/base/fifo.h"
 #include "model/host/cpu_port.h"
 #include "sim/bench/flow_state.h"
+#include "sim/bench/frame_source.h"
 #include "sim/bench/station.h"
 #include "sim/bench/walk.h"
 
@@ -33,6 +34,7 @@ class Sender {
     ibv_ah* ah = nullptr;  // UD, as what follows
     std::uint32_t remote_qpn = 0;
     const Walk* remote_walk = nullptr;
+    FrameSource* frames = nullptr;  // raw packets
     Walk::Place local;
     Walk::Place remote;
     std::uint32_t posted = 0;     // ever, modulo 2^32
@@ -58,6 +60,7 @@ class Sender {
   }
   void post_batch(std::uint32_t number);
   void fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op);
+  void fill_frame(ibv_send_wr& wr, ibv_sge& sge, std::uint32_t number, const MixedOp& op);
   std::size_t pick_op() { return flow_.mix.size() == 1 ? 0 : draw_op(); }
   std::size_t draw_op();
   int poll();  // completions taken
@@ -78,6 +81,7 @@ class Sender {
   Generator generator_;
   Walk walk_;
   std::vector<std::unique_ptr<Walk>> remote_walks_;  // of the peers
+  std::vector<std::unique_ptr<FrameSource>> frames_;  // for each of them
   std::vector<Queue> queues_;
   Fifo<std::uint32_t> ready_;                // queues with room for a batch
   std::vector<std::uint32_t> ready_random_;  // the same, for pick = random

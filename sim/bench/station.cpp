@@ -1,13 +1,9 @@
 #include "sim/bench/station.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <stdexcept>
 
+#include "sim/bench/made.h"
 #include "verbs/ibverbs/context_options.h"
 
 namespace rnicsim::sim::bench {
@@ -15,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint8_t kPort = 1;
+constexpr std::uint8_t kLocalGidIndex = 0;
 constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
 constexpr int kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -22,21 +19,19 @@ constexpr int kAccess =
 constexpr std::uint64_t kLeastEntries = 255;
 constexpr std::uint8_t kRetryForEver = 7;  // RNR
 
-template <class Object>
-Object* made(Object* object, const char* what) {
-  if (!object) throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
-  return object;
-}
-void must(int error, const char* what) {
-  if (error != 0) throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(error)));
-}
-
 ibv_qp_type type_of(Transport transport) {
   switch (transport) {
     case Transport::uc: return IBV_QPT_UC;
     case Transport::ud: return IBV_QPT_UD;
+    case Transport::raw: return IBV_QPT_RAW_PACKET;
     default: return IBV_QPT_RC;
   }
+}
+
+// As the link-local GID has it: EUI-64.
+Mac mac_of(const ibv_gid& gid) {
+  const auto& raw = gid.raw;
+  return {static_cast<std::uint8_t>(raw[8] ^ 2), raw[9], raw[10], raw[13], raw[14], raw[15]};
 }
 
 ibv_mtu mtu_of(std::uint32_t bytes) { return static_cast<ibv_mtu>(std::bit_width(bytes) - 8); }
@@ -50,7 +45,8 @@ std::uint64_t stride_of(const PlannedAgent& agent) {
 std::uint64_t memory_of(const PlannedAgent& agent, const Flow& flow) { return stride_of(agent) * flow.mrs; }
 
 OpenDevice& Devices::of(const PlannedAgent& agent, const Flow& flow) {
-  const bool own = flow.uars == Uars::per_thread;
+  // A table's queues are in one context.
+  const bool own = flow.uars == Uars::per_thread && (agent.sends || flow.transport != Transport::raw);
   auto& device = open_[{agent.flow, own ? agent.thread : 0, own && agent.sends}];
   if (device.context) return device;
   ibv_device** list = made(ibv_get_device_list(nullptr), "ibv_get_device_list");
@@ -61,6 +57,9 @@ OpenDevice& Devices::of(const PlannedAgent& agent, const Flow& flow) {
   verbs::use_inline_receive(device.context, static_cast<std::uint32_t>(flow.recv_inline.bytes));
   device.pd = made(ibv_alloc_pd(device.context), "ibv_alloc_pd");
   must(ibv_query_gid(device.context, kPort, kGidIndex, &device.gid), "ibv_query_gid");
+  ibv_gid local{};
+  must(ibv_query_gid(device.context, kPort, kLocalGidIndex, &local), "ibv_query_gid");
+  device.mac = mac_of(local);
   return device;
 }
 
@@ -79,13 +78,20 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory) {
     regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});
   }
   const std::uint64_t each = posts() ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
-  const auto entries = static_cast<int>(std::max(each * plan_.qps.size() + 1, kLeastEntries));
+  const auto entries = static_cast<int>(std::max(each * (has_frames() ? 1 : plan_.qps.size()) + 1, kLeastEntries));
   cq_ = made(ibv_create_cq(device.context, entries, nullptr, nullptr, 0), "ibv_create_cq");
   for (std::size_t i = 0; i < plan_.qps.size(); ++i) qps_.push_back(make_qp());
+  if (has_frames()) frames_.make(device.pd, cq_, flow_);
 }
 
 ibv_qp* Station::make_qp() {
-  ibv_qp_init_attr attributes{};
+  ibv_qp_init_attr_ex attributes{};
+  attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attributes.pd = device_->pd;
+  if (flow_.raw.tso_mss) {
+    attributes.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+    attributes.max_tso_header = RawOptions::kHeaderBytes;
+  }
   attributes.send_cq = attributes.recv_cq = cq_;
   attributes.qp_type = type_of(flow_.transport);
   if (posts()) {
@@ -96,10 +102,15 @@ ibv_qp* Station::make_qp() {
     attributes.cap.max_recv_wr = flow_.receives();
     attributes.cap.max_recv_sge = 1;
   }
-  return made(ibv_create_qp(device_->pd, &attributes), "ibv_create_qp");
+  return made(ibv_create_qp_ex(device_->context, &attributes), "ibv_create_qp_ex");
 }
 
 void Station::connect(const std::vector<std::unique_ptr<Station>>& all) {
+  if (flow_.transport == Transport::raw) {
+    for (auto* qp : qps_) start_frames(qp);
+    if (has_frames() && plan_.thread == 0) lead_frames(all);
+    return;
+  }
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     const Station& peer = *all[plan_.qps[i].agent];
     if (flow_.transport == Transport::ud)
@@ -133,6 +144,25 @@ void Station::start_datagrams(ibv_qp* qp, const ibv_gid& peer) {
   if (!posts()) return;
   auto path = path_to(peer);
   address_handles_.push_back(made(ibv_create_ah(device_->pd, &path), "ibv_create_ah"));
+}
+
+void Station::start_frames(ibv_qp* qp) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = kPort;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PORT), "ibv_modify_qp to INIT");
+  attributes.qp_state = IBV_QPS_RTR;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), "ibv_modify_qp to RTR");
+  attributes.qp_state = IBV_QPS_RTS;
+  must(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), "ibv_modify_qp to RTS");
+}
+
+void Station::lead_frames(const std::vector<std::unique_ptr<Station>>& all) {
+  std::vector<FrameQueue*> queues;
+  for (const auto& other : all)
+    if (other->has_frames() && other->plan_.flow == plan_.flow && other->plan_.host == plan_.host)
+      queues.push_back(&other->frames_);
+  frames_.lead_to(queues, flow_.raw, mac(), FrameQueue::udp_port(plan_.flow));
 }
 
 void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const {
@@ -171,6 +201,7 @@ void Station::destroy() {
   // What is left goes with the context.
   for (auto* qp : qps_) ibv_destroy_qp(qp);
   qps_.clear();
+  frames_.destroy();
   for (auto* handle : address_handles_) ibv_destroy_ah(handle);
   address_handles_.clear();
   if (cq_) ibv_destroy_cq(cq_);

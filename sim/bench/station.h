@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/bench/frame_queue.h"
 #include "sim/bench/plan.h"
 
 namespace rnicsim::sim::bench {
@@ -28,6 +29,7 @@ struct OpenDevice {
   ibv_context* context = nullptr;
   ibv_pd* pd = nullptr;
   ibv_gid gid{};
+  Mac mac{};
 };
 
 // The contexts of a host, each opened when it is first asked for.
@@ -56,6 +58,11 @@ class Station {
   ibv_cq* cq() const { return cq_; }
   const std::vector<ibv_qp*>& qps() const { return qps_; }
   const std::vector<Region>& regions() const { return regions_; }
+  const ibv_gid& gid() const { return device_->gid; }
+  const Mac& mac() const { return device_->mac; }
+  // Of one that receives raw packets.
+  bool has_frames() const { return flow_.transport == Transport::raw && !plan_.sends; }
+  const FrameQueue& frames() const { return frames_; }
   // Of a UD QP's peer: whom its datagrams go to.
   ibv_ah* address_handle(std::size_t qp) const { return address_handles_[qp]; }
 
@@ -64,6 +71,8 @@ class Station {
   ibv_qp* make_qp();
   void connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const;
   void start_datagrams(ibv_qp* qp, const ibv_gid& peer);
+  static void start_frames(ibv_qp* qp);
+  void lead_frames(const std::vector<std::unique_ptr<Station>>& all);
   static ibv_ah_attr path_to(const ibv_gid& gid);
 
   const PlannedAgent& plan_;
@@ -71,6 +80,7 @@ class Station {
   OpenDevice* device_ = nullptr;
   ibv_cq* cq_ = nullptr;
   std::vector<ibv_qp*> qps_;
+  FrameQueue frames_;
   std::vector<ibv_ah*> address_handles_;
   std::vector<ibv_mr*> mrs_;
   std::vector<Region> regions_;

@@ -18,7 +18,7 @@ std::string_view to_string(Op op) {
       std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"}), op);
 }
 std::string_view to_string(Transport transport) {
-  return name_of(std::to_array<std::string_view>({"rc", "uc", "ud"}), transport);
+  return name_of(std::to_array<std::string_view>({"rc", "uc", "ud", "raw"}), transport);
 }
 std::string_view to_string(Connect connect) {
   return name_of(std::to_array<std::string_view>({"pairwise", "all"}), connect);
@@ -45,6 +45,7 @@ ByteCount Flow::longest() const {
 
 ByteCount Flow::place() const {
   constexpr std::uint64_t kGrhBytes = 40;
+  if (transport == Transport::raw) return {raw.frame_bytes(static_cast<std::uint32_t>(longest().bytes))};
   return {longest().bytes + (transport == Transport::ud ? kGrhBytes : 0)};
 }
 

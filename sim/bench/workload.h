@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/base/units.h"
+#include "sim/bench/raw_options.h"
 
 namespace rnicsim::sim::bench {
 
@@ -17,7 +18,8 @@ using namespace rnicsim::literals;
 enum class Op : std::uint8_t { write, write_imm, send, send_imm, read, fetch_add, cmp_swap };
 inline constexpr std::size_t kOps = 7;
 
-enum class Transport : std::uint8_t { rc, uc, ud };
+enum class Transport : std::uint8_t { rc, uc, ud, raw };
+inline constexpr std::size_t kTransports = 4;
 enum class Connect : std::uint8_t { pairwise, all };
 enum class WindowPer : std::uint8_t { qp, thread };
 enum class Pick : std::uint8_t { round_robin, random };
@@ -81,6 +83,7 @@ struct Flow {
   std::uint32_t rnr_timer = 12;
   std::uint32_t timeout = 14;
   std::uint32_t retry = 7;
+  RawOptions raw;  // of that transport
   std::optional<Pace> pace;
   Duration start{};
   std::optional<Duration> stop;
@@ -89,7 +92,9 @@ struct Flow {
   // What a message takes of a receiver's memory, at most: before a datagram lies its GRH.
   ByteCount place() const;
   bool takes_receives() const;
-  std::uint32_t receives() const { return recv_depth.value_or(window < 8 ? 16 : 2 * window); }
+  std::uint32_t receives() const {
+    return recv_depth.value_or(transport == Transport::raw ? RawOptions::kReceives : window < 8 ? 16 : 2 * window);
+  }
 };
 
 struct Measure {

@@ -150,9 +150,10 @@ void read_page(TableReader& reader, Flow& flow) {
   reader.refuse("page", "\"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\"");
 }
 
-// UC has no answers that bring data, UD no remote memory.
+// UC has no answers that bring data, UD no remote memory, a raw packet nothing but itself.
 void check_transport(const TableReader& reader, const Flow& flow) {
   const auto has = [&](Op op) {
+    if (flow.transport == Transport::raw) return op == Op::send;
     if (flow.transport == Transport::ud) return op == Op::send || op == Op::send_imm;
     return flow.transport == Transport::rc || (op != Op::read && !is_atomic(op));
   };
@@ -161,9 +162,22 @@ void check_transport(const TableReader& reader, const Flow& flow) {
       reader.complain("transport", fmt::format("{} has no {}", to_string(flow.transport), to_string(entry.op)));
 }
 
+void check_frames(const TableReader& reader, const Flow& flow) {
+  for (const auto& entry : flow.mix)
+    if (entry.size.bytes < RawOptions::kLeastFrame)
+      reader.refuse("size", fmt::format("at least {} B", RawOptions::kLeastFrame), "that is Ethernet's shortest frame");
+  for (const char* key : {"recv_inline", "mrs", "mr_size", "address"})
+    if (reader.has(key)) reader.complain(key, "does not go with transport = \"raw\"");
+  if (flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
+  if (!flow.raw.tso_mss) return;
+  if (!flow.raw.checksums) reader.complain("tso_mss", "needs checksums = true");
+  if (flow.inline_device || flow.inline_most.bytes != 0) reader.complain("inline", "does not go with tso_mss");
+}
+
 // What contradicts itself.
 void check(const TableReader& reader, const Flow& flow) {
   check_transport(reader, flow);
+  if (flow.transport == Transport::raw) check_frames(reader, flow);
   if (flow.batch > flow.window)
     reader.refuse("batch", fmt::format("1..{}", flow.window), "no more than the window");
   if (flow.signal_every > flow.window)
@@ -182,7 +196,7 @@ Flow read_flow(TableReader& reader) {
   Flow flow;
   flow.from = read_hosts(reader, "from");
   flow.to = read_hosts(reader, "to");
-  reader.choice("transport", flow.transport, 3);
+  reader.choice("transport", flow.transport, kTransports);
   flow.mix = read_mix(reader);
   reader.number("threads", flow.threads, 1, 256);
   reader.number("qps", flow.qps, 1, 65536);
@@ -208,6 +222,10 @@ Flow read_flow(TableReader& reader) {
   reader.number("timeout", flow.timeout, 0, 31);
   reader.number("retry", flow.retry, 0, 7);
   read_pace(reader, flow);
+  if (flow.transport == Transport::raw)
+    read_raw_options(reader, flow.raw);
+  else
+    refuse_raw_options(reader);
   reader.time("start", flow.start, 0_s, kLongest);
   reader.time("stop", flow.stop, 1_ps, kLongest);
   reader.finish();

@@ -27,6 +27,7 @@ void read_flow(const Field& flow, const std::string& name, RunResults& run) {
   };
   metric("rate_per_s", flow["rate_per_s"], "op/s");
   metric("goodput_bits_per_s", flow["goodput_bits_per_s"], "b/s");
+  metric("received.rate_per_s", flow["received"]["rate_per_s"], "frame/s");
   for (const auto key : {"mean", "p50", "p99", "p99.9", "max"})
     metric(fmt::format("latency_ps.{}", key), flow["latency_ps"][key], "ps");
   flow["parameters"].for_each(

@@ -23,12 +23,13 @@ struct FlowMetric {
   const char* name;
   const char* unit;
   const char* pointer;  // into a flow's results
+  bool of_all = true;   // else of one transport's
 };
 constexpr FlowMetric kFlowMetrics[] = {
     {"rate_per_s", "op/s", "/rate_per_s"},         {"goodput_bits_per_s", "b/s", "/goodput_bits_per_s"},
     {"latency_ps.mean", "ps", "/latency_ps/mean"}, {"latency_ps.p50", "ps", "/latency_ps/p50"},
     {"latency_ps.p99", "ps", "/latency_ps/p99"},   {"latency_ps.p99.9", "ps", "/latency_ps/p99.9"},
-    {"latency_ps.max", "ps", "/latency_ps/max"},
+    {"latency_ps.max", "ps", "/latency_ps/max"},   {"received.rate_per_s", "frame/s", "/received/rate_per_s", false},
 };
 
 struct Metric {
@@ -57,7 +58,9 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
   const auto& flows = results.at("flows");
   for (std::size_t i = 0; i < flows.size(); ++i)
     for (const auto& metric : kFlowMetrics) {
-      const auto& value = flows[i].at(Json::json_pointer(metric.pointer));
+      const Json::json_pointer pointer(metric.pointer);
+      if (!metric.of_all && !flows[i].contains(pointer)) continue;
+      const auto& value = flows[i].at(pointer);
       if (!value.is_null())  // not known
         metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value.get<double>()});
     }

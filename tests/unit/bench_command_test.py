@@ -130,6 +130,18 @@ window = 8
                      "s0: frames", "simulator: "):
             self.assertIn(part, out)
 
+    def test_raw_packets(self):
+        quick = ("raw-rss", "--set", "measure.duration=50 us", "--set", "flow.rx_queues=2")
+        first, second = self.results(*quick), self.results(*quick)
+        received = first["flows"][0]["received"]
+        self.assertEqual(first["flows"], second["flows"])
+        self.assertEqual(received["frames"], sum(queue["frames"] for queue in received["queues"]))
+        self.assertEqual([queue["queue"] for queue in received["queues"]], [0, 1])
+        self.assertGreater(received["rate_per_s"], 1e7)
+        self.assertEqual(first["flows"][0]["parameters"]["rx_queues"], 2)
+        self.assertRegex(bench(*quick).stdout,
+                         r"flow 0: \d+ frames received, .*\n  h0 queue 0 +\d+ frames\n  h0 queue 1 ")
+
     def test_waterfall(self):
         path = self.file(MIXED)
         plain, followed = self.results(path), self.results(path, "--waterfall")

@@ -96,6 +96,14 @@ class Processes(unittest.TestCase):
         text = HEAD.format("star:4") + FLOW.format("h0", "h3", "write", "4 KiB") + MANY
         self.check_same(text, "--set", "nic.timing_only=true")
 
+    def test_raw_packets(self):
+        text = HEAD.format("star:4") + FLOW.format("h1..h3", "h0", "send", "60 B") + MANY
+        result = self.check_same(text + 'transport = "raw"\nrx_queues = 3\n')
+        received = result["flows"][0]["received"]
+        self.assertEqual([(queue["host"], queue["queue"]) for queue in received["queues"]],
+                         [("h0", 0), ("h0", 1), ("h0", 2)])
+        self.assertTrue(all(queue["frames"] > 10 for queue in received["queues"]), received)
+
     def test_under_mpirun(self):
         text = HEAD.format("star:4") + FLOW.format("h0", "h3", "write", "4 KiB") + MANY
         os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

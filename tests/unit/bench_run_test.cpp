@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <optional>
 
 #include "sim/bench/bench.h"
@@ -97,6 +98,91 @@ TEST_P(BenchOp, CountsAgreeWithTheNics) {
 INSTANTIATE_TEST_SUITE_P(All, BenchOp,
                          testing::Values("write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"),
                          [](const auto& info) { return info.param; });
+
+constexpr const char* kFrames = "from = \"h0\"\nto = \"h1\"\ntransport = \"raw\"\nop = \"send\"\n";
+
+std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+// A pace that all can keep: nothing is lost, and each queue has its part.
+TEST_F(BenchRun, RawPacketsAreSpreadOverTheQueues) {
+  run(kFrames + std::string("size = \"200 B\"\nrx_queues = 3\nqps = 2\nwindow = 4\nflows = 512\npace = 4000000\n"),
+      "warmup = \"20 us\"\nduration = \"500 us\"");
+  EXPECT_NEAR(double(flow().operations), 2000, 20);
+  ASSERT_EQ(flow().received.size(), 3u);
+  EXPECT_NEAR(double(sum_of(flow().received)), double(flow().operations), 10);
+  for (const auto frames : flow().received) EXPECT_NEAR(double(frames), 2000.0 / 3, 150);
+  EXPECT_NEAR(double(flow().bytes), 200 * double(flow().operations), 2000);
+  EXPECT_EQ(grown(1, "nic.raw.no_flow"), 0u);
+  EXPECT_EQ(grown(1, "nic.engine.out_of_buffer"), 0u);
+}
+
+// One flow has one way; and so have many that differ in what is not hashed.
+TEST_F(BenchRun, RawPacketsOfOneFlowGoOneWay) {
+  for (const char* keys : {"flows = 1\n", "rss_fields = [\"dst_ipv4\", \"dst_port_udp\"]\n"}) {
+    run(kFrames + std::string("size = \"60 B\"\nrx_queues = 4\nwindow = 4\n") + keys, "operations = 200");
+    EXPECT_EQ(std::ranges::count_if(flow().received, [](auto frames) { return frames != 0; }), 1) << keys;
+    EXPECT_GE(sum_of(flow().received), 190u);
+    restart();
+  }
+  run(kFrames + std::string("size = \"60 B\"\nrx_queues = 4\nwindow = 4\nrss_fields = [\"src_port_udp\"]\n"),
+      "operations = 400");
+  EXPECT_EQ(std::ranges::count(flow().received, 0u), 0);
+}
+
+// What a core can't keep up with is lost, the run ends all the same, and the counts agree with the NIC's.
+TEST_F(BenchRun, RawPacketsThatFindNoReceiveAreLost) {
+  run("from = \"h1..h2\"\nto = \"h0\"\ntransport = \"raw\"\nop = \"send\"\nsize = \"60 B\"\nthreads = 2\nqps = 4\n"
+      "window = 64\nbatch = 16\nsignal_every = 16\nrecv_depth = 32\n",
+      "warmup = \"100 us\"\nduration = \"200 us\"", "topology = \"star\"\nset = { host.cpu.post_recv = \"500 ns\" }");
+  EXPECT_GT(flow().operations, 2 * sum_of(flow().received));
+  const auto frames = frames_result({prepared_->workload, prepared_->plan, *runner_, *system_, nullptr}, 0);
+  EXPECT_GT(frames.no_receive, 10u);
+  EXPECT_EQ(frames.no_receive, grown(0, "nic.engine.out_of_buffer"));
+  EXPECT_EQ(frames.received, sum_of(flow().received));
+  EXPECT_NEAR(double(frames.received), double(grown(0, "nic.completion.cqes")), 40);
+}
+
+// By the CPU, by the device, and of each segment.
+TEST_F(BenchRun, ChecksumsOfRawPackets) {
+  for (const char* keys : {"", "checksums = true\n", "checksums = true\ninline = true\n",
+                           "checksums = true\ntso_mss = 30\n"}) {
+    prepare_run(kFrames + std::string("size = \"100 B\"\nwindow = 4\n") + keys);
+    int right = 0, wrong = 0;
+    system_->adapter(1).nic().completion.written.subscribe(
+        [&](const nic::CqeWritten& written) { ++(written.cqe.checksums_right ? right : wrong); });
+    EXPECT_EQ(runner_->execute(), "");
+    EXPECT_GE(right, 90) << keys;
+    EXPECT_EQ(wrong, 0) << keys;
+    restart();
+  }
+}
+
+// A message of 4042 bytes is four frames of 1000 bytes of data.
+TEST_F(BenchRun, SegmentedRawPackets) {
+  run(kFrames + std::string("size = \"4042 B\"\nwindow = 2\nchecksums = true\ntso_mss = 1000\nrx_queues = 2\n"
+                            "page = \"2 MiB\"\n"),
+      "operations = 100");
+  EXPECT_NEAR(double(grown(0, "nic.port.tx_frames")), 400, 8);
+  EXPECT_NEAR(double(grown(0, "nic.port.tx_bytes")), 400 * 1042, 8 * 1042);
+  EXPECT_NEAR(double(sum_of(flow().received)), 400, 12);
+}
+
+// Two flows to one host, each by its own port, beside one of datagrams.
+TEST_F(BenchRun, RawPacketsBesideOthers) {
+  const std::string frames = kFrames + std::string("size = \"60 B\"\nwindow = 2\nuars = \"per_thread\"\n");
+  run(frames + "rx_queues = 2\n[[flow]]\n" + frames + "threads = 2\n[[flow]]\n" + kOneByOne +
+          "op = \"send\"\nsize = \"64 B\"\ntransport = \"ud\"\n",
+      "duration = \"200 us\"");
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_GT(flow(i).operations, 50u);
+    EXPECT_NEAR(double(sum_of(flow(i).received)), double(flow(i).operations), 6) << i;
+  }
+  EXPECT_GT(flow(2).operations, 50u);
+  EXPECT_TRUE(flow(2).received.empty());
+  EXPECT_EQ(grown(1, "nic.raw.no_flow"), 0u);
+}
 
 class BenchTransport : public BenchRun, public testing::WithParamInterface<std::string> {};
 

@@ -290,7 +290,88 @@ TEST_F(BenchWorkload, Transports) {
   EXPECT_EQ(error(of("ud", "send", size + "inline = \"60 B\"\nwindow = 16384\n")), "no error");
   EXPECT_EQ(error(of("ud", "send", size + "window = 16385\n")),
             "flow[0].window: 1..16384 is needed, not 16385: the NIC's send ring");
-  EXPECT_EQ(flow_error("transport = \"tcp\"\n"), "flow[0].transport: \"rc\", \"uc\" or \"ud\" is needed, not \"tcp\"");
+  EXPECT_EQ(flow_error("transport = \"tcp\"\n"),
+            "flow[0].transport: \"rc\", \"uc\", \"ud\" or \"raw\" is needed, not \"tcp\"");
+}
+
+constexpr const char* kFrames = R"(schema = 1
+measure.duration = "1 us"
+[[flow]]
+from = "h0"
+to = "h1"
+transport = "raw"
+)";
+
+TEST_F(BenchWorkload, RawPackets) {
+  const std::string head = std::string(kFrames) + "op = \"send\"\n";
+  const auto plain = read(head + "size = \"60 B\"\n").flows.front();
+  EXPECT_EQ(plain.raw.flows, 64u);
+  EXPECT_EQ(plain.raw.rx_queues, 1u);
+  EXPECT_EQ(plain.raw.rss_fields.size(), 4u);
+  EXPECT_EQ(plain.raw.key_text().substr(0, 8), "6d5a56da");
+  EXPECT_EQ(plain.receives(), 1024u);
+  const auto full = read(head + R"(size = "9000 B"
+flows = 7
+checksums = true
+tso_mss = 1000
+rx_queues = 3
+rss_key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2021222324252627"
+rss_fields = ["dst_port_udp", "src_ipv4"]
+)").flows.front();
+  EXPECT_EQ(full.raw.flows, 7u);
+  EXPECT_TRUE(full.raw.checksums);
+  EXPECT_EQ(full.raw.tso_mss, 1000u);
+  EXPECT_EQ(full.raw.rx_queues, 3u);
+  EXPECT_EQ(full.raw.rss_key[39], 39);
+  EXPECT_THAT(full.raw.rss_fields, ElementsAre(RssField::dst_port_udp, RssField::src_ipv4));
+  EXPECT_EQ(full.place().bytes, 1042u);
+}
+
+TEST_F(BenchWorkload, RawPacketsAreRefused) {
+  const std::string head = std::string(kFrames) + "op = \"send\"\n";
+  const auto refusal = [this](const std::string& keys) {
+    const bool sized = keys.find("size") != keys.npos && keys.find("mr_size") == keys.npos;
+    return error(std::string(kFrames) + (keys.find("op = ") == keys.npos ? "op = \"send\"\n" : "") +
+                 (sized ? "" : "size = \"60 B\"\n") + keys);
+  };
+  EXPECT_EQ(refusal("op = \"write\"\n"), "flow[0].transport: raw has no write");
+  EXPECT_EQ(refusal("op = \"send_imm\"\n"), "flow[0].transport: raw has no send_imm");
+  EXPECT_EQ(refusal("size = \"59 B\"\n"),
+            "flow[0].size: at least 60 B is needed, not \"59 B\": that is Ethernet's shortest frame");
+  EXPECT_EQ(refusal("size = \"9018 B\"\n"), "no error");
+  EXPECT_EQ(refusal("size = \"9019 B\"\n"),
+            "flow[0].size: no more than 9018 B is needed, not 9019: nic.capabilities.max_frame");
+  const std::string segmented = "checksums = true\nwindow = 2\ntso_mss = ";
+  EXPECT_EQ(refusal("size = \"65549 B\"\n" + segmented + "8976\n"), "no error");
+  EXPECT_THAT(refusal("size = \"65550 B\"\n" + segmented + "8976\n"), HasSubstr("no more than 65549 B"));
+  EXPECT_THAT(refusal(segmented + "8977\n"), HasSubstr("flow[0].tso_mss: no more than 8976 is needed, not 8977"));
+  EXPECT_EQ(refusal(segmented + "18\n"), "no error");
+  EXPECT_THAT(refusal(segmented + "17\n"), HasSubstr("flow[0].tso_mss: 18..9000 is needed, not 17"));
+  EXPECT_EQ(refusal("tso_mss = 1000\n"), "flow[0].tso_mss: needs checksums = true");
+  EXPECT_EQ(refusal(segmented + "1000\ninline = true\n"), "flow[0].inline: does not go with tso_mss");
+  EXPECT_EQ(refusal("rx_queues = 256\n"), "no error");
+  EXPECT_EQ(refusal("rx_queues = 257\n"), "flow[0].rx_queues: 1..256 is needed, not 257");
+  EXPECT_EQ(refusal("flows = 65536\n"), "no error");
+  EXPECT_EQ(refusal("flows = 0\n"), "flow[0].flows: 1..65536 is needed, not 0");
+  EXPECT_EQ(refusal("recv_depth = 1\n"), "no error");
+  EXPECT_EQ(refusal("recv_depth = 0\n"), "flow[0].recv_depth: 1..32768 is needed, not 0");
+  for (const char* key : {"recv_inline = true", "mrs = 2", "mr_size = \"4 KiB\"", "address = \"random\""})
+    EXPECT_THAT(refusal(key + std::string("\n")), HasSubstr("does not go with transport = \"raw\"")) << key;
+  for (const char* bad : {"\"00\"", "5", "[]"})
+    EXPECT_THAT(refusal("rss_key = " + std::string(bad) + "\n"),
+                HasSubstr("flow[0].rss_key: 40 bytes, two hexadecimal digits each, is needed"))
+        << bad;
+  EXPECT_THAT(refusal("rss_key = \"" + std::string(79, '0') + "g\"\n"), HasSubstr("flow[0].rss_key: 40 bytes"));
+  for (const char* bad : {"\"src_ipv4\"", "[]", "[\"src_ipv6\"]", "[4]"})
+    EXPECT_THAT(refusal("rss_fields = " + std::string(bad) + "\n"), HasSubstr("flow[0].rss_fields: a list of some of"))
+        << bad;
+  EXPECT_EQ(refusal("rss_fields = [\"src_ipv4\", \"src_ipv4\"]\n"),
+            "flow[0].rss_fields: \"src_ipv4\" stands there twice");
+  EXPECT_EQ(error("set = { nic.capabilities.raw = false }\n" + head + "size = \"60 B\"\n"),
+            "flow[0].transport: the NIC has no raw packets: nic.capabilities.raw is false");
+  for (const char* key : {"flows = 1", "checksums = true", "tso_mss = 18", "rx_queues = 1", "rss_key = \"\"",
+                          "rss_fields = []"})
+    EXPECT_THAT(flow_error(key + std::string("\n")), HasSubstr("goes with transport = \"raw\" only")) << key;
 }
 
 TEST_F(BenchWorkload, Pages) {

@@ -1,0 +1,47 @@
+// A thread that keeps receives posted on a queue of raw packets, as fast as it can: what finds none is lost.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "model/host/cpu_port.h"
+#include "sim/bench/flow_state.h"
+#include "sim/bench/station.h"
+
+namespace rnicsim::sim::bench {
+
+class FrameSink {
+ public:
+  // `queue`: its place among those that `state` counts.
+  FrameSink(Station& station, FlowState& state, std::size_t queue, Control& control, host::CpuPort& port,
+            std::string name);
+
+  // Posts all the receives: before anybody sends.
+  void fill();
+  // The thread's body.
+  void run();
+
+  std::string describe() const;
+
+ private:
+  static constexpr int kPollMost = 32;
+
+  void prepare(std::size_t i, std::uint64_t slot, bool last);
+  void post();
+
+  Station& station_;
+  FlowState& state_;
+  const std::size_t queue_;
+  Control& control_;
+  host::CpuPort& port_;
+  const std::string name_;
+  std::array<ibv_recv_wr, kPollMost> wrs_{};
+  std::array<ibv_sge, kPollMost> sges_{};
+  std::array<ibv_wc, kPollMost> completions_{};
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace rnicsim::sim::bench
