@@ -220,7 +220,8 @@ enum class Call : std::uint32_t {
   import_context,   // a context's descriptor is sent: its process's PDs and regions may be used. value = number; EINVAL
   import_pd,        // argument[0] = number of a context, [1] = PD; ENOENT if it is none of that context's process
   open_xrcd,        // a descriptor is sent: processes that send one of the same file share the domain; or none, with
-                    // argument[1] = 1. argument[0] = O_CREAT, O_EXCL; value = number; EEXIST, ENOENT, EINVAL
+                    // argument[1] = 1. argument[0] = O_CREAT, O_EXCL; value = number. EAGAIN: there is none, and
+                    // it is not to be made; EINVAL: there is one, and it was to be new
   close_xrcd,       // argument[0] = number; EBUSY while an object of the process uses it
   open_qp,          // of an XRC receive QP, by its number argument[1] in domain argument[0], which any process has that
                     // opened it; argument[2] = channel as in `command`. destroy_qp closes it; EINVAL

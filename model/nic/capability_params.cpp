@@ -13,7 +13,7 @@ DeviceFeatures CapabilityParams::features() const {
   return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
           .windows = windows, .raw = raw, .atomic_write = atomic_write, .pacing = raw && max_rate_limit != 0,
           .source_qpn = ud && source_qpn, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
-          .relaxed_ordering = relaxed_ordering};
+          .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq};
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -58,6 +58,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_group_qps", max_group_qps, "queue pairs attached to one group; as mlx5's", {1, 1 << 24});
   visit.param("max_attached_qps", max_attached_qps, "attachments to all groups together", {1, 1 << 24});
   visit.param("srq", srq, "shared receive queues");
+  visit.param("xrc", xrc, "XRC: queue pairs that share the receive queues of a domain; with srq");
   visit.param("raw", raw, "raw packets: their queue pairs, flows and receive-side scaling");
   visit.param("max_frame", max_frame, "bytes of a raw packet, without FCS: 9000 of payload, Ethernet and a VLAN tag",
               {64, 65535});

@@ -53,6 +53,7 @@ struct CapabilityParams {
   std::uint32_t max_group_qps = 240;
   std::uint32_t max_attached_qps = 65536;
   bool srq = true;
+  bool xrc = true;
   bool raw = true;
   std::uint32_t max_frame = 9018;
   std::uint32_t max_flows = 4096;

@@ -16,6 +16,7 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .uc = caps.uc, .ud = caps.ud, .source_qpn = caps.source_qpn, .raw = caps.raw, .max_frame = caps.max_frame,
           .max_tso = caps.max_tso, .max_tso_header = CapabilityParams::kMostTsoHeader,
           .max_rate_limit = caps.max_rate_limit, .srq = caps.srq,
+          .xrc = caps.features().xrc,
           .transmit_units = params.units.transmit_units,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .congestion = params.congestion,
@@ -122,7 +123,7 @@ void Nic::wire_host() {
   doorbell.cq_armed.bind([this](CqArmed arm) { completion.arm(arm.cqn, arm.solicited_only, arm.consumer); });
   doorbell.eq_consumed.bind([this](EqConsumed eq) { events.arm(eq.eqn, eq.consumer); });
   completion.forgotten.bind([this](CqeWrite&& lost) { recover_receive(lost.cqe); });
-  completion.overrun.bind([this](Cqn cqn) { fail_qps_of(cqn); });
+  completion.overrun.bind([this](CqOverrun&& overrun) { fail_users_of(std::move(overrun)); });
   command_unit.qp_command.bind([this](QpCommand command) { execute(std::move(command)); });
   command_unit.qp_created.bind([this](Qpn qpn) { qp_contexts.created(qpn); });
   command_unit.qp_silenced.bind([this](Qpn qpn) {
@@ -183,7 +184,7 @@ void Nic::wire_engine() {
   out.event.bind([this](EventOut event) {
     // The last of its receives is completed when the event says so.
     const auto* qp = event.type == EventType::last_wqe_reached ? contexts.qps.find(event.number) : nullptr;
-    if (qp != nullptr) return completion.announce_behind({qp->receive_cqn}, event);
+    if (qp != nullptr) return completion.announce_behind(event.behind.value_or(Cqn{qp->receive_cqn}), event);
     events.write(EventWriter::kAsynchronousEqn, event.type, event.number);
   });
   out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
@@ -237,8 +238,15 @@ void Nic::recover_receive(const Cqe& cqe) {
   shared_receives.give_back({{cqe.qpn}, *qp->srqn, contexts.srqs.serial(*qp->srqn), cqe.wqe_counter});
 }
 
-void Nic::fail_qps_of(Cqn cqn) {
-  std::vector<Qpn> hit;
+// The XRC SRQs that completed there, too: nobody could hear of their receives.
+void Nic::fail_users_of(CqOverrun&& overrun) {
+  const auto cqn = overrun.cqn;
+  auto hit = std::move(overrun.losers);
+  std::vector<std::uint32_t> srqs;
+  for (const auto& [srqn, its_cqn] : contexts.xrc_cqns)
+    if (its_cqn == cqn.value) srqs.push_back(srqn);
+  std::ranges::sort(srqs);
+  for (const auto srqn : srqs) shared_receives.fail(srqn);
   contexts.qps.for_each([&](std::uint32_t qpn, const QpEntry& qp) {
     if (qp.send_cqn == cqn.value || qp.receive_cqn == cqn.value) hit.push_back({qpn});
   });

@@ -185,7 +185,7 @@ class Nic : public sc_core::sc_module {
   void wire_network();
   void execute(QpCommand&& command);
   void recover_receive(const Cqe& cqe);
-  void fail_qps_of(Cqn cqn);
+  void fail_users_of(CqOverrun&& overrun);
   void forget_objects();
   void function_reset();
 };

@@ -34,7 +34,8 @@ Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer o
 void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
   using Kind = Verdict::Kind;
   const bool owes = verdict.kind != Kind::drop && verdict.kind != Kind::wants_receive &&
-                    verdict.kind != Kind::wants_access && verdict.kind != Kind::busy;
+                    verdict.kind != Kind::wants_access && verdict.kind != Kind::wants_queue &&
+                    verdict.kind != Kind::busy;
   if (!owes) return;
   auto& owed = owed_.emplace_back();
   owed.id = verdict.owed = next_owed_++;
@@ -61,6 +62,7 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
     case Kind::read:
       owed.kind = Owed::Kind::read;
       owed.range = verdict.range;
+      owed.domain = verdict.domain;
       order_data();
       break;
     default:  // atomic, replay
@@ -70,6 +72,7 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
       if (verdict.kind == Kind::atomic) {
         owed.waits = true;
         owed.atomic = verdict.atomic;
+        owed.domain = verdict.domain;
         ++atomics_pending_;
       }
       order_data();
@@ -113,7 +116,7 @@ void AnswerSide::carry_out_atomics() {
     if (owed.kind != Owed::Kind::atomic && owed.waits) return;
     if (!owed.atomic) continue;
     const auto operation = *std::exchange(owed.atomic, std::nullopt);
-    actions_.carry_out(slot_, owed.id, owed.psn, operation, owed.is_swap);
+    actions_.carry_out(slot_, owed.id, owed.psn, operation, owed.is_swap, owed.domain);
   }
 }
 
@@ -216,7 +219,7 @@ SentAnswer AnswerSide::answer(Headers& headers, std::optional<Psn> chosen) {
   if (owed_.front().kind == Owed::Kind::read) return read_packet(headers);
   const auto& head = owed_.front();
   const bool atomic = head.kind == Owed::Kind::atomic;
-  put(headers, atomic ? Opcode::atomic_acknowledge : Opcode::acknowledge, head.psn, head);
+  put(headers, reliable_opcode(transport_, atomic ? Opcode::atomic_acknowledge : Opcode::acknowledge), head.psn, head);
   if (atomic) {
     --pending(head.duplicate);
     headers.atomic_ack = head.original;
@@ -231,13 +234,14 @@ SentAnswer AnswerSide::read_packet(Headers& headers) {
   const auto packets = packets_of(read);
   const auto index = read.next_packet++;
   const auto offset = index * mtu_;
-  put(headers, rc_opcode(Operation::read_response, position_of(index, packets)), read.psn + index, read);
+  put(headers, opcode_of(transport_, Operation::read_response, position_of(index, packets)), read.psn + index, read);
+  const auto domain = read.domain;
   const RemoteRange part{read.range.address + offset, read.range.rkey, std::min(mtu_, read.range.length - offset)};
   if (index + 1 == packets) {
     --pending(read.duplicate);
     owed_.pop_front();
   }
-  return {.is_read = true, .begins = index == 0, .range = part};
+  return {.is_read = true, .begins = index == 0, .range = part, .domain = domain};
 }
 
 void AnswerSide::put(Headers& headers, Opcode opcode, Psn psn, const Owed& owed) const {

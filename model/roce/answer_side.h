@@ -71,13 +71,14 @@ class AnswerSide {
     std::optional<Rkey> invalidate;        // before the receive completes
     RemoteRange range;                     // read
     std::uint32_t next_packet = 0;
+    std::uint32_t domain = 0;              // XRC: read, atomic: of its keys
     std::optional<AtomicEth> atomic;       // to be carried out, when what is before it has reached memory
     std::uint64_t original = 0;
 
     bool has_data() const { return kind == Kind::read || kind == Kind::atomic; }
   };
 
-  bool reliable() const { return transport_ == Transport::rc; }
+  bool reliable() const { return is_reliable(transport_); }
   Verdict judge_granted(const Headers& headers, std::uint32_t payload, Offer offer, bool granted) {
     offer.access_granted = granted;
     return judge(headers, payload, offer);

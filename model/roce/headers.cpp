@@ -11,12 +11,13 @@ struct HeaderSize {
   std::uint8_t bit;
   std::uint8_t bytes;
 };
-constexpr HeaderSize kSizes[] = {{header::kDeth, 8}, {header::kReth, 16}, {header::kAtomic, 28}, {header::kAeth, 4},
-                                 {header::kAtomicAck, 8}, {header::kImmediate, 4}, {header::kInvalidate, 4}};
+constexpr HeaderSize kSizes[] = {{header::kDeth, 8}, {header::kXrceth, 4}, {header::kReth, 16}, {header::kAtomic, 28},
+                                 {header::kAeth, 4}, {header::kAtomicAck, 8}, {header::kImmediate, 4},
+                                 {header::kInvalidate, 4}};
 
 // By the header:: bits of an opcode.
 constexpr auto kEncodedSize = [] {
-  std::array<std::uint8_t, 128> sizes{};
+  std::array<std::uint8_t, 256> sizes{};
   for (std::size_t bits = 0; bits < sizes.size(); ++bits) {
     sizes[bits] = Bth::kBytes;
     for (const auto& size : kSizes)
@@ -77,11 +78,16 @@ void encode_deth(const Deth& deth, WireWriter& out) {
   out.put24(deth.source.value);
 }
 
+// Of a word whose first byte is reserved.
+std::uint32_t skip_to_24(WireReader& in) {
+  in.skip(1);
+  return in.get24();
+}
+
 Deth decode_deth(WireReader& in) {
   Deth deth;
   deth.qkey = in.get<std::uint32_t>();
-  in.skip(1);
-  deth.source = {in.get24()};
+  deth.source = {skip_to_24(in)};
   return deth;
 }
 
@@ -94,6 +100,7 @@ std::size_t encode(const Headers& headers, std::span<std::byte> out) {
   WireWriter writer(out);
   encode_bth(headers.bth, writer);
   if (row.has(header::kDeth)) encode_deth(headers.deth.value_or(Deth{}), writer);
+  if (row.has(header::kXrceth)) writer.put(headers.xrc_srqn.value_or(0) & 0xffffff);
   if (row.has(header::kReth)) encode_reth(headers.reth.value_or(Reth{}), writer);
   if (row.has(header::kAtomic)) encode_atomic(headers.atomic.value_or(AtomicEth{}), writer);
   if (row.has(header::kAeth)) encode_aeth(headers.aeth.value_or(Aeth{}), writer);
@@ -112,6 +119,7 @@ std::optional<Headers> decode(std::span<const std::byte> bytes) {
   Headers headers;
   headers.bth = decode_bth(in);
   if (row->has(header::kDeth)) headers.deth = decode_deth(in);
+  if (row->has(header::kXrceth)) headers.xrc_srqn = skip_to_24(in);
   if (row->has(header::kReth))
     headers.reth = Reth{in.get<std::uint64_t>(), {in.get<std::uint32_t>()}, in.get<std::uint32_t>()};
   if (row->has(header::kAtomic))

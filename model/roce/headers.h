@@ -70,6 +70,7 @@ struct Headers {
   static constexpr std::size_t kMaxBytes = Bth::kBytes + 28 + 8 + 4;
   Bth bth;
   std::optional<Deth> deth;
+  std::optional<std::uint32_t> xrc_srqn;      // XRC: whose receive the message takes
   std::optional<Reth> reth;
   std::optional<AtomicEth> atomic;
   std::optional<Aeth> aeth;
@@ -84,6 +85,7 @@ inline void cut_to_fields(Headers& headers) {
   constexpr std::uint32_t kField = 0xffffff;
   headers.bth.destination.value &= kField;
   if (headers.deth) headers.deth->source.value &= kField;
+  if (headers.xrc_srqn) *headers.xrc_srqn &= kField;
   if (headers.aeth) headers.aeth->msn &= kField;
 }
 

@@ -49,6 +49,30 @@ constexpr OpcodeInfo kTable[] = {
     {uc_write_only_imm, "UC_WRITE_ONLY_IMM", T::uc, O::write, P::only, kReth | kImmediate, R::whole},
     {ud_send_only, "UD_SEND_ONLY", T::ud, O::send, P::only, kDeth, R::whole},
     {ud_send_only_imm, "UD_SEND_ONLY_IMM", T::ud, O::send, P::only, kDeth | kImmediate, R::whole},
+    {xrc_send_first, "XRC_SEND_FIRST", T::xrc_recv, O::send, P::first, kXrceth, R::full_mtu},
+    {xrc_send_middle, "XRC_SEND_MIDDLE", T::xrc_recv, O::send, P::middle, kXrceth, R::full_mtu},
+    {xrc_send_last, "XRC_SEND_LAST", T::xrc_recv, O::send, P::last, kXrceth, R::last_part},
+    {xrc_send_last_imm, "XRC_SEND_LAST_IMM", T::xrc_recv, O::send, P::last, kXrceth | kImmediate, R::last_part},
+    {xrc_send_only, "XRC_SEND_ONLY", T::xrc_recv, O::send, P::only, kXrceth, R::whole},
+    {xrc_send_only_imm, "XRC_SEND_ONLY_IMM", T::xrc_recv, O::send, P::only, kXrceth | kImmediate, R::whole},
+    {xrc_write_first, "XRC_WRITE_FIRST", T::xrc_recv, O::write, P::first, kXrceth | kReth, R::full_mtu},
+    {xrc_write_middle, "XRC_WRITE_MIDDLE", T::xrc_recv, O::write, P::middle, kXrceth, R::full_mtu},
+    {xrc_write_last, "XRC_WRITE_LAST", T::xrc_recv, O::write, P::last, kXrceth, R::last_part},
+    {xrc_write_last_imm, "XRC_WRITE_LAST_IMM", T::xrc_recv, O::write, P::last, kXrceth | kImmediate, R::last_part},
+    {xrc_write_only, "XRC_WRITE_ONLY", T::xrc_recv, O::write, P::only, kXrceth | kReth, R::whole},
+    {xrc_write_only_imm, "XRC_WRITE_ONLY_IMM", T::xrc_recv, O::write, P::only, kXrceth | kReth | kImmediate, R::whole},
+    {xrc_read_request, "XRC_READ_REQUEST", T::xrc_recv, O::read, P::only, kXrceth | kReth, R::none},
+    {xrc_read_response_first, "XRC_READ_RESPONSE_FIRST", T::xrc_send, O::read_response, P::first, kAeth, R::full_mtu},
+    {xrc_read_response_middle, "XRC_READ_RESPONSE_MIDDLE", T::xrc_send, O::read_response, P::middle, 0, R::full_mtu},
+    {xrc_read_response_last, "XRC_READ_RESPONSE_LAST", T::xrc_send, O::read_response, P::last, kAeth, R::last_part},
+    {xrc_read_response_only, "XRC_READ_RESPONSE_ONLY", T::xrc_send, O::read_response, P::only, kAeth, R::whole},
+    {xrc_acknowledge, "XRC_ACKNOWLEDGE", T::xrc_send, O::acknowledge, P::only, kAeth, R::none},
+    {xrc_atomic_acknowledge, "XRC_ATOMIC_ACKNOWLEDGE", T::xrc_send, O::atomic_acknowledge, P::only, kAeth | kAtomicAck,
+     R::none},
+    {xrc_compare_swap, "XRC_COMPARE_SWAP", T::xrc_recv, O::atomic, P::only, kXrceth | kAtomic, R::none},
+    {xrc_fetch_add, "XRC_FETCH_ADD", T::xrc_recv, O::atomic, P::only, kXrceth | kAtomic, R::none},
+    {xrc_send_last_inv, "XRC_SEND_LAST_INV", T::xrc_recv, O::send, P::last, kXrceth | kInvalidate, R::last_part},
+    {xrc_send_only_inv, "XRC_SEND_ONLY_INV", T::xrc_recv, O::send, P::only, kXrceth | kInvalidate, R::whole},
     {raw_frame, "RAW_FRAME", T::raw, O::send, P::only, 0, R::whole},
 };
 
@@ -61,17 +85,21 @@ constexpr Extra extra_of(const OpcodeInfo& row) {
   return row.has(kImmediate) ? Extra::immediate : row.has(kInvalidate) ? Extra::invalidate : Extra::none;
 }
 using OfTransport = std::array<Opcode, index_of(O::atomic_write, P::only, Extra::invalidate) + 1>;
-constexpr OfTransport opcodes_of(T transport) {
+// Of a transport whose two ends are of two kinds, those of both.
+constexpr OfTransport opcodes_of(T transport, T peer) {
   OfTransport opcodes{};
   opcodes.fill(acknowledge);
   for (const auto& row : kTable)
-    if (row.transport == transport) opcodes[index_of(row.operation, row.position, extra_of(row))] = row.opcode;
+    if (row.transport == transport || row.transport == peer)
+      opcodes[index_of(row.operation, row.position, extra_of(row))] = row.opcode;
   return opcodes;
 }
-constexpr OfTransport kOpcodes[] = {opcodes_of(T::rc), opcodes_of(T::uc), opcodes_of(T::ud), opcodes_of(T::raw)};
+constexpr OfTransport kOpcodes[] = {opcodes_of(T::rc, T::rc), opcodes_of(T::uc, T::uc), opcodes_of(T::ud, T::ud),
+                                    opcodes_of(T::raw, T::raw), opcodes_of(T::xrc_send, T::xrc_recv)};
 constexpr std::size_t index_of(Transport transport) {
-  return transport == T::raw ? std::size(kOpcodes) - 1
-                             : static_cast<std::size_t>(transport) - static_cast<std::size_t>(T::rc);
+  constexpr std::size_t kRaw = 3, kXrc = 4;
+  if (transport == T::xrc_send || transport == T::xrc_recv) return kXrc;
+  return transport == T::raw ? kRaw : static_cast<std::size_t>(transport) - static_cast<std::size_t>(T::rc);
 }
 
 constexpr std::array<const OpcodeInfo*, 256> rows() {

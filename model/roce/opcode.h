@@ -49,6 +49,29 @@ enum class Opcode : std::uint8_t {
   uc_write_only_imm = 0x2b,
   ud_send_only = 0x64,
   ud_send_only_imm = 0x65,
+  xrc_send_first = 0xa0,
+  xrc_send_middle = 0xa1,
+  xrc_send_last = 0xa2,
+  xrc_send_last_imm = 0xa3,
+  xrc_send_only = 0xa4,
+  xrc_send_only_imm = 0xa5,
+  xrc_write_first = 0xa6,
+  xrc_write_middle = 0xa7,
+  xrc_write_last = 0xa8,
+  xrc_write_last_imm = 0xa9,
+  xrc_write_only = 0xaa,
+  xrc_write_only_imm = 0xab,
+  xrc_read_request = 0xac,
+  xrc_read_response_first = 0xad,
+  xrc_read_response_middle = 0xae,
+  xrc_read_response_last = 0xaf,
+  xrc_read_response_only = 0xb0,
+  xrc_acknowledge = 0xb1,
+  xrc_atomic_acknowledge = 0xb2,
+  xrc_compare_swap = 0xb3,
+  xrc_fetch_add = 0xb4,
+  xrc_send_last_inv = 0xb6,
+  xrc_send_only_inv = 0xb7,
   raw_frame = 0xff,        // of no wire: a frame of a raw queue pair, within a device
 };
 
@@ -73,12 +96,13 @@ inline constexpr std::uint8_t kAtomic = 1u << 3;
 inline constexpr std::uint8_t kAtomicAck = 1u << 4;
 inline constexpr std::uint8_t kInvalidate = 1u << 5;
 inline constexpr std::uint8_t kDeth = 1u << 6;
+inline constexpr std::uint8_t kXrceth = 1u << 7;
 }  // namespace header
 
 struct OpcodeInfo {
   Opcode opcode;
   const char* name;
-  Transport transport;
+  Transport transport;   // of the queue pair that it comes to
   Operation operation;
   Position position;
   std::uint8_t headers;  // header:: bits that follow the BTH, in the order of IBTA 5.2
@@ -91,6 +115,8 @@ struct OpcodeInfo {
     return operation == Operation::read_response || operation == Operation::acknowledge ||
            operation == Operation::atomic_acknowledge;
   }
+  // Of an atomic: compare and swap, else fetch and add.
+  constexpr bool swaps() const { return opcode == Opcode::compare_swap || opcode == Opcode::xrc_compare_swap; }
   bool payload_fits(std::uint32_t bytes, std::uint32_t mtu) const;
 };
 
@@ -108,6 +134,11 @@ enum class Extra : std::uint8_t { none, immediate, invalidate };
 // The opcode of one packet, of those that the transport has; not for atomics, whose operation has two. `extra` counts
 // on the last packet only.
 Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra = Extra::none);
+// XRC has RC's, with a code of its own in the first three bits.
+constexpr Opcode reliable_opcode(Transport transport, Opcode of_rc) {
+  constexpr std::uint8_t kXrc = 0xa0;
+  return transport == Transport::rc ? of_rc : static_cast<Opcode>(kXrc | static_cast<std::uint8_t>(of_rc));
+}
 inline Opcode rc_opcode(Operation operation, Position position, Extra extra = Extra::none) {
   return opcode_of(Transport::rc, operation, position, extra);
 }

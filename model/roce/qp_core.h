@@ -34,6 +34,7 @@ struct SentAnswer {
   bool begins = true;
   bool fatal = false;                    // a NAK behind which the queue pair is in error
   RemoteRange range;
+  std::uint32_t domain = 0;              // XRC: of its key
 };
 
 // What no core keeps to itself: the contents of a context.
@@ -81,8 +82,9 @@ class CoreActions {
   // Whether what a verdict wants to access may be, when that is known at once; nullopt: judged() comes with it.
   virtual std::optional<bool> granted(Slot slot, const Verdict& wanted) = 0;
   virtual void judged(Slot slot, const Verdict& verdict) = 0;
-  // The atomic of the request of that PSN.
-  virtual void carry_out(Slot slot, OwedId owed, Psn psn, const AtomicEth& operation, bool is_swap) = 0;
+  // The atomic of the request of that PSN; XRC: whose key is of that domain.
+  virtual void carry_out(Slot slot, OwedId owed, Psn psn, const AtomicEth& operation, bool is_swap,
+                         std::uint32_t domain) = 0;
   virtual void invalidate(Slot slot, OwedId owed, Rkey key) = 0;
   // The message that ended with what is owed there is in memory, and so is all before it.
   virtual void receive_completed(Slot slot, OwedId owed) = 0;

@@ -19,15 +19,7 @@ struct Row {
   Masks ud, uc, rc;
   Masks raw{};                           // a port is all that frames need
 
-  const Masks& of(Transport transport) const {
-    switch (transport) {
-      case Transport::rc: return rc;
-      case Transport::uc: return uc;
-      case Transport::ud: return ud;
-      case Transport::raw: break;
-    }
-    return raw;
-  }
+  Masks of(Transport transport) const;
 };
 
 constexpr std::uint32_t kIdentity = kPkeyIndex | kPort;
@@ -51,6 +43,22 @@ constexpr Row kTransitions[] = {
     {sqe, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kAccess}, {0, 0}},
 };
 
+// Of the two ends of XRC, each leaves out of RC's what is the other's.
+constexpr std::uint32_t kRequesterPart = kRetryCount | kRnrRetry | kMaxRdAtomic;
+constexpr std::uint32_t kResponderPart = kMaxDestRdAtomic | kMinRnrTimer;
+
+Masks Row::of(Transport transport) const {
+  switch (transport) {
+    case Transport::rc: return rc;
+    case Transport::uc: return uc;
+    case Transport::ud: return ud;
+    case Transport::xrc_send: return {rc.required & ~kResponderPart, rc.optional & ~kResponderPart};
+    case Transport::xrc_recv: return {rc.required & ~kRequesterPart, rc.optional & ~kRequesterPart};
+    case Transport::raw: break;
+  }
+  return raw;
+}
+
 Transition check(const Masks& masks, std::uint32_t mask) {
   const auto given = mask & ~kState;
   if ((given & masks.required) != masks.required) return Transition::missing_attribute;
@@ -68,7 +76,7 @@ Transition check_transition(Transport transport, QpState from, QpState to, std::
   if (transport == Transport::raw && hears && from == to && (mask & ~kState) == kStripVlan) return Transition::ok;
   for (const auto& row : kTransitions) {
     if (row.from != from || row.to != to) continue;
-    if (transport == Transport::rc && from == sqe) return Transition::not_allowed;
+    if (is_reliable(transport) && from == sqe) return Transition::not_allowed;
     return check(row.of(transport), mask);
   }
   return Transition::not_allowed;

@@ -77,6 +77,7 @@ SentRequest Requester::send(Headers& headers) {
   const bool datagram = window_.attributes.transport == Transport::ud;
   headers.bth.destination = datagram ? message.request.remote : window_.attributes.remote;
   if (datagram) headers.deth = Deth{message.request.qkey, window_.attributes.local};
+  if (window_.attributes.transport == Transport::xrc_send) headers.xrc_srqn = message.request.srqn;
   sent.end = message.first + message.sent;
   if (before(window_.unsent_psn, sent.end)) window_.unsent_psn = sent.end;
   return sent;
@@ -85,12 +86,13 @@ SentRequest Requester::send(Headers& headers) {
 // A READ's request stands for all packets of its response that are still to come.
 SentRequest Requester::response_request(Message& message, Headers& headers) const {
   const auto& request = message.request;
+  const auto transport = window_.attributes.transport;
   SentRequest packet{.operation = operation_of(message),
                      .offset = message.sent * window_.attributes.mtu, .end = {}};
   headers.bth.psn = message.first + message.sent;
   headers.bth.ack_request = true;
   if (message.is_read()) {
-    headers.bth.opcode = Opcode::read_request;
+    headers.bth.opcode = reliable_opcode(transport, Opcode::read_request);
     headers.reth = Reth{request.remote_address + packet.offset, request.rkey, request.length - packet.offset};
   } else if (message.is_atomic_write()) {
     headers.bth.opcode = Opcode::atomic_write;
@@ -98,7 +100,7 @@ SentRequest Requester::response_request(Message& message, Headers& headers) cons
     packet.payload = request.length;
   } else {
     const bool swap = request.operation == SendOperation::compare_swap;
-    headers.bth.opcode = swap ? Opcode::compare_swap : Opcode::fetch_add;
+    headers.bth.opcode = reliable_opcode(transport, swap ? Opcode::compare_swap : Opcode::fetch_add);
     headers.atomic = AtomicEth{request.remote_address, request.rkey, request.swap_add, request.compare};
   }
   message.asked_from = message.sent;
@@ -121,7 +123,7 @@ SentRequest Requester::data_packet(Message& message, Headers& headers) const {
   headers.bth.opcode = row.opcode;
   headers.bth.psn = message.first + message.sent;
   const bool asks = row.ends() || (message.sent + 1) % kPacketsAnAcknowledgement == 0;
-  headers.bth.ack_request = transport == Transport::rc && asks;
+  headers.bth.ack_request = is_reliable(transport) && asks;
   headers.bth.solicited = row.ends() && request.solicited && (send || request.immediate);
   headers.bth.pad = static_cast<std::uint8_t>(-packet.payload & 3);
   if (row.has(header::kReth)) headers.reth = Reth{request.remote_address, request.rkey, request.length};

@@ -21,8 +21,9 @@ Verdict Responder::receive(const Headers& headers, std::uint32_t payload, const 
   const Packet packet{headers, info(headers.bth.opcode), payload, offer};
   Verdict verdict;
   const bool passed = check_psn(packet, verdict) && check_opcode_sequence(packet, verdict) &&
-                      check_opcode_valid(packet, verdict) && check_resources(packet, verdict) &&
-                      check_length(packet, verdict) && check_rkey(packet, verdict);
+                      check_opcode_valid(packet, verdict) && check_queue(packet, verdict) &&
+                      check_resources(packet, verdict) && check_length(packet, verdict) &&
+                      check_rkey(packet, verdict);
   if (passed) execute(packet, verdict);
   return verdict;
 }
@@ -54,7 +55,7 @@ bool Responder::check_opcode_sequence(const Packet& packet, Verdict& verdict) co
 
 bool Responder::check_opcode_valid(const Packet& packet, Verdict& verdict) const {
   const auto& row = packet.row;
-  if (row.transport != Transport::rc) return invalid(packet, verdict);
+  if (row.transport != attributes_.transport) return invalid(packet, verdict);
   if (row.has(header::kInvalidate) && !attributes_.invalidate) return invalid(packet, verdict);
   if (row.operation == Operation::atomic_write && !attributes_.atomic_write) return invalid(packet, verdict);
   const auto needed = needed_access(packet);
@@ -62,6 +63,17 @@ bool Responder::check_opcode_valid(const Packet& packet, Verdict& verdict) const
   // Before any receive is looked for: whether one happens to be held tells nothing.
   reject(packet, Aeth::kRemoteAccessError, verdict);
   verdict.fatal = verdict.access_event = true;
+  return false;
+}
+
+// A message goes to one queue, which it has from its first packet on. Who takes a receive hears of the queue with that.
+bool Responder::check_queue(const Packet& packet, Verdict& verdict) const {
+  if (!of_xrc()) return true;
+  const bool begins = packet.row.begins();
+  const bool moves = !begins && packet.headers.xrc_srqn != message_->srqn;
+  if (moves || packet.offer.queue == Offer::Queue::refused) return invalid(packet, verdict);
+  if (!begins || takes_receive(packet) || packet.offer.queue == Offer::Queue::known) return true;
+  verdict.kind = Kind::wants_queue;
   return false;
 }
 
@@ -126,7 +138,7 @@ void Responder::execute(const Packet& packet, Verdict& verdict) {
   verdict.kind = Kind::place;
   verdict.begins_receive = takes_receive(packet);
   if (packet.row.begins()) {
-    message_ = InMessage{packet.row.operation, {}, 0, false};
+    message_ = InMessage{packet.row.operation, {}, 0, false, headers.xrc_srqn.value_or(0)};
     if (headers.reth) message_->target = {headers.reth->address, headers.reth->rkey, headers.reth->length};
   }
   message_->has_receive |= verdict.begins_receive;
@@ -153,6 +165,7 @@ void Responder::execute_read(const Packet& packet, Verdict& verdict) {
   verdict.kind = Kind::read;
   verdict.range = {reth.address, reth.rkey, reth.length};
   verdict.access = remote_access::kRead;
+  verdict.domain = packet.offer.domain;
   expected_ = expected_ + packets_for(reth.length, attributes_.mtu);
   msn_ = (msn_ + 1) & Psn::kMask;
   verdict.msn = msn_;
@@ -173,8 +186,9 @@ void Responder::execute_atomic(const Packet& packet, Verdict& verdict) {
   verdict.kind = Kind::atomic;
   verdict.range = *named_range(packet);
   verdict.access = remote_access::kAtomic;
+  verdict.domain = packet.offer.domain;
   verdict.atomic = packet.headers.atomic;
-  verdict.is_swap = packet.row.opcode == Opcode::compare_swap;
+  verdict.is_swap = packet.row.swaps();
   saved_.push_back({verdict.psn, {}});
   while (saved_.size() > attributes_.max_dest_rd_atomic) saved_.erase(saved_.begin());
   expected_ = expected_ + 1;
@@ -195,7 +209,7 @@ Responder::SavedAtomic* Responder::saved(Psn psn) {
 // SEND and WRITE are answered again, a READ is executed again as far as its PSNs were accepted before, an atomic is
 // answered from its saved result.
 bool Responder::duplicate(const Packet& packet, Verdict& verdict) {
-  const bool request = !packet.row.response() && packet.row.transport == Transport::rc;
+  const bool request = !packet.row.response() && packet.row.transport == attributes_.transport;
   if (request && packet.row.operation == Operation::read) {
     duplicate_read(packet, verdict);
   } else if (request && packet.row.operation == Operation::atomic) {
@@ -218,11 +232,17 @@ void Responder::duplicate_read(const Packet& packet, Verdict& verdict) const {
   const bool known = distance(headers.bth.psn, expected_) >= static_cast<std::int32_t>(packets) && packets <= 0x7fffff;
   const bool granted = (attributes_.access & remote_access::kRead) != 0;
   if (!known || !granted || packet.offer.duplicates_pending >= attributes_.max_dest_rd_atomic) return;
+  if (packet.offer.queue == Offer::Queue::refused) return;
+  if (of_xrc() && packet.offer.queue == Offer::Queue::unknown) {
+    verdict.kind = Kind::wants_queue;
+    return;
+  }
   if (packet.offer.access_granted == false && reth.length != 0) return;
   if (!check_rkey(packet, verdict)) return;
   verdict.kind = Kind::read;
   verdict.range = {reth.address, reth.rkey, reth.length};
   verdict.access = remote_access::kRead;
+  verdict.domain = packet.offer.domain;
   verdict.psn = headers.bth.psn;
 }
 

@@ -1,5 +1,6 @@
-// The responder of RC: judges request packets by the check chain of IBTA vol 1, 9.7 (PSN, opcode sequence, opcode,
-// resources, length, rkey) and says what to do.
+// The responder of RC, and of XRC, which differs in that each message names the shared receive queue that it is for:
+// judges request packets by the check chain of IBTA vol 1, 9.7 (PSN, opcode sequence,
+// opcode, queue, resources, length, rkey) and says what to do.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ class Responder {
     RemoteRange target;                  // write
     std::uint32_t received = 0;
     bool has_receive = false;
+    std::uint32_t srqn = 0;              // XRC
   };
   struct SavedAtomic {
     Psn psn;
@@ -48,6 +50,7 @@ class Responder {
   bool check_psn(const Packet& packet, Verdict& verdict);
   bool check_opcode_sequence(const Packet& packet, Verdict& verdict) const;
   bool check_opcode_valid(const Packet& packet, Verdict& verdict) const;
+  bool check_queue(const Packet& packet, Verdict& verdict) const;
   bool check_resources(const Packet& packet, Verdict& verdict);
   bool check_length(const Packet& packet, Verdict& verdict) const;
   bool check_rkey(const Packet& packet, Verdict& verdict) const;
@@ -68,6 +71,7 @@ class Responder {
   SavedAtomic* saved(Psn psn);
   bool check_atomic_write(const Packet& packet, Verdict& verdict) const;
   bool takes_receive(const Packet& packet) const;
+  bool of_xrc() const { return attributes_.transport == Transport::xrc_recv; }
   std::optional<RemoteRange> named_range(const Packet& packet) const;
   std::uint32_t received_before(const Packet& packet) const;
   std::uint32_t needed_access(const Packet& packet) const;

@@ -72,7 +72,7 @@ std::optional<std::uint64_t> SendSide::next() const {
 
 void SendSide::left(Psn end) {
   left_psn_ = end;
-  if (window_.attributes.transport == Transport::rc) return keep_ack_timer(false);
+  if (is_reliable(window_.attributes.transport)) return keep_ack_timer(false);
   completer_.left(end);
   settle();
 }

@@ -34,6 +34,7 @@ struct SendRequest {
   std::optional<std::uint32_t> immediate;
   Qpn remote;                            // UD
   std::uint32_t qkey = 0;                // UD
+  std::uint32_t srqn = 0;                // XRC
   std::optional<Rkey> invalidate;        // at the responder with the message; local_invalidate: here
   bool signaled = false;
   bool solicited = false;

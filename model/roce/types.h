@@ -52,6 +52,12 @@ enum class Transport : std::uint8_t {
   xrc_recv = 10,
 };
 
+// The peer answers for what is sent.
+constexpr bool is_reliable(Transport transport) {
+  return transport == Transport::rc || transport == Transport::xrc_send || transport == Transport::xrc_recv;
+}
+constexpr bool is_connected(Transport transport) { return is_reliable(transport) || transport == Transport::uc; }
+
 enum class Status : std::uint8_t {
   success = 0,
   local_length_error = 1,

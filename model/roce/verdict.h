@@ -17,6 +17,7 @@ inline constexpr std::uint32_t kAtomic = 1u << 3;
 }  // namespace remote_access
 
 struct ResponderAttributes {
+  Transport transport = Transport::rc;   // of RC's responder: or xrc_recv
   Qpn remote;                            // of a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint32_t qkey = 0;                // UD
@@ -34,6 +35,10 @@ using OwedId = std::uint64_t;            // counts what a responder owes
 struct Offer {
   enum class Receive : std::uint8_t { unknown, none, available };
   Receive receive = Receive::unknown;
+  // XRC: the shared receive queue that the packet names, when the packet is looked at for more than its receive.
+  enum class Queue : std::uint8_t { unknown, refused, known };
+  Queue queue = Queue::unknown;
+  std::uint32_t domain = 0;              // known: the queue's, whose keys the packet's is one of
   std::uint64_t receive_bytes = 0;       // room of the WQE at the head of the receive queue
   std::optional<bool> access_granted;    // answer to wants_access
   std::uint32_t rd_atomic_pending = 0;   // READs and atomics accepted and not answered whole
@@ -57,7 +62,8 @@ enum class DropCause : std::uint8_t {
 struct Verdict {
   enum class Kind : std::uint8_t {
     drop,
-    wants_receive,      // fill Offer::receive
+    wants_receive,      // fill Offer::receive; XRC: or say that its queue is refused
+    wants_queue,        // XRC: fill Offer::queue
     wants_access,       // check `range` for `access`, fill Offer::access_granted
     acknowledge,        // a duplicate: answer again
     reject,             // NAK; `fatal` puts the queue pair in error
@@ -84,6 +90,7 @@ struct Verdict {
   std::uint32_t message_bytes = 0;
   std::optional<Rkey> invalidate;        // once the payload is in memory, before the receive completes
   // atomic, replay
+  std::uint32_t domain = 0;              // XRC: read, atomic: as offered
   std::optional<AtomicEth> atomic;
   bool is_swap = false;                  // else fetch and add
   std::uint64_t original = 0;

@@ -121,7 +121,7 @@ class Lockstep final : private roce::CoreActions {
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot, const roce::Verdict&) override { return std::nullopt; }
   void judged(roce::Slot, const roce::Verdict&) override {}
-  void carry_out(roce::Slot, roce::OwedId, roce::Psn, const roce::AtomicEth&, bool) override {}
+  void carry_out(roce::Slot, roce::OwedId, roce::Psn, const roce::AtomicEth&, bool, std::uint32_t) override {}
   void invalidate(roce::Slot, roce::OwedId, roce::Rkey) override {}
   void receive_completed(roce::Slot slot, roce::OwedId owed) override;
   void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;

@@ -17,6 +17,7 @@ Verdict verdict_of(Kind kind) {
     case Kind::busy: return Verdict::busy;
     case Kind::wants_receive: return Verdict::want_receive;
     case Kind::wants_access: return Verdict::want_access;
+    case Kind::wants_queue: return Verdict::drop;  // of XRC, which is not the engine's
     case Kind::acknowledge: return Verdict::acknowledge;
     case Kind::reject: return Verdict::reject;
     case Kind::place: return Verdict::place;

@@ -45,7 +45,7 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
   capabilities.max_rd_atomic = std::min(capabilities.max_rd_atomic, kMaxRdAtomic);
   capabilities.invalidate = capabilities.windows = capabilities.uc = capabilities.ud = capabilities.srq = false;
   capabilities.max_multicast_groups = 0;
-  capabilities.raw = capabilities.atomic_write = false;
+  capabilities.raw = capabilities.xrc = capabilities.atomic_write = false;
 }
 
 RtlCore::RtlCore(const RtlOptions& options)

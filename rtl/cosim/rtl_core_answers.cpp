@@ -166,7 +166,7 @@ void RtlCore::judged(roce::Slot slot, Life& life, const AnswerRecord& record) {
   if (verdict.kind != Kind::atomic) return;
   life.saved[verdict.owed % kOwed] = record.saved;
   const bool is_swap = life.request.opcode == static_cast<std::uint8_t>(roce::Opcode::compare_swap);
-  actions_->carry_out(slot, verdict.owed, roce::Psn(life.request.psn), life.operands, is_swap);
+  actions_->carry_out(slot, verdict.owed, roce::Psn(life.request.psn), life.operands, is_swap, 0);
 }
 
 }  // namespace rnicsim::rtl

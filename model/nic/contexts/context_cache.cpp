@@ -87,6 +87,7 @@ void ContextCache::clear() {
   pages.clear();
   qps.clear();
   cq_eqns.clear();
+  xrc_cqns.clear();
   page_ranges.clear();
   map_.clear();
 }

@@ -254,6 +254,7 @@ class PageTable {
 
 // A QP's context belongs to the engine while it runs; this is what the rest of the device knows of it.
 struct QpEntry {
+  static constexpr std::uint32_t kNoCq = ~0u;
   std::uint16_t uar_page = 0;
   std::uint32_t send_cqn = 0;
   std::uint32_t receive_cqn = 0;
@@ -301,6 +302,7 @@ class ContextCache {
   PageTable pages;
   IndexTable<QpEntry> qps;
   std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
+  std::unordered_map<std::uint32_t, std::uint32_t> xrc_cqns; // by XRC SRQ: the CQ of its completions
   std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
 };
 

@@ -31,9 +31,10 @@ void EngineShell::tell_placed(const Qp& qp, const OwedAt& at) const {
 }
 
 void EngineShell::carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
-                            bool is_swap) {
+                            bool is_swap, std::uint32_t domain) {
   auto& qp = of(slot);
-  out_.atomic({issue(qp, Purpose::atomic, OwedAt{owed, psn}.argument()), qp.qpn, qp.context.pd, is_swap, operation});
+  out_.atomic({issue(qp, Purpose::atomic, OwedAt{owed, psn}.argument()), qp.qpn,
+               qp.of_domain() ? domain : qp.context.pd, is_swap, operation});
 }
 
 void EngineShell::invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) {
@@ -67,10 +68,11 @@ void EngineShell::fail_receive(Qp& qp, roce::OwedId owed, roce::Status status) {
   auto& ring = qp.receive_ring;
   const auto cqe = std::ranges::find_if(qp.cqes, [owed](const Qp::OwedCqe& one) { return one.owed >= owed; });
   if (cqe == qp.cqes.end() && !ring.filling()) return;
-  const auto index = cqe != qp.cqes.end() ? cqe->receive_index : ring.filling()->index;
-  cqe != qp.cqes.end() ? void(qp.cqes.erase(cqe)) : ring.filled();
+  const bool whole = cqe != qp.cqes.end();
+  auto write = whole ? receive_error(qp, *cqe, status) : receive_error(qp, ring.filling()->index, status);
+  whole ? void(qp.cqes.erase(cqe)) : ring.filled();
   ++counters_.resp_cqe_error;
-  out_.cqe(receive_error(qp, index, status));
+  out_.cqe(std::move(write));
 }
 
 void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
@@ -105,7 +107,8 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   } else {
     if (congestion_) congestion_->sent(qp.slot, bytes, now());
     qp.answers.await(entry, bytes);
-    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, qp.context.pd, access::kRemoteRead,
+    const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
+    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, pd, access::kRemoteRead,
                  true, {{answer.range.rkey.value, answer.range.address, bytes}}});
   }
   emit_ready(qp, qp.answers);
@@ -153,7 +156,17 @@ void EngineShell::move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn) {
 }
 
 CqeWrite EngineShell::receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const {
-  return receive_error_cqe(qp.qpn, {qp.context.receive_cqn}, index, status);
+  auto write = receive_error_cqe(qp.qpn, qp.receive_cqn(), index, status);
+  if (qp.of_domain()) name_queue(write, qp.shared.srqn, qp.shared.life);
+  return write;
+}
+
+// In place of the completion that is owed, which a domain's QP may owe another queue than the one it took from last.
+CqeWrite EngineShell::receive_error(const Qp& qp, const Qp::OwedCqe& owed, roce::Status status) const {
+  if (!qp.of_domain()) return receive_error(qp, owed.receive_index, status);
+  auto write = receive_error_cqe(qp.qpn, owed.write.cqn, owed.receive_index, status);
+  name_queue(write, owed.write.cqe.source_qpn, owed.write.life);
+  return write;
 }
 
 }  // namespace rnicsim::nic

@@ -15,4 +15,11 @@ CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std:
 CqeWrite receive_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, const roce::Headers& last, std::uint32_t length);
 CqeWrite receive_error_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, roce::Status status);
 
+// Of an XRC SRQ.
+inline void name_queue(CqeWrite& write, std::uint32_t srqn, std::uint64_t life) {
+  write.cqe.xrc = true;
+  write.cqe.source_qpn = srqn;
+  write.life = life;
+}
+
 }  // namespace rnicsim::nic

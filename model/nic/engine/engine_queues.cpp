@@ -1,4 +1,6 @@
 // The receive ring of the engine shell, and flushing both queues in the error state.
+#include <utility>
+
 #include "model/nic/engine/engine_shell.h"
 
 namespace rnicsim::nic {
@@ -41,7 +43,8 @@ void EngineShell::fail(Qp& qp) {
   qp.inbound.clear();
   qp.asked = qp.looks_for_receive = qp.waits = false;
   // Messages that are whole but not settled go first: their receives were taken first.
-  for (; !qp.cqes.empty(); qp.cqes.pop_front()) flush_receive(qp, qp.cqes.front().receive_index);
+  for (; !qp.cqes.empty(); qp.cqes.pop_front())
+    flush_receive(receive_error(qp, qp.cqes.front(), roce::Status::flushed_error));
   core_->fail(qp.slot);
   if (qp.has_send()) fetch_sends(qp);
   if (qp.has_srq()) return flush_shared(qp);
@@ -52,12 +55,13 @@ void EngineShell::fail(Qp& qp) {
 
 void EngineShell::flush_receives(Qp& qp) {
   if (const auto read = qp.receive_ring.flush_read(qp.context)) return read_ring(qp, QueueKind::receive, *read);
-  while (const auto index = qp.receive_ring.flush_next()) flush_receive(qp, *index);
+  while (const auto index = qp.receive_ring.flush_next())
+    flush_receive(receive_error(qp, *index, roce::Status::flushed_error));
 }
 
-void EngineShell::flush_receive(Qp& qp, std::uint16_t index) {
+void EngineShell::flush_receive(CqeWrite&& write) {
   ++counters_.resp_cqe_error;
-  out_.cqe(receive_error(qp, index, roce::Status::flushed_error));
+  out_.cqe(std::move(write));
 }
 
 }  // namespace rnicsim::nic

@@ -70,7 +70,7 @@ void EngineShell::pump_inbound(Qp& qp) {
 roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
   const auto& row = roce::info(packet.headers().bth.opcode);
   const auto& filling = qp.receive_ring.filling();
-  roce::Offer offer{.access_granted = qp.access_granted};
+  roce::Offer offer{.queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted};
   if (row.operation == roce::Operation::send && !row.begins()) {
     offer.receive_bytes = filling ? filling->bytes : 0;
   } else if (filling && qp.transport == roce::Transport::uc) {
@@ -89,6 +89,7 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
 void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   auto& qp = of(slot);
   if (verdict.kind == Kind::wants_receive) return want_receive(qp);
+  if (verdict.kind == Kind::wants_queue) return want_queue(qp);
   if (verdict.kind == Kind::wants_access) {
     if (!std::exchange(checked_later_, false)) ask_for_access(qp, issue(qp, Purpose::access_check), verdict);
     return;
@@ -99,6 +100,7 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   qp.inbound.pop_front();
   qp.access_granted.reset();
   qp.no_receive = false;
+  qp.named.found = roce::Offer::Queue::unknown;
   core_->settle_answers(slot);
   // Behind the payload on the way to memory.
   if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low()) look_for_receives(qp);
@@ -112,7 +114,7 @@ void EngineShell::want_receive(Qp& qp) {
 }
 
 void EngineShell::ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted) {
-  out_.access_check({tag, qp.qpn, qp.context.pd, wanted.access, true,
+  out_.access_check({tag, qp.qpn, qp.of_domain() ? qp.named.pd : qp.context.pd, wanted.access, true,
                      {wanted.range.rkey.value, wanted.range.address, wanted.range.length}});
 }
 
@@ -150,6 +152,7 @@ void EngineShell::count_drop(const roce::Verdict& verdict) {
 
 void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   if (verdict.begins_receive) qp.receive_ring.fill_next();
+  if (qp.of_domain() && roce::info(packet.headers().bth.opcode).begins()) qp.named.message_pd = qp.named.pd;
   auto payload = qp.transport == roce::Transport::ud ? joined(packet.grh, packet.payload()) : packet.payload();
   const auto bytes = payload.size();
   const OwedAt at{verdict.owed, packet.headers().bth.psn};
@@ -163,7 +166,7 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
   }
   Scatter scatter{.tag = issue(qp, Purpose::receive_scatter, at.argument()),
                   .qpn = qp.qpn,
-                  .pd = verdict.to_receive_wqe ? qp.receive_pd() : qp.context.pd,
+                  .pd = verdict.to_receive_wqe ? qp.receive_pd() : qp.remote_pd(),
                   .access = access::kLocalWrite,
                   .remote = !verdict.to_receive_wqe,
                   .regions = {},
@@ -185,8 +188,9 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
 void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict) {
   if (!verdict.completes_receive) return;
   const auto index = qp.receive_ring.filling()->index;
-  qp.cqes.push_back({receive_cqe(qp.qpn, {qp.context.receive_cqn}, index, last.headers(), verdict.message_bytes), index,
+  qp.cqes.push_back({receive_cqe(qp.qpn, qp.receive_cqn(), index, last.headers(), verdict.message_bytes), index,
                      verdict.owed});
+  if (qp.of_domain()) name_queue(qp.cqes.back().write, qp.shared.srqn, qp.shared.life);
   if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
   if (qp.transport == roce::Transport::raw) tell_of_frame(last.packet->raw, qp.cqes.back().write.cqe);
   qp.receive_ring.filled();

@@ -6,9 +6,22 @@
 
 namespace rnicsim::nic {
 
-void EngineShell::ask_for_shared(Qp& qp) {
+void EngineShell::ask_for_shared(Qp& qp, bool looks) {
   if (std::exchange(qp.shared.asked, true)) return;
-  out_.srq_take({issue(qp, Purpose::shared_receive), qp.qpn, qp.context.srqn});
+  const auto tag = issue(qp, Purpose::shared_receive);
+  if (!qp.of_domain()) return out_.srq_take({tag, qp.qpn, qp.context.srqn});
+  out_.srq_take({tag, qp.qpn, *qp.inbound.front().headers().xrc_srqn, qp.context.xrcd, looks});
+}
+
+// What XRC's requests without a receive go by.
+void EngineShell::want_queue(Qp& qp) { ask_for_shared(qp, true); }
+
+void EngineShell::queue_known(Qp& qp, const SrqTaken& taken) {
+  qp.named.found = taken.refused ? roce::Offer::Queue::refused : roce::Offer::Queue::known;
+  qp.named.pd = taken.pd;
+  if (qp.looks_for_receive) return receives_settled(qp);
+  qp.asked = false;
+  pump_inbound(qp);
 }
 
 void EngineShell::take_shared(SrqTaken& taken) {
@@ -21,6 +34,8 @@ void EngineShell::take_shared(SrqTaken& taken) {
   if (taken.receive) {
     qp->shared.life = taken.life;
     qp->shared.pd = taken.pd;
+    qp->shared.srqn = taken.srqn;
+    qp->shared.cqn = taken.cqn;
     trace_.wqe_taken({qp->qpn, QueueKind::shared_receive, taken.receive->index, SendOpcode::nop,
                       taken.receive->bytes, false});
     qp->receive_ring.hold(std::move(*taken.receive));
@@ -30,12 +45,12 @@ void EngineShell::take_shared(SrqTaken& taken) {
     out_.event({EventType::qp_fatal, qp->qpn.value});
     return fail(*qp);
   }
-  receives_settled(*qp);
+  qp->of_domain() ? queue_known(*qp, taken) : receives_settled(*qp);
   schedule(*qp);
 }
 
 void EngineShell::give_back(const Qp& qp, std::uint16_t index) {
-  out_.srq_give_back({qp.qpn, qp.context.srqn, qp.shared.life, index});
+  out_.srq_give_back({qp.qpn, qp.of_domain() ? qp.shared.srqn : qp.context.srqn, qp.shared.life, index});
 }
 
 void EngineShell::give_back_held(Qp& qp) {
@@ -44,7 +59,8 @@ void EngineShell::give_back_held(Qp& qp) {
 
 // The QP goes, and what it began goes with it.
 void EngineShell::give_back_all(Qp& qp) {
-  for (const auto& owed : qp.cqes) give_back(qp, owed.receive_index);
+  for (const auto& [write, index, owed] : qp.cqes)
+    qp.of_domain() ? out_.srq_give_back({qp.qpn, write.cqe.source_qpn, write.life, index}) : give_back(qp, index);
   if (const auto& filling = qp.receive_ring.filling()) give_back(qp, filling->index);
   qp.receive_ring.filled();
   give_back_held(qp);
@@ -52,10 +68,14 @@ void EngineShell::give_back_all(Qp& qp) {
 
 // In the error state: the receive that a message had begun to fill completes, and the QP takes no other.
 void EngineShell::flush_shared(Qp& qp) {
-  if (const auto& filling = qp.receive_ring.filling()) flush_receive(qp, filling->index);
+  if (const auto& filling = qp.receive_ring.filling())
+    flush_receive(receive_error(qp, filling->index, roce::Status::flushed_error));
   qp.receive_ring.filled();
   give_back_held(qp);
-  if (!qp.shared.asked) out_.event({EventType::last_wqe_reached, qp.qpn.value});
+  if (qp.shared.asked) return;
+  EventOut last{EventType::last_wqe_reached, qp.qpn.value};
+  if (qp.of_domain() && qp.shared.life != 0) last.behind = qp.shared.cqn;
+  out_.event(std::move(last));
 }
 
 }  // namespace rnicsim::nic

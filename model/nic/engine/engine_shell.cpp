@@ -413,7 +413,7 @@ std::size_t EngineShell::sends_outstanding() const {
 }
 
 void EngineShell::describe_state(std::string& out) const {
-  constexpr const char* kTransports[] = {"", "", "RC", "UC", "UD", "", "", "", "RAW"};
+  constexpr const char* kTransports[] = {"", "", "RC", "UC", "UD", "", "", "", "RAW", "XRC_SEND", "XRC_RECV"};
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   qps_.for_each([&](std::uint32_t number, const Qp& qp) {
     const auto remote = qp.resident ? fmt::format("{:#08x}", qp.context.remote_qpn) : "(in ICM)";

@@ -145,8 +145,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot slot, const roce::Verdict& wanted) override;
   void judged(roce::Slot slot, const roce::Verdict& verdict) override;
-  void carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation,
-                 bool is_swap) override;
+  void carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, const roce::AtomicEth& operation, bool is_swap,
+                 std::uint32_t domain) override;
   void invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) override;
   void receive_completed(roce::Slot slot, roce::OwedId owed) override;
   void placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) override;
@@ -180,6 +180,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void pump_inbound(Qp& qp);
   roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
   void want_receive(Qp& qp);
+  [[gnu::noinline]] void want_queue(Qp& qp);
   void ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted);
   void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
@@ -197,9 +198,11 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   [[gnu::noinline]] void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
+  CqeWrite receive_error(const Qp& qp, const Qp::OwedCqe& owed, roce::Status status) const;
 
   // --- engine_shared.cpp: receives of a shared queue.
-  void ask_for_shared(Qp& qp);
+  void ask_for_shared(Qp& qp, bool looks = false);
+  [[gnu::noinline]] void queue_known(Qp& qp, const SrqTaken& taken);
   void give_back(const Qp& qp, std::uint16_t index);
   [[gnu::noinline]] void give_back_held(Qp& qp);
   void give_back_all(Qp& qp);
@@ -211,7 +214,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void receives_settled(Qp& qp);
   [[gnu::noinline]] void fail(Qp& qp);                     // to the error state, and flush
   void flush_receives(Qp& qp);
-  void flush_receive(Qp& qp, std::uint16_t index);
+  void flush_receive(CqeWrite&& write);
 
   const QpLimits limits_;
   const std::unique_ptr<roce::QpCore> core_;

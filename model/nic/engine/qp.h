@@ -61,10 +61,18 @@ struct Qp {
   std::optional<EventType> fatal_event;  // behind it
   bool established = false;
   struct SharedReceive {
-    bool asked = false;                  // an entry is on its way
+    bool asked = false;                  // an entry is on its way, or what is to be known of its queue
     std::uint64_t life = 0;              // of the queue, as its entries told
     std::uint32_t pd = 0;
+    std::uint32_t srqn = 0;              // XRC, as the next
+    Cqn cqn{};
   } shared;
+  // XRC: the queue that a request names.
+  struct NamedQueue {
+    roce::Offer::Queue found{};          // of the request that is judged
+    std::uint32_t pd = 0;
+    std::uint32_t message_pd = 0;        // of the message that is coming in
+  } named;
   struct OwedCqe {
     CqeWrite write;
     std::uint16_t receive_index = 0;
@@ -79,12 +87,16 @@ struct Qp {
 
   // Something that is under way needs the context.
   bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }
-  bool reliable() const { return transport == roce::Transport::rc; }
-  bool connected() const { return transport == roce::Transport::rc || transport == roce::Transport::uc; }
+  bool reliable() const { return roce::is_reliable(transport); }
+  bool connected() const { return roce::is_connected(transport); }
+  // Its receives are those of the SRQs of its domain, and so are the keys that its peer may name.
+  bool of_domain() const { return transport == roce::Transport::xrc_recv; }
   bool has_send() const { return context.has_send; }
   bool has_receive() const { return context.has_receive; }
-  bool has_srq() const { return context.has_srq; }
+  bool has_srq() const { return context.has_srq || of_domain(); }
   std::uint32_t receive_pd() const { return has_srq() ? shared.pd : context.pd; }
+  std::uint32_t remote_pd() const { return of_domain() ? named.message_pd : context.pd; }
+  Cqn receive_cqn() const { return of_domain() ? shared.cqn : Cqn{context.receive_cqn}; }
   bool responds() const {
     using enum roce::QpState;
     return !deaf && (state == rtr || state == rts || state == sqd || state == sqe);

@@ -79,8 +79,8 @@ SendRules send_rules(const QpContext& context, const QpLimits& limits) {
 }
 
 roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits) {
-  return {.remote = {context.remote_qpn}, .mtu = most_payload(context, limits), .qkey = context.qkey,
-          .access = context.access_flags,
+  return {.transport = context.transport, .remote = {context.remote_qpn}, .mtu = most_payload(context, limits),
+          .qkey = context.qkey, .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = max_message(context, limits), .invalidate = limits.invalidate,
           .atomic_write = limits.atomic_write};
@@ -119,6 +119,8 @@ QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
     case roce::Transport::uc: if (!limits.uc) return QpSyndrome::transport; break;
     case roce::Transport::ud: if (!limits.ud) return QpSyndrome::transport; break;
     case roce::Transport::raw: if (!limits.raw) return QpSyndrome::transport; break;
+    case roce::Transport::xrc_send:
+    case roce::Transport::xrc_recv: if (!limits.xrc) return QpSyndrome::transport; break;
     default: return QpSyndrome::transport;
   }
   if (context.inline_receive > limits.max_inline_receive) return QpSyndrome::inline_receive;
@@ -130,6 +132,9 @@ QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
     const bool has_one = context.transport == roce::Transport::rc || context.transport == roce::Transport::ud;
     if (receive || !has_one || !limits.srq) return QpSyndrome::shared_receives;
   }
+  const bool receiver = context.transport == roce::Transport::xrc_recv;
+  const bool extended = receiver || context.transport == roce::Transport::xrc_send;
+  if (extended && (receive || (receiver && (send || context.inline_receive != 0)))) return QpSyndrome::xrc_queues;
   const bool raw = context.transport == roce::Transport::raw;
   if (const auto source = context.source_qpn; source != 0) {
     const bool has_one = context.transport == roce::Transport::ud && limits.source_qpn;

@@ -31,6 +31,7 @@ struct QpLimits {
   std::uint32_t max_tso_header = 256;
   std::uint32_t max_rate_limit = 100'000'000;  // kb/s
   bool srq = true;                       // shared receive queues
+  bool xrc = true;
   std::uint32_t transmit_units = 1;
   std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
   std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
@@ -59,6 +60,7 @@ enum class QpSyndrome : std::uint32_t {
   frame_options = 0x119,
   rate_limit = 0x11a,
   source_qpn = 0x11b,
+  xrc_queues = 0x11c,
 };
 
 roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const QpLimits& limits);

@@ -20,9 +20,10 @@ PacketRef Packet::make() {
   auto* packet = idle;
   idle = packet->next_;
   // Field by field, where all of it anew would be twice as many bytes.
-  auto& [bth, deth, reth, atomic, aeth, atomic_ack, immediate, invalidate] = packet->headers;
+  auto& [bth, deth, xrc_srqn, reth, atomic, aeth, atomic_ack, immediate, invalidate] = packet->headers;
   bth = {};
   deth.reset();
+  xrc_srqn.reset();
   reth.reset();
   atomic.reset();
   aeth.reset();

@@ -83,6 +83,7 @@ struct DeviceFeatures {
   bool device_memory = false;
   bool write_padding = false;
   bool relaxed_ordering = false;
+  bool xrc = false;
 };
 struct DeviceCapabilities {
   DeviceFeatures features;

@@ -64,6 +64,9 @@ struct SharedReceiveQueue {
   std::uint64_t doorbell_record = 0;
   std::uint16_t taken = 0;               // modulo 2^16
   std::uint16_t head = 0;                // index of the next entry
+  bool xrc = false;                      // for the receiving QPs of a domain
+  std::uint32_t xrcd = 0;                // with xrc, as the next
+  std::uint32_t cqn = 0;                 // of its completions
   bool dead = false;
 };
 
@@ -131,6 +134,7 @@ struct QpContext {
   std::uint32_t receive_cqn = 0;
   std::uint32_t srqn = 0;                // with has_srq
   std::uint32_t source_qpn = 0;          // UD: its datagrams come from this one; 0: its own
+  std::uint32_t xrcd = 0;                // xrc_recv: the domain of the SRQs that it serves
   std::uint64_t send_ring = 0;
   std::uint64_t receive_ring = 0;
   std::uint64_t doorbell_record = 0;

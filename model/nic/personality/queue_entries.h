@@ -96,13 +96,14 @@ struct Cqe {
   std::uint32_t qpn = 0;                 // the local QP
   std::uint32_t byte_count = 0;
   std::uint32_t immediate = 0;           // immediate data or the invalidated rkey; raw: its flow's tag
-  std::uint32_t source_qpn = 0;          // UD: of the sender
+  std::uint32_t source_qpn = 0;          // UD: of the sender; with xrc: the SRQ's number
   std::uint16_t wqe_counter = 0;         // a send's first block; index of a receive WQE, or of the SRQ's entry
   CqeOpcode opcode = CqeOpcode::requester;
   SendOpcode send_opcode = SendOpcode::nop;
   roce::Status syndrome = roce::Status::success;
   bool grh = false;                      // UD: a GRH precedes the payload
   bool ipv4 = false;                     // it is an IPv4 header
+  bool xrc = false;                      // a receive of an XRC SRQ
   bool checksums_right = false;          // raw
   bool tagged = false;                   // raw: its flow has a tag
   std::optional<std::uint16_t> vlan{};   // raw: the tag that was taken off

@@ -268,6 +268,7 @@ void CommandUnit::destroy_cq() {
   bool used = false;
   contexts_.qps.for_each(
       [&](std::uint32_t, const QpEntry& qp) { used |= qp.send_cqn == cqn || qp.receive_cqn == cqn; });
+  used |= std::ranges::any_of(contexts_.xrc_cqns, [cqn](const auto& srq) { return srq.second == cqn; });
   if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
   cq_destroyed(std::uint32_t{cqn});
   contexts_.cqs.destroy(cqn);
@@ -403,17 +404,21 @@ void CommandUnit::create_qp() {
   if (contexts_.qps.find(qpn) != nullptr) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.icm().mapped(IcmTable::qpc, qpn)) return refuse(CommandSyndrome::no_icm);
   if (context.uar_page >= personality_.layout.pci.uar_pages) return refuse(CommandSyndrome::bad_uar_page);
-  if (!contexts_.cqs.exists(context.send_cqn) || !contexts_.cqs.exists(context.receive_cqn))
-    return refuse(CommandSyndrome::no_cq);
+  QpEntry entry{context.uar_page, context.send_cqn, context.receive_cqn, {}, context.transport};
+  const bool receives = context.transport != roce::Transport::xrc_send;
+  const bool has_cqs = context.transport != roce::Transport::xrc_recv;
+  if (!has_cqs) entry.send_cqn = QpEntry::kNoCq;
+  if (!has_cqs || !receives) entry.receive_cqn = QpEntry::kNoCq;
+  for (const auto cqn : {entry.send_cqn, entry.receive_cqn})
+    if (cqn != QpEntry::kNoCq && !contexts_.cqs.exists(cqn)) return refuse(CommandSyndrome::no_cq);
   if (context.send_ring % kRingAlignment != 0 || context.receive_ring % kRingAlignment != 0 ||
       context.doorbell_record % personality_.layout.qp_record != 0)
     return refuse(CommandSyndrome::bad_alignment);
-  std::optional<std::uint32_t> srqn;
-  if (context.has_srq) srqn = context.srqn;
-  if (srqn && !contexts_.srqs.exists(*srqn)) return refuse(CommandSyndrome::no_srq);
+  if (context.has_srq) entry.srqn = context.srqn;
+  const bool has_srq = entry.srqn && contexts_.srqs.exists(*entry.srqn) && !contexts_.xrc_cqns.contains(*entry.srqn);
+  if (entry.srqn && !has_srq) return refuse(CommandSyndrome::no_srq);
   if (scaling_.find({qpn}) != nullptr) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
-  contexts_.qps.put(qpn, std::make_unique<QpEntry>(QpEntry{context.uar_page, context.send_cqn, context.receive_cqn,
-                                                           srqn, context.transport}));
+  contexts_.qps.put(qpn, std::make_unique<QpEntry>(entry));
   if (context.block_self_multicast) groups_.block_self({qpn});
   qp_command({0, QpCommand::Kind::create, {qpn}, context, 0, std::nullopt});
 }

@@ -57,7 +57,7 @@ void Completion::drain_due() {
 void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {
   const auto found = waiting_.find(cqn);
   if (found == waiting_.end() || found->second.refreshing) return;
-  if (queue == nullptr || queue->dead) return stop_waiting(cqn);
+  if (queue == nullptr || queue->dead) return lose(cqn);
   auto& entries = found->second.entries;
   while (!entries.empty()) {
     if (full(*queue)) return refresh(cqn, *queue);
@@ -73,6 +73,22 @@ void Completion::stop_waiting(std::uint32_t cqn) {
   for (const auto& event : node.mapped().events) events_.write(EventWriter::kAsynchronousEqn, event.type, event.number);
 }
 
+std::vector<Qpn> Completion::losers_of(std::uint32_t cqn) const {
+  std::vector<Qpn> losers;
+  const auto found = waiting_.find(cqn);
+  if (found == waiting_.end()) return losers;
+  for (const auto& entry : found->second.entries)
+    if (entry.cqe.xrc) losers.push_back({entry.cqe.qpn});
+  return losers;
+}
+
+// A CQ that is dead, or can't be read, tells nothing of what waits for it.
+void Completion::lose(std::uint32_t cqn) {
+  auto losers = losers_of(cqn);
+  stop_waiting(cqn);
+  if (!losers.empty()) overrun({{cqn}, std::move(losers)});
+}
+
 void Completion::announce_behind(Cqn cqn, const EventOut& event) {
   if (const auto found = waiting_.find(cqn.value); found != waiting_.end())
     return found->second.events.push_back(event);
@@ -80,6 +96,8 @@ void Completion::announce_behind(Cqn cqn, const EventOut& event) {
 }
 
 void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
+  if (request.life != 0 && contexts_.srqs.serial(request.cqe.source_qpn) != request.life)
+    return void(++counters_.orphans);
   const auto& cqe = request.cqe;
   const auto bytes = personality_.layout.cqe;
   const auto at = queue.producer & ((1u << queue.log_entries) - 1);
@@ -212,10 +230,11 @@ void Completion::resize_at(std::optional<std::uint32_t> consumer, const CqResize
 
 void Completion::die(std::uint32_t cqn, CompletionQueue& queue) {
   queue.dead = true;
+  auto losers = losers_of(cqn);
   stop_waiting(cqn);
   ++counters_.cq_overruns;
   events_.write(EventWriter::kAsynchronousEqn, EventType::cq_error, cqn);
-  overrun(Cqn{cqn});
+  overrun({{cqn}, std::move(losers)});
 }
 
 void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer) {
@@ -233,7 +252,7 @@ void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consu
 }
 
 void Completion::forget_qp(Qpn qpn) {
-  const auto its = [qpn](const CqeWrite& entry) { return entry.cqe.qpn == qpn.value; };
+  const auto its = [qpn](const CqeWrite& entry) { return entry.cqe.qpn == qpn.value && !entry.cqe.xrc; };
   std::vector<CqeWrite> gone;
   for (auto& [cqn, waiting] : waiting_) {
     std::ranges::copy_if(waiting.entries, std::back_inserter(gone), its);

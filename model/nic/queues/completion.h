@@ -25,6 +25,7 @@ struct CompletionCounters {
   Counter inline_cqes = 0;
   Counter moderated_events = 0;
   Counter cq_overruns = 0;
+  Counter orphans = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("cqes", cqes, "entries", "completion queue entries written");
@@ -32,6 +33,7 @@ struct CompletionCounters {
     visit.counter("inline_cqes", inline_cqes, "entries", "of them, with the payload of a receive in them");
     visit.counter("moderated_events", moderated_events, "events", "completion events that waited for more entries");
     visit.counter("cq_overruns", cq_overruns, "queues", "completion queues that died of an overrun");
+    visit.counter("orphans", orphans, "entries", "not written: their XRC shared receive queue was gone");
   }
 };
 
@@ -47,12 +49,18 @@ struct CqeLanded {
   std::uint32_t index;
 };
 
+// A CQ that can take no more, and the XRC queue pairs whose receives it was to tell of: it is none of their own.
+struct CqOverrun {
+  Cqn cqn;
+  std::vector<Qpn> losers;
+};
+
 class Completion : public sc_core::sc_module, DmaClient {
  public:
   Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts, Dma& dma,
              EventWriter& events, PcieEndpoint& pcie);
 
-  Output<Cqn> overrun;
+  Output<CqOverrun> overrun;
   // Of a resize: the first position in the new ring, or why there is none.
   enum class Resize { done, dead, too_small };
   struct Resized {
@@ -72,7 +80,7 @@ class Completion : public sc_core::sc_module, DmaClient {
   void moderated(std::uint32_t cqn);
   // Goes on in another ring, unless what the driver has not consumed does not fit into it.
   void resize(const CqResize& request);
-  // No entry of this QP is written from now on.
+  // No entry of this QP is written from now on, but those that an XRC SRQ's CQ has of it.
   void forget_qp(Qpn qpn);
   void forget_cq(std::uint32_t cqn) {
     waiting_.erase(cqn);
@@ -112,6 +120,8 @@ class Completion : public sc_core::sc_module, DmaClient {
   void refreshed(std::uint32_t cqn, AccessResult result, const Payload& record);
   void resize_at(std::optional<std::uint32_t> consumer, const CqResize& request);
   void stop_waiting(std::uint32_t cqn);
+  std::vector<Qpn> losers_of(std::uint32_t cqn) const;
+  [[gnu::noinline]] void lose(std::uint32_t cqn);
   void die(std::uint32_t cqn, CompletionQueue& queue);
 
   std::uint32_t consumer_in(const Payload& record) const;

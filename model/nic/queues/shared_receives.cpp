@@ -13,7 +13,15 @@ std::uint16_t entry_count(const SharedReceiveQueue& srq) { return static_cast<st
 
 }  // namespace
 
+bool SharedReceives::may_take(const SrqTake& take) const {
+  return !take.xrcd || contexts_.xrc_cqns.contains(take.srqn);
+}
+
 void SharedReceives::take(const SrqTake& take) {
+  if (!may_take(take)) {
+    ++counters_.refused;
+    return taken(SrqTaken{.tag = take.tag, .qpn = take.qpn, .srqn = take.srqn, .refused = true});
+  }
   work_[take.srqn].takes.push_back({take, reads_});
   proceed(take.srqn);
 }
@@ -36,6 +44,11 @@ void SharedReceives::modified(std::uint32_t srqn, std::uint32_t attributes) {
   // Entries on their way are read from the ring of before, which is the driver's again; the record has stayed.
   const bool of_ring = work.read && work.read->what != Read::What::record;
   if ((attributes & SrqModification::kRing) != 0 && of_ring) work.read.reset();
+  proceed(srqn);
+}
+
+void SharedReceives::fail(std::uint32_t srqn) {
+  work_[srqn].fails = true;
   proceed(srqn);
 }
 
@@ -85,6 +98,8 @@ void SharedReceives::serve(std::uint32_t srqn, SharedReceiveQueue& srq) {
   srq.taken = static_cast<std::uint16_t>(srq.taken - std::exchange(work.uncounted, 0));
   if (work.held.empty()) work.next = srq.head;
   const auto taken_before = srq.taken;
+  if (srq.xrc) answer_looks(srqn, srq, work, answers);
+  if (std::exchange(work.fails, false) && !srq.dead) die(srqn, srq, work);
   if (work.read && work.read->done) absorb(srqn, srq, work, answers);
   srq.dead ? fail_takes(srqn, work, answers) : hand_out(srqn, srq, work, answers);
   if (srq.dead) work.returned.clear();
@@ -117,6 +132,18 @@ void SharedReceives::dma_done(std::uint32_t srqn, std::uint64_t number, AccessRe
   done.ok = result == AccessResult::ok;
   done.data = std::move(data);
   proceed(srqn);
+}
+
+// Who asks of another domain is refused; who wants to know no more than the queue waits for none of its entries.
+void SharedReceives::answer_looks(std::uint32_t srqn, const SharedReceiveQueue& srq, Work& work, Answers& answers) {
+  std::erase_if(work.takes, [&](const Waiting& waiting) {
+    const auto& take = waiting.take;
+    const bool ours = take.xrcd == srq.xrcd;
+    if (ours && !take.looks) return false;
+    ++(ours ? counters_.looks : counters_.refused);
+    answers.push_back({.tag = take.tag, .qpn = take.qpn, .srqn = srqn, .pd = srq.pd, .refused = !ours});
+    return true;
+  });
 }
 
 void SharedReceives::absorb(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, Answers& answers) {
@@ -194,7 +221,7 @@ void SharedReceives::hand_over(std::uint32_t srqn, SharedReceiveQueue& srq, Work
   ++srq.taken;
   ++counters_.taken;
   answers.push_back({.tag = take.tag, .qpn = take.qpn, .srqn = srqn, .life = contexts_.srqs.serial(srqn), .pd = srq.pd,
-                     .receive = std::move(entry)});
+                     .receive = std::move(entry), .cqn = {srq.cqn}});
 }
 
 std::optional<SharedReceives::Read> SharedReceives::next_read(const SharedReceiveQueue& srq, const Work& work,
@@ -229,8 +256,12 @@ void SharedReceives::die(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work
 }
 
 void SharedReceives::fail_takes(std::uint32_t srqn, Work& work, Answers& answers) {
-  for (const auto& waiting : work.takes)
-    answers.push_back({.tag = waiting.take.tag, .qpn = waiting.take.qpn, .srqn = srqn, .failed = true});
+  // To an XRC queue pair one that has gone is none.
+  for (const auto& waiting : work.takes) {
+    const bool gone = !may_take(waiting.take);
+    answers.push_back(
+        {.tag = waiting.take.tag, .qpn = waiting.take.qpn, .srqn = srqn, .failed = !gone, .refused = gone});
+  }
   work.takes.clear();
 }
 

@@ -28,6 +28,8 @@ struct SharedReceiveCounters {
   Counter empty = 0;
   Counter limits = 0;
   Counter errors = 0;
+  Counter looks = 0;
+  Counter refused = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("record_reads", record_reads, "requests", "reads of doorbell records");
@@ -39,6 +41,8 @@ struct SharedReceiveCounters {
     visit.counter("empty", empty, "requests", "of queue pairs for an entry, when none was posted");
     visit.counter("limits", limits, "events", "queues that fell below their limit");
     visit.counter("errors", errors, "queues", "queues that can't be read, or whose entries make no sense");
+    visit.counter("looks", looks, "requests", "of XRC queue pairs that wanted to know a queue, and no entry");
+    visit.counter("refused", refused, "requests", "of XRC queue pairs, for a queue that is none of their domain");
   }
 };
 
@@ -53,6 +57,8 @@ class SharedReceives : DmaClient {
   void give_back(const SrqGiveBack& back);
   // Its context has changed: SrqModification bits.
   void modified(std::uint32_t srqn, std::uint32_t attributes);
+  // Its completions can't be written any more.
+  void fail(std::uint32_t srqn);
   // It is about to go.
   void destroyed(std::uint32_t srqn);
   void reset();
@@ -91,6 +97,7 @@ class SharedReceives : DmaClient {
     std::uint16_t uncounted = 0;          // of those, that the context does not know of yet
     std::optional<Read> read;
     bool looking = false;                 // for the context
+    bool fails = false;                   // it is to be in error
     bool check_limit = false;             // by a look at the record that is still to come
     std::uint64_t armed_at = 0;           // reads begun before the limit was set
   };
@@ -99,6 +106,8 @@ class SharedReceives : DmaClient {
   void proceed(std::uint32_t srqn);
   void await(std::uint32_t srqn);
   void serve(std::uint32_t srqn, SharedReceiveQueue& srq);
+  bool may_take(const SrqTake& take) const;
+  [[gnu::noinline]] void answer_looks(std::uint32_t srqn, const SharedReceiveQueue& srq, Work& work, Answers& answers);
   void absorb(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, Answers& answers);
   bool absorb_record(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, const Read& read, Answers& answers);
   bool absorb_entries(const SharedReceiveQueue& srq, Work& work, const Read& read);

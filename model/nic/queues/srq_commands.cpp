@@ -16,7 +16,7 @@ bool sane_size(std::uint8_t log_entries) { return log_entries >= 1 && log_entrie
 void CommandUnit::create_srq() {
   const auto srqn = object();
   auto srq = input<SharedReceiveQueue>();
-  if (!params_.srq) return complete(CommandStatus::not_supported);
+  if (!params_.srq || (srq.xrc && !params_.features().xrc)) return complete(CommandStatus::not_supported);
   if (srqn >= params_.max_srq) return refuse(CommandSyndrome::number_out_of_range, CommandStatus::exceeds_limit);
   if (contexts_.srqs.exists(srqn)) return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   if (!contexts_.srqs.mapped(srqn)) return refuse(CommandSyndrome::no_icm);
@@ -25,9 +25,11 @@ void CommandUnit::create_srq() {
   if (srq.limit >= 1u << srq.log_entries) return refuse(CommandSyndrome::bad_range);
   if (srq.ring % kRingAlignment != 0 || srq.doorbell_record % personality_.layout.qp_record != 0)
     return refuse(CommandSyndrome::bad_alignment);
+  if (srq.xrc && !contexts_.cqs.exists(srq.cqn)) return refuse(CommandSyndrome::no_cq);
   srq.head = srq.taken = 0;
   srq.dead = false;
   contexts_.srqs.create(srqn, srq);
+  if (srq.xrc) contexts_.xrc_cqns[srqn] = srq.cqn;
   if (srq.limit != 0) srq_modified(std::uint32_t{srqn}, std::uint32_t{SrqModification::kLimit});
   complete(CommandStatus::ok);
 }
@@ -38,6 +40,7 @@ void CommandUnit::destroy_srq() {
   bool used = false;
   contexts_.qps.for_each([&](std::uint32_t, const QpEntry& qp) { used |= qp.srqn == srqn; });
   if (used) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
+  contexts_.xrc_cqns.erase(srqn);
   srq_destroyed(std::uint32_t{srqn});
   contexts_.srqs.destroy(srqn);
   complete(CommandStatus::ok);

@@ -64,7 +64,8 @@ struct AtomicDone {
   std::uint64_t original;                // what stood there before
 };
 
-// The answer to a take from a shared receive queue. It was in vain when none was posted, or the queue is in error.
+// The answer to a take from a shared receive queue. It was in vain when none was posted, the queue is in error, or the
+// QP may take from none like that.
 struct SrqTaken {
   Tag tag;
   Qpn qpn;
@@ -73,6 +74,8 @@ struct SrqTaken {
   std::uint32_t pd = 0;                  // the queue's, whose keys the entry names
   std::optional<ReceiveWqe> receive{};
   bool failed = false;
+  bool refused = false;                  // of a domain: no queue of it
+  Cqn cqn{};                             // XRC: of the queue's completions
 };
 
 // A command on a QP, in the order the command unit issued them.
@@ -157,6 +160,8 @@ struct SrqTake {                         // a message wants an entry of a shared
   Tag tag;
   Qpn qpn;
   std::uint32_t srqn;
+  std::optional<std::uint32_t> xrcd{};   // the queue must be of this domain
+  bool looks = false;                    // it only wants to know the queue
 };
 
 struct SrqGiveBack {                     // an entry that no message will complete: it is the queue's next one
@@ -172,6 +177,7 @@ struct CqeWrite {
   bool solicited;                        // may satisfy a solicited-only arm
   bool behind_payload = false;           // its message's payload has just landed: the CQE was right behind it
   Payload payload{};                     // that the CQE brings itself
+  std::uint64_t life = 0;                // of the XRC SRQ whose receive it is of, as SrqTaken says
 };
 
 // The engine has begun with a packet on one of its transmit units, and asks no more of that unit before
@@ -219,6 +225,7 @@ struct WqeRetired {
 struct EventOut {
   EventType type;
   std::uint32_t number;
+  std::optional<Cqn> behind{};           // what is to be written to that CQ
 };
 
 struct TimerArm {

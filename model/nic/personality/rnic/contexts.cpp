@@ -69,6 +69,7 @@ QpContext context_of(const abi::Qpc& layout) {
   context.receive_cqn = layout.receive_cqn;
   context.srqn = layout.srqn;
   context.source_qpn = layout.source_qpn;
+  context.xrcd = layout.xrcd;
   context.send_ring = layout.send_ring;
   context.receive_ring = layout.receive_ring;
   context.doorbell_record = layout.doorbell_record;
@@ -124,6 +125,7 @@ abi::Qpc layout_of(const QpContext& context) {
   layout.receive_cqn = context.receive_cqn;
   layout.srqn = context.srqn;
   layout.source_qpn = context.source_qpn;
+  layout.xrcd = context.xrcd;
   layout.send_ring = context.send_ring;
   layout.receive_ring = context.receive_ring;
   layout.doorbell_record = context.doorbell_record;
@@ -201,6 +203,9 @@ SharedReceiveQueue context_of(const abi::Srqc& context) {
   queue.head = static_cast<std::uint16_t>(std::uint32_t(context.head));
   queue.taken = static_cast<std::uint16_t>(std::uint32_t(context.taken));
   queue.dead = (context.flags & abi::Srqc::kInError) != 0;
+  queue.xrc = (context.flags & abi::Srqc::kXrc) != 0;
+  queue.xrcd = context.xrcd;
+  queue.cqn = context.cqn;
   return queue;
 }
 
@@ -256,7 +261,9 @@ abi::Srqc layout_of(const SharedReceiveQueue& queue) {
   abi::Srqc context;
   context.log_entries = queue.log_entries;
   context.log_stride = queue.log_stride;
-  context.flags = queue.dead ? abi::Srqc::kInError : 0;
+  context.flags = static_cast<std::uint8_t>((queue.xrc ? abi::Srqc::kXrc : 0) | (queue.dead ? abi::Srqc::kInError : 0));
+  context.xrcd = queue.xrcd;
+  context.cqn = queue.cqn;
   context.pasid = queue.pasid;
   context.pd = queue.pd;
   context.limit = queue.limit;

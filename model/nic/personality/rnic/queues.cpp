@@ -50,9 +50,9 @@ struct OpcodeRow {
     if (opcode == abi::SendOpcode::tso) return rules.transport == roce::Transport::raw;
     if (extra == roce::Extra::immediate && rules.transport == roce::Transport::raw) return false;
     if (operation == bind_window && !rules.windows) return false;
-    if (operation == atomic_write && !rules.atomic_write) return false;
+    if (operation == atomic_write) return rules.atomic_write && rules.transport == roce::Transport::rc;
     if (extra == roce::Extra::invalidate && !rules.invalidate) return false;
-    if (operation == nop || rules.transport == roce::Transport::rc) return true;
+    if (operation == nop || roce::is_reliable(rules.transport)) return true;
     if (operation == send) return extra != roce::Extra::invalidate;
     const bool writes_or_keys = operation == write || operation == local_invalidate || operation == bind_window;
     return rules.transport == roce::Transport::uc && writes_or_keys;
@@ -136,6 +136,13 @@ bool take_datagram(std::span<const std::byte>& rest, const SendRules& rules, Sen
   return true;
 }
 
+bool take_queue(std::span<const std::byte>& rest, roce::SendRequest& request) {
+  if (rest.size() < sizeof(abi::XrcSegment)) return false;
+  request.srqn = load<abi::XrcSegment>(rest).srqn & 0xffffff;
+  rest = rest.subspan(sizeof(abi::XrcSegment));
+  return true;
+}
+
 // The headers before each segment.
 std::optional<roce::Status> take_headers(std::span<const std::byte>& rest, const SendRules& rules, SendWqe& wqe,
                                          roce::SendRequest& request) {
@@ -175,6 +182,8 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const O
   if (!row.takes_data()) return std::nullopt;
   const bool datagram = rules.transport == roce::Transport::ud;
   if (datagram && !take_datagram(rest, rules, wqe, request)) return roce::Status::local_qp_operation_error;
+  const bool extended = rules.transport == roce::Transport::xrc_send;
+  if (extended && !take_queue(rest, request)) return roce::Status::local_qp_operation_error;
   if (row.opcode == abi::SendOpcode::tso)
     if (const auto refused = take_headers(rest, rules, wqe, request)) return refused;
   if (row.takes_remote_address()) {
@@ -301,8 +310,9 @@ void RnicPersonality::encode(const Cqe& cqe, const CqePlace& place, std::span<co
     entry.flags |= abi::Cqe::kInlineData;
     std::memcpy(entry.inline_data, brought.data(), brought.size());
   }
-  if (cqe.grh) {
-    entry.flags |= abi::Cqe::kGrh | (cqe.ipv4 ? abi::Cqe::kIpv4 : 0);
+  if (cqe.grh) entry.flags |= abi::Cqe::kGrh | (cqe.ipv4 ? abi::Cqe::kIpv4 : 0);
+  if (cqe.xrc) entry.flags |= abi::Cqe::kXrc;
+  if (cqe.grh || cqe.xrc) {
     for (int i = 0; i < 3; ++i) entry.source_qpn[i] = static_cast<std::uint8_t>(cqe.source_qpn >> (8 * (2 - i)));
   }
   if (cqe.checksums_right) entry.flags |= abi::Cqe::kChecksumsRight;
