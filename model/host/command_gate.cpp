@@ -21,6 +21,13 @@ Gid group_of(std::span<const std::byte> input) {
   return std::to_array(provider::decode<abi::MulticastGroup>(input).gid);
 }
 
+// Of the two ends of XRC, each takes the attributes of the other, and has no use for them.
+std::uint32_t ignored_attributes(abi::Transport transport) {
+  using namespace abi::qp_attr;
+  if (transport == abi::Transport::xrc_send) return kMaxDestRdAtomic | kMinRnrTimer;
+  return transport == abi::Transport::xrc_recv ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0;
+}
+
 template <class Mailbox>
 void replace(std::span<std::byte> input, const Mailbox& mailbox) {
   std::memcpy(input.data(), &mailbox, sizeof mailbox);
@@ -74,7 +81,7 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
     case CommandOpcode::destroy_qp:
       return admit_destroy_qp(process, object);
     case CommandOpcode::query_qp:
-      return Objects::find(objects_.qps, process, object) ? 0 : ENOENT;
+      return objects_.find_qp(process, object) ? 0 : ENOENT;
     case CommandOpcode::attach_multicast:
     case CommandOpcode::detach_multicast:
       if (input.size() < sizeof(abi::MulticastGroup)) return EINVAL;
@@ -206,18 +213,48 @@ int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
 int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateSrq>(input);
   if (!objects_.find_usable(objects_.pds, process, mailbox.context.pd)) return ENOENT;
+  const bool extended = mailbox.context.flags & abi::Srqc::kXrc;
+  if (extended && !objects_.domains.has(process, mailbox.context.xrcd)) return EINVAL;
+  if (extended && !Objects::find(objects_.cqs, process, mailbox.context.cqn)) return ENOENT;
   const auto srqn = objects_.srq_numbers.take();
   if (!srqn) return ENOMEM;
   mailbox.header.object = *srqn;
   mailbox.context.pasid = process;
   replace(input, mailbox);
-  objects_.add_srq(*srqn, {.owner = process, .pd = mailbox.context.pd});
+  SharedReceiveQueue srq{.owner = process, .pd = mailbox.context.pd};
+  if (extended) {
+    srq.xrcd = mailbox.context.xrcd;
+    srq.cqn = mailbox.context.cqn;
+  }
+  objects_.add_srq(*srqn, srq);
+  return 0;
+}
+
+// It belongs to the domain: its contexts are the kernel's, and it has no queue of any process.
+int CommandGate::admit_create_domain_qp(Pasid process, std::span<std::byte> input) {
+  auto mailbox = provider::decode<abi::CreateQp>(input);
+  if (!objects_.domains.has(process, mailbox.context.xrcd)) return EINVAL;
+  const auto qpn = objects_.qp_numbers.take();
+  if (!qpn) return ENOMEM;
+  abi::Qpc context;
+  context.transport = abi::Transport::xrc_recv;
+  context.pasid = kKernelPasid;
+  context.xrcd = mailbox.context.xrcd;
+  mailbox.header.object = *qpn;
+  mailbox.context = context;
+  replace(input, mailbox);
+  QueuePair qp{.owner = kKernelPasid, .transport = context.transport};
+  qp.xrcd = context.xrcd;
+  qp.handles = {{process}};
+  objects_.add_qp(*qpn, qp);
   return 0;
 }
 
 int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateQp>(input);
-  const auto& context = mailbox.context;
+  auto& context = mailbox.context;
+  if (context.transport == abi::Transport::xrc_recv) return admit_create_domain_qp(process, input);
+  if (context.transport == abi::Transport::xrc_send) context.receive_cqn = context.send_cqn;
   const bool needs_privilege = context.transport == abi::Transport::raw || context.source_qpn != 0;
   if (needs_privilege && !raw_packets_) return EPERM;
   if (!objects_.find_usable(objects_.pds, process, context.pd)) return ENOENT;
@@ -244,7 +281,9 @@ int CommandGate::admit_create_qp(Pasid process, std::span<std::byte> input) {
 
 int CommandGate::admit_modify_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::ModifyQp>(input);
-  if (!Objects::find(objects_.qps, process, mailbox.header.object)) return ENOENT;
+  const auto* qp = objects_.find_qp(process, mailbox.header.object);
+  if (!qp) return ENOENT;
+  mailbox.attributes = mailbox.attributes & ~ignored_attributes(qp->transport);
   mailbox.context.pasid = process;
   if (mailbox.attributes & abi::qp_attr::kPath)
     if (const int error = resolve_host(mailbox.context.path)) return error;
@@ -254,9 +293,18 @@ int CommandGate::admit_modify_qp(Pasid process, std::span<std::byte> input) {
   return 0;
 }
 
-int CommandGate::admit_destroy_qp(Pasid process, std::uint32_t qpn) const {
-  const auto* qp = Objects::find(objects_.qps, process, qpn);
-  return !qp ? ENOENT : qp->users != 0 ? EBUSY : 0;
+int CommandGate::admit_destroy_qp(Pasid process, std::uint32_t qpn) {
+  auto* qp = objects_.find_qp(process, qpn);
+  if (!qp) return ENOENT;
+  if (qp->users != 0) return EBUSY;
+  qp->going = qp->handles.size() == 1;
+  return 0;
+}
+
+bool CommandGate::closes_handle(Pasid process, std::uint32_t events, std::span<const std::byte> input) {
+  if (opcode_of(input) != CommandOpcode::destroy_qp) return false;
+  auto& qp = objects_.qps.at(provider::decode<abi::CommandHeader>(input).object);
+  return qp.xrcd && objects_.close_handle(qp, process, events);
 }
 
 bool CommandGate::is_raw_qp(Pasid process, std::uint32_t qpn) const {
@@ -431,6 +479,7 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
       objects_.end_move(objects_.mrs.at(object), ok);
       break;
     case CommandOpcode::destroy_qp:
+      objects_.qps.at(object).going = false;
       if (ok) objects_.remove_qp(object);
       break;
     case CommandOpcode::destroy_rss:

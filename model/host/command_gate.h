@@ -59,6 +59,9 @@ class CommandGate {
   const Neighbours& neighbours() const { return neighbours_; }
   // Fills the MAC address, of a host or of a group: 0 or errno.
   int resolve(abi::AddressVector& path) const;
+  // Of an admitted mailbox that destroys a queue pair which others have, too: closes the process's handle to it, and
+  // the device need not hear of it.
+  bool closes_handle(Pasid process, std::uint32_t events, std::span<const std::byte> input);
   // The device answered an admitted mailbox.
   void settle(std::span<const std::byte> input, abi::CommandStatus status);
 
@@ -71,8 +74,9 @@ class CommandGate {
   int place_region(Pasid process, const abi::Mpt& context, RegionPlace& place);
   int admit_create_srq(Pasid process, std::span<std::byte> input);
   int admit_create_qp(Pasid process, std::span<std::byte> input);
+  int admit_create_domain_qp(Pasid process, std::span<std::byte> input);
   int admit_modify_qp(Pasid process, std::span<std::byte> input);
-  int admit_destroy_qp(Pasid process, std::uint32_t qpn) const;
+  int admit_destroy_qp(Pasid process, std::uint32_t qpn);
   int admit_create_rss(Pasid process, std::span<std::byte> input);
   int admit_create_flow(Pasid process, std::span<std::byte> input);
   int admit_create_counter(Pasid process, std::span<std::byte> input);

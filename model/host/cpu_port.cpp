@@ -53,6 +53,7 @@ CpuPort::CpuPort(const HostParams& params, KernelAgent& agent)
 
 CpuPort::~CpuPort() {
   for (const auto& [channel, fd] : channels_) close(fd);
+  for (const auto& [domain, fd] : domains_) close(fd);
 }
 
 void CpuPort::look_up(const sc_core::sc_process_b* process) {
@@ -189,6 +190,30 @@ int CpuPort::close_context(std::uint32_t number) { return agent_.close_context(p
 int CpuPort::import_pd(std::uint32_t context, std::uint32_t number) {
   system_call();
   return agent_.import_pd(pasid_, context, number);
+}
+
+int CpuPort::open_xrcd(int fd, int flags, std::uint32_t& number) {
+  system_call();
+  if (fd == -1) return agent_.open_xrcd(pasid_, std::nullopt, flags, number);
+  const auto file = file_behind(fd);
+  const int mine = file ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+  if (mine < 0) return EBADF;
+  const int error = agent_.open_xrcd(pasid_, *file, flags, number);
+  error == 0 ? void(domains_.emplace(number, mine)) : void(close(mine));
+  return error;
+}
+int CpuPort::close_xrcd(std::uint32_t number) {
+  system_call();
+  const int error = agent_.close_xrcd(pasid_, number);
+  const auto file = error == 0 ? domains_.find(number) : domains_.end();
+  if (file == domains_.end()) return error;
+  close(file->second);
+  domains_.erase(file);
+  return 0;
+}
+int CpuPort::open_qp(std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events) {
+  system_call();
+  return agent_.open_qp(pasid_, xrcd, qpn, events);
 }
 
 int CpuPort::command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) {

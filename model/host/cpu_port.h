@@ -64,6 +64,9 @@ class CpuPort : public DevicePort {
   int import_context(int fd, std::uint32_t& number) override;
   int close_context(std::uint32_t number) override;
   int import_pd(std::uint32_t context, std::uint32_t number) override;
+  int open_xrcd(int fd, int flags, std::uint32_t& number) override;
+  int close_xrcd(std::uint32_t number) override;
+  int open_qp(std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events) override;
   int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) override;
   int open_channel(int fd, std::uint32_t& channel) override;
   int close_channel(std::uint32_t channel) override;
@@ -124,6 +127,7 @@ class CpuPort : public DevicePort {
   LocalMemory memory_;
   Pasid pasid_;
   std::map<std::uint32_t, int> channels_;  // our duplicate of the caller's descriptor
+  std::multimap<std::uint32_t, int> domains_;  // the same, so that no later file is taken for a domain's
 
   std::unordered_map<const sc_core::sc_process_b*, Thread> threads_;  // never iterated: addresses order nothing
   const sc_core::sc_process_b* last_process_ = nullptr;               // of which last_thread_ is the entry

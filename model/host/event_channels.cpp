@@ -80,6 +80,8 @@ void EventChannels::bind_object(IcmTable table, std::uint32_t number, std::uint3
   if (table == IcmTable::cqc) bind(objects_.cqs);
   if (table == IcmTable::srqc) bind(objects_.srqs);
   if (table == IcmTable::qpc) bind(objects_.qps);
+  const auto qp = table == IcmTable::qpc ? objects_.qps.find(number) : objects_.qps.end();
+  if (qp != objects_.qps.end() && qp->second.xrcd) qp->second.handles.back().events = channel;
 }
 
 void EventChannels::forget_object(IcmTable table, std::uint32_t number) {
@@ -97,10 +99,17 @@ void EventChannels::deliver(const abi::Eqe& eqe) {
     for (auto& [number, channel] : channels_)
       if (channel.listens) put(channel, record);
   } else if (eqe.type != EventType::completion) {
-    deliver_to(asynchronous_channel(*table, record.number), record);
+    deliver_asynchronous(*table, record);
   } else if (const auto cq = objects_.cqs.find(record.number); cq != objects_.cqs.end()) {
     deliver_to(cq->second.channel, record);
   }
+}
+
+void EventChannels::deliver_asynchronous(IcmTable table, const abi::EventRecord& record) {
+  const auto qp = table == IcmTable::qpc ? objects_.qps.find(record.number) : objects_.qps.end();
+  if (qp == objects_.qps.end() || !qp->second.xrcd)
+    return deliver_to(asynchronous_channel(table, record.number), record);
+  for (const auto& handle : qp->second.handles) deliver_to(handle.events, record);
 }
 
 std::optional<std::uint32_t> EventChannels::asynchronous_channel(IcmTable table, std::uint32_t number) const {

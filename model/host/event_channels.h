@@ -1,6 +1,6 @@
 // Who hears of which event: the channels that processes opened, and what they bound to them. A CQ's completions go to
-// the channel that its owner chose; an object's asynchronous events to the one that it was made with; those of port and
-// device to every channel that listens to them.
+// the channel that its owner chose; an object's asynchronous events to the one that it was made with, or to that of
+// each process that opened it; those of port and device to every channel that listens to them.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,7 @@ class EventChannels {
   };
 
   std::optional<std::uint32_t> asynchronous_channel(abi::IcmTable table, std::uint32_t number) const;
+  void deliver_asynchronous(abi::IcmTable table, const abi::EventRecord& record);
   void deliver_to(std::optional<std::uint32_t> channel, const abi::EventRecord& record);
 
   Objects& objects_;

@@ -1,5 +1,6 @@
 #include "model/host/kernel_agent.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -98,6 +99,16 @@ int KernelAgent::close_context(Pasid process, std::uint32_t number) {
 }
 int KernelAgent::import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const {
   return objects_.import_pd(process, context, number);
+}
+
+int KernelAgent::open_xrcd(Pasid process, const std::optional<ContextFile>& file, int flags, std::uint32_t& number) {
+  if (!ready_) return EAGAIN;
+  return objects_.domains.open(process, file, (flags & O_CREAT) != 0, (flags & O_EXCL) != 0, number);
+}
+int KernelAgent::close_xrcd(Pasid process, std::uint32_t number) { return objects_.domains.close(process, number); }
+int KernelAgent::open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events) {
+  if (events != 0 && !channels_.owns(process, events)) return ENOENT;
+  return objects_.open_qp(process, xrcd, qpn, events != 0 ? std::optional(events) : std::nullopt);
 }
 
 int KernelAgent::gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const {
@@ -228,6 +239,12 @@ int KernelAgent::carry(Pasid process, std::uint32_t events, std::vector<std::byt
                        std::vector<std::byte>& output) {
   const bool heard = events == 0 || channels_.owns(process, events);
   const int error = heard ? prepare(process, input) : ENOENT;
+  if (error == 0 && gate_.closes_handle(process, events, input)) {
+    const abi::CommandResult ok;
+    const auto answer = provider::encode(ok);
+    output.assign(answer.begin(), answer.end());
+    return 0;
+  }
   if (error != 0) {
     ++counters_.commands_refused;
   } else {
@@ -285,6 +302,7 @@ void KernelAgent::destroy_objects_of(Pasid process) {
   destroy_all(process, objects_.rss_contexts, abi::CommandOpcode::destroy_rss);
   destroy_all(process, objects_.counters, abi::CommandOpcode::destroy_counter);
   destroy_all(process, objects_.qps, abi::CommandOpcode::destroy_qp);
+  leave_domain_qps(process);
   destroy_all(process, objects_.srqs, abi::CommandOpcode::destroy_srq);
   destroy_all(process, objects_.cqs, abi::CommandOpcode::destroy_cq);
   destroy_all(process, objects_.mws, abi::CommandOpcode::destroy_mpt);
@@ -301,6 +319,15 @@ void KernelAgent::detach_groups(Pasid process) {
       for (const Gid& group : qp.groups) mailboxes.push_back(provider::detach_multicast(qpn, group));
   for (const auto& mailbox : mailboxes)
     gate_.settle(provider::encode(mailbox), driver_.execute(provider::encode(mailbox)).status);
+}
+
+void KernelAgent::leave_domain_qps(Pasid process) {
+  std::vector<std::uint32_t> last;
+  for (auto& [qpn, qp] : objects_.qps)
+    if (qp.xrcd && objects_.find_qp(process, qpn) != nullptr && !objects_.close_handles(qp, process))
+      last.push_back(qpn);
+  for (const std::uint32_t qpn : last) objects_.qps.at(qpn).going = true;
+  for (const std::uint32_t qpn : last) destroy(qpn, abi::CommandOpcode::destroy_qp);
 }
 
 template <class Object>

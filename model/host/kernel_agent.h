@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,6 +108,10 @@ class KernelAgent : public sc_core::sc_module {
   int import_context(Pasid process, const ContextFile& file, std::uint32_t& number);
   int close_context(Pasid process, std::uint32_t number);
   int import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const;
+  // `file`: none for a domain of the process's own. `flags`: O_CREAT, O_EXCL.
+  int open_xrcd(Pasid process, const std::optional<ContextFile>& file, int flags, std::uint32_t& number);
+  int close_xrcd(Pasid process, std::uint32_t number);
+  int open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events);
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
   int resolve_path(abi::AddressVector& path) const;
@@ -156,6 +161,7 @@ class KernelAgent : public sc_core::sc_module {
 
   void destroy_objects_of(Pasid process);
   void detach_groups(Pasid process);
+  void leave_domain_qps(Pasid process);
   template <class Object>
   void destroy_all(Pasid process, const std::map<std::uint32_t, Object>& objects, abi::CommandOpcode opcode);
   void destroy_windows_on(Pasid process);

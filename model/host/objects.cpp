@@ -159,6 +159,45 @@ bool Objects::may_use(Pasid process, Pasid owner) const {
   });
 }
 
+QueuePair* Objects::find_qp(Pasid process, std::uint32_t qpn) {
+  const auto found = qps.find(qpn);
+  if (found == qps.end()) return nullptr;
+  auto& qp = found->second;
+  const bool its = qp.xrcd ? std::ranges::find(qp.handles, process, &QueuePair::Handle::process) != qp.handles.end()
+                           : qp.owner == process;
+  return its ? &qp : nullptr;
+}
+
+int Objects::open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::optional<std::uint32_t> events) {
+  const auto qp = qps.find(qpn);
+  const bool there = domains.has(process, xrcd) && qp != qps.end() && qp->second.xrcd == xrcd && !qp->second.going;
+  if (!there) return EINVAL;
+  qp->second.handles.push_back({process, events});
+  domains.enter(process, xrcd);
+  return 0;
+}
+
+bool Objects::close_handle(QueuePair& qp, Pasid process, std::uint32_t events) {
+  if (qp.handles.size() < 2) return false;
+  const auto its = [&](const QueuePair::Handle& handle) { return handle.process == process; };
+  auto handle = std::ranges::find_if(qp.handles, [&](const auto& one) { return its(one) && one.events == events; });
+  if (handle == qp.handles.end()) handle = std::ranges::find_if(qp.handles, its);
+  qp.handles.erase(handle);
+  domains.leave(process, *qp.xrcd);
+  return true;
+}
+
+bool Objects::close_handles(QueuePair& qp, Pasid process) {
+  const auto its = [&](const QueuePair::Handle& handle) { return handle.process == process; };
+  if (std::ranges::all_of(qp.handles, its)) return false;
+  std::erase_if(qp.handles, [&](const auto& handle) {
+    if (!its(handle)) return false;
+    domains.leave(process, *qp.xrcd);
+    return true;
+  });
+  return true;
+}
+
 void Objects::add_cq(std::uint32_t cqn, const CompletionQueue& cq) {
   ++uars.at(cq.uar).users;
   cqs.emplace(cqn, cq);
@@ -189,10 +228,19 @@ void Objects::add_mw(std::uint32_t index, const MemoryWindow& mw) {
 
 void Objects::add_srq(std::uint32_t srqn, const SharedReceiveQueue& srq) {
   ++pds.at(srq.pd).users;
+  if (srq.xrcd) {
+    ++cqs.at(srq.cqn).users;
+    domains.enter(srq.owner, *srq.xrcd);
+  }
   srqs.emplace(srqn, srq);
 }
 
 void Objects::add_qp(std::uint32_t qpn, const QueuePair& qp) {
+  if (qp.xrcd) {
+    domains.enter(qp.handles.front().process, *qp.xrcd);
+    qps.emplace(qpn, qp);
+    return;
+  }
   ++pds.at(qp.pd).users;
   ++uars.at(qp.uar).users;
   ++cqs.at(qp.send_cqn).users;
@@ -240,18 +288,27 @@ void Objects::remove_mpt(std::uint32_t index) {
 void Objects::remove_srq(std::uint32_t srqn) {
   const auto srq = srqs.find(srqn);
   leave_pd(srq->second.pd);
+  if (srq->second.xrcd) {
+    --cqs.at(srq->second.cqn).users;
+    domains.leave(srq->second.owner, *srq->second.xrcd);
+  }
   srqs.erase(srq);
   srq_numbers.give_back(srqn);
 }
 
 void Objects::remove_qp(std::uint32_t qpn) {
-  const auto qp = qps.find(qpn);
-  leave_pd(qp->second.pd);
-  --uars.at(qp->second.uar).users;
-  --cqs.at(qp->second.send_cqn).users;
-  --cqs.at(qp->second.receive_cqn).users;
-  if (qp->second.srqn) --srqs.at(*qp->second.srqn).users;
-  qps.erase(qp);
+  const auto found = qps.find(qpn);
+  const auto& qp = found->second;
+  if (qp.xrcd) {
+    for (const auto& handle : qp.handles) domains.leave(handle.process, *qp.xrcd);
+  } else {
+    leave_pd(qp.pd);
+    --uars.at(qp.uar).users;
+    --cqs.at(qp.send_cqn).users;
+    --cqs.at(qp.receive_cqn).users;
+    if (qp.srqn) --srqs.at(*qp.srqn).users;
+  }
+  qps.erase(found);
   qp_numbers.give_back(qpn);
 }
 
@@ -312,6 +369,7 @@ void Objects::leave_pd(std::uint32_t number) {
 
 void Objects::remove_software_objects(Pasid owner) {
   close_contexts(owner);
+  domains.close_all(owner);
   for (auto& [number, pd] : pds)
     if (pd.owner == owner) pd.orphan = true;
   for (auto& [offset, range] : device_ranges)

@@ -10,9 +10,11 @@
 
 #include "model/abi/command.h"
 #include "model/base/pcie.h"
+#include "model/host/context_file.h"
 #include "model/host/gids.h"
 #include "model/host/number_pool.h"
 #include "model/host/range_pool.h"
+#include "model/host/xrc_domains.h"
 
 namespace rnicsim::host {
 
@@ -21,13 +23,7 @@ struct Pd {
   std::uint32_t users = 0;
   bool orphan = false;                     // its owner has died
 };
-// The file behind a context's descriptor: who has one has the right to the PDs and regions of the context's owner.
-struct ContextFile {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  auto operator<=>(const ContextFile&) const = default;
-};
-// A context that a process opened, or imported.
+// A context that a process opened, or imported: by its file, with the PDs and regions of its owner.
 struct ContextRight {
   Pasid holder;
   Pasid owner;                             // of the objects
@@ -81,6 +77,8 @@ struct SharedReceiveQueue {
   Pasid owner;
   std::uint32_t pd;
   std::uint32_t users = 0;
+  std::optional<std::uint32_t> xrcd{};     // XRC, with the CQ of its completions
+  std::uint32_t cqn = 0;
   std::optional<std::uint32_t> events{};
 };
 struct QueuePair {
@@ -94,6 +92,15 @@ struct QueuePair {
   std::uint32_t users = 0;                 // contexts of receive-side scaling and flows
   std::optional<std::uint32_t> events{};
   boost::container::flat_set<Gid> groups{};  // to which it is attached
+  // One that receives for an XRC domain has nothing of the above, and the kernel owns it; each process that made or
+  // opened it has a handle, and the last to go takes it along.
+  struct Handle {
+    Pasid process;
+    std::optional<std::uint32_t> events{};
+  };
+  std::optional<std::uint32_t> xrcd{};
+  std::vector<Handle> handles{};
+  bool going = false;                      // its last handle is being closed
 };
 // A context of receive-side scaling; its number is one of the QPs'.
 struct RssContext {
@@ -156,6 +163,15 @@ class Objects {
     return found != objects.end() && may_use(process, found->second.owner) ? &found->second : nullptr;
   }
 
+  // Its own queue pair, or one of a domain that it has a handle to.
+  QueuePair* find_qp(Pasid process, std::uint32_t qpn);
+  int open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::optional<std::uint32_t> events);
+  // Of a domain's: the process's handle with that channel, or else one of its others, if there is another handle than
+  // that. False: to close it is to destroy the queue pair.
+  bool close_handle(QueuePair& qp, Pasid process, std::uint32_t events);
+  // All of the process's; false: there are none besides, and they stay.
+  bool close_handles(QueuePair& qp, Pasid process);
+
   void add_cq(std::uint32_t cqn, const CompletionQueue& cq);
   void add_mr(std::uint32_t index, const MemoryRegion& mr);
   // Takes what a region's next place needs besides its pages; then the next one or the old one is given back.
@@ -188,6 +204,7 @@ class Objects {
   std::map<std::uint32_t, RssContext> rss_contexts;
   std::map<std::uint32_t, FlowCounter> counters;
   std::map<std::uint32_t, Flow> flows;
+  XrcDomains domains;
 
   NumberPool cq_numbers;
   NumberPool mr_numbers;                   // of regions and windows

@@ -48,6 +48,7 @@ std::optional<std::string> Process::disturbance() const {
 
 void Process::release() {
   contexts.clear();
+  domains.clear();
   address_space_->end();
   memory_.reset();
   control_->close_descriptor();
@@ -60,6 +61,7 @@ void Process::replace_image(Descriptor socket, std::string program) {
   former_.push_back(std::move(address_space_));
   descriptors_.clear();
   contexts.clear();
+  domains.clear();
   socket_ = std::move(socket);
   identity_.program = std::move(program);
   threads.clear();

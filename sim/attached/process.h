@@ -77,6 +77,8 @@ class Process {
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   // By device and number: kept, so that no later file is taken for a context's.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Descriptor> contexts;
+  // The files of XRC domains, for the same reason.
+  std::multimap<std::pair<std::uint32_t, std::uint32_t>, Descriptor> domains;
   bool alive = true;
   Process* parent = nullptr;
 

@@ -152,6 +152,7 @@ bool SystemCalls::execute(Thread& thread) {
   if (call <= Call::free_uar) return memory_call(thread, slot);
   if (call <= Call::import_pd) return context_call(thread, slot);
   if (call >= Call::alloc_dm && call <= Call::import_dm) return device_memory_call(thread, slot);
+  if (call <= Call::open_qp) return domain_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
   return network_call(thread, slot);
 }
@@ -232,6 +233,42 @@ bool SystemCalls::device_memory_call(Thread& thread, ThreadSlot& slot) {
   }
   slot.value = value;
   return answer(slot, error);
+}
+
+// --- XRC domains.
+
+bool SystemCalls::domain_call(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = agent_of(thread);
+  const auto number = std::uint32_t(slot.argument[0]);
+  if (slot.call == Call::open_xrcd) return answer(slot, open_domain(thread, slot));
+  if (slot.call == Call::open_qp)
+    return answer(slot, kernel.open_qp(process.pasid, number, std::uint32_t(slot.argument[1]),
+                                       std::uint32_t(slot.argument[2])));
+  const int error = kernel.close_xrcd(process.pasid, number);
+  const auto file = error == 0 ? process.domains.find({slot.device, number}) : process.domains.end();
+  if (file != process.domains.end()) process.domains.erase(file);
+  return answer(slot, error);
+}
+
+int SystemCalls::open_domain(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  host::KernelAgent& kernel = agent_of(thread);
+  const int flags = int(slot.argument[0]);
+  std::uint32_t number = 0;
+  int error = 0;
+  if (slot.argument[1] == 1) {
+    error = kernel.open_xrcd(process.pasid, std::nullopt, flags, number);
+  } else {
+    auto descriptors = process.receive_descriptors(thread.index);
+    struct stat status {};
+    if (descriptors.empty() || ::fstat(descriptors.front().get(), &status) != 0) return EBADF;
+    if (lacks_descriptors(process, "XRC domain")) return EMFILE;
+    error = kernel.open_xrcd(process.pasid, host::ContextFile{status.st_dev, status.st_ino}, flags, number);
+    if (error == 0) process.domains.emplace(std::pair(slot.device, number), std::move(descriptors.front()));
+  }
+  slot.value = number;
+  return error;
 }
 
 // --- The device.

@@ -102,6 +102,8 @@ class SystemCalls : public CallHandler {
   bool command(Thread& thread, abi::ThreadSlot& slot);
   bool context_call(Thread& thread, abi::ThreadSlot& slot);
   bool new_context(Thread& thread, abi::ThreadSlot& slot);
+  bool domain_call(Thread& thread, abi::ThreadSlot& slot);
+  int open_domain(Thread& thread, abi::ThreadSlot& slot);
   bool open_channel(Thread& thread, abi::ThreadSlot& slot);
   bool mmio_read(Thread& thread, abi::ThreadSlot& slot);
   bool connect(Thread& thread, abi::ThreadSlot& slot, Network::Number number);

@@ -65,7 +65,7 @@ void Recorder::write_packet(std::uint32_t host, EventKind kind, const nic::Packe
          headers.immediate.value_or(0),
          headers.invalidate.value_or(roce::Rkey{}).value,
          deth.qkey,
-         deth.source.value,
+         headers.xrc_srqn.value_or(deth.source.value),
          atomic.swap_add,
          atomic.compare,
          headers.atomic_ack.value_or(0),

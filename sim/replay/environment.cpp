@@ -28,6 +28,7 @@ Role role_of(const WirePacket& packet, const roce::Gid& address) {
   if (row.transport == roce::Transport::ud)
     return packet.headers.bth.destination.value == kGeneralServicesQp ? Role::connection_management : Role::ud;
   if (to_group) return Role::elsewhere;
+  if (row.transport == roce::Transport::xrc_send || row.transport == roce::Transport::xrc_recv) return Role::xrc;
   if (row.response()) return ours ? Role::answer : Role::answer_to_own;
   return ours ? Role::own_request : Role::request;
 }
@@ -41,6 +42,8 @@ void refuse_useless(const Environment& environment, const WireCapture& capture) 
   const auto asked = address_text(environment.address);
   if (std::ranges::find(known, asked) == known.end())
     throw ConfigError(fmt::format("{} is not in the capture; its RoCEv2 packets are between {}", asked, listed));
+  if (environment.count(Role::xrc) != 0)
+    throw ConfigError(fmt::format("the packets of {} are of XRC, which is not replayed", asked));
   throw ConfigError(
       fmt::format("no packet of {}, or to it, with the right ICRC is of a transport that the engine has: nothing to "
                   "replay",

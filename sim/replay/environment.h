@@ -21,6 +21,7 @@ enum class Role : std::uint8_t {
   connection_management,
   uc,
   ud,
+  xrc,        // not replayed
   corrupt,    // wrong ICRC: a NIC drops it
   foreign,    // a request from another peer, or of another transport, than its QP's
   elsewhere,  // neither from nor to the address
@@ -32,7 +33,7 @@ struct RoleRow {
   const char* meaning;
 };
 
-inline constexpr std::array<RoleRow, 10> kRoles{{
+inline constexpr std::array<RoleRow, 11> kRoles{{
     {Role::request, "requests", "requests to it: replayed"},
     {Role::answer, "answers", "its answers: compared"},
     {Role::own_request, "own_requests", "requests of its own: compared"},
@@ -40,6 +41,7 @@ inline constexpr std::array<RoleRow, 10> kRoles{{
     {Role::connection_management, "connection_management", "connection management (QP1), both ways"},
     {Role::uc, "uc", "UC, both ways"},
     {Role::ud, "ud", "UD, both ways"},
+    {Role::xrc, "xrc", "XRC, both ways: not replayed"},
     {Role::corrupt, "corrupt", "wrong ICRC"},
     {Role::foreign, "foreign", "from another peer or transport than its QP's"},
     {Role::elsewhere, "elsewhere", "neither from nor to it"},

@@ -91,7 +91,7 @@ void Assembler::packet_sent(std::uint32_t host, Duration at, const nic::PacketTr
   auto* attempt = attempt_of(own, bth.psn, 0);
   if (attempt == nullptr) return;
   auto& flight = *flight_at(own, bth.psn);
-  flight.unreliable = row.transport != roce::Transport::rc;
+  flight.unreliable = !roce::is_reliable(row.transport);
   if (to) flight.draft.journey.peer = *to;
   attempt->frame = packet.frame;
   attempt->at.set(Stage::dma, at);
