@@ -83,6 +83,7 @@ void destroy_leftovers(Context& context) {
   while (context.tables.take_any()) {}
   while (auto wq = context.wqs.take_any()) release_qp(*wq->queue);
   while (auto srq = context.srqs.take_any()) release_srq(*srq);
+  while (auto xrcd = context.xrcds.take_any()) context.port.close_xrcd(xrcd->number);
   while (auto cq = context.cqs.take_any()) release_cq(*cq);
   while (auto mw = context.mws.take_any()) release_mw(*mw);
   while (auto mr = context.mrs.take_any()) release_mr(*mr);

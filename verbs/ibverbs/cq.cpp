@@ -121,7 +121,7 @@ void count_channel_user(Cq& cq, int change) {
 
 bool has_users(Cq& cq) {
   QueueGuard guard(cq.lock, cq.owner().port);
-  return !cq.users.empty();
+  return !cq.users.empty() || !cq.shared.empty();
 }
 
 int destroy_cq(Cq& cq) {

@@ -28,6 +28,7 @@ struct Channel;
 struct Cq;
 struct Srq;
 struct Qp;
+struct Xrcd;
 struct Wq;
 struct IndirectionTable;
 struct Counters;
@@ -97,6 +98,8 @@ struct Context : verbs_context {
   Registry<Cq> cqs;
   Registry<Srq> srqs;
   Registry<Qp> qps;
+  Registry<Xrcd> xrcds;
+  std::atomic<std::uint32_t> next_xrc{1};  // handle of a domain, and of what receives for one: it may be open twice
   Registry<Wq> wqs;
   Registry<IndirectionTable> tables;
   std::atomic<std::uint32_t> next_table{1};  // number: neither kernel nor device know tables

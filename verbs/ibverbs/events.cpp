@@ -2,6 +2,7 @@
 #include <infiniband/verbs.h>
 
 #include <optional>
+#include <utility>
 
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
@@ -62,6 +63,14 @@ bool deliver_of_wq(Context& context, std::uint32_t number, ibv_async_event& even
   });
 }
 
+// Of those that this context has of a domain's QP each gets one record.
+template <class Tell>
+bool tell_domain_qp(Context& context, std::uint32_t number, Tell&& tell) {
+  const auto place = [](const Qp& qp) { return std::pair(qp.events_delivered, qp.qp_base.handle); };
+  const auto behind = [&](const Qp& one, const Qp& other) { return place(one) < place(other); };
+  return context.qps.with_best([&](const Qp& qp) { return qp.xrcd != nullptr && qp.number() == number; }, behind, tell);
+}
+
 // False for an object that this context does not have (any more).
 bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& event) {
   const auto type = verbs_event(abi::EventType(record.type));
@@ -69,11 +78,12 @@ bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& 
   if (ends_in_error(*type) && deliver_of_wq(context, record.number, event)) return true;
   event.event_type = *type;
   if (concerns_qp(*type)) {
-    return context.qps.with(record.number, [&](Qp& qp) {
+    const auto tell = [&](Qp& qp) {
       ++qp.events_delivered;
       if (ends_in_error(*type)) qp.failed = true;
       event.element.qp = &qp.qp_base;
-    });
+    };
+    return context.qps.with(record.number, tell) || tell_domain_qp(context, record.number, tell);
   }
   if (concerns_srq(*type)) {
     return context.srqs.with(record.number, [&](Srq& srq) {

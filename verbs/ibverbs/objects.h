@@ -100,8 +100,9 @@ struct Cq : ibv_cq_ex {
   DmaMemory memory;
   DmaMemory record;
   provider::CompletionRing ring;
-  QueueLock lock;                              // of the ring and of `users`
+  QueueLock lock;                              // of the ring, of `users` and of `shared`
   std::unordered_map<std::uint32_t, Qp*> users;  // QPs by number
+  std::unordered_map<std::uint32_t, Srq*> shared;  // XRC SRQs that complete here, by number
   Qp* last_user = nullptr;
   abi::Cqe current;                            // of the extended poll
   bool single_threaded = false;
@@ -115,6 +116,14 @@ struct Cq : ibv_cq_ex {
   static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
 };
 
+// An XRC domain, as often as it is open.
+struct Xrcd : ibv_xrcd {
+  std::uint32_t handle = 0;
+  std::uint32_t number = 0;  // the kernel's
+
+  static Xrcd& of(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
+};
+
 struct Srq : ibv_srq {
   Srq() : ibv_srq{} {}
 
@@ -124,6 +133,8 @@ struct Srq : ibv_srq {
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
   QueueLock lock;                              // taken behind that of a CQ
+  const Xrcd* xrcd = nullptr;                  // of an XRC one,
+  Cq* cq = nullptr;                            // and where its receives complete
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }
@@ -139,7 +150,8 @@ struct Batch {
   bool building = false;
   bool takes_inline = false;  // the WQE that is being built
   bool has_data = false;      // its one setter was called
-  bool has_address = false;   // UD: wr_set_ud_addr was
+  bool wants_address = false; // UD: wr_set_ud_addr is to be called, XRC: wr_set_xrc_srqn
+  bool has_address = false;   // and was
   std::uint64_t wr_id = 0;
 };
 
@@ -164,6 +176,7 @@ struct Qp : ibv_qp_ex {
   std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: what its transport has and the device can do
   std::uint64_t known_operations = 0;  // what the device can do on some transport
   bool extended = false;        // ibv_wr_* may be used
+  const Xrcd* xrcd = nullptr;   // not nullptr: it receives for that domain, and has no queue and no CQ
   const IndirectionTable* table = nullptr;  // not nullptr: it has no queues of its own, and the device knows no QP
   std::uint32_t create_flags = 0;    // IBV_QP_CREATE_*
   std::uint32_t source_qpn = 0;      // with IBV_QP_CREATE_SOURCE_QPN
@@ -191,6 +204,9 @@ struct Qp : ibv_qp_ex {
   bool does(ibv_qp_create_send_ops_flags operation) const { return operations & operation; }
   bool knows(ibv_qp_create_send_ops_flags operation) const { return known_operations & operation; }
   Srq* shared() const { return qp_base.srq != nullptr ? &Srq::of(qp_base.srq) : nullptr; }
+  bool of_xrc() const { return qp_base.qp_type == IBV_QPT_XRC_SEND || xrcd != nullptr; }
+  // The device's, of a QP or of what scales receiving.
+  std::uint32_t number() const { return qp_base.qp_num; }
   static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
 };
@@ -291,6 +307,8 @@ unsigned work_completion_flags(const abi::Cqe& cqe);
 void attach_user(Cq& cq, Qp& qp);
 void forget_completions(Cq& cq, const Qp& qp);
 void detach_user(Cq& cq, const Qp& qp);
+void attach_user(Cq& cq, Srq& srq);
+void detach_user(Cq& cq, const Srq& srq);
 
 // --- Shared receive queues.
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
@@ -309,6 +327,7 @@ bool resolves(const Qp& qp);
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
+bool has_peer(abi::SendOpcode opcode);  // else the work is the device's own
 bool may_be_inline(abi::SendOpcode opcode);
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey);
 // Of a TSO, into the WQE that is being built: 0 or errno.
@@ -325,6 +344,15 @@ void release_send(Qp& qp);
 // Announces what was posted and charges for it; under send_lock.
 void ring_send(Qp& qp);
 void fill_work_request_api(Qp& qp);
+
+// --- XRC: domains, and the queue pairs that receive for them.
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
+int close_xrcd(ibv_xrcd* xrcd);
+bool resolves(const Context& context, ibv_xrcd* xrcd);
+int check_domain_qp(Context& context, const ibv_qp_init_attr_ex& attributes);
+int make_domain_qp(Context& context, Qp& qp, ibv_xrcd* xrcd);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
+int get_srq_number(ibv_srq* srq, std::uint32_t* number);
 
 // --- Work queues.
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes);

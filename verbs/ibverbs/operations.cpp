@@ -36,6 +36,10 @@ void fill_extended_operations(verbs_context& operations) {
   operations.dealloc_td = dealloc_td;
   operations.alloc_parent_domain = alloc_parent_domain;
   operations.create_srq_ex = create_srq_ex;
+  operations.open_xrcd = open_xrcd;
+  operations.close_xrcd = close_xrcd;
+  operations.open_qp = open_qp;
+  operations.get_srq_num = get_srq_number;
   operations.create_wq = create_wq;
   operations.modify_wq = modify_wq;
   operations.destroy_wq = destroy_wq;

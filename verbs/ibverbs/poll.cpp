@@ -27,10 +27,14 @@ std::uint32_t immediate_or_rkey(const abi::Cqe& cqe) {
   return carries_invalidation(cqe) ? value : __builtin_bswap32(value);
 }
 
-// Of a datagram's sender; 0 elsewhere.
-std::uint32_t source_qpn(const abi::Cqe& cqe) {
+std::uint32_t third_number(const abi::Cqe& cqe) {
   return std::uint32_t(cqe.source_qpn[0]) << 16 | std::uint32_t(cqe.source_qpn[1]) << 8 | cqe.source_qpn[2];
 }
+
+bool is_of_xrc_srq(const abi::Cqe& cqe) { return cqe.flags & abi::Cqe::kXrc; }
+
+// Of a datagram's sender; 0 elsewhere.
+std::uint32_t source_qpn(const abi::Cqe& cqe) { return is_of_xrc_srq(cqe) ? 0 : third_number(cqe); }
 
 // Of a raw packet that a flow with a tag brought; 0 elsewhere.
 std::uint32_t flow_tag(const abi::Cqe& cqe) {
@@ -129,14 +133,22 @@ std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
   if (qp == nullptr) return 0;
   const bool requester = provider::is_requester(cqe);
   // A send of UC or UD that fails stops the send queue alone.
-  if (provider::is_error(cqe) && (!requester || qp->qp_base.qp_type == IBV_QPT_RC)) note_failure(*qp);
+  const bool reliable = qp->qp_base.qp_type == IBV_QPT_RC || qp->qp_base.qp_type == IBV_QPT_XRC_SEND;
+  if (provider::is_error(cqe) && (!requester || reliable)) note_failure(*qp);
   if (requester) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
   if (Srq* srq = qp->shared()) return retire_shared(*srq, cqe.wqe_counter);
   return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
 }
 
+// The queue pair may be another process's.
+std::uint64_t retire_of_domain(Cq& cq, const abi::Cqe& cqe) {
+  const auto srq = cq.shared.find(third_number(cqe));
+  return srq != cq.shared.end() ? retire_shared(*srq->second, cqe.wqe_counter) : 0;
+}
+
 // What is left to do for a CQE that was taken; gives its wr_id.
 std::uint64_t settle(Cq& cq, abi::Cqe& cqe) {
+  if (is_of_xrc_srq(cqe)) return retire_of_domain(cq, cqe);
   Qp* qp = find_user(cq, cqe);
   const bool brings_data = qp != nullptr && (cqe.flags & abi::Cqe::kInlineData);
   if (brings_data && !place_inline_data(*qp, cqe)) {
@@ -303,6 +315,18 @@ void forget_completions(Cq& cq, const Qp& qp) {
     if (qp.shared() != nullptr && !provider::is_requester(cqe)) retire_shared(*qp.shared(), cqe.wqe_counter);
     return true;
   });
+}
+
+void attach_user(Cq& cq, Srq& srq) {
+  QueueGuard guard(cq.lock, cq.owner().port);
+  cq.shared[srq.handle] = &srq;
+}
+
+// Its receives' completions go with it.
+void detach_user(Cq& cq, const Srq& srq) {
+  QueueGuard guard(cq.lock, cq.owner().port);
+  cq.ring.remove_if([&](const abi::Cqe& cqe) { return is_of_xrc_srq(cqe) && third_number(cqe) == srq.handle; });
+  cq.shared.erase(srq.handle);
 }
 
 void detach_user(Cq& cq, const Qp& qp) {

@@ -59,7 +59,7 @@ void flush_unseen_receives(Qp& qp) {
 int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Qp& qp = Qp::of(handle);
   if (qp.owner().port.inherited()) return refuse(list, bad, ENODEV);
-  const bool has_queue = handle->srq == nullptr && qp.table == nullptr;
+  const bool has_queue = handle->srq == nullptr && qp.table == nullptr && !qp.of_xrc();
   if (!has_queue || !may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.receive) return refuse(list, bad, ENOMEM);
   QueueGuard guard(qp.receive_lock, qp.owner().port);

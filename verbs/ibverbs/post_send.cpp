@@ -118,6 +118,7 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
     if (ah == nullptr || ah->context != qp.qp_base.context) return EINVAL;
     wqe.datagram(datagram_of(*ah, remote_qpn, qkey));
   }
+  if (qp.qp_base.qp_type == IBV_QPT_XRC_SEND && has_peer(*opcode)) wqe.shared_queue(wr.qp_type.xrc.remote_srqn);
   add_remote(wr, wqe);
   if (*opcode == abi::SendOpcode::tso)
     if (const int error = add_segmentation(qp, wr.tso.hdr, wr.tso.hdr_sz, wr.tso.mss, wqe)) return error;
@@ -136,6 +137,10 @@ int post_one(Qp& qp, const ibv_send_wr& wr) {
 }
 
 }  // namespace
+
+bool has_peer(abi::SendOpcode opcode) {
+  return opcode != abi::SendOpcode::local_inv && opcode != abi::SendOpcode::bind_window;
+}
 
 bool may_be_inline(abi::SendOpcode opcode) {
   using enum abi::SendOpcode;
@@ -198,7 +203,7 @@ int post_send(ibv_qp* handle, ibv_send_wr* list, ibv_send_wr** bad) {
   Qp& qp = Qp::of(handle);
   DevicePort& port = qp.owner().port;
   if (port.inherited()) return refuse(list, bad, ENODEV);
-  if (qp.table != nullptr || !may_post_send(handle->state)) return refuse(list, bad, EINVAL);
+  if (qp.table != nullptr || qp.xrcd != nullptr || !may_post_send(handle->state)) return refuse(list, bad, EINVAL);
   if (!qp.send) return refuse(list, bad, ENOMEM);
   qp.send_lock.lock(port);
   const int error = post_list(list, bad, [&](const ibv_send_wr& wr) { return post_one(qp, wr); });

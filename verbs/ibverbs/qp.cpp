@@ -13,14 +13,13 @@ namespace rnicsim::verbs {
 
 namespace {
 
-Cq& send_cq(const Qp& qp) { return Cq::of(qp.qp_base.send_cq); }
-Cq& receive_cq(const Qp& qp) { return Cq::of(qp.qp_base.recv_cq); }
-
 template <class Action>
 void for_each_cq(Qp& qp, Action&& action) {
-  if (qp.table != nullptr) return;
-  action(send_cq(qp));
-  if (&receive_cq(qp) != &send_cq(qp)) action(receive_cq(qp));
+  ibv_cq* const sends = qp.qp_base.send_cq;
+  ibv_cq* const receives = qp.qp_base.recv_cq;
+  if (qp.table != nullptr || qp.xrcd != nullptr) return;
+  action(Cq::of(sends));
+  if (receives != nullptr && receives != sends) action(Cq::of(receives));
 }
 
 // The device forgot every WQE; so do the rings and the CQs.
@@ -57,7 +56,7 @@ void fill_init_attributes(const Qp& qp, ibv_qp_init_attr& to) {
 
 int query_device_of(const Qp& qp, ibv_qp_attr& attributes) {
   abi::QueryQp answer;
-  const auto query = provider::header(abi::CommandOpcode::query_qp, qp.qp_base.handle);
+  const auto query = provider::header(abi::CommandOpcode::query_qp, qp.number());
   if (const int error = qp.owner().execute(query, answer)) return error;
   decode_attributes(answer.context, attributes);
   return 0;
@@ -84,7 +83,9 @@ int destroy_qp(Qp& qp) {
   if (!resolves(qp)) return ENOENT;
   if (const int error = release_qp(qp)) return error;
   const std::unique_ptr<Qp> last = context.qps.take(qp.qp_base.handle);
-  context.events.purge([&](const abi::EventRecord& record) { return names_qp(record, last->qp_base.handle); });
+  // A domain's may be open once more.
+  const bool gone = !context.qps.any_of([&](const Qp& other) { return other.number() == last->number(); });
+  context.events.purge([&](const abi::EventRecord& record) { return gone && names_qp(record, last->number()); });
   wait_acknowledged(context.port, last->qp_base.mutex, last->qp_base.events_completed, last->events_delivered);
   pthread_cond_destroy(&last->qp_base.cond);
   pthread_mutex_destroy(&last->qp_base.mutex);
@@ -126,7 +127,7 @@ bool names_qp(const abi::EventRecord& record, std::uint32_t number) {
 int change_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
   Context& context = qp.owner();
   abi::ModifyQp command =
-      provider::modify_qp(qp.qp_base.handle, std::uint32_t(mask), encode_attributes(context, attributes, mask));
+      provider::modify_qp(qp.number(), std::uint32_t(mask), encode_attributes(context, attributes, mask));
   if (mask & IBV_QP_CUR_STATE) command.current_state = std::uint8_t(attributes.cur_qp_state);
   if (const int error = context.execute(command)) return error;
   if (mask & IBV_QP_PORT) qp.port_number = attributes.port_num;
@@ -142,7 +143,7 @@ bool resolves(const Qp& qp) { return qp.owner().qps.holds(qp.qp_base.handle, &qp
 
 int release_qp(Qp& qp) {
   const auto opcode = qp.table != nullptr ? abi::CommandOpcode::destroy_rss : abi::CommandOpcode::destroy_qp;
-  const auto destroy = provider::header(opcode, qp.qp_base.handle);
+  const auto destroy = provider::header(opcode, qp.number());
   if (const int error = qp.owner().execute(destroy)) return error;
   for_each_cq(qp, [&](Cq& cq) { detach_user(cq, qp); });
   return 0;

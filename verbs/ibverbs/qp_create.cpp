@@ -49,7 +49,7 @@ int check_type(const Context& context, ibv_qp_type type) {
     case IBV_QPT_UD: return context.has_feature(abi::feature::kUd) ? 0 : EOPNOTSUPP;
     case IBV_QPT_RAW_PACKET: return context.has_feature(abi::feature::kRaw) ? 0 : EOPNOTSUPP;
     case IBV_QPT_XRC_SEND:
-    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_XRC_RECV: return context.has_feature(abi::feature::kXrc) ? 0 : EOPNOTSUPP;
     case IBV_QPT_DRIVER: return EOPNOTSUPP;
   }
   return EINVAL;
@@ -64,9 +64,10 @@ std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
     case IBV_QPT_RAW_PACKET: return kRawOperations;
     case IBV_QPT_UD: return kUdOperations;
     case IBV_QPT_UC: return kUcOperations | local;
+    case IBV_QPT_XRC_RECV: return 0;
     default:
       return kRcOperations | local | (invalidates ? IBV_QP_EX_WITH_SEND_WITH_INV : 0) |
-             (context.has_feature(abi::feature::kAtomicWrite) ? IBV_QP_EX_WITH_ATOMIC_WRITE : 0);
+             (type == IBV_QPT_RC && context.has_feature(abi::feature::kAtomicWrite) ? IBV_QP_EX_WITH_ATOMIC_WRITE : 0);
   }
 }
 
@@ -117,8 +118,11 @@ int check_mask(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   const std::uint32_t mask = attributes.comp_mask;
   if (mask & ~kKnownMask) return EINVAL;
   const bool is_raw = attributes.qp_type == IBV_QPT_RAW_PACKET;
-  if (mask & ~(kSupportedMask | (is_raw ? kRawMask : 0))) return EOPNOTSUPP;
-  if (!(mask & IBV_QP_INIT_ATTR_PD) || attributes.pd == nullptr) return EINVAL;
+  const bool receives_for_domain = attributes.qp_type == IBV_QPT_XRC_RECV;
+  if ((mask & IBV_QP_INIT_ATTR_XRCD) && !receives_for_domain) return EINVAL;
+  if (mask & ~(kSupportedMask | IBV_QP_INIT_ATTR_XRCD | (is_raw ? kRawMask : 0))) return EOPNOTSUPP;
+  const bool has_pd = (mask & IBV_QP_INIT_ATTR_PD) && attributes.pd != nullptr;
+  if (!has_pd && !receives_for_domain) return EINVAL;
   if (const int error = check_create_flags(context, attributes)) return error;
   if (max_tso_header_of(attributes) > context.capabilities.max_tso_header) return EINVAL;
   return check_operations(context, attributes);
@@ -138,7 +142,8 @@ int check_pd(const Context& context, const ibv_qp_init_attr_ex& attributes) {
 
 int check_objects(Context& context, const ibv_qp_init_attr_ex& attributes) {
   if (const int error = check_pd(context, attributes)) return error;
-  for (ibv_cq* cq : {attributes.send_cq, attributes.recv_cq}) {
+  const bool receives = attributes.qp_type != IBV_QPT_XRC_SEND;
+  for (ibv_cq* cq : {attributes.send_cq, receives ? attributes.recv_cq : attributes.send_cq}) {
     if (cq == nullptr) return EINVAL;
     if (!context.cqs.holds(cq->handle, &Cq::of(cq))) return ENOENT;
   }
@@ -242,7 +247,8 @@ abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   qpc.uar_page = std::uint16_t(qp.page->uar.page());
   qpc.pd = qp.qp_base.pd->handle;
   qpc.send_cqn = qp.qp_base.send_cq->handle;
-  qpc.receive_cqn = qp.qp_base.recv_cq->handle;
+  const ibv_cq& receives = qp.qp_base.recv_cq != nullptr ? *qp.qp_base.recv_cq : *qp.qp_base.send_cq;
+  qpc.receive_cqn = receives.handle;
   qpc.send_ring = qp.send_memory.bus_address();
   qpc.receive_ring = qp.receive_memory.bus_address();
   qpc.doorbell_record = qp.record.bus_address();
@@ -291,6 +297,18 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   fill_work_request_api(qp);
 }
 
+// The domain's, whose receives other processes may have.
+int make_receiver(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
+  if (const int error = check_domain_qp(context, attributes)) return error;
+  attributes.cap = {};
+  auto qp = std::make_unique<Qp>();
+  fill_object(context, attributes, {}, *qp);
+  if (!(attributes.comp_mask & IBV_QP_INIT_ATTR_PD)) qp->qp_base.pd = nullptr;
+  if (const int error = make_domain_qp(context, *qp, attributes.xrcd)) return error;
+  made = std::move(qp);
+  return 0;
+}
+
 // The QP is one with which a flow may name a table of work queues; it has no queue of its own.
 int make_scaling_qp(Context& context, const ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
   if (const int error = check_pd(context, attributes)) return error;
@@ -309,6 +327,8 @@ int create_qp(Context& context, ibv_qp_init_attr_ex& attributes, Qp*& created) {
   std::unique_ptr<Qp> qp;
   if (attributes.comp_mask & kScalingMask) {
     if (const int error = make_scaling_qp(context, attributes, qp)) return error;
+  } else if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    if (const int error = make_receiver(context, attributes, qp)) return error;
   } else {
     if (const int error = check_objects(context, attributes)) return error;
     if (const int error = make_qp(context, attributes, qp)) return error;
@@ -331,7 +351,9 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 
 int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
   // A QP with a shared receive queue has none of its own.
-  if (attributes.srq != nullptr) attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
+  const bool sends_only = attributes.qp_type == IBV_QPT_XRC_SEND;
+  if (attributes.srq != nullptr || sends_only) attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
+  if (sends_only) attributes.recv_cq = nullptr;
   if (const int error = check_capabilities(context.capabilities, attributes.cap)) return error;
   Sizes sizes;
   if (const int error = size_send_ring(context.capabilities, attributes, sizes)) return error;
@@ -346,7 +368,7 @@ int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Q
   qp->qp_base.handle = qp->qp_base.qp_num = result.object;
   make_rings(context, *qp, sizes);
   attach_user(Cq::of(attributes.send_cq), *qp);
-  attach_user(Cq::of(attributes.recv_cq), *qp);
+  if (!sends_only) attach_user(Cq::of(attributes.recv_cq), *qp);
   attributes.cap = sizes.granted;
   made = std::move(qp);
   return 0;
@@ -355,7 +377,8 @@ int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Q
 std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits) {
   const std::uint32_t sges = std::min(std::uint32_t(limits.max_send_sge), std::uint32_t(limits.max_receive_sge));
   std::uint32_t largest = 1;
-  for (const auto transport : {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud})
+  for (const auto transport :
+       {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud, abi::Transport::xrc_send})
     largest = std::max(largest, send_wqe_blocks(transport, sges, limits.max_inline));
   if (limits.max_tso_header != 0)
     largest = std::max(largest, send_wqe_blocks(abi::Transport::raw, sges, limits.max_inline, limits.max_tso_header));

@@ -68,6 +68,7 @@ void fill_attributes(const Context& context, ibv_device_attr& to) {
   }
   if (context.has_feature(abi::feature::kRaw))
     to.device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
+  if (context.has_feature(abi::feature::kXrc)) to.device_cap_flags |= IBV_DEVICE_XRC;
   if (context.has_feature(abi::feature::kSrq)) to.device_cap_flags |= IBV_DEVICE_SRQ_RESIZE;
   to.atomic_cap = ibv_atomic_cap(std::uint32_t(from.atomic));
   to.local_ca_ack_delay = std::uint8_t(from.local_ca_ack_delay);

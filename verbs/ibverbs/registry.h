@@ -36,6 +36,18 @@ class Registry {
     return true;
   }
 
+  // The object that `better(one, other)` prefers, of those for which `predicate` holds: as with().
+  template <class Predicate, class Better, class Action>
+  bool with_best(Predicate&& predicate, Better&& better, Action&& action) {
+    std::lock_guard guard(mutex_);
+    T* best = nullptr;
+    for (const auto& entry : objects_)
+      if (predicate(*entry.second) && (best == nullptr || better(*entry.second, *best))) best = entry.second.get();
+    if (best == nullptr) return false;
+    action(*best);
+    return true;
+  }
+
   template <class Predicate>
   bool any_of(Predicate&& predicate) const {
     std::lock_guard guard(mutex_);

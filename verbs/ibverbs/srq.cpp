@@ -18,26 +18,42 @@ constexpr int kKnownAttributes = IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT;
 constexpr std::uint32_t kKnownMask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
                                      IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
 constexpr std::uint32_t kBasicMask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+constexpr std::uint32_t kXrcMask = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 
 bool resolves(const Srq& srq) { return srq.owner().srqs.holds(srq.handle, &srq); }
 
 // One entry of the ring is never posted.
 std::uint8_t log_entries_for(std::uint32_t max_wr) { return std::uint8_t(std::bit_width(max_wr)); }
 
-int check_mask(const ibv_srq_init_attr_ex& attributes) {
+ibv_srq_type type_of(const ibv_srq_init_attr_ex& attributes) {
+  return attributes.comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attributes.srq_type : IBV_SRQT_BASIC;
+}
+
+int check_mask(const Context& context, const ibv_srq_init_attr_ex& attributes) {
   if (attributes.comp_mask & ~kKnownMask) return EINVAL;
-  const bool has_type = attributes.comp_mask & IBV_SRQ_INIT_ATTR_TYPE;
-  if (has_type && attributes.srq_type != IBV_SRQT_BASIC)
-    return attributes.srq_type == IBV_SRQT_XRC || attributes.srq_type == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL;
-  if (attributes.comp_mask & ~kBasicMask) return EINVAL;
+  const auto type = type_of(attributes);
+  if (type == IBV_SRQT_TM) return EOPNOTSUPP;
+  if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC) return EINVAL;
+  const bool extended = type == IBV_SRQT_XRC;
+  if (extended && !context.has_feature(abi::feature::kXrc)) return EOPNOTSUPP;
+  if (attributes.comp_mask & ~(kBasicMask | (extended ? kXrcMask : 0))) return EINVAL;
+  if (extended && (attributes.comp_mask & kXrcMask) != kXrcMask) return EINVAL;
   return attributes.comp_mask & IBV_SRQ_INIT_ATTR_PD && attributes.pd != nullptr ? 0 : EINVAL;
 }
 
+int check_domain(const Context& context, const ibv_srq_init_attr_ex& attributes) {
+  if (!resolves(context, attributes.xrcd)) return EINVAL;
+  if (attributes.cq == nullptr || attributes.cq->context != &context.context) return EINVAL;
+  return context.cqs.holds(attributes.cq->handle, &Cq::of(attributes.cq)) ? 0 : ENOENT;
+}
+
 int check(Context& context, const ibv_srq_init_attr_ex& attributes) {
-  if (const int error = check_mask(attributes)) return error;
+  if (const int error = check_mask(context, attributes)) return error;
   if (!context.has_feature(abi::feature::kSrq)) return EOPNOTSUPP;
   if (attributes.pd->context != &context.context) return EINVAL;
   if (!context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd))) return ENOENT;
+  if (type_of(attributes) == IBV_SRQT_XRC)
+    if (const int error = check_domain(context, attributes)) return error;
   const auto& asked = attributes.attr;
   const abi::DeviceCapabilities& limits = context.capabilities;
   return asked.max_wr == 0 || asked.max_wr > limits.max_srq_wr || asked.max_sge > limits.max_srq_sge ? EINVAL : 0;
@@ -71,6 +87,11 @@ abi::Srqc context_of(const Srq& srq) {
   srqc.pd = srq.pd->handle;
   srqc.ring = srq.memory.bus_address();
   srqc.doorbell_record = srq.record.bus_address();
+  if (srq.xrcd != nullptr) {
+    srqc.flags = abi::Srqc::kXrc;
+    srqc.xrcd = srq.xrcd->number;
+    srqc.cqn = srq.cq->handle;
+  }
   return srqc;
 }
 
@@ -80,6 +101,10 @@ int create_srq(Context& context, ibv_srq_init_attr_ex& attributes, ibv_srq*& cre
   srq->context = &context.context;
   srq->srq_context = attributes.srq_context;
   srq->pd = attributes.pd;
+  if (type_of(attributes) == IBV_SRQT_XRC) {
+    srq->xrcd = &Xrcd::of(attributes.xrcd);
+    srq->cq = &Cq::of(attributes.cq);
+  }
   pthread_mutex_init(&srq->mutex, nullptr);
   pthread_cond_init(&srq->cond, nullptr);
   const provider::SharedReceiveRing::Layout layout{
@@ -90,6 +115,7 @@ int create_srq(Context& context, ibv_srq_init_attr_ex& attributes, ibv_srq*& cre
   abi::CommandResult result;
   if (const int error = context.execute(provider::create_srq(0, context_of(*srq)), result)) return error;
   srq->handle = result.object;
+  if (srq->cq != nullptr) attach_user(*srq->cq, *srq);
   attributes.attr.max_wr = srq->max_wr;
   attributes.attr.max_sge = srq->max_sge;
   created = srq.get();
@@ -175,11 +201,25 @@ int destroy_srq(Srq& srq) {
 
 }  // namespace
 
-int release_srq(Srq& srq) { return srq.owner().execute(provider::header(abi::CommandOpcode::destroy_srq, srq.handle)); }
+int release_srq(Srq& srq) {
+  const int error = srq.owner().execute(provider::header(abi::CommandOpcode::destroy_srq, srq.handle));
+  if (error == 0 && srq.cq != nullptr) detach_user(*srq.cq, srq);
+  return error;
+}
 
 std::uint64_t retire_shared(Srq& srq, std::uint16_t index) {
   QueueGuard guard(srq.lock, srq.owner().port);
   return srq.ring.retire(index);
+}
+
+int get_srq_number(ibv_srq* handle, std::uint32_t* number) {
+  return guarded([&] {
+    const Srq& srq = Srq::of(handle);
+    if (!resolves(srq)) return ENOENT;
+    if (srq.xrcd == nullptr) return EOPNOTSUPP;
+    *number = srq.handle;
+    return 0;
+  });
 }
 
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {

@@ -19,7 +19,6 @@ std::nullptr_t refuse_object() {
 namespace rnicsim::verbs {
 
 void fill_unsupported(verbs_context& operations) {
-  operations.close_xrcd = [](ibv_xrcd*) { return refuse(); };
   // The header would answer for these too, and leave errno as it was.
   operations.advise_mr = [](ibv_pd*, ibv_advise_mr_advice, std::uint32_t, ibv_sge*, std::uint32_t) { return refuse(); };
 }

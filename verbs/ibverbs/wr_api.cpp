@@ -19,7 +19,7 @@ void latch(Qp& qp, int error) {
 void finish_wqe(Qp& qp) {
   if (!qp.batch.building) return;
   qp.batch.building = false;
-  if (qp.qp_base.qp_type == IBV_QPT_UD && !qp.batch.has_address) latch(qp, EINVAL);
+  if (qp.batch.wants_address && !qp.batch.has_address) latch(qp, EINVAL);
   if (!qp.builder.fits()) latch(qp, EINVAL);
   if (qp.batch.error != 0) return;
   put_send(qp, qp.batch.wr_id);
@@ -32,10 +32,13 @@ bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   if (qp.batch.error != 0) return false;
   qp.batch.building = true;
   qp.batch.takes_inline = may_be_inline(opcode);
+  const bool extended = qp.qp_base.qp_type == IBV_QPT_XRC_SEND && has_peer(opcode);
+  qp.batch.wants_address = extended || qp.qp_base.qp_type == IBV_QPT_UD;
   qp.batch.has_data = qp.batch.has_address = false;
   qp.batch.wr_id = qp.wr_id;
   qp.builder.begin(opcode, control_flags(qp, qp.wr_flags), immediate);
   if (qp.qp_base.qp_type == IBV_QPT_UD) qp.builder.datagram();
+  if (extended) qp.builder.shared_queue();
   return true;
 }
 
@@ -93,12 +96,19 @@ void set_address(ibv_qp_ex* handle, ibv_ah* ah, std::uint32_t remote_qpn, std::u
   if (qp.batch.error == 0) qp.builder.set_datagram(datagram_of(*ah, remote_qpn, qkey));
 }
 
+void set_shared_queue(ibv_qp_ex* handle, std::uint32_t srqn) {
+  Qp& qp = Qp::of(handle);
+  const bool fits = qp.batch.building && qp.batch.wants_address;
+  if (!fits || std::exchange(qp.batch.has_address, true)) latch(qp, EINVAL);
+  if (qp.batch.error == 0) qp.builder.set_shared_queue(srqn);
+}
+
 void start(ibv_qp_ex* handle) {
   Qp& qp = Qp::of(handle);
   qp.send_lock.lock(qp.owner().port);
   qp.batch = {};
   if (qp.owner().port.inherited()) latch(qp, ENODEV);
-  if (qp.table != nullptr || !may_post_send(qp.qp_base.state)) latch(qp, EINVAL);
+  if (qp.table != nullptr || qp.xrcd != nullptr || !may_post_send(qp.qp_base.state)) latch(qp, EINVAL);
   if (qp.send) qp.batch.start = qp.send->mark();
 }
 
@@ -195,11 +205,12 @@ void fill_setters(Qp& qp) {
     set_inline(at, {list, count});
   };
   qp.wr_set_ud_addr = set_address;
+  qp.wr_set_xrc_srqn = set_shared_queue;
 }
 
 // Refused at creation; a program that calls them all the same gets an error and no crash.
 void fill_refusals(Qp& qp) {
-  qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
+  if (qp.qp_base.qp_type != IBV_QPT_XRC_SEND) qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (qp.qp_base.qp_type != IBV_QPT_UD)
     qp.wr_set_ud_addr = [](ibv_qp_ex* at, ibv_ah*, std::uint32_t, std::uint32_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_ATOMIC_WRITE))

@@ -134,6 +134,17 @@ class AttachedPort : public DevicePort {
     return call_slot(Call::import_pd, {context, number});
   }
 
+  int open_xrcd(int fd, int flags, std::uint32_t& number) override {
+    const auto wanted = std::uint64_t(std::uint32_t(flags));
+    if (fd == -1) return call_slot(Call::open_xrcd, {wanted, 1}, &number);
+    charge(abi::CpuCost::system_call, 1);
+    return ::fcntl(fd, F_GETFD) < 0 ? EBADF : call_with(Call::open_xrcd, fd, number, wanted);
+  }
+  int close_xrcd(std::uint32_t number) override { return call_slot(Call::close_xrcd, {number}); }
+  int open_qp(std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events) override {
+    return call_slot(Call::open_qp, {xrcd, qpn, events});
+  }
+
   int command(std::uint32_t events, std::span<const std::byte> input, std::span<std::byte> output) override {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
@@ -262,12 +273,12 @@ class AttachedPort : public DevicePort {
     if (error == 0 && value != nullptr) *value = std::uint32_t(slot->value);
     return error;
   }
-  int call_with(Call code, int fd, std::uint32_t& value) {
+  int call_with(Call code, int fd, std::uint32_t& value, std::uint64_t argument = 1) {
     ThreadSlot* slot = usable_slot();
     if (slot == nullptr) return ENODEV;
     if (::fcntl(fd, F_GETFD) < 0) return EINVAL;
     if (!clock::send_descriptors({&fd, 1})) return ENODEV;
-    const int error = call(*slot, code, {1});
+    const int error = call(*slot, code, {argument});
     if (error == 0) value = std::uint32_t(slot->value);
     return error;
   }

@@ -36,6 +36,13 @@ class OsServices {
   virtual int import_context(int fd, std::uint32_t& number) = 0;
   virtual int close_context(std::uint32_t number) = 0;
   virtual int import_pd(std::uint32_t context, std::uint32_t number) = 0;  // ENOENT: none of that context's
+  // The XRC domain of the file behind `fd`, which all processes of the host share that open one of the same file; with
+  // fd -1 one that nobody shares. `flags`: O_CREAT, O_EXCL. EAGAIN: there is none, and O_CREAT is not asked for;
+  // EINVAL: there is one, and O_EXCL is; EBADF.
+  virtual int open_xrcd(int fd, int flags, std::uint32_t& number) = 0;
+  virtual int close_xrcd(std::uint32_t number) = 0;  // EBUSY while an object of this process uses it; ENOENT
+  // One more handle to a domain's receiving QP, whose events the channel hears, too. `destroy_qp` closes it; EINVAL.
+  virtual int open_qp(std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events) = 0;
   // Carries a command mailbox to the device. The kernel chooses CommandHeader::object of create_*, fills pasid, eqn
   // (from the completion vector that the process put there) and checks that other numbers are this process's own.
   // An errno here is the kernel's refusal; the device's status is in the output's CommandResult. Of an object that it

@@ -17,6 +17,8 @@ constexpr std::size_t before_inline(abi::Transport transport) {
     case abi::Transport::rc:
     case abi::Transport::uc: before += sizeof(abi::RemoteAddressSegment); break;
     case abi::Transport::ud: before += sizeof(abi::DatagramSegment); break;
+    case abi::Transport::xrc_send: before += sizeof(abi::XrcSegment) + sizeof(abi::RemoteAddressSegment); break;
+    case abi::Transport::xrc_recv:
     case abi::Transport::raw: break;
   }
   return before;
@@ -37,6 +39,13 @@ void WqeBuilder::begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_
 void WqeBuilder::datagram(const abi::DatagramSegment& segment) { append(segment); }
 
 void WqeBuilder::set_datagram(const abi::DatagramSegment& segment) {
+  if (fits_) std::memcpy(bytes_.get() + sizeof(abi::ControlSegment), &segment, sizeof segment);
+}
+
+void WqeBuilder::shared_queue(std::uint32_t srqn) { append(abi::XrcSegment{.srqn = srqn}); }
+
+void WqeBuilder::set_shared_queue(std::uint32_t srqn) {
+  const abi::XrcSegment segment{.srqn = srqn};
   if (fits_) std::memcpy(bytes_.get() + sizeof(abi::ControlSegment), &segment, sizeof segment);
 }
 
@@ -101,9 +110,11 @@ void WqeBuilder::append(const Segment& segment) {
 std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges) {
   std::size_t before = sizeof(abi::ControlSegment);
   switch (transport) {
+    case abi::Transport::xrc_send: before += sizeof(abi::XrcSegment); [[fallthrough]];
     case abi::Transport::rc: before += sizeof(abi::RemoteAddressSegment) + sizeof(abi::AtomicSegment); break;
     case abi::Transport::uc: before += sizeof(abi::RemoteAddressSegment); break;
     case abi::Transport::ud: before += sizeof(abi::DatagramSegment); break;
+    case abi::Transport::xrc_recv:
     case abi::Transport::raw: break;
   }
   return before + sges * sizeof(abi::DataSegment);

@@ -22,6 +22,9 @@ class WqeBuilder {
   // UD: what a WQE begins with; it may be known later than what follows.
   void datagram(const abi::DatagramSegment& segment = {});
   void set_datagram(const abi::DatagramSegment& segment);
+  // XRC: what a WQE with data begins with; as above.
+  void shared_queue(std::uint32_t srqn = 0);
+  void set_shared_queue(std::uint32_t srqn);
   void remote_address(std::uint64_t address, std::uint32_t rkey);
   void atomic(std::uint64_t swap_add, std::uint64_t compare);
   void bind(const abi::BindSegment& segment);
@@ -56,7 +59,7 @@ class WqeBuilder {
 };
 
 // Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the transport's longest opcode
-// that may carry them (RC: atomics for segments, RDMA WRITE for inline).
+// that may carry them (RC and XRC: atomics for segments, RDMA WRITE for inline).
 std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges);
 std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes);
 // Bytes of a WQE, before its data segments, for TSO with so many bytes of headers; 0 for none.
