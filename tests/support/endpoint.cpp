@@ -27,7 +27,7 @@ int rtr_mask(ibv_qp_type type) {
 
 int rts_mask(ibv_qp_type type) {
   constexpr int kReliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_RC ? kReliable : 0);
+  return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_UC || type == IBV_QPT_UD ? 0 : kReliable);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
     if (verdict.kind == Kind::wants_access) done_.push_back("wants access");
     if (verdict.kind == Kind::reject) done_.push_back("rejected");
   }
-  void carry_out(Slot, OwedId owed, Psn psn, const AtomicEth&, bool) override {
+  void carry_out(Slot, OwedId owed, Psn psn, const AtomicEth&, bool, std::uint32_t) override {
     EXPECT_EQ(distance(kFirst, psn), static_cast<std::int32_t>(owed));
     tell("atomic", owed);
   }

@@ -23,7 +23,7 @@ TEST(OpcodeTable, RowsAreConsistent) {
     }
     EXPECT_LE(encoded_size(*row), Headers::kMaxBytes);
   }
-  EXPECT_EQ(rows, 37);
+  EXPECT_EQ(rows, 60);
 }
 
 TEST(OpcodeTable, PayloadRules) {
@@ -55,6 +55,7 @@ Headers filled(const OpcodeInfo& row, std::mt19937_64& random) {
                  .psn = Psn(static_cast<std::uint32_t>(random()))};
   const auto word = [&] { return static_cast<std::uint32_t>(random()); };
   if (row.has(header::kDeth)) headers.deth = Deth{word(), {word() & 0xffffff}};
+  if (row.has(header::kXrceth)) headers.xrc_srqn = word() & 0xffffff;
   if (row.has(header::kReth)) headers.reth = Reth{random(), {word()}, word()};
   if (row.has(header::kAtomic)) headers.atomic = AtomicEth{random(), {word()}, random(), random()};
   if (row.has(header::kAeth)) headers.aeth = Aeth{static_cast<std::uint8_t>(random()), word() & 0xffffff};

@@ -61,5 +61,37 @@ TEST(StateTable, OtherTransports) {
   EXPECT_EQ(check_transition(Transport::ud, sqe, rts, kState), Transition::ok);
 }
 
+// Each end of XRC has what RC has, but for what is the other's.
+TEST(StateTable, Xrc) {
+  constexpr std::uint32_t kAnswers = kMaxDestRdAtomic | kMinRnrTimer;
+  constexpr std::uint32_t kAsks = kRetryCount | kRnrRetry | kMaxRdAtomic;
+  const auto sends = [](QpState from, QpState to, std::uint32_t mask) {
+    return check_transition(Transport::xrc_send, from, to, mask | kState);
+  };
+  const auto receives = [](QpState from, QpState to, std::uint32_t mask) {
+    return check_transition(Transport::xrc_recv, from, to, mask | kState);
+  };
+  EXPECT_EQ(sends(reset, init, kInit), Transition::ok);
+  EXPECT_EQ(receives(reset, init, kInit), Transition::ok);
+  EXPECT_EQ(sends(init, rtr, kRtr & ~kAnswers), Transition::ok);
+  EXPECT_EQ(sends(init, rtr, kRtr), Transition::extra_attribute);
+  EXPECT_EQ(receives(init, rtr, kRtr), Transition::ok);
+  EXPECT_EQ(receives(init, rtr, kRtr & ~kMinRnrTimer), Transition::missing_attribute);
+  EXPECT_EQ(sends(rtr, rts, kRts), Transition::ok);
+  EXPECT_EQ(sends(rtr, rts, kRts & ~kRetryCount), Transition::missing_attribute);
+  EXPECT_EQ(sends(rtr, rts, kRts | kMinRnrTimer), Transition::extra_attribute);
+  EXPECT_EQ(receives(rtr, rts, kSendPsn | kTimeout), Transition::ok);
+  EXPECT_EQ(receives(rtr, rts, kSendPsn), Transition::missing_attribute);
+  EXPECT_EQ(receives(rtr, rts, kRts), Transition::extra_attribute);
+  EXPECT_EQ(receives(rts, rts, kMinRnrTimer), Transition::ok);
+  EXPECT_EQ(sends(rts, rts, kMinRnrTimer), Transition::extra_attribute);
+  EXPECT_EQ(sends(rts, sqd, kSqdNotify), Transition::ok);
+  EXPECT_EQ(sends(sqd, sqd, kPath | kAsks | kTimeout), Transition::ok);
+  EXPECT_EQ(sends(sqd, sqd, kMinRnrTimer), Transition::extra_attribute);
+  EXPECT_EQ(receives(sqd, sqd, kPath | kAnswers | kTimeout), Transition::ok);
+  EXPECT_EQ(receives(sqd, sqd, kRetryCount), Transition::extra_attribute);
+  EXPECT_EQ(sends(sqe, rts, 0), Transition::not_allowed);
+}
+
 }  // namespace
 }  // namespace rnicsim::roce

@@ -85,6 +85,9 @@ class ScriptedPort : public DevicePort {
   int import_context(int, std::uint32_t&) override { return EINVAL; }
   int close_context(std::uint32_t) override { return 0; }
   int import_pd(std::uint32_t, std::uint32_t) override { return ENOENT; }
+  int open_xrcd(int, int, std::uint32_t&) override { return EOPNOTSUPP; }
+  int close_xrcd(std::uint32_t) override { return ENOENT; }
+  int open_qp(std::uint32_t, std::uint32_t, std::uint32_t) override { return EINVAL; }
   int command(std::uint32_t, std::span<const std::byte> input, std::span<std::byte> output) override;
   int open_channel(int fd, std::uint32_t& channel) override {
     channel = next_++;

@@ -33,8 +33,6 @@ class Unsupported : public RcPair {
 
 TEST_F(Unsupported, EachSaysSo) {
   const Call calls[] = {
-      {"XRC send", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_SEND); }},
-      {"XRC receive", [](Endpoint& end) { return no_qp(end, IBV_QPT_XRC_RECV); }},
       {"driver's own", [](Endpoint& end) { return no_qp(end, IBV_QPT_DRIVER); }},
       {"create flags",
        [](Endpoint& end) {
@@ -52,25 +50,6 @@ TEST_F(Unsupported, EachSaysSo) {
       {"TSO of connections",
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
-       }},
-      {"shared receive queue of an XRC domain",
-       [](Endpoint& end) {
-         ibv_srq_init_attr_ex wanted{};
-         wanted.attr = {16, 1, 0};
-         wanted.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-         wanted.srq_type = IBV_SRQT_XRC;
-         wanted.pd = end.pd;
-         return ibv_create_srq_ex(end.context, &wanted) == nullptr;
-       }},
-      {"XRC domain",
-       [](Endpoint& end) {
-         ibv_xrcd_init_attr wanted{};
-         return ibv_open_xrcd(end.context, &wanted) == nullptr;
-       }},
-      {"shared queue pair",
-       [](Endpoint& end) {
-         ibv_qp_open_attr wanted{};
-         return ibv_open_qp(end.context, &wanted) == nullptr;
        }},
       {"on-demand paging",
        [](Endpoint& end) {
