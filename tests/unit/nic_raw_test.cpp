@@ -337,6 +337,25 @@ TEST_F(Raw, AfterAFrameWithoutReceiveTheNextOneFindsIts) {
   }
 }
 
+// One rule leads to it, and another to a table with it.
+TEST_F(Raw, AQueueGetsAFrameOnceByWhateverWays) {
+  abi::CreateRss rss;
+  rss.header.opcode = std::uint16_t(CommandOpcode::create_rss);
+  rss.header.object = kRss;
+  rss.queues[0] = kQpn;
+  ASSERT_EQ(b().command(rss), CommandStatus::ok);
+  ASSERT_EQ(b().command(flow()), CommandStatus::ok);
+  auto to_rss = flow();
+  to_rss.header.object = kFlow + 1;
+  to_rss.qpn = kRss;
+  ASSERT_EQ(b().command(to_rss), CommandStatus::ok);
+  for (int i = 0; i < 3; ++i) post_receive();
+  for (int i = 0; i < 2; ++i) post(udp_frame(2, 77));
+  EXPECT_TRUE(b().wait(kReceiveCqn));
+  EXPECT_TRUE(b().wait(kReceiveCqn));
+  EXPECT_FALSE(b().wait(kReceiveCqn, 20_us));
+}
+
 TEST_F(Raw, TheHashSaysWhichQueueGetsAFrame) {
   abi::CreateRss rss;
   rss.header.opcode = std::uint16_t(CommandOpcode::create_rss);

@@ -1,5 +1,6 @@
 #include "model/nic/packets/raw_rx.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/nic/packets/frame_checksums.h"
@@ -31,6 +32,7 @@ bool RawRx::give(const Frame& frame, bool to_sniffers) {
   const auto bytes = bytes_of(frame);
   const FrameHeaders headers(bytes.bytes());
   hits_.clear();
+  given_.clear();
   const bool taken = flows_.look_up(headers, bytes.size(), to_sniffers, hits_);
   if (taken) ++counters_.frames;
   for (const auto& hit : hits_) give_to(hit, headers, bytes, frame.id());
@@ -44,6 +46,9 @@ void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Paylo
     facts.rss_hash = rss_hash(*scaling, headers);
     destination = scaling->queues[facts.rss_hash & (scaling->queues.size() - 1)];
   }
+  // Several ways of receive-side scaling may end at one queue.
+  if (std::ranges::find(given_, destination) != given_.end()) return;
+  given_.push_back(destination);
   ++counters_.copies;
   packet({.packet = Packet::received(bytes, facts, id), .destination = destination});
 }
