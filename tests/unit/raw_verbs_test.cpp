@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "tests/unit/raw_verbs.h"
@@ -215,6 +216,26 @@ TEST_F(RawVerbsTest, SegmentedMessagesWhereTheyAreNotDone) {
     EXPECT_EQ(ibv_wr_complete(extended), EOPNOTSUPP);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
   }
+}
+
+TEST_F(RawVerbsTest, OtherTransportsBuildersAreRefused) {
+  ibv_qp* qp = make_segmenting_qp();
+  port_.executes = false;
+  ibv_qp_ex* extended = ibv_qp_to_qp_ex(qp);
+  const auto built = [&](const std::function<void()>& begin) {
+    ibv_wr_start(extended);
+    begin();
+    ibv_wr_set_sge(extended, sge_.lkey, sge_.addr, sge_.length);
+    return ibv_wr_complete(extended);
+  };
+  EXPECT_EQ(built([&] { ibv_wr_send(extended); }), 0);
+  EXPECT_EQ(built([&] { ibv_wr_send_imm(extended, 1); }), EOPNOTSUPP);
+  EXPECT_EQ(built([&] { ibv_wr_send_inv(extended, 1); }), EOPNOTSUPP);
+  EXPECT_EQ(built([&] { ibv_wr_rdma_write(extended, 1, 0); }), EOPNOTSUPP);
+  EXPECT_EQ(built([&] { ibv_wr_rdma_write_imm(extended, 1, 0, 1); }), EOPNOTSUPP);
+  EXPECT_EQ(built([&] { ibv_wr_rdma_read(extended, 1, 0); }), EOPNOTSUPP);
+  EXPECT_EQ(built([&] { ibv_wr_atomic_fetch_add(extended, 1, 0, 1); }), EOPNOTSUPP);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
 TEST_F(RawVerbsTest, ChecksumsAndTagsOfReceives) {

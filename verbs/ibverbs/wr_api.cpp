@@ -217,6 +217,7 @@ void fill_refusals(Qp& qp) {
     qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, const void*) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_TSO))
     qp.wr_send_tso = [](ibv_qp_ex* at, void*, std::uint16_t, std::uint16_t) { refuse(at); };
+  if (!qp.does(IBV_QP_EX_WITH_SEND_WITH_IMM)) qp.wr_send_imm = [](ibv_qp_ex* at, __be32) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_SEND_WITH_INV)) qp.wr_send_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_LOCAL_INV)) qp.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (!qp.does(IBV_QP_EX_WITH_BIND_MW))
