@@ -8,7 +8,7 @@ namespace rnicsim::testing {
 
 namespace {
 
-bool has_builder(ibv_wr_opcode opcode) { return opcode <= IBV_WR_SEND_WITH_INV; }
+bool has_builder(ibv_wr_opcode opcode) { return opcode <= IBV_WR_TSO; }
 
 bool has_setter(ibv_wr_opcode opcode) { return opcode != IBV_WR_LOCAL_INV && opcode != IBV_WR_BIND_MW; }
 
@@ -28,6 +28,7 @@ void begin(ibv_qp_ex* qp, const ibv_send_wr& wr) {
                                    wr.wr.atomic.swap);
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
       return ibv_wr_atomic_fetch_add(qp, wr.wr.atomic.rkey, wr.wr.atomic.remote_addr, wr.wr.atomic.compare_add);
+    case IBV_WR_TSO: return ibv_wr_send_tso(qp, wr.tso.hdr, wr.tso.hdr_sz, wr.tso.mss);
     case IBV_WR_LOCAL_INV: return ibv_wr_local_inv(qp, wr.invalidate_rkey);
     case IBV_WR_BIND_MW: return ibv_wr_bind_mw(qp, wr.bind_mw.mw, wr.bind_mw.rkey, &wr.bind_mw.bind_info);
     default: return;
@@ -74,7 +75,7 @@ void Walker::post_batch(const std::shared_ptr<Pair>& pair) {
   std::size_t outstanding = pair->sends.size();
   for (const auto& request : requests) {
     if (error != 0) break;
-    const bool refused = !is_of(pair->type, request->wr.opcode);
+    const bool refused = !pair->does(request->wr.opcode);
     error = refused ? EOPNOTSUPP : outstanding++ >= pair->cap.max_send_wr ? ENOMEM : request->error;
   }
   const bool aborts = dice_.once_in(10);
@@ -113,7 +114,7 @@ void Walker::bind_window(const std::shared_ptr<Pair>& pair) {
   int error = 0;
   if (window->mw->type != IBV_MW_TYPE_1) error = EINVAL;
   else if (!closes && region->mr->pd != window->mw->pd) error = EPERM;
-  else if (pair->type == IBV_QPT_UD) error = EINVAL;
+  else if (!is_of(pair->type, IBV_WR_BIND_MW)) error = EINVAL;
   else if (!may_post(pair->told)) error = EINVAL;
   else if (pair->sends.size() >= pair->cap.max_send_wr) error = ENOMEM;
   if (error == 0) {

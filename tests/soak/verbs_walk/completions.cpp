@@ -25,6 +25,7 @@ std::optional<ibv_wc_opcode> completed_opcode(ibv_wr_opcode opcode) {
     case IBV_WR_ATOMIC_FETCH_AND_ADD: return IBV_WC_FETCH_ADD;
     case IBV_WR_LOCAL_INV: return IBV_WC_LOCAL_INV;
     case IBV_WR_BIND_MW: return IBV_WC_BIND_MW;
+    case IBV_WR_TSO: return IBV_WC_TSO;
     default: return std::nullopt;
   }
 }
@@ -67,7 +68,7 @@ void Walker::poll_extended(Queue& queue) {
     expect("ibv_start_poll", answer, {ENOENT});
     return;
   }
-  std::vector<ibv_wc> completions;
+  std::vector<std::pair<ibv_wc, std::uint32_t>> completions;  // with their flows' tags
   for (const auto most = dice_.between(1, 4); answer == 0; answer = ibv_next_poll(queue.extended)) {
     ibv_wc wc{};
     wc.wr_id = queue.extended->wr_id;
@@ -79,12 +80,12 @@ void Walker::poll_extended(Queue& queue) {
       wc.wc_flags = ibv_wc_read_wc_flags(queue.extended);
       if (wc.wc_flags & IBV_WC_WITH_IMM) wc.imm_data = ibv_wc_read_imm_data(queue.extended);
     }
-    completions.push_back(wc);
+    completions.emplace_back(wc, wc.status == IBV_WC_SUCCESS ? ibv_wc_read_flow_tag(queue.extended) : 0);
     if (completions.size() == most) break;
   }
   ibv_end_poll(queue.extended);
-  for (const auto& wc : completions)
-    if (!town_.broken) complete(queue, wc);
+  for (const auto& [wc, tag] : completions)
+    if (!town_.broken) complete(queue, wc, tag);
 }
 
 void Walker::take_events() {
@@ -97,6 +98,7 @@ void Walker::take_events() {
       bool known = true;
       switch (event.event_type) {
         case IBV_EVENT_CQ_ERR: known = concerns(queues_, event.element.cq, &Queue::cq); break;
+        case IBV_EVENT_WQ_FATAL: known = concerns(work_queues_, event.element.wq, &Pair::wq); break;
         case IBV_EVENT_SRQ_LIMIT_REACHED: known = concerns(shared_, event.element.srq, &SharedQueue::srq); break;
         case IBV_EVENT_QP_FATAL:
         case IBV_EVENT_QP_REQ_ERR:
@@ -128,16 +130,22 @@ void Walker::take_events() {
   }
 }
 
-void Walker::complete(Queue& queue, const ibv_wc& wc) {
+std::shared_ptr<Pair> Walker::pair_of(std::uint32_t number) const {
+  for (const auto* known : {&pairs_, &work_queues_})
+    if (const auto found = std::ranges::find(*known, number, &Pair::number); found != known->end()) return *found;
+  return nullptr;
+}
+
+void Walker::complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_t> tag) {
   ++completions_;
-  const auto found = std::ranges::find(pairs_, wc.qp_num, &Pair::number);
+  const auto found = pair_of(wc.qp_num);
   const bool sent = wc.wr_id & kSendMark;
-  if (found == pairs_.end()) return fail("a completion of QP " + std::to_string(wc.qp_num) + ", which is no more");
-  Pair& pair = **found;
+  if (!found) return fail("a completion of QP " + std::to_string(wc.qp_num) + ", which is no more");
+  Pair& pair = *found;
   if ((sent ? pair.send_queue : pair.receive_queue).get() != &queue) return fail("a completion in another CQ");
   if (queue.may_overrun) return complete_vaguely(pair, wc);
   if (sent) complete_send(pair, wc);
-  else complete_receive(pair, wc);
+  else complete_receive(pair, wc, tag);
 }
 
 // Of a queue that had too little room, where completions are lost.
@@ -203,7 +211,7 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
   switch (status) {
     case IBV_WC_WR_FLUSH_ERR: may = true; break;
     case IBV_WC_LOC_PROT_ERR: may = !send.legal || !send.region->intact; break;
-    case IBV_WC_LOC_LEN_ERR: may = send.odd_atomic; break;
+    case IBV_WC_LOC_LEN_ERR: may = send.odd_atomic || send.odd_length; break;
     case IBV_WC_LOC_QP_OP_ERR: may = send.foreign; break;
     case IBV_WC_MW_BIND_ERR: may = send.opcode == IBV_WR_BIND_MW || send.opcode == IBV_WR_LOCAL_INV; break;
     case IBV_WC_REM_ACCESS_ERR:
@@ -225,6 +233,7 @@ void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
   if (wc.opcode != completed_opcode(send.opcode)) return fail("a completion of opcode " + std::to_string(wc.opcode));
   const bool sure =
       send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
+  if (send.odd_length) return fail("a frame went well that is too short for one");
   if (send.length == 0) return;
   if (!send.legal && send.region->intact) return fail("a work request went well whose local memory it has no right to");
   if (send.odd_atomic) return fail("an atomic of another length than 8 went well");
@@ -247,7 +256,7 @@ void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
   }
 }
 
-void Walker::complete_receive(Pair& pair, const ibv_wc& wc) {
+void Walker::complete_receive(Pair& pair, const ibv_wc& wc, std::optional<std::uint32_t> tag) {
   Receive receive;
   if (pair.shared) {
     const auto found = pair.shared->posted.find(wc.wr_id);
@@ -265,7 +274,8 @@ void Walker::complete_receive(Pair& pair, const ibv_wc& wc) {
   }
   give_back(receive);
   switch (wc.status) {
-    case IBV_WC_SUCCESS: return check_received(pair, receive, wc);
+    case IBV_WC_SUCCESS:
+      return pair.type == IBV_QPT_RAW_PACKET ? check_frame(pair, receive, wc, tag) : check_received(pair, receive, wc);
     case IBV_WC_LOC_PROT_ERR:
       if (receive.legal && receive.region->intact) fail("a receive whose memory is good can't end with LOC_PROT_ERR");
       if (pair.context == kInlineContext) return;  // perhaps found by the library, and the QP knows nothing of it
@@ -278,6 +288,7 @@ void Walker::complete_receive(Pair& pair, const ibv_wc& wc) {
     case IBV_WC_REM_INV_REQ_ERR: break;
     default: fail("a receive can't end with status " + std::to_string(wc.status));
   }
+  if (pair.wq != nullptr) pair.told = IBV_QPS_ERR;
   if (pair.told != IBV_QPS_ERR) expect_failed(pair, wc);
 }
 
@@ -334,6 +345,17 @@ void Walker::flush() {
     if (!expect("ibv_modify_qp to ERR", ibv_modify_qp(pair->qp, &attributes, IBV_QP_STATE), {0})) return;
     pair->told = IBV_QPS_ERR;
   }
+  for (const auto& queue : work_queues_) {
+    if (town_.broken) return;
+    if (queue->told == IBV_QPS_RESET) continue;
+    ibv_wq_attr attributes{};
+    attributes.attr_mask = IBV_WQ_ATTR_STATE;
+    attributes.wq_state = IBV_WQS_ERR;
+    if (!expect("ibv_modify_wq to ERR", ibv_modify_wq(queue->wq, &attributes), {0})) return;
+    queue->told = IBV_QPS_ERR;
+  }
+  auto all = pairs_;
+  all.insert(all.end(), work_queues_.begin(), work_queues_.end());
   const auto outstanding = [](const Pair& pair) {
     const bool sends = !pair.send_queue->may_overrun && std::ranges::any_of(pair.sends, &Send::signalled);
     return sends || (!pair.receive_queue->may_overrun && !pair.receives.empty());
@@ -341,10 +363,10 @@ void Walker::flush() {
   for (int round = 0; round < 100 && !town_.broken; ++round) {
     for (const auto& queue : std::vector(queues_)) poll(queue);
     take_events();
-    if (std::ranges::none_of(pairs_, [&](const auto& pair) { return outstanding(*pair); })) return;
+    if (std::ranges::none_of(all, [&](const auto& pair) { return outstanding(*pair); })) return;
     pass(20'000);
   }
-  for (const auto& pair : pairs_)
+  for (const auto& pair : all)
     if (!town_.broken && outstanding(*pair))
       fail(std::to_string(pair->sends.size()) + " sends and " + std::to_string(pair->receives.size()) +
            " receives of QP " + std::to_string(pair->number) + " were never flushed");

@@ -6,7 +6,8 @@
 namespace rnicsim::testing {
 
 void Walker::break_something() {
-  switch (dice_.below(8)) {
+  switch (dice_.below(10)) {
+    case 8: case 9: return break_frames();
     case 0: case 1: return garble_handle();
     case 2: case 3: return swap_contexts();
     case 4: return ask_too_much();

@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                 IBV_ACCESS_REMOTE_ATOMIC;
 constexpr std::size_t kMost = 6;  // objects of a kind, about
-constexpr std::size_t kMostPairs = 10;
+constexpr std::size_t kMostPairs = 12;
 
 unsigned draw_access(Dice& dice) {
   unsigned access = dice.once_in(3) ? unsigned(dice.below(16)) : kAllAccess;
@@ -28,10 +28,10 @@ struct Range {
 };
 
 // All that may be asked for: the flags are numbered as the opcodes are.
-std::uint64_t operations_of(ibv_qp_type type) {
+std::uint64_t operations_of(const Pair& pair) {
   std::uint64_t flags = 0;
-  for (int opcode = IBV_WR_RDMA_WRITE; opcode <= IBV_WR_SEND_WITH_INV; ++opcode)
-    if (is_of(type, ibv_wr_opcode(opcode))) flags |= 1u << opcode;
+  for (int opcode = IBV_WR_RDMA_WRITE; opcode <= IBV_WR_TSO; ++opcode)
+    if (pair.does(ibv_wr_opcode(opcode))) flags |= 1u << opcode;
   return flags;
 }
 
@@ -73,8 +73,8 @@ void Walker::make_something() {
     case 8: return domain && shared_.size() < 4 ? make_shared(domain) : change_shared();
     default: break;
   }
-  constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
-  if (pairs_.size() < kMostPairs) make_pair(context, kTypes[dice_.below(4)]);
+  constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET};
+  if (pairs_.size() < kMostPairs) make_pair(context, kTypes[dice_.below(5)]);
 }
 
 void Walker::make_domain(std::uint32_t context) {
@@ -210,7 +210,7 @@ void Walker::make_queue(std::uint32_t context, bool large) {
     ibv_cq_init_attr_ex attributes{};
     attributes.cqe = entries;
     attributes.channel = told;
-    attributes.wc_flags = IBV_WC_STANDARD_FLAGS;
+    attributes.wc_flags = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_FLOW_TAG;
     if (const auto parent = any_domain(context); parent && parent->protection) {
       attributes.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
       attributes.parent_domain = parent->pd;
@@ -235,6 +235,8 @@ void Walker::resize_queue() {
     if (pair->send_queue == queue) unpolled += pair->sends.size();
     if (pair->receive_queue == queue) unpolled += pair->shared ? pair->shared->posted.size() : pair->receives.size();
   }
+  for (const auto& pair : work_queues_)
+    if (pair->receive_queue == queue) unpolled += pair->receives.size();
   const int answer = ibv_resize_cq(queue->cq, int(entries));
   if (unpolled <= entries || queue->may_overrun)
     expect("ibv_resize_cq", answer, queue->may_overrun ? std::set{0, EINVAL} : std::set{0});
@@ -249,6 +251,8 @@ bool Walker::may_overrun(const Queue& queue) const {
     if (pair->send_queue.get() == &queue) most += pair->sends.size();
     if (pair->receive_queue.get() == &queue) most += pair->shared ? pair->shared->posted.size() : pair->receives.size();
   }
+  for (const auto& pair : work_queues_)
+    if (pair->receive_queue.get() == &queue) most += pair->receives.size();
   return most > std::size_t(queue.cq->cqe);
 }
 
@@ -298,7 +302,8 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
   pair->send_queue = any_queue(context);
   pair->receive_queue = any_queue(context);
   const auto shared = any(shared_);
-  const bool shares = shared && shared->domain->context == context && type != IBV_QPT_UC && dice_.once_in(3);
+  const bool may_share = type == IBV_QPT_RC || type == IBV_QPT_UD;
+  const bool shares = shared && shared->domain->context == context && may_share && dice_.once_in(3);
   if (!pair->domain || !pair->send_queue) return;
   ibv_qp_init_attr_ex attributes{};
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
@@ -310,9 +315,23 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
                     dice_.between(1, 3), dice_.between(1, 3), dice_.once_in(2) ? 0 : dice_.between(1, 200)};
   attributes.qp_type = type;
   attributes.sq_sig_all = dice_.once_in(3);
+  pair->type = type;
+  const bool raw = type == IBV_QPT_RAW_PACKET;
+  pair->blocks_own = (raw || type == IBV_QPT_UD) && dice_.once_in(3);
+  pair->scatters_fcs = raw && dice_.once_in(4);
+  if (raw && dice_.once_in(2)) {
+    attributes.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+    attributes.max_tso_header = std::uint16_t(dice_.between(30, 100));
+    pair->max_tso_header = attributes.max_tso_header;
+  }
+  if (pair->blocks_own || pair->scatters_fcs) {
+    attributes.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    attributes.create_flags = (pair->blocks_own ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0) |
+                              (pair->scatters_fcs ? IBV_QP_CREATE_SCATTER_FCS : 0);
+  }
   if (dice_.once_in(2)) {
     attributes.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    attributes.send_ops_flags = operations_of(type);
+    attributes.send_ops_flags = operations_of(*pair);
   }
   const auto asked = attributes.cap;
   pair->qp = ibv_create_qp_ex(contexts_[context], &attributes);
@@ -324,7 +343,6 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
     fail("ibv_create_qp gave less than asked for");
   pair->walker = index_;
   pair->context = context;
-  pair->type = type;
   if (shares) pair->shared = shared;
   pair->signals_all = attributes.sq_sig_all != 0;
   pair->number = pair->qp->qp_num;
@@ -414,11 +432,12 @@ void Walker::remove(const std::shared_ptr<SharedQueue>& shared) {
 }
 
 void Walker::remove(const std::shared_ptr<Pair>& pair) {
-  const int wanted = pair->groups.empty() ? 0 : EBUSY;
+  const int wanted = pair->groups.empty() && pair->rules == 0 ? 0 : EBUSY;
   pair->alive = pair->alive && wanted != 0;
   if (!expect("ibv_destroy_qp", ibv_destroy_qp(pair->qp), {wanted}) || wanted != 0) return;
   reset(*pair);
   pair->peer.reset();
+  pair->led.clear();
   --pair->domain->users;
   --pair->send_queue->users;
   --pair->receive_queue->users;
@@ -428,10 +447,7 @@ void Walker::remove(const std::shared_ptr<Pair>& pair) {
 
 template <class Object>
 void Walker::remove_all(std::vector<std::shared_ptr<Object>>& objects) {
-  for (std::size_t before = objects.size(); before != 0; before = objects.size()) {
-    remove(std::shared_ptr<Object>(objects.back()));
-    if (objects.size() == before) return;  // told already
-  }
+  remove_each(objects, [this](const std::shared_ptr<Object>& object) { remove(object); });
 }
 
 void Walker::close() {
@@ -445,6 +461,7 @@ void Walker::close() {
       gid.raw[12] = 239, gid.raw[13] = gid.raw[14] = 1, gid.raw[15] = group;
       if (expect("ibv_detach_mcast", ibv_detach_mcast(pair->qp, &gid, 0), {0})) pair->groups.erase(group);
     }
+  close_frames();
   remove_all(pairs_);
   remove_all(shared_);
   remove_all(queues_);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/soak/dice.h"
+#include "tests/soak/verbs_walk/frames.h"
 
 namespace rnicsim::testing {
 
@@ -135,6 +136,7 @@ struct Send {
   std::uint32_t length = 0;
   bool legal = true;         // its local memory
   bool odd_atomic = false;   // not of 8 bytes
+  bool odd_length = false;   // no frame is so short
   bool foreign = false;      // an operation of another transport
   bool zeros = false;        // from a null region
   std::shared_ptr<Region> region;
@@ -146,9 +148,10 @@ struct Send {
   std::uint32_t changes = 0, peer_changes = 0;
 };
 
-// A queue pair.
+// A queue pair, or a work queue: to the device it is one that only receives.
 struct Pair {
   ibv_qp* qp = nullptr;
+  ibv_wq* wq = nullptr;
   ibv_qp_ex* extended = nullptr;  // ibv_wr_* may be used
   std::uint32_t walker = 0;
   std::uint32_t context = 0;
@@ -175,7 +178,15 @@ struct Pair {
   std::deque<Send> sends;
   std::deque<Receive> receives;
   bool failed = false;                // an error completion was seen
+  // Raw packets.
+  std::uint32_t rules = 0;            // that lead here
+  std::uint32_t users = 0;            // entries of tables
+  std::uint32_t max_tso_header = 0;
+  bool blocks_own = false;            // groups on its own host
+  bool scatters_fcs = false;
+  std::vector<std::shared_ptr<Rule>> led;  // ever
 
+  bool does(ibv_wr_opcode opcode) const;
   // Completions may be lost: how much of its queues is free nobody knows.
   bool vague() const { return send_queue->may_overrun || receive_queue->may_overrun; }
 };

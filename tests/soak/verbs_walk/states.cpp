@@ -23,6 +23,14 @@ struct Masks {
 Masks masks_of(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
   const bool ud = type == IBV_QPT_UD, rc = type == IBV_QPT_RC;
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return {true, 0, 0};
+  if (type == IBV_QPT_RAW_PACKET) {
+    constexpr std::pair<ibv_qp_state, ibv_qp_state> kOthers[] = {
+        {IBV_QPS_INIT, IBV_QPS_INIT}, {IBV_QPS_INIT, IBV_QPS_RTR}, {IBV_QPS_RTR, IBV_QPS_RTS},
+        {IBV_QPS_RTS, IBV_QPS_RTS},   {IBV_QPS_RTS, IBV_QPS_SQD},  {IBV_QPS_SQD, IBV_QPS_RTS},
+        {IBV_QPS_SQD, IBV_QPS_SQD},   {IBV_QPS_SQE, IBV_QPS_RTS}};
+    if (from == IBV_QPS_RESET && to == IBV_QPS_INIT) return {true, IBV_QP_PORT, 0};
+    return {std::ranges::find(kOthers, std::pair(from, to)) != std::end(kOthers), 0, 0};
+  }
   const int own = ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
   const int path = ud ? 0 : IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
   const int running = IBV_QP_CUR_STATE | own | path | (rc ? IBV_QP_MIN_RNR_TIMER : 0);
@@ -170,6 +178,13 @@ void Walker::choose_peer(const std::shared_ptr<Pair>& pair) {
 }
 
 void Walker::move_something() {
+  if (dice_.once_in(8)) {
+    const auto queue = any(work_queues_);
+    const bool runs = queue && queue->told == IBV_QPS_RTR && !dice_.once_in(4);
+    if (queue && !runs)
+      move_work_queue(queue, queue->told == IBV_QPS_RESET ? IBV_WQS_RDY : ibv_wq_state(dice_.below(3)));
+    return;
+  }
   const auto pair = any(pairs_);
   if (!pair) return;
   switch (dice_.below(10)) {
@@ -191,7 +206,7 @@ void Walker::move_something() {
 
 // Towards RTS, and there it stays unless its connection is no more.
 void Walker::move_on(const std::shared_ptr<Pair>& pair) {
-  const bool connected = pair->type != IBV_QPT_UD;
+  const bool connected = pair->type == IBV_QPT_RC || pair->type == IBV_QPT_UC;
   const bool stale = connected && pair->peer && (!pair->peer->alive || pair->peer->peer != pair);
   if (pair->told == IBV_QPS_RTS && !pair->failed && !(stale && dice_.once_in(3))) return;
   if (pair->failed) query(pair);

@@ -44,7 +44,12 @@ bool may_post(ibv_qp_state state) {
   return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
 }
 
+bool Pair::does(ibv_wr_opcode opcode) const {
+  return is_of(type, opcode) && (opcode != IBV_WR_TSO || max_tso_header != 0);
+}
+
 bool is_of(ibv_qp_type type, ibv_wr_opcode opcode) {
+  if (type == IBV_QPT_RAW_PACKET) return opcode == IBV_WR_SEND || opcode == IBV_WR_TSO;
   switch (opcode) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM: return true;
@@ -61,6 +66,7 @@ bool is_of(ibv_qp_type type, ibv_wr_opcode opcode) {
 }
 
 void Walker::post_something() {
+  if (dice_.once_in(4)) return post_frames();
   const auto pair = any(pairs_);
   const auto shared = any(shared_);
   switch (dice_.below(20)) {
@@ -73,7 +79,8 @@ void Walker::post_something() {
 
 bool Walker::is_firm(const Pair& pair) const {
   const auto& peer = pair.peer;
-  return pair.type != IBV_QPT_UD && peer && peer->alive && peer->peer.get() == &pair && peer->life == pair.peer_life &&
+  const bool connects = pair.type == IBV_QPT_RC || pair.type == IBV_QPT_UC;
+  return connects && peer && peer->alive && peer->peer.get() == &pair && peer->life == pair.peer_life &&
          peer->peer_life == pair.life && peer->type == pair.type && !pair.changing && !peer->changing;
 }
 
@@ -87,7 +94,7 @@ std::shared_ptr<Region> Walker::draw_region(const Domain& domain) {
 
 // Where it goes in the peer's memory: by a key of the peer's domain, or by one that opens nothing.
 void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
-  auto& [wr, sges, send, error, inlined] = request;
+  auto& [wr, sges, send, error, inlined, headers] = request;
   Walker& town = *town_.walkers[pair.peer ? pair.peer->walker : index_];
   std::vector<std::shared_ptr<Region>> fit;
   const bool write = right == IBV_ACCESS_REMOTE_WRITE;
@@ -136,8 +143,14 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   }
 }
 
+int Walker::cut_in_two(ibv_sge* sges, std::uint64_t address, std::uint32_t length, std::uint32_t key,
+                       std::uint32_t most) {
+  return cut(dice_, sges, address, length, key, most);
+}
+
 bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
-  auto& [wr, sges, send, error, inlined] = request;
+  if (pair->type == IBV_QPT_RAW_PACKET) return draw_frame(pair, request);
+  auto& [wr, sges, send, error, inlined, headers] = request;
   const auto cell = arena_.take();
   const auto region = draw_region(*pair->domain);
   if (!cell || !region) {
@@ -274,6 +287,7 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
   Request request;
   if (!draw_send(pair, request)) return;
   request.wr.next = &request.wr;
+  if (const auto frame = town_.frames.find(request.send.id); frame != town_.frames.end()) frame->second.repeated = true;
   // All have one id: only if each completes does one see how many came back.
   request.wr.send_flags |= IBV_SEND_SIGNALED;
   request.send.signalled = true;
@@ -352,8 +366,9 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
   for (std::size_t i = looped ? std::min<std::size_t>(posted, 1) : posted; i < count; ++i) give_back(receives[i]);
   note_room();
   ibv_recv_wr* bad = nullptr;
-  if (pair->vague()) return void(ibv_post_recv(pair->qp, &wrs[0], &bad));
-  const int answer = ibv_post_recv(pair->qp, &wrs[0], &bad);
+  const int answer = pair->wq != nullptr ? ibv_post_wq_recv(pair->wq, &wrs[0], &bad)
+                                         : ibv_post_recv(pair->qp, &wrs[0], &bad);
+  if (pair->vague()) return;
   if (!expect("ibv_post_recv in state " + std::to_string(pair->told), answer, {error})) return;
   if (error != 0 && bad != &wrs[looped ? 0 : posted])
     fail("ibv_post_recv: another bad_wr than the first that was not posted");

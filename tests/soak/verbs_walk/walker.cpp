@@ -22,7 +22,11 @@ Walker::Walker(Town& town, std::uint32_t index, std::uint64_t seed)
 
 // Peers hold each other.
 Walker::~Walker() {
-  for (const auto& pair : pairs_) pair->peer.reset();
+  for (const auto& pair : pairs_) {
+    pair->peer.reset();
+    pair->led.clear();
+  }
+  for (const auto& queue : work_queues_) queue->led.clear();
 }
 
 void Walker::fail(const std::string& what) {
@@ -62,12 +66,15 @@ void Walker::open(host::SoftwareProcess& process) {
     make_shared(any_domain(context));
     make_way(any_domain(context));
     for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) make_pair(context, type);
+    make_frame_objects(context);
   }
 }
 
 void Walker::step() {
   ++step_;
-  switch (dice_.below(20)) {
+  switch (dice_.below(22)) {
+    case 20: return dice_.once_in(2) ? make_of_frames() : destroy_of_frames();
+    case 21: return make_of_frames();
     case 0: return make_something();
     case 1: return dice_.once_in(2) ? destroy_something() : make_something();
     case 2: return break_something();

@@ -16,6 +16,12 @@ class Walker;
 struct Town {
   std::vector<Walker*> walkers;
   bool broken = false;  // one found a fault: all stop
+  std::map<std::uint64_t, Frame> frames;        // by id
+  // What a host's device can hold of each; nothing: more than anybody makes.
+  struct Few {
+    std::size_t rules = SIZE_MAX, spreads = SIZE_MAX, counters = SIZE_MAX;
+  } few;
+  std::array<std::uint32_t, 2> rule_changes{};  // of a host's rules: counts when one begins, and when it is over
 };
 
 class Walker {
@@ -34,6 +40,8 @@ class Walker {
 
   std::uint32_t index() const { return index_; }
   std::uint64_t completions() const { return completions_; }
+  std::uint64_t frames() const { return frames_; }
+  std::uint32_t host() const { return index_ == 0 ? 0 : 1; }
   Arena& arena() { return arena_; }
   const std::vector<std::shared_ptr<Pair>>& pairs() const { return pairs_; }
   const std::vector<std::shared_ptr<Region>>& regions() const { return regions_; }
@@ -85,6 +93,31 @@ class Walker {
   bool may_overrun(const Queue& queue) const;
   void note_room();
 
+  template <class Object, class Remove>
+  void remove_each(std::vector<std::shared_ptr<Object>>& objects, Remove&& remove);
+
+  // --- What raw packets need (frames_making.cpp).
+  void make_frame_objects(std::uint32_t context);
+  void make_of_frames();
+  void destroy_of_frames();
+  void make_work_queue(std::uint32_t context);
+  void move_work_queue(const std::shared_ptr<Pair>& pair, ibv_wq_state to);
+  void make_table(std::uint32_t context);
+  void make_spread(std::uint32_t context);
+  void make_counters(std::uint32_t context);
+  void read_counters();
+  void make_rule(std::uint32_t context);
+  static std::vector<std::shared_ptr<Pair>> receivers_of(const Rule& rule);
+  template <class Objects>
+  std::set<int> room_for(Objects Walker::*objects, std::size_t most) const;
+  void remove_work_queue(const std::shared_ptr<Pair>& pair);
+  void remove(const std::shared_ptr<IndirectionTable>& table);
+  void remove(const std::shared_ptr<Spread>& spread);
+  void remove(const std::shared_ptr<CounterSet>& set);
+  void remove(const std::shared_ptr<Rule>& rule);
+  void break_frames();
+  void close_frames();
+
   // --- Calls that must be refused (illegal.cpp).
   void break_something();
   void garble_handle();
@@ -121,6 +154,7 @@ class Walker {
     Send send;
     int error = 0;  // why it is refused at once
     bool inlined = false;
+    std::array<std::uint8_t, kFrameHeaders> headers{};  // of a TSO
   };
   void post_something();
   void post_sends(const std::shared_ptr<Pair>& pair);
@@ -132,6 +166,7 @@ class Walker {
   void post_receives(const std::shared_ptr<Pair>& pair);
   void post_shared(const std::shared_ptr<SharedQueue>& shared);
   bool draw_send(const std::shared_ptr<Pair>& pair, Request& request);
+  int cut_in_two(ibv_sge* sges, std::uint64_t address, std::uint32_t length, std::uint32_t key, std::uint32_t most);
   void draw_remote(const Pair& pair, Request& request, unsigned right);
   bool draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
                     Receive& receive, int& error);
@@ -140,15 +175,24 @@ class Walker {
   void give_back(const Receive& receive) { arena_.give_back(receive.cell); }
   bool is_firm(const Pair& pair) const;
 
+  // --- Raw packets (frames_traffic.cpp).
+  void post_frames();
+  bool draw_frame(const std::shared_ptr<Pair>& pair, Request& request);
+  void find_takers(Frame& frame, std::uint32_t on, std::optional<std::uint16_t> udp_port);
+  void check_frame(Pair& pair, const Receive& receive, const ibv_wc& wc, std::optional<std::uint32_t> tag);
+  void check_taker(const Pair& pair, const Frame& frame);
+
   // --- Completions (completions.cpp).
   void look();
   void poll(const std::shared_ptr<Queue>& queue);
   void poll_extended(Queue& queue);
   void take_events();
-  void complete(Queue& queue, const ibv_wc& wc);
+  // `tag`: of a raw packet, when it is known; 0: none.
+  void complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_t> tag = {});
+  std::shared_ptr<Pair> pair_of(std::uint32_t number) const;
   void complete_vaguely(Pair& pair, const ibv_wc& wc);
   void complete_send(Pair& pair, const ibv_wc& wc);
-  void complete_receive(Pair& pair, const ibv_wc& wc);
+  void complete_receive(Pair& pair, const ibv_wc& wc, std::optional<std::uint32_t> tag);
   void check_status(Pair& pair, const Send& send, ibv_wc_status status);
   void check_success(Pair& pair, const Send& send, const ibv_wc& wc);
   void check_received(const Pair& pair, const Receive& receive, const ibv_wc& wc);
@@ -168,6 +212,7 @@ class Walker {
   std::uint64_t step_ = 0;
   std::uint64_t next_id_;
   std::uint64_t completions_ = 0;
+  std::uint64_t frames_ = 0;
   ibv_gid gid_{};
   ibv_device_attr limits_{};
   std::array<ibv_context*, kContexts> contexts_{};
@@ -180,11 +225,25 @@ class Walker {
   std::vector<std::shared_ptr<Queue>> queues_;
   std::vector<std::shared_ptr<SharedQueue>> shared_;
   std::vector<std::shared_ptr<Pair>> pairs_;
+  std::vector<std::shared_ptr<Pair>> work_queues_;
+  std::vector<std::shared_ptr<IndirectionTable>> tables_;
+  std::vector<std::shared_ptr<Spread>> spreads_;
+  std::vector<std::shared_ptr<CounterSet>> counters_;
+  std::vector<std::shared_ptr<Rule>> rules_;
 };
 
 template <class Object>
 std::shared_ptr<Object> Walker::any(std::vector<std::shared_ptr<Object>>& objects) {
   return objects.empty() ? nullptr : dice_.one_of(objects);
+}
+
+// Until one can't be.
+template <class Object, class Remove>
+void Walker::remove_each(std::vector<std::shared_ptr<Object>>& objects, Remove&& remove) {
+  for (std::size_t before = objects.size(); before != 0; before = objects.size()) {
+    remove(std::shared_ptr<Object>(objects.back()));
+    if (objects.size() == before) return;  // told already
+  }
 }
 
 }  // namespace rnicsim::testing
