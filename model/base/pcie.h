@@ -7,6 +7,8 @@
 #include <span>
 #include <tlm>
 
+#include "model/base/units.h"
+
 namespace rnicsim {
 
 using Pasid = std::uint32_t;
@@ -48,6 +50,52 @@ struct TranslationExtension : tlm::tlm_extension<TranslationExtension> {
   tlm::tlm_extension_base* clone() const override { return new TranslationExtension(*this); }
   void copy_from(const tlm::tlm_extension_base& other) override {
     physical = static_cast<const TranslationExtension&>(other).physical;
+  }
+};
+
+// What passes between a device that has a cache of translations and its host's IOMMU (PCIe Base Spec, chapter 10: ATS
+// and PRI). Pages of 4 KiB, of a process's own addresses.
+//
+// The answer to a translation request: where the page lies on the bus.
+struct PageTranslation {
+  bool present = false;
+  bool writable = false;
+  std::uint64_t address = 0;
+  Duration walk{};                       // the IOMMU's time for it, found or not
+};
+// The page is not there: the host is asked to bring it in, and answers with a response of the same index.
+struct PageRequest {
+  Pasid pasid = 0;
+  std::uint64_t address = 0;
+  bool write = false;
+  std::uint32_t index = 0;
+};
+struct PageResponse {
+  std::uint32_t index = 0;
+  bool ok = false;                       // false: there is no such page for the process, or not for that
+};
+// These pages are another's from now on: the device forgets their translations, and answers with the tag when it uses
+// them no more.
+struct PageInvalidation {
+  Pasid pasid = 0;
+  std::uint64_t address = 0;
+  std::uint64_t pages = 0;
+  std::uint32_t tag = 0;
+};
+
+// With TLM_IGNORE_COMMAND: one of these. The first three go to the host, the others to the device.
+struct PageMessageExtension : tlm::tlm_extension<PageMessageExtension> {
+  enum class Kind : std::uint8_t { translate, request, invalidated, response, invalidate };
+  Kind kind = Kind::translate;
+  PageTranslation translation;           // translate: filled in by the host
+  std::uint64_t address = 0;             // of that
+  PageRequest request;
+  PageResponse response;
+  PageInvalidation invalidation;
+  std::uint32_t tag = 0;                 // invalidated
+  tlm::tlm_extension_base* clone() const override { return new PageMessageExtension(*this); }
+  void copy_from(const tlm::tlm_extension_base& other) override {
+    *this = static_cast<const PageMessageExtension&>(other);
   }
 };
 

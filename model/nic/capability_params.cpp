@@ -13,7 +13,7 @@ DeviceFeatures CapabilityParams::features() const {
   return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
           .windows = windows, .raw = raw, .atomic_write = atomic_write, .pacing = raw && max_rate_limit != 0,
           .source_qpn = ud && source_qpn, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
-          .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq};
+          .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq, .on_demand = on_demand};
 }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
@@ -60,6 +60,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("srq", srq, "shared receive queues");
   visit.param("xrc", xrc, "XRC: queue pairs that share the receive queues of a domain; with srq");
   visit.param("raw", raw, "raw packets: their queue pairs, flows and receive-side scaling");
+  visit.param("on_demand", on_demand, "regions whose pages it asks of the host: address translation and page requests");
   visit.param("max_frame", max_frame, "bytes of a raw packet, without FCS: 9000 of payload, Ethernet and a VLAN tag",
               {64, 65535});
   visit.param("max_flows", max_flows, "flow rules of the port", {1, 1 << 20});

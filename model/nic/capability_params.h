@@ -55,6 +55,7 @@ struct CapabilityParams {
   bool srq = true;
   bool xrc = true;
   bool raw = true;
+  bool on_demand = true;
   std::uint32_t max_frame = 9018;
   std::uint32_t max_flows = 4096;
   std::uint32_t max_flow_counters = 1024;

@@ -47,6 +47,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("wqe_fetch", wqe_fetch);
   visit.group("shared_receives", shared_receives);
   visit.group("translation", translation);
+  visit.group("atc", atc);
   visit.group("windows", windows);
   visit.group("dma", dma);
   visit.group("device_memory", device_memory);
@@ -79,7 +80,8 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       payload_memory(dma_unit, device_memory),
       contexts(personality, dma_unit, params.contexts),
       qp_contexts(contexts),
-      translation("translation", contexts),
+      translation_cache("atc", params.atc, dma_unit),
+      translation("translation", contexts, translation_cache),
       windows(contexts),
       gather_scatter(translation, payload_memory, params.timing_only),
       atomic_unit("atomics", params.atomics, translation, payload_memory),
@@ -110,6 +112,11 @@ void Nic::wire_host() {
   dma_unit.reach(pcie);
   pcie.reach(device_memory);
   atomic_unit.physical = [this](Pasid pasid, std::uint64_t address) { return pcie.translate(pasid, address); };
+  translation_cache.translate = [this](Pasid pasid, std::uint64_t page) { return pcie.translate_page(pasid, page); };
+  translation_cache.request = [this](const PageRequest& page) { return pcie.request_page(page); };
+  translation_cache.invalidated.bind([this](std::uint32_t tag) { pcie.tell_invalidated(tag); });
+  pcie.page_response.bind([this](PageResponse response) { translation_cache.respond(response); });
+  pcie.page_invalidation.bind([this](PageInvalidation&& pages) { translation_cache.invalidate(pages); });
   pcie.uar_written.bind([this](UarWrite write) {
     dma_unit.carry_mmio(write.data.size());
     doorbell.write(write);
@@ -129,8 +136,10 @@ void Nic::wire_host() {
   command_unit.qp_silenced.bind([this](Qpn qpn) {
     send_wqes.forget_qp(qpn);
     gather_scatter.forget(qpn);
+    translation_cache.forget(qpn.value);
     completion.forget_qp(qpn);
   });
+  command_unit.on_demand.bind([this] { engine_->on_demand(); });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
   command_unit.cq_moderated.bind([this](std::uint32_t cqn) { completion.moderated(cqn); });
   command_unit.cq_resize.bind([this](const CqResize& resize) { completion.resize(resize); });
@@ -167,6 +176,7 @@ void Nic::wire_engine() {
   out.gather.bind([this](Gather&& gather) { gather_scatter.gather(std::move(gather)); });
   out.scatter.bind([this](Scatter&& scatter) { gather_scatter.scatter(std::move(scatter)); });
   out.access_check.bind([this](AccessCheck&& check) { gather_scatter.check(check); });
+  out.presence_check.bind([this](PresenceCheck&& check) { gather_scatter.look(check); });
   out.atomic.bind([this](Atomic&& atomic) { atomic_unit.execute(atomic); });
   out.invalidate.bind([this](Invalidate invalidate) { windows.invalidate(invalidate); });
   out.bind_window.bind([this](BindWindow bind) { windows.bind(bind); });
@@ -256,8 +266,8 @@ void Nic::fail_users_of(CqOverrun&& overrun) {
 NicCounters Nic::counters() const {
   return {pcie.counters(),        doorbell.counters(),   command_unit.counters(),
           contexts.counters(),    wqe_fetch.counters(),  shared_receives.counters(),
-          translation.counters(), windows.counters(),    dma_unit.counters(),
-          device_memory.counters(),
+          translation.counters(), translation_cache.counters(),
+          windows.counters(),     dma_unit.counters(),   device_memory.counters(),
           atomic_unit.counters(), units.counters(),      send_wqes.counters(),
           engine_->counters(),    completion.counters(), events.counters(),
           tx.counters(),          steering.counters(),   rx.counters(),
@@ -273,6 +283,7 @@ void Nic::forget_objects() {
   atomic_unit.reset();
   gather_scatter.reset();
   translation.reset();
+  translation_cache.reset();
   windows.reset();
   tx.reset();
   steering.reset();

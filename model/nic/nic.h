@@ -13,6 +13,7 @@
 #include "model/nic/contexts/processing_units.h"
 #include "model/nic/contexts/qp_contexts.h"
 #include "model/nic/contexts/translation.h"
+#include "model/nic/contexts/translation_cache.h"
 #include "model/nic/contexts/window_unit.h"
 #include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/jittered_engine.h"
@@ -48,6 +49,7 @@ struct NicParams {
   DmaParams dma;
   ContextParams contexts;
   DeviceMemoryParams device_memory;
+  TranslationCacheParams atc;
   AtomicParams atomics;
   ProcessingUnitsParams units;
   SendWqeCacheParams send_wqes;
@@ -69,6 +71,7 @@ struct NicParams {
     visit.group("pcie", dma);
     visit.group("contexts", contexts);
     visit.group("device_memory", device_memory);
+    visit.group("atc", atc);
     visit.group("atomics", atomics);
     visit.group("units", units);
     visit.group("send_wqes", send_wqes);
@@ -97,6 +100,7 @@ struct NicCounters {
   WqeFetchCounters wqe_fetch;
   SharedReceiveCounters shared_receives;
   TranslationCounters translation;
+  TranslationCacheCounters atc;
   WindowCounters windows;
   DmaCounters dma;
   DeviceMemoryCounters device_memory;
@@ -154,6 +158,7 @@ class Nic : public sc_core::sc_module {
   PayloadMemory payload_memory;
   ContextCache contexts;
   QpContexts qp_contexts;
+  TranslationCache translation_cache;
   Translation translation;
   WindowUnit windows;
   GatherScatter gather_scatter;

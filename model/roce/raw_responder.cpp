@@ -8,7 +8,8 @@ Verdict RawResponder::receive(std::uint32_t bytes, const Offer& offer) {
   // The receive stays for a frame that it is long enough for.
   if (!has_one || bytes > offer.receive_bytes) {
     Verdict dropped{Verdict::Kind::drop};
-    dropped.cause = has_one ? DropCause::unfit : DropCause::no_receive;
+    const bool absent = offer.receive == Offer::Receive::absent;
+    dropped.cause = has_one ? DropCause::unfit : absent ? DropCause::absent : DropCause::no_receive;
     return dropped;
   }
   msn_ = (msn_ + 1) & Psn::kMask;

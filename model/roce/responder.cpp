@@ -31,7 +31,12 @@ Verdict Responder::receive(const Headers& headers, std::uint32_t payload, const 
 Verdict Responder::go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {
   const Packet packet{headers, info(headers.bth.opcode), payload, offer};
   Verdict verdict;
-  *offer.access_granted ? execute(packet, verdict) : void(refuse_access(packet, verdict));
+  if (!*offer.access_granted)
+    refuse_access(packet, verdict);
+  else if (offer.absent)
+    not_ready(packet, verdict);
+  else
+    execute(packet, verdict);
   return verdict;
 }
 
@@ -85,8 +90,7 @@ bool Responder::check_resources(const Packet& packet, Verdict& verdict) {
     verdict.kind = Kind::wants_receive;
     return false;
   }
-  nak_sent_ = true;  // what follows in flight is dropped without a word
-  return reject(packet, Aeth::kRnrNak | (attributes_.min_rnr_timer & Aeth::kValueMask), verdict);
+  return not_ready(packet, verdict);
 }
 
 bool Responder::check_length(const Packet& packet, Verdict& verdict) const {
@@ -118,10 +122,11 @@ bool Responder::check_atomic_write(const Packet& packet, Verdict& verdict) const
   return (fits && target.address % kAtomicBytes == 0) || invalid(packet, verdict);
 }
 
-bool Responder::check_rkey(const Packet& packet, Verdict& verdict) const {
+bool Responder::check_rkey(const Packet& packet, Verdict& verdict) {
   const auto range = named_range(packet);
   if (!range || range->length == 0) return true;
-  if (packet.offer.access_granted) return *packet.offer.access_granted || refuse_access(packet, verdict);
+  if (packet.offer.access_granted == false) return refuse_access(packet, verdict);
+  if (packet.offer.access_granted) return !packet.offer.absent || not_ready(packet, verdict);
   verdict.kind = Kind::wants_access;
   verdict.range = *range;
   verdict.access = needed_access(packet);
@@ -225,7 +230,7 @@ bool Responder::duplicate(const Packet& packet, Verdict& verdict) {
   return false;
 }
 
-void Responder::duplicate_read(const Packet& packet, Verdict& verdict) const {
+void Responder::duplicate_read(const Packet& packet, Verdict& verdict) {
   const auto& headers = packet.headers;
   const auto& reth = *headers.reth;
   const auto packets = packets_for(reth.length, attributes_.mtu);
@@ -238,7 +243,8 @@ void Responder::duplicate_read(const Packet& packet, Verdict& verdict) const {
     return;
   }
   if (packet.offer.access_granted == false && reth.length != 0) return;
-  if (!check_rkey(packet, verdict)) return;
+  // Once accepted it is answered, and its answer waits for absent memory.
+  if (!packet.offer.access_granted && !check_rkey(packet, verdict)) return;
   verdict.kind = Kind::read;
   verdict.range = {reth.address, reth.rkey, reth.length};
   verdict.access = remote_access::kRead;
@@ -268,6 +274,11 @@ bool Responder::reject(const Packet& packet, std::uint8_t syndrome, Verdict& ver
   verdict.psn = packet.headers.bth.psn;
   verdict.msn = msn_;
   return false;
+}
+
+bool Responder::not_ready(const Packet& packet, Verdict& verdict) {
+  nak_sent_ = true;  // what follows in flight is dropped without a word
+  return reject(packet, Aeth::kRnrNak | (attributes_.min_rnr_timer & Aeth::kValueMask), verdict);
 }
 
 bool Responder::invalid(const Packet& packet, Verdict& verdict) const {

@@ -53,7 +53,7 @@ class Responder {
   bool check_queue(const Packet& packet, Verdict& verdict) const;
   bool check_resources(const Packet& packet, Verdict& verdict);
   bool check_length(const Packet& packet, Verdict& verdict) const;
-  bool check_rkey(const Packet& packet, Verdict& verdict) const;
+  bool check_rkey(const Packet& packet, Verdict& verdict);
   void execute(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_read(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_atomic_write(const Packet& packet, Verdict& verdict);
@@ -62,11 +62,12 @@ class Responder {
   // Verdicts that end the chain: false.
   [[gnu::noinline]] bool duplicate(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] bool reject(const Packet& packet, std::uint8_t syndrome, Verdict& verdict) const;
+  [[gnu::noinline]] bool not_ready(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] bool invalid(const Packet& packet, Verdict& verdict) const;
   [[gnu::noinline]] bool refuse_access(const Packet& packet, Verdict& verdict) const;
 
-  void duplicate_read(const Packet& packet, Verdict& verdict) const;
   void duplicate_atomic_write(const Packet& packet, Verdict& verdict) const;
+  void duplicate_read(const Packet& packet, Verdict& verdict);
   void duplicate_atomic(const Packet& packet, Verdict& verdict);
   SavedAtomic* saved(Psn psn);
   bool check_atomic_write(const Packet& packet, Verdict& verdict) const;

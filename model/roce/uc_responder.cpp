@@ -17,6 +17,7 @@ Verdict UcResponder::receive(const Headers& headers, std::uint32_t payload, cons
   const bool takes_receive = uses_receive(packet) && !holds_receive_;
   if (takes_receive && offer.receive == Offer::Receive::unknown) return {Kind::wants_receive};
   if (takes_receive && offer.receive == Offer::Receive::none) return drop(packet, DropCause::no_receive);
+  if (takes_receive && offer.receive == Offer::Receive::absent) return drop(packet, DropCause::absent);
   if (!length_fits(packet)) return drop(packet, DropCause::unfit);
   if (headers.reth && headers.reth->length != 0) {
     if (!offer.access_granted) {
@@ -26,13 +27,15 @@ Verdict UcResponder::receive(const Headers& headers, std::uint32_t payload, cons
       return verdict;
     }
     if (!*offer.access_granted) return drop(packet, DropCause::unfit);
+    if (offer.absent) return drop(packet, DropCause::absent);
   }
   return execute(packet);
 }
 
 Verdict UcResponder::go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {
   const Packet packet{headers, info(headers.bth.opcode), payload, offer, nullptr};
-  return *offer.access_granted ? execute(packet) : drop(packet, DropCause::unfit);
+  if (!*offer.access_granted) return drop(packet, DropCause::unfit);
+  return offer.absent ? drop(packet, DropCause::absent) : execute(packet);
 }
 
 std::optional<DropCause> UcResponder::check(const Packet& packet) const {

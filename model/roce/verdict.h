@@ -33,7 +33,7 @@ using OwedId = std::uint64_t;            // counts what a responder owes
 
 // What the caller knows of the packet's resources.
 struct Offer {
-  enum class Receive : std::uint8_t { unknown, none, available };
+  enum class Receive : std::uint8_t { unknown, none, available, absent };  // absent: its memory is
   Receive receive = Receive::unknown;
   // XRC: the shared receive queue that the packet names, when the packet is looked at for more than its receive.
   enum class Queue : std::uint8_t { unknown, refused, known };
@@ -41,6 +41,7 @@ struct Offer {
   std::uint32_t domain = 0;              // known: the queue's, whose keys the packet's is one of
   std::uint64_t receive_bytes = 0;       // room of the WQE at the head of the receive queue
   std::optional<bool> access_granted;    // answer to wants_access
+  bool absent = false;                   // granted, but its memory has first to be brought in
   std::uint32_t rd_atomic_pending = 0;   // READs and atomics accepted and not answered whole
   std::uint32_t duplicates_pending = 0;  // those to be answered once more: they take no resource from new ones
 };
@@ -56,6 +57,7 @@ enum class DropCause : std::uint8_t {
   out_of_sequence,
   no_receive,           // UC, UD: nothing is posted
   bad_qkey,             // UD
+  absent,               // UC, UD: memory that has first to be brought in
   unfit,                // UC, UD: too long for its receive or the path, or access that was not granted
 };
 

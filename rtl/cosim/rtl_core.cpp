@@ -46,6 +46,7 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
   capabilities.invalidate = capabilities.windows = capabilities.uc = capabilities.ud = capabilities.srq = false;
   capabilities.max_multicast_groups = 0;
   capabilities.raw = capabilities.xrc = capabilities.atomic_write = false;
+  capabilities.on_demand = false;
 }
 
 RtlCore::RtlCore(const RtlOptions& options)

@@ -34,9 +34,11 @@ void AtomicUnit::translate(const Atomic& request) {
 
 void AtomicUnit::translated(const Atomic& request, const Translated& place) {
   // Pages that lie apart may cut a word in two, where a region begins at an odd address.
+  auto hold = translation_.take_hold();
+  if (hold != nullptr && place.result == AccessResult::ok && !hold->begin()) return translate(request);
   const bool cut = place.result == AccessResult::ok && place.ranges.size() != 1;
   if (place.result == AccessResult::ok && !cut)
-    lock({request, place.place(0), slot_of(place.place(0))});
+    lock({request, place.place(0), slot_of(place.place(0)), 0, std::move(hold)});
   else
     done({request.tag, cut ? AccessResult::bad_range : place.result, 0});
   const auto behind = translating_.find(request.qpn.value);
@@ -87,7 +89,8 @@ void AtomicUnit::write(const Operation& operation) {
   const auto original = operation.original;
   const auto next = apply(operation.request, original);
   if (next == original) return done({operation.request.tag, AccessResult::ok, original});
-  auto written = [this, tag = operation.request.tag, original, resets = resets_](AccessResult result, const Payload&) {
+  auto written = [this, tag = operation.request.tag, original, resets = resets_, hold = operation.hold](
+                     AccessResult result, const Payload&) {
     if (resets == resets_) done({tag, result, original});
   };
   memory_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),

@@ -62,6 +62,7 @@ class AtomicUnit : public sc_core::sc_module {
     Dma::Place place;
     std::uint64_t slot;
     std::uint64_t original = 0;
+    Translation::Hold hold{};              // of its page, if that is on demand
   };
 
   void translate(const Atomic& request);

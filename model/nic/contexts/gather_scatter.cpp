@@ -23,6 +23,7 @@ struct GatherScatter::Job {
   std::uint8_t room = 0;                 // for padding
   Translated behind{};                   // where that is
   std::vector<Translated> places{};
+  std::vector<Translation::Hold> holds{};  // of pages on demand
   std::size_t awaited = 0;
   bool translated = false;
   bool forgotten = false;
@@ -150,6 +151,12 @@ void GatherScatter::write_ready(Qpn qpn) {
       turn.job = order.jobs.front();
       return at_hand_.push(order.until, &turn);
     }
+    // What was taken back while it waited is asked for again.
+    if (auto& head = *order.jobs.front(); !hold(head)) {
+      head.translated = false;
+      const auto again = order.jobs.front();
+      return translate(again);
+    }
     const auto job = std::move(order.jobs.front());
     order.jobs.pop_front();
     write(job);
@@ -181,6 +188,29 @@ void GatherScatter::check(const AccessCheck& request) {
                      [this, tag = request.tag](AccessResult result) { checked({tag, result}); });
 }
 
+void GatherScatter::look(const PresenceCheck& request) {
+  struct Looks {
+    std::size_t left;
+    AccessResult result = AccessResult::ok;
+  };
+  const auto looks = std::make_shared<Looks>(Looks{request.regions.size() + 1});
+  const auto answer = [this, looks, tag = request.tag](AccessResult result) {
+    if (result == AccessResult::absent) looks->result = result;
+    if (--looks->left == 0) checked({tag, looks->result});
+  };
+  const AccessRequest access{request.pd, request.access, request.qpn};
+  for (const auto& region : request.regions) translation_.look(access, region, request.waits, answer);
+  answer(AccessResult::ok);
+}
+
+// Of all its pages, or of none.
+bool GatherScatter::hold(Job& job) {
+  const auto held = [](const Translation::Hold& hold) { return hold->begin(); };
+  if (job.result == AccessResult::ok && std::ranges::all_of(job.holds, held)) return true;
+  job.holds.clear();
+  return job.result != AccessResult::ok;
+}
+
 void GatherScatter::translate(const JobPtr& job) {
   const auto empty = [](const Region& region) { return region.length == 0; };
   job->regions.erase(std::ranges::remove_if(job->regions, empty).begin(), job->regions.end());
@@ -190,13 +220,14 @@ void GatherScatter::translate(const JobPtr& job) {
     if (job->result == AccessResult::ok) job->result = result;
     if (--job->awaited != 0) return;
     translated({job->tag, job->qpn});
-    if (job->is_gather) return read(job);
+    if (job->is_gather) return read_when_held(job);
     job->translated = true;
     if (!job->forgotten) write_ready(job->qpn);
   };
   for (std::size_t i = 0; i < job->regions.size(); ++i)
-    translation_.translate(job->access, job->regions[i], [job, i, answer](const Translated& place) {
+    translation_.translate(job->access, job->regions[i], [this, job, i, answer](const Translated& place) {
       job->places[i] = place;
+      if (auto hold = translation_.take_hold()) job->holds.push_back(std::move(hold));
       answer(place.result);
     });
   if (job->room != 0 && !job->regions.empty()) {
@@ -211,6 +242,8 @@ void GatherScatter::translate(const JobPtr& job) {
   }
   answer(AccessResult::ok);
 }
+
+void GatherScatter::read_when_held(const JobPtr& job) { hold(*job) ? read(job) : translate(job); }
 
 void GatherScatter::read(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return gathered({job->tag, job->result, {}});
@@ -288,6 +321,7 @@ void GatherScatter::write(const JobPtr& job) {
 void GatherScatter::part_done(const JobPtr& job, AccessResult result) {
   if (job->result == AccessResult::ok) job->result = result;
   if (--job->awaited != 0) return;
+  job->holds.clear();
   DmaDone done{job->tag, job->result, {}};
   if (job->is_gather) done.payload = std::move(job->payload);
   job->is_gather ? gathered(std::move(done)) : scattered(std::move(done));

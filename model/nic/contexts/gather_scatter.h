@@ -46,6 +46,7 @@ class GatherScatter : DmaClient {
   [[gnu::flatten]] void gather(Gather&& request);
   [[gnu::flatten]] void scatter(Scatter&& request);
   [[gnu::flatten]] void check(const AccessCheck& request);
+  void look(const PresenceCheck& request);
   // The queue pair is no more what it was: what it has not begun to write stays unwritten.
   void forget(Qpn qpn);
   void reset();
@@ -89,6 +90,8 @@ class GatherScatter : DmaClient {
   void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) override;
   [[gnu::noinline]] void write_ready(Qpn qpn);
   [[gnu::noinline]] void translate(const JobPtr& job);
+  static bool hold(Job& job);
+  void read_when_held(const JobPtr& job);
   [[gnu::noinline]] void read(const JobPtr& job);
   static void pad(Job& job);
   [[gnu::noinline]] void write(const JobPtr& job);

@@ -1,6 +1,7 @@
 #include "model/nic/contexts/translation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/nic/contexts/device_memory.h"
 
@@ -34,6 +35,15 @@ Region behind(const MemoryRegion& window, const Region& region) {
   return {window.region << 8, window.bus_address + (region.address - window.start), region.length};
 }
 
+constexpr auto kHostPage = TranslationCache::kPage;
+// Pages of a range that are looked up at a time, and that are asked for before its asker is told to come again.
+constexpr std::uint32_t kPagesAtOnce = 16;
+constexpr std::uint32_t kMostAbsent = 256;
+
+bool writes(std::uint32_t wanted) {
+  return (wanted & (access::kLocalWrite | access::kRemoteWrite | access::kRemoteAtomic)) != 0;
+}
+
 // What a region's entry alone tells: all, when it has no pages.
 void begin(Translated& translated, const MemoryRegion& memory, const Region& place) {
   translated.pasid = memory.kind == RegionKind::device_memory ? DeviceMemory::kPlace : memory.pasid;
@@ -57,6 +67,22 @@ struct Translation::Walk {
   std::uint32_t left = 0;
   Duration wait{};
   Translated result{};
+  // On demand.
+  Hold hold{};
+  std::vector<TranslationCache::Found> found{};  // page by page
+  std::size_t awaited = 0;
+};
+
+// For the pages of a range on demand.
+struct Translation::Search {
+  TranslationCache::Wanted next;
+  std::uint64_t left = 0;                // pages
+  std::function<void(AccessResult)> done;
+  std::uint32_t under_way = 0;
+  std::uint32_t absent = 0;
+  bool refused = false;
+  bool going_on = false;
+  Duration wait{};
 };
 
 AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
@@ -74,7 +100,8 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
   return (memory->access & request.access) == request.access ? AccessResult::ok : AccessResult::denied;
 }
 
-Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts) : sc_module(name), contexts_(contexts) {}
+Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts, TranslationCache& on_demand)
+    : sc_module(name), contexts_(contexts), on_demand_(on_demand) {}
 
 AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
   return count(check_access(entry, request, region));
@@ -95,7 +122,9 @@ bool Translation::translate_now(const AccessRequest& request, const Region& regi
   const bool behind_window = result == AccessResult::ok && entry->is_window();
   const auto place = behind_window ? behind(*entry, region) : region;
   const auto* memory = behind_window ? contexts_.regions.resident(place.key >> 8) : entry;
-  if (result == AccessResult::ok && (memory == nullptr || !enter_now(*memory, place, translated))) return false;
+  if (result == AccessResult::ok &&
+      (memory == nullptr || memory->on_demand() || !enter_now(*memory, place, translated)))
+    return false;
   Duration wait;
   contexts_.regions.touch(region.key >> 8, wait);
   translated.wait += wait;
@@ -171,6 +200,7 @@ void Translation::look_behind(const std::shared_ptr<Walk>& walk, const MemoryReg
 
 // `place` lies in the region, and may be accessed.
 void Translation::enter(const std::shared_ptr<Walk>& state, const MemoryRegion& memory, const Region& place) {
+  if (memory.on_demand()) return enter_on_demand(state, memory, place);
   begin(state->result, memory, place);
   if (memory.log_page == 0) return finish(state);
   state->memory = memory;
@@ -207,19 +237,64 @@ void Translation::walk(const std::shared_ptr<Walk>& walk) {
   finish(walk);
 }
 
+// All its pages at once; what is taken back while others are awaited, its hold will tell.
+void Translation::enter_on_demand(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place) {
+  const auto address = memory.bus_address + (place.address - memory.start);
+  const auto pages = (address % kHostPage + place.length - 1) / kHostPage + 1;
+  walk->result.pasid = memory.pasid;
+  walk->found.resize(pages);
+  walk->awaited = pages;
+  for (std::size_t i = 0; i < pages; ++i)
+    on_demand_.find({.pasid = memory.pasid,
+                     .address = address + i * kHostPage,
+                     .write = writes(walk->request.access),
+                     .waits = true,
+                     .asker = walk->request.qpn.value},
+                    [this, walk, memory, place, i](const TranslationCache::Found& found) {
+                      walk->found[i] = found;
+                      if (--walk->awaited == 0) collect(walk, memory, place);
+                    });
+}
+
+void Translation::collect(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place) {
+  using Presence = TranslationCache::Presence;
+  const auto offset = place.address - memory.start;
+  const auto address = memory.bus_address + offset;
+  walk->wait += on_demand_.lookup_time() * static_cast<std::int64_t>(walk->found.size());
+  walk->hold = std::make_shared<TranslationCache::Hold>(on_demand_);
+  std::uint32_t done = 0;
+  for (const auto& found : walk->found) {
+    if (found.presence != Presence::present) {
+      walk->hold.reset();
+      walk->result = {AccessResult::bad_range};
+      return finish(walk);
+    }
+    walk->hold->add(found);
+    const auto in_page = (address + done) % kHostPage;
+    const auto part = std::min<std::uint64_t>(place.length - done, kHostPage - in_page);
+    extend(walk->result, found.address + in_page, static_cast<std::uint32_t>(part), offset + done);
+    done += static_cast<std::uint32_t>(part);
+  }
+  finish(walk);
+}
+
 // The region went in the meantime; another may have its index and its pages' entries.
 bool Translation::gone(const Walk& walk) const {
   return contexts_.regions.serial(walk.index) != walk.serial;
 }
 
 void Translation::finish(const std::shared_ptr<Walk>& walk) {
-  later(walk->wait, [walk] { walk->done(walk->result); });
+  later(walk->wait, [this, walk] {
+    told_hold_ = std::move(walk->hold);
+    walk->done(walk->result);
+    told_hold_.reset();
+  });
 }
 
 std::optional<AccessResult> Translation::check_now(const AccessRequest& request, const Region& region) {
   if (region.length == 0) return AccessResult::ok;
   const auto* memory = contexts_.regions.touch_first(region.key >> 8);
-  return memory != nullptr ? std::optional(judge(memory, request, region)) : std::nullopt;
+  return memory != nullptr && !memory->on_demand() ? std::optional(judge(memory, request, region)) : std::nullopt;
 }
 
 void Translation::check(const AccessRequest& request, const Region& region, std::function<void(AccessResult)> done) {
@@ -228,12 +303,67 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
   const auto index = region.key >> 8;
   if (const auto* memory = contexts_.regions.touch(index, wait)) {
     const auto result = judge(memory, request, region);
+    if (result == AccessResult::ok && memory->on_demand())
+      return seek(request, region, *memory, false, std::move(done));
     if (wait == Duration{}) return done(result);
     return later(wait, [done = std::move(done), result] { done(result); });
   }
   contexts_.regions.await(index, [this, request, region, done = std::move(done)](const MemoryRegion* memory) {
-    done(judge(memory, request, region));
+    const auto result = judge(memory, request, region);
+    if (result == AccessResult::ok && memory->on_demand()) return seek(request, region, *memory, false, done);
+    done(result);
   });
+}
+
+void Translation::look(const AccessRequest& request, const Region& region, bool waits,
+                       std::function<void(AccessResult)> done) {
+  if (region.length == 0) return done(AccessResult::ok);
+  contexts_.regions.lookup(region.key >> 8, [this, request, region, waits, done = std::move(done)](
+                                                const MemoryRegion* memory) {
+    const bool asks = memory != nullptr && memory->on_demand() && !memory->is_window() &&
+                      check_access(memory, request, region) == AccessResult::ok;
+    asks ? seek(request, region, *memory, waits, done) : done(AccessResult::ok);
+  });
+}
+
+void Translation::seek(const AccessRequest& request, const Region& region, const MemoryRegion& entry, bool waits,
+                       std::function<void(AccessResult)> done) {
+  if (entry.is_window()) {
+    const auto place = behind(entry, region);
+    return contexts_.regions.lookup(place.key >> 8, [this, request, place, waits, done = std::move(done)](
+                                                        const MemoryRegion* memory) {
+      memory != nullptr ? seek(request, place, *memory, waits, done) : done(AccessResult::bad_key);
+    });
+  }
+  const auto address = entry.bus_address + (region.address - entry.start);
+  const auto search = std::make_shared<Search>();
+  search->next = {entry.pasid, address / kHostPage * kHostPage, writes(request.access), waits, request.qpn.value};
+  search->left = (address % kHostPage + region.length - 1) / kHostPage + 1;
+  search->done = std::move(done);
+  search->wait = on_demand_.lookup_time() * static_cast<std::int64_t>(search->left);
+  go_on(search);
+}
+
+void Translation::go_on(const std::shared_ptr<Search>& search) {
+  using Presence = TranslationCache::Presence;
+  search->going_on = true;
+  while (search->left != 0 && search->under_way < kPagesAtOnce && search->absent < kMostAbsent && !search->refused) {
+    ++search->under_way;
+    --search->left;
+    const auto wanted = search->next;
+    search->next.address += kHostPage;
+    on_demand_.find(wanted, [this, search](const TranslationCache::Found& found) {
+      --search->under_way;
+      search->absent += found.presence == Presence::absent;
+      search->refused |= found.presence == Presence::refused;
+      if (!search->going_on) go_on(search);
+    });
+  }
+  search->going_on = false;
+  if (search->under_way != 0 || search->done == nullptr) return;
+  const auto result = search->refused ? AccessResult::bad_range
+                      : search->absent != 0 ? AccessResult::absent : AccessResult::ok;
+  later(search->wait, [done = std::exchange(search->done, nullptr), result] { done(result); });
 }
 
 void Translation::later(Duration wait, std::function<void()> action) {

@@ -11,6 +11,7 @@
 #include "model/base/event_queue.h"
 #include "model/base/stats.h"
 #include "model/nic/contexts/context_cache.h"
+#include "model/nic/contexts/translation_cache.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
@@ -52,14 +53,22 @@ struct AccessRequest {
 
 class Translation : public sc_core::sc_module {
  public:
-  Translation(sc_core::sc_module_name name, ContextCache& contexts);
+  Translation(sc_core::sc_module_name name, ContextCache& contexts, TranslationCache& on_demand);
 
   // Calls back at once when all that it takes is at hand, else when it is; a range of no bytes is always good.
   using Done = std::function<void(const Translated&)>;
   [[gnu::noinline]] void translate(const AccessRequest& request, const Region& region, Done done);
-  // Protection alone.
+  // For who is being called back: of the pages of a region on demand, which may go, or have gone, unless they are held;
+  // null: they stay.
+  using Hold = std::shared_ptr<TranslationCache::Hold>;
+  Hold take_hold() { return std::move(told_hold_); }
+  // Protection; and `absent` for a range on demand some page of which has to be asked for.
   [[gnu::noinline]] void check(const AccessRequest& request, const Region& region,
                                std::function<void(AccessResult)> done);
+  // Presence alone, of a range on demand: with `waits` when it has been present, or can't be; else ok or absent. Any
+  // other range is present, whatever there is to say against it.
+  [[gnu::noinline]] void look(const AccessRequest& request, const Region& region, bool waits,
+                              std::function<void(AccessResult)> done);
 
   // --- The answer when it is at hand.
   // No context has to be filled for it. False: translate() must be asked.
@@ -67,12 +76,16 @@ class Translation : public sc_core::sc_module {
   // The first level of the cache has it. nullopt: check() must be asked.
   std::optional<AccessResult> check_now(const AccessRequest& request, const Region& region);
 
-  void reset() { delayed_.clear(); }
+  void reset() {
+    delayed_.clear();
+    told_hold_.reset();
+  }
 
   const TranslationCounters& counters() const { return counters_; }
 
  private:
   struct Walk;
+  struct Search;
 
   using Found = std::function<void(const MemoryRegion*)>;
 
@@ -82,6 +95,11 @@ class Translation : public sc_core::sc_module {
   void find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found);
   void look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window);
   void enter(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place);
+  void enter_on_demand(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place);
+  void collect(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place);
+  void seek(const AccessRequest& request, const Region& region, const MemoryRegion& entry, bool waits,
+            std::function<void(AccessResult)> done);
+  void go_on(const std::shared_ptr<Search>& search);
   void walk(const std::shared_ptr<Walk>& walk);
   bool gone(const Walk& walk) const;
   void finish(const std::shared_ptr<Walk>& walk);
@@ -89,6 +107,8 @@ class Translation : public sc_core::sc_module {
   void run_due();
 
   ContextCache& contexts_;
+  TranslationCache& on_demand_;
+  Hold told_hold_;
   EventQueue<std::function<void()>> delayed_{[this] { run_due(); }};
   TranslationCounters counters_;
 };

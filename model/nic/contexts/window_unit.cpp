@@ -75,7 +75,7 @@ void WindowUnit::begin_bind(const BindWindow& request) {
     if (const auto refused = check_window(window, request); refused != AccessResult::ok)
       return answer(request.tag, refused);
     if (request.binding.length != 0) return enter_region(request, *window);
-    leave_region(*window, [this, request] { set(request); });
+    leave_region(*window, [this, request] { set(request, 0); });
   });
 }
 
@@ -86,7 +86,7 @@ void WindowUnit::enter_region(const BindWindow& request, const MemoryRegion& win
       return answer(request.tag, refused);
     ++region->windows;
     contexts_.regions.changed(index);
-    leave_region(window, [this, request] { set(request); });
+    leave_region(window, [this, request, on_demand = region->access & access::kOnDemand] { set(request, on_demand); });
   });
 }
 
@@ -103,15 +103,16 @@ void WindowUnit::leave_region(const MemoryRegion& window, Then then) {
   });
 }
 
-void WindowUnit::set(const BindWindow& request) {
+// `on_demand`: that bit, of its region.
+void WindowUnit::set(const BindWindow& request, std::uint32_t on_demand) {
   const auto& binding = request.binding;
   const auto index = binding.window >> 8;
-  find(index, [this, request, binding, index](MemoryRegion* window) {
+  find(index, [this, request, binding, index, on_demand](MemoryRegion* window) {
     if (window == nullptr) return answer(request.tag, AccessResult::bad_key);
     const bool zero_based = (binding.access & access::kZeroBased) != 0;
     window->valid = binding.length != 0;
     window->key = binding.key;
-    window->access = binding.access;
+    window->access = binding.access | on_demand;
     window->start = zero_based ? 0 : binding.address;
     window->length = binding.length;
     window->bus_address = binding.address;

@@ -59,7 +59,7 @@ class WindowUnit {
   void begin_invalidate(const Invalidate& request);
   void enter_region(const BindWindow& request, const MemoryRegion& window);
   void leave_region(const MemoryRegion& window, Then then);
-  void set(const BindWindow& request);
+  void set(const BindWindow& request, std::uint32_t on_demand);
   void unbind(std::uint32_t index, MemoryRegion& window, Then then);
   void close_next_of(Qpn qpn, Then then);
 

@@ -70,7 +70,8 @@ void EngineShell::pump_inbound(Qp& qp) {
 roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
   const auto& row = roce::info(packet.headers().bth.opcode);
   const auto& filling = qp.receive_ring.filling();
-  roce::Offer offer{.queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted};
+  roce::Offer offer{.queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted,
+                    .absent = qp.absent};
   if (row.operation == roce::Operation::send && !row.begins()) {
     offer.receive_bytes = filling ? filling->bytes : 0;
   } else if (filling && qp.transport == roce::Transport::uc) {
@@ -78,12 +79,30 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
     offer.receive = roce::Offer::Receive::available;
     offer.receive_bytes = filling->bytes;
   } else if (qp.receive_ring.held() != 0) {
-    offer.receive = roce::Offer::Receive::available;
+    offer.receive = on_demand_ ? held_receive(qp, row) : roce::Offer::Receive::available;
     offer.receive_bytes = qp.receive_ring[0].bytes;
   } else if (qp.no_receive) {
     offer.receive = roce::Offer::Receive::none;
   }
   return offer;
+}
+
+// A SEND is told that there is a receive when it is known whether the memory of that is there.
+roce::Offer::Receive EngineShell::held_receive(const Qp& qp, const roce::OpcodeInfo& row) const {
+  using enum roce::Offer::Receive;
+  if (row.operation != roce::Operation::send || qp.receive_memory == Qp::ReceiveMemory::present) return available;
+  return qp.receive_memory == Qp::ReceiveMemory::absent ? absent : unknown;
+}
+
+// Of a message of one packet as much as that fills; how long another is nobody knows yet.
+void EngineShell::look_for_memory(Qp& qp) {
+  const auto& packet = qp.inbound.front();
+  const auto& receive = qp.receive_ring[0];
+  const auto bytes = packet.payload().size() + (qp.transport == roce::Transport::ud ? roce::kGrhBytes : 0);
+  const bool only = roce::info(packet.headers().bth.opcode).ends();
+  const auto length = static_cast<std::uint32_t>(only ? std::min<std::uint64_t>(bytes, receive.bytes) : receive.bytes);
+  out_.presence_check({issue(qp, Purpose::receive_presence), qp.qpn, qp.receive_pd(), access::kLocalWrite, false,
+                       slice(receive.regions, 0, length)});
 }
 
 void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
@@ -99,6 +118,8 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   carry_verdict(qp, qp.inbound.front(), verdict);
   qp.inbound.pop_front();
   qp.access_granted.reset();
+  qp.absent = false;
+  qp.receive_memory = Qp::ReceiveMemory::unknown;
   qp.no_receive = false;
   qp.named.found = roce::Offer::Queue::unknown;
   core_->settle_answers(slot);
@@ -108,6 +129,7 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
 }
 
 void EngineShell::want_receive(Qp& qp) {
+  if (on_demand_ && qp.receive_ring.held() != 0) return look_for_memory(qp);
   qp.looks_for_receive = true;
   qp.receive_ring.want();
   look_for_receives(qp);
@@ -146,6 +168,7 @@ void EngineShell::count_drop(const roce::Verdict& verdict) {
     case roce::DropCause::out_of_sequence: return void(++counters_.out_of_sequence);
     case roce::DropCause::no_receive: return void(++counters_.out_of_buffer);
     case roce::DropCause::bad_qkey: return void(++counters_.bad_qkey);
+    case roce::DropCause::absent: return void(++counters_.absent_dropped);
     case roce::DropCause::unfit: return void(++counters_.silently_dropped);
   }
 }
@@ -200,7 +223,8 @@ void EngineShell::reject(Qp& qp, const roce::Verdict& verdict) {
   if (verdict.syndrome == roce::Aeth::kSequenceError) ++counters_.out_of_sequence;
   if (verdict.syndrome == roce::Aeth::kInvalidRequest) ++counters_.resp_invalid_request;
   if (verdict.syndrome == roce::Aeth::kRemoteAccessError) ++counters_.resp_remote_access_errors;
-  if ((verdict.syndrome & roce::Aeth::kClassMask) == roce::Aeth::kRnrNak) ++counters_.out_of_buffer;
+  if ((verdict.syndrome & roce::Aeth::kClassMask) == roce::Aeth::kRnrNak)
+    ++(qp.absent || qp.receive_memory == Qp::ReceiveMemory::absent ? counters_.absent_rnr : counters_.out_of_buffer);
   if (verdict.begins_receive) qp.receive_ring.fill_next();
   if (const auto& filling = qp.receive_ring.filling(); filling && verdict.receive_status) {
     qp.cqes.push_back({receive_error(qp, filling->index, *verdict.receive_status), filling->index, verdict.owed});

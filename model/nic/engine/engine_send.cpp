@@ -96,11 +96,22 @@ bool EngineShell::request_waits(Qp& qp) {
   const auto message = core_->next_send(qp.slot);
   if (!message) return false;
   auto& wqe = *qp.wqe_of(*message);
-  if (wqe.presence == SendWqe::Presence::at_hand) return true;
+  if (wqe.presence == SendWqe::Presence::at_hand) return !on_demand_ || destination_present(qp, wqe);
   if (std::exchange(wqe.presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
   out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe.message), qp.qpn, wqe.index, wqe.blocks, qp.context.pasid,
                    qp.send_ring.address(qp.context, wqe.index)});
   return false;
+}
+
+// What a READ or an atomic brings finds its memory there: it is not sent before.
+bool EngineShell::destination_present(Qp& qp, SendWqe& wqe) {
+  const bool brings = wqe.opcode == SendOpcode::read || wqe.opcode == SendOpcode::compare_swap ||
+                      wqe.opcode == SendOpcode::fetch_add;
+  if (!brings || wqe.destination == SendWqe::Presence::at_hand) return true;
+  if (std::exchange(wqe.destination, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
+  out_.presence_check({issue(qp, Purpose::destination_presence, wqe.message), qp.qpn, qp.context.pd,
+                       access::kLocalWrite, true, wqe.regions});
+  return wqe.destination == SendWqe::Presence::at_hand;
 }
 
 TransmitWork EngineShell::send_request(Qp& qp) {

@@ -79,7 +79,7 @@ void EngineShell::gathered(DmaDone&& done) { step<&EngineShell::take_gathered>(d
 void EngineShell::scattered(DmaDone&& done) { step<&EngineShell::take_scattered>(done); }
 // When it comes at once, granted() goes on with it.
 void EngineShell::checked(KeyDone done) {
-  if (done.tag != checking_) return step<&EngineShell::take_checked>(done);
+  if (done.tag != checking_ || done.result == AccessResult::absent) return step<&EngineShell::take_checked>(done);
   redeem(std::exchange(checking_, 0));
   granted_ = done.result == AccessResult::ok;
 }
@@ -141,10 +141,23 @@ void EngineShell::take_scattered(const DmaDone& done) {
 void EngineShell::take_checked(const KeyDone& done) {
   const auto [qp, purpose, argument] = redeem(done.tag);
   if (qp == nullptr) return;
-  qp->access_granted = done.result == AccessResult::ok;
+  if (purpose != Purpose::access_check) return take_presence(*qp, purpose, argument, done.result);
+  qp->absent = done.result == AccessResult::absent;
+  qp->access_granted = done.result == AccessResult::ok || qp->absent;
   qp->asked = false;
   pump_inbound(*qp);
   schedule_answers(*qp);
+}
+
+void EngineShell::take_presence(Qp& qp, Purpose purpose, std::uint64_t message, AccessResult result) {
+  if (purpose == Purpose::destination_presence) {
+    if (auto* wqe = qp.wqe_of(message)) wqe->destination = SendWqe::Presence::at_hand;
+    return schedule_requests(qp);
+  }
+  qp.receive_memory = result == AccessResult::absent ? Qp::ReceiveMemory::absent : Qp::ReceiveMemory::present;
+  qp.asked = false;
+  pump_inbound(qp);
+  schedule_answers(qp);
 }
 
 void EngineShell::take_atomic(const AtomicDone& done) {
@@ -259,6 +272,7 @@ void EngineShell::reset() {
   credits_ = 0;
   checking_ = 0;
   checked_later_ = false;
+  on_demand_ = false;
 }
 
 // --- Contexts.

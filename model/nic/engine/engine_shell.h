@@ -42,6 +42,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::flatten]] void packet(PacketIn&& packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
+  void on_demand() override { on_demand_ = true; }
   void cq_overrun(Qpn qpn) override;
   [[gnu::flatten]] void credit(std::uint32_t packets) override;
   void reset() override;
@@ -61,6 +62,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     read_scatter,
     receive_scatter,
     access_check,
+    receive_presence,
+    destination_presence,
     atomic,
     remote_invalidate,
     local_work,
@@ -93,6 +96,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void take_gathered(DmaDone& done);
   void take_scattered(const DmaDone& done);
   void take_checked(const KeyDone& done);
+  void take_presence(Qp& qp, Purpose purpose, std::uint64_t message, AccessResult result);
   void take_atomic(const AtomicDone& done);
   void take_key_changed(const KeyDone& done);
   void take_shared(SrqTaken& taken);
@@ -168,6 +172,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void parse_sends(Qp& qp);
   void take_send(Qp& qp, const SendRules& rules);
   bool request_waits(Qp& qp);
+  [[gnu::noinline]] bool destination_present(Qp& qp, SendWqe& wqe);
   TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
@@ -181,6 +186,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   roce::Offer offer_of(const Qp& qp, const PacketIn& packet) const;
   void want_receive(Qp& qp);
   [[gnu::noinline]] void want_queue(Qp& qp);
+  roce::Offer::Receive held_receive(const Qp& qp, const roce::OpcodeInfo& row) const;
+  [[gnu::noinline]] void look_for_memory(Qp& qp);
   void ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted);
   void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
@@ -227,6 +234,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;
+  bool on_demand_ = false;
   Tag checking_ = 0;                                            // of the check that may be answered at once; 0: none
   bool granted_ = false;                                        // what was answered
   bool checked_later_ = false;                                  // it was not, and judged() is to come

@@ -148,6 +148,7 @@ void JitteredEngine::bind_outputs() {
   relay(from.wqe_fetch, out_.wqe_fetch);
   relay(from.gather, out_.gather);
   relay(from.access_check, out_.access_check);
+  relay(from.presence_check, out_.presence_check);
   relay(from.invalidate, out_.invalidate, Stream::key_out, qp);
   relay(from.bind_window, out_.bind_window, Stream::key_out, qp);
   relay(from.scatter, out_.scatter, Stream::scatter_out, qp);

@@ -48,6 +48,7 @@ class JitteredEngine : public QpEngine {
   void packet(PacketIn&& packet) override;
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
+  void on_demand() override { engine_->on_demand(); }
   void cq_overrun(Qpn qpn) override;
   void credit(std::uint32_t packets) override;
   void reset() override;

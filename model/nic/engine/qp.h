@@ -56,6 +56,9 @@ struct Qp {
   bool looks_for_receive = false;
   bool no_receive = false;
   std::optional<bool> access_granted;
+  bool absent = false;                   // granted, but a page of it is not there
+  enum class ReceiveMemory : std::uint8_t { unknown, present, absent };
+  ReceiveMemory receive_memory{};        // of the receive that the head of it would take, where it may be on demand
   bool waits = false;                    // the head, until the core has done something else for this queue pair
   bool deaf = false;                     // a fatal NAK is on its way
   std::optional<EventType> fatal_event;  // behind it

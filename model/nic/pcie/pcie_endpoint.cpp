@@ -35,6 +35,9 @@ PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParam
   translation_.set_extension(new PasidExtension);
   translation_.set_extension(new TranslationExtension);
   translation_.set_command(tlm::TLM_IGNORE_COMMAND);
+  message_.set_extension(new PasidExtension);
+  message_.set_extension(new PageMessageExtension);
+  message_.set_command(tlm::TLM_IGNORE_COMMAND);
 }
 
 bool PcieEndpoint::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
@@ -91,6 +94,52 @@ std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t 
   return physical;
 }
 
+bool PcieEndpoint::send_message(Pasid pasid) {
+  message_.get_extension<PasidExtension>()->pasid = pasid;
+  message_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  auto delay = sc_core::SC_ZERO_TIME;
+  dma->b_transport(message_, delay);
+  return message_.is_response_ok();
+}
+
+PageTranslation PcieEndpoint::translate_page(Pasid pasid, std::uint64_t address) {
+  if (!config_space_.bus_master()) return {};
+  ++counters_.translations;
+  auto& message = *message_.get_extension<PageMessageExtension>();
+  message.kind = PageMessageExtension::Kind::translate;
+  message.address = address;
+  message.translation = {};
+  return send_message(pasid) ? message.translation : PageTranslation{};
+}
+
+bool PcieEndpoint::request_page(const PageRequest& request) {
+  if (!config_space_.bus_master()) return false;
+  ++counters_.page_requests;
+  auto& message = *message_.get_extension<PageMessageExtension>();
+  message.kind = PageMessageExtension::Kind::request;
+  message.request = request;
+  return send_message(request.pasid);
+}
+
+void PcieEndpoint::tell_invalidated(std::uint32_t tag) {
+  auto& message = *message_.get_extension<PageMessageExtension>();
+  message.kind = PageMessageExtension::Kind::invalidated;
+  message.tag = tag;
+  send_message(kKernelPasid);
+}
+
+bool PcieEndpoint::take_message(const PageMessageExtension& message) {
+  if (message.kind == PageMessageExtension::Kind::response) {
+    page_response(PageResponse{message.response});
+  } else if (message.kind == PageMessageExtension::Kind::invalidate) {
+    ++counters_.page_invalidations;
+    page_invalidation(PageInvalidation{message.invalidation});
+  } else {
+    return false;
+  }
+  return true;
+}
+
 std::optional<MsixMessage> PcieEndpoint::interrupt(std::uint32_t vector) {
   if (!config_space_.msix_enabled()) return std::nullopt;
   auto message = msix_.raise(vector, config_space_.msix_masked());
@@ -116,6 +165,8 @@ void PcieEndpoint::access_config(tlm::tlm_generic_payload& request, sc_core::sc_
 void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
   const auto data = data_of(request);
   const auto offset = request.get_address();
+  if (const auto* message = request.get_extension<PageMessageExtension>())
+    return request.set_response_status(take_message(*message) ? tlm::TLM_OK_RESPONSE : tlm::TLM_COMMAND_ERROR_RESPONSE);
   const bool ok = request.is_write() ? write_bar(offset, data) : read_bar(offset, data);
   request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }

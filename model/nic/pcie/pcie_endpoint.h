@@ -38,6 +38,8 @@ struct PcieEndpointCounters {
   Counter dma_aborts = 0;
   Counter dma_blocked = 0;
   Counter translations = 0;
+  Counter page_requests = 0;
+  Counter page_invalidations = 0;
   Counter interrupts = 0;
   Counter function_resets = 0;
 
@@ -50,6 +52,8 @@ struct PcieEndpointCounters {
     visit.counter("dma_aborts", dma_aborts, "requests", "requests that the root complex aborted");
     visit.counter("dma_blocked", dma_blocked, "requests", "requests not made: bus mastering is off");
     visit.counter("translations", translations, "requests", "requests for a physical address (ATS)");
+    visit.counter("page_requests", page_requests, "messages", "pages asked of the host (PRI)");
+    visit.counter("page_invalidations", page_invalidations, "messages", "translations that the host took back (ATS)");
     visit.counter("interrupts", interrupts, "messages", "MSI-X messages written");
     visit.counter("function_resets", function_resets, "resets", "function-level resets");
   }
@@ -101,6 +105,12 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
+  // --- Pages on demand. Where a page lies, by ATS: it is not present either where the host has no such service.
+  PageTranslation translate_page(Pasid pasid, std::uint64_t address);
+  bool request_page(const PageRequest& request);       // false: the host will not answer
+  void tell_invalidated(std::uint32_t tag);
+  Output<PageResponse> page_response;
+  Output<PageInvalidation> page_invalidation;
   // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
   std::optional<MsixMessage> interrupt(std::uint32_t vector);
 
@@ -120,6 +130,8 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);
   DeviceRegisters registers() const;
   void announce_unmasked();
+  bool take_message(const PageMessageExtension& message);
+  bool send_message(Pasid pasid);
   bool may_ask(Counter& requests);
   bool answered(bool ok);
   bool ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data, std::size_t bytes);
@@ -139,6 +151,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   // One for all transfers: they take no time, so there is never a second, and to make one is dear.
   tlm::tlm_generic_payload request_;
   tlm::tlm_generic_payload translation_;
+  tlm::tlm_generic_payload message_;
   PcieEndpointCounters counters_;
 };
 

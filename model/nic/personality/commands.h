@@ -84,6 +84,7 @@ struct DeviceFeatures {
   bool write_padding = false;
   bool relaxed_ordering = false;
   bool xrc = false;
+  bool on_demand = false;
 };
 struct DeviceCapabilities {
   DeviceFeatures features;

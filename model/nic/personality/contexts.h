@@ -90,6 +90,8 @@ struct MemoryRegion {
   std::uint32_t windows = 0;             // region: windows bound to it
 
   bool is_window() const { return kind == RegionKind::window1 || kind == RegionKind::window2; }
+  // Of a window: on such a region.
+  bool on_demand() const { return (access & access::kOnDemand) != 0; }
   std::uint32_t pages() const {
     return log_page == 0 || length == 0 ? 0 : static_cast<std::uint32_t>((length - 1) >> log_page) + 1;
   }

@@ -51,6 +51,7 @@ struct SendWqe {
   std::uint16_t index = 0;               // of its first block
   std::uint16_t blocks = 1;
   enum class Presence : std::uint8_t { unknown, asked, at_hand } presence = Presence::unknown;
+  Presence destination = Presence::unknown;  // of its memory, where regions may be on demand
   Regions regions;
   std::optional<Payload> inline_data;
   std::optional<Path> path;              // UD; else the QP's
@@ -72,7 +73,7 @@ struct SendWqe {
     path.reset();
     binding.reset();
     blocks = 1;
-    presence = Presence::unknown;
+    presence = destination = Presence::unknown;
     checksums = false;
     if (!headers.empty()) headers = {};
   }

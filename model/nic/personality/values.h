@@ -118,6 +118,7 @@ inline constexpr std::uint32_t kRemoteAtomic = 1u << 3;
 inline constexpr std::uint32_t kWindowBind = 1u << 4;
 inline constexpr std::uint32_t kZeroBased = 1u << 5;
 inline constexpr std::uint32_t kRelaxedOrdering = 1u << 20;
+inline constexpr std::uint32_t kOnDemand = 1u << 6;
 }  // namespace access
 
 }  // namespace rnicsim::nic

@@ -108,6 +108,7 @@ class CommandUnit {
   Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
   Output<std::uint32_t, std::uint32_t> srq_modified;  // SrqModification bits
   Output<std::uint32_t> srq_destroyed;                // it is about to be
+  Output<> on_demand;                     // a region is about to be
   Output<> teardown;
   std::function<PortViolations()> violations;
   trace::Point<CommandExecuted> executed;

@@ -319,6 +319,7 @@ void CommandUnit::create_mpt() {
   if (entry.is_window() && !params_.windows) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (entry.kind == RegionKind::device_memory && params_.device_memory == 0)
     return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
+  if (entry.on_demand() && !params_.on_demand) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
   put_entry(index, entry);
   complete(CommandStatus::ok);
@@ -328,17 +329,21 @@ CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion
   if (entry.kind > RegionKind::device_memory) return CommandSyndrome::bad_kind;
   if (entry.key >> 8 != index) return CommandSyndrome::bad_key;
   const auto room = [&](std::uint64_t base) { return entry.length == 0 || base <= ~0ull - (entry.length - 1); };
-  if (entry.length > params_.max_mr_size || !room(entry.start) || !room(entry.bus_address))
+  const bool fits = entry.length <= params_.max_mr_size || entry.on_demand();
+  if (!fits || !room(entry.start) || !room(entry.bus_address))
     return CommandSyndrome::bad_range;
   if (entry.kind == RegionKind::device_memory) {
     if (entry.bus_address > params_.device_memory || entry.length > params_.device_memory - entry.bus_address)
       return CommandSyndrome::bad_range;
     return entry.log_page == 0 ? CommandSyndrome::none : CommandSyndrome::bad_pages;
   }
+  if (entry.on_demand() && entry.kind != RegionKind::region) return CommandSyndrome::bad_kind;
+  if (entry.on_demand() && entry.log_page != 0) return CommandSyndrome::bad_pages;
   return pages_mapped(entry) ? CommandSyndrome::none : CommandSyndrome::bad_pages;
 }
 
 void CommandUnit::put_entry(std::uint32_t index, const MemoryRegion& entry) {
+  if (entry.on_demand()) on_demand();
   contexts_.regions.create(index, entry);
   contexts_.page_ranges[index] = {entry.first_page, entry.pages()};
 }
@@ -389,6 +394,8 @@ void CommandUnit::modify_mpt() {
     if (old == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
     if (old->kind != RegionKind::region || entry.kind != RegionKind::region)
       return refuse(CommandSyndrome::bad_kind);
+    if (entry.on_demand() && !params_.on_demand)
+      return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
     if (old->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
     if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
     drop_entry(index);

@@ -12,6 +12,8 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("bad_qkey", bad_qkey, "packets", "datagrams dropped: another Q_Key than the QP's");
   visit.counter("silently_dropped", silently_dropped, "packets",
                 "of UC and UD, dropped: too long for their receive or path, or access that was not granted");
+  visit.counter("absent_rnr", absent_rnr, "requests", "answered by an RNR NAK: a page on demand was not there");
+  visit.counter("absent_dropped", absent_dropped, "packets", "of UC and UD, dropped: a page on demand was not there");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
   visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
   visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");

@@ -26,6 +26,8 @@ struct EngineCounters {
   Counter out_of_buffer = 0;
   Counter bad_qkey = 0;
   Counter silently_dropped = 0;
+  Counter absent_rnr = 0;
+  Counter absent_dropped = 0;
   Counter local_ack_timeout_err = 0;
   Counter req_cqe_error = 0;
   Counter resp_cqe_error = 0;

@@ -44,7 +44,8 @@ struct ContextFill {
   std::optional<QpContext> context;       // nullopt: no such QP
 };
 
-enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied, bus_error };
+// absent: all is well, but some of its pages are not there yet; they are on demand, and asked for.
+enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied, bus_error, absent };
 
 struct DmaDone {
   Tag tag;
@@ -133,6 +134,17 @@ struct AccessCheck {                     // the whole range of a request, before
   std::uint32_t access;
   bool remote;
   Region region;
+};
+
+// Regions on demand: whether their pages are there; or, with `waits`, when they are, or can't be. Answered by
+// checked(): ok or absent, whatever else there may be against them.
+struct PresenceCheck {
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  std::uint32_t access;
+  bool waits;
+  Regions regions;
 };
 
 struct Atomic {                          // on 8 aligned bytes of host memory, in the host's byte order
@@ -248,6 +260,7 @@ struct EngineOutputs {
   Output<Gather> gather;
   Output<Scatter> scatter;
   Output<AccessCheck> access_check;
+  Output<PresenceCheck> presence_check;   // only after on_demand()
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
   Output<BindWindow> bind_window;
@@ -292,6 +305,8 @@ class QpEngine {
   virtual void packet(PacketIn&& packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
+  // From now on there are regions on demand; until a reset.
+  virtual void on_demand() = 0;
   virtual void cq_overrun(Qpn qpn) = 0;   // of a CQ of this QP: it goes to the error state
   // Room in packet_tx; the engine starts with none. Beyond that, for each packet put out, in order, when it has left.
   virtual void credit(std::uint32_t packets) = 0;
