@@ -31,6 +31,10 @@ class AddressSpace {
   virtual int admit(std::uint64_t address, std::uint64_t bytes, bool writable) = 0;
   // What lies at a pinned address; nullopt: memory of this space alone.
   virtual std::optional<SharedPage> shared_page(std::uint64_t address) const = 0;
+  // Where on the bus the device is to find that memory, of the process's own addresses, when it is pinned; and that it
+  // is pinned there no more.
+  virtual std::uint64_t place_on_bus(std::uint64_t address, std::uint64_t) { return address; }
+  virtual void left_bus(std::uint64_t, std::uint64_t) {}
   // False once the process has ended: what the device still does to it is nobody's mistake.
   virtual bool exists() const { return true; }
 };

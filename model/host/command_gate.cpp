@@ -178,6 +178,12 @@ int CommandGate::place_on_device(Pasid process, const abi::Mpt& context, RegionP
 int CommandGate::place_region(Pasid process, const abi::Mpt& context, RegionPlace& place) {
   place.bus_address = context.bus_address;
   place.length = context.length;
+  place.on_demand = (context.access_flags & abi::access::kOnDemand) != 0;
+  if (place.on_demand) {
+    place.first_page = place.pages = 0;
+    place.log_page = 0;
+    return place.length != 0 && place.bus_address > ~std::uint64_t{0} - (place.length - 1) ? EINVAL : 0;
+  }
   if (place.length > objects_.max_mr_size) return EINVAL;
   // The region's start begins its first page: where a program's memory lies differs from run to run.
   const ByteCount page = page_size(process, place.bus_address, place.length);
@@ -198,7 +204,9 @@ int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
   if (mailbox.context.kind != abi::MptKind::region || mr->place.device_range) return EINVAL;
   auto next = mr->place;
   next.pd = mailbox.context.pd;
-  const bool stays = next.bus_address == mailbox.context.bus_address && next.length == mailbox.context.length;
+  const bool on_demand = (mailbox.context.access_flags & abi::access::kOnDemand) != 0;
+  const bool stays = next.bus_address == mailbox.context.bus_address && next.length == mailbox.context.length &&
+                     next.on_demand == on_demand;
   if (!stays)
     if (const int error = place_region(process, mailbox.context, next)) return error;
   mailbox.context.pasid = process;

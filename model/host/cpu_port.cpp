@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/host/page_faults.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {
@@ -147,6 +148,30 @@ int CpuPort::pin(const void* address, std::size_t bytes, bool writable, std::uin
 int CpuPort::unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) {
   system_call();
   return kernel_.unpin(pasid_, bus_address, bytes, writable);
+}
+int CpuPort::make_present(std::uint32_t region, std::uint64_t address, std::size_t bytes, bool writable, bool waits) {
+  system_call();
+  if (!waits) return agent_.make_present(pasid_, region, address, bytes, writable, [](int) {});
+  std::optional<int> error;
+  sc_core::sc_event brought_in("brought_in");
+  const int refused = agent_.make_present(pasid_, region, address, bytes, writable, [&](int result) {
+    error = result;
+    wake(brought_in);
+  });
+  if (refused != 0) return refused;
+  while (!error) sleep_on(brought_in);
+  return *error;
+}
+void CpuPort::withdraw(std::span<const std::byte> memory) {
+  settle();
+  bool gone = false;
+  sc_core::sc_event withdrawn("withdrawn");
+  const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+  const bool any = kernel_.page_faults().withdraw(pasid_, address, memory.size(), [&] {
+    gone = true;
+    wake(withdrawn);
+  });
+  while (any && !gone) sleep_on(withdrawn);
 }
 int CpuPort::alloc_pd(std::uint32_t& number) {
   system_call();

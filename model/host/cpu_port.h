@@ -38,6 +38,8 @@ class CpuPort : public DevicePort {
   void meter(Duration& busy) { current_thread().meter = &busy; }
   // Memory of this process that stays mapped as long as it lives.
   void trust(std::span<std::byte> memory) { memory_.trust(memory); }
+  // That memory is about to be unmapped, or to be another: waits until no device has it on demand.
+  void withdraw(std::span<const std::byte> memory);
   // Huge pages lie behind that memory.
   void back(std::span<const std::byte> memory, ByteCount page) {
     kernel_.back(pasid_, reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), page);
@@ -53,6 +55,7 @@ class CpuPort : public DevicePort {
   void release(std::byte* memory, std::size_t bytes) override;
   int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) override;
   int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) override;
+  int make_present(std::uint32_t region, std::uint64_t address, std::size_t bytes, bool writable, bool waits) override;
   int alloc_pd(std::uint32_t& number) override;
   int dealloc_pd(std::uint32_t number) override;
   int alloc_uar(std::uint32_t& page) override;

@@ -6,6 +6,7 @@
 #include "model/host/cm/rdma_cm.h"
 #include "model/host/iommu.h"
 #include "model/host/kernel_agent.h"
+#include "model/host/page_faults.h"
 
 namespace rnicsim::host {
 
@@ -17,10 +18,14 @@ HostKernel::HostKernel(const HostParams& params, Iommu& iommu, Neighbours fabric
           params, fabric_,
           RdmaIds::EventSink{
               [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->deliver_connection(channel, id); },
-              [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->forget_connection(channel, id); }})) {}
+              [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->forget_connection(channel, id); }})),
+      page_faults_(std::make_unique<PageFaults>(params, iommu)) {}
 HostKernel::~HostKernel() = default;
 
-void HostKernel::join(KernelAgent& agent) { agents_.push_back(&agent); }
+void HostKernel::join(KernelAgent& agent) {
+  agents_.push_back(&agent);
+  page_faults_->add(agent.root_complex());
+}
 
 void HostKernel::device_is_up() {
   ++devices_up_;
@@ -48,6 +53,7 @@ void HostKernel::detach(Pasid process, std::function<void()> done) {
   const auto forgotten = [this, process, left = std::make_shared<std::size_t>(agents_.size()),
                           done = std::move(done)] {
     if (--*left != 0) return;
+    page_faults_->forget(process);
     iommu_.detach(process);
     if (done) done();
   };

@@ -22,6 +22,7 @@ namespace rnicsim::host {
 
 class Iommu;
 class KernelAgent;
+class PageFaults;
 class RdmaCm;
 
 class HostKernel {
@@ -57,6 +58,9 @@ class HostKernel {
   // Regions of that memory are registered in such pages, if they are larger than host.page_size: huge pages, hugetlbfs.
   void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
 
+  // --- Pages on demand.
+  PageFaults& page_faults() { return *page_faults_; }
+
   // --- Connections: a command of <rdma/rdma_user_cm.h>, as Call::rdma_cm of attach.h has it. 0 or errno.
   int rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
               std::span<std::byte> output);
@@ -72,6 +76,7 @@ class HostKernel {
   std::set<Pasid> processes_;
   Pasid next_pasid_;
   std::unique_ptr<RdmaCm> cm_;
+  std::unique_ptr<PageFaults> page_faults_;
   sc_core::sc_event became_ready_;
 };
 

@@ -90,6 +90,9 @@ struct HostParams {
   Duration mmio_line_interval{5'715};
   std::uint32_t mmio_write_buffers = 10;
   Duration poll_interval = 1_us;
+  Duration iommu_walk = 120_ns;
+  Duration page_fault = 20_us;
+  Duration page_in = 500_ns;
   std::uint32_t completion_vectors = 4;
   std::uint32_t event_queue_entries = 4096;
   ByteCount icm_chunk = 64_KiB;
@@ -110,6 +113,11 @@ struct HostParams {
     visit.param("mmio_write_buffers", mmio_write_buffers,
                 "lines on that way before a store waits; those of attached programs never wait", {4, 1024});
     visit.param("poll_interval", poll_interval, "the longest simulated wait behind an empty poll", {1e3, 1e12});
+    visit.param("iommu_walk", iommu_walk, "a page's translation that the device asks for, in the IOMMU; E", {0, 1e12});
+    visit.param("page_fault", page_fault,
+                "a page that the device asks for, from its request until the answer sets out: the IOMMU's interrupt, "
+                "the kernel's thread, the page; E", {0, 1e12});
+    visit.param("page_in", page_in, "each page that ibv_advise_mr has brought in; E, a minor fault", {0, 1e12});
     visit.param("completion_vectors", completion_vectors, "event queues, each with its MSI-X vector, for completions",
                 {1, 62});
     visit.param("event_queue_entries", event_queue_entries, "entries of an event queue; made a power of two",

@@ -82,6 +82,80 @@ int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool w
   return 0;
 }
 
+PageTranslation Iommu::page_translation(Requester from, std::uint64_t address) const {
+  const auto process = processes_.find(domain_of(from));
+  if (process == processes_.end()) return {};
+  const auto page = process->second.on_demand.find(address / kPage);
+  if (page == process->second.on_demand.end() || page->second.withdrawn) return {};
+  return {.present = true, .writable = page->second.writable, .address = page->second.bus_address};
+}
+
+int Iommu::bring_in(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  if (bytes == 0) return 0;
+  if (wraps(address, bytes)) return EFAULT;
+  const auto process = processes_.find(pasid);
+  if (process == processes_.end()) return ESRCH;
+  auto& pages = process->second.on_demand;
+  auto& space = *process->second.space;
+  const auto there = [&](std::uint64_t page) {
+    const auto found = pages.find(page);
+    return found != pages.end() && (found->second.writable || !writable);
+  };
+  const std::uint64_t last = (address + bytes - 1) / kPage;
+  for (std::uint64_t page = address / kPage; page <= last;) {
+    if (there(page)) {
+      ++page;
+      continue;
+    }
+    std::uint64_t end = page + 1;
+    while (end <= last && !there(end)) ++end;
+    const std::uint64_t run = (end - page) * kPage;
+    const std::uint64_t bus = space.place_on_bus(page * kPage, run);
+    if (const int error = pin(pasid, bus, run, writable)) {
+      space.left_bus(bus, run);
+      return error;
+    }
+    for (const std::uint64_t first = page; page < end; ++page) {
+      const OnDemandPage next{bus + (page - first) * kPage, writable};
+      const auto [place, is_new] = pages.try_emplace(page, next);
+      if (is_new) continue;
+      unpin(pasid, place->second.bus_address, kPage, place->second.writable);
+      if (place->second.bus_address != next.bus_address) space.left_bus(place->second.bus_address, kPage);
+      place->second = next;
+    }
+  }
+  return 0;
+}
+
+std::vector<Iommu::PageRun> Iommu::withdraw(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
+  std::vector<PageRun> runs;
+  const auto process = processes_.find(pasid);
+  if (process == processes_.end() || bytes == 0) return runs;
+  const std::uint64_t last = wraps(address, bytes - 1) ? ~0ull / kPage : (address + (bytes - 1)) / kPage;
+  auto& pages = process->second.on_demand;
+  for (auto page = pages.lower_bound(address / kPage); page != pages.end() && page->first <= last; ++page) {
+    if (std::exchange(page->second.withdrawn, true)) continue;
+    if (!runs.empty() && runs.back().address + runs.back().pages * kPage == page->first * kPage)
+      ++runs.back().pages;
+    else
+      runs.push_back({page->first * kPage, 1});
+  }
+  return runs;
+}
+
+void Iommu::release(Pasid pasid, std::uint64_t address, std::uint64_t bytes) {
+  const auto process = processes_.find(pasid);
+  if (process == processes_.end() || bytes == 0) return;
+  auto& pages = process->second.on_demand;
+  const auto end = pages.upper_bound((address + (bytes - 1)) / kPage);
+  for (auto page = pages.lower_bound(address / kPage); page != end;) {
+    const auto [bus_address, writable, withdrawn] = page->second;
+    page = pages.erase(page);
+    unpin(pasid, bus_address, kPage, writable);
+    process->second.space->left_bus(bus_address, kPage);
+  }
+}
+
 std::optional<std::pair<std::uint64_t, std::uint64_t>> Iommu::first_pinned(Pasid pasid, std::uint64_t address,
                                                                            std::uint64_t bytes) const {
   const auto process = processes_.find(pasid);

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/abi/attach.h"
 #include "model/base/pcie.h"
@@ -78,6 +79,18 @@ class Iommu {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> first_pinned(Pasid pasid, std::uint64_t address,
                                                                       std::uint64_t bytes) const;
 
+  // --- Pages on demand, of the process's own addresses: pinned for as long as the process leaves them where they are.
+  PageTranslation page_translation(Requester from, std::uint64_t address) const;
+  // As pin(), of the pages of that range that are not there so already; until some of it could not be.
+  int bring_in(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable);
+  struct PageRun {
+    std::uint64_t address;
+    std::uint64_t pages;
+  };
+  // Those of a range that are there are no more, to who asks for them; until release() the device may use them.
+  std::vector<PageRun> withdraw(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
+  void release(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
+
   // False: aborted.
   bool read(Requester from, std::uint64_t address, std::span<std::byte> bytes);
   bool write(Requester from, std::uint64_t address, std::span<const std::byte> bytes);
@@ -108,11 +121,17 @@ class Iommu {
       return address >= begin && address <= end && bytes <= end - address;
     }
   };
+  struct OnDemandPage {
+    std::uint64_t bus_address;
+    bool writable;
+    bool withdrawn = false;
+  };
   struct Process {
     AddressSpace* space;
     Pins pins;
     Range known[2];  // found pinned last for reading, for writing: most accesses are to its like
     std::map<std::uint64_t, std::uint64_t> frames;  // by page, of those asked for
+    std::map<std::uint64_t, OnDemandPage> on_demand{};  // by page
   };
 
   // Whether every byte is pinned so at least once.

@@ -166,6 +166,7 @@ std::uint32_t KernelAgent::gid_table_length() const {
 KernelCounters KernelAgent::counters() const {
   KernelCounters counters = counters_;
   counters.cm = kernel_.cm().counters();
+  counters.on_demand = kernel_.page_faults().counters();
   return counters;
 }
 
@@ -186,6 +187,18 @@ void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::
     const int error = carry(process, events, input, output);
     if (kernel_.knows(process)) done(error, output);
   });
+}
+
+int KernelAgent::make_present(Pasid process, std::uint32_t region, std::uint64_t address, std::uint64_t bytes,
+                              bool writable, std::function<void(int)> done) {
+  const auto* mr = Objects::find(objects_.mrs, process, region);
+  if (mr == nullptr || !mr->place.on_demand) return ENOENT;
+  const auto& place = mr->place;
+  const bool inside = address >= place.bus_address && address - place.bus_address <= place.length &&
+                      bytes <= place.length - (address - place.bus_address);
+  if (!inside) return EFAULT;
+  kernel_.page_faults().make_present(process, address, bytes, writable, std::move(done));
+  return 0;
 }
 
 bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, Payload&& data) {

@@ -31,6 +31,7 @@
 #include "model/host/gids.h"
 #include "model/host/host_params.h"
 #include "model/host/objects.h"
+#include "model/host/page_faults.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {
@@ -43,6 +44,7 @@ struct KernelCounters {
   Counter mmio_refused = 0;
   Counter pages_registered = 0;
   Counter events = 0;
+  PageFaultCounters on_demand;
   CmCounters cm;
 
   void describe(CounterVisitor& visit) const {
@@ -51,7 +53,8 @@ struct KernelCounters {
     visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
     visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
     visit.counter("events", events, "events", "entries taken from event queues");
-    visit.group("cm", cm);  // the host's
+    visit.group("on_demand", on_demand);  // the host's, as
+    visit.group("cm", cm);
   }
 };
 
@@ -122,6 +125,11 @@ class KernelAgent : public sc_core::sc_module {
   // `events` hears the asynchronous events; 0: none does.
   using CommandDone = std::function<void(int error, std::span<const std::byte> output)>;
   void command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done);
+
+  // --- Pages of a region on demand are brought in, for writing if `writable`. 0 and `done`, which gets 0 or errno; or
+  // the errno of the refusal: ENOENT for no region on demand of the process's, EFAULT for a range that is not its.
+  int make_present(Pasid process, std::uint32_t region, std::uint64_t address, std::uint64_t bytes, bool writable,
+                   std::function<void(int)> done);
 
   // --- Events. `sink` is called at the interrupt's time. False: it has no room, and gets the record, and those behind
   // it, by refill_channel.

@@ -56,6 +56,7 @@ struct RegionPlace {
   std::uint32_t first_page = 0;            // in the MTT
   std::uint32_t pages = 0;
   std::uint8_t log_page = 0;
+  bool on_demand = false;                  // it has no pages in the MTT
   std::uint64_t bus_address = 0;
   std::uint64_t length = 0;
   std::optional<std::uint32_t> device_range{};  // the device has the memory: `bus_address` is an offset there

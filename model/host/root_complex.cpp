@@ -22,6 +22,8 @@ bool is_message(Pasid pasid, std::uint64_t address, std::size_t bytes) {
 RootComplex::RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu, std::uint32_t function)
     : sc_module(name), params_(params), iommu_(iommu), function_(function) {
   upstream.register_b_transport(this, &RootComplex::serve_device);
+  message_.set_command(tlm::TLM_IGNORE_COMMAND);
+  message_.set_extension(new PageMessageExtension);
 }
 
 void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
@@ -32,7 +34,10 @@ void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_ti
     return;
   }
   const std::span data(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
-  if (!request.is_read() && !request.is_write()) return translate(pasid, request);
+  if (!request.is_read() && !request.is_write()) {
+    if (auto* message = request.get_extension<PageMessageExtension>()) return take_message(pasid, request, *message);
+    return translate(pasid, request);
+  }
   const auto address = request.get_address();
   const bool ok = request.is_read() ? read(pasid, address, data) : write(pasid, address, data);
   request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -61,6 +66,48 @@ void RootComplex::translate(Pasid pasid, tlm::tlm_generic_payload& request) {
   const auto physical = iommu_.physical({pasid, function_}, request.get_address());
   if (physical) translation->physical = *physical;
   request.set_response_status(physical ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+}
+
+void RootComplex::take_message(Pasid pasid, tlm::tlm_generic_payload& request, PageMessageExtension& message) {
+  using Kind = PageMessageExtension::Kind;
+  request.set_response_status(tlm::TLM_OK_RESPONSE);
+  switch (message.kind) {
+    case Kind::translate:
+      ++counters_.translations;
+      message.translation = iommu_.page_translation({pasid, function_}, message.address);
+      message.translation.walk = params_.iommu_walk;
+      return;
+    case Kind::request:
+      ++counters_.page_requests;
+      return page_requested(PageRequest{pasid, message.request.address, message.request.write, message.request.index});
+    case Kind::invalidated: return invalidated(std::uint32_t{message.tag});
+    default: request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  }
+}
+
+void RootComplex::respond(const PageResponse& response) {
+  messages_.push(now() + params_.mmio_write_latency,
+                 {.kind = PageMessageExtension::Kind::response, .response = response});
+}
+
+void RootComplex::invalidate(const PageInvalidation& invalidation) {
+  messages_.push(now() + params_.mmio_write_latency,
+                 {.kind = PageMessageExtension::Kind::invalidate, .invalidation = invalidation});
+}
+
+void RootComplex::send_messages_due() {
+  PageMessage due;
+  while (messages_.pop_due(due)) {
+    auto& message = *message_.get_extension<PageMessageExtension>();
+    message.kind = due.kind;
+    message.response = due.response;
+    message.invalidation = due.invalidation;
+    message_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+    auto delay = sc_core::SC_ZERO_TIME;
+    bar->b_transport(message_, delay);
+    if (!message_.is_response_ok() && due.kind == PageMessageExtension::Kind::invalidate)
+      invalidated(std::uint32_t{due.invalidation.tag});
+  }
 }
 
 inline void RootComplex::send(Access&& access, std::size_t bytes) {

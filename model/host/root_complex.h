@@ -44,11 +44,15 @@ struct RootComplexCounters {
   Counter mmio_reads = 0;
   Counter interrupts = 0;
   Counter device_errors = 0;
+  Counter translations = 0;
+  Counter page_requests = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("mmio_writes", mmio_writes, "requests", "posted writes of the CPU that reached the device");
     visit.counter("mmio_reads", mmio_reads, "requests", "reads of the CPU that the device answered");
     visit.counter("interrupts", interrupts, "interrupts", "MSI-X messages from the device");
+    visit.counter("translations", translations, "requests", "of the device, for where pages on demand lie (ATS)");
+    visit.counter("page_requests", page_requests, "messages", "of the device, for pages on demand (PRI)");
     visit.counter("device_errors", device_errors, "requests", "MMIO or configuration requests that the device refused");
   }
 };
@@ -106,7 +110,14 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   std::uint32_t config_read(std::uint16_t offset, std::uint32_t bytes);
   void config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value);
 
+  // --- Pages on demand: messages to the device, which take the time of a posted write.
+  void respond(const PageResponse& response);
+  // Answered by `invalidated`: at once by a device that holds no translations.
+  void invalidate(const PageInvalidation& invalidation);
+
   // --- What the device did, at the time it did it.
+  Output<PageRequest> page_requested;   // these two are bound by the kernel
+  Output<std::uint32_t> invalidated;    // the tag
   Output<std::uint32_t> interrupt;      // vector; bound by the kernel
   trace::Point<MmioCarried> carried;    // before the device acts on it
   trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
@@ -121,6 +132,13 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   void translate(Pasid pasid, tlm::tlm_generic_payload& request);
+  void take_message(Pasid pasid, tlm::tlm_generic_payload& request, PageMessageExtension& message);
+  struct PageMessage {
+    PageMessageExtension::Kind kind{};
+    PageResponse response{};
+    PageInvalidation invalidation{};
+  };
+  void send_messages_due();
   // On its way from the CPU.
   struct Access {
     std::uint32_t offset;
@@ -149,10 +167,12 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   Iommu& iommu_;
   const std::uint32_t function_;
   DelayLine<Access> to_device_{[this] { deliver_due(); }};
+  DelayLine<PageMessage> messages_{[this] { send_messages_due(); }};
   DelayLine<Answer> to_cpu_{[this] { answer_due(); }};
   Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel
   StorePath path_;
   DeviceBar* device_ = nullptr;
+  tlm::tlm_generic_payload message_;
   tlm::tlm_generic_payload request_;   // one for all of the CPU's: the device answers at once, and makes none meanwhile
   RootComplexCounters counters_;
 };
