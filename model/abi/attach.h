@@ -208,7 +208,8 @@ enum class Call : std::uint32_t {
                     // be unmapped: nobody needs them any more
   set_aside,        // the process is about to unmap [argument[0], + argument[1]), in the way SetAside argument[2].
                     // value = the first pages there that are pinned, argument[1] = their bytes, argument[2] = where it
-                    // must first move them (mremap), and the device finds them from now on; ENOENT: none (left)
+                    // must first move them (mremap), and the device finds them from now on; ENOENT: none (left). What
+                    // is there on demand the device has given up by then
   pages_moved,      // [argument[0], + argument[1]) lies at argument[2] now (mremap), for the device too
   // objects of ThreadSlot::device that the kernel gives out
   alloc_pd,         // value = number
@@ -277,6 +278,7 @@ enum class SetAside : std::uint64_t {
   unmapped,         // munmap, or another mapping in their place
   dropped,          // MADV_DONTNEED: the mapping stays, and what is the process's own is forgotten
   detached,         // shmdt: all of the segment that begins at argument[0]
+  moved,            // mremap, told by pages_moved behind it: what is pinned stays as it is, and is not named
 };
 struct AsideRange {
   std::uint64_t address = 0;

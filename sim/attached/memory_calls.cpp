@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "model/host/page_faults.h"
 #include "sim/attached/huge_pages.h"
 #include "sim/attached/system_calls.h"
 
@@ -75,10 +76,29 @@ int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
   return 0;
 }
 
-int SystemCalls::set_aside(Process& process, ThreadSlot& slot) {
+// First what is on demand goes, for which the thread waits.
+bool SystemCalls::set_aside(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  if (!is_possible(slot.argument[0], slot.argument[1])) return answer(slot, ENOENT);
+  const bool detached = SetAside(slot.argument[2]) == SetAside::detached;
+  const std::uint64_t bytes =
+      detached ? process.address_space().bytes_of_object_at(slot.argument[0]) : std::uint64_t(slot.argument[1]);
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
+  const auto withdrawn = [this, waiting] {
+    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), put_aside(*thread->process, slot_of(*thread)));
+  };
+  host::PageFaults& faults = host_of(process).kernel->page_faults();
+  if (!faults.withdraw(process.pasid, slot.argument[0], bytes, withdrawn))
+    return answer(slot, put_aside(process, slot));
+  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  return false;
+}
+
+// Then what is pinned.
+int SystemCalls::put_aside(Process& process, ThreadSlot& slot) {
   ProcessMemory& memory = process.address_space();
-  if (!is_possible(slot.argument[0], slot.argument[1])) return ENOENT;
   const auto how = SetAside(slot.argument[2]);
+  if (how == SetAside::moved) return ENOENT;
   ProcessMemory::Range range{slot.argument[0], slot.argument[1]};
   if (how == SetAside::detached) range.bytes = memory.bytes_of_object_at(range.begin);
   const auto pages = memory.first_pinned_pages(range, first_pinned(process), how == SetAside::dropped);
@@ -97,13 +117,31 @@ int SystemCalls::pages_moved(Process& process, ThreadSlot& slot) {
   return 0;
 }
 
+bool SystemCalls::make_present(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  const std::uint64_t address = slot.argument[0];
+  const std::uint64_t bytes = slot.argument[1];
+  const bool waits = slot.argument[4] != 0;
+  if (!is_possible(address, bytes)) return answer(slot, EFAULT);
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
+  const auto brought_in = [this, waiting](int error) {
+    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), error);
+  };
+  const int error = agent_of(thread).make_present(
+      process.pasid, std::uint32_t(slot.argument[2]), address, bytes, slot.argument[3] != 0,
+      waits ? std::function<void(int)>(brought_in) : [](int) {});
+  if (error != 0 || !waits) return answer(slot, error);
+  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  return false;
+}
+
 bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const auto number = std::uint32_t(slot.argument[0]);
   switch (slot.call) {
     case Call::pin: return answer(slot, pin(process, slot));
     case Call::unpin: return answer(slot, unpin(process, slot));
-    case Call::set_aside: return answer(slot, set_aside(process, slot));
+    case Call::set_aside: return set_aside(thread, slot);
     case Call::pages_moved: return answer(slot, pages_moved(process, slot));
     default: break;
   }

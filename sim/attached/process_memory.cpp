@@ -333,6 +333,12 @@ void ProcessMemory::unpinned(const Range& bus, const FirstPinned& pinned, std::v
   }
 }
 
+// A place aside that it leaves stays mapped: nobody is there to unmap it.
+void ProcessMemory::left_bus(std::uint64_t address, std::uint64_t bytes) {
+  std::vector<Range> nothing_aside;
+  if (first_pinned) unpinned({address, bytes}, first_pinned, nothing_aside);
+}
+
 void ProcessMemory::give_up(const Range& bus, std::vector<Range>& free) {
   const std::uint64_t end = bus.begin + bus.bytes;
   cut(bus.begin);

@@ -46,6 +46,10 @@ class ProcessMemory final : public host::AddressSpace {
   int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override;
   std::optional<host::SharedPage> shared_page(std::uint64_t address) const override;
   bool exists() const override { return alive_ && !has_exited(); }
+  std::uint64_t place_on_bus(std::uint64_t address, std::uint64_t bytes) override {
+    return bus_address_for(address, bytes);
+  }
+  void left_bus(std::uint64_t address, std::uint64_t bytes) override;
   void flush();
   void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment
   // Called with bus address and length when a write that was kept found no memory any more. From then on the page is
@@ -57,6 +61,7 @@ class ProcessMemory final : public host::AddressSpace {
   std::uint64_t bus_address_for(std::uint64_t address, std::uint64_t bytes);
   // The first pinned range of bus addresses within another; nullopt: there is none.
   using FirstPinned = std::function<std::optional<Range>(const Range&)>;
+  FirstPinned first_pinned;
   // The first whole pages in `range` that are pinned; with `own_only` of memory that is not shared.
   std::optional<Range> first_pinned_pages(const Range& range, const FirstPinned& pinned, bool own_only) const;
   // The pages of `range` lie at `to` from now on.

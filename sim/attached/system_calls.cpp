@@ -86,7 +86,9 @@ void SystemCalls::fill_control(Process& process) const {
 void SystemCalls::equip(Process& process) {
   process.address_space().guard(stalls_);
   process.address_space().write_at_once(!params_.simulated_time);
+  process.address_space().first_pinned = first_pinned(process);
   process.address_space().lost_write = [&process, this](std::uint64_t address, std::uint64_t bytes) {
+    host_of(process).kernel->page_faults().withdraw(process.pasid, address, bytes, {});
     host::log_error(fmt::format("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
                                 host_of(process).name, process.label(), bytes, address));
     host_of(process).agents.front()->root_complex().iommu().lost_write(process.pasid, address, bytes);
@@ -287,6 +289,8 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
   switch (slot.call) {
     case Call::command:
       return command(thread, slot);
+    case Call::make_present:
+      return make_present(thread, slot);
     case Call::open_channel:
       return open_channel(thread, slot);
     case Call::close_channel:

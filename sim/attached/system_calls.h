@@ -71,7 +71,9 @@ class SystemCalls : public CallHandler {
   bool process_call(Thread& thread, abi::ThreadSlot& slot);
   int pin(Process& process, abi::ThreadSlot& slot);
   int unpin(Process& process, abi::ThreadSlot& slot);
-  int set_aside(Process& process, abi::ThreadSlot& slot);
+  bool set_aside(Thread& thread, abi::ThreadSlot& slot);
+  int put_aside(Process& process, abi::ThreadSlot& slot);
+  bool make_present(Thread& thread, abi::ThreadSlot& slot);
   int pages_moved(Process& process, abi::ThreadSlot& slot);
   ProcessMemory::FirstPinned first_pinned(Process& process);
   static void end_stall(int process, int calls);

@@ -117,6 +117,7 @@ void* remap_pages(void* address, std::size_t old_bytes, std::size_t bytes, int f
   const bool pinned = is_aligned(address) && old_bytes != 0 && may_be_pinned(address, old);
   if ((flags & MREMAP_FIXED) != 0) set_aside(wanted, bytes, abi::SetAside::unmapped);
   if (pinned && kept < old) set_aside(static_cast<std::byte*>(address) + kept, old - kept, abi::SetAside::unmapped);
+  if (pinned) set_aside(address, old, abi::SetAside::moved);
   abi::ThreadSlot* slot = pinned ? slot_for_calls() : nullptr;
   if (slot != nullptr) sync(*slot);  // between the move and the word of it nothing happens
   void* moved = real_mremap(address, old_bytes, bytes, flags, wanted);

@@ -60,6 +60,7 @@ struct Mr : ibv_mr {
   unsigned access = 0;
   std::uint64_t start = 0;  // the first address that a work request may name
 
+  bool on_demand() const { return access & IBV_ACCESS_ON_DEMAND; }
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
 };
 
@@ -282,6 +283,7 @@ void leave_groups(Qp& qp);
 // --- Memory regions and windows.
 ibv_mr* alloc_null_mr(ibv_pd* pd);
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access);
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sges, std::uint32_t count);
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw* mw);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);

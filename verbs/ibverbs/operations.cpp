@@ -3,7 +3,6 @@
 
 #include "verbs/ibverbs/device.h"
 #include "verbs/ibverbs/objects.h"
-#include "verbs/ibverbs/unsupported.h"
 
 namespace rnicsim::verbs {
 
@@ -20,9 +19,9 @@ void fill_context_operations(ibv_context_ops& operations) {
 
 // What stays NULL here, the header's inlines answer with EOPNOTSUPP.
 void fill_extended_operations(verbs_context& operations) {
-  fill_unsupported(operations);
   operations.query_port = query_port;
   operations.query_device_ex = query_device_ex;
+  operations.advise_mr = advise_mr;
   operations.alloc_null_mr = alloc_null_mr;
   operations.alloc_dm = alloc_dm;
   operations.free_dm = free_dm;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/abi/device.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
 
@@ -15,13 +16,14 @@ namespace rnicsim::verbs {
 namespace {
 
 constexpr unsigned kDeviceAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
+                                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+                                   IBV_ACCESS_ON_DEMAND;
 // Hints may be anything; of them the device hears of one.
 constexpr unsigned kHints = unsigned(IBV_ACCESS_HUGETLB) | unsigned(IBV_ACCESS_OPTIONAL_RANGE);
 constexpr unsigned kTold = kDeviceAccess | unsigned(IBV_ACCESS_RELAXED_ORDERING);
 
-int check_access(unsigned access) {
-  if (access & IBV_ACCESS_ON_DEMAND) return EOPNOTSUPP;
+int check_access(const Context& context, unsigned access) {
+  if ((access & IBV_ACCESS_ON_DEMAND) && !context.has_feature(abi::feature::kOnDemand)) return EOPNOTSUPP;
   if (access & ~(kDeviceAccess | kHints)) return EINVAL;
   const bool remote_changes = access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
   return remote_changes && !(access & IBV_ACCESS_LOCAL_WRITE) ? EINVAL : 0;
@@ -32,7 +34,13 @@ bool writes(unsigned access) {
   return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
 }
 
+// A region on demand is reached at the program's own addresses, whatever is there.
 int pin(Context& context, Mr& mr) {
+  if (mr.on_demand()) {
+    mr.bus_address = reinterpret_cast<std::uintptr_t>(mr.addr);
+    context.port.on_demand(mr.addr, mr.length);
+    return 0;
+  }
   if (mr.length == 0 || mr.on_device) return 0;
   mr.writable = writes(mr.access);
   const int error = context.port.pin(mr.addr, mr.length, mr.writable, mr.bus_address);
@@ -73,12 +81,23 @@ int create_key(Context& context, Mr& mr) {
   return 0;
 }
 
+bool is_implicit(const void* address, std::size_t length, unsigned access) {
+  return (access & IBV_ACCESS_ON_DEMAND) && address == nullptr && length == SIZE_MAX;
+}
+
+int check_length(const Context& context, const void* address, std::size_t length, unsigned access) {
+  if (!(access & IBV_ACCESS_ON_DEMAND)) return length > context.capabilities.max_mr_size ? EINVAL : 0;
+  return length > SIZE_MAX - reinterpret_cast<std::uintptr_t>(address) ? EINVAL : 0;
+}
+
 int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access,
                     ibv_mr*& registered) {
   Context& context = Context::of(pd->context);
   if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
-  if (const int error = check_access(access)) return error;
-  if (length > context.capabilities.max_mr_size) return EINVAL;
+  if (const int error = check_access(context, access)) return error;
+  if (const int error = check_length(context, address, length, access)) return error;
+  // All of the address space, by its own addresses.
+  if (is_implicit(address, length, access) && iova != 0) return EINVAL;
   auto mr = std::make_unique<Mr>();
   mr->context = pd->context;
   mr->pd = pd;
@@ -146,8 +165,11 @@ struct Reregistration {
   bool moves() const { return flags & IBV_REREG_MR_CHANGE_TRANSLATION; }
   bool changes_pd() const { return flags & IBV_REREG_MR_CHANGE_PD; }
   bool changes_access() const { return flags & IBV_REREG_MR_CHANGE_ACCESS; }
-  // Pages that were pinned for reading are pinned anew to be written.
-  bool repins(const Mr& mr) const { return moves() || (changes_access() && writes(access) && !mr.writable); }
+  // Pages that were pinned for reading are pinned anew to be written; those on demand are none that are pinned.
+  bool repins(const Mr& mr) const {
+    const bool other_kind = bool(access & IBV_ACCESS_ON_DEMAND) != mr.on_demand();
+    return moves() || (changes_access() && (other_kind || (writes(access) && !mr.writable)));
+  }
 };
 
 // What rdma-core itself refuses (ERR_INPUT), and what it leaves to driver and kernel (ERR_CMD).
@@ -161,10 +183,13 @@ int check_input(const Mr& mr, const Reregistration& wanted) {
 int check_command(const Context& context, const Mr& mr, const Reregistration& wanted) {
   if (!context.mrs.holds(mr.handle, &mr)) return ENOENT;
   if (wanted.flags == 0) return EINVAL;
-  if (wanted.moves() && wanted.length > context.capabilities.max_mr_size) return EINVAL;
+  const unsigned access = wanted.changes_access() ? wanted.access : mr.access;
+  if (const int error = check_length(context, wanted.moves() ? wanted.address : mr.addr,
+                                     wanted.moves() ? wanted.length : mr.length, access))
+    return error;
   if (wanted.changes_pd() && wanted.pd == nullptr) return EINVAL;
   if (wanted.changes_pd() && !context.pds.holds(wanted.pd->handle, &Pd::of(wanted.pd))) return ENOENT;
-  return check_access(wanted.access);
+  return check_access(context, wanted.access);
 }
 
 // What the region is to be.

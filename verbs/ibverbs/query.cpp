@@ -99,6 +99,18 @@ void fill_raw_packets(const Context& context, ibv_device_attr_ex& to) {
   to.tso_caps = {.max_tso = from.max_tso, .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
 }
 
+void fill_on_demand(const Context& context, ibv_device_attr_ex& to) {
+  if (!context.has_feature(abi::feature::kOnDemand)) return;
+  constexpr std::uint32_t kQueues = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+  to.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  auto& transports = to.odp_caps.per_transport_caps;
+  transports.rc_odp_caps = kQueues | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+  if (context.has_feature(abi::feature::kSrq)) transports.rc_odp_caps |= IBV_ODP_SUPPORT_SRQ_RECV;
+  if (context.has_feature(abi::feature::kUc)) transports.uc_odp_caps = kQueues | IBV_ODP_SUPPORT_WRITE;
+  if (context.has_feature(abi::feature::kUd)) transports.ud_odp_caps = kQueues;
+  to.xrc_odp_caps = 0;
+}
+
 }  // namespace
 
 std::string firmware_text(std::uint64_t version) {
@@ -126,6 +138,7 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
     fill_raw_packets(context, all);
     if (context.has_feature(abi::feature::kDeviceMemory)) all.max_dm_size = context.capabilities.device_memory;
     if (context.has_feature(abi::feature::kWritePadding)) all.device_cap_flags_ex |= IBV_DEVICE_PCI_WRITE_END_PADDING;
+    fill_on_demand(context, all);
     all.phys_port_cnt_ex = context.capabilities.ports;
     std::memset(attributes, 0, size);
     std::memcpy(static_cast<void*>(attributes), &all, std::min(size, sizeof all));

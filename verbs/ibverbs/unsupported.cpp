@@ -1,6 +1,4 @@
 // The one list of what this device does not do (yet). Each answers EOPNOTSUPP, which tests take for a skip.
-#include "verbs/ibverbs/unsupported.h"
-
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -15,15 +13,6 @@ std::nullptr_t refuse_object() {
 }
 
 }  // namespace
-
-namespace rnicsim::verbs {
-
-void fill_unsupported(verbs_context& operations) {
-  // The header would answer for these too, and leave errno as it was.
-  operations.advise_mr = [](ibv_pd*, ibv_advise_mr_advice, std::uint32_t, ibv_sge*, std::uint32_t) { return refuse(); };
-}
-
-}  // namespace rnicsim::verbs
 
 extern "C" {
 

@@ -108,6 +108,13 @@ class AttachedPort : public DevicePort {
       clock::unmap_aside(aside[i].address, aside[i].bytes);
     return 0;
   }
+  void on_demand(const void* address, std::size_t bytes) override {
+    constexpr std::size_t kMost = SIZE_MAX / 2;  // above it no process has memory
+    clock::note_pinned(address, std::min(bytes, kMost));
+  }
+  int make_present(std::uint32_t region, std::uint64_t address, std::size_t bytes, bool writable, bool waits) override {
+    return call_slot(Call::make_present, {address, bytes, region, writable, waits});
+  }
   int alloc_pd(std::uint32_t& number) override { return call_slot(Call::alloc_pd, {}, &number); }
   int dealloc_pd(std::uint32_t number) override { return call_slot(Call::dealloc_pd, {number}); }
   int alloc_uar(std::uint32_t& page) override { return call_slot(Call::alloc_uar, {}, &page); }

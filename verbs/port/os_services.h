@@ -18,6 +18,14 @@ class OsServices {
   // still pinned.
   virtual int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) = 0;
   virtual int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) = 0;
+  // That memory is from now on a region's on demand, which is there for the device as long as it is for the process:
+  // who unmaps it waits until the device is done with it. All of the address space may be such a region.
+  virtual void on_demand(const void*, std::size_t) {}
+  // Pages of such a region, by its index, are brought in. EFAULT: some are not there, which is only said to who waits.
+  virtual int make_present(std::uint32_t, std::uint64_t address, std::size_t bytes, bool writable, bool waits) {
+    static_cast<void>(address), static_cast<void>(bytes), static_cast<void>(writable), static_cast<void>(waits);
+    return EOPNOTSUPP;
+  }
   virtual int alloc_pd(std::uint32_t& number) = 0;
   virtual int dealloc_pd(std::uint32_t number) = 0;
   virtual int alloc_uar(std::uint32_t& page) = 0;
