@@ -284,10 +284,99 @@ static void counted(void) {
   printf("counted %lu\n", *(uint64_t *)(page + 512));
 }
 
+// --- Regions on demand: the device has what the program has, wherever it lies.
+static struct ibv_mr *reg_on_demand(void *memory, size_t bytes) {
+  struct ibv_mr *mr = ibv_reg_mr(pd, memory, bytes, kAll | IBV_ACCESS_ON_DEMAND);
+  check(mr != NULL, "ibv_reg_mr");
+  return mr;
+}
+static void on_demand(void) {
+  char *memory = map(NULL, 0);
+  struct ibv_mr *mr = reg_on_demand(memory, kBytes);
+  filled(memory, 7);
+  device_reads("there", mr);
+  check(munmap(memory, kBytes) == 0, "munmap");
+  filled(map(memory, MAP_FIXED), 3);
+  device_reads("again", mr);
+  device_writes("again", mr, 4);
+  program_reads("again", memory);
+  check(madvise(memory, kBytes, MADV_DONTNEED) == 0, "madvise");
+  device_reads("dropped", mr);
+  device_writes("dropped", mr, 5);
+  filled(map(memory, MAP_FIXED), 6);
+  device_reads("replaced", mr);
+  check(munmap(memory + kPage, kPage) == 0, "munmap");
+  device_reads("gone", mr);
+}
+// What a region pins, too, stays that region's.
+static void on_demand_and_pinned(void) {
+  char *memory = filled(map(NULL, 0), 7);
+  struct ibv_mr *mr = reg_on_demand(memory, kBytes), *pinned = reg(memory);
+  device_reads("both", mr);
+  device_writes("both", pinned, 8);
+  device_reads("both", mr);
+  filled(map(memory, MAP_FIXED), 3);
+  device_reads("pinned", pinned);
+  device_reads("on demand", mr);
+  device_writes("on demand", mr, 4);
+  program_reads("on demand", memory);
+  device_reads("pinned", pinned);
+  check(ibv_dereg_mr(pinned) == 0, "ibv_dereg_mr");
+  device_reads("on demand", mr);
+}
+static void on_demand_moved(void) {
+  struct ibv_mr *all = reg_on_demand(NULL, SIZE_MAX);
+  char *memory = filled(map(NULL, 0), 7);
+  struct ibv_mr at = *all;
+  at.addr = memory;
+  device_reads("before", &at);
+  char *to = map(NULL, 0);
+  check(mremap(memory, kBytes, kBytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to, "mremap");
+  at.addr = to;
+  device_reads("behind", &at);
+  device_writes("behind", &at, 8);
+  program_reads("behind", to);
+  at.addr = memory;
+  device_reads("gone", &at);
+}
+static void on_demand_forked(void) {
+  char *memory = filled(map(NULL, 0), 7);
+  struct ibv_mr *mr = reg_on_demand(memory, kBytes);
+  device_reads("alone", mr);
+  const pid_t child = fork();
+  if (child == 0) {
+    filled(memory, 9);
+    _exit(0);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  device_reads("the child's writes are its own", mr);
+  filled(memory, 8);
+  device_reads("the parent's are not", mr);
+  device_writes("the parent's", mr, 6);
+  program_reads("the parent's", memory);
+}
+static void on_demand_file(void) {
+  const int file = memfd_create("file", 0);
+  check(file >= 0 && ftruncate(file, kBytes) == 0, "file");
+  char *memory = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), byte = 0;
+  check(memory != MAP_FAILED, "mmap");
+  struct ibv_mr *mr = reg_on_demand(memory, kBytes);
+  device_writes("file", mr, 5);
+  check(pread(file, &byte, 1, 2 * kPage) == 1, "pread");
+  printf("file: its byte is %d\n", byte);
+  check(munmap(memory, kBytes) == 0, "munmap");
+  check(mmap(memory, kBytes, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == memory, "mmap");
+  device_reads("for reading", mr);
+  device_writes("for reading", mr, 6);
+}
+
 int main(int argc, char **argv) {
   static const struct { const char *name; void (*run)(void); } kModes[] = {
       {"unmapped", unmapped}, {"replaced", replaced}, {"dropped", dropped}, {"moved", moved}, {"protected", protected},
-      {"detached", detached}, {"freed", freed}, {"stalled", stalled}, {"refused", refused}};
+      {"detached", detached}, {"freed", freed}, {"stalled", stalled}, {"refused", refused},
+      {"on_demand", on_demand}, {"on_demand_and_pinned", on_demand_and_pinned}, {"on_demand_moved", on_demand_moved},
+      {"on_demand_forked", on_demand_forked}, {"on_demand_file", on_demand_file}};
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (argc < 2) return 2;
   if (strcmp(argv[1], "counted") == 0) return counted(), 0;

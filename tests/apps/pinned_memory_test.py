@@ -47,6 +47,35 @@ class PinnedMemory(LeavesNothing):
                    "new: the device writes 9: success", "moved: the device reads 9 9 9 9",
                    "new: the device writes 2: success", "moved: the device reads 2 2 2 2")
 
+    def test_on_demand(self):
+        self.check("on_demand", "there: the device reads 7 7 7 7", "again: the device reads 3 3 3 3",
+                   "again: the device writes 4: success", "again: the program reads 4 4 4 4",
+                   "dropped: the device reads 0 0 0 0", "dropped: the device writes 5: success",
+                   "replaced: the device reads 6 6 6 6", "gone: the device reads: remote access error")
+
+    def test_on_demand_and_pinned(self):
+        self.check("on_demand_and_pinned", "both: the device reads 7 7 7 7", "both: the device writes 8: success",
+                   "both: the device reads 8 8 8 8", "pinned: the device reads 8 8 8 8",
+                   "on demand: the device reads 3 3 3 3", "on demand: the device writes 4: success",
+                   "on demand: the program reads 4 4 4 4", "pinned: the device reads 8 8 8 8",
+                   "on demand: the device reads 4 4 4 4")
+
+    def test_on_demand_moved(self):
+        self.check("on_demand_moved", "before: the device reads 7 7 7 7", "behind: the device reads 7 7 7 7",
+                   "behind: the device writes 8: success", "behind: the program reads 8 8 8 8",
+                   "gone: the device reads: remote access error")
+
+    def test_on_demand_forked(self):
+        self.check("on_demand_forked", "alone: the device reads 7 7 7 7",
+                   "the child's writes are its own: the device reads 7 7 7 7",
+                   "the parent's are not: the device reads 8 8 8 8", "the parent's: the device writes 6: success",
+                   "the parent's: the program reads 6 6 6 6")
+
+    def test_on_demand_file(self):
+        self.check("on_demand_file", "file: the device writes 5: success", "file: its byte is 5",
+                   "for reading: the device reads 5 5 5 5",
+                   "for reading: the device writes 6: remote access error")
+
     def test_rights_taken_away(self):
         self.check("protected", "no rights: the device reads 7 7 7 7", "no rights: the device writes 8: success",
                    "no rights: the program reads 8 8 8 8")

@@ -255,5 +255,49 @@ TEST_F(IommuTest, APasidThatIsTooGreatIsNobodys) {
   EXPECT_EQ(faults_.back().reason, IommuFault::Reason::no_process);
 }
 
+TEST_F(IommuTest, PagesOnDemandAreThereUntilTheyAreWithdrawn) {
+  mine_.mapped_end = 0x9000;
+  EXPECT_FALSE(iommu_.page_translation(kMine, 0x5000).present);
+  ASSERT_EQ(iommu_.bring_in(kMine, 0x5010, 0x1000, false), 0);
+  for (const std::uint64_t page : {0x5000, 0x6000}) {
+    const auto there = iommu_.page_translation(kMine, page + 8);
+    EXPECT_TRUE(there.present);
+    EXPECT_FALSE(there.writable);
+    EXPECT_EQ(there.address, page);
+    EXPECT_FALSE(iommu_.page_translation(kOther, page).present);
+  }
+  EXPECT_FALSE(iommu_.page_translation(kMine, 0x4fff).present);
+  EXPECT_FALSE(iommu_.page_translation(kMine, 0x7000).present);
+  EXPECT_TRUE(readable(0x5000, 0x2000));
+  // For writing they are brought in once more, together with what was not there.
+  ASSERT_EQ(iommu_.bring_in(kMine, 0x6000, 0x2000, true), 0);
+  EXPECT_TRUE(iommu_.page_translation(kMine, 0x6000).writable);
+  EXPECT_TRUE(iommu_.page_translation(kMine, 0x7000).writable);
+  EXPECT_FALSE(iommu_.page_translation(kMine, 0x5000).writable);
+  EXPECT_EQ(iommu_.bring_in(kMine, 0x8000, 0x1001, false), EFAULT);
+  EXPECT_EQ(iommu_.bring_in(99, 0x8000, 1, false), ESRCH);
+
+  const auto runs = iommu_.withdraw(kMine, 0x5800, 0x1000);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].address, 0x5000u);
+  EXPECT_EQ(runs[0].pages, 2u);
+  EXPECT_TRUE(iommu_.withdraw(kMine, 0x5800, 0x1000).empty());
+  EXPECT_FALSE(iommu_.page_translation(kMine, 0x5000).present);
+  EXPECT_TRUE(readable(0x5000, 0x2000));  // until it is released
+  iommu_.release(kMine, 0x5800, 0x1000);
+  EXPECT_FALSE(readable(0x5000, 1));
+  EXPECT_FALSE(readable(0x6fff, 1));
+  EXPECT_TRUE(readable(0x7000, 0x1000));
+}
+
+TEST_F(IommuTest, WhatIsPinnedTooStays) {
+  ASSERT_EQ(iommu_.pin(kMine, 0x5000, 0x800), 0);
+  ASSERT_EQ(iommu_.bring_in(kMine, 0x5000, 0x1000, true), 0);
+  EXPECT_EQ(iommu_.withdraw(kMine, 0, ~0ull).size(), 1u);
+  iommu_.release(kMine, 0, ~0ull);
+  EXPECT_TRUE(readable(0x5000, 0x800));
+  EXPECT_FALSE(readable(0x5800, 1));
+}
+
 }  // namespace
 }  // namespace rnicsim::host

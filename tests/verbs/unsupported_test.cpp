@@ -34,13 +34,6 @@ class Unsupported : public RcPair {
 TEST_F(Unsupported, EachSaysSo) {
   const Call calls[] = {
       {"driver's own", [](Endpoint& end) { return no_qp(end, IBV_QPT_DRIVER); }},
-      {"create flags",
-       [](Endpoint& end) {
-         return no_qp_ex(end, [](auto& wanted) {
-           wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
-           wanted.create_flags = IBV_QP_CREATE_SOURCE_QPN;
-         });
-       }},
       {"indirection table of connections",
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE; });
@@ -51,17 +44,8 @@ TEST_F(Unsupported, EachSaysSo) {
        [](Endpoint& end) {
          return no_qp_ex(end, [](auto& wanted) { wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; });
        }},
-      {"on-demand paging",
-       [](Endpoint& end) {
-         return ibv_reg_mr(end.pd, end.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND) == nullptr;
-       }},
       {"dma-buf", [](Endpoint& end) { return ibv_reg_dmabuf_mr(end.pd, 0, 64, 0, -1, 0) == nullptr; }},
-      {"prefetch",
-       [](Endpoint& end) {
-         ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), 64, end.mr->lkey};
-         return ibv_advise_mr(end.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1) == EOPNOTSUPP;
-       }},
-      {"rate limit",
+      {"rate limit of a connection",
        [](Endpoint& end) {
          ibv_qp_rate_limit_attr wanted{};
          return ibv_modify_qp_rate_limit(end.qp, &wanted) == EOPNOTSUPP;
