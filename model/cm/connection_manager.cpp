@@ -161,20 +161,22 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
   message.service_id = params.service_id;
   message.local_ca_guid = guid_of(params.path.local_gid);
   message.local_qpn = params.qpn;
-  message.responder_resources = params.responder_resources;
+  const bool extended = params.transport == TransportService::extended;
+  // An XRC QP that sends answers nothing, and has no retries to tell of.
+  message.responder_resources = extended ? std::uint8_t{0} : params.responder_resources;
   message.initiator_depth = params.initiator_depth;
   message.remote_response_timeout = params.response_timeout;
   message.transport = params.transport;
   message.end_to_end_flow_control = params.flow_control;
   message.starting_psn = params.starting_psn;
   message.local_response_timeout = params.response_timeout;
-  message.retry_count = params.retry_count;
+  message.retry_count = extended ? std::uint8_t{0} : params.retry_count;
   message.pkey = params.pkey;
   message.path_mtu = params.path_mtu;
-  message.rnr_retry_count = params.rnr_retry_count;
+  message.rnr_retry_count = extended ? std::uint8_t{0} : params.rnr_retry_count;
   message.max_cm_retries = params.max_retries;
-  message.srq = params.srq;
-  message.extended_transport = params.transport == TransportService::extended ? kExtendedXrc : 0;
+  message.srq = params.srq && !extended;
+  message.extended_transport = extended ? kExtendedXrc : 0;
   message.primary = params.path;
   message.primary.local_ack_timeout = ack_timeout_of(params_.ack_delay, params.packet_life_time);
 
@@ -207,14 +209,15 @@ int ConnectionManager::reply(ConnectionId id, const ReplyParams& params) {
     return EINVAL;
   message.local_id = id;
   message.remote_id = connection->peer.id;
-  message.local_qpn = params.qpn;
+  const bool extended = connection->transport == TransportService::extended;
+  (extended ? message.local_eecn : message.local_qpn) = params.qpn;
   message.starting_psn = params.starting_psn;
   message.responder_resources = params.responder_resources;
-  message.initiator_depth = params.initiator_depth;
+  message.initiator_depth = extended ? std::uint8_t{0} : params.initiator_depth;
   message.target_ack_delay = params_.ack_delay;
-  message.end_to_end_flow_control = params.flow_control;
+  message.end_to_end_flow_control = params.flow_control && !extended;
   message.rnr_retry_count = params.rnr_retry_count;
-  message.srq = params.srq;
+  message.srq = params.srq || extended;
   message.local_ca_guid = guid_of(connection->route.local);
   connection->local_qpn = params.qpn;
   connection->receive_psn = params.starting_psn;

@@ -116,7 +116,7 @@ struct ConnectReply {                      // REP
   std::uint32_t remote_id = 0;
   std::uint32_t local_qkey = 0;
   std::uint32_t local_qpn = 0;
-  std::uint32_t local_eecn = 0;
+  std::uint32_t local_eecn = 0;            // XRC: the number of its QP
   std::uint32_t starting_psn = 0;
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
@@ -127,6 +127,10 @@ struct ConnectReply {                      // REP
   bool srq = false;
   std::uint64_t local_ca_guid = 0;
   PrivateData<196> private_data{};
+  // Of an answer to a REQ for that transport.
+  std::uint32_t qpn(TransportService transport) const {
+    return transport == TransportService::extended ? local_eecn : local_qpn;
+  }
   bool operator==(const ConnectReply&) const = default;
 };
 

@@ -97,7 +97,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
     return;
   }
   answered(*connection);
-  if (!enter_peer(*connection, {reply.local_ca_guid, reply.local_id, reply.local_qpn})) {
+  if (!enter_peer(*connection, {reply.local_ca_guid, reply.local_id, reply.qpn(connection->transport)})) {
     ++counters_.stale;
     // Its sender knows this side by that ID, and finds its connection by both.
     send(route, {envelope.transaction_id,

@@ -154,7 +154,7 @@ bool CmHost::decide(const CmMessage& message, const cm::ConnectReply& reply) {
   if (!id) return false;
   // No more of either is granted than the request has asked for.
   const auto& asked = *manager_.find(*id);
-  return manager_.reply(*id, {.qpn = reply.local_qpn,
+  return manager_.reply(*id, {.qpn = reply.qpn(asked.transport),
                               .starting_psn = reply.starting_psn,
                               .responder_resources = std::min(reply.responder_resources, asked.responder_resources),
                               .initiator_depth = std::min(reply.initiator_depth, asked.initiator_depth),

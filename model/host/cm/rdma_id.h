@@ -26,7 +26,7 @@ enum class IdState : std::uint8_t {
 };
 
 // enum ibv_qp_type, as the commands have it.
-enum class IdQpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
+enum class IdQpType : std::uint8_t { rc = 2, uc = 3, ud = 4, xrc_send = 9, xrc_recv = 10 };
 
 // Of a resolved route, or of a request.
 struct IdPath {

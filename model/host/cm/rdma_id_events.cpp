@@ -26,6 +26,18 @@ rdma_ucm_event_resp make_event(CmEventType type, int status = 0) {
   return event;
 }
 
+// That the REQ's receiver is to have; nullopt: of no transport that there is.
+std::optional<IdQpType> type_of(const cm::ConnectRequest& request) {
+  switch (request.transport) {
+    case cm::TransportService::rc: return IdQpType::rc;
+    case cm::TransportService::uc: return IdQpType::uc;
+    case cm::TransportService::extended:
+      return request.extended_transport == cm::kExtendedXrc ? std::optional(IdQpType::xrc_recv) : std::nullopt;
+    case cm::TransportService::rd: break;
+  }
+  return std::nullopt;
+}
+
 // Of a connection's end: its DREQ, or the peer's; not, that no answer came to it.
 bool answered(const cm::Event& event) {
   return event.kind == cm::EventKind::disconnect_requested ||
@@ -103,7 +115,7 @@ void RdmaIds::on(const cm::Event& event) {
       param.flow_control = reply.end_to_end_flow_control;
       param.rnr_retry_count = reply.rnr_retry_count;
       param.srq = reply.srq;
-      param.qp_num = reply.local_qpn;
+      param.qp_num = reply.qpn(manager_.find(event.id)->transport);
       param.valid = 1;
       manager_.promise(event.id, kServiceTimeout);
       return queue(*id, 0, response);
@@ -165,7 +177,8 @@ void RdmaIds::on_request(const cm::Event& event) {
   const auto header = AddressHeader::decode(std::span<const std::uint8_t, AddressHeader::kBytes>(
       data, AddressHeader::kBytes));
   RdmaId* listener = header ? listener_of(connection.service_id, header->destination) : nullptr;
-  const bool fits = listener != nullptr && (listener->qp_type == IdQpType::ud) == (resolve != nullptr);
+  const auto type = connect != nullptr ? type_of(*connect) : std::optional(IdQpType::ud);
+  const bool fits = listener != nullptr && listener->qp_type == type;
   // The address is that of the device by which it came.
   const Device* device = header ? device_with(header->destination.bytes) : nullptr;
   if (!fits || device == nullptr || !device->has(connection.route.local)) return manager_.destroy(event.id);
@@ -175,7 +188,7 @@ void RdmaIds::on_request(const cm::Event& event) {
 
   RdmaId& id = add(listener->owner, listener->channel, 0);
   id.port_space = listener->port_space;
-  id.qp_type = listener->qp_type;
+  id.qp_type = *type;
   id.state = IdState::connect;
   id.source = header->destination;
   id.source.port = listener->source.port;

@@ -19,7 +19,19 @@ constexpr std::uint32_t kMaxBacklog = 1024;
 constexpr std::uint8_t kMaxRetryCount = 7;           // 3 bits
 
 cm::TransportService service_of(IdQpType type) {
+  if (type == IdQpType::xrc_send || type == IdQpType::xrc_recv) return cm::TransportService::extended;
   return type == IdQpType::uc ? cm::TransportService::uc : cm::TransportService::rc;
+}
+
+bool is_known(IdQpType type) {
+  switch (type) {
+    case IdQpType::rc:
+    case IdQpType::uc:
+    case IdQpType::ud:
+    case IdQpType::xrc_send:
+    case IdQpType::xrc_recv: return true;
+  }
+  return false;
 }
 
 // What a program's private data follow.
@@ -86,7 +98,7 @@ int RdmaIds::create(Pasid owner, std::uint32_t channel, const rdma_ucm_create_id
       break;
     case RDMA_PS_IB:
       type = IdQpType(wanted.qp_type);
-      if (type != IdQpType::rc && type != IdQpType::uc && type != IdQpType::ud) return EINVAL;
+      if (!is_known(type)) return EINVAL;
       break;
     default:
       return EINVAL;
@@ -320,7 +332,8 @@ int RdmaIds::set_option(RdmaId& id, std::uint32_t level, std::uint32_t name, std
     }
     case RDMA_OPTION_ID_ACK_TIMEOUT: {
       const auto timeout = number(std::uint8_t{});
-      if (!timeout || id.qp_type != IdQpType::rc || *timeout > 31) return EINVAL;
+      const bool waits = id.qp_type == IdQpType::rc || id.qp_type == IdQpType::xrc_send;
+      if (!timeout || !waits || *timeout > 31) return EINVAL;
       id.ack_timeout = *timeout;
       return 0;
     }
@@ -346,7 +359,8 @@ int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_at
   const bool usable = connection != nullptr && connection->state != cm::State::idle &&
                       connection->state != cm::State::timewait;
   if (!usable || (state != kInit && connection->state == cm::State::request_sent)) return EINVAL;
-  const bool reliable = id.qp_type == IdQpType::rc;
+  const bool asks = id.qp_type == IdQpType::rc || id.qp_type == IdQpType::xrc_send;
+  const bool answers = id.qp_type == IdQpType::rc || id.qp_type == IdQpType::xrc_recv;
   if (state == kInit) {
     attributes.qp_attr_mask = kState | kAccessFlags | kPkeyIndex | kPort;
     attributes.qp_access_flags = abi::access::kRemoteWrite;
@@ -354,15 +368,15 @@ int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_at
       attributes.qp_access_flags |= abi::access::kRemoteRead | abi::access::kRemoteAtomic;
   } else if (state == kRtr) {
     attributes.qp_attr_mask = kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn |
-                              (reliable ? kMaxDestRdAtomic | kMinRnrTimer : 0);
+                              (answers ? kMaxDestRdAtomic | kMinRnrTimer : 0);
     set_address_handle(device_of(id), connection->route, attributes.ah_attr);
     attributes.path_mtu = connection->path_mtu;
     attributes.dest_qp_num = connection->peer.qpn;
     attributes.rq_psn = id.psn;
     attributes.max_dest_rd_atomic = connection->responder_resources;
   } else {
-    attributes.qp_attr_mask =
-        kState | kSendPsn | (reliable ? kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic : 0);
+    attributes.qp_attr_mask = kState | kSendPsn | (asks || answers ? kTimeout : 0) |
+                              (asks ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0);
     attributes.sq_psn = connection->send_psn;
     attributes.timeout = id.ack_timeout.value_or(connection->ack_timeout);
     attributes.retry_cnt = connection->retry_count;

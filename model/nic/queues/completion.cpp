@@ -27,8 +27,15 @@ std::uint32_t Completion::consumer_in(const Payload& record) const {
   return personality_.cqes_consumed(record.bytes());
 }
 
+bool Completion::passes_over(const CqeWrite& request) {
+  if (request.life == 0 || contexts_.srqs.serial(request.cqe.source_qpn) == request.life) return false;
+  ++counters_.orphans;
+  return true;
+}
+
 void Completion::write(CqeWrite&& request) {
   const auto cqn = request.cqn.value;
+  if (passes_over(request)) return;
   if (!waiting_.empty() && waiting_.contains(cqn)) return hold(std::move(request));
   Duration wait;
   auto* queue = contexts_.cqs.touch(cqn, wait);
@@ -60,8 +67,10 @@ void Completion::drain(std::uint32_t cqn, CompletionQueue* queue) {
   if (queue == nullptr || queue->dead) return lose(cqn);
   auto& entries = found->second.entries;
   while (!entries.empty()) {
-    if (full(*queue)) return refresh(cqn, *queue);
-    write_entry(*queue, entries.front());
+    if (!passes_over(entries.front())) {
+      if (full(*queue)) return refresh(cqn, *queue);
+      write_entry(*queue, entries.front());
+    }
     entries.pop_front();
   }
   stop_waiting(cqn);
@@ -96,8 +105,6 @@ void Completion::announce_behind(Cqn cqn, const EventOut& event) {
 }
 
 void Completion::write_entry(CompletionQueue& queue, CqeWrite& request) {
-  if (request.life != 0 && contexts_.srqs.serial(request.cqe.source_qpn) != request.life)
-    return void(++counters_.orphans);
   const auto& cqe = request.cqe;
   const auto bytes = personality_.layout.cqe;
   const auto at = queue.producer & ((1u << queue.log_entries) - 1);

@@ -108,6 +108,8 @@ class Completion : public sc_core::sc_module, DmaClient {
   [[gnu::noinline]] void hold(CqeWrite&& request);
   void drain_due();
   [[gnu::noinline]] void drain(std::uint32_t cqn, CompletionQueue* queue);
+  // Of an XRC SRQ that has gone: nobody could tell whose it was.
+  bool passes_over(const CqeWrite& request);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
   void dma_done(std::uint32_t cqn, std::uint64_t index, AccessResult, Payload&&) override;  // an entry has landed
   [[gnu::noinline]] void withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes);
