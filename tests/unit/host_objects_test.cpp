@@ -791,5 +791,139 @@ TEST_F(CommandGateTest, PrivilegedAndMalformedCommands) {
   EXPECT_EQ(gate_.admit(kMine, huge), EINVAL);
 }
 
+class XrcGateTest : public CommandGateTest {
+ protected:
+  static constexpr ContextFile kFile{1, 77};
+
+  std::uint32_t open(Pasid process, const std::optional<ContextFile>& file = kFile) {
+    std::uint32_t number = 0;
+    EXPECT_EQ(objects_.domains.open(process, file, true, false, number), 0);
+    return number;
+  }
+  static abi::CreateQp receiver(std::uint32_t xrcd) {
+    abi::Qpc context;
+    std::memset(static_cast<void*>(&context), 0xff, sizeof context);
+    context.transport = abi::Transport::xrc_recv;
+    context.xrcd = xrcd;
+    return provider::create_qp(0, context);
+  }
+  std::uint32_t make_receiver(Pasid process, std::uint32_t xrcd) {
+    auto mailbox = receiver(xrcd);
+    EXPECT_EQ(run(process, mailbox), 0);
+    return mailbox.header.object;
+  }
+  abi::CreateSrq srq(Pasid owner, std::uint32_t xrcd, std::uint32_t cqn) {
+    abi::Srqc context;
+    context.flags = abi::Srqc::kXrc;
+    context.pd = pd_[owner];
+    context.xrcd = xrcd;
+    context.cqn = cqn;
+    return provider::create_srq(0, context);
+  }
+  // True: the kernel alone did it.
+  bool closes(Pasid process, std::uint32_t qpn) {
+    const auto mailbox = provider::header(abi::CommandOpcode::destroy_qp, qpn);
+    auto copy = mailbox;
+    EXPECT_EQ(admit(process, copy), 0);
+    if (gate_.closes_handle(process, 0, provider::encode(mailbox))) return true;
+    gate_.settle(provider::encode(mailbox), CommandStatus::ok);
+    return false;
+  }
+};
+
+TEST_F(XrcGateTest, DomainsAreOfFiles) {
+  auto& domains = objects_.domains;
+  std::uint32_t number = 0, other = 0, alone = 0;
+  EXPECT_EQ(domains.open(kMine, kFile, false, false, number), EAGAIN);
+  EXPECT_EQ(domains.open(kMine, kFile, true, true, number), 0);
+  EXPECT_EQ(domains.open(kOther, kFile, true, true, other), EINVAL);
+  EXPECT_EQ(domains.open(kOther, kFile, false, false, other), 0);
+  EXPECT_EQ(other, number);
+  EXPECT_EQ(domains.open(kOther, ContextFile{1, 78}, true, false, other), 0);
+  EXPECT_NE(other, number);
+  EXPECT_EQ(domains.open(kMine, std::nullopt, false, true, alone), 0);
+  EXPECT_NE(open(kOther, std::nullopt), alone) << "those without a file are nobody else's";
+  EXPECT_FALSE(domains.has(kOther, alone));
+  EXPECT_EQ(domains.close(kOther, alone), ENOENT);
+  EXPECT_EQ(domains.close(kMine, number), 0);
+  EXPECT_EQ(domains.close(kMine, number), ENOENT);
+  EXPECT_EQ(domains.open(kMine, kFile, false, false, number), 0) << "the other has it";
+  domains.close_all(kOther);
+  domains.close_all(kMine);
+  EXPECT_EQ(domains.open(kMine, kFile, false, false, number), EAGAIN) << "nobody has";
+}
+
+TEST_F(XrcGateTest, AReceiverIsTheKernels) {
+  const auto xrcd = open(kMine);
+  auto mailbox = receiver(xrcd);
+  EXPECT_EQ(admit(kOther, mailbox), EINVAL);
+  EXPECT_EQ(run(kMine, mailbox), 0);
+  abi::Qpc wanted;
+  wanted.transport = abi::Transport::xrc_recv;
+  wanted.xrcd = xrcd;
+  EXPECT_EQ(std::memcmp(&mailbox.context, &wanted, sizeof wanted), 0) << "all that the process put there is gone";
+  EXPECT_EQ(objects_.domains.close(kMine, xrcd), EBUSY);
+  const auto qpn = mailbox.header.object;
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::query_qp, qpn), ENOENT);
+  EXPECT_EQ(objects_.open_qp(kOther, xrcd, qpn, std::nullopt), EINVAL) << "it has not opened the domain";
+  open(kOther);
+  EXPECT_EQ(objects_.open_qp(kOther, open(kOther, std::nullopt), qpn, std::nullopt), EINVAL);
+  EXPECT_EQ(objects_.open_qp(kOther, xrcd, qpn + 1, std::nullopt), EINVAL);
+  EXPECT_EQ(objects_.open_qp(kOther, xrcd, qpn, std::nullopt), 0);
+  EXPECT_EQ(destroy(kOther, abi::CommandOpcode::query_qp, qpn), 0);
+  EXPECT_TRUE(closes(kMine, qpn));
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::query_qp, qpn), ENOENT);
+  EXPECT_EQ(objects_.domains.close(kMine, xrcd), 0);
+  EXPECT_EQ(objects_.domains.close(kOther, xrcd), EBUSY);
+  EXPECT_FALSE(closes(kOther, qpn)) << "the device hears of the last";
+  EXPECT_EQ(objects_.domains.close(kOther, xrcd), 0);
+}
+
+TEST_F(XrcGateTest, WhatIsGoingIsNotOpened) {
+  const auto xrcd = open(kMine);
+  open(kOther);
+  const auto qpn = make_receiver(kMine, xrcd);
+  auto destroying = provider::header(abi::CommandOpcode::destroy_qp, qpn);
+  ASSERT_EQ(admit(kMine, destroying), 0);
+  EXPECT_EQ(objects_.open_qp(kOther, xrcd, qpn, std::nullopt), EINVAL);
+  gate_.settle(provider::encode(destroying), CommandStatus::resource_busy);
+  EXPECT_EQ(objects_.open_qp(kOther, xrcd, qpn, std::nullopt), 0) << "the device has kept it";
+}
+
+TEST_F(XrcGateTest, AttributesOfTheOtherEndAreLeftOut) {
+  using namespace abi::qp_attr;
+  const auto xrcd = open(kMine);
+  auto modify = provider::modify_qp(make_receiver(kMine, xrcd), kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic, {});
+  EXPECT_EQ(admit(kMine, modify), 0);
+  EXPECT_EQ(modify.attributes, kTimeout);
+  const auto cqn = make_cq(kMine);
+  auto create = qp_mailbox(kMine, cqn);
+  create.context.transport = abi::Transport::xrc_send;
+  create.context.receive_cqn = 99;
+  ASSERT_EQ(run(kMine, create), 0);
+  EXPECT_EQ(create.context.receive_cqn, cqn);
+  modify = provider::modify_qp(create.header.object, kPath | kMaxDestRdAtomic | kMinRnrTimer, {});
+  modify.attributes = kPathMtu | kMaxDestRdAtomic | kMinRnrTimer;
+  EXPECT_EQ(admit(kMine, modify), 0);
+  EXPECT_EQ(modify.attributes, kPathMtu);
+}
+
+TEST_F(XrcGateTest, QueuesOfADomain) {
+  const auto xrcd = open(kMine);
+  const auto cqn = make_cq(kMine);
+  auto mailbox = srq(kOther, xrcd, make_cq(kOther));
+  EXPECT_EQ(admit(kOther, mailbox), EINVAL) << "a domain that it has not opened";
+  mailbox = srq(kMine, xrcd, make_cq(kOther));
+  EXPECT_EQ(admit(kMine, mailbox), ENOENT) << "another's CQ";
+  mailbox = srq(kMine, xrcd, cqn);
+  EXPECT_EQ(run(kMine, mailbox), 0);
+  EXPECT_EQ(mailbox.context.pasid, kMine);
+  EXPECT_EQ(objects_.domains.close(kMine, xrcd), EBUSY);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_cq, cqn), EBUSY);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_srq, mailbox.header.object), 0);
+  EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_cq, cqn), 0);
+  EXPECT_EQ(objects_.domains.close(kMine, xrcd), 0);
+}
+
 }  // namespace
 }  // namespace rnicsim::host
