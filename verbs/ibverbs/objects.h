@@ -217,6 +217,7 @@ struct Wq : ibv_wq {
   Wq() : ibv_wq{} {}
 
   std::unique_ptr<Qp> queue;
+  bool strips = false;  // tags, as far as the device knows
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }

@@ -134,8 +134,8 @@ int register_on_device(ibv_pd* pd, const Dm& dm, std::uint64_t offset, std::size
                        ibv_mr*& registered) {
   Context& context = Context::of(pd->context);
   if (!context.pds.holds(pd->handle, &Pd::of(pd)) || !context.dms.holds(dm.handle, &dm)) return ENOENT;
-  if (const int error = check_access(access)) return error;
-  if (!(access & IBV_ACCESS_ZERO_BASED)) return EINVAL;
+  if (const int error = check_access(context, access)) return error;
+  if (!(access & IBV_ACCESS_ZERO_BASED) || (access & IBV_ACCESS_ON_DEMAND)) return EINVAL;
   if (offset > dm.length || length > dm.length - offset) return EINVAL;
   auto mr = std::make_unique<Mr>();
   mr->context = pd->context;

@@ -29,7 +29,7 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
   }
 }
 
-// <infiniband/verbs.h> numbers the operations of ibv_post_send(3) and those of the ibv_wr_* interface alike, but for one.
+// <infiniband/verbs.h> numbers the operations of ibv_post_send(3) and of the ibv_wr_* interface alike, but for one.
 constexpr ibv_qp_create_send_ops_flags operation_of(ibv_wr_opcode opcode) {
   if (opcode == IBV_WR_ATOMIC_WRITE) return IBV_QP_EX_WITH_ATOMIC_WRITE;
   return ibv_qp_create_send_ops_flags(1u << opcode);

@@ -1,4 +1,6 @@
 // The one list of what this device does not do (yet). Each answers EOPNOTSUPP, which tests take for a skip.
+#include <infiniband/verbs.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

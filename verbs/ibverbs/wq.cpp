@@ -75,6 +75,7 @@ int create(Context& context, ibv_wq_init_attr& attributes, ibv_wq*& created) {
   wq->pd = attributes.pd;
   wq->cq = attributes.cq;
   wq->wq_num = wq->handle = wq->queue->qp_base.qp_num;
+  wq->strips = flags_of(attributes) & IBV_WQ_FLAGS_CVLAN_STRIPPING;
   wq->state = IBV_WQS_RESET;
   wq->wq_type = attributes.wq_type;
   wq->post_recv = post;
@@ -122,13 +123,17 @@ int move(Wq& wq, ibv_wq_state state) {
   return move_queue(*wq.queue, state == IBV_WQS_RESET ? IBV_QPS_RESET : IBV_QPS_ERR);
 }
 
-bool strips(const Wq& wq) { return wq.queue->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING; }
+bool is_to_strip(const Wq& wq) { return wq.queue->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING; }
 
 // While frames come. What is reset hears of it when it becomes ready.
 int tell_stripping(Wq& wq) {
+  if (wq.strips == is_to_strip(wq)) return 0;
   abi::Qpc context;
-  context.flags = strips(wq) ? abi::Qpc::kStripVlan : 0;
-  return wq.owner().execute(provider::modify_qp(wq.queue->qp_base.handle, abi::qp_attr::kStripVlan, context));
+  context.flags = is_to_strip(wq) ? abi::Qpc::kStripVlan : 0;
+  const auto command = provider::modify_qp(wq.queue->qp_base.handle, abi::qp_attr::kStripVlan, context);
+  if (const int error = wq.owner().execute(command)) return error;
+  wq.strips = is_to_strip(wq);
+  return 0;
 }
 
 int change_stripping(Wq& wq, bool strip) {

@@ -285,7 +285,7 @@ class AttachedPort : public DevicePort {
     if (slot == nullptr) return ENODEV;
     if (::fcntl(fd, F_GETFD) < 0) return EINVAL;
     if (!clock::send_descriptors({&fd, 1})) return ENODEV;
-    const int error = call(*slot, code, {argument});
+    const int error = call(*slot, code, {argument, 0});
     if (error == 0) value = std::uint32_t(slot->value);
     return error;
   }
