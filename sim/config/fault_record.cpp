@@ -69,9 +69,12 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 // A rule's opcodes have names of their own, and the name of the operation that they carry.
 std::string family_of(const roce::OpcodeInfo& info) {
   static constexpr const char* kOperations[] = {
-      "SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE", "ATOMIC"};
+      "SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE", "ATOMIC",
+      "ATOMIC_WRITE"};
+  const bool xrc = info.transport == roce::Transport::xrc_send || info.transport == roce::Transport::xrc_recv;
   const char* transport = info.transport == roce::Transport::uc   ? "UC_"
                           : info.transport == roce::Transport::ud ? "UD_"
+                          : xrc                                   ? "XRC_"
                                                                   : "";
   return std::string(transport) + kOperations[static_cast<std::size_t>(info.operation)];
 }
