@@ -82,7 +82,8 @@ void Lockstep::compare(std::deque<One>& history, One&& last) {
 
 const roce::OpcodeInfo& Lockstep::row_of(std::uint8_t opcode) {
   const auto* row = roce::find_opcode(opcode);
-  const bool is_ours = row != nullptr && row->transport == roce::Transport::rc && !row->has(roce::header::kInvalidate);
+  const bool is_ours = row != nullptr && row->transport == roce::Transport::rc &&
+                       row->operation != roce::Operation::atomic_write && !row->has(roce::header::kInvalidate);
   return is_ours ? *row : roce::info(roce::Opcode::uc_send_only);
 }
 
