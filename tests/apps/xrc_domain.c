@@ -67,6 +67,7 @@ static void user(const char *path, int from_maker) {
   say("a number that is none", error_of(open_receiver(context, xrcd, number + 1)));
   struct ibv_qp *qp = open_receiver(context, xrcd, number);
   say("open_qp", error_of(qp));
+  check(qp != NULL, "open_qp");
   say("INIT", state_of(qp) == IBV_QPS_INIT ? 0 : EINVAL);
   say("close_xrcd", ibv_close_xrcd(xrcd));
   // Until the maker has died.

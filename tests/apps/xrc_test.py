@@ -99,7 +99,7 @@ class Domain(apps.LeavesNothing):
         self.assertNotIn("keeps object", result.err, result)
         self.assertEqual(result.lines("h0"), [f"user: {what}" for what in (
             "a domain that is to be new: EINVAL", "open_xrcd: ok", "a number that is none: EINVAL", "open_qp: ok",
-            "INIT: ok", "close_xrcd: EBUSY", "INIT: ok", "modify_qp: ok", "Last WQE reached: ok", "destroy_qp: ok",
+            "INIT: ok", "close_xrcd: EBUSY", "INIT: ok", "modify_qp: ok", "last WQE reached: ok", "destroy_qp: ok",
             "it is gone: EINVAL", "close_xrcd: ok", "the domain, too: EAGAIN", "close_device: ok")], result)
 
 

@@ -8,9 +8,10 @@
 namespace rnicsim::rtl::test {
 namespace {
 
-// Sends with invalidate are not the engine's.
+// Sends with invalidate and atomic writes are not the engine's.
 bool is_of_engine(const roce::OpcodeInfo* row) {
-  return row != nullptr && row->transport == roce::Transport::rc && !row->has(roce::header::kInvalidate);
+  return row != nullptr && row->transport == roce::Transport::rc && row->operation != roce::Operation::atomic_write &&
+         !row->has(roce::header::kInvalidate);
 }
 
 TEST(OpcodeDecoder, SaysWhatTheTableSays) {

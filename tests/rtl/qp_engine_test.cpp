@@ -58,6 +58,7 @@ TEST(QpEngine, IsInLockstepFor200000Messages) {
   for (unsigned code = 0; code < 256; ++code) {
     const auto* row = roce::find_opcode(static_cast<std::uint8_t>(code));
     if (row == nullptr || row->transport != roce::Transport::rc || row->has(roce::header::kInvalidate)) continue;
+    if (row->operation == roce::Operation::atomic_write) continue;
     EXPECT_GT(count(&Node::opcodes, static_cast<std::uint8_t>(code)), 100u) << row->name;
   }
   for (int i = 0; i <= static_cast<int>(Verdict::replay); ++i)

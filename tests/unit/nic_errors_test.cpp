@@ -220,6 +220,7 @@ TEST_F(Errors, OpcodesThatTheDeviceLacks) {
   NicParams params;
   auto& has = params.capabilities;
   has.invalidate = has.windows = has.srq = has.uc = has.ud = has.raw = has.relaxed_ordering = false;
+  has.atomic_write = has.on_demand = false;
   params.device_memory.size = {};
   has.max_multicast_groups = 0;
   for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv, SendOpcode::bind_window}) {

@@ -50,6 +50,7 @@ class AnyPacket {
     h.bth = {.opcode = opcode, .solicited = coin(), .fecn = coin(), .becn = coin(), .destination = {number()},
              .ack_request = coin(), .psn = roce::Psn(number())};
     if (row.has(kDeth)) h.deth = roce::Deth{number(), {number()}};
+    if (row.has(kXrceth)) h.xrc_srqn = number();
     if (row.has(kReth)) h.reth = roce::Reth{random_(), {number()}, number()};
     if (row.has(kAtomic)) h.atomic = roce::AtomicEth{random_(), {number()}, random_(), random_()};
     if (row.has(kAeth)) h.aeth = roce::Aeth{static_cast<std::uint8_t>(random_()), number()};

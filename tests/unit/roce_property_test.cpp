@@ -295,8 +295,8 @@ class Pair {
 rc::Gen<Posted> posted() {
   using enum SendOperation;
   return rc::gen::map(
-      rc::gen::tuple(rc::gen::element(send, write, read, fetch_add, atomic_write), rc::gen::inRange<std::uint32_t>(0, 6 * kMtu),
-                     rc::gen::arbitrary<bool>(), rc::gen::inRange(0, 8)),
+      rc::gen::tuple(rc::gen::element(send, write, read, fetch_add, atomic_write),
+                     rc::gen::inRange<std::uint32_t>(0, 6 * kMtu), rc::gen::arbitrary<bool>(), rc::gen::inRange(0, 8)),
       [](const auto& values) {
         const auto [operation, length, extra, fence] = values;
         const bool of_a_word = operation == fetch_add || operation == atomic_write;

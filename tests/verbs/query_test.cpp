@@ -25,7 +25,8 @@ class Query : public RcPair {
 
 TEST_F(Query, RawPacketsAreSaidWhereTheyAre) {
   const bool raw = capabilities().raw;
-  run_alone([raw](Endpoint& end) {
+  const auto atomic_write = capabilities().atomic_write ? 1ull << 40 : 0;
+  run_alone([=](Endpoint& end) {
     ibv_device_attr_ex device;
     ASSERT_EQ(ibv_query_device_ex(end.context, nullptr, &device), 0);
     const auto& plain = device.orig_attr;
@@ -41,7 +42,7 @@ TEST_F(Query, RawPacketsAreSaidWhereTheyAre) {
     EXPECT_EQ(device.tso_caps.supported_qpts, raw ? 1u << IBV_QPT_RAW_PACKET : 0u);
     EXPECT_EQ(device.tso_caps.max_tso > 0, raw);
     EXPECT_EQ(device.device_cap_flags_ex,
-              plain.device_cap_flags | (raw ? IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING : 0));
+              plain.device_cap_flags | atomic_write | (raw ? IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING : 0));
     EXPECT_EQ((plain.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM) != 0, raw);
     EXPECT_EQ((plain.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING) != 0, raw);
   });
@@ -54,7 +55,8 @@ TEST_F(Query, NothingIsSaidThatIsNotDone) {
     ASSERT_EQ(ibv_query_device_ex(end.context, nullptr, &device), 0);
     EXPECT_EQ(device.comp_mask, 0u);
     EXPECT_EQ(device.xrc_odp_caps, 0u);
-    EXPECT_EQ(device.packet_pacing_caps.qp_rate_limit_max, 0u);
+    const auto rate = capabilities().features().pacing ? capabilities().max_rate_limit : 0;
+    EXPECT_EQ(device.packet_pacing_caps.qp_rate_limit_max, rate);
     EXPECT_EQ(device.tm_caps.max_num_tags, 0u);
     EXPECT_EQ(device.pci_atomic_caps.fetch_add, 0u);
     EXPECT_EQ(device.phys_port_cnt_ex, 1u);

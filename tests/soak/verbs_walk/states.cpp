@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kKnown = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
 // No migration here: what names it is refused, by one errno or the other.
-constexpr int kMigration = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_RATE_LIMIT;
+constexpr int kMigration = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+constexpr std::uint32_t kMostRate = 100'000'000;  // kb/s
 constexpr int kEither = IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_ALT_PATH;
 
 struct Masks {
@@ -25,10 +26,10 @@ Masks masks_of(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return {true, 0, 0};
   if (type == IBV_QPT_RAW_PACKET) {
     constexpr std::pair<ibv_qp_state, ibv_qp_state> kOthers[] = {
-        {IBV_QPS_INIT, IBV_QPS_INIT}, {IBV_QPS_INIT, IBV_QPS_RTR}, {IBV_QPS_RTR, IBV_QPS_RTS},
-        {IBV_QPS_RTS, IBV_QPS_RTS},   {IBV_QPS_RTS, IBV_QPS_SQD},  {IBV_QPS_SQD, IBV_QPS_RTS},
-        {IBV_QPS_SQD, IBV_QPS_SQD},   {IBV_QPS_SQE, IBV_QPS_RTS}};
+        {IBV_QPS_INIT, IBV_QPS_INIT}, {IBV_QPS_INIT, IBV_QPS_RTR}, {IBV_QPS_RTS, IBV_QPS_SQD},
+        {IBV_QPS_SQD, IBV_QPS_RTS},   {IBV_QPS_SQD, IBV_QPS_SQD},  {IBV_QPS_SQE, IBV_QPS_RTS}};
     if (from == IBV_QPS_RESET && to == IBV_QPS_INIT) return {true, IBV_QP_PORT, 0};
+    if (to == IBV_QPS_RTS && (from == IBV_QPS_RTR || from == IBV_QPS_RTS)) return {true, 0, IBV_QP_RATE_LIMIT};
     return {std::ranges::find(kOthers, std::pair(from, to)) != std::end(kOthers), 0, 0};
   }
   const int own = ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
@@ -64,6 +65,7 @@ bool has_bad_value(const ibv_qp_attr& attributes, int mask) {
          ((mask & IBV_QP_PKEY_INDEX) && attributes.pkey_index != 0) ||
          ((mask & IBV_QP_PATH_MTU) && (attributes.path_mtu < IBV_MTU_256 || attributes.path_mtu > IBV_MTU_4096)) ||
          ((mask & IBV_QP_TIMEOUT) && attributes.timeout > 31) ||
+         ((mask & IBV_QP_RATE_LIMIT) && attributes.rate_limit > kMostRate) ||
          ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attributes.max_rd_atomic > 16) ||
          ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attributes.max_dest_rd_atomic > 16) ||
          ((mask & IBV_QP_AV) && attributes.ah_attr.grh.sgid_index >= 16) || (mask & IBV_QP_CAP);
@@ -132,6 +134,7 @@ Walker::Change Walker::change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state
   at.retry_cnt = std::uint8_t(dice_.between(1, 7));
   at.rnr_retry = std::uint8_t(dice_.below(8));
   at.sq_psn = pair->psn;
+  at.rate_limit = dice_.once_in(2) ? 0 : kMostRate / 10;  // what is sent does not wait for long
   at.en_sqd_async_notify = std::uint8_t(dice_.below(2));
   if (pair->peer) {
     at.dest_qp_num = pair->peer->number;
