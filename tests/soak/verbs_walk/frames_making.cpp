@@ -177,7 +177,7 @@ void Walker::move_work_queue(const std::shared_ptr<Pair>& pair, ibv_wq_state to)
         break;
       default:
         wanted.attr_mask |= IBV_WQ_ATTR_FLAGS;
-        wanted.flags = wanted.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+        wanted.flags = wanted.flags_mask = IBV_WQ_FLAGS_SCATTER_FCS;
         if (answer == 0) answer = EOPNOTSUPP;
     }
   }

@@ -16,7 +16,7 @@ ibv_wr_opcode draw_opcode(Dice& dice, ibv_qp_type type) {
   constexpr ibv_wr_opcode kAll[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
                                     IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
                                     IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW};
-  if (dice.once_in(60)) return ibv_wr_opcode(dice.between(11, 15));
+  if (dice.once_in(60)) return ibv_wr_opcode(dice.between(11, 14));
   for (int tries = 0;; ++tries) {
     const auto opcode = kAll[dice.below(std::size(kAll))];
     const bool rare = opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV || opcode == IBV_WR_BIND_MW;
