@@ -42,7 +42,8 @@ TEST_F(Query, RawPacketsAreSaidWhereTheyAre) {
     EXPECT_EQ(device.tso_caps.supported_qpts, raw ? 1u << IBV_QPT_RAW_PACKET : 0u);
     EXPECT_EQ(device.tso_caps.max_tso > 0, raw);
     EXPECT_EQ(device.device_cap_flags_ex,
-              plain.device_cap_flags | atomic_write | (raw ? IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING : 0));
+              plain.device_cap_flags | atomic_write |
+                  (raw ? IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING : 0));
     EXPECT_EQ((plain.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM) != 0, raw);
     EXPECT_EQ((plain.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING) != 0, raw);
   });
