@@ -198,6 +198,7 @@ roce::Headers headers(Opcode opcode, std::uint32_t psn, std::uint32_t length, st
   if (row.has(roce::header::kImmediate)) h.immediate = 0x12345678;
   if (row.has(roce::header::kInvalidate)) h.invalidate = roce::Rkey{kVictim.key};
   if (row.has(roce::header::kDeth)) h.deth = roce::Deth{kQkey, {kVictim.qpn}};
+  if (row.has(roce::header::kXrceth)) h.xrc_srqn = 1;
   return h;
 }
 
