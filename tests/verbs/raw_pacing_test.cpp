@@ -95,6 +95,12 @@ TEST_F(RawPacing, ABurstLeavesAtOnce) {
   EXPECT_NEAR(double((wire()[7].at - wire()[0].at).ps), 4.0 * double(kSpacing.ps), 0.02 * double(kSpacing.ps));
 }
 
+// The slowest rate there is, with the largest burst: more time than can be counted.
+TEST_F(RawPacing, ABurstWithoutEndLeavesAtOnce) {
+  run_paced(1, 0xffffffff, 4);
+  for (const auto gap : gaps()) EXPECT_LT(gap, kAtOnce);
+}
+
 TEST_F(RawPacing, APaddedFrameCountsWhole) {
   run_alone([&](Endpoint& end) {
     RawQueue own(end, 0);

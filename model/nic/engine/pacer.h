@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "model/base/units.h"
 
@@ -25,9 +26,12 @@ class Pacer {
  private:
   static constexpr std::uint32_t kLeastFrame = 60, kFcs = 4;
 
+  // At most so many milliseconds: the slowest rate and the largest burst make more than a Duration holds.
   static Duration time_of(std::uint32_t bytes, std::uint32_t kilobits_a_second) {
-    constexpr std::int64_t kPicosecondsABit = 1'000'000'000;  // at one kb/s
-    return Duration{std::int64_t{bytes} * 8 * kPicosecondsABit / kilobits_a_second};
+    constexpr std::int64_t kPicosecondsAMillisecond = 1'000'000'000, kMost = 4'000'000'000;
+    const auto [milliseconds, rest] = std::lldiv(std::int64_t{bytes} * 8, kilobits_a_second);
+    if (milliseconds >= kMost) return Duration{kMost * kPicosecondsAMillisecond};
+    return Duration{milliseconds * kPicosecondsAMillisecond + rest * kPicosecondsAMillisecond / kilobits_a_second};
   }
 
   Duration paid_for_;                    // when all that was sent is
