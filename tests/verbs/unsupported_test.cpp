@@ -29,6 +29,12 @@ class Unsupported : public RcPair {
     change(wanted);
     return ibv_create_qp_ex(end.context, &wanted) == nullptr;
   }
+  static void expect_not_posted(Endpoint& end, ibv_wr_opcode opcode) {
+    auto wr = end.request(opcode, 0, 8);
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL);
+    EXPECT_EQ(bad, &wr);
+  }
 };
 
 TEST_F(Unsupported, EachSaysSo) {
@@ -75,10 +81,7 @@ TEST_F(Unsupported, EachSaysSo) {
 TEST_F(Unsupported, OperationsOfOtherDevices) {
   run_alone([](Endpoint& end) {
     end.connect(end.address());
-    auto wr = end.request(IBV_WR_DRIVER1, 0, 8);
-    ibv_send_wr* bad = nullptr;
-    EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL);
-    EXPECT_EQ(bad, &wr);
+    expect_not_posted(end, IBV_WR_DRIVER1);
   });
 }
 
@@ -90,10 +93,7 @@ class WithoutAtomicWrites : public Unsupported {
 TEST_F(WithoutAtomicWrites, NoneIsPosted) {
   run_alone([](Endpoint& end) {
     end.connect(end.address());
-    auto wr = end.request(IBV_WR_ATOMIC_WRITE, 0, 8);
-    ibv_send_wr* bad = nullptr;
-    EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL);
-    EXPECT_EQ(bad, &wr);
+    expect_not_posted(end, IBV_WR_ATOMIC_WRITE);
   });
 }
 
@@ -169,10 +169,7 @@ TEST_F(WithoutRawPackets, NothingOfThem) {
 TEST_F(WithoutRawPackets, NoSegmentation) {
   run_alone([](Endpoint& end) {
     end.connect(end.address());
-    auto wr = end.request(IBV_WR_TSO, 0, 8);
-    ibv_send_wr* bad = nullptr;
-    EXPECT_EQ(ibv_post_send(end.qp, &wr, &bad), EINVAL);
-    EXPECT_EQ(bad, &wr);
+    expect_not_posted(end, IBV_WR_TSO);
   });
 }
 
