@@ -135,7 +135,7 @@ struct NetworkInterface {
 static_assert(sizeof(NetworkInterface) == 98);
 inline constexpr std::uint32_t kMaxDevices = 8;  // of a host
 
-// A posted write to the BAR. The offset must lie in a UAR page of the process.
+// A posted write to the BAR, to a UAR page or device memory of the process.
 struct MmioWrite {
   std::uint64_t time = 0;   // of the thread, in picoseconds
   std::uint32_t offset = 0; // in BAR0

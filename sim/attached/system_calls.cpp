@@ -153,8 +153,8 @@ bool SystemCalls::execute(Thread& thread) {
   if (of_device && agent_of(*thread.process, slot.device) == nullptr) return answer(slot, ENODEV);
   if (call <= Call::free_uar) return memory_call(thread, slot);
   if (call <= Call::import_pd) return context_call(thread, slot);
-  if (call >= Call::alloc_dm && call <= Call::import_dm) return device_memory_call(thread, slot);
   if (call <= Call::open_qp) return domain_call(thread, slot);
+  if (call <= Call::import_dm) return device_memory_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
   return network_call(thread, slot);
 }
