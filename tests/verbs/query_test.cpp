@@ -55,8 +55,9 @@ TEST_F(Query, NothingIsSaidThatIsNotDone) {
     std::memset(static_cast<void*>(&device), 0xff, sizeof device);
     ASSERT_EQ(ibv_query_device_ex(end.context, nullptr, &device), 0);
     EXPECT_EQ(device.comp_mask, 0u);
-    EXPECT_EQ(device.xrc_odp_caps, 0u);
-    const auto rate = capabilities().features().pacing ? capabilities().max_rate_limit : 0;
+    const auto features = capabilities().features();
+    EXPECT_EQ(device.xrc_odp_caps != 0, features.xrc && features.on_demand);
+    const auto rate = features.pacing ? capabilities().max_rate_limit : 0;
     EXPECT_EQ(device.packet_pacing_caps.qp_rate_limit_max, rate);
     EXPECT_EQ(device.tm_caps.max_num_tags, 0u);
     EXPECT_EQ(device.pci_atomic_caps.fetch_add, 0u);

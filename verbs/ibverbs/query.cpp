@@ -108,7 +108,7 @@ void fill_on_demand(const Context& context, ibv_device_attr_ex& to) {
   if (context.has_feature(abi::feature::kSrq)) transports.rc_odp_caps |= IBV_ODP_SUPPORT_SRQ_RECV;
   if (context.has_feature(abi::feature::kUc)) transports.uc_odp_caps = kQueues | IBV_ODP_SUPPORT_WRITE;
   if (context.has_feature(abi::feature::kUd)) transports.ud_odp_caps = kQueues;
-  to.xrc_odp_caps = 0;
+  if (context.has_feature(abi::feature::kXrc)) to.xrc_odp_caps = transports.rc_odp_caps;
 }
 
 }  // namespace
