@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 12;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 13;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -86,6 +86,7 @@ enum class CpuCost : std::uint32_t {
   ring_doorbell,     // what was posted made visible: doorbell record and barrier, before the store
   doorbell_lock,     // the lock of a doorbell page that threads share, when it is free
   doorbell_lock_contended,  // the same when another thread has it, from when it becomes free
+  doorbell_lock_waiting,    // the same, for each thread besides that waits before this one
   inline_receive,    // a payload copied from its CQE to where the receive says
   count
 };

@@ -360,7 +360,8 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
   const auto cost = [&](abi::CpuCost which) { return std::uint64_t(params_.cpu.cost(which).ps); };
   const std::uint64_t has_it = lock.take(
       std::uint64_t((now() + thread.owed).ps),
-      {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended), cost(held)});
+      {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended),
+       cost(abi::CpuCost::doorbell_lock_waiting), cost(held)});
   work(thread, Duration{std::int64_t(has_it)} - now() - thread.owed);
 }
 

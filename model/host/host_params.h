@@ -17,7 +17,8 @@ struct CpuParams {
   Duration post_wqe = 20_ns;
   Duration ring_doorbell = 40_ns;
   Duration doorbell_lock = 10_ns;
-  Duration doorbell_lock_contended = 100_ns;
+  Duration doorbell_lock_contended = 250_ns;
+  Duration doorbell_lock_waiting = 130_ns;
   Duration post_recv = 40_ns;
   Duration mmio_write = 30_ns;
   Duration mmio_read = 500_ns;
@@ -39,6 +40,8 @@ struct CpuParams {
     visit.param("doorbell_lock", doorbell_lock, "the lock of a shared doorbell page, when it is free", range);
     visit.param("doorbell_lock_contended", doorbell_lock_contended,
                 "the same when another thread has it, from when it becomes free", range);
+    visit.param("doorbell_lock_waiting", doorbell_lock_waiting,
+                "the same, for each thread besides that waits before this one", range);
     visit.param("post_recv", post_recv, "a receive WQE built and its doorbell record written", range);
     visit.param("mmio_write", mmio_write, "a store to the device, until the CPU goes on", range);
     visit.param("mmio_read", mmio_read, "a load from the device, until its value is back", range);
@@ -57,7 +60,7 @@ struct CpuParams {
         &CpuParams::clock_read, &CpuParams::system_call, &CpuParams::post_wqe, &CpuParams::post_recv,
         &CpuParams::mmio_write, &CpuParams::mmio_read, &CpuParams::poll_cq, &CpuParams::poll_cqe, &CpuParams::detect,
         &CpuParams::wakeup, &CpuParams::command, &CpuParams::ring_doorbell, &CpuParams::doorbell_lock,
-        &CpuParams::doorbell_lock_contended, &CpuParams::inline_receive};
+        &CpuParams::doorbell_lock_contended, &CpuParams::doorbell_lock_waiting, &CpuParams::inline_receive};
     static_assert(std::size(kOf) == std::size_t(abi::CpuCost::count));
     return this->*kOf[std::size_t(which)];
   }

@@ -15,11 +15,12 @@ namespace {
 using namespace rnicsim::literals;
 
 // Odd, and no two alike.
-constexpr Duration kWqe = 17_ns, kRing = 41_ns, kStore = 31_ns, kFree = 13_ns, kContended = 103_ns, kTravel = 171_ns,
-                   kLine = 5'003_ps;
+constexpr Duration kWqe = 17_ns, kRing = 41_ns, kStore = 31_ns, kFree = 13_ns, kContended = 103_ns, kWaiting = 7_ns,
+                   kTravel = 171_ns, kLine = 5'003_ps;
 const std::vector<std::string> kCosts{"host.cpu.post_wqe=17ns",      "host.cpu.ring_doorbell=41ns",
                                       "host.cpu.mmio_write=31ns",    "host.cpu.doorbell_lock=13ns",
-                                      "host.cpu.doorbell_lock_contended=103ns", "host.mmio_write_latency=171ns",
+                                      "host.cpu.doorbell_lock_contended=103ns",
+                                      "host.cpu.doorbell_lock_waiting=7ns",     "host.mmio_write_latency=171ns",
                                       "host.mmio_line_interval=5.003ns"};
 
 class HostCost : public RcPair {
@@ -166,7 +167,9 @@ TEST_F(OnePageForAll, WhoFindsTheLockTakenWaitsAndPaysMore) {
         const auto qps = queue_pairs(end, 4);
         const Duration first = kWqe + kRing + kFree;
         const Duration next = kStore + kContended;
-        check(end, qps, 0_ns, {first, first + next, first + next * 2, first + next * 3});
+        // Each waits besides for the line that those ahead of it spin on.
+        check(end, qps, 0_ns,
+              {first, first + next, first + next * 2 + kWaiting, first + next * 3 + kWaiting * 3});
         // The lock is free for whom comes as its holder leaves, and taken a picosecond before.
         const Duration held = kFree + kStore;
         check(end, qps, held, {first, first + held});

@@ -238,6 +238,7 @@ class AttachedPort : public DevicePort {
     const auto& cost = clock::session()->header().cost;
     slot->now = lock.take(slot->now, {cost[std::size_t(abi::CpuCost::doorbell_lock)],
                                       cost[std::size_t(abi::CpuCost::doorbell_lock_contended)],
+                                      cost[std::size_t(abi::CpuCost::doorbell_lock_waiting)],
                                       cost[std::size_t(held)]});
   }
   bool wait_readable(int fd) override {

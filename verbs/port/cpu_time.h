@@ -1,6 +1,7 @@
 // The CPU's time: what a call costs its thread, and how a thread gives way.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "model/abi/attach.h"
@@ -8,19 +9,33 @@
 namespace rnicsim {
 
 // A lock of the kind that costs time and guards nothing else: who comes to it first has it first, on the clocks of the
-// simulated threads, and only the port knows those. Times are in picoseconds.
-struct TimedLock {
+// simulated threads, and only the port knows those. To hand it over takes the longer the more spin on it, as its line
+// goes from cache to cache. Times are in picoseconds.
+class TimedLock {
+ public:
   struct Costs {
-    std::uint64_t free, contended, held;
+    std::uint64_t free, contended, waiting, held;
   };
   // When a thread that comes at `now` has it. Threads come in the order of their clocks.
   std::uint64_t take(std::uint64_t now, const Costs& costs) {
-    const std::uint64_t start = now < free_at ? free_at + costs.contended : now + costs.free;
-    free_at = start + costs.held;
+    while (waiting_ != 0 && starts_[first_] <= now) {
+      first_ = (first_ + 1) % kMost;
+      --waiting_;
+    }
+    const bool waits = now < free_at_;
+    const std::uint64_t start = waits ? free_at_ + costs.contended + waiting_ * costs.waiting : now + costs.free;
+    if (waits && waiting_ < kMost) starts_[(first_ + waiting_++) % kMost] = start;
+    free_at_ = start + costs.held;
     return start;
   }
 
-  std::uint64_t free_at = 0;
+ private:
+  static constexpr std::uint32_t kMost = 64;  // counted; more wait as these do
+
+  std::uint64_t free_at_ = 0;
+  std::array<std::uint64_t, kMost> starts_{};  // when those that wait will have it
+  std::uint32_t first_ = 0;
+  std::uint32_t waiting_ = 0;
 };
 
 class CpuTime {
