@@ -34,6 +34,12 @@ class EventQueue {
       arm();
       return false;
     }
+    return pop(item);
+  }
+
+  // The first, due or not.
+  bool pop(Item& item) {
+    if (size_ == 0) return false;
     std::pop_heap(heap_.begin(), end(), later);
     item = std::move(items_[heap_[--size_].place]);
     return true;

@@ -56,6 +56,11 @@ class DmaBench : HostMemory {
     dma().read({kProgram, address, address}, bytes, ends(number), {.relaxed = relaxed});
     return number;
   }
+  std::size_t read_payload(std::uint64_t address, std::uint32_t bytes) {
+    const auto number = begin(false);
+    dma().read({kProgram, address, address}, bytes, ends(number), {.payload = true});
+    return number;
+  }
   std::size_t write(std::uint64_t address, std::uint32_t bytes, bool relaxed = false) {
     const auto number = begin(true);
     Payload data(bytes);

@@ -40,6 +40,7 @@ class PayloadMemory : DmaClient {
 
   void read(const Dma::Place& place, std::uint32_t bytes, const DmaReply& reply, Dma::Sampling sampling) {
     if (on_device(place)) return device_.read(place.address, bytes, reply);
+    sampling.payload = true;
     dma_.read(place, bytes, reply, sampling);
   }
   // By itself, in no order but that of its memory.

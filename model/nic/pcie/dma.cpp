@@ -7,6 +7,7 @@
 namespace rnicsim::nic {
 namespace {
 
+constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
 constexpr double kLoadWindowPs = 2e6;          // what "of late" means for the link's load
 constexpr double kMostLoad = 0.95;             // a queue is finite
@@ -24,6 +25,8 @@ void DmaParams::describe(ParamVisitor& visit) {
       "a read's wait in the host behind writes: so long x load^3 / (1 - load), the load that of the link to the "
       "host; tuned to 800 ns at 88%, docs/timing.md",
       {0, 1e9});
+  visit.param("line_read", line_read,
+              "the host reads a line of 64 B once in so long, others beside it; docs/timing.md", {0, 1e9});
   visit.param("write_latency", write_latency, "posted write until visible in memory; docs/timing.md", {0, 1e9});
   visit.param("read_tags", read_tags, "read requests in flight; docs/timing.md", {1, 1024});
   visit.param("read_bytes", read_bytes, "bytes of reads in flight; docs/timing.md", {64, 1 << 24});
@@ -116,6 +119,7 @@ inline void Dma::ask(const Place& place, std::uint32_t bytes, const DmaReply& re
   access.discard = sampling.discard;
   access.ordered = sampling.ordered;
   access.relaxed = sampling.relaxed && !sampling.ordered;
+  access.payload = sampling.payload;
   access.tlps = requests;
   access.asked = now();
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
@@ -187,12 +191,37 @@ void Dma::issue_read(Access& access) {
   bytes_in_flight_ += access.data.size();
   const auto asked = to_host_.occupy(at, asks, counters_.to_host_wait_ps);
   const auto after = access.relaxed ? Duration{} : last_landing_;
-  const auto at_link = std::max(asked + params_.read_latency, after) + queueing(at);
-  const auto done = to_device_.occupy(at_link, brings, counters_.to_device_wait_ps) + params_.read_internal;
+  const auto at_host = std::max(asked + params_.read_latency, after);
+  const auto waits = line_wait(access, at_host);
+  const auto at_link = at_host + waits + queueing(at);
+  const bool late = waits != Duration{};
+  if (late) to_device_.steal(at, brings);
+  const auto done = (late ? at_link + brings : to_device_.occupy(at_link, brings, counters_.to_device_wait_ps)) +
+                    params_.read_internal;
   access.after = after;
   access.behind = access.relaxed ? 0 : writes_pushed_;
   if (issued) issued({false, access.place.pasid, access.place.address, access.data.size(), done - at});
-  reads_.push(done, &access);
+  late ? late_reads_.push(done, &access) : reads_.push(done, &access);
+}
+
+// Lines are counted from where their region begins, as TLPs are. Of a read of many, the first stands for all: those of
+// another read of them follow it at the same distance.
+inline Duration Dma::line_wait(const Access& read, Duration at) {
+  if (!read.payload || params_.line_read == Duration{}) return {};
+  const auto& [pasid, address, offset] = read.place;
+  return line_reads_.wait(pasid, address - offset % kLine, at, params_.line_read);
+}
+
+Duration Dma::LineReads::wait(Pasid pasid, std::uint64_t line, Duration at, Duration each) {
+  for (auto& known : lines_) {
+    if (known.line != line || known.pasid != pasid) continue;
+    const auto begins = std::max(at, known.free);
+    known.free = begins + each;
+    return begins - at;
+  }
+  std::erase_if(lines_, [at](const Line& known) { return known.free <= at; });
+  lines_.push_back({pasid, line, at + each});
+  return {};
 }
 
 // In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less
@@ -373,6 +402,9 @@ void Dma::reset() {
   give_back_all(relaxed_writes_);
   give_back_all(waiting_reads_);
   give_back_all(waiting_writes_);
+  for (Access* late = nullptr; late_reads_.pop(late);) give_back(*late);
+  late_reads_.clear();
+  line_reads_.reset();
   reads_.clear();
   bursts_.clear();
   lone_writes_.clear();
@@ -401,14 +433,30 @@ inline bool Dma::adjoins(const Access& a, const Access& b, std::uint64_t burst_b
 void Dma::complete_reads() {
   Access* access;
   while (reads_.pop_due(access)) {
-    tags_in_use_ -= access->tlps.tlps;
-    bytes_in_flight_ -= access->data.size();
-    counters_.read_time_ps += static_cast<Counter>((now() - access->asked).ps);
-    if (!waiting_reads_.empty()) issue_waiting();
+    make_room(*access);
     if (!access->sampled) sample_burst(*access);
     if (access->result != AccessResult::ok) ++counters_.errors;
     finish(*access);
   }
+}
+
+void Dma::complete_late_reads() {
+  Access* access;
+  while (late_reads_.pop_due(access)) {
+    make_room(*access);
+    land_ahead_of(*access);
+    sample(*access);
+    if (access->result != AccessResult::ok) ++counters_.errors;
+    finish(*access);
+  }
+}
+
+// What it brings has arrived.
+inline void Dma::make_room(const Access& read) {
+  tags_in_use_ -= read.tlps.tlps;
+  bytes_in_flight_ -= read.data.size();
+  counters_.read_time_ps += static_cast<Counter>((now() - read.asked).ps);
+  if (!waiting_reads_.empty()) issue_waiting();
 }
 
 // Who asked may reset the device.

@@ -4,7 +4,7 @@
 // To the host go writes and read requests, in order; to the device go completions and the CPU's posted writes. A read
 // takes tags and room for its bytes, a write takes posted credits: who finds none waits its turn. Reads sample memory
 // when they complete, and not before the writes ahead of them have landed; writes land when they arrive. Reads are done
-// in the order they were asked for.
+// in the order they were asked for, but for payload of a line that the host is busy with: others pass that.
 //
 // With the attribute of relaxed ordering (PCIe Base Specification 2.4.1) a write passes writes that wait, for credits
 // or in the host, and a read is sampled without regard to the writes ahead of it. Nothing without it passes a write,
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "model/base/delay_line.h"
+#include "model/base/event_queue.h"
 #include "model/base/fifo.h"
 #include "model/base/inline_function.h"
 #include "model/base/params.h"
@@ -38,6 +39,7 @@ struct DmaParams {
   PcieLinkParams link;
   Duration read_latency = 400_ns;
   Duration read_internal = 60_ns;
+  Duration line_read = 43_ns;
   Duration write_latency = 150_ns;
   Duration read_queueing = 70_ns;
   std::uint32_t read_tags = 128;
@@ -111,6 +113,7 @@ class Dma : public sc_core::sc_module {
     bool discard = false;       // as of a write
     bool ordered = false;       // without the attribute of relaxed ordering: passes no write
     bool relaxed = false;       // with it, as its memory region says; not with `ordered`
+    bool payload = false;       // may wait for its line alone, and be done behind later ones
   };
   // Where an access lies. TLPs end at multiples of `offset`, which is counted from the start of the memory region: a
   // program's own addresses are not the same at every run, and no result may depend on them.
@@ -171,6 +174,7 @@ class Dma : public sc_core::sc_module {
     bool sampled = false;
     bool ordered = false;
     bool relaxed = false;
+    bool payload = false;
     bool fence = false;         // a write of nothing, which no TLP carries
     Duration asked;
     Duration after;             // the writes ahead of it have arrived by then
@@ -219,6 +223,22 @@ class Dma : public sc_core::sc_module {
     double load_ = 0;
   };
 
+  // The lines that the host was asked for of late. It reads one line one time after the other.
+  class LineReads {
+   public:
+    // How long one that is asked for at `at` waits; the host reads it for `each`.
+    Duration wait(Pasid pasid, std::uint64_t line, Duration at, Duration each);
+    void reset() { lines_.clear(); }
+
+   private:
+    struct Line {
+      Pasid pasid;
+      std::uint64_t line;
+      Duration free;
+    };
+    std::vector<Line> lines_;
+  };
+
   // Those that are inline are dma.cpp's alone.
   inline Access& take_access(const Place& place, const DmaReply& reply);
   void give_back(Access& access);
@@ -242,9 +262,12 @@ class Dma : public sc_core::sc_module {
   Duration next_credits() const;
   inline void push_landing(Access& access, Duration lands);
   inline Duration queueing(Duration at) const;
+  inline Duration line_wait(const Access& read, Duration at);
   inline Duration count_to_host(Duration at, const TlpCount& tlps);  // and how long the link is busy with them
   inline Duration count_to_device(const TlpCount& tlps);
   [[gnu::flatten]] void complete_reads();
+  void complete_late_reads();
+  inline void make_room(const Access& read);
   inline void sample_burst(Access& first);
   void sample(Access& access);
   [[gnu::noinline]] void sample_together(Access& first, std::size_t others, std::uint64_t bytes);
@@ -275,6 +298,7 @@ class Dma : public sc_core::sc_module {
   Credits posted_sum_;
   Alarm credits_back_{[this] { issue_waiting(); }};
   DelayLine<Access*> reads_{[this] { complete_reads(); }};
+  EventQueue<Access*> late_reads_{[this] { complete_late_reads(); }};  // that waited for their line
   DelayLine<Access*> bursts_{[this] { land_bursts(); }};  // the first of the writes that land together
   Access* last_write_ = nullptr;               // of the last of them
   std::uint64_t burst_bytes_ = 0;              // of that
@@ -286,6 +310,7 @@ class Dma : public sc_core::sc_module {
   Payload zeros_;
   std::uint64_t tags_in_use_ = 0;
   std::uint64_t bytes_in_flight_ = 0;
+  LineReads line_reads_;
   Duration lone_free_;
   Duration last_landing_;                      // of all writes issued
   Duration last_burst_;                        // of those in bursts_
