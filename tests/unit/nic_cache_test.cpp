@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "model/base/kernel.h"
 #include "model/nic/contexts/residency.h"
@@ -358,6 +359,31 @@ TEST(ResidencyOfNoEntries, WhatIsMadeLeavesAtOnce) {
   residency.evicted = [&](Key key) { evicted.push_back(key); };
   residency.adopt(0, 9);
   EXPECT_EQ(evicted, std::vector<Key>{9});
+}
+
+// Those that would hit wait too, in order; another client's pass.
+TEST(ResidencyWithoutHitsUnderAMiss, HoldsUpAClientsAccesses) {
+  CacheParams params{.l0_entries = 4, .l1_entries = 4, .ways = 4, .miss_slots = 2, .hit_under_miss = false};
+  Residency residency(params, 2);
+  std::vector<Key> fills, used;
+  residency.fill = [&](Key key) { fills.push_back(key); };
+  residency.evicted = [](Key) {};
+  residency.adopt(0, 1);
+  const auto access = [&](std::size_t client, Key key) {
+    if (residency.touch(client, key)) return used.push_back(key);
+    residency.await(client, key, [&used, key] { used.push_back(key); });
+  };
+  for (const Key key : {7, 1, 8, 1}) access(0, key);
+  access(1, 1);
+  EXPECT_EQ(used, std::vector<Key>{1});
+  EXPECT_EQ(fills, std::vector<Key>{7});
+  residency.filled(7);
+  EXPECT_EQ(used, (std::vector<Key>{1, 7, 1}));
+  EXPECT_EQ(fills, (std::vector<Key>{7, 8}));
+  residency.filled(8);
+  EXPECT_EQ(used, (std::vector<Key>{1, 7, 1, 8, 1}));
+  access(0, 8);
+  EXPECT_EQ(used.back(), 8u);
 }
 
 TEST(ResidencyReset, ForgetsWhoWaits) {

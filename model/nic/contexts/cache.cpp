@@ -28,6 +28,7 @@ void CacheParams::describe(ParamVisitor& visit) {
   visit.param("bank_cycle", bank_cycle, "a bank is busy with an access", {0, 1e9});
   visit.param("miss_slots", miss_slots, "fills under way at a time", {1, 1024});
   visit.param("fill_lines", fill_lines, "64 B lines that a fill reads from ICM", {1, 64});
+  visit.param("hit_under_miss", hit_under_miss, "accesses pass one that misses; else a client's wait for it");
   visit.param("replacement", replacement, "which entry of a set leaves for another", policy_names<Replacement>());
   visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is no multiple of", "ways");
   visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is no multiple of", "ways");

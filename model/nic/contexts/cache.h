@@ -29,6 +29,7 @@ struct CacheParams {
   Duration bank_cycle = 2_ns;
   std::uint32_t miss_slots = 4;
   std::uint32_t fill_lines = 1;
+  bool hit_under_miss = true;
   std::string replacement = "lru";
 
   void describe(ParamVisitor& visit);

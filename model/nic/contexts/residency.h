@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/fifo.h"
 #include "model/nic/contexts/cache.h"
 
 namespace rnicsim::nic {
@@ -17,30 +18,31 @@ class Residency {
  public:
   using Then = std::function<void()>;
 
-  Residency(const CacheParams& params, std::size_t clients) : cache_(params, clients) {}
+  Residency(const CacheParams& params, std::size_t clients) : cache_(params, clients), held_up_(clients) {}
 
   std::function<void(std::uint64_t key)> fill;     // reads it; then calls filled()
   std::function<void(std::uint64_t key)> evicted;
 
   // Resident, and in how long it is at hand; nullopt: a miss, so await() it.
   std::optional<Duration> touch(std::size_t client, std::uint64_t key) {
+    if (misses_ != 0 && held_up_[client].misses) return std::nullopt;
     const auto outcome = cache_.look_up(client, key);
     return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
   }
   // The same, if it is resident; else nothing has happened.
   std::optional<Duration> touch_resident(std::size_t client, std::uint64_t key) {
+    if (misses_ != 0 && held_up_[client].misses) return std::nullopt;
     return cache_.look_up_resident(client, key);
   }
   // The same, if the first level has it.
-  bool touch_first(std::size_t client, std::uint64_t key) { return cache_.look_up_first(client, key); }
+  bool touch_first(std::size_t client, std::uint64_t key) {
+    return (misses_ == 0 || !held_up_[client].misses) && cache_.look_up_first(client, key);
+  }
   // A touch would find it.
   bool resident(std::uint64_t key) const { return cache_.resident(key); }
   [[gnu::noinline]] void await(std::size_t client, std::uint64_t key, Then then) {
-    auto& pending = pending_[key];
-    pending.waiting.push_back(std::move(then));
-    if (pending.waiting.size() > 1) return;
-    pending.client = client;
-    if (!pending.leaving) begin(key);
+    if (!params().hit_under_miss) return in_order(client, key, std::move(then));
+    miss(client, key, std::move(then));
   }
   [[gnu::noinline]] void filled(std::uint64_t key) {
     const auto pending = take(key);
@@ -82,6 +84,8 @@ class Residency {
   }
   void clear() {
     pending_.clear();
+    for (auto& held_up : held_up_) held_up = {};
+    misses_ = 0;
     cache_.clear();
   }
 
@@ -95,6 +99,43 @@ class Residency {
     bool leaving = false;                               // filled, used, and about to be evicted
   };
 
+  // A client whose accesses wait until the one that missed is filled.
+  struct HeldUp {
+    struct Access {
+      std::uint64_t key;
+      Then then;
+    };
+    bool misses = false;
+    Fifo<Access> accesses;
+  };
+
+  void miss(std::size_t client, std::uint64_t key, Then then) {
+    auto& pending = pending_[key];
+    pending.waiting.push_back(std::move(then));
+    if (pending.waiting.size() > 1) return;
+    pending.client = client;
+    if (!pending.leaving) begin(key);
+  }
+  void in_order(std::size_t client, std::uint64_t key, Then then) {
+    auto& held_up = held_up_[client];
+    if (held_up.misses) return void(held_up.accesses.push_back({key, std::move(then)}));
+    held_up.misses = true;
+    ++misses_;
+    miss(client, key, [this, client, then = std::move(then)] {
+      held_up_[client].misses = false;
+      --misses_;
+      then();
+      go_on(client);
+    });
+  }
+  void go_on(std::size_t client) {
+    auto& held_up = held_up_[client];
+    while (!held_up.misses && !held_up.accesses.empty()) {
+      auto next = std::move(held_up.accesses.front());
+      held_up.accesses.pop_front();
+      cache_.look_up(client, next.key).resident ? next.then() : in_order(client, next.key, std::move(next.then));
+    }
+  }
   void begin(std::uint64_t key) {
     cache_.begin_fill([this, key] { fill(key); });
   }
@@ -109,6 +150,8 @@ class Residency {
 
   Cache cache_;
   std::unordered_map<std::uint64_t, Pending> pending_;  // its order shows nowhere
+  std::vector<HeldUp> held_up_;                         // by client; without hits under a miss
+  std::size_t misses_ = 0;                              // of those
 };
 
 }  // namespace rnicsim::nic
