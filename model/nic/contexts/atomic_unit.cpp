@@ -19,9 +19,30 @@ AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params,
 
 // Those of a QP come to their locks in order, though one's place may be found sooner than another's.
 void AtomicUnit::execute(const Atomic& request) {
-  const auto [behind, first] = translating_.try_emplace(request.qpn.value);
-  if (first) return translate(request);
-  behind->second.push_back(Atomic(request));
+  auto& turn = turns_[request.qpn.value];
+  turn.waiting.push_back(Atomic(request));
+  take_turn(turn);
+}
+
+void AtomicUnit::take_turn(Turn& turn) {
+  if (turn.waiting.empty() || turn.translating || turn.paused) return;
+  if (turn.next > now()) {
+    turn.paused = true;
+    return pauses_.push(turn.next, &turn);
+  }
+  const auto next = std::move(turn.waiting.front());
+  turn.waiting.pop_front();
+  turn.next = now() + params_.qp_interval;
+  turn.translating = true;
+  translate(next);
+}
+
+void AtomicUnit::turns_due() {
+  Turn* turn = nullptr;
+  while (pauses_.pop_due(turn)) {
+    turn->paused = false;
+    take_turn(*turn);
+  }
 }
 
 void AtomicUnit::translate(const Atomic& request) {
@@ -41,11 +62,9 @@ void AtomicUnit::translated(const Atomic& request, const Translated& place) {
     lock({request, place.place(0), slot_of(place.place(0)), 0, std::move(hold)});
   else
     done({request.tag, cut ? AccessResult::bad_range : place.result, 0});
-  const auto behind = translating_.find(request.qpn.value);
-  if (behind->second.empty()) return void(translating_.erase(behind));
-  const auto next = std::move(behind->second.front());
-  behind->second.pop_front();
-  translate(next);
+  auto& turn = turns_[request.qpn.value];
+  turn.translating = false;
+  take_turn(turn);
 }
 
 // A host that tells no physical addresses has its words apart at least within a process.
@@ -88,13 +107,10 @@ void AtomicUnit::modify_due() {
 void AtomicUnit::write(const Operation& operation) {
   const auto original = operation.original;
   const auto next = apply(operation.request, original);
-  if (next == original) return done({operation.request.tag, AccessResult::ok, original});
-  auto written = [this, tag = operation.request.tag, original, resets = resets_, hold = operation.hold](
-                     AccessResult result, const Payload&) {
-    if (resets == resets_) done({tag, result, original});
-  };
-  memory_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
-                memory_.closure(std::move(written)), {});
+  if (next != original)
+    memory_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
+                  memory_.closure([hold = operation.hold](AccessResult, const Payload&) {}), {});
+  done({operation.request.tag, AccessResult::ok, original});
 }
 
 void AtomicUnit::unlock(const Operation& operation) {
@@ -106,7 +122,8 @@ void AtomicUnit::unlock(const Operation& operation) {
 }
 
 void AtomicUnit::reset() {
-  translating_.clear();
+  turns_.clear();
+  pauses_.clear();
   locked_.clear();
   modifying_.clear();
   ++resets_;

@@ -1,7 +1,8 @@
 // Atomic operations on host memory, or the device's own: read, modify and write. A table of lock slots, by the physical
 // address's low bits, serialises them: a slot is held from the read until the write is on its way, which the next read
-// does not pass. So addresses that share a slot wait for one another, and one word is one, by whichever region, key or
-// process. They are atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
+// does not pass, and with which the answer may go. So addresses that share a slot wait for one another, and one word is
+// one, by whichever region, key or process. Those of one QP begin one after the other, wherever they go. They are
+// atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,15 @@ using namespace rnicsim::literals;
 struct AtomicParams {
   std::uint32_t lock_slots = 4096;
   Duration service = 60_ns;
+  Duration qp_interval = 345_ns;
 
   void describe(ParamVisitor& visit) {
     visit.param("lock_slots", lock_slots,
                 "locks, by the physical address modulo their number; docs/timing.md: addr[11:0]", {8, 1 << 20});
     visit.param("service", service, "modify, beyond the read, while the lock is held; docs/timing.md",
                 {0, 1e9});
+    visit.param("qp_interval", qp_interval,
+                "from an atomic of a QP to the next of it, at the least; docs/timing.md: 2.88 M/s", {0, 1e9});
   }
 };
 
@@ -65,6 +69,16 @@ class AtomicUnit : public sc_core::sc_module {
     Translation::Hold hold{};              // of its page, if that is on demand
   };
 
+  // What a QP's atomics wait for: the one before is on its way to its lock, and the interval behind it over.
+  struct Turn {
+    Fifo<Atomic> waiting;
+    Duration next{};
+    bool translating = false;
+    bool paused = false;
+  };
+
+  void take_turn(Turn& turn);
+  void turns_due();
   void translate(const Atomic& request);
   void translated(const Atomic& request, const Translated& place);
   std::uint64_t slot_of(const Dma::Place& place) const;
@@ -77,7 +91,8 @@ class AtomicUnit : public sc_core::sc_module {
   const AtomicParams params_;
   Translation& translation_;
   PayloadMemory& memory_;
-  std::unordered_map<std::uint32_t, Fifo<Atomic>> translating_;  // by QP, those behind one whose place is being found
+  std::unordered_map<std::uint32_t, Turn> turns_;              // by QP
+  EventQueue<Turn*> pauses_{[this] { turns_due(); }};
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
   EventQueue<Operation> modifying_{[this] { modify_due(); }};
   std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
