@@ -17,8 +17,10 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .max_tso = caps.max_tso, .max_tso_header = CapabilityParams::kMostTsoHeader,
           .max_rate_limit = caps.max_rate_limit, .srq = caps.srq,
           .xrc = caps.features().xrc,
-          .transmit_units = params.units.transmit_units,
+          .transmit_units = params.units.transmit_units, .sends_ahead = params.send_wqes.ahead,
+          .payload_reads = params.units.payload_reads,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
+          .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
           .congestion = params.congestion,
           .personality = &personality};
 }
@@ -94,7 +96,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
                    dma_unit, events, pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
-      send_wqes(params.send_wqes, personality.layout.send_block(), dma_unit),
+      send_wqes(params.send_wqes, params.units.transmit_units, personality.layout.send_block(), dma_unit),
       engine_(engine_of(params, make_engine, personality)),
       tx(params.tx, gids_, groups_, flows_, params.icrc_rule()),
       steering("steering", params.rx.latency, flows_),

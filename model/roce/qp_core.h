@@ -117,7 +117,7 @@ class QpCore {
   virtual bool in_use(Slot slot) const = 0;  // an action may come of what is under way in the core
 
   // --- Sends. A message's id counts up by one a post.
-  virtual bool takes_posts(Slot slot) const = 0;
+  virtual std::size_t post_room(Slot slot) const = 0;  // so many more it keeps until their turn comes
   virtual void post(Slot slot, const SendRequest& request) = 0;
   virtual void settle_sends(Slot slot) = 0;  // behind posts
   // The message that the next request packet is of; nullopt: none can be sent.

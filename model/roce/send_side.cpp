@@ -1,13 +1,9 @@
 #include "model/roce/send_side.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rnicsim::roce {
-namespace {
-
-constexpr std::size_t kMessagesAhead = 32;  // posted and not sent from
-
-}  // namespace
 
 void SendSide::start(const SendAttributes& attributes, Psn first) {
   window_.start(attributes, first);
@@ -43,7 +39,10 @@ void SendSide::flush() {
     actions_.completed(slot_, done->id, Status::flushed_error, false);
 }
 
-bool SendSide::takes_posts() const { return window_.messages.size() - window_.cursor < kMessagesAhead; }
+std::size_t SendSide::post_room() const {
+  const auto waiting = window_.messages.size() - window_.cursor;
+  return ahead_ - std::min(waiting, ahead_);
+}
 
 void SendSide::post(const SendRequest& request) {
   window_.post(request);

@@ -12,7 +12,8 @@ namespace rnicsim::roce {
 
 class SendSide {
  public:
-  SendSide(Slot slot, CoreActions& actions) : slot_(slot), actions_(actions) {}
+  // Keeps `ahead` messages that wait for their turn.
+  SendSide(Slot slot, CoreActions& actions, std::size_t ahead) : slot_(slot), actions_(actions), ahead_(ahead) {}
   SendSide(const SendSide&) = delete;
   SendSide& operator=(const SendSide&) = delete;
 
@@ -21,7 +22,7 @@ class SendSide {
   void halt();
   void fail();
 
-  bool takes_posts() const;
+  std::size_t post_room() const;
   void post(const SendRequest& request);
   void settle(bool placed_last = false, bool restart_timer = false);
   std::optional<std::uint64_t> next() const;
@@ -46,6 +47,7 @@ class SendSide {
 
   const Slot slot_;
   CoreActions& actions_;
+  const std::size_t ahead_;
   SendWindow window_;
   Requester requester_{window_};
   Completer completer_{window_};

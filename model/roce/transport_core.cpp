@@ -14,7 +14,7 @@ std::optional<Slot> TransportCore::open(Transport transport) {
   }
   const auto slot = free_.back();
   free_.pop_back();
-  qps_[slot] = std::make_unique<Qp>(slot, *actions_, transport);
+  qps_[slot] = std::make_unique<Qp>(slot, *actions_, transport, sends_ahead_);
   return slot;
 }
 
@@ -26,7 +26,7 @@ void TransportCore::close(Slot slot) {
 void TransportCore::reset(Slot slot) {
   actions_->cancel(slot, Timer::ack);
   actions_->cancel(slot, Timer::rnr);
-  qps_[slot] = std::make_unique<Qp>(slot, *actions_, of(slot).transport);
+  qps_[slot] = std::make_unique<Qp>(slot, *actions_, of(slot).transport, sends_ahead_);
 }
 
 void TransportCore::fail(Slot slot) {

@@ -12,6 +12,9 @@ namespace rnicsim::roce {
 
 class TransportCore final : public QpCore {
  public:
+  // Keeps `sends_ahead` messages of a queue pair that wait for their turn.
+  explicit TransportCore(std::size_t sends_ahead) : sends_ahead_(sends_ahead) {}
+
   void bind(CoreActions& actions) override { actions_ = &actions; }
   void forget_all() override;
 
@@ -35,7 +38,7 @@ class TransportCore final : public QpCore {
   void query(Slot slot) override { actions_->told(slot, state(slot)); }
   bool in_use(Slot) const override { return false; }
 
-  bool takes_posts(Slot slot) const override { return of(slot).sends.takes_posts(); }
+  std::size_t post_room(Slot slot) const override { return of(slot).sends.post_room(); }
   void post(Slot slot, const SendRequest& request) override { of(slot).sends.post(request); }
   void settle_sends(Slot slot) override { of(slot).sends.settle(); }
   std::optional<std::uint64_t> next_send(Slot slot) override { return of(slot).sends.next(); }
@@ -77,8 +80,8 @@ class TransportCore final : public QpCore {
 
  private:
   struct Qp {
-    Qp(Slot slot, CoreActions& actions, Transport type)
-        : transport(type), sends(slot, actions), answers(slot, actions, type) {}
+    Qp(Slot slot, CoreActions& actions, Transport type, std::size_t sends_ahead)
+        : transport(type), sends(slot, actions, sends_ahead), answers(slot, actions, type) {}
     const Transport transport;
     SendSide sends;
     AnswerSide answers;
@@ -88,6 +91,7 @@ class TransportCore final : public QpCore {
   const Qp& of(Slot slot) const { return *qps_[slot]; }
   CoreState state(Slot slot) const;
 
+  const std::size_t sends_ahead_;
   CoreActions* actions_ = nullptr;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::vector<Slot> free_;

@@ -51,7 +51,7 @@ class Lockstep final : private roce::CoreActions {
   using AnswerStep = Step<AnswerRecord, AnswerControl, Request, AnswerEvent>;
 
   struct SendSide {
-    SendSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions) {}
+    SendSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions, kMessages) {}
     roce::SendSide core;
     std::uint64_t posted = 0;
     std::uint64_t retired = 0;

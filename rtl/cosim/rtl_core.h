@@ -46,7 +46,7 @@ class RtlCore final : public roce::QpCore {
   void query(roce::Slot slot) override;
   bool in_use(roce::Slot slot) const override;
 
-  bool takes_posts(roce::Slot slot) const override;
+  std::size_t post_room(roce::Slot slot) const override;
   void post(roce::Slot slot, const roce::SendRequest& request) override;
   void settle_sends(roce::Slot) override {}
   std::optional<std::uint64_t> next_send(roce::Slot slot) override;

@@ -33,14 +33,14 @@ SendEvent event(roce::Slot slot, SendEvent::Kind kind) {
 
 }  // namespace
 
-bool RtlCore::takes_posts(roce::Slot slot) const {
+std::size_t RtlCore::post_room(roce::Slot slot) const {
   const auto& life = qps_[slot].life;
-  return life.posts.empty() && life.posted - life.retired < kMessages;
+  return life.posts.empty() ? kMessages - (life.posted - life.retired) : 0;
 }
 
 void RtlCore::post(roce::Slot slot, const roce::SendRequest& request) {
   auto& life = qps_[slot].life;
-  if (!takes_posts(slot)) return void(life.posts.push_back(post_of(slot, request)));
+  if (post_room(slot) == 0) return void(life.posts.push_back(post_of(slot, request)));
   ++life.posted;
   feed(post_of(slot, request));
 }

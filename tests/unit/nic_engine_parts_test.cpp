@@ -82,21 +82,23 @@ TEST(Tickets, AnAnswerIsTakenOnceAndNotAfterAReset) {
   EXPECT_FALSE(tickets.redeem(before));
 }
 
+constexpr std::size_t kAmple = 32;  // WQEs that the engine takes
+
 TEST(SendRing, ReadsNoFurtherThanTheEndOfTheRing) {
   SendRing ring(rnic_personality());
   EXPECT_EQ(ring.announce({kQp, 6, {}}, context(), true), SendRing::Announced::producer);
   EXPECT_TRUE(ring.wants_read());
-  EXPECT_EQ(ring.begin_read(context()).bytes, 6 * abi::kSendBlock);
+  EXPECT_EQ(ring.begin_read(context(), kAmple)->bytes, 6 * abi::kSendBlock);
   EXPECT_FALSE(ring.wants_read());
   EXPECT_TRUE(ring.end_read(sends(0, 6)));
   EXPECT_EQ(taken(ring), (std::vector{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(ring.announce({kQp, 10, {}}, context(), true), SendRing::Announced::producer);
-  const auto read = ring.begin_read(context());
-  EXPECT_EQ(read.address, kRing + 6 * abi::kSendBlock);
-  EXPECT_EQ(read.bytes, 2 * abi::kSendBlock);
+  const auto read = ring.begin_read(context(), kAmple);
+  EXPECT_EQ(read->address, kRing + 6 * abi::kSendBlock);
+  EXPECT_EQ(read->bytes, 2 * abi::kSendBlock);
   EXPECT_TRUE(ring.end_read(sends(6, 2)));
   EXPECT_EQ(taken(ring), (std::vector{6, 7}));
-  EXPECT_EQ(ring.begin_read(context()).address, kRing);
+  EXPECT_EQ(ring.begin_read(context(), kAmple)->address, kRing);
 }
 
 TEST(SendRing, TakesACarriedWqeOnlyWhenItIsTheNext) {
@@ -106,13 +108,13 @@ TEST(SendRing, TakesACarriedWqeOnlyWhenItIsTheNext) {
   EXPECT_EQ(taken(ring), std::vector{0});
   EXPECT_EQ(ring.announce({kQp, 2, sends(1, 1).bytes}, context(), false), SendRing::Announced::producer);
   EXPECT_EQ(ring.announce({kQp, 3, sends(2, 1).bytes}, context(), true), SendRing::Announced::producer);
-  EXPECT_EQ(ring.begin_read(context()).bytes, 2 * abi::kSendBlock);
+  EXPECT_EQ(ring.begin_read(context(), kAmple)->bytes, 2 * abi::kSendBlock);
 }
 
 TEST(SendRing, NonsenseStandsForAllThatWerePosted) {
   SendRing ring(rnic_personality());
   ring.announce({kQp, 3, {}}, context(), true);
-  ring.begin_read(context());
+  ring.begin_read(context(), kAmple);
   EXPECT_TRUE(ring.end_read(zeros(3 * abi::kSendBlock)));
   EXPECT_EQ(taken(ring), std::vector{-1});
   EXPECT_EQ(ring.parsed(), 3);
@@ -121,10 +123,20 @@ TEST(SendRing, NonsenseStandsForAllThatWerePosted) {
 TEST(SendRing, OfARingThatIsGoneNothingComes) {
   SendRing ring(rnic_personality());
   ring.announce({kQp, 3, {}}, context(), true);
-  ring.begin_read(context());
+  ring.begin_read(context(), kAmple);
   EXPECT_FALSE(ring.end_read({0, false, {}}));
   EXPECT_TRUE(taken(ring).empty());
   EXPECT_FALSE(ring.wants_read());
+}
+
+// Not one at a time, as long as others wait for their turn.
+TEST(SendRing, ReadsWhatThereIsRoomForAndNoLittle) {
+  SendRing ring(rnic_personality());
+  ring.announce({kQp, 6, {}}, context(), true);
+  for (const std::size_t room : {0, 1, 3}) EXPECT_FALSE(ring.begin_read(context(), room)) << room;
+  EXPECT_EQ(ring.begin_read(context(), 5)->bytes, 5 * abi::kSendBlock);
+  EXPECT_TRUE(ring.end_read(sends(0, 5)));
+  EXPECT_EQ(ring.begin_read(context(), 1)->bytes, abi::kSendBlock);  // the last
 }
 
 TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
@@ -167,8 +179,7 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
   PacketLane lane;
   std::vector<std::uint64_t> emitted;
   const auto put = [&](PacketLane::Entry& entry) { emitted.push_back(entry.sequence); };
-  for (int i = 0; i < 3; ++i) lane.await(lane.add(Packet::make()), 100);
-  EXPECT_EQ(lane.awaited(), 300u);
+  for (int i = 0; i < 3; ++i) lane.add(Packet::make());
   lane.arrived(*lane.find(1), {});
   lane.emit_ready(put);
   EXPECT_TRUE(emitted.empty());
@@ -176,8 +187,56 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
   lane.emit_ready(put);
   EXPECT_EQ(emitted, (std::vector<std::uint64_t>{0, 1}));
   EXPECT_EQ(lane.drop_from(0), 1u);
-  EXPECT_EQ(lane.awaited(), 0u);
   EXPECT_EQ(lane.find(2), nullptr);
+}
+
+Payload filled(std::uint32_t bytes, int value) {
+  Payload payload(bytes);
+  std::ranges::fill(payload.writable(), std::byte(value));
+  return payload;
+}
+
+TEST(PacketLane, AReadIsAskedForAndComesInPieces) {
+  PacketLane lane;
+  auto& entry = lane.add(Packet::make());
+  PacketLane::expect(entry, {.pd = 1, .key = 2, .address = 1000, .bytes = 250});
+  std::vector<std::uint32_t> offsets;
+  for (std::uint64_t asked = 0; auto* unasked = lane.unasked();) {
+    const auto [read, offset] = lane.ask(*unasked, 100);
+    EXPECT_EQ(read.address, 1000 + asked);
+    EXPECT_EQ(offset, asked);
+    offsets.push_back(offset);
+    asked += read.bytes;
+  }
+  EXPECT_EQ(offsets, (std::vector<std::uint32_t>{0, 100, 200}));
+  EXPECT_EQ(lane.awaited(), 250u);
+  EXPECT_EQ(lane.pieces(), 3u);
+  lane.piece_arrived(entry, 200, filled(50, 3));
+  lane.piece_arrived(entry, 0, filled(100, 1));
+  EXPECT_FALSE(entry.ready);
+  EXPECT_EQ(lane.awaited(), 100u);
+  lane.piece_arrived(entry, 100, filled(100, 2));
+  EXPECT_TRUE(entry.ready);
+  EXPECT_EQ(lane.pieces(), 0u);
+  const auto bytes = entry.packet->payload().bytes();
+  ASSERT_EQ(bytes.size(), 250u);
+  for (std::size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], std::byte(i / 100 + 1)) << i;
+}
+
+TEST(PacketLane, WhatIsDroppedIsAwaitedNoMore) {
+  PacketLane lane;
+  for (int i = 0; i < 2; ++i) PacketLane::expect(lane.add(Packet::make()), {.bytes = 300});
+  lane.ask(*lane.find(0), 300);
+  lane.ask(*lane.find(1), 100);
+  EXPECT_EQ(lane.awaited(), 400u);
+  EXPECT_FALSE(lane.all_asked());
+  lane.drop_from(1);
+  EXPECT_EQ(lane.awaited(), 300u);
+  EXPECT_EQ(lane.pieces(), 1u);
+  EXPECT_TRUE(lane.all_asked());
+  lane.drop_from(0);
+  EXPECT_EQ(lane.awaited(), 0u);
+  EXPECT_EQ(lane.pieces(), 0u);
 }
 
 // Less than half of all PSNs, whatever the device may say.

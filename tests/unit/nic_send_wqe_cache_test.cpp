@@ -18,7 +18,8 @@ constexpr Qpn kOther{8};
 // What is said of WQEs, in order: "s3" is at hand to be sent, "c3" is completed.
 class SendWqes {
  public:
-  explicit SendWqes(std::uint32_t miss_slots) : bench_(DmaParams{}), cache_(params(miss_slots), kBlock, bench_.dma()) {
+  explicit SendWqes(std::uint32_t miss_slots, std::uint32_t units = 1)
+      : bench_(DmaParams{}), cache_(params(miss_slots), units, kBlock, bench_.dma()) {
     cache_.at_hand.bind([this](Tag tag) { say('s', static_cast<std::uint32_t>(tag)); });
     cache_.cqe.bind([this](CqeWrite&& write) {
       say('c', write.cqe.wqe_counter);
@@ -96,6 +97,24 @@ TEST(SendWqeCache, AMissWithoutASlotHoldsUpAllBehindIt) {
   EXPECT_EQ(wqes.counters().slot_waits, 4u);
   EXPECT_EQ(wqes.counters().lookups, 5u);
   EXPECT_EQ(wqes.counters().hits, 2u);
+  EXPECT_EQ(wqes.counters().misses, 3u);
+}
+
+// kQp is of one unit, kOther of the other.
+TEST(SendWqeCache, WhatOneUnitWaitsForHoldsUpNoOther) {
+  SendWqes wqes(1, 2);
+  EXPECT_EQ(wqes.after([&] {
+    wqes.hold(2);
+    wqes.hold(3, kOther);
+    wqes.need(0);
+    wqes.need(1);
+    wqes.need(2);
+    wqes.retire(3, kOther);
+    wqes.retire(4, kOther);
+    EXPECT_EQ(wqes.said(), "c3!");
+    EXPECT_EQ(wqes.reads(), 2u);
+  }), "c3! s0 c4 s1 s2");
+  EXPECT_EQ(wqes.counters().slot_waits, 2u);
   EXPECT_EQ(wqes.counters().misses, 3u);
 }
 

@@ -19,11 +19,16 @@ void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("send", send, "a unit sends a SEND; as a WRITE", {0, 1e9});
   visit.param("read", read, "a unit sends an RDMA READ; 16 ns over all units, docs/timing.md", {0, 1e9});
   visit.param("atomic", atomic, "a unit sends an atomic; as a READ", {0, 1e9});
-  visit.param("read_response", read_response, "a unit begins the answer to a READ; 8 ns over all units", {0, 1e9});
+  visit.param("read_response", read_response, "a unit begins the answer to a READ or an atomic; 8 ns over all units",
+              {0, 1e9});
+  visit.param("payload_reads", payload_reads, "packets of requests whose payload is read from memory at a time",
+              {1, 65536});
   visit.param("read_ahead", read_ahead,
-              "bytes of READ responses that a QP asks host memory for at a time; tuned to CAL-9, docs/timing.md",
+              "bytes of READ responses that a QP awaits from host memory, and 80 for each piece; tuned to CAL-9, "
+              "docs/timing.md",
               {64, 1 << 20});
-  visit.param("acknowledge", acknowledge, "a unit sends an ACK, NAK or an atomic's answer", {0, 1e9});
+  visit.param("read_piece", read_piece, "bytes of a READ response that are asked for at a time", {64, 4096});
+  visit.param("acknowledge", acknowledge, "a unit sends an ACK or NAK", {0, 1e9});
   visit.param("next_packet", next_packet, "a unit sends a further packet of a message", {0, 1e9});
   visit.param("receive_request", receive_request, "a unit takes a request; 8 ns over all units, docs/timing.md",
               {0, 1e9});

@@ -28,7 +28,9 @@ struct ProcessingUnitsParams {
   Duration read = 128_ns;
   Duration atomic = 128_ns;
   Duration read_response = 64_ns;
-  ByteCount read_ahead{8192};
+  std::uint32_t payload_reads = 256;
+  ByteCount read_ahead{6656};
+  ByteCount read_piece{1024};
   Duration acknowledge = 10_ns;
   Duration next_packet = 20_ns;
   Duration receive_request = 64_ns;

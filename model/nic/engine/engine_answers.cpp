@@ -11,6 +11,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::size_t kAnswersAhead = 32;  // packets of READ responses that wait for their payload
+constexpr std::uint64_t kPieceState = 80;  // bytes that a piece takes of what may be awaited, besides its own
 
 }  // namespace
 
@@ -94,22 +95,38 @@ bool EngineShell::answer_waits(const Qp& qp) const {
   if (qp.answers.size() >= kAnswersAhead) return false;
   const auto bytes = core_->next_answer(qp.slot);
   if (!bytes || *bytes == 0) return bytes.has_value();
-  // A packet alone is never too large.
-  return qp.answers.awaited() == 0 || qp.answers.awaited() + *bytes <= limits_.read_ahead;
+  return qp.answers.all_asked() && may_read(qp, *bytes);
+}
+
+// What a QP awaits of its READ responses is bounded in bytes, however they lie in packets: its rate is that over the
+// time of a read, at any MTU. Smaller pieces come sooner, and no more of them for that.
+bool EngineShell::may_read(const Qp& qp, std::uint32_t bytes) const {
+  if (qp.answers.awaited() == 0) return true;
+  const auto awaited = qp.answers.awaited() + std::min(bytes, limits_.read_piece);
+  return awaited + (qp.answers.pieces() + 1) * kPieceState <= limits_.read_ahead;
+}
+
+void EngineShell::read_answers(Qp& qp) {
+  for (auto* entry = qp.answers.unasked(); entry != nullptr && may_read(qp, entry->rest.bytes);
+       entry = qp.answers.unasked()) {
+    const auto [read, offset] = qp.answers.ask(*entry, limits_.read_piece);
+    out_.gather({issue(qp, Purpose::answer_gather, PieceAt{entry->sequence, offset}.argument()), qp.qpn, read.pd,
+                 access::kRemoteRead, true, {{read.key, read.address, read.bytes}}});
+  }
 }
 
 TransmitWork EngineShell::send_answer(Qp& qp) {
   auto& entry = qp.answers.add(Packet::make());
   const auto answer = core_->answer(qp.slot, entry.packet->headers);
   const auto bytes = answer.is_read ? answer.range.length : 0;
+  const bool brings = answer.is_read || entry.packet->headers.atomic_ack.has_value();
   if (bytes == 0) {
     entry.ready = true;
   } else {
     if (congestion_) congestion_->sent(qp.slot, bytes, now());
-    qp.answers.await(entry, bytes);
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
-    out_.gather({issue(qp, Purpose::answer_gather, entry.sequence), qp.qpn, pd, access::kRemoteRead,
-                 true, {{answer.range.rkey.value, answer.range.address, bytes}}});
+    PacketLane::expect(entry, {pd, answer.range.rkey.value, answer.range.address, bytes});
+    read_answers(qp);
   }
   emit_ready(qp, qp.answers);
   if (answer.fatal) {
@@ -120,15 +137,17 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
     qp.waits = false;
     pump_inbound(qp);
   }
-  const auto kind = answer.is_read ? TransmitWork::Kind::read_response : TransmitWork::Kind::acknowledge;
+  const auto kind = brings ? TransmitWork::Kind::read_response : TransmitWork::Kind::acknowledge;
   return {.unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins};
 }
 
-void EngineShell::answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done) {
+void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done) {
+  const auto [sequence, offset] = PieceAt::of(argument);
   auto* entry = qp.answers.find(sequence);
   if (entry == nullptr) return;
   if (done.result == AccessResult::ok) {
-    qp.answers.arrived(*entry, std::move(done.payload));
+    qp.answers.piece_arrived(*entry, offset, std::move(done.payload));
+    read_answers(qp);
     return emit_ready(qp, qp.answers);
   }
   // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.

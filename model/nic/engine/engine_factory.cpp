@@ -6,7 +6,7 @@
 namespace rnicsim::nic {
 
 std::unique_ptr<QpEngine> make_model_engine(const QpLimits& limits) {
-  return make_engine(limits, std::make_unique<roce::TransportCore>());
+  return make_engine(limits, std::make_unique<roce::TransportCore>(limits.sends_ahead));
 }
 
 std::unique_ptr<QpEngine> make_engine(const QpLimits& limits, std::unique_ptr<roce::QpCore> core) {

@@ -19,6 +19,14 @@ TransmitWork::Kind work_kind(roce::Operation operation) {
   }
 }
 
+// What comes back is written to memory here.
+bool brings(const SendWqe& wqe) {
+  return wqe.opcode == SendOpcode::read || wqe.opcode == SendOpcode::compare_swap ||
+         wqe.opcode == SendOpcode::fetch_add;
+}
+
+bool reads_payload(const SendWqe& wqe) { return wqe.length != 0 && !wqe.inline_data && !brings(wqe); }
+
 // Of a frame, or of a segment of many.
 RawFacts facts_of(const SendWqe& wqe, const roce::SentRequest& sent) {
   return {.fill_checksums = wqe.checksums,
@@ -39,7 +47,7 @@ void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
     flush_receives(*qp);
   }
   if (!qp->has_send()) return;
-  const bool takes = qp->sends() && core_->takes_posts(qp->slot);
+  const bool takes = qp->sends() && core_->post_room(qp->slot) != 0;
   const auto announced = qp->send_ring.announce(doorbell, qp->context, takes);
   if (announced == SendRing::Announced::invalid) return void(++counters_.doorbell_invalid);
   if (announced == SendRing::Announced::next_wqe) parse_sends(*qp);
@@ -47,10 +55,9 @@ void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
 }
 
 void EngineShell::fetch_sends(Qp& qp) {
-  if (!qp.send_ring.wants_read()) return;
-  const bool wanted = qp.flushes_sends() || qp.sends();
-  if (wanted && core_->takes_posts(qp.slot))
-    read_ring(qp, QueueKind::send, qp.send_ring.begin_read(qp.context));
+  if (!qp.send_ring.wants_read() || !(qp.flushes_sends() || qp.sends())) return;
+  if (const auto read = qp.send_ring.begin_read(qp.context, core_->post_room(qp.slot)))
+    read_ring(qp, QueueKind::send, *read);
 }
 
 void EngineShell::sends_fetched(Qp& qp, const WqeBytes& wqe) {
@@ -96,18 +103,38 @@ bool EngineShell::request_waits(Qp& qp) {
   const auto message = core_->next_send(qp.slot);
   if (!message) return false;
   auto& wqe = *qp.wqe_of(*message);
-  if (wqe.presence == SendWqe::Presence::at_hand) return !on_demand_ || destination_present(qp, wqe);
+  if (wqe.presence == SendWqe::Presence::at_hand)
+    return (request_reads_ < limits_.payload_reads || !awaits_read(qp, wqe)) &&
+           (!on_demand_ || destination_present(qp, wqe));
   if (std::exchange(wqe.presence, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
   out_.wqe_needed({issue(qp, Purpose::send_wqe, wqe.message), qp.qpn, wqe.index, wqe.blocks, qp.context.pasid,
                    qp.send_ring.address(qp.context, wqe.index)});
   return false;
 }
 
+// As many payloads are read as may be at a time. The next that has to be is that of who waited longest.
+bool EngineShell::awaits_read(Qp& qp, const SendWqe& wqe) {
+  if (!reads_payload(wqe)) return false;
+  if (!std::exchange(qp.awaits_read, true)) reads_awaited_.push_back(Qpn(qp.qpn));
+  return true;
+}
+
+void EngineShell::payload_read() {
+  --request_reads_;
+  while (!reads_awaited_.empty() && request_reads_ < limits_.payload_reads) {
+    const auto qpn = reads_awaited_.front();
+    reads_awaited_.pop_front();
+    auto* qp = find(qpn);
+    if (qp == nullptr || !std::exchange(qp->awaits_read, false)) continue;
+    schedule_requests(*qp);
+    if (qp->evicted) to_give_up_.push_back(qpn);
+    return;
+  }
+}
+
 // What a READ or an atomic brings finds its memory there: it is not sent before.
 bool EngineShell::destination_present(Qp& qp, SendWqe& wqe) {
-  const bool brings = wqe.opcode == SendOpcode::read || wqe.opcode == SendOpcode::compare_swap ||
-                      wqe.opcode == SendOpcode::fetch_add;
-  if (!brings || wqe.destination == SendWqe::Presence::at_hand) return true;
+  if (!brings(wqe) || wqe.destination == SendWqe::Presence::at_hand) return true;
   if (std::exchange(wqe.destination, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
   out_.presence_check({issue(qp, Purpose::destination_presence, wqe.message), qp.qpn, qp.context.pd,
                        access::kLocalWrite, true, wqe.regions});
@@ -128,6 +155,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     entry.ready = true;
   } else {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
+    ++request_reads_;
   }
   if (congestion_) congestion_->sent(qp.slot, sent.payload, now());
   if (trace_.request_began)

@@ -114,6 +114,7 @@ void EngineShell::take_unit(const std::uint32_t& number) { units_.free(number); 
 
 void EngineShell::take_gathered(DmaDone& done) {
   const auto [qp, purpose, sequence] = redeem(done.tag);
+  if (purpose == Purpose::request_gather) payload_read();
   if (qp == nullptr) return;
   if (purpose == Purpose::request_gather) {
     request_gathered(*qp, sequence, done);
@@ -270,6 +271,8 @@ void EngineShell::reset() {
   leaving_.clear();
   inputs_.clear();
   credits_ = 0;
+  request_reads_ = 0;
+  reads_awaited_.clear();
   checking_ = 0;
   checked_later_ = false;
   on_demand_ = false;
@@ -328,8 +331,9 @@ Tag EngineShell::issue(Qp& qp, Purpose purpose, std::uint64_t argument) {
 
 EngineShell::Redeemed EngineShell::redeem(Tag tag) {
   const auto* ticket = tickets_.redeem(tag);
-  auto* qp = ticket != nullptr ? find(ticket->qpn) : nullptr;
-  if (qp == nullptr || qp->epoch != ticket->epoch) return {};
+  if (ticket == nullptr) return {};
+  auto* qp = find(ticket->qpn);
+  if (qp == nullptr || qp->epoch != ticket->epoch) return {.purpose = ticket->purpose};
   --qp->tickets;
   if (qp->evicted) to_give_up_.push_back(ticket->qpn);
   return {qp, ticket->purpose, ticket->argument};

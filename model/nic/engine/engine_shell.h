@@ -172,6 +172,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void parse_sends(Qp& qp);
   void take_send(Qp& qp, const SendRules& rules);
   bool request_waits(Qp& qp);
+  [[gnu::noinline]] bool awaits_read(Qp& qp, const SendWqe& wqe);
+  [[gnu::noinline]] void payload_read();
   [[gnu::noinline]] bool destination_present(Qp& qp, SendWqe& wqe);
   TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
@@ -202,7 +204,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
   bool answer_waits(const Qp& qp) const;
   TransmitWork send_answer(Qp& qp);
-  void answer_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
+  bool may_read(const Qp& qp, std::uint32_t bytes) const;
+  void read_answers(Qp& qp);
+  void answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done);
   [[gnu::noinline]] void move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn);
   CqeWrite receive_error(const Qp& qp, std::uint16_t index, roce::Status status) const;
   CqeWrite receive_error(const Qp& qp, const Qp::OwedCqe& owed, roce::Status status) const;
@@ -249,6 +253,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   };
   Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
   std::uint32_t credits_ = 0;
+  std::uint32_t request_reads_ = 0;                             // payloads of requests on their way from memory
+  Fifo<Qpn> reads_awaited_;                                     // who wants to begin one, and may not yet
   EngineCounters counters_;
 };
 

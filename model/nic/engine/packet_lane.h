@@ -10,6 +10,14 @@
 
 namespace rnicsim::nic {
 
+// Bytes of memory that are to be read for a READ response.
+struct ReadRest {
+  std::uint32_t pd = 0;
+  std::uint32_t key = 0;
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;
+};
+
 class PacketLane {
  public:
   struct Entry {
@@ -18,12 +26,15 @@ class PacketLane {
     bool ready = false;                  // to leave, when it is the first
     std::uint64_t message = 0;           // requests
     roce::Psn end;                       // requests: the next one's PSN
-    std::uint32_t awaited = 0;           // bytes of payload that are not here yet, when await() counts them
+    std::uint32_t missing = 0;           // READ responses: bytes of payload that are not here yet
+    ReadRest rest{};                     // the last of these, which were not asked for yet
+    std::uint32_t pieces = 0;            // of those that were
   };
 
   std::size_t size() const { return entries_.size(); }
-  // Of all entries.
+  // Bytes of READ responses that were asked for and are not here, of all entries; and in how many pieces.
   std::uint64_t awaited() const { return awaited_; }
+  std::uint64_t pieces() const { return pieces_; }
 
   Entry& add(PacketRef packet) {
     auto& entry = entries_.emplace_back();
@@ -31,11 +42,43 @@ class PacketLane {
     entry.packet = std::move(packet);
     return entry;
   }
-  void await(Entry& entry, std::uint32_t bytes) { awaited_ += entry.awaited = bytes; }
-  void arrived(Entry& entry, Payload&& payload) {
-    awaited_ -= std::exchange(entry.awaited, 0);
+  static void arrived(Entry& entry, Payload&& payload) {
     entry.packet->put(std::move(payload));
     entry.ready = true;
+  }
+  static void expect(Entry& entry, const ReadRest& read) {
+    entry.missing = read.bytes;
+    entry.rest = read;
+  }
+  // The last entry, when it has bytes that were not asked for: before those there is nothing to ask for the next.
+  Entry* unasked() { return all_asked() ? nullptr : &entries_.back(); }
+  bool all_asked() const { return entries_.empty() || entries_.back().rest.bytes == 0; }
+  struct Piece {
+    ReadRest read;
+    std::uint32_t offset;                // in the packet
+  };
+  // Up to so many bytes of them, which are asked for now.
+  Piece ask(Entry& entry, std::uint32_t most) {
+    auto& rest = entry.rest;
+    const auto bytes = std::min(rest.bytes, most);
+    if (bytes < entry.missing && entry.packet->payload().empty()) entry.packet->put(Payload(entry.missing));
+    const auto all = entry.packet->payload().size();
+    const Piece piece{{rest.pd, rest.key, rest.address, bytes}, all == 0 ? 0 : all - rest.bytes};
+    rest.address += bytes;
+    rest.bytes -= bytes;
+    awaited_ += bytes;
+    ++pieces_;
+    ++entry.pieces;
+    return piece;
+  }
+  void piece_arrived(Entry& entry, std::uint32_t offset, Payload&& piece) {
+    awaited_ -= piece.size();
+    --pieces_;
+    --entry.pieces;
+    entry.missing -= piece.size();
+    const bool whole = entry.packet->payload().empty();
+    whole ? entry.packet->put(std::move(piece)) : entry.packet->put_piece(offset, piece);
+    entry.ready = entry.missing == 0;
   }
   const Entry& last() const { return entries_.back(); }
   // nullptr: it was dropped.
@@ -51,8 +94,10 @@ class PacketLane {
   // From `sequence` on; returns how many.
   std::uint32_t drop_from(std::uint64_t sequence) {
     std::uint32_t dropped = 0;
-    for (; !entries_.empty() && entries_.back().sequence >= sequence; entries_.pop_back(), ++dropped)
-      awaited_ -= entries_.back().awaited;
+    for (; !entries_.empty() && entries_.back().sequence >= sequence; entries_.pop_back(), ++dropped) {
+      awaited_ -= entries_.back().missing - entries_.back().rest.bytes;
+      pieces_ -= entries_.back().pieces;
+    }
     return dropped;
   }
 
@@ -60,6 +105,7 @@ class PacketLane {
   PooledList<Entry> entries_;
   std::uint64_t next_sequence_ = 0;
   std::uint64_t awaited_ = 0;
+  std::uint64_t pieces_ = 0;
 };
 
 }  // namespace rnicsim::nic

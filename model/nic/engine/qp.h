@@ -47,6 +47,7 @@ struct Qp {
   std::uint64_t next_message = 0;
   PacketLane requests;
   bool request_turn = false;             // waits at its transmit unit
+  bool awaits_read = false;              // of its next payload, behind others'
   std::uint32_t leaving = 0;             // not RC: packets whose leaving the port completes their messages
   PooledList<PacketIn> responses;        // that the core has not told of
 
@@ -89,7 +90,9 @@ struct Qp {
   Pacer pacer;                           // with context.rate_limit
 
   // Something that is under way needs the context.
-  bool in_use() const { return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back; }
+  bool in_use() const {
+    return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back || awaits_read;
+  }
   bool reliable() const { return roce::is_reliable(transport); }
   bool connected() const { return roce::is_connected(transport); }
   // Its receives are those of the SRQs of its domain, and so are the keys that its peer may name.
@@ -127,6 +130,18 @@ struct OwedAt {
   std::uint64_t argument() const { return owed << kPsnBits | psn.value(); }
   static OwedAt of(std::uint64_t argument) {
     return {argument >> kPsnBits, roce::Psn(static_cast<std::uint32_t>(argument) & roce::Psn::kMask)};
+  }
+};
+
+// The same of a READ response's piece: the packet, and where in it.
+struct PieceAt {
+  static constexpr int kOffsetBits = 13;
+  std::uint64_t sequence = 0;
+  std::uint32_t offset = 0;
+
+  std::uint64_t argument() const { return sequence << kOffsetBits | offset; }
+  static PieceAt of(std::uint64_t argument) {
+    return {argument >> kOffsetBits, static_cast<std::uint32_t>(argument) & ((1u << kOffsetBits) - 1)};
   }
 };
 

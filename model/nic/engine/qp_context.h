@@ -33,7 +33,10 @@ struct QpLimits {
   bool srq = true;                       // shared receive queues
   bool xrc = true;
   std::uint32_t transmit_units = 1;
-  std::uint32_t read_ahead = 8192;       // bytes that a QP's answers to READs wait for
+  std::uint32_t sends_ahead = 20;         // WQEs of a QP that are kept until their turn comes
+  std::uint32_t payload_reads = 256;     // payloads of requests that are read at a time
+  std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for
+  std::uint32_t read_piece = 1024;       // asked for at a time
   std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
   const Personality* personality = &rnic_personality();
 };

@@ -6,7 +6,8 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kFetchBlocks = 16;
+constexpr std::size_t kFetchBlocks = 16;
+constexpr std::size_t kLeastFetched = 4;  // or all there are
 
 }  // namespace
 
@@ -23,10 +24,11 @@ SendRing::Announced SendRing::announce(const SendDoorbell& doorbell, const QpCon
   return Announced::next_wqe;
 }
 
-RingRead SendRing::begin_read(const QpContext& context) {
-  const auto ring = 1u << context.log_send_blocks;
-  const std::uint32_t left = static_cast<std::uint16_t>(producer_ - fetched_);
-  const auto blocks = std::min({left, kFetchBlocks, ring - (fetched_ & (ring - 1))});
+std::optional<RingRead> SendRing::begin_read(const QpContext& context, std::size_t room) {
+  const std::size_t left = static_cast<std::uint16_t>(producer_ - fetched_);
+  if (room < std::min(left, kLeastFetched)) return std::nullopt;
+  const auto ring = std::size_t{1} << context.log_send_blocks;
+  const auto blocks = static_cast<std::uint32_t>(std::min({left, room, kFetchBlocks, ring - (fetched_ & (ring - 1))}));
   const RingRead read{address(context, fetched_), blocks << log_block()};
   reading_ = true;
   fetched_ = static_cast<std::uint16_t>(fetched_ + blocks);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,9 +26,10 @@ class SendRing {
 
   // `takes`: the engine takes a WQE that comes along.
   Announced announce(const SendDoorbell& doorbell, const QpContext& context, bool takes);
-  // Something was posted and is not under way; begin_read() says where the next of it lies.
+  // Something was posted and is not under way.
   bool wants_read() const { return !reading_ && fetched_ != producer_; }
-  RingRead begin_read(const QpContext& context);
+  // Where the next of it lies, of which the engine takes so many blocks; nullopt: they are too few to be worth a read.
+  std::optional<RingRead> begin_read(const QpContext& context, std::size_t room);
   // False: the ring is gone, and nothing of it comes any more.
   bool end_read(const WqeBytes& wqe);
   // After next_wqe, or a read: as long as it has a whole WQE, take_next() gives it.

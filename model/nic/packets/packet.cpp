@@ -52,6 +52,11 @@ PacketHandle Packet::received(Payload frame, const RawFacts& facts, std::uint64_
   return packet;
 }
 
+void Packet::put_piece(std::uint32_t offset, const Payload& piece) {
+  const auto bytes = piece.bytes();
+  std::ranges::copy(bytes, payload_.writable().subspan(offset).begin());
+}
+
 void Packet::release() {
   payload_ = {};
   if (!raw.headers.empty()) raw.headers = {};

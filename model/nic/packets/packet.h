@@ -48,6 +48,7 @@ class Packet final : public FrameBody {
   // A raw frame that was received.
   static PacketHandle received(Payload frame, const RawFacts& facts, std::uint64_t id);
   void put(Payload&& payload) { payload_ = std::move(payload); }
+  void put_piece(std::uint32_t offset, const Payload& piece);  // of what was put
   // It is complete, a frame, and never changes from here on. The pad follows from the payload.
   void seal(std::uint64_t id, bool icrc_of_headers_only);
 

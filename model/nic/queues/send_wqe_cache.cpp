@@ -4,6 +4,21 @@
 
 namespace rnicsim::nic {
 
+SendWqeCache::SendWqeCache(const SendWqeCacheParams& params, std::uint32_t units, std::uint32_t block_bytes, Dma& dma)
+    : block_bytes_(block_bytes), tags_(params.entries, params.ways, params.replacement), dma_(dma) {
+  for (std::uint32_t i = 0; i < units; ++i) paths_.emplace_back(params.miss_slots, counters_.slots);
+  counters_.slots.slots = units * params.miss_slots;
+}
+
+// Blocks lie in sets at random, not those of a queue pair side by side: how many fit does not depend on whose they are.
+// One key a block: each step can be undone (MurmurHash3's finalizer).
+std::uint64_t SendWqeCache::key(Qpn qpn, std::uint16_t block) {
+  auto key = std::uint64_t{qpn.value} << 16 | block;
+  key = (key ^ key >> 33) * 0xff51afd7ed558ccd;
+  key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53;
+  return key ^ key >> 33;
+}
+
 void SendWqeCache::hold(const WqeHeld& wqe) {
   for (std::uint16_t block = 0; block < wqe.blocks; ++block) {
     const auto entry = key(wqe.qpn, static_cast<std::uint16_t>(wqe.index + block));
@@ -30,24 +45,25 @@ PooledList<SendWqeCache::Waiting>& SendWqeCache::line(Qpn qpn) {
 }
 
 void SendWqeCache::in_turn(const Lookup& lookup) {
-  stalled_.empty() && can_look_up(lookup) ? look_up(lookup) : stall(lookup);
+  auto& path = this->path(lookup.qpn);
+  path.stalled.empty() && can_look_up(path, lookup) ? look_up(path, lookup) : stall(path, lookup);
 }
 
-void SendWqeCache::stall(const Lookup& lookup) {
+void SendWqeCache::stall(Path& path, const Lookup& lookup) {
   ++counters_.slot_waits;
-  stalled_.push_back(lookup);
-  stalled_.back().since = now();
+  path.stalled.push_back(lookup);
+  path.stalled.back().since = now();
 }
 
-bool SendWqeCache::can_look_up(const Lookup& lookup) const {
-  if (slots_.free()) return true;
+bool SendWqeCache::can_look_up(const Path& path, const Lookup& lookup) const {
+  if (path.slots.free()) return true;
   for (std::uint16_t block = 0; block < lookup.blocks; ++block)
     if (!tags_.contains(key(lookup.qpn, static_cast<std::uint16_t>(lookup.index + block)))) return false;
   return true;
 }
 
 // What is to be completed is not needed any more.
-void SendWqeCache::look_up(const Lookup& lookup) {
+void SendWqeCache::look_up(Path& path, const Lookup& lookup) {
   bool here = true;
   for (std::uint16_t block = 0; block < lookup.blocks; ++block) {
     const auto entry = key(lookup.qpn, static_cast<std::uint16_t>(lookup.index + block));
@@ -56,7 +72,7 @@ void SendWqeCache::look_up(const Lookup& lookup) {
   ++counters_.lookups;
   ++(here ? counters_.hits : counters_.misses);
   if (here) return found(lookup);
-  slots_.take();  // there is one: can_look_up
+  path.slots.take();  // there is one: can_look_up
   read(lookup);
 }
 
@@ -79,14 +95,15 @@ void SendWqeCache::dma_done(std::uint32_t resets, std::uint64_t, AccessResult, P
 
 // What the ring says now is not looked at: the engine knows the WQE.
 void SendWqeCache::fetched(const Lookup& lookup) {
-  slots_.give_back();
+  auto& path = this->path(lookup.qpn);
+  path.slots.give_back();
   if (lookup.to_send) hold({lookup.qpn, lookup.index, lookup.blocks});
   found(lookup);
-  while (!stalled_.empty() && can_look_up(stalled_.front())) {
-    const auto next = stalled_.front();
-    stalled_.pop_front();
+  while (!path.stalled.empty() && can_look_up(path, path.stalled.front())) {
+    const auto next = path.stalled.front();
+    path.stalled.pop_front();
     counters_.slots.wait_ps += static_cast<Counter>((now() - next.since).ps);
-    look_up(next);
+    look_up(path, next);
   }
 }
 
@@ -103,16 +120,18 @@ void SendWqeCache::complete(Qpn qpn, std::uint64_t ticket) {
 
 void SendWqeCache::forget_qp(Qpn qpn) {
   line(qpn).clear();
-  std::erase_if(stalled_, [qpn](const Lookup& lookup) { return lookup.qpn == qpn && !lookup.to_send; });
+  std::erase_if(path(qpn).stalled, [qpn](const Lookup& lookup) { return lookup.qpn == qpn && !lookup.to_send; });
 }
 
 void SendWqeCache::reset() {
   ++resets_;
   tags_.clear();
   waiting_.clear();
-  stalled_.clear();
   reading_.clear();
-  slots_.clear();
+  for (auto& path : paths_) {
+    path.stalled.clear();
+    path.slots.clear();
+  }
 }
 
 }  // namespace rnicsim::nic

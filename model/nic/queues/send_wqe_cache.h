@@ -1,7 +1,8 @@
 // The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
 // needed to send it and again to complete it. One that had to leave for others is read from the ring once more.
-// Lookups take their turn: one that misses and finds no miss slot holds up all that follow, those that would hit too.
-// Completions of a QP stay in order.
+//
+// Each transmit unit looks up its own QPs' WQEs, in order, and has miss slots of its own: a lookup that misses and
+// finds none holds up those behind it at this unit, and no other. Completions of a QP stay in order.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +27,16 @@ namespace rnicsim::nic {
 struct SendWqeCacheParams {
   std::uint32_t entries = 512;
   std::uint32_t ways = 4;
-  std::uint32_t miss_slots = 32;
+  std::uint32_t miss_slots = 4;
+  std::uint32_t ahead = 20;
   std::string replacement = "lru";
 
   void describe(ParamVisitor& visit) {
     visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
     visit.param("ways", ways, "blocks of a set", {1, 64});
-    visit.param("miss_slots", miss_slots, "WQEs read again at a time", {1, 1024});
+    visit.param("miss_slots", miss_slots, "WQEs read again at a time, of a transmit unit's QPs", {1, 1024});
+    visit.param("ahead", ahead, "WQEs of a QP kept until their turn comes; what is posted beyond stays in its ring",
+                {8, 1024});
     visit.param("replacement", replacement, "which block of a set leaves for another", policy_names<Replacement>());
     visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");
   }
@@ -49,18 +53,14 @@ struct SendWqeCacheCounters {
     visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
     visit.counter("hits", hits, "WQEs", "of those, still here");
     visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
-    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for a miss slot, or behind one that did");
+    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for their unit's miss slots, or behind one that did");
     slots.describe(visit);
   }
 };
 
 class SendWqeCache : DmaClient {
  public:
-  SendWqeCache(const SendWqeCacheParams& params, std::uint32_t block_bytes, Dma& dma)
-      : block_bytes_(block_bytes),
-        tags_(params.entries, params.ways, params.replacement),
-        dma_(dma),
-        slots_(params.miss_slots, counters_.slots) {}
+  SendWqeCache(const SendWqeCacheParams& params, std::uint32_t units, std::uint32_t block_bytes, Dma& dma);
 
   Output<CqeWrite> cqe;
   Output<Tag> at_hand;
@@ -92,12 +92,21 @@ class SendWqeCache : DmaClient {
     std::uint64_t ticket = 0;
   };
 
-  static std::uint64_t key(Qpn qpn, std::uint16_t block) { return std::uint64_t{qpn.value} << 16 | block; }
+  // A transmit unit's.
+  struct Path {
+    Path(std::uint32_t count, MissSlotsCounters& counters) : slots(count, counters) {}
+
+    MissSlots slots;
+    std::deque<Lookup> stalled;          // behind a miss that found no slot
+  };
+
+  static std::uint64_t key(Qpn qpn, std::uint16_t block);
+  Path& path(Qpn qpn) { return paths_[unit_of(qpn, static_cast<std::uint32_t>(paths_.size()))]; }
   PooledList<Waiting>& line(Qpn qpn);
   void in_turn(const Lookup& lookup);
-  [[gnu::noinline]] void stall(const Lookup& lookup);
-  bool can_look_up(const Lookup& lookup) const;
-  void look_up(const Lookup& lookup);
+  [[gnu::noinline]] void stall(Path& path, const Lookup& lookup);
+  bool can_look_up(const Path& path, const Lookup& lookup) const;
+  void look_up(Path& path, const Lookup& lookup);
   void found(const Lookup& lookup);
   void read(const Lookup& lookup);
   [[gnu::flatten]] void dma_done(std::uint32_t resets, std::uint64_t, AccessResult, Payload&&) override;
@@ -109,8 +118,7 @@ class SendWqeCache : DmaClient {
   Dma& dma_;
   IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first that is not here
   SendWqeCacheCounters counters_;
-  MissSlots slots_;
-  std::deque<Lookup> stalled_;         // behind a miss that found no slot
+  std::deque<Path> paths_;             // where they are they stay
   Fifo<Lookup> reading_;               // again, in order
   std::uint64_t tickets_ = 0;
   std::uint32_t resets_ = 0;           // what is on its way from before one is void
