@@ -77,11 +77,15 @@ class Table {
  public:
   void heading() const { line("id", "what", "expected", "tolerance", "simulated", ""); }
 
-  // False: it is not within its tolerance.
+  // False: it is not within its tolerance, and nothing is said for it.
   bool add(const Row& row, const Check& check, double simulated) {
     const bool good = simulated >= check.low && simulated <= check.high;
+    const bool argued = !good && !check.argued.empty();
     line(row.id, check.what, fmt::format("{:.4g}", check.expected), tolerance(check),
-         fmt::format("{:.4g}{}{}", simulated, check.unit.empty() ? "" : " ", check.unit), good ? "PASS" : "FAIL");
+         fmt::format("{:.4g}{}{}", simulated, check.unit.empty() ? "" : " ", check.unit),
+         good ? "PASS" : argued ? "DIFFERS" : "FAIL");
+    if (argued) fmt::print("{:<7} ({})\n", "", check.argued);
+    if (argued) ++argued_;
     json_.push_back({{"id", row.id},
                      {"setup", row.setup},
                      {"what", check.what},
@@ -91,8 +95,10 @@ class Table {
                      {"unit", check.unit},
                      {"simulated", simulated},
                      {"pass", good}});
-    return good;
+    if (argued) json_.back()["argued"] = check.argued;
+    return good || argued;
   }
+  std::size_t argued() const { return argued_; }
   const Json& json() const { return json_; }
 
  private:
@@ -103,6 +109,7 @@ class Table {
   }
 
   Json json_ = Json::array();
+  std::size_t argued_ = 0;
 };
 
 }  // namespace
@@ -124,7 +131,10 @@ int run_calibrate(const CalibrateOptions& options) {
     for (const auto& check : row.checks) good &= table.add(row, check, check.simulated(measured));
   }
   json.write(table.json());
-  fmt::print("\n{}\n", good ? "every number is within its tolerance" : "a number is not within its tolerance");
+  fmt::print("\n{}\n", !good               ? "a number is not within its tolerance"
+                       : table.argued() == 0 ? "every number is within its tolerance"
+                                             : fmt::format("every number is within its tolerance but {} that {}",
+                                                           table.argued(), "differ, as is said there"));
   return good ? 0 : 1;
 }
 

@@ -34,6 +34,7 @@ struct Check {
   double low, high;
   std::string unit;
   std::function<double(const Measured&)> simulated;
+  std::string argued{};  // why the model may differ from this one; empty: it may not
 };
 
 struct Row {

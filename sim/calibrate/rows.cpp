@@ -183,6 +183,143 @@ Row loaded_reads() {
   return row;
 }
 
+Row small_context_cache() {
+  Row row{.id = "CAL-12",
+          .setup = "cx3-40g, RC READ 32 B, 32 outstanding in all; rate over that at 48 QPs",
+          .points = {{"48 QPs", "cal-12", {}}},
+          .checks = {between("48 QPs", 11.1, 11.1 * 0.7, 11.1 * 1.3, "M/s",
+                             [](const Measured& m) { return m.rate(0) / 1e6; })}};
+  struct Step {
+    int peers, qps;  // of each of eight threads, to each
+    double expected;
+  };
+  for (const auto& [peers, qps, expected] : {Step{11, 1, 0.69}, {9, 2, 0.29}, {11, 2, 0.24}, {10, 3, 0.19},
+                                             {6, 7, 0.159}, {9, 6, 0.145}, {11, 6, 0.135}, {10, 9, 0.12}}) {
+    const auto point = row.points.size();
+    const auto name = fmt::format("{} QPs", 8 * peers * qps);
+    row.points.push_back({name, "cal-12", {fmt::format("flow.to=h1..h{}", peers), fmt::format("flow.qps={}", qps)}});
+    row.checks.push_back(within(name, expected, 0.3 * expected, "",
+                                [point](const Measured& m) { return m.rate(point) / m.rate(0); }));
+  }
+  return row;
+}
+
+// Points: threads and how many each has outstanding. The floor is that of the last two.
+Row writes_not_inline() {
+  Row row{.id = "CAL-13",
+          .setup = "cx6-200g, RC WRITE 8 B not inline, one QP a thread; threads x outstanding",
+          .points = {},
+          .checks = {}};
+  struct Point {
+    int threads, window;
+    double expected, off;
+  };
+  for (const auto& [threads, window, expected, off] :
+       {Point{96, 10, 92.7, 5}, {36, 32, 91.4, 5}, {72, 16, 67, 6}, {96, 16, 66.5, 5}, {96, 32, 63, 6}}) {
+    const auto point = row.points.size();
+    const auto name = fmt::format("{} x {}", threads, window);
+    row.points.push_back(
+        {name, "cal-13", {fmt::format("flow.threads={}", threads), fmt::format("flow.window={}", window)}});
+    row.checks.push_back(
+        within(name, expected, off, "M/s", [point](const Measured& m) { return m.rate(point) / 1e6; }));
+    if (window == 16)
+      row.checks.back().argued = "the same cache loses READs from 1152 on, CAL-7, and WRITEs at 1152 already";
+  }
+  row.checks.push_back(within("96 x 32 over the peak", 0.68, 0.06, "",
+                              [](const Measured& m) { return m.rate(4) / std::max(m.rate(0), m.rate(1)); }));
+  return row;
+}
+
+// One way, and the step from each size to the next: what is added to all of them is a host's.
+Row sizes_one_way() {
+  Row row{.id = "CAL-15",
+          .setup = "cx6-200g, RC WRITE, one way, MTU 4096: what a size takes more than the one before it",
+          .points = {},
+          .checks = {}};
+  struct Size {
+    const char* name;
+    double measured;  // us
+  };
+  static constexpr Size kSizes[] = {{"2 B", 1.87},   {"64 B", 1.91},  {"128 B", 1.96}, {"256 B", 2.87},
+                                    {"512 B", 2.96}, {"1 KiB", 3.05}, {"2 KiB", 3.19}, {"4 KiB", 3.85},
+                                    {"8 KiB", 4.22}, {"16 KiB", 4.39}, {"32 KiB", 5.24}, {"64 KiB", 6.76},
+                                    {"1 MiB", 46.9}};
+  for (const auto& [name, measured] : kSizes) {
+    const auto point = row.points.size();
+    row.points.push_back({name, "cal-1", {"nic=cx6-200g", "flow.mtu=4096", fmt::format("flow.size={}", name)}});
+    if (point == 0) continue;
+    const double step = measured - kSizes[point - 1].measured;
+    row.checks.push_back(within(fmt::format("{} to {}", kSizes[point - 1].name, name), step,
+                                std::max(0.05, 0.3 * step), "us", [point](const Measured& m) {
+                                  return (m.latency(point) - m.latency(point - 1)) / 1e3;
+                                }));
+    if (step < 0.7 && measured > 2.9)
+      row.checks.back().argued = "measured 90, 90, 140, 660, 370, 170 ns a step from 256 B to 16 KiB, with no slope";
+  }
+  return row;
+}
+
+// Points: by threads of one context; the last: as many contexts as threads.
+Row doorbell_lock() {
+  Row row{.id = "CAL-14",
+          .setup = "cx6-200g, RC READ 8 B, window 8, one context for all threads (16 doorbell pages) or each its own",
+          .points = {},
+          .checks = {}};
+  for (const int threads : {8, 16, 24, 32, 48, 64, 96})
+    row.points.push_back({fmt::format("{} threads", threads), "cal-14", {fmt::format("flow.threads={}", threads)}});
+  row.points.push_back({"96 contexts", "cal-14", {"flow.threads=96", "flow.uars=per_thread"}});
+  const auto last = row.points.size() - 2;
+  row.checks.push_back(within("96 threads over the peak", 0.49, 0.12, "", [last](const Measured& m) {
+    double peak = 0;
+    for (std::size_t point = 0; point <= last; ++point) peak = std::max(peak, m.rate(point));
+    return m.rate(last) / peak;
+  }));
+  row.checks.push_back(between("96 contexts over one", 5.8, 4, 8, "x",
+                               [last](const Measured& m) { return m.rate(last + 1) / m.rate(last); }));
+  return row;
+}
+
+Row writes_inline() {
+  Row row{.id = "CAL-16",
+          .setup = "cx5-100g, a switch, RC WRITE 8 B inline in lists of 8, one QP a thread, 372 outstanding each",
+          .points = {},
+          .checks = {}};
+  for (const int threads : {1, 6, 7, 8, 10})
+    row.points.push_back({fmt::format("{} QPs", threads), "cal-16", {fmt::format("flow.threads={}", threads)}});
+  row.checks.push_back(within("one QP", 18.26, 1, "M/s", [](const Measured& m) { return m.rate(0) / 1e6; }));
+  row.checks.push_back(
+      within("6 QPs over one", 6.17, 0.35, "x", [](const Measured& m) { return m.rate(1) / m.rate(0); }));
+  for (std::size_t point = 2; point < row.points.size(); ++point)
+    row.checks.push_back(within(row.points[point].name, 117.9, 117.9 * 0.02, "M/s",
+                                [point](const Measured& m) { return m.rate(point) / 1e6; }));
+  return row;
+}
+
+// Points: CAS with windows, then with two QPs; READ in its place.
+Row atomics_of_a_qp() {
+  Row row{.id = "CAL-17",
+          .setup = "cx5-100g, compare-and-swap of one QP on 1,024 addresses, by window; READ 8 B in its place",
+          .points = {},
+          .checks = {}};
+  struct Step {
+    int window;
+    double expected;
+  };
+  for (const auto& [window, expected] : {Step{1, 0.447}, {2, 0.891}, {4, 1.762}, {8, 2.890}, {16, 2.881}}) {
+    const auto point = row.points.size();
+    row.points.push_back({fmt::format("window {}", window), "cal-17", {fmt::format("flow.window={}", window)}});
+    row.checks.push_back(within(fmt::format("window {}", window), expected, 0.2 * expected, "M/s",
+                                [point](const Measured& m) { return m.rate(point) / 1e6; }));
+  }
+  row.points.push_back({"2 QPs", "cal-17", {"flow.qps=2"}});
+  row.points.push_back({"READ", "cal-17", {"flow.op=read", "flow.size=8 B"}});
+  row.checks.push_back(
+      within("two QPs over one", 1.99, 0.15, "x", [](const Measured& m) { return m.rate(5) / m.rate(4); }));
+  row.checks.push_back(
+      within("over READ, window 16", 0.53, 0.08, "", [](const Measured& m) { return m.rate(4) / m.rate(6); }));
+  return row;
+}
+
 }  // namespace
 
 const nlohmann::ordered_json& Measured::flow(std::size_t point, std::size_t flow) const {
@@ -205,8 +342,10 @@ double Measured::derived(std::size_t point, const char* host, const char* path) 
 }
 
 std::vector<Row> all_rows() {
-  return {one_way(),       inline_step(), wire_share(),      doorbells(), inline_receive(), context_cache(),
-          send_wqe_cache(), atomics(),    reads_in_flight(), loaded_reads()};
+  return {one_way(),           inline_step(),     wire_share(),    doorbells(),     inline_receive(),
+          context_cache(),     send_wqe_cache(),  atomics(),       reads_in_flight(), loaded_reads(),
+          small_context_cache(), writes_not_inline(), doorbell_lock(), sizes_one_way(), writes_inline(),
+          atomics_of_a_qp()};
 }
 
 }  // namespace rnicsim::sim::calibrate

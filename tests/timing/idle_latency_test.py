@@ -112,6 +112,12 @@ class Formula:
         return (self.asks(n) + self.svc(n, "completion_header")
                 + self.get("nic.pcie.read_latency", "nic.pcie.read_internal"))
 
+    def pieces(self, n):
+        piece = self.get("nic.units.read_piece")
+        pieces = [min(piece, n - at) for at in range(0, n, piece)]
+        return (self.asks(pieces[0]) + sum(self.svc(size, "completion_header") for size in pieces)
+                + self.get("nic.pcie.read_latency", "nic.pcie.read_internal"))
+
     def gathered(self, n, inline):
         """The payload, unless it came with the WQE."""
         return 0 if n <= inline else self.read(n)
@@ -137,7 +143,7 @@ class Formula:
         seen = self.get("host.cpu.detect")
         taken = seen + self.get("host.cpu.poll_cqe")
         if program is READ:
-            return (self.post() + self.hop(16) + self.read(n) + self.hop(4 + padded) + self.write(n)
+            return (self.post() + self.hop(16) + self.pieces(n) + self.hop(4 + padded) + self.write(n)
                     + self.cqe_behind_payload() + taken)
         if program in (WRITE, UC_WRITE):
             return (self.post() + self.gathered(n, WRITE_INLINE) + self.hop(16 + padded) + self.write(n) + seen)

@@ -71,13 +71,13 @@ class Perturbation(unittest.TestCase):
             return results["flows"][0]["rate_per_s"], misses / 200e-6
 
         full, _ = far()
-        for slots, read, share in ((21, 760e-9, 0.5), (4, 760e-9, None), (42, 1520e-9, 0.5)):
+        for slots, read, share in ((3, 760e-9, 0.5), (1, 760e-9, None), (6, 1520e-9, 0.5)):  # of each of eight units
             with self.subTest(slots=slots, read=read):
                 latency = f"nic.pcie.read_latency={read * 1e9 - 60:.0f}ns"  # and 60 ns of read_internal
                 rate, misses = far(f"nic.send_wqes.miss_slots={slots}", latency)
-                self.assertAlmostEqual(misses / (slots / read), 1, delta=0.02)
+                self.assertAlmostEqual(misses / (8 * slots / read), 1, delta=0.04)
                 if share is not None:
-                    self.assertAlmostEqual(rate / full, share, delta=0.02)
+                    self.assertAlmostEqual(rate / full, share, delta=0.05)
 
     def test_send_wqe_cache_size(self):
         """CAL-7: half the cache overflows with half the operations outstanding."""

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Each mechanism's curve around the points that it was fitted at.
+
+usage: shapes_test.py path/to/rnicsim
+"""
+import itertools
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNICSIM = ""
+MIXED = """
+schema = 1
+set = {{ nic.timing_only = true }}
+[measure]
+warmup = "50 us"
+duration = "200 us"
+[[flow]]
+from = "h0"
+to = "h1"
+mix = [{}]
+threads = 8
+qps = 4
+window = 16
+uars = "per_thread"
+address = "random"
+mr_size = "64 KiB"
+"""
+PROFILES = ("cx3-40g", "connectib-2xfdr", "cx5-100g", "cx6-200g", "cx7-400g")
+
+
+def run(workload, *settings):
+    """What `rnicsim bench --json` wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "results.json")
+        options = [word for setting in settings for word in ("--set", setting)]
+        subprocess.run([RNICSIM, "bench", workload, *options, "--json", out], check=True, stdout=subprocess.DEVNULL)
+        return json.loads(out.read_text())
+
+
+def rate(workload, *settings):
+    return run(workload, *settings)["flows"][0]["rate_per_s"]
+
+
+def goodput(workload, *settings):
+    return run(workload, *settings)["flows"][0]["goodput_bits_per_s"]
+
+
+class Shapes(unittest.TestCase):
+    def assert_between(self, low, value, high):
+        self.assertTrue(low <= value <= high, f"{value} is not in {low} .. {high}")
+
+    def assert_falls(self, values, slack=0.01):
+        for one, next_one in itertools.pairwise(values):
+            self.assertLessEqual(next_one, one * (1 + slack), values)
+
+    def test_a_larger_mtu_is_never_slower(self):
+        """What a QP awaits of READ responses is bytes, however they lie in packets."""
+        for profile, op, qps in itertools.product(PROFILES, ("read", "write"), (1, 2)):
+            with self.subTest(profile=profile, op=op, qps=qps):
+                curve = [goodput("cal-9", f"nic={profile}", f"flow.op={op}", f"flow.qps={qps}",
+                                 "flow.max_rd_atomic=16", f"flow.mtu={mtu}") for mtu in (4096, 2048, 1024, 512)]
+                self.assert_falls(curve)
+
+    def test_send_wqes_have_a_steady_state(self):
+        """CAL-7 and CAL-13: no rate depends on when it is measured."""
+        for workload, window in itertools.product(("cal-7", "cal-13"), (8, 12, 16, 32)):
+            with self.subTest(workload=workload, window=window):
+                early, late = (rate(workload, f"flow.window={window}", "measure.duration=400 us",
+                                    f"measure.warmup={warmup} us") for warmup in (150, 550))
+                self.assertAlmostEqual(late / early, 1, delta=0.02)
+
+    def test_send_wqes_are_lost_gracefully(self):
+        """More outstanding: slower, to a floor, and no cliff between."""
+        for qps in (1, 2, 4):
+            with self.subTest(qps=qps):
+                curve = [rate("cal-7", f"flow.window={window}", f"flow.qps={qps}")
+                         for window in (8, 12, 14, 16, 20, 24, 32)]
+                self.assert_falls(curve, 0.03)
+                self.assert_between(0.4, curve[-1] / curve[0], 0.65)
+                self.assert_between(0.6, curve[3] / curve[0], 0.95)
+
+    def test_lists_are_never_slower_than_wqes_one_by_one(self):
+        """CAL-16: a doorbell for eight saves the CPU's time, and the ring is read ahead."""
+        for threads in (1, 4, 8):
+            with self.subTest(threads=threads):
+                lists, singly = (rate("cal-16", f"flow.threads={threads}", f"flow.batch={batch}") for batch in (8, 1))
+                self.assertGreaterEqual(lists, singly)
+
+    def test_threads_on_one_page_wait_longer_the_more_they_are(self):
+        """CAL-14: past its peak the rate falls with every thread."""
+        curve = [rate("cal-14", f"flow.threads={threads}") for threads in (16, 24, 32, 48, 64, 96)]
+        self.assert_falls(curve)
+        self.assertLess(curve[-1], 0.61 * curve[0])
+
+    def test_atomics_of_a_qp_take_turns(self):
+        """CAL-17: whatever the addresses; those of others pass."""
+        one, apart, two = (rate("cal-17", *more) for more in ((), ("flow.mr_size=64 KiB",), ("flow.qps=2",)))
+        self.assertAlmostEqual(apart / one, 1, delta=0.01)
+        self.assertAlmostEqual(two / one, 2, delta=0.05)
+        faster = rate("cal-17", "nic.atomics.qp_interval=172.5ns")
+        self.assert_between(1.7, faster / one, 2.02)
+
+    def test_atomics_among_reads_raise_nothing(self):
+        """They take the units as READs do."""
+        def rate_of(*mix):
+            with tempfile.TemporaryDirectory() as folder:
+                workload = pathlib.Path(folder, "mix.toml")
+                workload.write_text(MIXED.format(", ".join(mix)))
+                return rate(workload)
+
+        reads = '{ op = "read", size = "8 B", weight = 3 }'
+        alone = rate_of(reads)
+        for weight in (1, 3):
+            with self.subTest(weight=weight):
+                self.assertLessEqual(rate_of(reads, f'{{ op = "cmp_swap", weight = {weight} }}'), 1.01 * alone)
+
+    def test_reads_of_one_line_take_turns_at_the_host(self):
+        """Of many QPs, too. Others pass."""
+        many = ("flow.op=read", "flow.size=8 B", "flow.threads=8", "flow.qps=4", "flow.uars=per_thread",
+                "flow.mr_size=64 B", "flow.window=16")
+        for agents in (1, 2):  # each with a line
+            with self.subTest(agents=agents):
+                few = rate("cal-17", *many, f"flow.threads={agents}", "nic.pcie.line_read=400ns")
+                self.assertAlmostEqual(few / (agents / 400e-9), 1, delta=0.03)
+        unlimited = rate("cal-17", *many, "nic.pcie.line_read=0ns")
+        self.assertGreater(rate("cal-17", *many), 0.9 * unlimited)
+
+    def test_a_blocking_cache_falls_at_once(self):
+        """CAL-12: from as many QPs on as it holds, and to the time of a fill."""
+        sizes = ((6, 1), (10, 1), (9, 2), (10, 3), (10, 9))
+        curve = [rate("cal-12", f"flow.to=h1..h{peers}", f"flow.qps={qps}") for peers, qps in sizes]
+        self.assert_falls(curve)
+        passing = rate("cal-12", "flow.to=h1..h9", "flow.qps=2", "nic.contexts.qpc.hit_under_miss=true")
+        self.assertGreater(passing, 1.2 * curve[2])
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main()
