@@ -2,7 +2,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/verbs/rc_pair.h"
+#include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -23,6 +23,12 @@ class ExtendedQp : public RcPair {
     wanted.pd = end.pd;
     wanted.send_ops_flags = operations;
     return wanted;
+  }
+  // 0, and the queue pair is destroyed; or errno.
+  static int refusal(Endpoint& end, ibv_qp_init_attr_ex& wanted) {
+    errno = 0;
+    ibv_qp* qp = ibv_create_qp_ex(end.context, &wanted);
+    return qp == nullptr ? errno : ibv_destroy_qp(qp);
   }
   // The endpoint's queue pair made anew, extended.
   static void extend(Endpoint& end) {
@@ -297,11 +303,181 @@ TEST_F(ExtendedQp, RefusedAtCreation) {
       wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
       wanted.create_flags = 1u << 20;
     });
-    refused("too many WRs", EINVAL, [](auto& wanted) { wanted.cap.max_send_wr = 1u << 30; });
-    refused("too many receives", EINVAL, [](auto& wanted) { wanted.cap.max_recv_wr = 1u << 30; });
-    refused("too many segments", EINVAL, [](auto& wanted) { wanted.cap.max_send_sge = 1000; });
-    refused("too many receive segments", EINVAL, [](auto& wanted) { wanted.cap.max_recv_sge = 1000; });
-    refused("too much inline", EINVAL, [](auto& wanted) { wanted.cap.max_inline_data = 1u << 20; });
+    refused("no receive CQ", EINVAL, [](auto& wanted) { wanted.recv_cq = nullptr; });
+    Endpoint other;
+    refused("another context's PD", EINVAL, [&](auto& wanted) { wanted.pd = other.pd; });
+    refused("another context's CQ", ENOENT, [&](auto& wanted) { wanted.send_cq = other.cq; });
+    refused("another context's receive CQ", ENOENT, [&](auto& wanted) { wanted.recv_cq = other.cq; });
+  });
+}
+
+TEST_F(ExtendedQp, NoMoreThanTheDeviceHas) {
+  struct Limit {
+    std::uint32_t ibv_qp_cap::*asked;
+    std::uint32_t most;
+  };
+  const auto& device = capabilities();
+  const Limit limits[] = {{&ibv_qp_cap::max_send_wr, device.max_qp_wr},   {&ibv_qp_cap::max_recv_wr, device.max_qp_wr},
+                          {&ibv_qp_cap::max_send_sge, device.max_sge},    {&ibv_qp_cap::max_recv_sge, device.max_sge},
+                          {&ibv_qp_cap::max_inline_data, device.max_inline}};
+  run_alone([&](Endpoint& end) {
+    for (const auto& limit : limits) {
+      SCOPED_TRACE(&limit - limits);
+      auto wanted = attributes(end, IBV_QP_EX_WITH_SEND);
+      wanted.cap = {1, 1, 1, 1, 0};
+      wanted.cap.*limit.asked = limit.most;
+      const auto most = wanted;
+      EXPECT_EQ(refusal(end, wanted), 0);
+      EXPECT_GE(wanted.cap.*limit.asked, limit.most);
+      for (const std::uint32_t more : {limit.most + 1, 1u << 31, ~0u}) {
+        wanted = most;
+        wanted.cap.*limit.asked = more;
+        EXPECT_EQ(refusal(end, wanted), EINVAL) << more;
+        EXPECT_EQ(wanted.cap.*limit.asked, more) << "what was refused is as it was given";
+      }
+    }
+  });
+}
+
+// "Greater than or equal to the values requested": where there is no queue for them, too.
+TEST_F(ExtendedQp, NoLessThanWasAsked) {
+  const ibv_qp_cap asked[] = {{0, 0, 0, 0, 0}, {0, 0, 3, 3, 32}, {5, 0, 3, 2, 7}, {0, 5, 2, 3, 9}, {1, 1, 0, 0, 0}};
+  run_alone([&](Endpoint& end) {
+    for (const auto& cap : asked) {
+      SCOPED_TRACE(&cap - asked);
+      auto wanted = attributes(end, IBV_QP_EX_WITH_SEND);
+      wanted.cap = cap;
+      ibv_qp* qp = ibv_create_qp_ex(end.context, &wanted);
+      ASSERT_NE(qp, nullptr);
+      ibv_qp_attr is;
+      ibv_qp_init_attr initial;
+      ASSERT_EQ(ibv_query_qp(qp, &is, IBV_QP_CAP, &initial), 0);
+      for (const ibv_qp_cap& granted : {wanted.cap, is.cap, initial.cap}) {
+        EXPECT_GE(granted.max_send_wr, cap.max_send_wr);
+        EXPECT_GE(granted.max_recv_wr, cap.max_recv_wr);
+        EXPECT_GE(granted.max_send_sge, cap.max_send_sge);
+        EXPECT_GE(granted.max_recv_sge, cap.max_recv_sge);
+        EXPECT_GE(granted.max_inline_data, cap.max_inline_data);
+      }
+      EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
+  });
+}
+
+// What ibv_create_qp_ex(3) has, on each transport.
+class OnEachTransport : public ExtendedQp {
+ protected:
+  struct Transport {
+    const char* name;
+    ibv_qp_type type;
+    std::uint32_t flags;       // ibv_qp_create_flags
+    std::uint64_t operations;  // ibv_qp_create_send_ops_flags
+  };
+  static constexpr std::uint64_t kSends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  static constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  static constexpr std::uint64_t kUnreliable = kSends | kWrites | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
+  static constexpr std::uint64_t kReliable = kUnreliable | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND_WITH_INV |
+                                             IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  static constexpr Transport kTransports[] = {
+      {"RC", IBV_QPT_RC, 0, kReliable | IBV_QP_EX_WITH_ATOMIC_WRITE},
+      {"UC", IBV_QPT_UC, 0, kUnreliable},
+      {"UD", IBV_QPT_UD, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SOURCE_QPN, kSends},
+      {"raw packets", IBV_QPT_RAW_PACKET,
+       IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
+           IBV_QP_CREATE_PCI_WRITE_END_PADDING,
+       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO},
+      {"XRC, sending", IBV_QPT_XRC_SEND, 0, kReliable},
+      {"XRC, receiving", IBV_QPT_XRC_RECV, 0, 0}};
+
+  void SetUp() override {
+    if (!capabilities().features().xrc) GTEST_SKIP() << "nic.capabilities.xrc";
+  }
+  void run_each(const std::function<void(Endpoint&, const Transport&, const ibv_qp_init_attr_ex&)>& body) {
+    run_alone([&](Endpoint& end) {
+      ibv_xrcd* xrcd = open_domain(end.context);
+      for (const auto& transport : kTransports) {
+        SCOPED_TRACE(transport.name);
+        auto wanted = attributes(end, 0);
+        wanted.cap = {1, 1, 1, 1, 0};
+        wanted.qp_type = transport.type;
+        wanted.comp_mask = IBV_QP_INIT_ATTR_PD;
+        wanted.xrcd = xrcd;
+        if (transport.type == IBV_QPT_XRC_RECV) wanted.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+        body(end, transport, wanted);
+      }
+      EXPECT_EQ(ibv_close_xrcd(xrcd), 0);
+    });
+  }
+};
+
+TEST_F(OnEachTransport, EveryCombinationOfCreateFlags) {
+  run_each([](Endpoint& end, const Transport& transport, const ibv_qp_init_attr_ex& plain) {
+    constexpr std::uint32_t kKnown = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
+                                     IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN |
+                                     IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+    auto wanted = plain;
+    wanted.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    wanted.source_qpn = 0x1234;
+    for (std::uint32_t flags = kKnown;; flags = (flags - 1) & kKnown) {
+      wanted.create_flags = flags;
+      EXPECT_EQ(refusal(end, wanted), flags & ~transport.flags ? EINVAL : 0) << flags;
+      if (flags == 0) break;
+    }
+    for (std::uint32_t bit = 0; bit < 32; ++bit) {
+      if (kKnown >> bit & 1) continue;
+      wanted.create_flags = transport.flags | 1u << bit;
+      EXPECT_EQ(refusal(end, wanted), EINVAL) << "bit " << bit;
+    }
+    wanted.comp_mask = plain.comp_mask;
+    EXPECT_EQ(refusal(end, wanted), 0) << "flags that the mask does not name";
+  });
+}
+
+TEST_F(OnEachTransport, EveryOperation) {
+  run_each([](Endpoint& end, const Transport& transport, const ibv_qp_init_attr_ex& plain) {
+    auto wanted = plain;
+    wanted.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    if (transport.type == IBV_QPT_RAW_PACKET) {
+      wanted.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+      wanted.max_tso_header = 64;
+    }
+    for (std::uint32_t bit = 0; bit < 64; ++bit) {
+      wanted.send_ops_flags = std::uint64_t{1} << bit;
+      EXPECT_EQ(refusal(end, wanted), transport.operations >> bit & 1 ? 0 : EOPNOTSUPP) << "bit " << bit;
+    }
+    wanted.send_ops_flags = transport.operations;
+    EXPECT_EQ(refusal(end, wanted), 0);
+  });
+}
+
+// What is another transport's is refused, and so is what nobody knows.
+TEST_F(OnEachTransport, EveryFieldOfTheMask) {
+  run_each([](Endpoint& end, const Transport& transport, const ibv_qp_init_attr_ex& plain) {
+    const bool raw = transport.type == IBV_QPT_RAW_PACKET, receives = transport.type == IBV_QPT_XRC_RECV;
+    const auto answer = [&](std::uint32_t bit) {
+      auto wanted = plain;
+      wanted.comp_mask |= bit;
+      wanted.max_tso_header = 64;
+      return refusal(end, wanted);
+    };
+    EXPECT_EQ(answer(IBV_QP_INIT_ATTR_XRCD), receives ? 0 : EINVAL);
+    EXPECT_EQ(answer(IBV_QP_INIT_ATTR_MAX_TSO_HEADER), raw ? 0 : EOPNOTSUPP);
+    EXPECT_EQ(answer(IBV_QP_INIT_ATTR_IND_TABLE), raw ? EINVAL : EOPNOTSUPP) << "a table without a hash";
+    EXPECT_EQ(answer(IBV_QP_INIT_ATTR_RX_HASH), raw ? EINVAL : EOPNOTSUPP) << "a hash without a table";
+    for (std::uint32_t bit = 7; bit < 32; ++bit) EXPECT_EQ(answer(1u << bit), EINVAL) << "bit " << bit;
+    auto wanted = plain;
+    wanted.comp_mask &= ~unsigned(IBV_QP_INIT_ATTR_PD);
+    EXPECT_EQ(refusal(end, wanted), receives ? 0 : EINVAL) << "without a PD";
+    // ibv_create_qp(3): only RC and UD have a shared receive queue.
+    ibv_srq_init_attr of_queue{};
+    of_queue.attr = {4, 1, 0};
+    ibv_srq* srq = ibv_create_srq(end.pd, &of_queue);
+    wanted = plain;
+    wanted.srq = srq;
+    wanted.cap.max_recv_wr = wanted.cap.max_recv_sge = ~0u;
+    const bool shares = transport.type == IBV_QPT_RC || transport.type == IBV_QPT_UD;
+    EXPECT_EQ(refusal(end, wanted), shares || receives ? 0 : EINVAL) << "with a shared receive queue";
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
   });
 }
 

@@ -172,6 +172,8 @@ std::uint32_t most_send_blocks(const abi::DeviceCapabilities& limits) {
 int size_send_ring(const abi::DeviceCapabilities& limits, const ibv_qp_init_attr_ex& attributes, Sizes& sizes) {
   const auto transport = abi::Transport(attributes.qp_type);
   const ibv_qp_cap& asked = attributes.cap;
+  sizes.granted.max_send_sge = asked.max_send_sge;
+  sizes.granted.max_inline_data = asked.max_inline_data;
   if (asked.max_send_wr == 0) return 0;
   const std::uint32_t wqe_blocks =
       send_wqe_blocks(transport, asked.max_send_sge, asked.max_inline_data, max_tso_header_of(attributes));
@@ -181,13 +183,13 @@ int size_send_ring(const abi::DeviceCapabilities& limits, const ibv_qp_init_attr
   const std::uint32_t blocks = 1u << sizes.log_send_blocks;
   if (blocks > most_send_blocks(limits)) return EINVAL;
   sizes.granted.max_send_wr = std::min<std::uint32_t>(blocks / wqe_blocks, limits.max_qp_wr);
-  sizes.granted.max_send_sge = asked.max_send_sge;
   const std::uint32_t room = provider::inline_capacity(transport, wqe_blocks);
   sizes.granted.max_inline_data = std::min<std::uint32_t>(room, limits.max_inline);
   return 0;
 }
 
 int size_receive_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& asked, Sizes& sizes) {
+  sizes.granted.max_recv_sge = asked.max_recv_sge;
   if (asked.max_recv_wr == 0) return 0;
   const std::uint32_t entries = std::bit_ceil(asked.max_recv_wr);
   if (entries > kMaxRingEntries) return EINVAL;
