@@ -9,6 +9,8 @@ namespace {
 
 class WorkQueues : public RawPackets {
  protected:
+  using RawPackets::RawPackets;
+
   static ibv_wq* make(Endpoint& end, std::uint32_t max_wr = 32, std::uint32_t flags = 0) {
     ibv_wq_init_attr wanted{};
     wanted.wq_type = IBV_WQT_RQ;
@@ -236,6 +238,112 @@ TEST_F(WorkQueues, KeepWhatTheyStandOn) {
     EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
     EXPECT_EQ(ibv_destroy_wq(wq), 0);
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+  });
+}
+
+ibv_rwq_ind_table* make_table(ibv_context* context, std::uint32_t log_size, std::vector<ibv_wq*> queues) {
+  ibv_rwq_ind_table_init_attr wanted{};
+  wanted.log_ind_tbl_size = log_size;
+  wanted.ind_tbl = queues.data();
+  errno = 0;
+  return ibv_create_rwq_ind_table(context, &wanted);
+}
+
+// A size that is no power of two can't be asked for.
+TEST_F(WorkQueues, TablesAreAsLargeAsTheDeviceSays) {
+  run_alone([](Endpoint& end) {
+    ibv_device_attr_ex device;
+    ASSERT_EQ(ibv_query_device_ex(end.context, nullptr, &device), 0);
+    const std::uint32_t most = device.rss_caps.max_rwq_indirection_table_size;
+    ASSERT_EQ(most, 512u);
+    ibv_wq* wq = make(end);
+    const std::vector<ibv_wq*> queues(2 * most, wq);
+    for (std::uint32_t log_size = 0; log_size < 9; ++log_size) {
+      ibv_rwq_ind_table* table = make_table(end.context, log_size, queues);
+      ASSERT_NE(table, nullptr) << log_size;
+      EXPECT_EQ(ibv_destroy_rwq_ind_table(table), 0);
+    }
+    { const Scaling scaling(end, std::vector<ibv_wq*>(most, wq), kAddresses); }
+    for (const std::uint32_t log_size : {10u, 31u, 32u, 63u, 64u, ~0u}) {
+      EXPECT_EQ(make_table(end.context, log_size, queues), nullptr) << log_size;
+      EXPECT_EQ(errno, EINVAL);
+    }
+    EXPECT_EQ(ibv_destroy_wq(wq), 0);
+  });
+}
+
+TEST_F(WorkQueues, TablesAskForNoState) {
+  run_alone([](Endpoint& end) {
+    std::vector<ibv_wq*> queues;
+    for (const auto state : {IBV_WQS_RESET, IBV_WQS_RDY, IBV_WQS_ERR, IBV_WQS_RESET}) {
+      queues.push_back(make(end, 4));
+      if (state != IBV_WQS_RESET) ASSERT_EQ(move(queues.back(), state), 0);
+    }
+    {
+      const Scaling scaling(end, queues, kAddresses);
+      for (const auto state : {IBV_WQS_ERR, IBV_WQS_RESET, IBV_WQS_RDY})
+        for (ibv_wq* wq : queues) EXPECT_EQ(move(wq, state), 0);
+      ibv_wq_attr wrong{};
+      wrong.attr_mask = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE;
+      wrong.wq_state = IBV_WQS_ERR;
+      wrong.curr_wq_state = IBV_WQS_RESET;
+      EXPECT_EQ(ibv_modify_wq(queues[0], &wrong), EINVAL);
+      EXPECT_EQ(queues[0]->state, IBV_WQS_RDY);
+      for (ibv_wq* wq : queues) EXPECT_EQ(ibv_destroy_wq(wq), EBUSY);
+      ibv_qp_rate_limit_attr rate{};
+      EXPECT_EQ(ibv_modify_qp_rate_limit(scaling.qp, &rate), EINVAL) << "it sends nothing";
+    }
+    for (ibv_wq* wq : queues) EXPECT_EQ(ibv_destroy_wq(wq), 0);
+  });
+}
+
+TEST_F(WorkQueues, NoneIsAnothersContexts) {
+  run_alone([](Endpoint& end) {
+    Endpoint other;
+    ibv_wq* own = make(end);
+    ibv_wq* strange = make(other);
+    for (const auto& queues : {std::vector{own, strange}, std::vector{strange, own}}) {
+      EXPECT_EQ(make_table(end.context, 1, queues), nullptr);
+      EXPECT_EQ(errno, EINVAL);
+    }
+    const auto handle = std::exchange(own->handle, strange->handle);
+    EXPECT_EQ(make_table(end.context, 0, {own}), nullptr) << "by its handle";
+    EXPECT_EQ(errno, ENOENT);
+    own->handle = handle;
+    EXPECT_EQ(ibv_destroy_wq(strange), 0);
+    EXPECT_EQ(ibv_destroy_wq(own), 0);
+  });
+}
+
+class FewTables : public WorkQueues {
+ protected:
+  FewTables() : WorkQueues({"nic.capabilities.max_rss=2"}) {}
+};
+
+TEST_F(FewTables, NoMoreThanTheDeviceSays) {
+  run_alone([](Endpoint& end) {
+    ibv_device_attr_ex device;
+    ASSERT_EQ(ibv_query_device_ex(end.context, nullptr, &device), 0);
+    ASSERT_EQ(device.rss_caps.max_rwq_indirection_tables, 2u);
+    ibv_wq* wq = make(end);
+    ibv_rwq_ind_table* tables[] = {make_table(end.context, 0, {wq}), make_table(end.context, 0, {wq})};
+    EXPECT_EQ(make_table(end.context, 0, {wq}), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    for (ibv_rwq_ind_table* table : tables) EXPECT_EQ(ibv_destroy_rwq_ind_table(table), 0);
+    std::uint8_t key[40] = {};
+    ibv_qp_init_attr_ex wanted{};
+    wanted.qp_type = IBV_QPT_RAW_PACKET;
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+    wanted.pd = end.pd;
+    wanted.rwq_ind_tbl = make_table(end.context, 0, {wq});
+    wanted.rx_hash_conf = {IBV_RX_HASH_FUNC_TOEPLITZ, sizeof key, key, kAddresses};
+    ibv_qp* qps[] = {ibv_create_qp_ex(end.context, &wanted), ibv_create_qp_ex(end.context, &wanted)};
+    errno = 0;
+    EXPECT_EQ(ibv_create_qp_ex(end.context, &wanted), nullptr) << "each is one of the device's";
+    EXPECT_EQ(errno, ENOMEM);
+    for (ibv_qp* qp : qps) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_rwq_ind_table(wanted.rwq_ind_tbl), 0);
+    EXPECT_EQ(ibv_destroy_wq(wq), 0);
   });
 }
 

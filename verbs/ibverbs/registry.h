@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -54,6 +55,11 @@ class Registry {
     for (const auto& entry : objects_)
       if (predicate(*entry.second)) return true;
     return false;
+  }
+
+  std::size_t size() const {
+    std::lock_guard guard(mutex_);
+    return objects_.size();
   }
 
   std::unique_ptr<T> take(std::uint32_t handle) {

@@ -37,6 +37,7 @@ int check_table(const Context& context, const ibv_rwq_ind_table_init_attr& attri
 
 int create(Context& context, const ibv_rwq_ind_table_init_attr& attributes, ibv_rwq_ind_table*& created) {
   if (const int error = check_table(context, attributes)) return error;
+  if (context.tables.size() >= context.capabilities.max_rss) return ENOMEM;
   auto table = std::make_unique<IndirectionTable>();
   table->context = &context.context;
   table->ind_tbl_handle = table->ind_tbl_num = int(context.next_table++);
