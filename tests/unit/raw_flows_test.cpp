@@ -143,6 +143,35 @@ TEST_F(RawVerbsTest, FlowsAreRefused) {
   for (ibv_qp* made : {qp, connected, datagrams}) EXPECT_EQ(ibv_destroy_qp(made), 0);
 }
 
+// rdma-core goes by the number of specs, and by their own sizes.
+TEST_F(RawVerbsTest, FlowsThatLieAboutTheirSpecs) {
+  ibv_qp* qp = make_qp();
+  const auto conditions = [&] { return asked<abi::CreateFlow>(abi::CommandOpcode::create_flow)->conditions_count; };
+  Rule rule;
+  rule.add(IBV_FLOW_SPEC_ETH, ibv_flow_spec_eth{}).add(IBV_FLOW_SPEC_UDP, ibv_flow_spec_tcp_udp{});
+  for (const std::uint16_t size : {0, 1, 0xffff}) {
+    rule.attributes().size = size;
+    EXPECT_EQ(refusal_of_flow(qp, rule), 0) << size;
+    EXPECT_EQ(conditions(), 2);
+  }
+  for (const std::uint8_t fewer : {0, 1}) {
+    rule.attributes().num_of_specs = fewer;
+    EXPECT_EQ(refusal_of_flow(qp, rule), 0);
+    EXPECT_EQ(conditions(), fewer);
+  }
+  rule.attributes().num_of_specs = 2;
+  EXPECT_EQ(refusal_of_flow(qp, Rule(rule).add(0, ibv_flow_spec_eth{}, 0)), EINVAL) << "zeros behind";
+  const std::pair<std::uint32_t, std::uint16_t> wrong[] = {
+      {IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth) - 1}, {IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth) + 1},
+      {IBV_FLOW_SPEC_IPV4, sizeof(ibv_flow_spec_eth)},    {IBV_FLOW_SPEC_ACTION_DROP, sizeof(ibv_flow_spec_eth)},
+      {0x1f, sizeof(ibv_flow_spec_eth)},                  {0x33, sizeof(ibv_flow_spec_eth)},
+      {0x200 | IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth)}, {0x1004, sizeof(ibv_flow_spec_eth)},
+      {~0u, sizeof(ibv_flow_spec_eth)}};
+  for (const auto& [type, size] : wrong)
+    EXPECT_EQ(refusal_of_flow(qp, Rule(rule).add(type, ibv_flow_spec_eth{}, size)), EINVAL) << type << ", " << size;
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
 TEST_F(RawVerbsTest, CountersAreReadWhereTheyWereAttached) {
   ibv_qp* qp = make_qp();
   ibv_counters_init_attr wanted{.comp_mask = 1};
@@ -185,6 +214,9 @@ TEST_F(RawVerbsTest, CountersAreReadWhereTheyWereAttached) {
   ibv_context* other = open();
   counters->context = other;
   EXPECT_EQ(refusal_of_flow(qp, rule), EINVAL);
+  EXPECT_EQ(attach(IBV_COUNTER_PACKETS, 1), ENOENT);
+  EXPECT_EQ(ibv_read_counters(counters, values, 4, 0), ENOENT);
+  EXPECT_EQ(ibv_destroy_counters(counters), ENOENT);
   counters->context = context_;
   EXPECT_EQ(ibv_close_device(other), 0);
   EXPECT_EQ(ibv_destroy_counters(counters), 0);

@@ -251,8 +251,10 @@ TEST_F(RawVerbsTest, ScalingIsRefused) {
   ibv_srq srq{};
   EXPECT_EQ(refusal([&](auto& wanted) { wanted.srq = &srq; }), EINVAL);
   EXPECT_EQ(refusal([](auto& wanted) { wanted.rwq_ind_tbl = nullptr; }), EINVAL);
-  EXPECT_EQ(refusal([](auto& wanted) { wanted.rx_hash_conf.rx_hash_function = 2; }), EINVAL);
-  EXPECT_EQ(refusal([](auto& wanted) { wanted.rx_hash_conf.rx_hash_key_len = 39; }), EINVAL);
+  for (const std::uint8_t function : {0, 2, 3, 255})
+    EXPECT_EQ(refusal([=](auto& wanted) { wanted.rx_hash_conf.rx_hash_function = function; }), EINVAL) << +function;
+  for (const std::uint8_t bytes : {0, 1, 39, 41, 255})
+    EXPECT_EQ(refusal([=](auto& wanted) { wanted.rx_hash_conf.rx_hash_key_len = bytes; }), EINVAL) << +bytes;
   EXPECT_EQ(refusal([](auto& wanted) { wanted.rx_hash_conf.rx_hash_key = nullptr; }), EINVAL);
   for (const std::uint64_t fields : {0x0ull, 0x1ull, 0x3ull | 0x30, 0xcull | 0xc0, 0x103ull, 0x80000033ull})
     EXPECT_EQ(with_fields(fields), 0) << fields;
@@ -263,6 +265,9 @@ TEST_F(RawVerbsTest, ScalingIsRefused) {
   EXPECT_EQ(refusal([](auto&) {}), EINVAL);
   table->context = context_;
   EXPECT_EQ(ibv_close_device(other), 0);
+  const int handle = std::exchange(table->ind_tbl_handle, 999);
+  EXPECT_EQ(refusal([](auto&) {}), ENOENT);
+  table->ind_tbl_handle = handle;
   port_.refused[abi::CommandOpcode::create_rss] = ENOMEM;
   EXPECT_EQ(refusal([](auto&) {}), ENOMEM);
   EXPECT_EQ(ibv_destroy_rwq_ind_table(table), 0);

@@ -144,8 +144,10 @@ TEST_F(DeviceMemory, MayBeAligned) {
 TEST_F(DeviceMemory, NonsenseIsRefused) {
   run_alone([&](Endpoint& end) {
     expect_errno(EINVAL, [&] { return alloc(end.context, 0); });
-    ibv_alloc_dm_attr wanted{64, 0, 1};
-    expect_errno(EINVAL, [&] { return ibv_alloc_dm(end.context, &wanted); });
+    for (const std::uint32_t mask : {1u, 1u << 31}) {
+      ibv_alloc_dm_attr wanted{64, 0, mask};
+      expect_errno(EINVAL, [&] { return ibv_alloc_dm(end.context, &wanted); });
+    }
     ibv_dm* dm = alloc(end.context, 100);
     const auto region = [&](std::uint64_t offset, std::size_t bytes, unsigned access) {
       return [=, &end] { return ibv_reg_dm_mr(end.pd, dm, offset, bytes, access); };
@@ -155,6 +157,12 @@ TEST_F(DeviceMemory, NonsenseIsRefused) {
     expect_errno(EINVAL, region(101, 0, kAll));
     expect_errno(EINVAL, region(~0ull, 2, kAll));
     expect_errno(EINVAL, region(0, 100, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_REMOTE_WRITE));
+    expect_errno(EINVAL, region(0, 100, IBV_ACCESS_ZERO_BASED | 1u << 9));
+    if (capabilities().on_demand) expect_errno(EINVAL, region(0, 100, kAll | IBV_ACCESS_ON_DEMAND));
+    {
+      Endpoint other;
+      expect_errno(ENOENT, [&] { return ibv_reg_dm_mr(other.pd, dm, 0, 100, kAll); });
+    }
     ibv_mr* mr = ibv_reg_dm_mr(end.pd, dm, 100, 0, kAll);
     ASSERT_NE(mr, nullptr);
     EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, int(kAll)), IBV_REREG_MR_ERR_INPUT);
@@ -167,6 +175,12 @@ TEST_F(DeviceMemory, NonsenseIsRefused) {
     }
     EXPECT_EQ(ibv_memcpy_to_dm(dm, 96, bytes, 4), 0);
     EXPECT_EQ(ibv_memcpy_to_dm(dm, 100, bytes, 0), 0);
+    const auto handle = std::exchange(dm->handle, 0x10000);
+    expect_errno(ENOENT, region(0, 100, kAll));
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 0, bytes, 4), ENOENT);
+    EXPECT_EQ(ibv_memcpy_from_dm(bytes, dm, 0, 4), ENOENT);
+    EXPECT_EQ(ibv_free_dm(dm), ENOENT);
+    dm->handle = handle;
     EXPECT_EQ(ibv_free_dm(dm), 0);
   });
 }

@@ -26,6 +26,25 @@ TEST_F(Flows, TheLowestPriorityIsFirst) {
   });
 }
 
+// Any bits, and what lies outside of them is anything.
+TEST_F(Flows, MasksNeedNotBeWhole) {
+  const auto odd = udp_frame(1, 0x1235), even = udp_frame(1, 0x0f34);
+  run_sending({odd, even}, [&](Endpoint& end) {
+    RawQueue own(end, 0);
+    ibv_flow_spec_eth ethernet{};
+    std::memset(&ethernet.val, 0xff, sizeof ethernet.val);
+    ethernet.mask.dst_mac[5] = 0x55;
+    ibv_flow_spec_tcp_udp udp{};
+    udp.val.dst_port = 0xffff;
+    udp.mask.dst_port = __builtin_bswap16(0x0001);
+    own.lead_here(FlowRuleBytes().add(IBV_FLOW_SPEC_ETH, ethernet).add(IBV_FLOW_SPEC_UDP, udp));
+    own.receive(2);
+    meet(1);
+    EXPECT_EQ(own.received(), odd);
+    EXPECT_TRUE(own.nothing());
+  });
+}
+
 TEST_F(Flows, TellTheirTag) {
   run_sending({ethernet_frame()}, [&](Endpoint& end) {
     RawQueue own(end, 0);

@@ -318,7 +318,15 @@ TEST_F(OnDemand, BadAdviceIsRefused) {
     EXPECT_EQ(call(near().pd, read, flush, {good.addr, 2 * kPage, local->lkey}), 0);
     EXPECT_EQ(call(near().pd, read, flush, {good.addr, 2 * kPage + 1, local->lkey}), EFAULT);
     EXPECT_EQ(call(near().pd, read, flush, {good.addr - 1, 1, local->lkey}), EFAULT);
+    const auto handle = std::exchange(other->handle, 12345);
+    EXPECT_EQ(call(other, read, flush, good), EINVAL);
+    other->handle = handle;
+    // One that is wrong keeps those ahead of it from being brought in.
+    const auto before = paging(0).page_prefetch;
     withdraw(0, mine);
+    ibv_sge both[] = {good, {good.addr, kPage, local->lkey ^ 1}};
+    EXPECT_EQ(ibv_advise_mr(near().pd, IBV_ADVISE_MR_ADVICE_PREFETCH, flush, both, 2), ENOENT);
+    EXPECT_EQ(paging(0).page_prefetch, before);
     mine.unmap();
     EXPECT_EQ(call(near().pd, read, flush, good), EFAULT);
     mine.map();

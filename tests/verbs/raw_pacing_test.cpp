@@ -154,8 +154,13 @@ TEST_F(RawPacing, RefusesWhatTheDeviceHasNot) {
     unknown.comp_mask = 1;
     EXPECT_EQ(ibv_modify_qp_rate_limit(own.qp, &unknown), EINVAL);
     EXPECT_EQ(limit(end.qp, kRate), EOPNOTSUPP) << "RC";
-    ASSERT_EQ(move(own.qp, IBV_QPS_RESET), 0);
-    EXPECT_EQ(limit(own.qp, kRate), EINVAL) << "not in RTS";
+    const auto handle = std::exchange(own.qp->handle, 12345);
+    EXPECT_EQ(limit(own.qp, kRate), ENOENT);
+    own.qp->handle = handle;
+    for (const auto state : {IBV_QPS_SQD, IBV_QPS_ERR, IBV_QPS_RESET}) {
+      ASSERT_EQ(move(own.qp, state), 0);
+      EXPECT_EQ(limit(own.qp, kRate), EINVAL) << "not in RTS but " << state;
+    }
   });
 }
 

@@ -100,8 +100,24 @@ TEST_F(XrcSharing, SharedReceiveQueues) {
     EXPECT_EQ(made(IBV_SRQ_INIT_ATTR_TYPE, xrcd, end.cq), EINVAL);
     EXPECT_EQ(made(0, nullptr, end.cq), EINVAL);
     EXPECT_EQ(made(0, xrcd, nullptr), EINVAL);
+    {
+      Endpoint other;
+      ibv_xrcd* strange = open_domain(other.context);
+      EXPECT_EQ(made(0, strange, end.cq), EINVAL);
+      EXPECT_EQ(made(0, xrcd, other.cq), EINVAL);
+      EXPECT_EQ(make_xrc_srq(other.pd, xrcd, other.cq), nullptr);
+      EXPECT_EQ(errno, EINVAL);
+      EXPECT_EQ(ibv_close_xrcd(strange), 0);
+      const auto handle = std::exchange(end.cq->handle, 12345);
+      EXPECT_EQ(made(0, xrcd, end.cq), ENOENT);
+      end.cq->handle = handle;
+    }
     ibv_srq* srq = make_xrc_srq(end.pd, xrcd, end.cq);
     ASSERT_NE(srq, nullptr);
+    const auto handle = std::exchange(srq->handle, 12345);
+    std::uint32_t number = 0;
+    EXPECT_EQ(ibv_get_srq_num(srq, &number), ENOENT);
+    srq->handle = handle;
     EXPECT_EQ(ibv_close_xrcd(xrcd), EBUSY);
     // No queue pair takes from it but those of its domain.
     ibv_qp_init_attr ordinary{};
@@ -179,6 +195,48 @@ TEST_F(XrcSharing, QueuePairs) {
     EXPECT_EQ(ibv_destroy_qp(sends), 0);
     EXPECT_EQ(ibv_destroy_qp(receives), 0);
     EXPECT_EQ(ibv_close_xrcd(xrcd), 0);
+  });
+}
+
+TEST_F(XrcSharing, OpeningNamesAllOfIt) {
+  run_alone([&](Endpoint& end) {
+    Endpoint other;
+    ibv_xrcd* xrcd = open_domain(end.context);
+    ibv_xrcd* strange = open_domain(other.context);
+    ibv_qp* qp = make_receiver(end.context, xrcd);
+    ASSERT_NE(qp, nullptr);
+    ibv_qp_open_attr good{};
+    good.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    good.qp_num = qp->qp_num;
+    good.xrcd = xrcd;
+    good.qp_type = IBV_QPT_XRC_RECV;
+    const auto refusal = [&](const std::function<void(ibv_qp_open_attr&)>& change) {
+      auto wanted = good;
+      change(wanted);
+      errno = 0;
+      ibv_qp* opened = ibv_open_qp(end.context, &wanted);
+      return opened == nullptr ? errno : ibv_destroy_qp(opened);
+    };
+    EXPECT_EQ(refusal([](auto&) {}), 0);
+    EXPECT_EQ(refusal([](auto& wanted) { wanted.comp_mask |= IBV_QP_OPEN_ATTR_CONTEXT; }), 0);
+    for (const auto missing : {IBV_QP_OPEN_ATTR_NUM, IBV_QP_OPEN_ATTR_XRCD, IBV_QP_OPEN_ATTR_TYPE})
+      EXPECT_EQ(refusal([&](auto& wanted) { wanted.comp_mask &= ~unsigned(missing); }), EINVAL) << missing;
+    for (std::uint32_t bit = 4; bit < 32; ++bit)
+      EXPECT_EQ(refusal([&](auto& wanted) { wanted.comp_mask |= 1u << bit; }), EINVAL) << bit;
+    for (const auto type : {IBV_QPT_RC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, ibv_qp_type(0)})
+      EXPECT_EQ(refusal([&](auto& wanted) { wanted.qp_type = type; }), EINVAL) << type;
+    EXPECT_EQ(refusal([](auto& wanted) { wanted.xrcd = nullptr; }), EINVAL);
+    EXPECT_EQ(refusal([&](auto& wanted) { wanted.xrcd = strange; }), EINVAL);
+    EXPECT_EQ(open_receiver(other.context, strange, qp->qp_num), nullptr) << "of another domain";
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(make_receiver(end.context, strange), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    for (const std::uint32_t number : {end.qp->qp_num, 0u, 1u, 0xffffffu, 0x1000000u | qp->qp_num, ~0u})
+      EXPECT_EQ(refusal([&](auto& wanted) { wanted.qp_num = number; }), EINVAL) << number;
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(refusal([](auto&) {}), EINVAL) << "it is gone";
+    EXPECT_EQ(ibv_close_xrcd(xrcd), 0);
+    EXPECT_EQ(ibv_close_xrcd(strange), 0);
   });
 }
 
