@@ -197,7 +197,10 @@ int KernelAgent::make_present(Pasid process, std::uint32_t region, std::uint64_t
   const bool inside = address >= place.bus_address && address - place.bus_address <= place.length &&
                       bytes <= place.length - (address - place.bus_address);
   if (!inside) return EFAULT;
-  kernel_.page_faults().make_present(process, address, bytes, writable, std::move(done));
+  kernel_.page_faults().make_present(process, address, bytes, writable,
+                                     [this, process, done = std::move(done)](int error) {
+                                       if (kernel_.knows(process)) done(error);
+                                     });
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "model/host/gids.h"
@@ -399,6 +400,28 @@ TEST_F(KernelAgentTest, TheDeadGiveTheirPagesBack) {
          EXPECT_EQ(registered(16), 0);
          EXPECT_EQ(registered(1), ENOMEM);
        }});
+}
+
+TEST_F(KernelAgentTest, TheDeadAreNotCalledBack) {
+  std::array<char, 4096> memory{};
+  int called = 0;
+  const auto make_present = [&] {
+    std::uint32_t pd, region;
+    EXPECT_EQ(port().alloc_pd(pd), 0);
+    abi::Mpt mr;
+    mr.pd = pd;
+    mr.access_flags = abi::access::kOnDemand;
+    mr.start = mr.bus_address = reinterpret_cast<std::uintptr_t>(memory.data());
+    mr.length = memory.size();
+    EXPECT_EQ(command(provider::create_mpt(0, mr), &region), 0);
+    const auto done = [&](int) { ++called; };
+    EXPECT_EQ(machine_.agent.make_present(port().pasid(), region, mr.start, mr.length, true, done), 0);
+  };
+  run({make_present, [&] {
+         make_present();
+         sleep_until(now() + 1_ms);
+       }});
+  EXPECT_EQ(called, 1);
 }
 
 TEST_F(KernelAgentTest, ARegionThatTheDeviceRefusesHasNoPages) {
