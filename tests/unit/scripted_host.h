@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "model/abi/big_endian.h"
 #include "model/abi/device.h"
 #include "model/base/kernel.h"
+#include "model/base/pcie.h"
 
 namespace rnicsim::nic::test {
 
@@ -31,6 +33,7 @@ class Host : public sc_core::sc_module {
   std::vector<std::byte> memory;
   std::vector<std::uint64_t> interrupts;
   std::uint64_t refuse_from = ~0ull;     // addresses from here on are unmapped
+  std::function<void(PageMessageExtension&)> page_message;  // what the device asks of pages; empty: it is refused
   std::vector<std::pair<std::uint64_t, Duration>> landed;  // address and time of every write
   std::uint64_t heap = kMemoryBase;
 
@@ -51,6 +54,15 @@ class Host : public sc_core::sc_module {
   bool mmio(std::uint64_t offset, std::span<const std::byte> data) { return access(bar, true, offset, data); }
   bool config_write(std::uint64_t offset, std::uint32_t value, std::size_t bytes) {
     return access(config, true, offset, std::as_bytes(std::span(&value, 1)).first(bytes));
+  }
+  // What the host says of pages.
+  void tell(PageMessageExtension message) {
+    tlm::tlm_generic_payload request;
+    request.set_command(tlm::TLM_IGNORE_COMMAND);
+    request.set_extension(&message);
+    auto delay = sc_core::SC_ZERO_TIME;
+    bar->b_transport(request, delay);
+    request.clear_extension(&message);
   }
   std::uint32_t mmio_read(std::uint64_t offset) {
     std::array<std::byte, 4> data{};
@@ -74,6 +86,10 @@ class Host : public sc_core::sc_module {
     const auto address = request.get_address();
     const auto length = request.get_data_length();
     request.set_response_status(tlm::TLM_OK_RESPONSE);
+    if (auto* message = request.get_extension<PageMessageExtension>()) {
+      if (!page_message) return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+      return page_message(*message);
+    }
     if (address >= abi::kMsiWindow && address < abi::kMsiWindow + abi::kMsiWindowSize) {
       interrupts.push_back((address - abi::kMsiWindow) / 16);
       return;

@@ -169,11 +169,86 @@ std::vector<Bytes> seeds() {
        {std::pair{destroy_cq, 9u}, {destroy_qp, 12u}, {destroy_cq, 9u}, {destroy_mpt, 11u}, {destroy_eq, 5u}})
     life.step(mailbox, header(opcode, object));
   all.push_back(life);
-  for (std::uint32_t table = 0; table < 5; ++table) {
+  for (std::uint32_t table = 0; table < std::size(abi::kIcmEntryBytes); ++table) {
     map.table = table;
     auto unmap = map;
     unmap.header.opcode = std::uint16_t(unmap_icm);
     all.push_back(Script().step(mailbox, map).step(mailbox, unmap).step(mailbox, unmap));
+  }
+  // Regions of each kind, windows on them, and what one becomes.
+  for (const auto kind : {abi::MptKind::region, abi::MptKind::window1, abi::MptKind::window2, abi::MptKind::null,
+                          abi::MptKind::device_memory}) {
+    auto entry_of = mpt;
+    entry_of.context.kind = kind;
+    entry_of.context.pasid = 9;
+    for (const std::uint32_t rights : {0xfu, 0xf | abi::access::kZeroBased, 0xf | abi::access::kOnDemand,
+                                       0x1f | abi::access::kOnDemand | abi::access::kRelaxedOrdering}) {
+      entry_of.context.access_flags = rights;
+      auto other = entry_of;
+      other.header.opcode = std::uint16_t(modify_mpt);
+      other.context.access_flags = rights ^ abi::access::kOnDemand;
+      other.context.bus_address = other.context.start = 4096;
+      Script regions;
+      regions.step(mailbox, entry_of).step(mailbox, header(query_mpt, 11)).step(mailbox, other);
+      all.push_back(regions.step(mailbox, header(query_mpt, 11)).step(mailbox, header(destroy_mpt, 11)));
+    }
+  }
+  // Device memory: its first and last bytes, by regions and by the CPU.
+  auto on_device = mpt;
+  on_device.context.kind = abi::MptKind::device_memory;
+  on_device.context.access_flags = 0x2f;
+  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, 256 << 10}, {(256 << 10) - 1, 1},
+                                      {256 << 10, 0}, {(256 << 10) - 1, 2}, {~0ull, 2}}) {
+    on_device.context.bus_address = offset;
+    on_device.context.length = bytes;
+    const auto at = abi::kDeviceMemoryBase + std::uint32_t(offset);
+    all.push_back(Script()
+                      .step(mailbox, on_device)
+                      .step(mmio_write, at, std::uint64_t{0x0102030405060708})
+                      .step(mmio_write, at - 64, Bytes(64))
+                      .step(mmio_write, at, Bytes(256))
+                      .step(mmio_read, at)
+                      .step(mailbox, header(destroy_mpt, 11)));
+  }
+  // Shared receive queues, of a domain and of none, and the queue pairs that take from them.
+  map.table = std::uint32_t(abi::IcmTable::srqc);
+  map.first_index = 0;
+  auto srq = named<abi::CreateSrq>(create_srq, 3);
+  srq.context.log_entries = 4;
+  srq.context.log_stride = 6;
+  srq.context.pasid = 9;
+  srq.context.ring = srq.context.doorbell_record = kSomewhere;
+  srq.context.cqn = 9;
+  auto change = named<abi::ModifySrq>(modify_srq, 3);
+  change.attributes = abi::ModifySrq::kLimit | abi::ModifySrq::kRing;
+  change.limit = 5;
+  change.ring = kSomewhere + 4096;
+  change.log_entries = 5;
+  for (const auto transport : {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud, abi::Transport::raw,
+                               abi::Transport::xrc_send, abi::Transport::xrc_recv}) {
+    const bool of_domain = transport == abi::Transport::xrc_recv, sends = transport == abi::Transport::xrc_send;
+    srq.context.flags = of_domain ? abi::Srqc::kXrc : 0;
+    srq.context.xrcd = 0x8001;
+    auto taker = qp;
+    taker.context.transport = transport;
+    taker.context.flags = std::uint8_t(abi::Qpc::kHasSend | (sends ? 0 : abi::Qpc::kHasReceive));
+    if (transport == abi::Transport::rc || transport == abi::Transport::ud) {
+      taker.context.flags = abi::Qpc::kHasSend | abi::Qpc::kHasSrq;
+      taker.context.srqn = 3;
+    }
+    if (of_domain) {
+      taker.context = {};
+      taker.context.transport = transport;
+      taker.context.xrcd = 0x8001;
+    }
+    Script domain;
+    domain.step(mailbox, map).step(mailbox, cq).step(mailbox, srq).step(mailbox, taker);
+    for (const auto& next : {to_init, to_rtr, to_rts}) domain.step(mailbox, next).step(mailbox, header(query_qp, 12));
+    domain.step(mailbox, change).step(mailbox, header(query_srq, 3));
+    for (const auto& [opcode, object] : {std::pair{destroy_srq, 3u}, {destroy_cq, 9u}, {destroy_qp, 12u},
+                                         {destroy_srq, 3u}, {query_srq, 3u}, {destroy_cq, 9u}})
+      domain.step(mailbox, header(opcode, object));
+    all.push_back(domain);
   }
   all.push_back(Script()
                     .step(mailbox, header(teardown))

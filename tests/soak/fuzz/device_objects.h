@@ -15,8 +15,8 @@ inline bool has_only_the_kernels(sim::Adapter& host) {
   };
   bool no_qp = true;
   contexts.qps.for_each([&](std::uint32_t qpn, const auto&) { no_qp &= qpn == 1; });
-  return no_qp && is_only(contexts.cqs.indices(), 0) &&
-         is_only(contexts.regions.indices(), 0);
+  return no_qp && is_only(contexts.cqs.indices(), 0) && is_only(contexts.regions.indices(), 0) &&
+         contexts.srqs.indices().empty();
 }
 
 }  // namespace rnicsim::fuzz

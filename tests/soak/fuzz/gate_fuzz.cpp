@@ -15,7 +15,8 @@ namespace {
 using abi::CommandOpcode;
 
 enum Step : std::uint8_t { command, alloc_pd, dealloc_pd, alloc_uar, free_uar, pin, unpin, open_channel, close_channel,
-                           bind, store, pass_time, detach, kinds };
+                           bind, store, pass_time, detach, alloc_dm, free_dm, open_xrcd, close_xrcd, open_qp,
+                           make_present, kinds };
 
 constexpr std::uint64_t kBase = 0x1000'0000;
 constexpr std::uint64_t kBytes = 1 << 16;
@@ -59,11 +60,11 @@ class Process {
     switch (step.kind % kinds) {
       case command: return void(submit(flags, body.take_span(~std::size_t{0})));
       case alloc_pd:
-        if (pds_.size() < kMost && agent_.alloc_pd(pasid_, number) == 0) pds_.push_back(number);
+        if (may_make(pds_) && agent_.alloc_pd(pasid_, number) == 0) pds_.push_back(number);
         return;
       case dealloc_pd: return void(agent_.dealloc_pd(pasid_, one_of(pds_, flags, body.take<std::uint32_t>())));
       case alloc_uar:
-        if (uars_.size() < kMost && agent_.alloc_uar(pasid_, number) == 0) uars_.push_back(number);
+        if (may_make(uars_) && agent_.alloc_uar(pasid_, number) == 0) uars_.push_back(number);
         return;
       case free_uar: return void(agent_.free_uar(pasid_, one_of(uars_, flags, body.take<std::uint32_t>())));
       case pin:
@@ -99,6 +100,32 @@ class Process {
         return;
       }
       case pass_time: return run(flags + 1);
+      case alloc_dm: {
+        const auto bytes = body.take<std::uint64_t>();
+        if (may_make(dms_) &&
+            agent_.alloc_dm(pasid_, (flags & 1) != 0 ? bytes : bytes % kBytes, flags >> 1, number) == 0)
+          dms_.push_back(number);
+        return;
+      }
+      case free_dm: return void(agent_.free_dm(pasid_, one_of(dms_, flags, body.take<std::uint32_t>())));
+      case open_xrcd:
+        if (may_make(xrcds_) && agent_.open_xrcd(pasid_, std::nullopt, flags, number) == 0)
+          xrcds_.push_back(number);
+        return;
+      case close_xrcd: return void(agent_.close_xrcd(pasid_, one_of(xrcds_, flags, body.take<std::uint32_t>())));
+      case open_qp: {
+        const auto xrcd = one_of(xrcds_, flags, body.take<std::uint32_t>());
+        const auto qpn = one_of(objects_[CommandOpcode::create_qp], flags >> 1, body.take<std::uint32_t>());
+        return void(agent_.open_qp(pasid_, xrcd, qpn, (flags & 4) != 0 ? one_of(channels_, 0, 0) : 0));
+      }
+      case make_present: {
+        const auto region = one_of(objects_[CommandOpcode::create_mpt], flags, body.take<std::uint32_t>());
+        const auto address = body.take<std::uint64_t>();
+        const auto bytes = body.take<std::uint64_t>();
+        const auto done = [this](int) { require(!gone_, "the dead are called back"); };
+        return void(agent_.make_present(pasid_, region, (flags & 1) != 0 ? address : kBase + address % kBytes, bytes,
+                                        (flags & 2) != 0, done));
+      }
       default: return leave();
     }
   }
@@ -163,11 +190,17 @@ class Process {
       good(provider::header(opcode));
     require(agent_.dealloc_pd(pasid_, pd) == 0 && agent_.free_uar(pasid_, uar) == 0,
             "a PD or page that nothing uses is kept");
+    std::uint32_t all = 0;
+    require(agent_.alloc_dm(pasid_, nic::DeviceMemoryParams{}.size.bytes, 0, all) == 0,
+            "device memory of a dead process is kept");
+    require(agent_.free_dm(pasid_, all) == 0, "device memory that nothing uses is kept");
   }
 
  private:
   static constexpr std::size_t kMost = 64;
 
+  // The dead ask for nothing.
+  bool may_make(const std::vector<std::uint32_t>& such) const { return !gone_ && such.size() < kMost; }
   static std::uint32_t one_of(const std::vector<std::uint32_t>& numbers, unsigned flags, std::uint32_t number) {
     return (flags & 1) != 0 || numbers.empty() ? number : numbers[number % numbers.size()];
   }
@@ -192,12 +225,23 @@ class Process {
     const auto cqn = one_of(objects_[CommandOpcode::create_cq], 0, which);
     if (opcode == CommandOpcode::create_cq)
       change(std::type_identity<abi::CreateCq>{}, [&](abi::Cqc& c) { c.uar_page = uar; });
-    if (opcode == CommandOpcode::create_mpt)
-      change(std::type_identity<abi::CreateMpt>{}, [&](abi::Mpt& c) { c.pd = pd; });
+    const auto xrcd = one_of(xrcds_, 0, which);
+    if (opcode == CommandOpcode::create_mpt || opcode == CommandOpcode::modify_mpt)
+      change(std::type_identity<abi::CreateMpt>{}, [&](abi::Mpt& c) {
+        c.pd = pd;
+        if (c.kind == abi::MptKind::device_memory) c.bus_address = one_of(dms_, 0, which) + c.bus_address % kBytes;
+      });
+    if (opcode == CommandOpcode::create_srq) change(std::type_identity<abi::CreateSrq>{}, [&](abi::Srqc& c) {
+      c.pd = pd;
+      c.cqn = cqn;
+      c.xrcd = xrcd;
+    });
     if (opcode == CommandOpcode::create_qp) change(std::type_identity<abi::CreateQp>{}, [&](abi::Qpc& c) {
       c.uar_page = uar;
       c.pd = pd;
       c.send_cqn = c.receive_cqn = cqn;
+      c.srqn = one_of(objects_[CommandOpcode::create_srq], 0, which);
+      c.xrcd = xrcd;
     });
   }
 
@@ -206,7 +250,7 @@ class Process {
   host::HostKernel& kernel_;
   FlatMemory memory_;
   const Pasid pasid_;
-  std::vector<std::uint32_t> pds_, uars_, channels_;
+  std::vector<std::uint32_t> pds_, uars_, channels_, dms_, xrcds_;
   std::map<CommandOpcode, std::vector<std::uint32_t>> objects_;
   std::vector<std::byte> output_;
   std::uint64_t asked_ = 0, answered_ = 0, events_ = 0;
@@ -290,6 +334,51 @@ std::vector<Bytes> seeds() {
     all.push_back(Script(life).step(close_channel, flags, 0u).step(free_uar, flags, 0u).step(dealloc_pd, flags, 0u));
     all.push_back(
         Script(life).step(detach, flags).step(command, kRaw, bytes_of(provider::header(CommandOpcode::query_device))));
+  }
+  // Device memory, pages on demand, and XRC: each made, used, opened once more and left.
+  auto on_device = mpt;
+  on_device.kind = abi::MptKind::device_memory;
+  on_device.access_flags = 0xf | abi::access::kZeroBased;
+  on_device.start = on_device.bus_address = 0;
+  on_device.length = 5000;
+  auto on_demand = mpt;
+  on_demand.access_flags = 0xf | abi::access::kOnDemand;
+  abi::Srqc shared;
+  shared.log_entries = 4;
+  shared.log_stride = 6;
+  shared.ring = shared.doorbell_record = kBase + 16384;
+  auto of_domain = shared;
+  of_domain.flags = abi::Srqc::kXrc;
+  auto takes = qp;
+  takes.flags = abi::Qpc::kHasSend | abi::Qpc::kHasSrq;
+  auto sends = qp;
+  sends.transport = abi::Transport::xrc_send;
+  sends.flags = abi::Qpc::kHasSend;
+  abi::Qpc receives;
+  receives.transport = abi::Transport::xrc_recv;
+  for (const std::uint8_t flags : {kMended, kAtOnce}) {
+    Script life;
+    life.step(alloc_pd, flags).step(alloc_uar, flags).step(open_channel, flags).step(open_xrcd, flags);
+    life.step(alloc_dm, kMended, std::uint64_t{5000}).step(alloc_dm, std::uint8_t{16 << 1}, std::uint64_t{1});
+    life.step(command, flags, bytes_of(provider::create_cq(0, cq)));
+    for (const auto& region : {on_device, on_demand})
+      life.step(command, flags, bytes_of(provider::create_mpt(0, region)));
+    life.step(pass_time, std::uint8_t{100});
+    for (const std::uint8_t how : {0, 1, 2, 3})
+      life.step(make_present, how, std::uint32_t{how}, std::uint64_t{how} * 4096, std::uint64_t{8192});
+    for (const auto& queue : {shared, of_domain})
+      life.step(command, flags, bytes_of(provider::create_srq(0, queue))).step(pass_time, std::uint8_t{100});
+    for (const auto& context : {takes, sends, receives})
+      life.step(command, flags, bytes_of(provider::create_qp(0, context))).step(pass_time, std::uint8_t{100});
+    life.step(command, flags, modified(abi::QpState::init, to_init));
+    for (const std::uint32_t qp_index : {0u, 1u, 2u}) life.step(open_qp, std::uint8_t{4}, 0u, qp_index);
+    all.push_back(life);
+    life.step(free_dm, flags, 0u).step(free_dm, flags, 1u).step(close_xrcd, flags, 0u);
+    for (std::uint32_t object = 0; object < 3; ++object)
+      for (const auto opcode : {CommandOpcode::query_srq, CommandOpcode::destroy_srq, CommandOpcode::destroy_cq,
+                                CommandOpcode::destroy_qp, CommandOpcode::destroy_qp, CommandOpcode::destroy_mpt})
+        life.step(command, flags, bytes_of(provider::header(opcode, object)));
+    all.push_back(life.step(free_dm, flags, 0u).step(close_xrcd, flags, 0u));
   }
   all.push_back(Script()
                     .step(command, kRaw)

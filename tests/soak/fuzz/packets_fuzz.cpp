@@ -16,6 +16,10 @@ enum Step : std::uint8_t {
   receive_at_a,
   pass_time,
   unreliable_receive,
+  send_by_xrc,
+  shared_receive,
+  page_of_a,
+  page_of_b,
   kinds
 };
 
@@ -119,6 +123,7 @@ class Conversation {
       case frame_to_a: return inject(stage_.b(), body);
       case send_from_a: return send(stage_.a(), stage_.victim_a(), stage_.b(), body, 0);
       case send_from_b: return send(stage_.b(), stage_.victim_b(), stage_.a(), body, 1);
+      case send_by_xrc: return send(stage_.a(), stage_.xrc_at_a(), stage_.b(), body, 2);
       case receive_at_b: return receive(stage_.b(), stage_.victim_b(), body);
       case receive_at_a: return receive(stage_.a(), stage_.victim_a(), body);
       case unreliable_receive: {
@@ -127,6 +132,12 @@ class Conversation {
           qp.post_receive(qp.buffer, body.take<std::uint16_t>() % kChunk);
         return;
       }
+      case shared_receive:
+        if (shared_++ < nic::test::SharedRing::kEntries - 1)
+          stage_.shared_at_b().post(stage_.b().buffer + 768 * 1024, body.take<std::uint16_t>() % kChunk);
+        return;
+      case page_of_a: return stage_.pages_of(stage_.a()).change(body.take<std::uint8_t>());
+      case page_of_b: return stage_.pages_of(stage_.b()).change(body.take<std::uint8_t>());
       default: return sc_core::sc_start((body.take<std::uint16_t>() + 1) * 10.0, sc_core::SC_NS);
     }
   }
@@ -134,15 +145,16 @@ class Conversation {
   // Every signalled WQE completes, whatever the peer said.
   void finish() {
     Stage::settle();
-    for (std::size_t i = 0; i < 2; ++i) {
-      auto& node = i == 0 ? stage_.a() : stage_.b();
-      auto& qp = i == 0 ? stage_.victim_a() : stage_.victim_b();
+    RawQp* const senders[] = {&stage_.victim_a(), &stage_.victim_b(), &stage_.xrc_at_a()};
+    for (std::size_t i = 0; i < std::size(senders); ++i) {
+      auto& qp = *senders[i];
       std::uint32_t completed = 0;
-      while (node.poll(nic::test::kSendCqn)) ++completed;
-      while (node.poll(nic::test::kReceiveCqn)) {}
+      while (qp.poll(0)) ++completed;
+      while (qp.poll(1)) {}
       require(completed == sent_[i], "a send WQE has no completion");
       require(qp.query().send_consumer == qp.producer, "a send WQE was not retired");
     }
+    while (stage_.xrc_at_b().poll(1)) {}
     // No packet can end a QP that owes no answers; what comes is as its receive says.
     for (auto* qp : {&stage_.uc_at_b(), &stage_.ud_at_b()}) {
       require(qp->query().state == abi::QpState::rts, "an unreliable QP has left RTS");
@@ -164,25 +176,47 @@ class Conversation {
     if (parsed.error == roce::ParseError::none && parsed.headers.bth.destination.value == kWitness.qpn) return;
     from.nic.frame_out()(frame_from(bytes, (what & kCut) != 0));
   }
+  // Where a work request's bytes are, and by which key: in host memory, on the device, in pages on demand.
+  struct Place {
+    std::uint64_t address;
+    std::uint32_t key;
+  };
+  static Place place_of(Node& node, unsigned kind, std::uint64_t in_buffer) {
+    switch (kind % 3) {
+      case 1: return {in_buffer % (kDeviceBytes - kChunk), kDeviceKey};
+      case 2: return {in_buffer % (HostPages::kBytes - kChunk), kPagedKey};
+      default: return {node.buffer + in_buffer, kVictim.key};
+    }
+  }
   void send(Node& node, RawQp& qp, Node& peer, Input& body, std::size_t which) {
     if (sent_[which] == 32) return;
     constexpr abi::SendOpcode kOpcodes[] = {abi::SendOpcode::write, abi::SendOpcode::read, abi::SendOpcode::send,
                                             abi::SendOpcode::fetch_add, abi::SendOpcode::compare_swap};
-    const auto opcode = kOpcodes[body.take<std::uint8_t>() % std::size(kOpcodes)];
+    // One of XRC's atomics takes more than a block.
+    const std::size_t possible = &qp == &stage_.xrc_at_a() ? 3 : std::size(kOpcodes);
+    const auto opcode = kOpcodes[body.take<std::uint8_t>() % possible];
     const bool atomic = opcode == abi::SendOpcode::fetch_add || opcode == abi::SendOpcode::compare_swap;
-    const std::uint32_t length = atomic ? 8u : body.take<std::uint16_t>() % kChunk;
-    const auto key = opcode == abi::SendOpcode::send ? 0u : kVictim.key;
-    qp.post_send({.opcode = opcode, .address = node.buffer + kChunk * sent_[which], .length = length,
-                  .remote_address = peer.buffer + 512 * 1024 + kChunk * sent_[which], .rkey = key});
+    const auto asked = body.take<std::uint16_t>();
+    const std::uint32_t length = atomic ? 8u : asked % kChunk;
+    const unsigned where = body.take<std::uint8_t>();
+    constexpr std::uint32_t kQueues[] = {kSrqn, kStrangeSrqn, kOrdinarySrqn, 0x123456};
+    const auto from = place_of(node, where, kChunk * sent_[which]);
+    const auto to = place_of(peer, where / 3, 512 * 1024 + kChunk * sent_[which]);
+    qp.post_send({.opcode = opcode, .address = from.address, .length = length, .remote_address = to.address,
+                  .rkey = opcode == abi::SendOpcode::send ? 0u : to.key, .lkey = from.key,
+                  .srqn = kQueues[where / 9 % std::size(kQueues)]});
     ++sent_[which];
   }
   void receive(Node& node, RawQp& qp, Input& body) {
     if (qp.receive_producer == 1u << RawQp::kLogReceives) return;
-    qp.post_receive(node.buffer + 256 * 1024 + kChunk * qp.receive_producer, body.take<std::uint16_t>() % kChunk);
+    const auto length = body.take<std::uint16_t>() % kChunk;
+    const auto place = place_of(node, body.take<std::uint8_t>(), 256 * 1024 + kChunk * qp.receive_producer);
+    qp.post_receive(place.address, length, place.key);
   }
 
   Stage& stage_;
-  std::array<std::uint32_t, 2> sent_{};
+  std::array<std::uint32_t, 3> sent_{};
+  std::uint32_t shared_ = 0;
 };
 
 roce::Headers headers(Opcode opcode, std::uint32_t psn, std::uint32_t length, std::uint64_t address) {
@@ -198,7 +232,7 @@ roce::Headers headers(Opcode opcode, std::uint32_t psn, std::uint32_t length, st
   if (row.has(roce::header::kImmediate)) h.immediate = 0x12345678;
   if (row.has(roce::header::kInvalidate)) h.invalidate = roce::Rkey{kVictim.key};
   if (row.has(roce::header::kDeth)) h.deth = roce::Deth{kQkey, {kVictim.qpn}};
-  if (row.has(roce::header::kXrceth)) h.xrc_srqn = 1;
+  if (row.has(roce::header::kXrceth)) h.xrc_srqn = kSrqn;
   return h;
 }
 
@@ -208,7 +242,7 @@ constexpr std::uint8_t kAll = kLengths | kChecksum | kIcrc;
 
 Script conversation() {
   Script script;
-  for (int i = 0; i < 8; ++i) script.step(receive_at_b, std::uint16_t{5000});
+  for (int i = 0; i < 8; ++i) script.step(receive_at_b, std::uint16_t{5000}).step(shared_receive, std::uint16_t{5000});
   return script;
 }
 
@@ -225,30 +259,64 @@ std::vector<Bytes> seeds() {
     const std::size_t payload = row->payload == roce::PayloadRule::none        ? 0
                                 : row->payload == roce::PayloadRule::full_mtu ? 1024
                                                                               : 37;
-    auto script = conversation();
-    if (row->response()) {
-      script.step(send_from_a, std::uint8_t{1}, std::uint16_t{3000})
-          .step(send_from_a, std::uint8_t{3}, std::uint16_t{8});
-      for (std::uint32_t i = 0; i < 4; ++i)
-        script.step(frame_to_a, kAll, frame_of(to_a, headers(opcode, kFirstPsn + i, 3000, kSomewhere), payload));
-    } else {
-      for (std::uint32_t i = 0; i < 3; ++i)
-        script.step(frame_to_b, std::uint8_t(kAll | kCut),
-                    frame_of(to_b, headers(opcode, kFirstPsn + i, 37, kSomewhere), payload));
+    const bool extended = code >> 5 == 5;  // XRC
+    for (const auto& to : {kVictim, kXrc}) {
+      if (to.qpn == kXrc.qpn && !extended) continue;
+      auto script = conversation();
+      if (row->response()) {
+        const auto sends = to.qpn == kXrc.qpn ? send_by_xrc : send_from_a;
+        script.step(sends, std::uint8_t{1}, std::uint16_t{3000}).step(sends, std::uint8_t{3}, std::uint16_t{8});
+        for (std::uint32_t i = 0; i < 4; ++i)
+          script.step(frame_to_a, kAll, frame_of(to_a, headers(opcode, kFirstPsn + i, 3000, kSomewhere), payload, to));
+      } else {
+        for (std::uint32_t i = 0; i < 3; ++i)
+          script.step(frame_to_b, std::uint8_t(kAll | kCut),
+                      frame_of(to_b, headers(opcode, kFirstPsn + i, 37, kSomewhere), payload, to));
+      }
+      all.push_back(script.step(pass_time, std::uint16_t{1000}));
     }
-    all.push_back(script.step(pass_time, std::uint16_t{1000}));
   }
   // Messages of several packets, whole and with a hole, a duplicate in it, and the other way round.
-  const Opcode kMessages[][3] = {{Opcode::send_first, Opcode::send_middle, Opcode::send_last_inv},
-                                 {Opcode::write_first, Opcode::write_middle, Opcode::write_last_imm}};
+  const struct {
+    Opcode parts[3];
+    const QpNumbers& to;
+  } kMessages[] = {{{Opcode::send_first, Opcode::send_middle, Opcode::send_last_inv}, kVictim},
+                   {{Opcode::write_first, Opcode::write_middle, Opcode::write_last_imm}, kVictim},
+                   {{Opcode::xrc_send_first, Opcode::xrc_send_middle, Opcode::xrc_send_last_imm}, kXrc},
+                   {{Opcode::xrc_write_first, Opcode::xrc_write_middle, Opcode::xrc_write_last_imm}, kXrc}};
   for (const auto& message : kMessages)
     for (const auto& order : {std::array{0u, 1u, 2u}, std::array{0u, 2u, 1u}, std::array{0u, 0u, 1u}}) {
       auto script = conversation();
-      for (const auto part : order)
-        script.step(frame_to_b, kAll,
-                    frame_of(to_b, headers(message[part], kFirstPsn + part, 2100, kSomewhere), part == 2 ? 52 : 1024));
+      for (const auto part : order) {
+        const auto h = headers(message.parts[part], kFirstPsn + part, 2100, kSomewhere);
+        script.step(frame_to_b, kAll, frame_of(to_b, h, part == 2 ? 52 : 1024, message.to));
+      }
       all.push_back(script.step(pass_time, std::uint16_t{100}));
     }
+  // For a queue of another domain, of none, and one that is not there; and one that changes within a message.
+  for (const std::uint32_t srqn : {kStrangeSrqn, kOrdinarySrqn, 0x123456u, 0xffffffu}) {
+    auto script = conversation();
+    for (std::uint32_t part = 0; part < 2; ++part) {
+      auto h = headers(part == 0 ? Opcode::xrc_send_first : Opcode::xrc_send_last, kFirstPsn + part, 0, 0);
+      if (part == 1 || srqn == kStrangeSrqn) h.xrc_srqn = srqn;
+      script.step(frame_to_b, kAll, frame_of(to_b, h, part == 0 ? 1024 : 52, kXrc));
+    }
+    all.push_back(script.step(pass_time, std::uint16_t{100}));
+  }
+  // Regions of each kind at both ends, while pages come and go.
+  for (std::uint8_t where = 0; where < 36; ++where) {
+    auto script = conversation();
+    for (std::uint8_t i = 0; i < 4; ++i) {
+      script.step(receive_at_b, std::uint16_t{5000}, std::uint8_t(where % 3));
+      script.step(send_from_a, std::uint8_t(i % 4), std::uint16_t{2500}, where)
+          .step(send_by_xrc, std::uint8_t(i % 3), std::uint16_t{2500}, where)
+          .step(page_of_a, std::uint8_t(i * 0x11))
+          .step(page_of_b, std::uint8_t(i * 0x10 + 1))
+          .step(pass_time, std::uint16_t{300})
+          .step(page_of_b, i);
+    }
+    all.push_back(script.step(pass_time, std::uint16_t{1000}));
+  }
   // To the unreliable QPs: whole, with a hole, and what is the other's.
   for (const auto& to : {kUc, kUd})
     for (const auto& message : {std::array{Opcode::uc_send_first, Opcode::uc_send_middle, Opcode::uc_send_last_imm},

@@ -1,13 +1,17 @@
 // A queue pair of a scripted node by its registers and rings alone, so that a target can put anything into them, and
 // two nodes on a cable with two pairs of them: the victims, which inputs are about, and the witnesses, which must go
 // on.
-// Beside the victims stand QPs of the unreliable transports at b, which only receive.
+// Beside the victims stand QPs of the unreliable transports at b, which only receive, and one of XRC: its sender at a,
+// its receiver at b with three shared receive queues, one of which is of its domain. Each node has a region of device
+// memory, and one on demand.
 #pragma once
 
 #include <memory>
 
 #include "tests/soak/fuzz/fuzz.h"
+#include "tests/soak/fuzz/host_pages.h"
 #include "tests/unit/nic_pair.h"
+#include "tests/unit/shared_ring.h"
 
 namespace rnicsim::fuzz {
 
@@ -26,6 +30,11 @@ inline constexpr QpNumbers kVictim{nic::test::kQpn, nic::test::kSendCqn, nic::te
 inline constexpr QpNumbers kWitness{0x20, 5, 4, 6, 8 << 8 | 0x66};
 inline constexpr QpNumbers kUc{0x30, 7, 5, nic::test::kPd, 9 << 8 | 0x77};  // the victims' PD
 inline constexpr QpNumbers kUd{0x31, 9, 6, 8, 10 << 8 | 0x88};
+inline constexpr QpNumbers kXrc{0x32, 11, 7, nic::test::kPd, 13 << 8 | 0x99};
+inline constexpr std::uint32_t kXrcd = 0x8001, kStrangeXrcd = 0x8002;
+inline constexpr std::uint32_t kSrqn = 6, kStrangeSrqn = 7, kOrdinarySrqn = 8;
+inline constexpr std::uint32_t kDeviceKey = 11 << 8 | 0xaa, kPagedKey = 12 << 8 | 0xbb;  // the victims' PD
+inline constexpr std::uint32_t kDeviceBytes = 64 << 10;
 inline constexpr std::uint32_t kQkey = 0x1234;
 inline constexpr std::uint32_t kFirstPsn = 0xfffff0;
 
@@ -63,20 +72,7 @@ class RawQp {
     abi::CreateQp qp;
     qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
     qp.header.object = numbers_.qpn;
-    auto& c = qp.context;
-    c.transport = transport_;
-    c.log_send_blocks = kLogBlocks;
-    c.log_receive_wqes = kLogReceives;
-    c.log_receive_stride = kLogStride;
-    c.flags = abi::Qpc::kHasSend | abi::Qpc::kHasReceive;
-    c.uar_page = static_cast<std::uint16_t>(numbers_.uar_page);
-    c.pd = numbers_.pd;
-    c.pasid = nic::test::kPasid;
-    c.send_cqn = numbers_.first_cqn;
-    c.receive_cqn = numbers_.first_cqn + 1;
-    c.send_ring = send_ring;
-    c.receive_ring = receive_ring;
-    c.doorbell_record = record;
+    qp.context = transport_ == abi::Transport::xrc_recv ? domain_context() : fixed_context();
     must(qp);
   }
 
@@ -101,11 +97,14 @@ class RawQp {
       modify(abi::QpState::rtr, 0, c);
       return modify(abi::QpState::rts, kSendPsn, c);
     }
-    const bool reliable = transport_ == abi::Transport::rc;
+    const bool unreliable = transport_ == abi::Transport::uc;
+    const bool answers = !unreliable && transport_ != abi::Transport::xrc_send;
+    const bool requests = !unreliable && transport_ != abi::Transport::xrc_recv;
     modify(abi::QpState::init, kPkeyIndex | kPort | kAccessFlags, c);
     modify(abi::QpState::rtr,
-           kPath | kPathMtu | kRemoteQpn | kReceivePsn | (reliable ? kMaxDestRdAtomic | kMinRnrTimer : 0), c);
-    modify(abi::QpState::rts, kSendPsn | (reliable ? kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic : 0), c);
+           kPath | kPathMtu | kRemoteQpn | kReceivePsn | (answers ? kMaxDestRdAtomic | kMinRnrTimer : 0), c);
+    modify(abi::QpState::rts,
+           kSendPsn | (unreliable ? 0 : kTimeout) | (requests ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0), c);
   }
 
   // --- Work requests.
@@ -115,6 +114,8 @@ class RawQp {
     std::uint32_t length = 0;
     std::uint64_t remote_address = 0;
     std::uint32_t rkey = 0;
+    std::uint32_t lkey = 0;              // 0: its own
+    std::uint32_t srqn = 0;              // XRC
   };
   void post_send(const Request& request) {
     std::array<std::byte, abi::kSendBlock> wqe{};
@@ -124,6 +125,11 @@ class RawQp {
       at += sizeof segment;
     };
     const bool atomic = request.opcode == abi::SendOpcode::compare_swap || request.opcode == abi::SendOpcode::fetch_add;
+    if (transport_ == abi::Transport::xrc_send) {
+      abi::XrcSegment queue;
+      queue.srqn = request.srqn;
+      put(queue);
+    }
     if (request.rkey != 0) {
       abi::RemoteAddressSegment remote;
       remote.address = request.remote_address;
@@ -131,7 +137,7 @@ class RawQp {
       put(remote);
     }
     if (atomic) put(abi::AtomicSegment{});
-    if (request.length != 0) put(data_segment(request.address, request.length));
+    if (request.length != 0) put(data_segment(request.address, request.length, request.lkey));
     abi::ControlSegment control;
     control.opcode = request.opcode;
     control.wqe_index = producer;
@@ -143,9 +149,9 @@ class RawQp {
     write_record();
     ring(producer);
   }
-  void post_receive(std::uint64_t address, std::uint32_t bytes) {
+  void post_receive(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey = 0) {
     abi::DataSegment entry[2];
-    entry[0] = data_segment(address, bytes);
+    entry[0] = data_segment(address, bytes, lkey);
     entry[1].lkey = abi::kInvalidLkey;
     node_.host.put(receive_ring + (std::uint64_t{receive_producer} % (1u << kLogReceives) << kLogStride), entry);
     ++receive_producer;
@@ -162,9 +168,10 @@ class RawQp {
     node_.host.put(record, words);
   }
 
-  // --- Completions of a QP with CQs of its own. 0 sends, 1 receives.
+  // --- Completions. 0 sends, 1 receives.
   std::optional<abi::Cqe> poll(std::size_t which) {
     auto& cq = cqs_[which];
+    if (cq.ring == 0) return node_.poll(numbers_.first_cqn + std::uint32_t(which));
     const auto cqe = node_.host.get<abi::Cqe>(cq.ring + sizeof(abi::Cqe) * (cq.consumer & ((1u << kLogCqes) - 1)));
     if ((cqe.opcode_owner >> 4) == 0xf || (cqe.opcode_owner & 1) != (cq.consumer >> kLogCqes & 1)) return std::nullopt;
     ++cq.consumer;
@@ -188,13 +195,15 @@ class RawQp {
     must(query);
     return node_.output<abi::QueryQp>().context;
   }
-  abi::DataSegment data_segment(std::uint64_t address, std::uint32_t bytes) const {
+  abi::DataSegment data_segment(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey) const {
     abi::DataSegment data;
     data.byte_count = bytes;
-    data.lkey = numbers_.key;
+    data.lkey = lkey != 0 ? lkey : numbers_.key;
     data.address = address;
     return data;
   }
+
+  const QpNumbers& numbers() const { return numbers_; }
 
   std::uint64_t buffer = 0;
   std::uint64_t send_ring = 0, receive_ring = 0, record = 0;
@@ -206,6 +215,32 @@ class RawQp {
     std::uint64_t record = 0;
     std::uint32_t consumer = 0;
   };
+  abi::Qpc fixed_context() const {
+    const bool receives = transport_ != abi::Transport::xrc_send;
+    abi::Qpc c;
+    c.transport = transport_;
+    c.log_send_blocks = kLogBlocks;
+    if (receives) {
+      c.log_receive_wqes = kLogReceives;
+      c.log_receive_stride = kLogStride;
+      c.receive_ring = receive_ring;
+    }
+    c.flags = std::uint8_t(abi::Qpc::kHasSend | (receives ? abi::Qpc::kHasReceive : 0));
+    c.uar_page = static_cast<std::uint16_t>(numbers_.uar_page);
+    c.pd = numbers_.pd;
+    c.pasid = nic::test::kPasid;
+    c.send_cqn = numbers_.first_cqn;
+    c.receive_cqn = numbers_.first_cqn + 1;
+    c.send_ring = send_ring;
+    c.doorbell_record = record;
+    return c;
+  }
+  static abi::Qpc domain_context() {
+    abi::Qpc c;
+    c.transport = abi::Transport::xrc_recv;
+    c.xrcd = kXrcd;
+    return c;
+  }
   template <class Mailbox>
   void must(const Mailbox& mailbox) {
     require(node_.command(mailbox) == abi::CommandStatus::ok, "a good command is refused");
@@ -306,6 +341,10 @@ class Stage {
   RawQp& victim_b() { return *victim_b_; }
   RawQp& uc_at_b() { return *uc_; }
   RawQp& ud_at_b() { return *ud_; }
+  RawQp& xrc_at_a() { return *xrc_a_; }
+  RawQp& xrc_at_b() { return *xrc_b_; }
+  nic::test::SharedRing& shared_at_b() { return *shared_; }
+  HostPages& pages_of(const Node& node) { return &node == &cable_.a ? pages_a_ : pages_b_; }
 
   Stage() = default;
 
@@ -325,10 +364,42 @@ class Stage {
     ud_ = make(cable_.b, kUd, kA, true, abi::Transport::ud);
     witness_a_ = make(cable_.a, kWitness, kB, true);
     witness_b_ = make(cable_.b, kWitness, kA, true);
+    xrc_a_ = make(cable_.a, kXrc, kB, true, abi::Transport::xrc_send);
+    xrc_b_ = make(cable_.b, kXrc, kA, true, abi::Transport::xrc_recv);
+    nic::test::SharedRing::map_contexts(cable_.b);
+    shared_ = make_shared(kSrqn, kXrcd);
+    make_shared(kStrangeSrqn, kStrangeXrcd);
+    make_shared(kOrdinarySrqn, 0);
+    for (auto* node : {&cable_.a, &cable_.b}) register_more(*node);
+  }
+  // Of no domain: an ordinary one.
+  std::unique_ptr<nic::test::SharedRing> make_shared(std::uint32_t srqn, std::uint32_t xrcd) {
+    auto ring = std::make_unique<nic::test::SharedRing>(cable_.b, srqn);
+    auto mailbox = ring->mailbox();
+    if (xrcd != 0) {
+      mailbox.context.flags = abi::Srqc::kXrc;
+      mailbox.context.xrcd = xrcd;
+      mailbox.context.cqn = kXrc.first_cqn + 1;
+    }
+    require(cable_.b.command(mailbox) == abi::CommandStatus::ok, "a shared receive queue is refused");
+    return ring;
+  }
+  void register_more(Node& node) {
+    auto on_device = node.region(kDeviceKey, 0, kDeviceBytes, 0xf | abi::access::kZeroBased);
+    on_device.context.kind = abi::MptKind::device_memory;
+    require(node.command(on_device) == abi::CommandStatus::ok, "a region of device memory is refused");
+    auto& pages = pages_of(node);
+    pages.restart();
+    auto on_demand =
+        node.region(kPagedKey, pages.base, HostPages::kBytes, 0xf | abi::access::kZeroBased | abi::access::kOnDemand);
+    on_demand.context.start = 0;
+    require(node.command(on_demand) == abi::CommandStatus::ok, "a region on demand is refused");
   }
 
   nic::test::Cable cable_{nic::NicParams{}};
-  std::unique_ptr<RawQp> victim_a_, victim_b_, uc_, ud_, witness_a_, witness_b_;
+  HostPages pages_a_{cable_.a}, pages_b_{cable_.b};
+  std::unique_ptr<RawQp> victim_a_, victim_b_, uc_, ud_, witness_a_, witness_b_, xrc_a_, xrc_b_;
+  std::unique_ptr<nic::test::SharedRing> shared_;
   std::uint32_t salt_ = 0;
 };
 

@@ -15,11 +15,18 @@ enum Step : std::uint8_t {
   into_record,
   post,
   pass_time,
-  at_b
-};  // at_b: added to any, for the other end
+  page,
+  into_shared_ring,  // at b, whoever does it
+  into_shared_record,
+  kinds
+};
+// Added to any: for the other end, or for the sender of XRC.
+constexpr std::uint8_t at_b = kinds, by_xrc = 2 * kinds;
 
 constexpr std::uint64_t kSendBytes = std::uint64_t{abi::kSendBlock} << RawQp::kLogBlocks;
 constexpr std::uint64_t kReceiveBytes = std::uint64_t{1} << (RawQp::kLogReceives + RawQp::kLogStride);
+constexpr std::uint64_t kSharedBytes = std::uint64_t{nic::test::SharedRing::kEntries}
+                                       << nic::test::SharedRing::kLogStride;
 constexpr std::uint32_t kMostMessage = 1u << 30;
 
 void check_parsed(std::span<const std::uint8_t> raw) {
@@ -51,20 +58,42 @@ void check_parsed(std::span<const std::uint8_t> raw) {
   require(total == receive.bytes, "a receive is not as long as its segments");
 }
 
-// One end of the victims' connection, as a program that does what it likes with what it owns.
+// What a node's event queue told so far, whoever it concerns.
+class Events {
+ public:
+  explicit Events(Node& node) : node_(node) {}
+  // Of the QP, or of any CQ, that it is beyond completing anything.
+  bool tell_of_the_end(std::uint32_t qpn) {
+    while (const auto eqe = node_.poll_eq(0)) told_.push_back(*eqe);
+    return std::ranges::any_of(told_, [qpn](const abi::Eqe& eqe) {
+      return eqe.type == abi::EventType::cq_error || (eqe.type == abi::EventType::qp_fatal && eqe.number == qpn);
+    });
+  }
+
+ private:
+  Node& node_;
+  std::vector<abi::Eqe> told_;
+};
+
+// One end of the victims' connection, or the sender of XRC, as a program that does what it likes with what it owns.
 class Program {
  public:
-  Program(Node& node, RawQp& qp) : node_(node), qp_(qp) {}
+  Program(Stage& stage, Node& node, RawQp& qp, Events& events)
+      : stage_(stage), node_(node), qp_(qp), events_(events), receives_(&qp != &stage.xrc_at_a()) {}
 
   void take(std::uint8_t kind, Input body) {
     switch (kind) {
       case into_send_ring: return write(qp_.send_ring, kSendBytes, body);
       case into_receive_ring: return write(qp_.receive_ring, kReceiveBytes, body);
+      case into_shared_ring: return write_at_b(stage_.shared_at_b().ring, kSharedBytes, body);
+      case into_shared_record:
+        return write_at_b(stage_.shared_at_b().record, sizeof(abi::QpDoorbellRecord), body);
+      case page: return stage_.pages_of(node_).change(body.take<std::uint8_t>());
       case send_doorbell: return qp_.ring(body.take<std::uint32_t>());
       case blueflame: {
         const auto offset = body.take<std::uint16_t>();
         const auto data = body.take_span(512);
-        node_.host.mmio(page() + offset % abi::kUarPageSize, std::as_bytes(data));
+        node_.host.mmio(uar() + offset % abi::kUarPageSize, std::as_bytes(data));
         return;
       }
       case other_doorbell: {
@@ -82,39 +111,39 @@ class Program {
   void finish() {
     drain();
     const auto before = qp_.query();
-    if (told(abi::EventType::qp_fatal) || told(abi::EventType::cq_error)) return;
+    if (has_ended()) return;
     require(before.send_consumer == before.send_next, "a send WQE has no end");
     // Behind all that the device was told: the producer it knows is the consumer that it came to.
     qp_.producer = static_cast<std::uint16_t>(before.send_consumer);
     qp_.post_send({.opcode = abi::SendOpcode::nop});
     Stage::settle();
     bool completed = false;
-    while (const auto cqe = node_.poll(nic::test::kSendCqn))
+    while (const auto cqe = qp_.poll(0))
       completed |= cqe->wqe_counter == std::uint16_t(qp_.producer - 1);
-    if (told(abi::EventType::qp_fatal) || told(abi::EventType::cq_error)) return;
+    if (has_ended()) return;
     require(completed, "a good WQE behind bad ones does not complete");
-    if (qp_.query().state != abi::QpState::error) return;
+    if (!receives_ || qp_.query().state != abi::QpState::error) return;
     const auto after = qp_.query();
     abi::QpDoorbellRecord record = node_.host.get<abi::QpDoorbellRecord>(qp_.record);
     const auto left = static_cast<std::uint16_t>(record.receive_producer - after.receive_consumer);
     require(left == 0 || left > 1u << RawQp::kLogReceives, "a receive WQE of a QP in the error state is not flushed");
   }
   void drain() {
-    while (node_.poll(nic::test::kSendCqn)) {}
-    while (node_.poll(nic::test::kReceiveCqn)) {}
-    while (const auto eqe = node_.poll_eq(0)) events_.push_back(eqe->type);
+    while (qp_.poll(0)) {}
+    while (qp_.poll(1)) {}
   }
 
  private:
-  static std::uint64_t page() { return abi::kUarBase + std::uint64_t{kVictim.uar_page} * abi::kUarPageSize; }
-  bool told(abi::EventType type) {
-    while (const auto eqe = node_.poll_eq(0)) events_.push_back(eqe->type);
-    return std::ranges::find(events_, type) != events_.end();
+  std::uint64_t uar() const {
+    return abi::kUarBase + std::uint64_t{qp_.numbers().uar_page} * abi::kUarPageSize;
   }
-  void write(std::uint64_t base, std::uint64_t bytes, Input& body) {
+  bool has_ended() { return events_.tell_of_the_end(qp_.numbers().qpn); }
+  void write(std::uint64_t base, std::uint64_t bytes, Input& body) { write_at(node_, base, bytes, body); }
+  void write_at_b(std::uint64_t base, std::uint64_t bytes, Input& body) { write_at(stage_.b(), base, bytes, body); }
+  static void write_at(Node& node, std::uint64_t base, std::uint64_t bytes, Input& body) {
     const auto at = body.take<std::uint16_t>() % bytes;
     const auto data = body.take_span(bytes - at);
-    std::memcpy(node_.host.at(base + at), data.data(), data.size());
+    std::memcpy(node.host.at(base + at), data.data(), data.size());
     check_parsed(data);
   }
   // A WQE where the next one belongs, with its index; its length is its own to say.
@@ -127,7 +156,7 @@ class Program {
     if ((how & 1) == 0) {
       const abi::Be16 index = qp_.producer;
       std::memcpy(bytes.data() + offsetof(abi::ControlSegment, wqe_index), &index, sizeof index);
-      const abi::Be32 qpn = kVictim.qpn << 8 | bytes[offsetof(abi::ControlSegment, qpn_flags) + 3];
+      const abi::Be32 qpn = qp_.numbers().qpn << 8 | bytes[offsetof(abi::ControlSegment, qpn_flags) + 3];
       std::memcpy(bytes.data() + offsetof(abi::ControlSegment, qpn_flags), &qpn, sizeof qpn);
     }
     check_parsed(bytes);
@@ -136,19 +165,23 @@ class Program {
                   bytes.data() + at, abi::kSendBlock);
     qp_.write_record();
     if ((how & 2) != 0 && bytes.size() <= abi::uar::kBlueFlameBytes)
-      node_.host.mmio(page() + abi::uar::kBlueFlame0, std::as_bytes(std::span(bytes)));
+      node_.host.mmio(uar() + abi::uar::kBlueFlame0, std::as_bytes(std::span(bytes)));
     else
       qp_.ring(qp_.producer);
   }
 
+  Stage& stage_;
   Node& node_;
   RawQp& qp_;
-  std::vector<abi::EventType> events_;
+  Events& events_;
+  const bool receives_;
 };
 
 // --- Seeds.
 
 constexpr std::uint64_t kSomewhere = nic::test::kMemoryBase + (1 << 17);
+
+std::uint64_t in_region(std::uint32_t key) { return key == kDeviceKey || key == kPagedKey ? 64 : kSomewhere; }
 
 struct WqeBuilder {
   Bytes bytes = Bytes(sizeof(abi::ControlSegment));
@@ -158,17 +191,23 @@ struct WqeBuilder {
     bytes.insert(bytes.end(), from, from + sizeof segment);
     return *this;
   }
-  WqeBuilder& remote() {
+  WqeBuilder& remote(std::uint32_t key = kVictim.key) {
     abi::RemoteAddressSegment segment;
-    segment.address = kSomewhere;
-    segment.rkey = kVictim.key;
+    segment.address = in_region(key);
+    segment.rkey = key;
     return add(segment);
   }
   WqeBuilder& data(std::uint32_t bytes_of_it, std::uint32_t key = kVictim.key) {
     abi::DataSegment segment;
     segment.byte_count = bytes_of_it;
     segment.lkey = key;
-    segment.address = kSomewhere;
+    segment.address = in_region(key);
+    return add(segment);
+  }
+  // Of XRC, first of all.
+  WqeBuilder& shared_queue(std::uint32_t srqn) {
+    abi::XrcSegment segment;
+    segment.srqn = srqn;
     return add(segment);
   }
   WqeBuilder& inlined(std::uint32_t count) {
@@ -188,25 +227,33 @@ struct WqeBuilder {
   }
 };
 
-std::vector<Bytes> some_wqes() {
+// `begin`: a WQE with what it has before all others.
+std::vector<Bytes> some_wqes(const WqeBuilder& begin = {}) {
   using enum abi::SendOpcode;
   std::vector<Bytes> all;
-  const auto atomic = [](abi::SendOpcode opcode) {
-    return WqeBuilder().remote().add(abi::AtomicSegment{}).data(8).as(opcode);
-  };
-  for (const auto opcode : {nop, local_inv}) all.push_back(WqeBuilder().as(opcode));
+  const auto remote = [&](std::uint32_t key = kVictim.key) { return WqeBuilder(begin).remote(key); };
+  for (const auto opcode : {nop, local_inv}) all.push_back(WqeBuilder(begin).as(opcode));
   for (const auto opcode : {send, send_with_imm, send_with_inv}) {
-    all.push_back(WqeBuilder().data(100).data(3000).as(opcode));
-    all.push_back(WqeBuilder().inlined(100).as(opcode, 7));
+    all.push_back(WqeBuilder(begin).data(100).data(3000).as(opcode));
+    all.push_back(WqeBuilder(begin).inlined(100).as(opcode, 7));
   }
   for (const auto opcode : {write, write_with_imm, read}) {
-    all.push_back(WqeBuilder().remote().data(5000).data(0).data(1).as(opcode));
-    all.push_back(WqeBuilder().remote().data(64, 1).as(opcode));
+    all.push_back(remote().data(5000).data(0).data(1).as(opcode));
+    all.push_back(remote().data(64, 1).as(opcode));
   }
-  all.push_back(WqeBuilder().remote().inlined(10).inlined(33).as(write));
-  all.push_back(atomic(compare_swap));
-  all.push_back(atomic(fetch_add));
-  auto many = WqeBuilder().remote();
+  all.push_back(remote().inlined(10).inlined(33).as(write));
+  for (const auto opcode : {compare_swap, fetch_add})
+    all.push_back(remote().add(abi::AtomicSegment{}).data(8).as(opcode));
+  // Memory of the device and pages on demand, at either end and together.
+  for (const auto key : {kDeviceKey, kPagedKey}) {
+    all.push_back(WqeBuilder(begin).data(3000, key).data(100).data(5000, kPagedKey).as(send));
+    for (const auto opcode : {write, read}) {
+      all.push_back(remote(key).data(5000, key).as(opcode));
+      all.push_back(remote(key).data(2000).data(2000, kPagedKey).data(2000, kDeviceKey).as(opcode));
+    }
+    all.push_back(remote(key).add(abi::AtomicSegment{}).data(8, key).as(fetch_add));
+  }
+  auto many = remote();
   for (int i = 0; i < 30; ++i) many.data(17);
   all.push_back(many.as(write));
   return all;
@@ -242,6 +289,49 @@ std::vector<Bytes> seeds() {
       if (how == 0) everything.step(post, how, wqe);
     }
   all.push_back(everything);
+  // By XRC: its receives, and entries that lead to themselves and out of the ring.
+  for (const std::uint32_t srqn : {kSrqn, kStrangeSrqn, kOrdinarySrqn, 0x123456u})
+    for (const std::uint16_t next : {1, 0, 16, 0xffff}) {
+      if (srqn != kSrqn && next != 1) continue;
+      abi::SrqNextSegment link;
+      link.next = next;
+      abi::DataSegment data[3];
+      data[0].byte_count = 5000;
+      data[0].lkey = kPagedKey;
+      data[1].lkey = abi::kInvalidLkey;
+      abi::QpDoorbellRecord record;
+      record.receive_producer = 8;
+      for (const auto& wqe : some_wqes(WqeBuilder().shared_queue(srqn)))
+        all.push_back(Script()
+                          .step(into_shared_ring, std::uint16_t{0}, link, data)
+                          .step(into_shared_record, std::uint16_t{0}, record)
+                          .step(std::uint8_t(by_xrc + post), std::uint8_t{0}, wqe)
+                          .step(std::uint8_t(at_b + page), std::uint8_t(next))
+                          .step(std::uint8_t(by_xrc + post), std::uint8_t{0}, wqe)
+                          .step(pass_time, std::uint16_t{200}));
+    }
+  // Pages that go, are read-only, or are there no more, under what uses them.
+  for (const std::uint8_t becomes : {0x00, 0x10, 0x20})
+    for (const std::uint8_t side : {std::uint8_t{0}, at_b}) {
+      Script script;
+      receives(script, at_b);
+      for (const auto& wqe : some_wqes())
+        script.step(post, std::uint8_t{0}, wqe)
+            .step(pass_time, std::uint16_t{30})
+            .step(std::uint8_t(side + page), becomes)
+            .step(std::uint8_t(side + page), std::uint8_t(becomes + 1));
+      all.push_back(script);
+    }
+  // ... while DMA uses them: when they are all there, at one moment after another.
+  for (const auto opcode : {abi::SendOpcode::write, abi::SendOpcode::read})
+    for (std::uint16_t moment = 10; moment < 200; moment += 10) {
+      const Bytes wqe = WqeBuilder().remote(kPagedKey).data(12'000, kPagedKey).as(opcode);
+      Script script;
+      script.step(post, std::uint8_t{0}, wqe).step(pass_time, std::uint16_t{6000});
+      script.step(post, std::uint8_t{0}, wqe).step(pass_time, moment);
+      for (std::uint8_t i = 0; i < 4; ++i) script.step(page, i).step(std::uint8_t(at_b + page), i);
+      all.push_back(script);
+    }
   Bytes ring;
   for (const auto& wqe : some_wqes()) {
     ring.insert(ring.end(), wqe.begin(), wqe.end());
@@ -264,16 +354,17 @@ std::vector<Bytes> seeds() {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rnicsim::fuzz;
   auto& stage = Stage::fresh();
-  Program a(stage.a(), stage.victim_a()), b(stage.b(), stage.victim_b());
+  Events of_a(stage.a()), of_b(stage.b());
+  Program programs[] = {{stage, stage.a(), stage.victim_a(), of_a},
+                        {stage, stage.b(), stage.victim_b(), of_b},
+                        {stage, stage.a(), stage.xrc_at_a(), of_a}};
   Input input(data, size);
   for (int steps = 0; !input.empty() && steps < 200; ++steps) {
     const auto step = input.take_step();
-    auto& program = step.kind % (2 * at_b) < at_b ? a : b;
-    program.take(step.kind % at_b, Input(step.body));
+    programs[step.kind / kinds % std::size(programs)].take(step.kind % kinds, Input(step.body));
   }
   Stage::settle();
-  a.finish();
-  b.finish();
+  for (auto& program : programs) program.finish();
   stage.check();
   return 0;
 }
