@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "sim/recording/recorder.h"
+#include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -130,11 +131,48 @@ void write_to_the_same_nic(Endpoint& end) {
   transfer(own, IBV_WR_RDMA_WRITE, 3000);
 }
 
+// The responder's second queue of its domain, with a CQ of its own, and what the requester has to know.
+struct DomainQueues {
+  ibv_cq* second_cq = nullptr;
+  ibv_srq* second = nullptr;
+  std::uint32_t first_number = 0, second_number = 0;
+};
+
+void open_queues(Receiver& end, DomainQueues& queues) {
+  queues.second_cq = ibv_create_cq(end.context, 4, nullptr, nullptr, 0);
+  queues.second = make_xrc_srq(end.pd, end.xrcd, queues.second_cq, 3);
+  queues.first_number = number_of(end.srq);
+  queues.second_number = number_of(queues.second);
+  EXPECT_EQ(end.receive(0, 8192), 0);
+  ibv_recv_wr wr{};
+  ibv_recv_wr* bad = nullptr;
+  EXPECT_EQ(ibv_post_srq_recv(queues.second, &wr, &bad), 0);
+}
+
+void transfer_to(Endpoint& end, std::uint32_t srqn, ibv_wr_opcode opcode, std::uint32_t length) {
+  auto request = end.request(opcode, 0, length, 4096);
+  request.qp_type.xrc.remote_srqn = srqn;
+  request.imm_data = 0x04030201;
+  must_post(end, request);
+  take(end, 1);
+}
+
+// Each receive completes in its queue's CQ.
+void use_both_queues(Endpoint& end, DomainQueues& queues) {
+  take(end, 1);
+  ibv_wc wc{};
+  while (ibv_poll_cq(queues.second_cq, 1, &wc) == 0) continue;
+  EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(ibv_destroy_srq(queues.second), 0);
+  EXPECT_EQ(ibv_destroy_cq(queues.second_cq), 0);
+}
+
 std::vector<Behaviour> make_behaviours() {
   using namespace rnicsim::literals;
   constexpr auto uc = [](EndpointOptions& options) { options.type = IBV_QPT_UC; };
   constexpr auto ud = [](EndpointOptions& options) { options.type = IBV_QPT_UD; };
   const auto window = std::make_shared<ibv_mw*>();
+  const auto queues = std::make_shared<DomainQueues>();
   return {
       {.name = "rc_send",
        .title = "SENDs of 0, 100 and 3000 bytes at MTU 1024",
@@ -252,6 +290,18 @@ std::vector<Behaviour> make_behaviours() {
              EXPECT_EQ(ibv_dealloc_mw(*window), 0);
            },
        .needs = {"nic.capabilities.windows", &nic::CapabilityParams::windows}},
+      {.name = "xrc_send",
+       .title = "XRC: a SEND of 1500 bytes to one queue of a domain, a WRITE with immediate data of 2000 to another",
+       .requester = with([](EndpointOptions& options) { options.type = IBV_QPT_XRC_SEND; }),
+       .make_responder = [](const EndpointOptions& options) { return std::make_shared<Receiver>(-1, true, options); },
+       .prepare = [=](Endpoint& end) { open_queues(static_cast<Receiver&>(end), *queues); },
+       .work =
+           [=](Endpoint& end) {
+             transfer_to(end, queues->first_number, IBV_WR_SEND, 1500);
+             transfer_to(end, queues->second_number, IBV_WR_RDMA_WRITE_WITH_IMM, 2000);
+           },
+       .meanwhile = [=](Endpoint& end) { use_both_queues(end, *queues); },
+       .needs = {"nic.capabilities.xrc", &nic::CapabilityParams::xrc}},
   };
 }
 
@@ -303,7 +353,9 @@ void BehaviourRun::run_behaviour() {
         meet(0);
       },
       [&] {
-        Endpoint end(behaviour_.responder);
+        const auto responder = behaviour_.make_responder ? behaviour_.make_responder(behaviour_.responder)
+                                                         : std::make_shared<Endpoint>(behaviour_.responder);
+        Endpoint& end = *responder;
         fill(end);
         end.connect(addresses.swap(1, end.address()));
         if (behaviour_.prepare) behaviour_.prepare(end);

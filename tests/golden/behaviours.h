@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct Behaviour {
   std::string title;
   EndpointOptions requester{};  // h0's end
   EndpointOptions responder{};  // h1's
+  // Instead of an ordinary one.
+  std::function<std::shared_ptr<Endpoint>(const EndpointOptions&)> make_responder{};
   std::vector<std::string> faults{};
   Program prepare{};    // h1: connected, before h0 begins
   Program work{};       // h0
