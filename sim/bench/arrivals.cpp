@@ -26,9 +26,7 @@ void Arrivals::count(std::uint32_t host, std::uint32_t qpn, std::uint32_t bytes)
   const auto& owners = owners_[host];
   if (qpn >= owners.size() || owners[qpn].flow == nullptr) return;
   auto& [flow, header] = owners[qpn];
-  const Duration at = now();
-  if (at < flow->measured_from || at >= flow->measured_until) return;
-  flow->bytes += bytes - std::min(bytes, header);
+  if (auto* interval = flow->interval_of(now())) interval->bytes += bytes - std::min(bytes, header);
 }
 
 }  // namespace rnicsim::sim::bench

@@ -76,6 +76,7 @@ void put(ByteWriter& out, const FlowState& flow) {
   for (const auto operations : flow.of_mix) out.put(operations);
   for (const auto frames : flow.received) out.put(frames);
   flow.latency.put(out);
+  flow.batches.put(out);
 }
 
 void take(ByteReader& in, FlowState& flow) {
@@ -87,6 +88,7 @@ void take(ByteReader& in, FlowState& flow) {
   for (auto& operations : flow.of_mix) operations += in.take<std::uint64_t>();
   for (auto& frames : flow.received) frames += in.take<std::uint64_t>();
   flow.latency.add(Histogram::take(in));
+  flow.batches.add(Batches::take(in));
 }
 
 }  // namespace rnicsim::sim::bench

@@ -3,23 +3,38 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/base/kernel.h"
+#include "sim/bench/batches.h"
 #include "sim/bench/workload.h"
 #include "sim/histogram.h"
 
 namespace rnicsim::sim::bench {
 
+// In an interval.
+struct Measured {
+  std::uint64_t operations = 0;
+  std::uint64_t bytes = 0;  // of payload that arrived
+  std::vector<std::uint64_t> of_mix;
+  std::vector<std::uint64_t> received;  // frames of raw packets that each of the receivers' queues brought
+  Histogram latency;
+  Duration last{};  // completion
+  Batches batches;  // of operations
+};
+
 // Simulated times are absolute.
-struct FlowState {
+struct FlowState : Measured {
   static constexpr Duration kNever{INT64_MAX};
 
   Duration begin{};          // agents may post
   Duration end = kNever;     // they stop posting
   Duration measured_from{};  // completions count
   Duration measured_until = kNever;
+  Duration turn = kNever;        // what comes from then on is counted apart: it may become what is measured
   std::uint64_t wanted = ~0ull;  // operations; the flow stops with the last
   bool stopped = false;
 
@@ -28,12 +43,42 @@ struct FlowState {
   std::uint64_t completed = 0;  // ever
   Duration progress{};          // the last time when it went on, or began to wait
 
-  std::uint64_t operations = 0;  // measured, as all that follows
-  std::uint64_t bytes = 0;       // of payload that arrived
-  std::vector<std::uint64_t> of_mix;
-  std::vector<std::uint64_t> received;  // frames of raw packets that each of the receivers' queues brought
-  Histogram latency;
-  Duration last{};  // completion
+  Measured after_turn;
+  std::optional<Batches> observed;  // operations from the beginning on; while the warm-up's end is looked for
+
+  // Where it is counted; nullptr: nowhere. An agent's own time may be ahead of the simulation's.
+  Measured* interval_of(Duration at) {
+    if (at < measured_from || at >= measured_until) return nullptr;
+    return at < turn ? this : &after_turn;
+  }
+  // True: it was the last that is wanted.
+  bool count(Measured& interval, std::size_t mix, Duration at) {
+    interval.batches.add(at, 1);
+    if (interval.operations == wanted) return false;
+    ++interval.of_mix[mix];
+    interval.last = at;
+    return ++interval.operations == wanted && end_if_done();
+  }
+  bool end_if_done() {
+    if (turn != kNever || operations != wanted) return false;
+    measured_until = last;
+    return stopped = true;
+  }
+  void observe(Duration at, std::uint64_t completions) {
+    if (observed) observed->add(at, completions);
+  }
+  // What came from the turn on is measured now; up to `next` it is.
+  void turn_over(Duration next) {
+    static_cast<Measured&>(*this) = std::exchange(after_turn, empty(next));
+    measured_from = std::exchange(turn, next);
+  }
+  Measured empty(Duration from) const {
+    Measured fresh;
+    fresh.of_mix.resize(of_mix.size());
+    fresh.received.resize(received.size());
+    fresh.batches = Batches(from);
+    return fresh;
+  }
 };
 
 class Control {

@@ -53,8 +53,8 @@ void FrameSink::run() {
       prepare(static_cast<std::size_t>(i), wc.wr_id, i + 1 == count);
     }
     received_ += static_cast<std::uint64_t>(count);
-    if (at >= state_.measured_from && at < state_.measured_until && !state_.stopped)
-      state_.received[queue_] += static_cast<std::uint64_t>(count);
+    if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at))
+      interval->received[queue_] += static_cast<std::uint64_t>(count);
     post();
   }
 }

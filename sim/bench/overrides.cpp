@@ -47,8 +47,9 @@ void apply_override(toml::table& root, const std::string& text) {
   const auto key = path.substr(dot + 1);
   auto group = path.substr(0, dot);
   if (group == "measure") {
+    if (!root.contains("measure")) root.insert("measure", toml::table());
     auto* measure = root.get_as<toml::table>("measure");
-    if (!measure) refuse_override(text, "the workload has no [measure]");
+    if (!measure) refuse_override(text, "the workload's measure is no table");
     // The one given is the one wanted.
     if (key == "duration") measure->erase("operations");
     if (key == "operations") measure->erase("duration");

@@ -90,14 +90,11 @@ void PingPong::await_answer() {
 void PingPong::count(Duration round_trip) {
   const auto at = port_.thread_time();
   state_.progress = at;
-  if (at < state_.measured_from || at >= state_.measured_until || state_.operations == state_.wanted) return;
-  ++state_.of_mix.front();
-  state_.latency.add(Duration{round_trip.ps / 2});
-  state_.last = at;
-  if (++state_.operations != state_.wanted) return;
-  state_.measured_until = at;
-  state_.stopped = true;
-  control_.report();
+  state_.observe(at, 1);
+  auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+  if (interval == nullptr) return;
+  interval->latency.add(Duration{round_trip.ps / 2});
+  if (state_.count(*interval, 0, at)) control_.report();
 }
 
 std::string PingPong::describe() const {

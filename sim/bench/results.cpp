@@ -130,14 +130,48 @@ Json frames_json(const FramesResult& frames, Duration interval) {
   return json;
 }
 
+Json rate_interval(const Steadiness& steadiness, double rate) {
+  if (!steadiness.reach) return {};
+  return {{"low", rate * (1 - *steadiness.reach)}, {"high", rate * (1 + *steadiness.reach)}};
+}
+
+// Of all flows: false if one is not, null if it is not known of one.
+Json all_steady(const BenchResult& result) {
+  bool known = true;
+  for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {
+    const auto steady = steadiness_of(result, i).steady;
+    if (steady == false) return false;
+    known = known && steady;
+  }
+  return known ? Json(true) : Json();
+}
+
+Json measure_json(const BenchResult& result) {
+  const auto& measure = result.workload.measure;
+  Json json{{"warmup", to_string(result.runner.warmup())}};
+  if (measure.is_given() && measure.operations)
+    json["operations"] = *measure.operations;
+  else
+    json["duration"] = to_string(result.runner.interval());
+  json["chosen"] = Json::array();
+  if (!measure.warmup) json["chosen"].push_back("warmup");
+  if (!measure.is_given()) json["chosen"].push_back("duration");
+  return json;
+}
+
 Json flow_json(const BenchResult& of, std::size_t number) {
   const Flow& flow = of.workload.flows[number];
   const FlowState& state = of.runner.flows()[number];
   const auto result = flow_result(state, of.runner.after().at);
+  const auto steadiness = steadiness_of(of, number);
   Json json;
   json["operations"] = result.operations;
   json["interval_ps"] = result.interval.ps;
   json["rate_per_s"] = result.operations_per_second();
+  json["rate_interval"] = rate_interval(steadiness, result.operations_per_second());
+  json["steady"] = steadiness.steady ? Json(*steadiness.steady) : Json();
+  json["truncation"] = steadiness.truncation;
+  json["drift"] = steadiness.drift;
   json["goodput_bits_per_s"] = result.bits_per_second();
   json["latency_ps"] = latency_json(state.latency);
   if (flow.mix.size() > 1)
@@ -169,23 +203,37 @@ Speed speed_of(const Runner& runner) {
           usage.ru_maxrss};
 }
 
+std::string unsteady_text(const BenchResult& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {
+    const auto steadiness = steadiness_of(result, i);
+    if (steadiness.steady != false) continue;
+    text += fmt::format("flow {} is not steady: its second half's rate is {:+.1f} % of the first's, and MSER-5 would "
+                        "leave out the first {:.0f} %\n",
+                        i, 100 * steadiness.drift, 100 * steadiness.truncation);
+  }
+  return text;
+}
+
 std::string flows_table(const BenchResult& result) {
-  std::string text = fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", "flow", "",
-                                 "operations", "rate", "goodput", "min", "p50", "p99", "p99.9", "max");
+  constexpr auto kRow = "{:<5} {:<26} {:>11} {:>12} {:>8} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n";
+  std::string text = fmt::format(kRow, "flow", "", "operations", "rate", "95 %", "goodput", "min", "p50", "p99",
+                                 "p99.9", "max");
   for (std::size_t i = 0; i < result.runner.flows().size(); ++i) {
     const auto& flow = result.workload.flows[i];
     const auto& state = result.runner.flows()[i];
     const auto measured = flow_result(state, result.runner.after().at);
     const auto& latency = state.latency;
     const auto known = [&](Duration value) { return latency.count() == 0 ? "-" : shown_time(value); };
-    text +=
-        fmt::format("{:<5} {:<26} {:>11} {:>12} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n", i,
-                    fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)), measured.operations,
-                    scaled(measured.operations_per_second()) + "op/s", scaled(measured.bits_per_second()) + "b/s",
-                    known(latency.least()), known(latency.percentile(0.5)), known(latency.percentile(0.99)),
-                    known(latency.percentile(0.999)), known(latency.most()));
+    const auto reach = steadiness_of(result, i).reach;
+    text += fmt::format(kRow, i, fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)),
+                        measured.operations, scaled(measured.operations_per_second()) + "op/s",
+                        reach ? fmt::format("+-{:.2g} %", 100 * *reach) : "-",
+                        scaled(measured.bits_per_second()) + "b/s", known(latency.least()),
+                        known(latency.percentile(0.5)), known(latency.percentile(0.99)),
+                        known(latency.percentile(0.999)), known(latency.most()));
   }
-  return text;
+  return text + unsteady_text(result);
 }
 
 // What became of raw packets, and which queue got how many.
@@ -299,13 +347,21 @@ FlowResult flow_result(const FlowState& flow, Duration run_end) {
   return {until - flow.measured_from, flow.operations, flow.bytes};
 }
 
+Steadiness steadiness_of(const BenchResult& result, std::size_t flow) {
+  const auto& state = result.runner.flows()[flow];
+  const auto counts = state.batches.until(std::min(state.measured_until, result.runner.after().at));
+  return steadiness_of(counts, level_of_trend(result.workload.flows.size()));
+}
+
 std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
   const auto engines = engines_text(result.system.config());
   std::string text =
-      fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on\n\n", result.workload.file, result.workload.nic,
-                  engines.empty() ? "" : ", engine " + engines, result.workload.topology, result.workload.seed,
-                  shown_time(result.runner.interval()), shown_time(result.runner.before().at));
+      fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
+                  result.workload.file, result.workload.nic, engines.empty() ? "" : ", engine " + engines,
+                  result.workload.topology, result.workload.seed, shown_time(result.runner.interval()),
+                  shown_time(result.runner.before().at), shown_time(result.runner.warmup()),
+                  result.workload.measure.warmup ? "" : ", as it was needed");
   text += flows_table(result) + '\n' + frames_table(result) + agents_table(result) + '\n';
   text += counters_table(result) + '\n';
   for (std::size_t i = 0; i < result.system.switches(); ++i)
@@ -328,9 +384,8 @@ Json results_json(const BenchResult& result) {
   json["nic"] = file_json(find_data(DataKind::nic, workload.nic));
   json["topology"] = workload.topology;
   json["seed"] = workload.seed;
-  json["measure"] = {{"warmup", to_string(workload.measure.warmup)}};
-  if (workload.measure.duration) json["measure"]["duration"] = to_string(*workload.measure.duration);
-  if (workload.measure.operations) json["measure"]["operations"] = *workload.measure.operations;
+  json["measure"] = measure_json(result);
+  json["steady"] = all_steady(result);
   json["from_ps"] = result.runner.before().at.ps;
   json["interval_ps"] = result.runner.interval().ps;
   for (std::size_t i = 0; i < workload.flows.size(); ++i)

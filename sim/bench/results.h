@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/bench/runner.h"
+#include "sim/bench/steadiness.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim::bench {
@@ -49,6 +50,8 @@ struct FramesResult {
 
 FramesResult frames_result(const BenchResult& result, std::size_t flow);
 FlowResult flow_result(const FlowState& flow, Duration run_end);
+// Of a flow's rate, in its part of the interval.
+Steadiness steadiness_of(const BenchResult& result, std::size_t flow);
 std::string results_text(const BenchResult& result);
 // {"file": its name, "crc32": of what is in it}
 nlohmann::ordered_json file_json(const std::filesystem::path& path);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sim/bench/exchange.h"
+#include "sim/bench/steadiness.h"
 #include "sim/progress_line.h"
 
 namespace rnicsim::sim::bench {
@@ -34,6 +35,9 @@ std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
 // Agents' memory has addresses that are the same in all runs, and in all processes of one: packets name them.
 constexpr std::uintptr_t kFirstMemory = 0x2000'0000'0000;
 constexpr std::uintptr_t kMemoryApart = 2 << 20;
+
+// How well a rate is to be known before the workload's own choice of time ends.
+constexpr double kWellKnown = 0.05;
 
 }  // namespace
 
@@ -175,19 +179,43 @@ void Runner::start_threads(HostAgents& host) {
 
 void Runner::set_times(Duration begin) {
   const auto& measure = workload_.measure;
+  begin_ = begin;
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     const auto& flow = workload_.flows[i];
     auto& state = flows_[i];
     state.begin = begin + flow.start;
-    state.measured_from = std::max(begin + measure.warmup, state.begin);
     if (flow.stop) state.end = begin + *flow.stop;
-    if (measure.duration) state.measured_until = std::min(begin + measure.warmup + *measure.duration, state.end);
     if (measure.operations) state.wanted = *measure.operations;
     state.progress = begin;
   }
-  before_.at = begin + measure.warmup;
+  if (measure.warmup)
+    measure_from(begin + *measure.warmup);
+  else
+    observe_from(std::ranges::max(flows_, {}, &FlowState::begin).begin);
   for (const auto& agent : plan_.agents)
     if (agent.sends && !is_here(agent.host)) --flows_[agent.flow].senders;
+}
+
+void Runner::measure_from(Duration at) {
+  const auto& measure = workload_.measure;
+  before_.at = at;
+  for (auto& state : flows_) {
+    state.measured_from = std::max(at, state.begin);
+    if (measure.duration) state.measured_until = std::min(at + *measure.duration, state.end);
+    state.batches = Batches(state.measured_from);
+  }
+}
+
+// Up to the first turn nothing of it will be measured.
+void Runner::observe_from(Duration at) {
+  before_.at = at;
+  for (auto& state : flows_) {
+    state.observed.emplace(at);
+    state.measured_from = at;
+    state.batches = Batches(at);
+    state.turn = at + Duration{Measure::kFirstLook.ps / 2};
+    state.after_turn = state.empty(state.turn);
+  }
 }
 
 // Who receives; of READs and atomics that is who asks. Of a ping-pong, one of its two ways is measured.
@@ -312,12 +340,84 @@ std::string Runner::execute(Watch* watch) {
   return control_.failure();
 }
 
-void Runner::run_measurement() {
-  const Duration from = before_.at;
-  while (now() < from && control_.failure().empty()) {
-    run_until(std::min(from, now() + check_every_));
+void Runner::go_to(Duration at) {
+  while (now() < at && control_.failure().empty()) {
+    run_until(std::min(at, now() + check_every_));
     check_progress();
   }
+}
+
+void Runner::run_measurement() {
+  if (workload_.measure.warmup)
+    go_to(before_.at);
+  else
+    warm_up();
+  if (workload_.measure.warmup || workload_.measure.is_given()) measure_as_given();
+  see_to_it_that_all_moved();
+}
+
+// Twice as long at each turn, until what came in the first half of all that time does not matter any more: the second
+// half is measured then. If the workload says how long to measure, that begins here.
+void Runner::warm_up() {
+  const Duration from = before_.at;
+  const auto& measure = workload_.measure;
+  const auto turn_over = [&](Duration next) {
+    for (auto& state : flows_) state.turn_over(next);
+  };
+  go_to(flows_.front().turn);
+  for (Duration span = Measure::kFirstLook; control_.failure().empty(); span = 2 * span) {
+    turn_over(from + span);
+    before_ = snapshot();
+    go_to(now() + Duration{span.ps / 4});
+    middle_ = snapshot();
+    go_to(from + span);
+    if (!is_steady() && from + 2 * span <= begin_ + measure.limit) continue;
+    after_ = snapshot();
+    break;
+  }
+  if (!measure.is_given()) return;
+  middle_.reset();
+  turn_over(FlowState::kNever);
+  for (auto& state : flows_) {
+    state.observed.reset();
+    if (measure.duration) state.measured_until = now() + *measure.duration;
+    if (state.end_if_done()) control_.report();
+  }
+}
+
+// All flows, in all processes: the first of these judges.
+bool Runner::is_steady() {
+  auto* boundary = system_.boundary();
+  std::vector<std::pair<Batches, Batches>> flows;  // from the beginning, and from the turn on
+  for (const auto& state : flows_) flows.emplace_back(*state.observed, state.batches);
+  if (boundary != nullptr) {
+    in_any_process(false);
+    if (!control_.failure().empty()) return true;
+    Message own;
+    ByteWriter out(own);
+    for (const auto& [all, late] : flows) {
+      all.put(out);
+      late.put(out);
+    }
+    for (const auto& other : boundary->gather(std::move(own))) {
+      if (other.empty()) continue;
+      ByteReader in(other);
+      for (auto& [all, late] : flows) {
+        all.add(Batches::take(in));
+        late.add(Batches::take(in));
+      }
+    }
+  }
+  const auto level = level_of_trend(flows.size());
+  const bool steady = std::ranges::all_of(flows, [&](const auto& flow) {
+    const auto late = steadiness_of(flow.second.until(now()), level);
+    return has_settled(flow.first.until(now())) && late.steady.value_or(false) && late.reach.value_or(1) <= kWellKnown;
+  });
+  return in_any_process(steady && (boundary == nullptr || boundary->rank() == 0));
+}
+
+void Runner::measure_as_given() {
+  const Duration from = now();
   before_ = snapshot();
   const auto finished = [](const FlowState& flow) { return flow.stopped || flow.senders == 0; };
   const Duration middle =
@@ -330,7 +430,6 @@ void Runner::run_measurement() {
     check_progress();
   }
   after_ = snapshot();
-  see_to_it_that_all_moved();
 }
 
 // At any time, on the stack of whoever is at work.

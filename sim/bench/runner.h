@@ -46,6 +46,7 @@ class Runner {
   // Of the interval; nullopt: the agent has no thread, for there is nothing to do for it.
   std::optional<double> busy_share(std::size_t agent) const;
   Duration interval() const { return after_.at - before_.at; }
+  Duration warmup() const { return before_.at - begin_; }
 
  private:
   struct HostAgents {
@@ -63,6 +64,8 @@ class Runner {
   void meet(HostAgents& host);
   void start_threads(HostAgents& host);
   void set_times(Duration begin);
+  void measure_from(Duration at);
+  void observe_from(Duration at);
   void watch_arrivals();
 
   std::string name_of(const PlannedAgent& agent) const;
@@ -73,6 +76,10 @@ class Runner {
   void gather_results();
   bool is_here(std::uint32_t host) const;
   void run_measurement();
+  void go_to(Duration at);
+  void warm_up();
+  bool is_steady();
+  void measure_as_given();
   void look_at_engines();
   void look_outside(Watch& watch);
   void look_for_end(Watch& watch);
@@ -104,6 +111,7 @@ class Runner {
   std::unique_ptr<sc_core::sc_event> met_;
   std::unique_ptr<sc_core::sc_event> closing_;
   std::uintptr_t next_memory_;  // where a host's may begin
+  Duration begin_{};  // of the agents' work
   Duration check_every_{};
   BitRate slowest_;  // of all ports
   Duration limit_ = FlowState::kNever;

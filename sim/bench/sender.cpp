@@ -213,27 +213,16 @@ void Sender::complete(const ibv_wc& wc, Duration at) {
   const bool had_room =
       flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
   const std::uint32_t done = sequence + 1 - queue.completed;
-  if (at >= state_.measured_from && at < state_.measured_until && !state_.stopped) {
-    for (std::uint32_t i = 0; i < done; ++i) count(slot(number, queue.completed + i), at);
-    state_.latency.add(at - slot(number, sequence).at);
+  state_.observe(at, done);
+  if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at)) {
+    for (std::uint32_t i = 0; i < done; ++i)
+      if (state_.count(*interval, slot(number, queue.completed + i).mix, at)) control_.report();
+    interval->latency.add(at - slot(number, sequence).at);
   }
   queue.completed += done;
   outstanding_ -= done;
   state_.completed += done;
   if (!had_room && flow_.window - (queue.posted - queue.completed) >= flow_.batch) give_back(number);
-}
-
-void Sender::count(const Posted& posted, Duration at) {
-  if (state_.operations == state_.wanted) return;
-  ++state_.of_mix[posted.mix];
-  state_.last = at;
-  if (++state_.operations == state_.wanted) end_of_operations(at);
-}
-
-void Sender::end_of_operations(Duration at) {
-  state_.measured_until = at;
-  state_.stopped = true;
-  control_.report();
 }
 
 std::string Sender::describe() const {

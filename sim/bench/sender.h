@@ -65,8 +65,6 @@ class Sender {
   std::size_t draw_op();
   int poll();  // completions taken
   void complete(const ibv_wc& wc, Duration at);
-  void count(const Posted& posted, Duration at);
-  void end_of_operations(Duration at);
 
   Posted& slot(std::uint32_t queue, std::uint32_t sequence) {
     return posted_[(std::size_t(queue) << log_slots_) + (sequence & ((1u << log_slots_) - 1))];

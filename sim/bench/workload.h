@@ -98,9 +98,14 @@ struct Flow {
 };
 
 struct Measure {
-  Duration warmup{};
-  std::optional<Duration> duration;  // one of the two
+  static constexpr Duration kFirstLook = 256_us;
+
+  std::optional<Duration> warmup;  // absent: until the rates are steady
+  std::optional<Duration> duration;  // one of the two; or, if there is no warm-up, as long as is needed
   std::optional<std::uint64_t> operations;
+  Duration limit = kFirstLook * 256;  // of a search for steady rates
+
+  bool is_given() const { return duration || operations; }
 };
 
 struct Workload {

@@ -257,12 +257,35 @@ Measure read_measure(const TableReader& file, const toml::node& node) {
   TableReader reader(*node.as_table(), file.file(), "measure");
   Measure measure;
   reader.time("warmup", measure.warmup, 0_s, kLongest);
+  reader.time("limit", measure.limit, Measure::kFirstLook, kLongest);
   reader.time("duration", measure.duration, 1_ns, kLongest);
   reader.number("operations", measure.operations, 1, 1'000'000'000'000);
   reader.finish();
   if (measure.duration && measure.operations) reader.complain("operations", "does not go with duration");
-  if (!measure.duration && !measure.operations) reader.complain("duration", "is missing (or operations)");
+  if (measure.warmup && !measure.is_given()) reader.complain("duration", "is missing (or operations)");
+  if (measure.warmup && reader.has("limit")) reader.complain("limit", "does not go with warmup");
   return measure;
+}
+
+// A flow that stops has a time of its own, and no rate that it comes to.
+void check_times(const TableReader& reader, Workload& workload) {
+  auto& measure = workload.measure;
+  const auto stops = std::ranges::find_if(workload.flows, [](const Flow& flow) { return flow.stop.has_value(); });
+  if (stops != workload.flows.end() && !measure.warmup) {
+    if (!measure.is_given())
+      reader.complain(fmt::format("flow[{}].stop", stops - workload.flows.begin()),
+                      "needs measure.duration or measure.operations: it comes to no steady rate");
+    measure.warmup = 0_s;
+  }
+  for (std::size_t i = 0; i < workload.flows.size(); ++i) {
+    const auto& flow = workload.flows[i];
+    const auto path = fmt::format("flow[{}].", i);
+    if (measure.warmup && measure.duration && flow.start >= *measure.warmup + *measure.duration)
+      reader.complain(path + "start", fmt::format("a time before the end of the measurement is needed, not \"{}\"",
+                                                  to_string(flow.start)));
+    if (!measure.warmup && flow.start + Measure::kFirstLook > measure.limit)
+      reader.complain(path + "start", "leaves no time before measure.limit");
+  }
 }
 
 Workload read_root(const toml::table& root, const std::string& name) {
@@ -279,7 +302,7 @@ Workload read_root(const toml::table& root, const std::string& name) {
     if (!set->is_table()) reader.refuse("set", "a table of parameters");
     collect_sets(reader, *set->as_table(), "", workload.sets);
   }
-  workload.measure = read_measure(reader, reader.need("measure"));
+  if (const auto* measure = reader.find("measure")) workload.measure = read_measure(reader, *measure);
   const auto* flows = reader.need("flow").as_array();
   if (!flows || flows->empty() || flows->size() > kMostFlows || !flows->is_array_of_tables())
     reader.refuse("flow", fmt::format("1..{} tables [[flow]]", kMostFlows));
@@ -288,10 +311,8 @@ Workload read_root(const toml::table& root, const std::string& name) {
     const auto path = fmt::format("flow[{}]", workload.flows.size());
     TableReader flow(*node.as_table(), name, path);
     workload.flows.push_back(read_flow(flow));
-    const auto& start = workload.flows.back().start;
-    if (workload.measure.duration && start >= workload.measure.warmup + *workload.measure.duration)
-      flow.refuse("start", "a time before the end of the measurement");
   }
+  check_times(reader, workload);
   return workload;
 }
 

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "sim/config/config_error.h"
@@ -199,21 +196,6 @@ class Collector {
 };
 
 }  // namespace
-
-Interval interval_of(const std::vector<double>& values) {
-  const auto count = values.size();
-  const double n = static_cast<double>(count);
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  if (count < 2) return {mean, mean, mean, count};
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  constexpr double kTail = 0.025;
-  // In double alone: what Boost sets up for long double, as the program begins, is beyond valgrind's.
-  using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-  const boost::math::students_t_distribution<double, InDouble> distribution(n - 1);
-  const double reach = quantile(complement(distribution, kTail)) * std::sqrt(squares / (n - 1) / n);
-  return {mean, mean - reach, mean + reach, count};
-}
 
 SweepResults results_of(const Store& store) { return Collector(store).collect(); }
 

@@ -7,16 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "sim/bench/confidence.h"
 #include "sim/sweep/store.h"
 
 namespace rnicsim::sim::sweep {
 
-// The mean of several numbers and, with 95 % confidence, where that of many more would be (Student's t).
-struct Interval {
-  double mean, low, high;
-  std::size_t count;
-};
-Interval interval_of(const std::vector<double>& values);
+using bench::Interval;
+using bench::interval_of;
 
 struct Tally {
   std::size_t done = 0, failed = 0, missing = 0;

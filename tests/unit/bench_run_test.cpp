@@ -31,10 +31,16 @@ class BenchRun : public testing::Test {
     fs::remove(path_);
   }
 
-  // A workload of one flow from h0 to h1, unless `keys` say otherwise.
+  // A workload of one flow from h0 to h1, unless `keys` say otherwise; measured from the beginning on, unless
+  // `measure` has a warm-up or a limit for one, or is empty.
   void prepare_run(const std::string& keys, const std::string& measure = "operations = 100",
                    const std::string& head = "") {
-    std::ofstream(path_) << "schema = 1\n" << head << "\n[measure]\n" << measure << "\n[[flow]]\n" << keys << '\n';
+    const bool whole =
+        !measure.empty() && measure.find("warmup") == measure.npos && measure.find("limit") == measure.npos;
+    std::ofstream(path_) << "schema = 1\n"
+                         << head << "\n[measure]\n"
+                         << (whole ? "warmup = \"0 s\"\n" : "") << measure << "\n[[flow]]\n"
+                         << keys << '\n';
     prepared_.emplace(prepare({.workload = path_.string()}));
     system_ = std::make_unique<System>("system", prepared_->config);
     runner_ = std::make_unique<Runner>(*system_, prepared_->workload, prepared_->plan);
@@ -299,6 +305,58 @@ TEST_F(BenchRun, WarmUpDoesNotCount) {
   run(kOneByOne + std::string("op = \"read\"\nsize = \"64 B\"\n"), "warmup = \"50 us\"\nduration = \"50 us\"");
   EXPECT_EQ(runner_->interval(), 50_us);
   EXPECT_NEAR(double(flow().operations), double(flow().posted) / 2, 2);
+}
+
+// Entries of the MTT come as pages are first written to: the rate rises for as long as that takes.
+constexpr const char* kWarming =
+    "from = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"8 B\"\nthreads = 2\nqps = 4\nwindow = 16\n"
+    "address = \"random\"\nmr_size = \"1 MiB\"\n";
+
+TEST_F(BenchRun, WarmsUpUntilItIsSteady) {
+  run(kWarming, "");
+  const auto steady = flow_result(flow(), runner_->after().at).operations_per_second();
+  const auto judged = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
+  EXPECT_EQ(judged.steady, true);
+  EXPECT_LE(*judged.reach, 0.05);
+  EXPECT_EQ(runner_->interval(), runner_->warmup());  // the second half
+  EXPECT_EQ(flow().latency.count(), flow().operations);
+  const auto chosen = runner_->warmup();
+  restart();
+  // As long and longer, it stays so; and from the beginning on it was not.
+  run(kWarming, "warmup = \"" + to_string(2 * chosen) + "\"\nduration = \"4 ms\"");
+  EXPECT_NEAR(flow_result(flow(), runner_->after().at).operations_per_second() / steady, 1, 0.05);
+  restart();
+  run(kWarming, "duration = \"100 us\"");
+  EXPECT_EQ(steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0).steady, false);
+  EXPECT_LT(flow_result(flow(), runner_->after().at).operations_per_second(), 0.9 * steady);
+}
+
+TEST_F(BenchRun, WarmsUpBeforeWhatIsWanted) {
+  const auto one = kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\n");
+  run(one, "limit = \"1 ms\"\noperations = 50");
+  EXPECT_EQ(flow().operations, 50u);
+  // At the first look there were too few.
+  EXPECT_EQ(runner_->warmup(), 512_us);
+  restart();
+  run(one, "limit = \"1 ms\"\nduration = \"300 us\"");
+  EXPECT_EQ(runner_->warmup(), 512_us);
+  EXPECT_EQ(runner_->interval(), 300_us);
+  EXPECT_NE(runner_->middle(), nullptr);
+  restart();
+  // What is begun later is waited for.
+  run(one + "[[flow]]\nfrom = \"h1\"\nto = \"h0\"\nop = \"read\"\nsize = \"8 B\"\nstart = \"400 us\"\n", "");
+  EXPECT_EQ(runner_->warmup(), 656_us);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(flow(i).measured_from, flow(0).measured_from);
+}
+
+// One in 300 us: too few to tell, up to the limit.
+TEST_F(BenchRun, TooSlowToBeSteady) {
+  run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\npace = 3000\n"), "limit = \"2048 us\"");
+  EXPECT_EQ(runner_->interval(), 1024_us);
+  EXPECT_EQ(flow().operations, 3u);
+  const auto judged = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
+  EXPECT_EQ(judged.steady, std::nullopt);
+  EXPECT_EQ(judged.reach, std::nullopt);
 }
 
 TEST_F(BenchRun, MixByWeight) {

@@ -60,7 +60,8 @@ TEST_F(BenchWorkload, Defaults) {
   EXPECT_EQ(workload.nic, "cx5-100g");
   EXPECT_EQ(workload.topology, "back-to-back");
   EXPECT_EQ(workload.seed, 1u);
-  EXPECT_EQ(workload.measure.warmup, 0_s);
+  EXPECT_EQ(workload.measure.warmup, std::nullopt);
+  EXPECT_EQ(workload.measure.limit, 65536_us);
   EXPECT_EQ(workload.measure.duration, 1_ms);
   const auto& flow = workload.flows.front();
   EXPECT_THAT(flow.from, ElementsAre("h0"));
@@ -197,8 +198,10 @@ TEST_F(BenchWorkload, Sizes) {
 TEST_F(BenchWorkload, MissingAndUnknown) {
   EXPECT_EQ(error("[measure]\nduration = \"1 us\"\n"), "schema: is missing");
   EXPECT_EQ(error("schema = 2\n"), "schema: 1..1 is needed, not 2");
-  EXPECT_EQ(error("schema = 1\n"), "measure: is missing");
-  EXPECT_EQ(error("schema = 1\n[measure]\n[[flow]]\n"), "measure.duration: is missing (or operations)");
+  EXPECT_EQ(error("schema = 1\n"), "flow: is missing");
+  EXPECT_EQ(error("schema = 1\nmeasure = 3\n"), "measure: a table [measure] is needed, not 3");
+  EXPECT_EQ(error("schema = 1\n[measure]\nwarmup = \"0 s\"\n[[flow]]\n"),
+            "measure.duration: is missing (or operations)");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\noperations = 3\n"),
             "measure.operations: does not go with duration");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"0 s\"\n"),
@@ -229,8 +232,6 @@ TEST_F(BenchWorkload, Contradictions) {
             "flow[0].mr_size: at least 4 KiB is needed, not \"1 KiB\": the longest message must fit");
   EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"),
             "flow[0].stop: a time after start is needed, not \"3 us\"");
-  EXPECT_EQ(flow_error("start = \"1 ms\"\n"),
-            "flow[0].start: a time before the end of the measurement is needed, not \"1 ms\"");
   EXPECT_EQ(flow_error("inline = \"237 B\"\n"),
             "flow[0].inline: no more than 236 B is needed, not 237: the NIC's limit");
   EXPECT_EQ(flow_error("max_rd_atomic = 17\n"),
@@ -244,6 +245,31 @@ TEST_F(BenchWorkload, Contradictions) {
             "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
   EXPECT_EQ(flow_error("address = { stride = \"12 B\" }\n"),
             "flow[0].address.stride: a multiple of 8 B is needed, not \"12 B\"");
+}
+
+TEST_F(BenchWorkload, WhatIsMeasured) {
+  const auto with = [](const std::string& measure, const std::string& keys = "") {
+    return "schema = 1\n" + measure + "[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"8 B\"\n" + keys;
+  };
+  const auto measure = [&](const std::string& keys) { return with("[measure]\n" + keys); };
+  EXPECT_FALSE(read(with("")).measure.is_given());
+  EXPECT_FALSE(read(measure("")).measure.is_given());
+  EXPECT_EQ(read(measure("warmup = \"1 us\"\nduration = \"1 us\"\n")).measure.warmup, 1_us);
+  EXPECT_EQ(read(measure("operations = 3\n")).measure.warmup, std::nullopt);
+  EXPECT_EQ(read(measure("limit = \"256 us\"\n")).measure.limit, 256_us);
+  EXPECT_EQ(error(measure("limit = \"255 us\"\n")),
+            "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"255 us\"");
+  EXPECT_EQ(error(measure("limit = \"1001 s\"\n")),
+            "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"1001 s\"");
+  EXPECT_EQ(error(measure("warmup = \"1 us\"\nduration = \"1 us\"\nlimit = \"1 ms\"\n")),
+            "measure.limit: does not go with warmup");
+  EXPECT_EQ(error(with("", "stop = \"1 ms\"\n")),
+            "flow[0].stop: needs measure.duration or measure.operations: it comes to no steady rate");
+  EXPECT_EQ(read(with("measure.duration = \"1 us\"\n", "stop = \"1 ms\"\n")).measure.warmup, 0_s);
+  EXPECT_EQ(error(with("measure = { warmup = \"0 s\", duration = \"1 ms\" }\n", "start = \"1 ms\"\n")),
+            "flow[0].start: a time before the end of the measurement is needed, not \"1 ms\"");
+  EXPECT_EQ(error(with("", "start = \"1 ms\"\n")), "no error");
+  EXPECT_EQ(error(with("", "start = \"1 s\"\n")), "flow[0].start: leaves no time before measure.limit");
 }
 
 TEST_F(BenchWorkload, Hosts) {
@@ -386,6 +412,7 @@ TEST_F(BenchWorkload, Overrides) {
   EXPECT_EQ(with({"flow[0].window=8"}).workload.flows[0].window, 8u);
   EXPECT_EQ(with({"flow.size=64 B", "flow.address={ stride = \"64 B\" }"}).workload.flows[0].stride, 64_B);
   EXPECT_EQ(with({"measure.operations=5"}).workload.measure.operations, 5u);
+  EXPECT_EQ(with({"measure.warmup=3us"}).workload.measure.warmup, 3_us);
   EXPECT_EQ(with({"seed=9"}).workload.seed, 9u);
   EXPECT_EQ(with({"nic.tx.latency=1us"}).config.nic.tx.latency, 1_us);
   for (const char* bad : {"flow[1].window=8", "flow[0.window=8", "flow[].window=8", "flow[0].windw=8",
