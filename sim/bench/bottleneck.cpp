@@ -16,7 +16,7 @@ namespace {
 // From here on a resource is what things wait for: what a queue in front of it costs grows with 1 / (1 - use).
 constexpr double kUsedUp = 0.9;
 
-constexpr std::string_view kBusyShare = "_busy_share", kBusiestShare = "_busiest_share";
+constexpr std::string_view kBusyShare = "_busy_share", kBusiestShare = "_busiest_share", kCpu = ".cpu";
 
 std::optional<double> value_of(const std::vector<CounterResult>& results, const std::string& path) {
   const auto found = std::ranges::find(results, path, &CounterResult::path);
@@ -61,7 +61,7 @@ void add_cpus(const BenchResult& result, std::vector<ResourceUse>& uses) {
   }
   for (const auto& [key, of] : shares) {
     const auto& [flow, sends, host] = key;
-    uses.push_back({fmt::format("flow[{}].{}.cpu", flow, sends ? "from" : "to"),
+    uses.push_back({fmt::format("flow[{}].{}{}", flow, sends ? "from" : "to", kCpu),
                     result.system.adapter(host).label(),
                     of.first / static_cast<double>(of.second),
                     {},
@@ -96,10 +96,13 @@ ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& 
   return limit;
 }
 
-// "h0 nic.port.tx 98 %, 12.3 waiting (+0.1)"
+// "h0 nic.port.tx 98 %, 12.3 waiting (+0.1)"; "h0's CPU, 99 % busy (flow[0].from)"
 std::string limit_text(const ResourceUse& limit) {
   if (limit.host.empty())
     return fmt::format("{}: no resource is used up, the busiest {:.0f} %", limit.resource, 100 * limit.use);
+  if (limit.resource.ends_with(kCpu))
+    return fmt::format("{}'s CPU, {:.0f} % busy ({})", limit.host, 100 * limit.use,
+                       limit.resource.substr(0, limit.resource.size() - kCpu.size()));
   auto text = fmt::format("{} {} {:.0f} %", limit.host, limit.resource, 100 * limit.use);
   if (limit.queue) text += fmt::format(", {:.3g} waiting", *limit.queue);
   if (limit.growth) text += fmt::format(" ({:+.2g})", *limit.growth);

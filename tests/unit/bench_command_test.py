@@ -130,6 +130,15 @@ window = 8
                      "s0: frames", "simulator: "):
             self.assertIn(part, out)
 
+    def test_a_cpu_that_limits(self):
+        path = self.file('schema = 1\n[[flow]]\nfrom = "h0"\nto = "h1"\nop = "send"\nsize = "8 B"\nqps = 16\n'
+                         'window = 16\n')
+        self.assertRegex(bench(path).stdout, r"\nlimited by: h0's CPU, (100|9\d) % busy \(flow\[0\]\.from\)\n")
+        limit = self.results(path)["limit"]
+        self.assertEqual((limit["host"], limit["resource"]), ("h0", "flow[0].from.cpu"))
+        idle = bench(path, "--set", "flow.qps=1", "--set", "flow.window=1").stdout
+        self.assertRegex(idle, r"\nlimited by: latency: no resource is used up, the busiest \d+ %\n")
+
     def test_raw_packets(self):
         quick = ("raw-rss", "--set", "measure.duration=50 us", "--set", "flow.rx_queues=2")
         first, second = self.results(*quick), self.results(*quick)
