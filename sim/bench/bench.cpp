@@ -70,8 +70,10 @@ Prepared prepare(const BenchOptions& options) {
   auto sets = workload.sets;
   sets.insert(sets.end(), parameters.begin(), parameters.end());
   options.engine.add_to(sets);
+  auto faults = workload.faults;
+  faults.insert(faults.end(), options.faults.begin(), options.faults.end());
   try {
-    prepared.config = load_config(workload.nic, topology_of(workload), sets, options.faults);
+    prepared.config = load_config(workload.nic, topology_of(workload), sets, faults);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", workload.file, error.what()));
   }

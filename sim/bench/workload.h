@@ -113,7 +113,8 @@ struct Workload {
   std::uint64_t seed = 1;
   std::string nic = "cx5-100g";
   std::string topology = "back-to-back";
-  std::vector<std::string> sets;  // "nic.pcie.read_latency=600ns"
+  std::vector<std::string> sets;    // "nic.pcie.read_latency=600ns"
+  std::vector<std::string> faults;  // "drop=1e-3,host=h0"
   Measure measure;
   std::vector<Flow> flows;
 };

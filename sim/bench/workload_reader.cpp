@@ -302,6 +302,12 @@ Workload read_root(const toml::table& root, const std::string& name) {
     if (!set->is_table()) reader.refuse("set", "a table of parameters");
     collect_sets(reader, *set->as_table(), "", workload.sets);
   }
+  if (const auto* faults = reader.find("faults")) {
+    const auto* list = faults->as_array();
+    if (!list || list->empty() || !list->is_homogeneous(toml::node_type::string))
+      reader.refuse("faults", "a list of rules such as \"drop=1e-3\"");
+    for (const auto& rule : *list) workload.faults.push_back(rule.as_string()->get());
+  }
   if (const auto* measure = reader.find("measure")) workload.measure = read_measure(reader, *measure);
   const auto* flows = reader.need("flow").as_array();
   if (!flows || flows->empty() || flows->size() > kMostFlows || !flows->is_array_of_tables())

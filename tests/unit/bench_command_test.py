@@ -151,6 +151,24 @@ window = 8
         self.assertRegex(bench(*quick).stdout,
                          r"flow 0: \d+ frames received, .*\n  h0 queue 0 +\d+ frames\n  h0 queue 1 ")
 
+    def test_loss(self):
+        capture, record = (pathlib.Path(self.folder.name) / name for name in ("wire.pcapng", "run.trace"))
+        lossy = self.file('faults = ["drop=1e-3"]\n' + MIXED.replace('duration = "30 us"', 'duration = "500 us"').replace(
+            "[[flow]]", "[[flow]]\ntimeout = 4"))
+        result = self.results(lossy, "--pcap", capture, "--record", record)
+        self.assertEqual(result["faults"], ["drop=0.001"])
+        dropped = sum(host["counters"]["link.dropped"] for host in result["hosts"].values())
+        again = sum(host["counters"]["nic.engine.packet_seq_err"] + host["counters"]["nic.engine.local_ack_timeout_err"]
+                    for host in result["hosts"].values())
+        self.assertGreater(dropped, 0)
+        self.assertGreater(again, 0)
+        self.assertTrue(all(flow["operations"] > 0 for flow in result["flows"]))
+        self.assertIn(b"dropped by fault rule 1", capture.read_bytes())
+        done = subprocess.run([RNICSIM, "diff", record, record], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done)
+        both = self.results(lossy, "--fault", "corrupt=1e-3")
+        self.assertEqual(both["faults"], ["drop=0.001", "corrupt=0.001"])
+
     def test_waterfall(self):
         path = self.file(MIXED)
         plain, followed = self.results(path), self.results(path, "--waterfall")

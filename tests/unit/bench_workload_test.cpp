@@ -400,6 +400,21 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
     EXPECT_THAT(flow_error(key + std::string("\n")), HasSubstr("goes with transport = \"raw\" only")) << key;
 }
 
+TEST_F(BenchWorkload, Faults) {
+  const auto with = [](const std::string& faults) {
+    return "schema = 1\nmeasure.duration = \"1 us\"\nfaults = " + faults +
+           "\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"8 B\"\n";
+  };
+  const auto prepared = prepare({.workload = file(with("[\"drop=1e-3\", \"delay,by=2us,nth=3\"]")).string(),
+                                 .faults = {"corrupt=0.5,host=h1"}});
+  ASSERT_EQ(prepared.config.faults.size(), 3u);
+  EXPECT_EQ(prepared.workload.faults.front(), "drop=1e-3");
+  for (const char* bad : {"\"drop\"", "[]", "[3]", "[\"drop\", 3]"})
+    EXPECT_THAT(error(with(bad)), HasSubstr("faults: a list of rules such as \"drop=1e-3\" is needed, not ")) << bad;
+  for (const char* bad : {"lose", "drop=2", "drop,host=h7", "delay"})
+    EXPECT_THAT(error(with("[\"" + std::string(bad) + "\"]")), HasSubstr("--fault")) << bad;
+}
+
 TEST_F(BenchWorkload, Pages) {
   EXPECT_EQ(flow_error("page = \"3 KiB\"\n"), "flow[0].page: \"4 KiB\"..\"1 GiB\" is needed, not \"3 KiB\"");
   EXPECT_EQ(flow_error("page = \"8 KiB\"\n"),
