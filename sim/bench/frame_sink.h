@@ -8,23 +8,22 @@
 #include <string>
 
 #include "model/host/cpu_port.h"
+#include "sim/bench/agent.h"
 #include "sim/bench/flow_state.h"
 #include "sim/bench/station.h"
 
 namespace rnicsim::sim::bench {
 
-class FrameSink {
+class FrameSink : public Agent {
  public:
   // `queue`: its place among those that `state` counts.
   FrameSink(Station& station, FlowState& state, std::size_t queue, Control& control, host::CpuPort& port,
             std::string name);
 
-  // Posts all the receives: before anybody sends.
-  void fill();
-  // The thread's body.
-  void run();
+  void fill() override;
+  void run() override;
 
-  std::string describe() const;
+  std::string describe() const override;
 
  private:
   static constexpr int kPollMost = 32;

@@ -10,19 +10,19 @@
 #include <vector>
 
 #include "model/host/cpu_port.h"
+#include "sim/bench/agent.h"
 #include "sim/bench/flow_state.h"
 #include "sim/bench/station.h"
 
 namespace rnicsim::sim::bench {
 
-class PingPong {
+class PingPong : public Agent {
  public:
   PingPong(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
            host::CpuPort& port, std::string name);
 
-  // The thread's body.
-  void run();
-  std::string describe() const;
+  void run() override;
+  std::string describe() const override;
 
  private:
   bool begins() const { return station_.plan().sends; }

@@ -8,22 +8,21 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/bench/agent.h"
 #include "sim/bench/flow_state.h"
 #include "sim/bench/station.h"
 #include "sim/bench/walk.h"
 
 namespace rnicsim::sim::bench {
 
-class Receiver {
+class Receiver : public Agent {
  public:
   Receiver(Station& station, Control& control, std::string name);
 
-  // Posts all the receives: before anybody sends.
-  void fill();
-  // The thread's body.
-  void run();
+  void fill() override;
+  void run() override;
 
-  std::string describe() const;
+  std::string describe() const override;
 
  private:
   static constexpr int kPollMost = 32;

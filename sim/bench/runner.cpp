@@ -7,6 +7,10 @@
 #include <stdexcept>
 
 #include "sim/bench/exchange.h"
+#include "sim/bench/frame_sink.h"
+#include "sim/bench/ping_pong.h"
+#include "sim/bench/receiver.h"
+#include "sim/bench/sender.h"
 #include "sim/bench/steadiness.h"
 #include "sim/progress_line.h"
 
@@ -48,11 +52,8 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
       flows_(workload.flows.size()),
       arrivals_(system, flows_),
       agents_busy_(plan.agents.size()),
-      senders_(plan.agents.size()),
-      receivers_(plan.agents.size()),
-      sinks_(plan.agents.size()),
+      agents_(plan.agents.size()),
       sink_places_(plan.agents.size()),
-      players_(plan.agents.size()),
       met_(std::make_unique<sc_core::sc_event>("bench_met")),
       closing_(std::make_unique<sc_core::sc_event>("bench_closing")),
       next_memory_(kFirstMemory) {
@@ -126,22 +127,25 @@ void Runner::make_stations(HostAgents& host) {
 
 void Runner::make_agents(HostAgents& host) {
   for (const auto i : host.agents) {
-    const auto& agent = plan_.agents[i];
-    if (workload_.flows[agent.flow].ping_pong) {
-      players_[i] = std::make_unique<PingPong>(*stations_[i], stations_, flows_[agent.flow], control_,
-                                               host.process->port(), name_of(agent));
-    } else if (agent.sends) {
-      senders_[i] = std::make_unique<Sender>(*stations_[i], stations_, flows_[agent.flow], control_,
-                                             host.process->port(), name_of(agent), seed_of(workload_.seed, agent));
-    } else if (stations_[i]->has_frames()) {
-      sinks_[i] = std::make_unique<FrameSink>(*stations_[i], flows_[agent.flow], sink_places_[i], control_,
-                                              host.process->port(), name_of(agent));
-      sinks_[i]->fill();
-    } else if (workload_.flows[agent.flow].takes_receives()) {
-      receivers_[i] = std::make_unique<Receiver>(*stations_[i], control_, name_of(agent));
-      receivers_[i]->fill();
-    }
+    agents_[i] = make_agent(host, i);
+    if (agents_[i]) agents_[i]->fill();
   }
+}
+
+std::unique_ptr<Agent> Runner::make_agent(HostAgents& host, std::uint32_t number) {
+  const auto& agent = plan_.agents[number];
+  const auto& flow = workload_.flows[agent.flow];
+  auto& station = *stations_[number];
+  auto& state = flows_[agent.flow];
+  auto& port = host.process->port();
+  const auto name = name_of(agent);
+  if (flow.ping_pong) return std::make_unique<PingPong>(station, stations_, state, control_, port, name);
+  if (agent.sends)
+    return std::make_unique<Sender>(station, stations_, state, control_, port, name, seed_of(workload_.seed, agent));
+  if (station.has_frames())
+    return std::make_unique<FrameSink>(station, state, sink_places_[number], control_, port, name);
+  if (flow.takes_receives()) return std::make_unique<Receiver>(station, control_, name);
+  return nullptr;
 }
 
 // Until all hosts are here.
@@ -161,19 +165,14 @@ void Runner::meet(HostAgents& host) {
 }
 
 void Runner::start_threads(HostAgents& host) {
-  const auto start = [&](std::uint32_t number, auto& agent) {
+  for (const auto i : host.agents) {
+    if (!agents_[i]) continue;
     ++host.working;
-    host.process->spawn(fmt::format("agent{}", number), [this, number, &host, &agent] {
-      host.process->port().meter(agents_busy_[number]);
-      agent.run();
+    host.process->spawn(fmt::format("agent{}", i), [this, i, &host] {
+      host.process->port().meter(agents_busy_[i]);
+      agents_[i]->run();
       if (--host.working == 0) wake(*closing_);
     });
-  };
-  for (const auto i : host.agents) {
-    if (senders_[i]) start(i, *senders_[i]);
-    if (receivers_[i]) start(i, *receivers_[i]);
-    if (sinks_[i]) start(i, *sinks_[i]);
-    if (players_[i]) start(i, *players_[i]);
   }
 }
 
@@ -514,13 +513,8 @@ void Runner::report_standstill(std::size_t flow) {
 // Of a flow's agents, or of all; and of the NICs of hosts that have any.
 std::string Runner::state(std::optional<std::size_t> flow) const {
   std::string text;
-  for (std::size_t i = 0; i < senders_.size(); ++i) {
-    if (flow && plan_.agents[i].flow != *flow) continue;
-    if (senders_[i]) text += "  " + senders_[i]->describe() + '\n';
-    if (receivers_[i]) text += "  " + receivers_[i]->describe() + '\n';
-    if (sinks_[i]) text += "  " + sinks_[i]->describe() + '\n';
-    if (players_[i]) text += "  " + players_[i]->describe() + '\n';
-  }
+  for (std::size_t i = 0; i < agents_.size(); ++i)
+    if (agents_[i] && (!flow || plan_.agents[i].flow == *flow)) text += "  " + agents_[i]->describe() + '\n';
   std::vector<bool> busy(plan_.hosts);
   for (const auto& agent : plan_.agents) busy[agent.host] = true;
   for (std::size_t host = 0; host < system_.adapters(); ++host) {
@@ -552,7 +546,7 @@ Snapshot Runner::snapshot() const {
 }
 
 std::optional<double> Runner::busy_share(std::size_t agent) const {
-  if (!senders_[agent] && !receivers_[agent] && !sinks_[agent] && !players_[agent]) return std::nullopt;
+  if (!agents_[agent]) return std::nullopt;
   const auto busy = after_.agents_busy[agent] - before_.agents_busy[agent];
   // A thread's own time may be a little ahead.
   return std::min(1.0, static_cast<double>(busy.ps) / std::max(1.0, static_cast<double>(interval().ps)));

@@ -9,14 +9,11 @@
 
 #include "model/host/software_process.h"
 #include "model/host/sparse_memory.h"
+#include "sim/bench/agent.h"
 #include "sim/bench/arrivals.h"
 #include "sim/bench/flow_state.h"
-#include "sim/bench/frame_sink.h"
 #include "sim/bench/measured.h"
-#include "sim/bench/ping_pong.h"
 #include "sim/bench/plan.h"
-#include "sim/bench/receiver.h"
-#include "sim/bench/sender.h"
 #include "sim/bench/station.h"
 #include "sim/system.h"
 #include "sim/snapshot_server.h"
@@ -61,6 +58,7 @@ class Runner {
   void host_body(HostAgents& host);
   void make_stations(HostAgents& host);
   void make_agents(HostAgents& host);
+  std::unique_ptr<Agent> make_agent(HostAgents& host, std::uint32_t number);
   void meet(HostAgents& host);
   void start_threads(HostAgents& host);
   void set_times(Duration begin);
@@ -101,11 +99,8 @@ class Runner {
   Arrivals arrivals_;
   std::vector<Duration> agents_busy_;                 // by agent
   std::vector<std::unique_ptr<Station>> stations_;    // by agent
-  std::vector<std::unique_ptr<Sender>> senders_;      // by agent; null: it receives
-  std::vector<std::unique_ptr<Receiver>> receivers_;  // by agent; null: there is nothing to receive
-  std::vector<std::unique_ptr<FrameSink>> sinks_;     // by agent; null: it gets no raw packets
+  std::vector<std::unique_ptr<Agent>> agents_;        // null: there is nothing to do for it
   std::vector<std::uint32_t> sink_places_;            // by agent: among its flow's queues
-  std::vector<std::unique_ptr<PingPong>> players_;    // by agent; null: it is one of the others
   std::vector<std::unique_ptr<HostAgents>> hosts_;
   std::size_t arrived_ = 0;
   std::unique_ptr<sc_core::sc_event> met_;

@@ -12,22 +12,6 @@ namespace {
 constexpr ibv_wr_opcode kOpcodes[kOps] = {
     IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ,
     IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
-constexpr double kPsPerSecond = 1e12;
-
-// The mean time between two operations of one of the flow's threads.
-double pace_of(const Flow& flow, std::uint32_t senders) {
-  if (!flow.pace) return 0;
-  double bytes = 0, weights = 0;
-  for (const auto& op : flow.mix) {
-    bytes += static_cast<double>(op.size.bytes) * op.weight;
-    weights += op.weight;
-  }
-  const double rate = flow.pace->operations_per_second > 0
-                          ? flow.pace->operations_per_second
-                          : static_cast<double>(flow.pace->rate.bits_per_second) / (8 * bytes / weights);
-  return kPsPerSecond / rate * senders;
-}
-
 }  // namespace
 
 Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
@@ -43,7 +27,7 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
       log_slots_(static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(flow_.window)) - 1)),
       wrs_(flow_.batch),
       sges_(flow_.batch),
-      pace_ps_(pace_of(flow_, state.senders)) {
+      pacer_(flow_, state, control, port) {
   const auto& plan = station.plan();
   std::map<std::uint32_t, const Walk*> walks;
   std::map<std::uint32_t, FrameSource*> sources;
@@ -77,7 +61,7 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
 
 void Sender::run() {
   port_.wait_until(state_.begin);
-  next_ps_ = static_cast<double>(now().ps);
+  pacer_.start();
   while (!control_.stopping && !state_.stopped && port_.thread_time() < state_.end) {
     post_ready();
     while (poll() == kPollMost && !control_.stopping) {
@@ -92,21 +76,9 @@ void Sender::post_ready() {
     if (flow_.window_per == WindowPer::thread && flow_.window - outstanding_ < flow_.batch) return;
     if (ready_.empty() && ready_random_.empty()) return;
     if (control_.stopping || state_.stopped) return;
-    if (pace_ps_ > 0 && !may_post(port_.thread_time())) return;
+    if (!pacer_.may_begin(flow_.batch, outstanding_ != 0)) return;
     post_batch(take_queue());
   }
-}
-
-bool Sender::may_post(Duration at) {
-  const Duration next{static_cast<std::int64_t>(next_ps_)};
-  if (at < next) {
-    // With nothing to poll for, the thread sleeps; else a poll of an empty queue may make it a little late.
-    if (outstanding_ != 0) return false;
-    port_.wait_until(std::min(next, state_.end));
-    if (control_.stopping || state_.stopped || now() >= state_.end) return false;
-  }
-  next_ps_ += pace_ps_ * flow_.batch;
-  return true;
 }
 
 std::uint32_t Sender::take_queue() {

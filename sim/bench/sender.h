@@ -10,23 +10,22 @@
 
 #include "model/base/fifo.h"
 #include "model/host/cpu_port.h"
+#include "sim/bench/agent.h"
 #include "sim/bench/flow_state.h"
 #include "sim/bench/frame_source.h"
+#include "sim/bench/pacer.h"
 #include "sim/bench/station.h"
 #include "sim/bench/walk.h"
 
 namespace rnicsim::sim::bench {
 
-class Sender {
+class Sender : public Agent {
  public:
   Sender(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
          host::CpuPort& port, std::string name, std::uint64_t seed);
 
-  // The thread's body.
-  void run();
-
-  // "h0 flow[0] thread 3: 4 of 4 operations wait for completions ..."; for the report of a run that stands still.
-  std::string describe() const;
+  void run() override;
+  std::string describe() const override;
 
  private:
   struct Queue {
@@ -50,7 +49,6 @@ class Sender {
   static constexpr int kPostMost = 128;  // batches before it polls again, however many queues have room
 
   void post_ready();
-  bool may_post(Duration at);
   std::uint32_t take_queue();
   void give_back(std::uint32_t queue) {
     if (flow_.pick == Pick::random)
@@ -90,8 +88,7 @@ class Sender {
   std::array<ibv_wc, kPollMost> completions_{};
   std::uint64_t weights_ = 0;
   std::uint32_t outstanding_ = 0;
-  double pace_ps_ = 0;  // between operations; 0: none
-  double next_ps_ = 0;  // when the next may be posted
+  Pacer pacer_;
 };
 
 }  // namespace rnicsim::sim::bench

@@ -43,6 +43,15 @@ ByteCount Flow::longest() const {
   return longest;
 }
 
+double Flow::mean_bytes() const {
+  double bytes = 0, weights = 0;
+  for (const auto& entry : mix) {
+    bytes += static_cast<double>(entry.size.bytes) * entry.weight;
+    weights += entry.weight;
+  }
+  return bytes / weights;
+}
+
 ByteCount Flow::place() const {
   constexpr std::uint64_t kGrhBytes = 40;
   if (transport == Transport::raw) return {raw.frame_bytes(static_cast<std::uint32_t>(longest().bytes))};

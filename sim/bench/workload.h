@@ -89,6 +89,7 @@ struct Flow {
   std::optional<Duration> stop;
 
   ByteCount longest() const;
+  double mean_bytes() const;  // of an operation
   // What a message takes of a receiver's memory, at most: before a datagram lies its GRH.
   ByteCount place() const;
   bool takes_receives() const;
