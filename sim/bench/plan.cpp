@@ -196,8 +196,36 @@ class Planner {
             connect(sender, agent(to, thread, false));
         }
     if (flow().window_per == WindowPer::thread) check_thread_window();
+    lend_regions();
+  }
+
+  // Of those that share, the first of a host has the regions of all.
+  void lend_regions() {
+    std::map<std::uint32_t, std::uint32_t> lenders, places;  // by host
+    const auto all = static_cast<std::uint32_t>(plan_.agents.size());
+    for (std::uint32_t i = 0; i < all; ++i) {
+      auto& member = plan_.agents[i];
+      if (member.flow != flow_number_) continue;
+      member.lender = i;
+      std::uint64_t own = member.qps.size();
+      if (flow().share && !member.sends) {
+        member.lender = lenders.try_emplace(member.host, i).first->second;
+        member.first_place = places[member.host];
+        own = places[member.host] += static_cast<std::uint32_t>(member.qps.size());
+      }
+      plan_.agents[member.lender].region = region_of(member, own);
+    }
     for (auto& member : plan_.agents)
-      if (member.flow == flow_number_) member.region = region_of(member);
+      if (member.flow == flow_number_) member.region = plan_.agents[member.lender].region;
+    check_slots();
+  }
+
+  void check_slots() {
+    if (!flow().slots) return;
+    const std::uint64_t region = plan_.agents.back().region.bytes;
+    const std::uint64_t places = ((region - flow().place().bytes) / step_of(flow()) + 1) * flow().mrs;
+    if (*flow().slots > places)
+      complain("address.slots", fmt::format("1..{} is needed, not {}: there is room for no more", places, *flow().slots));
   }
 
   void connect(std::uint32_t sender, std::uint32_t receiver) {
@@ -218,7 +246,8 @@ class Planner {
     }
   }
 
-  ByteCount region_of(const PlannedAgent& member) {
+  // With so many places at least.
+  ByteCount region_of(const PlannedAgent& member, std::uint64_t places) {
     if (flow().mr_size) return *flow().mr_size;
     if (flow().transport == Transport::raw) {
       const std::uint64_t frames =
@@ -226,8 +255,9 @@ class Planner {
       return {std::max(kPage.bytes, frames * frame_slot(flow()))};
     }
     if (flow().ping_pong) return {ping_pong_landing(flow()) + flow().longest().bytes};
-    const std::uint64_t places = std::max<std::uint64_t>(1, member.qps.size());
-    return {std::max(kPage.bytes, places * round_up(flow().place().bytes, kLine))};
+    const auto slots = (flow().slots.value_or(1) - 1) / flow().mrs + 1;
+    return {std::max({kPage.bytes, std::max<std::uint64_t>(1, places) * round_up(flow().place().bytes, kLine),
+                      std::min(slots, kMostMemory) * std::min(step_of(flow()), kMostMemory >> 10)})};
   }
 
   void check_totals() {
@@ -241,9 +271,11 @@ class Planner {
       if (qps[member.host] + host::Objects::kFirstQpn > nics_[member.host].capabilities.max_qp)
         complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));
       const std::uint64_t each = round_up(member.region.bytes, kPage.bytes);
-      if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
+      if (&plan_.agents[member.lender] != &member) {
+        // The lender's.
+      } else if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
         complain(member.flow, "mr_size", fmt::format("the memory regions of {} are larger than 1 TiB", host));
-      const bool own = flow.uars == Uars::per_thread && !queue;
+      const bool own = has_own_context(member, flow);
       pages[member.host].emplace(member.flow, own ? member.thread : 0, own && member.sends);
       if (pages[member.host].size() >= abi::kUarPages)
         complain(member.flow, "uars", fmt::format("{} needs more than {} doorbell pages", host, abi::kUarPages - 1));
@@ -278,6 +310,17 @@ std::string topology_of(const Workload& workload) {
           last = std::max(last, number);
       }
   return fmt::format("star:{}", std::uint64_t(last) + 1);
+}
+
+// A table's queues are in one context, and so is who uses a region.
+bool has_own_context(const PlannedAgent& agent, const Flow& flow) {
+  return flow.uars == Uars::per_thread && (agent.sends || (flow.transport != Transport::raw && !flow.share));
+}
+
+std::uint64_t step_of(const Flow& flow) {
+  if (flow.stride.bytes != 0) return flow.stride.bytes;
+  const bool fixed = flow.address == Addressing::fixed || flow.address == Addressing::one;
+  return round_up(flow.place().bytes, fixed ? kLine : 8);
 }
 
 std::uint64_t frame_slot(const Flow& flow) {

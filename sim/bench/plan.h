@@ -24,6 +24,8 @@ struct PlannedAgent {
   bool sends;
   std::vector<PlannedQp> qps;  // none of those that receive raw packets
   ByteCount region{};  // of each of its memory regions
+  std::uint32_t lender = ~0u;     // the agent whose regions these are; or itself
+  std::uint32_t first_place = 0;  // of its first QP, in them
 };
 
 struct Plan {
@@ -33,6 +35,10 @@ struct Plan {
 
 // The topology's name for load_config(): a star is as large as the flows need.
 std::string topology_of(const Workload& workload);
+// Whether it opens the device for itself, not with others of its flow and host.
+bool has_own_context(const PlannedAgent& agent, const Flow& flow);
+// How far apart the places of a region are.
+std::uint64_t step_of(const Flow& flow);
 // A frame's place in a region of raw packets.
 std::uint64_t frame_slot(const Flow& flow);
 // Where in its region an agent of a ping-pong finds the other's writes; its own stand before it.

@@ -13,7 +13,7 @@ Receiver::Receiver(Station& station, Control& control, std::string name)
       control_(control),
       name_(std::move(name)),
       walk_(flow_, station.plan().region, station.regions()) {
-  for (std::size_t i = 0; i < station.qps().size(); ++i) places_.push_back(walk_.first(i));
+  for (std::size_t i = 0; i < station.qps().size(); ++i) places_.push_back(walk_.first(station.plan().first_place + i));
   for (std::size_t i = 0; i < kPostMost; ++i) {
     wrs_[i].sg_list = &sges_[i];
     wrs_[i].num_sge = 1;

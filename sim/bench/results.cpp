@@ -63,6 +63,14 @@ void add_raw_parameters(const RawOptions& raw, Json& json) {
   for (const auto field : raw.rss_fields) json["rss_fields"].push_back(to_string(field));
 }
 
+Json address_json(const Flow& flow) {
+  Json json;
+  if (flow.stride.bytes != 0) json["stride"] = to_string(flow.stride);
+  if (flow.slots) json["slots"] = *flow.slots;
+  if (flow.zipf > 0) json["zipf"] = flow.zipf;
+  return json.is_null() ? Json(to_string(flow.address)) : json;
+}
+
 Json flow_parameters(const Flow& flow) {
   Json json;
   json["from"] = flow.from;
@@ -87,10 +95,8 @@ Json flow_parameters(const Flow& flow) {
   json["mrs"] = flow.mrs;
   if (flow.mr_size) json["mr_size"] = to_string(*flow.mr_size);
   json["page"] = to_string(flow.page);
-  if (flow.address == Addressing::stride)
-    json["address"] = {{"stride", to_string(flow.stride)}};
-  else
-    json["address"] = to_string(flow.address);
+  json["address"] = address_json(flow);
+  json["share"] = flow.share;
   json["mtu"] = *flow.mtu;
   json["max_rd_atomic"] = *flow.max_rd_atomic;
   json["rnr_timer"] = flow.rnr_timer;

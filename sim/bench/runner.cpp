@@ -83,7 +83,7 @@ void Runner::make_host(std::uint32_t host, std::vector<std::uint32_t> own) {
   auto agents = std::make_unique<HostAgents>();
   agents->agents = std::move(own);
   std::uint64_t bytes = 0;
-  for (const auto i : agents->agents) bytes += memory_of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
+  for (const auto i : agents->agents) bytes += memory_of(plan_, i, workload_.flows[plan_.agents[i].flow]);
   agents->memory = std::make_unique<host::SparseMemory>(bytes, next_memory_);
   next_memory_ += (bytes / kMemoryApart + 1) * kMemoryApart;
   Adapter& place = system_.adapter(host);
@@ -118,9 +118,9 @@ void Runner::make_stations(HostAgents& host) {
   for (const auto i : host.agents) {
     const auto& agent = plan_.agents[i];
     const auto& flow = workload_.flows[agent.flow];
-    const auto bytes = memory_of(agent, flow);
-    host.process->port().back(memory.first(bytes), flow.page);
-    stations_[i]->make(host.devices.of(agent, flow), memory.first(bytes));
+    const auto bytes = memory_of(plan_, i, flow);
+    if (bytes != 0) host.process->port().back(memory.first(bytes), flow.page);
+    stations_[i]->make(host.devices.of(agent, flow), memory.first(bytes), *stations_[agent.lender]);
     memory = memory.subspan(bytes);
   }
 }

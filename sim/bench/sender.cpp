@@ -37,8 +37,10 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
     auto& walk = walks[agent];
     if (!walk)
       walk = remote_walks_.emplace_back(std::make_unique<Walk>(flow_, peer.plan().region, peer.regions())).get();
-    queues_.push_back(
-        {.qp = station.qps()[i], .remote_walk = walk, .local = walk_.first(i), .remote = walk->first(place)});
+    queues_.push_back({.qp = station.qps()[i],
+                       .remote_walk = walk,
+                       .local = walk_.first(i),
+                       .remote = walk->target(peer.plan().first_place + place)});
     if (flow_.transport == Transport::ud) {
       queues_.back().ah = station.address_handle(i);
       queues_.back().remote_qpn = peer.qps()[place]->qp_num;

@@ -42,11 +42,13 @@ std::uint64_t stride_of(const PlannedAgent& agent) {
 
 }  // namespace
 
-std::uint64_t memory_of(const PlannedAgent& agent, const Flow& flow) { return stride_of(agent) * flow.mrs; }
+std::uint64_t memory_of(const Plan& plan, std::uint32_t number, const Flow& flow) {
+  const auto& agent = plan.agents[number];
+  return agent.lender == number ? stride_of(agent) * flow.mrs : 0;
+}
 
 OpenDevice& Devices::of(const PlannedAgent& agent, const Flow& flow) {
-  // A table's queues are in one context.
-  const bool own = flow.uars == Uars::per_thread && (agent.sends || flow.transport != Transport::raw);
+  const bool own = has_own_context(agent, flow);
   auto& device = open_[{agent.flow, own ? agent.thread : 0, own && agent.sends}];
   if (device.context) return device;
   ibv_device** list = made(ibv_get_device_list(nullptr), "ibv_get_device_list");
@@ -69,10 +71,11 @@ void Devices::close() {
   open_.clear();
 }
 
-void Station::make(OpenDevice& device, std::span<std::byte> memory) {
+void Station::make(OpenDevice& device, std::span<std::byte> memory, const Station& lender) {
   device_ = &device;
   const auto stride = stride_of(plan_);
-  for (std::uint32_t i = 0; i < flow_.mrs; ++i) {
+  if (&lender != this) regions_ = lender.regions_;
+  for (std::uint32_t i = 0; &lender == this && i < flow_.mrs; ++i) {
     auto* mr = made(ibv_reg_mr(device.pd, memory.data() + i * stride, plan_.region.bytes, kAccess), "ibv_reg_mr");
     mrs_.push_back(mr);
     regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});

@@ -48,8 +48,9 @@ class Station {
   Station(const PlannedAgent& plan, const Flow& flow) : plan_(plan), flow_(flow) {}
 
   // --- By a thread of the host; each throws std::runtime_error.
-  // `memory` is for its regions: plan.region rounded up to pages, times flow.mrs.
-  void make(OpenDevice& device, std::span<std::byte> memory);
+  // `memory` is for its regions: plan.region rounded up to pages, times flow.mrs. Unless another lends it its own, which
+  // has been made.
+  void make(OpenDevice& device, std::span<std::byte> memory, const Station& lender);
   void connect(const std::vector<std::unique_ptr<Station>>& all);
   void destroy();
 
@@ -86,7 +87,7 @@ class Station {
   std::vector<Region> regions_;
 };
 
-// Bytes of memory that its regions take.
-std::uint64_t memory_of(const PlannedAgent& agent, const Flow& flow);
+// Bytes of memory that the regions of that agent take: none of those that are lent to it.
+std::uint64_t memory_of(const Plan& plan, std::uint32_t number, const Flow& flow);
 
 }  // namespace rnicsim::sim::bench

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
 #include "model/base/draw.h"
 #include "sim/bench/station.h"
+#include "sim/bench/zipf.h"
 
 namespace rnicsim::sim::bench {
 
@@ -21,39 +23,62 @@ class Walk {
   };
 
   Walk(const Flow& flow, ByteCount region, const std::vector<Region>& regions)
-      : addressing_(flow.address), regions_(regions), limit_(region.bytes - flow.place().bytes) {
-    const std::uint64_t unit = addressing_ == Addressing::fixed ? 64 : 8;
-    step_ = addressing_ == Addressing::stride ? flow.stride.bytes : (flow.place().bytes + unit - 1) / unit * unit;
-    places_ = limit_ / step_ + 1;
+      : addressing_(flow.address),
+        regions_(regions),
+        limit_(region.bytes - flow.place().bytes),
+        step_(step_of(flow)),
+        places_(limit_ / step_ + 1),
+        all_(std::min(places_ * regions.size(), flow.slots.value_or(~0ull))) {
+    if (addressing_ != Addressing::zipf) return;
+    zipf_ = Zipf(all_, flow.zipf);
+    constexpr double kGoldenSection = 0.618;
+    apart_ = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kGoldenSection * static_cast<double>(all_)));
+    while (std::gcd(apart_, all_) != 1) ++apart_;
   }
 
-  bool moves() const { return addressing_ != Addressing::fixed; }
+  bool moves() const { return addressing_ != Addressing::fixed && addressing_ != Addressing::one; }
 
   // Neighbours begin at different places.
-  Place first(std::uint64_t number) const {
-    return {static_cast<std::uint32_t>(number / places_ % regions_.size()), number % places_ * step_};
-  }
+  Place first(std::uint64_t number) const { return place(number % all_); }
+  // The same at the end that is asked, where all may mean one.
+  Place target(std::uint64_t number) const { return first(addressing_ == Addressing::one ? 0 : number); }
 
-  void advance(Place& place, Generator& generator) const {
-    if (addressing_ == Addressing::random) {
-      if (regions_.size() > 1) place.region = static_cast<std::uint32_t>(draw_below(generator, regions_.size()));
-      place.offset = draw_below(generator, places_) * step_;
-      return;
+  void advance(Place& at, Generator& generator) const {
+    switch (addressing_) {
+      case Addressing::random:
+        if (regions_.size() > 1) at.region = static_cast<std::uint32_t>(draw_below(generator, regions_.size()));
+        at.offset = draw_below(generator, places_) * step_;
+        return;
+      case Addressing::slots: at = place(draw_below(generator, all_)); return;
+      case Addressing::zipf: at = place(scattered(zipf_.draw(generator))); return;
+      default: break;
     }
-    place.offset += step_;
-    if (place.offset <= limit_) return;
-    place.offset = 0;
-    if (++place.region == regions_.size()) place.region = 0;
+    at.offset += step_;
+    if (at.offset <= limit_) return;
+    at.offset = 0;
+    if (++at.region == regions_.size()) at.region = 0;
   }
 
   const Region& region(const Place& place) const { return regions_[place.region]; }
 
  private:
+  Place place(std::uint64_t number) const {
+    return {static_cast<std::uint32_t>(number / places_), number % places_ * step_};
+  }
+  // What is asked for most lies apart, and where it does is the same for all.
+  std::uint64_t scattered(std::uint64_t rank) const {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(static_cast<Wide>(rank) * apart_ % all_);
+  }
+
   Addressing addressing_;
   const std::vector<Region>& regions_;
   std::uint64_t limit_;  // the last offset at which the longest operation fits
   std::uint64_t step_;
-  std::uint64_t places_;
+  std::uint64_t places_;  // of a region
+  std::uint64_t all_;
+  Zipf zipf_;
+  std::uint64_t apart_ = 1;
 };
 
 }  // namespace rnicsim::sim::bench

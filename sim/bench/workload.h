@@ -25,7 +25,8 @@ enum class WindowPer : std::uint8_t { qp, thread };
 enum class Pick : std::uint8_t { round_robin, random };
 enum class Doorbell : std::uint8_t { blueflame, plain };
 enum class Uars : std::uint8_t { shared, per_thread };
-enum class Addressing : std::uint8_t { fixed, sequential, random, stride };
+enum class Addressing : std::uint8_t { fixed, sequential, random, one, stride, slots, zipf };
+inline constexpr std::size_t kNamedAddressings = 4;  // the others have tables
 
 std::string_view to_string(Op op);
 std::string_view to_string(Transport transport);
@@ -77,7 +78,10 @@ struct Flow {
   std::optional<ByteCount> mr_size;  // absent: a place for each QP
   ByteCount page = 4_KiB;
   Addressing address = Addressing::fixed;
-  ByteCount stride{};
+  ByteCount stride{};                  // from place to place; 0: a place's size
+  std::optional<std::uint64_t> slots;  // no more places than that
+  double zipf = 0;
+  bool share = false;  // the receivers of a host have their regions in common
   std::optional<std::uint32_t> mtu;            // absent: the port's
   std::optional<std::uint32_t> max_rd_atomic;  // absent: the device's
   std::uint32_t rnr_timer = 12;

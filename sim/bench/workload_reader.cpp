@@ -92,19 +92,37 @@ std::vector<MixedOp> read_mix(TableReader& reader) {
   return mix;
 }
 
+// { stride } walks on; { slots } and { zipf } draw, among places so far apart if it stands there, too.
+void read_places(TableReader&& reader, Flow& flow) {
+  reader.size("stride", flow.stride, 8_B, ByteCount{1ull << 40});
+  reader.number("slots", flow.slots, 1, 1ull << 37);
+  if (const auto* zipf = reader.find("zipf")) {
+    constexpr double kLeast = 0.01, kMost = 10;
+    flow.zipf = zipf->value<double>().value_or(0);
+    if (!(flow.zipf >= kLeast && flow.zipf <= kMost)) reader.refuse("zipf", fmt::format("{}..{}", kLeast, kMost));
+  }
+  reader.finish();
+  if (flow.stride.bytes % 8 != 0) reader.refuse("stride", "a multiple of 8 B");
+  if (flow.zipf > 0)
+    flow.address = Addressing::zipf;
+  else if (flow.slots)
+    flow.address = Addressing::slots;
+  else if (flow.stride.bytes != 0)
+    flow.address = Addressing::stride;
+  else
+    reader.complain("stride", "is missing (or slots, or zipf)");
+}
+
 void read_address(TableReader& reader, Flow& flow) {
+  reader.flag("share", flow.share);
   const auto* node = reader.find("address");
   if (!node) return;
-  if (const auto* table = node->as_table()) {
-    TableReader stride(*table, reader.file(), reader.path_of("address"));
-    stride.need("stride");
-    stride.size("stride", flow.stride, 8_B, ByteCount{1ull << 40});
-    stride.finish();
-    if (flow.stride.bytes % 8 != 0) stride.refuse("stride", "a multiple of 8 B");
-    flow.address = Addressing::stride;
-    return;
-  }
-  reader.choice("address", flow.address, 3);
+  if (const auto* table = node->as_table())
+    return read_places(TableReader(*table, reader.file(), reader.path_of("address")), flow);
+  reader.choice("address", flow.address, kNamedAddressings);
+  if (flow.address != Addressing::one) return;
+  if (reader.has("share") && !flow.share) reader.complain("address", "\"one\" needs share = true");
+  flow.share = true;
 }
 
 // A size, or whether to take the device's.
@@ -166,7 +184,7 @@ void check_frames(const TableReader& reader, const Flow& flow) {
   for (const auto& entry : flow.mix)
     if (entry.size.bytes < RawOptions::kLeastFrame)
       reader.refuse("size", fmt::format("at least {} B", RawOptions::kLeastFrame), "that is Ethernet's shortest frame");
-  for (const char* key : {"recv_inline", "mrs", "mr_size", "address"})
+  for (const char* key : {"recv_inline", "mrs", "mr_size", "address", "share"})
     if (reader.has(key)) reader.complain(key, "does not go with transport = \"raw\"");
   if (flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
   if (!flow.raw.tso_mss) return;
@@ -187,6 +205,7 @@ void check(const TableReader& reader, const Flow& flow) {
   if (flow.ping_pong && !simple)
     reader.complain("ping_pong",
                     "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
+  if (flow.ping_pong && flow.share) reader.complain("share", "does not go with ping_pong");
   if (flow.stop && *flow.stop <= flow.start) reader.refuse("stop", "a time after start");
   if (flow.mr_size && *flow.mr_size < flow.place())
     reader.refuse("mr_size", fmt::format("at least {}", to_string(flow.place())), "the longest message must fit");

@@ -382,6 +382,38 @@ TEST_F(BenchRun, AddressesOfEveryKind) {
   EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
 }
 
+// One word of h1 for all, whoever asks: atomics on it wait for one another. Else each has its own.
+TEST_F(BenchRun, OneWordForAll) {
+  const auto conflicts = [&](const std::string& keys) {
+    run(kOneByOne + ("op = \"fetch_add\"\nthreads = 4\nqps = 2\n" + keys), "operations = 400");
+    EXPECT_EQ(flow().operations, 400u);
+    EXPECT_EQ(grown(1, "nic.translation.refused"), 0u);
+    const auto counted = grown(1, "nic.atomics.conflicts");
+    restart();
+    return counted;
+  };
+  EXPECT_EQ(conflicts("address = \"fixed\"\nmr_size = \"64 KiB\"\n"), 0u);
+  EXPECT_GT(conflicts("address = \"one\"\n"), 200u);
+  EXPECT_GT(conflicts("address = \"one\"\nuars = \"per_thread\"\n"), 200u);
+  EXPECT_GT(conflicts("address = { slots = 2 }\nshare = true\n"), 50u);
+}
+
+// Their pages are registered once, and every kind of operation reaches them.
+TEST_F(BenchRun, SharedRegions) {
+  const auto pages = [&](const std::string& keys) {
+    run(kOneByOne + ("mix = [{ op = \"write\", size = \"8 B\" }, { op = \"read\", size = \"64 B\" }, "
+                     "{ op = \"send\", size = \"24 B\" }]\nthreads = 4\nqps = 2\nwindow = 4\nmr_size = \"1 MiB\"\n"
+                     "address = { zipf = 0.99 }\n" + keys),
+        "operations = 1000");
+    EXPECT_EQ(flow().operations, 1000u);
+    const auto& counters = runner_->after().hosts[1].entries();
+    const auto registered = std::ranges::find(counters, "kernel.pages_registered", &CounterEntry::path)->value;
+    restart();
+    return registered;
+  };
+  EXPECT_EQ(pages("") - pages("share = true\n"), 3 * 256u);
+}
+
 // A switch that has two ways up divides the flows among them, and each keeps its order.
 TEST_F(BenchRun, SpinesShareTheFlows) {
   run("from = \"h0..h3\"\nto = \"h4..h7\"\nop = \"write\"\nsize = \"4 KiB\"\nqps = 64\nwindow = 1\n",

@@ -381,7 +381,7 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   EXPECT_EQ(refusal("flows = 0\n"), "flow[0].flows: 1..65536 is needed, not 0");
   EXPECT_EQ(refusal("recv_depth = 1\n"), "no error");
   EXPECT_EQ(refusal("recv_depth = 0\n"), "flow[0].recv_depth: 1..32768 is needed, not 0");
-  for (const char* key : {"recv_inline = true", "mrs = 2", "mr_size = \"4 KiB\"", "address = \"random\""})
+  for (const char* key : {"recv_inline = true", "mrs = 2", "mr_size = \"4 KiB\"", "address = \"random\"", "share = true"})
     EXPECT_THAT(refusal(key + std::string("\n")), HasSubstr("does not go with transport = \"raw\"")) << key;
   for (const char* bad : {"\"00\"", "5", "[]"})
     EXPECT_THAT(refusal("rss_key = " + std::string(bad) + "\n"),
@@ -398,6 +398,54 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   for (const char* key : {"flows = 1", "checksums = true", "tso_mss = 18", "rx_queues = 1", "rss_key = \"\"",
                           "rss_fields = []"})
     EXPECT_THAT(flow_error(key + std::string("\n")), HasSubstr("goes with transport = \"raw\" only")) << key;
+}
+
+TEST_F(BenchWorkload, Addresses) {
+  EXPECT_EQ(flow("address = \"one\"\n").address, Addressing::one);
+  EXPECT_TRUE(flow("address = \"one\"\n").share);
+  EXPECT_FALSE(flow("address = \"random\"\n").share);
+  const auto hot = flow("address = { zipf = 1, slots = 100, stride = \"4 KiB\" }\nshare = true\n");
+  EXPECT_EQ(hot.address, Addressing::zipf);
+  EXPECT_EQ(hot.zipf, 1);
+  EXPECT_EQ(hot.slots, 100u);
+  EXPECT_EQ(hot.stride, 4_KiB);
+  EXPECT_EQ(flow("address = { slots = 64 }\n").address, Addressing::slots);
+  EXPECT_EQ(flow("address = { stride = \"8 B\" }\n").address, Addressing::stride);
+  EXPECT_EQ(flow_error("address = \"one\"\nshare = false\n"), "flow[0].address: \"one\" needs share = true");
+  EXPECT_EQ(flow_error("address = \"hot\"\n"),
+            "flow[0].address: \"fixed\", \"sequential\", \"random\" or \"one\" is needed, not \"hot\"");
+  EXPECT_EQ(flow_error("address = {}\n"), "flow[0].address.stride: is missing (or slots, or zipf)");
+  EXPECT_EQ(flow_error("address = { slot = 3 }\n"),
+            "flow[0].address.slot: there is no such key; did you mean slots?");
+  for (const char* bad : {"0", "0.001", "10.5", "-1", "nan", "\"much\""})
+    EXPECT_THAT(flow_error("address = { zipf = " + std::string(bad) + " }\n"),
+                HasSubstr("flow[0].address.zipf: 0.01..10 is needed, not "))
+        << bad;
+  for (const char* bad : {"0", "-1", "1.5", "\"8 B\""})
+    EXPECT_THAT(flow_error("address = { slots = " + std::string(bad) + " }\n"),
+                HasSubstr("flow[0].address.slots: 1..137438953472 is needed, not "))
+        << bad;
+  EXPECT_EQ(flow_error("address = { slots = 17 }\nmr_size = \"64 KiB\"\n"),
+            "flow[0].address.slots: 1..16 is needed, not 17: there is room for no more");
+  EXPECT_EQ(flow_error("address = { slots = 17 }\nmr_size = \"64 KiB\"\nmrs = 2\n"), "no error");
+  EXPECT_EQ(flow_error("address = { slots = 1000000 }\n"), "no error");
+  EXPECT_EQ(flow_error("address = { slots = 137438953472, stride = \"1 TiB\" }\n"),
+            "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
+  EXPECT_EQ(flow_error("ping_pong = true\nshare = true\n"), "flow[0].share: does not go with ping_pong");
+}
+
+TEST_F(BenchWorkload, SharedRegions) {
+  const auto planned = [this](const std::string& keys) {
+    return prepare({.workload = file(std::string(kLeast) + "threads = 3\nqps = 2\n" + keys).string()}).plan.agents;
+  };
+  const auto apart = planned(""), together = planned("share = true\nuars = \"per_thread\"\n");
+  ASSERT_EQ(together.size(), 6u);
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(apart[i].lender, i);
+    EXPECT_EQ(together[i].lender, i < 3 ? i : 3);
+    EXPECT_EQ(together[i].first_place, i < 3 ? 0 : 2 * (i - 3));
+    EXPECT_EQ(together[i].region, i < 3 ? 8_KiB : 24_KiB);
+  }
 }
 
 TEST_F(BenchWorkload, Faults) {
