@@ -76,19 +76,24 @@ std::string hosts(const Config& config) {
   return text;
 }
 
+std::string of_host(const char* before, const Config& config) {
+  return config.host_profile.empty() ? "" : before + config.host_profile;
+}
+
 }  // namespace
 
 std::string describe(DescribeTopic topic, const RunOptions& options) {
-  Config config = load_config(options.nic, options.topology, options.sets, options.faults);
+  Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
   const bool all = topic == DescribeTopic::everything;
   std::string text;
   if (all || topic == DescribeTopic::nic)
-    text += fmt::format("NIC profiles: {}\nParameters, with the values of {}:\n\n{}\n",
-                        fmt::join(data_names(DataKind::nic), ", "), options.nic,
+    text += fmt::format("NIC profiles: {}\nParameters, with the values of {}{}:\n\n{}\n",
+                        fmt::join(data_names(DataKind::nic), ", "), options.nic, of_host(" on ", config),
                         parameters(config, "nic.") + parameters(config, "engine.") + parameters(config, "nics."));
   if (all || topic == DescribeTopic::host)
-    text +=
-        fmt::format("A host's parameters:\n\n{}\n", parameters(config, "host.") + parameters(config, "host_types."));
+    text += fmt::format("Host profiles: {}\nA host's parameters{}:\n\n{}\n",
+                        fmt::join(data_names(DataKind::host), ", "), of_host(", with the values of ", config),
+                        parameters(config, "host.") + parameters(config, "host_types."));
   if (all || topic == DescribeTopic::topology)
     text +=
         fmt::format("Topologies: {}, {}\n{}:\n\n{}\nIts parameters:\n\n{}{}{}{}\n",

@@ -27,6 +27,7 @@ struct HostCommand {
 
 struct RunOptions {
   std::string nic = "cx5-100g";
+  std::string host;  // a profile; empty: the NIC's or the topology's
   std::string topology = "back-to-back";
   std::vector<std::string> sets;    // "key=value"
   std::vector<std::string> faults;  // "drop=1e-3,host=h0"

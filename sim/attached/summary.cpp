@@ -105,6 +105,7 @@ std::string summary_text(const System& system, const RunOutcome& outcome) {
 nlohmann::ordered_json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome) {
   auto results = results_of_command("run");
   results["nic"] = options.nic;
+  results["host"] = system.config().host_profile;
   results["topology"] = options.topology;
   results["seed"] = options.seed;
   results["time"] = options.time == TimeMode::simulated ? "sim" : "real";

@@ -65,6 +65,7 @@ Prepared prepare(const BenchOptions& options) {
   Workload& workload = prepared.workload;
   workload = read_workload(find_data(DataKind::workload, options.workload), own);
   if (options.nic) workload.nic = *options.nic;
+  if (options.host) workload.host = *options.host;
   if (options.topology) workload.topology = *options.topology;
   if (options.seed) workload.seed = *options.seed;
   auto sets = workload.sets;
@@ -73,7 +74,7 @@ Prepared prepare(const BenchOptions& options) {
   auto faults = workload.faults;
   faults.insert(faults.end(), options.faults.begin(), options.faults.end());
   try {
-    prepared.config = load_config(workload.nic, topology_of(workload), sets, faults);
+    prepared.config = load_config(workload.nic, topology_of(workload), sets, faults, workload.host);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", workload.file, error.what()));
   }

@@ -22,7 +22,7 @@ struct BenchOptions {
   std::string workload;           // a file, or the name of one in sim/workloads
   std::vector<std::string> sets;  // parameters, and the workload's own keys
   std::vector<std::string> faults;
-  std::optional<std::string> nic, topology;
+  std::optional<std::string> nic, host, topology;
   EngineOptions engine;
   std::optional<std::uint64_t> seed;
   std::string json;  // empty: none

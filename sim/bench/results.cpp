@@ -388,6 +388,7 @@ Json results_json(const BenchResult& result) {
   Json json = results_of_command("bench");
   json["workload"] = file_json(workload.file);
   json["nic"] = file_json(find_data(DataKind::nic, workload.nic));
+  json["host"] = result.system.config().host_profile;
   json["topology"] = workload.topology;
   json["seed"] = workload.seed;
   json["measure"] = measure_json(result);

@@ -117,6 +117,7 @@ struct Workload {
   std::string file;  // as messages name it
   std::uint64_t seed = 1;
   std::string nic = "cx5-100g";
+  std::string host;  // a profile; empty: the NIC's or the topology's
   std::string topology = "back-to-back";
   std::vector<std::string> sets;    // "nic.pcie.read_latency=600ns"
   std::vector<std::string> faults;  // "drop=1e-3,host=h0"

@@ -316,6 +316,7 @@ Workload read_root(const toml::table& root, const std::string& name) {
   reader.number("schema", schema, 1, 1);
   reader.number("seed", workload.seed, 0, INT64_MAX);
   reader.text("nic", workload.nic);
+  reader.text("host", workload.host);
   reader.text("topology", workload.topology);
   if (const auto* set = reader.find("set")) {
     if (!set->is_table()) reader.refuse("set", "a table of parameters");

@@ -34,15 +34,17 @@ Row inline_step() {
   static constexpr int kSizes[] = {8, 16, 32, 64, 128, 256, 512};
   struct Nic {
     const char* name;
+    const char* host;
     double step;
     bool fast;
   };
-  for (const auto& [name, step, fast] :
-       {Nic{"cx5-100g", 0.5, true}, {"cx6-200g", 0.91, true}, {"cx3-40g", 0.74, false}}) {
+  for (const auto& [name, host, step, fast] : {Nic{"cx5-100g", "xeon-gen3", 0.5, true},
+                                               {"cx6-200g", "epyc-gen4", 0.91, true},
+                                               {"cx3-40g", "xeon-e5", 0.74, false}}) {
     const auto first = row.points.size();
     for (const int size : kSizes)
       row.points.push_back({fmt::format("{} {} B", name, size), "cal-1",
-                            {fmt::format("nic={}", name), fmt::format("flow.size={} B", size)}});
+                            {fmt::format("nic={}", name), fmt::format("host={}", host), fmt::format("flow.size={} B", size)}});
     const auto rise = [first](const Measured& m, std::size_t at) {
       return (m.latency(first + at) - m.latency(first + at - 1)) / 1e3;
     };
@@ -246,7 +248,7 @@ Row sizes_one_way() {
                                     {"1 MiB", 46.9}};
   for (const auto& [name, measured] : kSizes) {
     const auto point = row.points.size();
-    row.points.push_back({name, "cal-1", {"nic=cx6-200g", "flow.mtu=4096", fmt::format("flow.size={}", name)}});
+    row.points.push_back({name, "cal-1", {"nic=cx6-200g", "host=epyc-gen4", "flow.mtu=4096", fmt::format("flow.size={}", name)}});
     if (point == 0) continue;
     const double step = measured - kSizes[point - 1].measured;
     row.checks.push_back(within(fmt::format("{} to {}", kSizes[point - 1].name, name), step,

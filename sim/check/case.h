@@ -74,7 +74,7 @@ struct Case {
   std::filesystem::path file;
   std::filesystem::path folder;  // of the file: what paths in it are relative to
   std::variant<Programs, Workload, Simulator> run;
-  std::optional<std::string> nic, topology, engine;
+  std::optional<std::string> nic, host, topology, engine;
   std::optional<std::uint64_t> seed;
   std::vector<std::string> sets, faults;
   std::chrono::milliseconds limit{60'000};  // of real time

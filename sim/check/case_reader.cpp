@@ -251,6 +251,7 @@ void read_configuration_of(TableReader& reader, Case& read) {
     if (reader.has(key)) value = needed_text(reader, key);
   };
   text("nic", read.nic);
+  text("host", read.host);
   text("topology", read.topology);
   text("engine", read.engine);
   if (read.engine && std::ranges::find(kEngineKinds, *read.engine) == std::end(kEngineKinds))
@@ -262,7 +263,7 @@ void read_configuration_of(TableReader& reader, Case& read) {
 
 // What its program cannot be told, or does not tell.
 void check_simulator(const TableReader& reader, const Simulator& simulator, const Case& read) {
-  for (const char* key : {"nic", "topology", "engine", "seed", "set", "fault"})
+  for (const char* key : {"nic", "host", "topology", "engine", "seed", "set", "fault"})
     if (reader.has(key)) reader.complain(key, "does not go with simulator, whose words say it all");
   const auto tells = [&](const char* file) {
     return std::ranges::any_of(simulator.words, [&](const auto& word) { return word.find(file) != word.npos; });

@@ -93,6 +93,7 @@ std::vector<std::string> command_of(const Case& of, const RunFiles& files) {
   else
     words.emplace_back("run");
   if (of.nic) words.insert(words.end(), {"--nic", *of.nic});
+  if (of.host) words.insert(words.end(), {"--host-profile", *of.host});
   if (of.topology) words.insert(words.end(), {"--topology", *of.topology});
   if (of.engine) words.insert(words.end(), {"--engine", *of.engine});
   if (of.seed) words.insert(words.end(), {"--seed", std::to_string(*of.seed)});

@@ -50,6 +50,7 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
   plan.name = std::filesystem::path(options.workload).stem().string();
   plan.workload = options.workload;
   plan.nic = options.nic;
+  plan.host = options.host;
   plan.topology = options.topology;
   plan.sets = options.sets;
   plan.faults = options.faults;
@@ -95,6 +96,7 @@ Command add_bench(CLI::App& app, const Program& words) {
            "be repeated");
   command.add_option("--nic", options->nic, "NIC profile by name, or a TOML file, in place of the workload's")
       ->type_name("NIC");
+  add_host_profile(command, options->host);
   command
       .add_option("--topology", options->topology,
                   "topology by name (star:8, fat-tree:4), or a TOML file, in place of the workload's")

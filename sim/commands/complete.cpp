@@ -27,6 +27,7 @@ Words parameters() {
 Words values_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   if (type == "NIC") return data_names(DataKind::nic);
+  if (type == "PROFILE") return data_names(DataKind::host);
   if (type == "TOPOLOGY") return data_names(DataKind::topology);
   if (type == "WORKLOAD") return data_names(DataKind::workload);
   if (type == "SWEEP") return data_names(DataKind::sweep);

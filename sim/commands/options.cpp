@@ -14,6 +14,7 @@ void add_configuration(CLI::App& command, RunOptions& options) {
   command.add_option("--nic", options.nic, "NIC profile by name, or a TOML file")
       ->capture_default_str()
       ->type_name("NIC");
+  add_host_profile(command, options.host);
   command.add_option("--topology", options.topology, "topology by name (star:8, fat-tree:4), or a TOML file")
       ->capture_default_str()
       ->type_name("TOPOLOGY");

@@ -32,8 +32,17 @@ void add_choice(CLI::App& command, const char* name, Choice& choice, const std::
   command.add_option_function<std::string>(name, choose, meaning)->type_name(joined);
 }
 
-// --nic, --topology, --set, --fault
+// --nic, --host-profile, --topology, --set, --fault
 void add_configuration(CLI::App& command, RunOptions& options);
+// --host-profile
+template <class Name>
+void add_host_profile(CLI::App& command, Name& host) {
+  command
+      .add_option("--host-profile", host,
+                  "what the hosts cost, by name, or a TOML file, in the place of what the NIC's profile, the topology "
+                  "or the workload names")
+      ->type_name("PROFILE");
+}
 // --set, --fault
 void add_sets(CLI::App& command, std::vector<std::string>& sets, const char* meaning);
 void add_faults(CLI::App& command, std::vector<std::string>& faults);

@@ -23,7 +23,7 @@ Config prepare(Simulation& simulation) {
   if (simulation.observers.follow.any() && options.time == TimeMode::real)
     throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
   options.engine.add_to(options.sets);
-  return load_config(options.nic, options.topology, options.sets, options.faults);
+  return load_config(options.nic, options.topology, options.sets, options.faults, options.host);
 }
 
 }  // namespace rnicsim::sim

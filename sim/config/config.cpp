@@ -22,6 +22,10 @@ const Params& named(const ProfilesOf<Params>& profiles, const std::string* name,
   return name != nullptr ? profiles.by_name.at(*name) : standard;
 }
 
+const host::HostParams& host_named(const Config& config, const std::string* type) {
+  return type != nullptr ? config.profiles.host_types.by_name.at(*type).params : config.host;
+}
+
 // Of a NIC and its host.
 void refuse_vectors(ParamVisitor& visit, const nic::NicParams& nic, const std::string& nic_path,
                     const host::HostParams& host, const std::string& host_path) {
@@ -88,13 +92,15 @@ nic::NicParams Config::nic_of(std::size_t interface) const {
   auto own = named(profiles.nics, choices.of_node(label, "nics"), nic);
   if (const auto cable = cables_of[interface])
     own.port = named(profiles.ports, choices.of_cable(*cable, "ports"), own.port);
+  if (const auto* type = choices.of_node(topology.interfaces[interface].name, "host_types"))
+    profiles.host_types.by_name.at(*type).pcie.put_into(own.dma);
   engine_of(interface).limit(own.capabilities);
   return own;
 }
 
 const host::HostParams& Config::host_of(std::size_t number) const {
   if (choices.empty()) return host;
-  return named(profiles.host_types, choices.of_node(topology.interfaces[number].name, "host_types"), host);
+  return host_named(*this, choices.of_node(topology.interfaces[number].name, "host_types"));
 }
 
 const fabric::SwitchParams& Config::switch_of(std::size_t index) const {
@@ -136,15 +142,16 @@ void Config::describe(ParamVisitor& visit) {
     const auto* host_name = choices.of_node(interface.name, "host_types");
     const auto nic_path = path_of("nics", nic_name, "nic"), host_path = path_of("host_types", host_name, "host");
     if (!checked.emplace(nic_path, host_path).second) continue;
-    refuse_vectors(visit, named(profiles.nics, nic_name, nic), nic_path, named(profiles.host_types, host_name, host),
-                   host_path);
+    refuse_vectors(visit, named(profiles.nics, nic_name, nic), nic_path, host_named(*this, host_name), host_path);
   }
 }
 
 void settle(Config& config, const Loader& loader) {
   const auto& topology = config.topology;
+  config.host_profile = loader.host();
   config.choices = loader.choices();
-  config.profiles = loader.profiles().resolve(config.choices, {config.nic, config.host, config.link, config.switches});
+  config.profiles = loader.profiles().resolve(
+      config.choices, {config.nic, config.host, config.link, config.switches, loader.root_complex()});
   config.cables_of.resize(topology.interfaces.size());
   for (std::size_t i = 0; i < topology.cables.size(); ++i)
     for (const auto node : {topology.cables[i].first, topology.cables[i].second})
@@ -154,11 +161,12 @@ void settle(Config& config, const Loader& loader) {
 }
 
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
-                   std::span<const std::string> faults) {
+                   std::span<const std::string> faults, std::string_view host) {
   Config config;
   const ParamList params(config);
   Loader loader(params, config.topology);
   loader.load(DataKind::nic, find_data(DataKind::nic, nic));
+  if (!host.empty()) loader.choose_host(host);
   if (auto sized = sized_topology(topology))
     config.topology = std::move(*sized);
   else

@@ -29,6 +29,7 @@ struct Config {
   fabric::SwitchParams switches;
   NetworkParams network;
   EngineParams engine;
+  std::string host_profile;  // of what names no type; empty: none
   Profiles profiles;
   Choices choices;
   Topology topology;
@@ -36,7 +37,8 @@ struct Config {
   std::vector<FaultSetting> faults;  // of all files, then of the command line
 
   // Of an interface, a switch, a cable by their place in the topology; of a host by its number. A NIC's engine has
-  // taken what it can't do, and a port that its cable names has taken the place of its own.
+  // taken what it can't do, a port that its cable names has taken the place of its own, and what its host's type says
+  // of PCIe that of its own.
   nic::NicParams nic_of(std::size_t interface) const;
   EngineParams engine_of(std::size_t interface) const;
   const host::HostParams& host_of(std::size_t host) const;
@@ -50,13 +52,14 @@ struct Config {
   void describe(ParamVisitor& visit);
 };
 
-// The NIC's profile, then the topology, then each "key=value" of `sets`; a later one wins. Fault rules add up.
+// The NIC's profile on the host that it names, then `host` (empty: none, or what the topology names), then the
+// topology, then each "key=value" of `sets`; a later one wins. Fault rules add up.
 // An engine that can do less than the NIC takes the rest from its capabilities.
 // A topology by name and size is one, too (sized_topology.h), in a file's `base` as well.
 // ConfigError says what is wrong, with the key's path and where it stands; of values that cannot stand together, the
 // path of one and what it contradicts.
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,
-                   std::span<const std::string> faults = {});
+                   std::span<const std::string> faults = {}, std::string_view host = {});
 
 // Which engines the NICs have: "rtl", "model, h1 rtl"; empty: the model's alone.
 std::string engines_text(const Config& config);

@@ -20,9 +20,9 @@ struct Names {
   const char* what;
   const char* folder;
 };
-constexpr std::array<Names, 5> kNames = {{
-    {"NIC profile", "nics"}, {"topology", "topologies"}, {"workload", "workloads"}, {"sweep", "sweeps"},
-    {"part of a report", "report"},
+constexpr std::array<Names, 6> kNames = {{
+    {"NIC profile", "nics"}, {"host profile", "hosts"}, {"topology", "topologies"}, {"workload", "workloads"},
+    {"sweep", "sweeps"}, {"part of a report", "report"},
 }};
 
 const char* what(DataKind kind) { return kNames[static_cast<std::size_t>(kind)].what; }

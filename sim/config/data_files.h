@@ -1,4 +1,4 @@
-// Profiles, topologies, workloads and sweeps by name: files of nics/, topologies/, workloads/ and sweeps/ in
+// Profiles, topologies, workloads and sweeps by name: files of nics/, hosts/, topologies/, workloads/ and sweeps/ in
 // share/rnicsim, which is the repository's sim/ in a build tree; and the parts of a report.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace rnicsim::sim {
 
-enum class DataKind { nic, topology, workload, sweep, report };
+enum class DataKind { nic, host, topology, workload, sweep, report };
 
 // In RNICSIM_DATA of the environment if set, else in the program's own share_folder() (own_files.h: may throw).
 std::filesystem::path data_folder(DataKind kind);

@@ -48,6 +48,15 @@ Setting choice_of(const Setting& setting, std::string_view key) {
   return choice;
 }
 
+fs::path file_of_host(const TomlFile& file) {
+  if (const auto beside = host_beside(file)) return *beside;
+  try {
+    return find_data(DataKind::host, file.host->text);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: host: {}", file.host->where, error.what()));
+  }
+}
+
 void choose_of_record(const Record& record, const char* group, const std::string& node, Choices& choices) {
   for (const auto& [key, field] : record.fields)
     if (const auto kind = Choices::kind_of(group, key)) choices.choose(node, *kind, choice_of(field, key));
@@ -66,6 +75,10 @@ void Loader::load(DataKind kind, const fs::path& path) {
     topology_ = std::move(*sized);
     choices_ = {};
   }
+  if (const auto* file = with_host(files); file != nullptr && !host_chosen_) {
+    host_chosen_ = kind == DataKind::topology;
+    take_host(file_of_host(*file), file->host->text);
+  }
   for (const auto& file : files) {
     for (const auto& setting : file.settings)
       if (!is_choice(setting.path)) take_setting(setting, file.path.parent_path());
@@ -74,6 +87,17 @@ void Loader::load(DataKind kind, const fs::path& path) {
       if (is_choice(setting.path)) choose(setting);
     faults_.insert(faults_.end(), file.faults.begin(), file.faults.end());
   }
+}
+
+void Loader::choose_host(std::string_view name_or_path) {
+  host_chosen_ = true;
+  take_host(find_data(DataKind::host, name_or_path), std::string(name_or_path));
+}
+
+void Loader::take_host(const fs::path& path, const std::string& name) {
+  for (const auto& setting : host_settings(path)) apply(params_, setting);
+  if (host_chosen_) root_complex_ = load_host_profile(path).pcie;
+  host_ = name;
 }
 
 void Loader::set(std::string_view text) {

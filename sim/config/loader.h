@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/config/data_files.h"
+#include "sim/config/host_profile.h"
 #include "sim/config/param_list.h"
 #include "sim/config/profiles.h"
 #include "sim/config/toml_file.h"
@@ -21,14 +22,21 @@ class Loader {
  public:
   Loader(const ParamList& params, Topology& topology) : params_(params), topology_(topology) {}
 
-  // The file, after the one its `base` names.
+  // The file, after the one its `base` names, and after the host that one of them names; that of a topology counts
+  // only when none has been chosen.
   void load(DataKind kind, const std::filesystem::path& path);
+  // All hosts' profile, that of a NIC's file notwithstanding.
+  void choose_host(std::string_view name_or_path);
   void set(std::string_view key_equals_value);
   void fault(std::string_view rule);
 
   // Profiles and who has them, not yet checked: what a file names, a later one or --set may say.
   const ProfileBook& profiles() const { return profiles_; }
   const Choices& choices() const { return choices_; }
+  // By name; empty: none. Its root complex, when it was chosen: that of each NIC.
+  const std::string& host() const { return host_; }
+  const RootComplex& root_complex() const { return root_complex_; }
+  bool host_chosen() const { return host_chosen_; }
   // In the order in which they came; not yet checked: a rule may name a host of a later file.
   const std::vector<Record>& faults() const { return faults_; }
 
@@ -39,6 +47,7 @@ class Loader {
   // "hosts.h0.nic", "cables.h0-s0.link"
   void choose(const Setting& setting);
   void choose_cables(const Setting& setting, std::string_view ends, std::string_view kind, const Setting& own);
+  void take_host(const std::filesystem::path& path, const std::string& name);
   void take_topology(const TomlFile& file);
   void take_interfaces(const TomlFile& file);
   std::uint32_t cable_end(const Record& record, const char* end) const;
@@ -47,6 +56,9 @@ class Loader {
   Topology& topology_;
   ProfileBook profiles_;
   Choices choices_;
+  std::string host_;
+  bool host_chosen_ = false;
+  RootComplex root_complex_;
   std::vector<Record> faults_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sim/config/host_profile.h"
 #include "sim/config/settings.h"
 
 namespace rnicsim::sim {
@@ -31,10 +32,19 @@ nic::NicParams load_nic_profile(const std::filesystem::path& path, std::span<con
   const auto no_base = [&](const std::string& base) -> std::optional<std::filesystem::path> {
     throw ConfigError(fmt::format("{}: its base '{}' does not lie beside it", path.string(), shown(base)));
   };
-  if (!path.empty())
-    for (const auto& file : read_with_bases(path, no_base))
+  if (!path.empty()) {
+    const auto files = read_with_bases(path, no_base);
+    if (const auto* file = with_host(files)) {
+      const auto host = host_beside(*file);
+      if (!host)
+        throw ConfigError(fmt::format("{}: host: '{}' does not lie in {}", file->host->where, shown(file->host->text),
+                                      (file->path.parent_path() / "../hosts").lexically_normal().string()));
+      load_host_profile(*host).pcie.put_into(profile.nic.dma);
+    }
+    for (const auto& file : files)
       for (const auto& setting : file.settings)
         if (!is_of_others(setting.path)) apply(params, setting);
+  }
   for (const auto& set : sets) apply(params, setting_option(set));
   if (const auto contradiction = ParamList(profile).contradiction()) throw ConfigError(*contradiction);
   return profile.nic;

@@ -94,7 +94,8 @@ std::vector<std::pair<std::string, std::string>> Choices::settings(const Topolog
 // --- Profiles.
 class ProfileBook::Resolver {
  public:
-  Resolver(const ProfileBook& book, const Choices& choices) : book_(book), choices_(choices) {}
+  Resolver(const ProfileBook& book, const Choices& choices, const RootComplex& root_complex)
+      : book_(book), choices_(choices), root_complex_(root_complex) {}
 
   template <class Params>
   void resolve(const char* group, const Params& standard, ProfilesOf<Params>& made) {
@@ -128,6 +129,8 @@ class ProfileBook::Resolver {
     chain_.push_back(name);
     used_.insert(name);
     Params params = base_of(group, name, *written, standard);
+    if constexpr (std::is_same_v<Params, HostProfile>)
+      params.pcie.open(written->settings, fmt::format("{}.{}.pcie.", group, name));
     OneProfile<Params> profile{group, {name.c_str(), params}};
     const ParamList list(profile);
     for (const auto& setting : written->settings) apply(list, setting);
@@ -137,43 +140,60 @@ class ProfileBook::Resolver {
   template <class Params>
   Params base_of(const char* group, const std::string& name, const Written& written, const Params& standard) {
     if (!written.base) {
-      if (is_shipped(group, name)) return shipped<Params>(group, {{}, Setting::Type::text, name, written.where}, {});
+      if (is_shipped<Params>(name)) return shipped<Params>(group, {{}, Setting::Type::text, name, written.where}, {});
       return standard;
     }
     // One that changes what is shipped may have its name.
     const auto& base = written.base->text;
-    if (find(group, base) == nullptr || (base == name && is_shipped(group, name)))
+    if (find(group, base) == nullptr || (base == name && is_shipped<Params>(name)))
       return shipped<Params>(group, *written.base, written.folder);
     return make(group, *written.base, standard);
   }
 
-  static bool is_shipped(std::string_view group, const std::string& name) {
-    const auto names = data_names(DataKind::nic);
-    return group == "nics" && std::ranges::find(names, name) != names.end();
+  // NICs and hosts alone are files.
+  template <class Params>
+  static constexpr bool kIsFile = std::is_same_v<Params, nic::NicParams> || std::is_same_v<Params, HostProfile>;
+  template <class Params>
+  static constexpr auto kKindOf = std::is_same_v<Params, nic::NicParams> ? DataKind::nic : DataKind::host;
+
+  template <class Params>
+  static bool is_shipped(const std::string& name) {
+    if (!kIsFile<Params>) return false;
+    const auto names = data_names(kKindOf<Params>);
+    return std::ranges::find(names, name) != names.end();
   }
 
-  // Of a file: NICs alone are.
   template <class Params>
   Params shipped(const char* group, const Setting& reference, const std::filesystem::path& folder) {
-    if constexpr (std::is_same_v<Params, nic::NicParams>) {
+    if constexpr (kIsFile<Params>) {
       const std::string& name = reference.text;
       const bool is_file = !reference.path.empty() && reference.path.ends_with(".base") &&
                            (name.find('/') != name.npos || name.ends_with(".toml"));
       std::error_code none;
-      if (is_file)
-        return load_nic_profile(std::filesystem::exists(folder / name, none) ? folder / name
-                                                                             : find_data(DataKind::nic, name));
-      if (is_shipped(group, name)) return load_nic_profile(find_data(DataKind::nic, name));
+      if (is_file && std::filesystem::exists(folder / name, none)) return from_file<Params>(folder / name);
+      if (is_file || is_shipped<Params>(name)) return from_file<Params>(find_data(kKindOf<Params>, name));
     }
-    refuse(group, reference);
+    refuse<Params>(group, reference);
   }
 
+  template <class Params>
+  Params from_file(const std::filesystem::path& path) const {
+    if constexpr (std::is_same_v<Params, HostProfile>) {
+      return load_host_profile(path);
+    } else {
+      auto params = load_nic_profile(path);
+      root_complex_.put_into(params.dma);
+      return params;
+    }
+  }
+
+  template <class Params>
   [[noreturn]] void refuse(const char* group, const Setting& reference) const {
     std::vector<std::string> names;
     if (const auto of_group = book_.groups_.find(group); of_group != book_.groups_.end())
       for (const auto& [name, written] : of_group->second) names.push_back(name);
-    if (std::string_view(group) == "nics")
-      for (const auto& name : data_names(DataKind::nic)) names.push_back(name);
+    if constexpr (kIsFile<Params>)
+      for (const auto& name : data_names(kKindOf<Params>)) names.push_back(name);
     const auto meant = nearest_name(reference.text, names);
     const bool is_option = reference.where.starts_with("--set ");
     throw ConfigError(fmt::format("{}{}: there is no {}.{}{}", reference.where,
@@ -194,6 +214,7 @@ class ProfileBook::Resolver {
 
   const ProfileBook& book_;
   const Choices& choices_;
+  const RootComplex& root_complex_;
   std::vector<std::string> chain_;  // of bases, of the one that is made
   std::set<std::string> used_;      // of the group
 };
@@ -229,10 +250,10 @@ void ProfileBook::take(const Setting& setting, const std::filesystem::path& fold
 
 Profiles ProfileBook::resolve(const Choices& choices, const Defaults& defaults) const {
   Profiles made;
-  Resolver resolver(*this, choices);
+  Resolver resolver(*this, choices, defaults.root_complex);
   resolver.resolve("nics", defaults.nic, made.nics);
   resolver.resolve("ports", defaults.nic.port, made.ports);
-  resolver.resolve("host_types", defaults.host, made.host_types);
+  resolver.resolve("host_types", HostProfile{defaults.host, {}}, made.host_types);
   resolver.resolve("links", defaults.link, made.links);
   resolver.resolve("switch_types", defaults.switches, made.switch_types);
   return made;

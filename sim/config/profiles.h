@@ -18,6 +18,7 @@
 #include "model/fabric/switch.h"
 #include "model/host/host_params.h"
 #include "model/nic/nic.h"
+#include "sim/config/host_profile.h"
 #include "sim/config/toml_file.h"
 #include "sim/config/topology.h"
 
@@ -35,7 +36,7 @@ struct ProfilesOf {
 // Those that somebody has.
 struct Profiles {
   ProfilesOf<nic::NicParams> nics;
-  ProfilesOf<host::HostParams> host_types;
+  ProfilesOf<HostProfile> host_types;
   ProfilesOf<fabric::LinkParams> links;
   ProfilesOf<fabric::SwitchParams> switch_types;
   ProfilesOf<nic::PortParams> ports;
@@ -95,13 +96,14 @@ class ProfileBook {
   // A setting such as nics.fast.port.rate, later ones win; `folder` is where its file lies. ConfigError: none such.
   void take(const Setting& setting, const std::filesystem::path& folder);
 
-  // All that `choices` name. What names no base, and is not the name of a shipped NIC, is as `defaults` but for what
+  // All that `choices` name. What names no base, and is not the name of what is shipped, is as `defaults` but for what
   // it says. ConfigError: a profile that there is not, that is its own base or that nobody has; a parameter's mistake.
   struct Defaults {
     const nic::NicParams& nic;
     const host::HostParams& host;
     const fabric::LinkParams& link;
     const fabric::SwitchParams& switches;
+    const RootComplex& root_complex;  // of the host that is chosen for all: each shipped NIC's
   };
   Profiles resolve(const Choices& choices, const Defaults& defaults) const;
 

@@ -52,6 +52,8 @@ class Flattener {
     for (const auto& [key, node] : root) {
       if (key == "base" && node.is_string()) {
         result.base = node.as_string()->get();
+      } else if (key == "host" && node.is_string()) {
+        result.host = setting(std::string(key.str()), node);
       } else if (key == "hosts" && node.is_array_of_tables()) {
         result.hosts = records(*node.as_array());
       } else if (key == "devices" && node.is_array_of_tables()) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Record {
 struct TomlFile {
   std::filesystem::path path;
   std::string base;  // the value of `base =`, or empty
+  std::optional<Setting> host;  // `host =`, a host's profile
   std::vector<Setting> settings;
   std::vector<Record> hosts;
   std::vector<Record> devices;

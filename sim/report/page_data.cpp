@@ -203,7 +203,7 @@ Json configuration_json(const ResultSet& set) {
   return {{"point", first->number},
           {"baseline", baseline},
           {"differences", std::move(differences)},
-          {"shipped", shipped_json(set.nic, set.topology, baseline)}};
+          {"shipped", shipped_json(set.nic, set.host, set.topology, baseline)}};
 }
 
 Json references_json(const ResultSet& set) {
@@ -230,6 +230,7 @@ Json set_json(const ResultSet& set, std::size_t counters, const PageLimits& limi
           {"base",
            {{"workload", set.workload},
             {"nic", set.nic},
+            {"host", set.host},
             {"topology", set.topology},
             {"sets", set.settings},
             {"faults", set.faults}}},

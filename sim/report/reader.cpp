@@ -127,6 +127,7 @@ Point read_point(const fs::path& folder, const Field& field, ResultSet& set) {
     RunResults run = read_run(Field(file, json));
     // A sweep says only what it changes.
     if (set.nic.empty()) set.nic = run.nic;
+    if (set.host.empty()) set.host = run.host;
     if (set.topology.empty()) set.topology = run.topology;
     together.add(std::move(run));
   });
@@ -163,6 +164,7 @@ ResultSet read_sweep(const fs::path& folder) {
                 .invocation = texts(results["invocation"]),
                 .workload = results["base"]["workload"].text_or(""),
                 .nic = results["base"]["nic"].text_or(""),
+                .host = results["base"]["host"].text_or(""),
                 .topology = results["base"]["topology"].text_or(""),
                 .settings = texts(results["base"]["sets"]),
                 .faults = texts(results["base"]["faults"])};
@@ -184,6 +186,7 @@ ResultSet read_single(const fs::path& file) {
                 .version = run.version,
                 .workload = run.workload,
                 .nic = run.nic,
+                .host = run.host,
                 .topology = run.topology,
                 .seeds = {run.seed}};
   Point point{.runs = {{.seed = run.seed, .status = Run::Status::done}}};

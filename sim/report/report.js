@@ -247,7 +247,8 @@ function showFailures() {
 function describe(set) {
   const base = set.base;
   const varied = set.axes.map(axis => `${axis.key} = ${axis.values.join(', ')}`).join('; ');
-  const entries = [['workload', base.workload], ['NIC', base.nic], ['topology', base.topology],
+  const entries = [['workload', base.workload], ['NIC', base.nic], ['host', base.host],
+    ['topology', base.topology],
     ['set', base.sets.join(', ')], ['faults', base.faults.join('; ')], ['varied', varied],
     ['seeds', set.seeds.join(', ')], ['rnicsim', set.rnicsim], ['read from', set.source]].filter(([, text]) => text);
   return element('dl', {}, ...entries.flatMap(([term, text]) => [element('dt', {}, term), element('dd', {}, text)]));
@@ -295,7 +296,8 @@ function betweenSets() {
 function showTexts() {
   at('title').textContent = results.setNames.join(' and ');
   const seeds = new Set(results.sets.map(set => set.seeds.length));
-  const bases = results.sets.map(({base}) => [base.workload, base.nic, base.topology].filter(Boolean).join(', '));
+  const bases = results.sets.map(
+    ({base}) => [base.workload, base.nic, base.host, base.topology].filter(Boolean).join(', '));
   at('summary').textContent = [plural(results.rows.length, 'point'),
     seeds.size === 1 ? plural([...seeds][0], 'seed') + ' each' : '', ...new Set(bases)].filter(Boolean).join('; ');
   at('configuration').replaceChildren(...betweenSets(), ...results.sets.flatMap(configurationOf));

@@ -75,7 +75,7 @@ struct ResultSet {
   std::string command;       // "sweep", "bench" or "run"
   std::string version;
   std::vector<std::string> invocation;
-  std::string workload, nic, topology;
+  std::string workload, nic, host, topology;
   std::vector<std::string> settings;  // "key=value"
   std::vector<std::string> faults;
   std::vector<Axis> axes;

@@ -105,7 +105,8 @@ class Results {
   valueAt(set, point, key) {
     const axis = set.axes.findIndex(candidate => candidate.key === key);
     if (axis >= 0) return point.values[axis];
-    const parts = {workload: set.base.workload, nic: set.base.nic, topology: set.base.topology};
+    const {workload, nic, host, topology} = set.base;
+    const parts = {workload, nic, host, topology};
     return parts[key] || this.configured(set, key) || 'not varied';
   }
 

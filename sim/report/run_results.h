@@ -17,7 +17,7 @@ void check_schema(const Field& results);
 std::optional<Limit> read_limit(const Field& field);
 
 struct RunResults {
-  std::string command, version, workload, nic, topology;
+  std::string command, version, workload, nic, host, topology;
   std::uint64_t seed = 0;
   std::map<std::string, double> flow_metrics;  // "flow[0].rate_per_s"; those that a sweep gives with its points
   std::map<std::string, double> counters;      // "h0.nic.tx.packets", and what follows from them

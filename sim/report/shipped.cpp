@@ -15,16 +15,18 @@ bool is_shipped(DataKind kind, const std::string& name) { return std::ranges::co
 
 }  // namespace
 
-nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& topology,
+nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
                                     const std::map<std::string, std::string>& configuration) {
   if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is no NIC profile that rnicsim ships"}};
+  if (!host.empty() && !is_shipped(DataKind::host, host))
+    return {{"unknown", "'" + host + "' is no host profile that rnicsim ships"}};
   // "star:12" is one of its own; the parameters are those of the cables, which it has from the same file.
   const auto file = topology.substr(0, topology.find(':'));
   if (!is_shipped(DataKind::topology, file))
     return {{"unknown", "'" + topology + "' is no topology that rnicsim ships"}};
   auto differs = nlohmann::ordered_json::object();
   try {
-    Config config = load_config(nic, topology, {});
+    Config config = load_config(nic, topology, {}, {}, host);
     const ParamList list(config);
     for (const auto& entry : list.entries()) {
       const auto found = configuration.find(entry.path);

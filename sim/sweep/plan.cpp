@@ -50,7 +50,9 @@ bool overlap(const std::string& a, const std::string& b) {
   return all.starts_with(kAll) && one.substr(one.find('.') + 1) == all.substr(kAll.size());
 }
 
-bool names_file(std::string_view key) { return key == "workload" || key == "nic" || key == "topology"; }
+bool names_file(std::string_view key) {
+  return key == "workload" || key == "nic" || key == "host" || key == "topology";
+}
 
 }  // namespace
 
@@ -114,6 +116,7 @@ bench::BenchOptions options_of(const SweepPlan& plan, const Run& run) {
   bench::BenchOptions options;
   options.workload = plan.workload;
   options.nic = plan.nic;
+  options.host = plan.host;
   options.topology = plan.topology;
   options.sets = plan.sets;
   options.faults = plan.faults;
@@ -128,6 +131,8 @@ bench::BenchOptions options_of(const SweepPlan& plan, const Run& run) {
       options.workload = value;
     else if (key == "nic")
       options.nic = value;
+    else if (key == "host")
+      options.host = value;
     else if (key == "topology")
       options.topology = value;
     else if (key == "engine")
@@ -145,6 +150,7 @@ Json plan_json(const SweepPlan& plan) {
   json["name"] = plan.name;
   json["base"] = {{"workload", plan.workload}};
   if (plan.nic) json["base"]["nic"] = *plan.nic;
+  if (plan.host) json["base"]["host"] = *plan.host;
   if (plan.topology) json["base"]["topology"] = *plan.topology;
   json["base"]["sets"] = plan.sets;
   json["base"]["faults"] = plan.faults;
@@ -165,6 +171,7 @@ SweepPlan plan_of(const Json& json) {
   const auto& base = json.at("base");
   base.at("workload").get_to(plan.workload);
   if (base.contains("nic")) plan.nic = base.at("nic").get<std::string>();
+  if (base.contains("host")) plan.host = base.at("host").get<std::string>();
   if (base.contains("topology")) plan.topology = base.at("topology").get<std::string>();
   base.at("sets").get_to(plan.sets);
   base.at("faults").get_to(plan.faults);

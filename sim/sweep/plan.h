@@ -26,7 +26,7 @@ struct Reference {
 struct SweepPlan {
   std::string name;
   std::string workload;
-  std::optional<std::string> nic, topology;
+  std::optional<std::string> nic, host, topology;
   std::vector<std::string> sets, faults;
   std::string engine;  // empty: the default
   bool waterfall = false;

@@ -148,6 +148,7 @@ SweepPlan read_sweep(const std::filesystem::path& path) {
   std::error_code none;
   if (plan.workload.ends_with(".toml") && std::filesystem::exists(beside, none)) plan.workload = beside.string();
   read_optional(reader, "nic", plan.nic);
+  read_optional(reader, "host", plan.host);
   read_optional(reader, "topology", plan.topology);
   reader.text("engine", plan.engine);
   reader.flag("waterfall", plan.waterfall);

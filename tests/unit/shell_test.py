@@ -89,6 +89,7 @@ class Completion(unittest.TestCase):
 
     def test_names_of_files_of_ours(self):
         self.assertEqual(self.at("rnicsim run --nic "), names("nics"))
+        self.assertEqual(self.at("rnicsim run --host-profile "), names("hosts"))
         self.assertEqual(self.at("rnicsim run --topology "), names("topologies"))
         self.assertEqual(self.at("rnicsim bench "), names("workloads"))
         self.assertEqual(self.at("rnicsim bench write-4k --nic cx5"), ["cx5-100g"])
