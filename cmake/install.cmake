@@ -18,7 +18,8 @@ install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rni
 if(TARGET rtl_checked)
   install(TARGETS rtl_checked LIBRARY DESTINATION lib/rnicsim)
 endif()
-install(DIRECTORY sim/nics sim/hosts sim/sweeps sim/topologies sim/workloads DESTINATION ${share} FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY sim/nics sim/hosts sim/sweeps sim/topologies sim/workloads DESTINATION ${share}
+        FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY sim/report DESTINATION ${share}
   FILES_MATCHING PATTERN "*.html" PATTERN "*.js" PATTERN "*.css" PATTERN "LICENSE*")
 

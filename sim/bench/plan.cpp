@@ -225,7 +225,8 @@ class Planner {
     const std::uint64_t region = plan_.agents.back().region.bytes;
     const std::uint64_t places = ((region - flow().place().bytes) / step_of(flow()) + 1) * flow().mrs;
     if (*flow().slots > places)
-      complain("address.slots", fmt::format("1..{} is needed, not {}: there is room for no more", places, *flow().slots));
+      complain("address.slots",
+               fmt::format("1..{} is needed, not {}: there is room for no more", places, *flow().slots));
   }
 
   void connect(std::uint32_t sender, std::uint32_t receiver) {

@@ -48,8 +48,8 @@ class Station {
   Station(const PlannedAgent& plan, const Flow& flow) : plan_(plan), flow_(flow) {}
 
   // --- By a thread of the host; each throws std::runtime_error.
-  // `memory` is for its regions: plan.region rounded up to pages, times flow.mrs. Unless another lends it its own, which
-  // has been made.
+  // `memory` is for its regions: plan.region rounded up to pages, times flow.mrs. Unless another lends it its own,
+  // which has been made.
   void make(OpenDevice& device, std::span<std::byte> memory, const Station& lender);
   void connect(const std::vector<std::unique_ptr<Station>>& all);
   void destroy();

@@ -34,7 +34,8 @@ std::string_view to_string(Uars uars) {
   return name_of(std::to_array<std::string_view>({"shared", "per_thread"}), uars);
 }
 std::string_view to_string(Addressing addressing) {
-  return name_of(std::to_array<std::string_view>({"fixed", "sequential", "random", "one", "stride", "slots", "zipf"}), addressing);
+  return name_of(std::to_array<std::string_view>({"fixed", "sequential", "random", "one", "stride", "slots", "zipf"}),
+                 addressing);
 }
 
 ByteCount Flow::longest() const {

@@ -44,7 +44,8 @@ Row inline_step() {
     const auto first = row.points.size();
     for (const int size : kSizes)
       row.points.push_back({fmt::format("{} {} B", name, size), "cal-1",
-                            {fmt::format("nic={}", name), fmt::format("host={}", host), fmt::format("flow.size={} B", size)}});
+                            {fmt::format("nic={}", name), fmt::format("host={}", host),
+                             fmt::format("flow.size={} B", size)}});
     const auto rise = [first](const Measured& m, std::size_t at) {
       return (m.latency(first + at) - m.latency(first + at - 1)) / 1e3;
     };
@@ -248,7 +249,8 @@ Row sizes_one_way() {
                                     {"1 MiB", 46.9}};
   for (const auto& [name, measured] : kSizes) {
     const auto point = row.points.size();
-    row.points.push_back({name, "cal-1", {"nic=cx6-200g", "host=epyc-gen4", "flow.mtu=4096", fmt::format("flow.size={}", name)}});
+    row.points.push_back(
+        {name, "cal-1", {"nic=cx6-200g", "host=epyc-gen4", "flow.mtu=4096", fmt::format("flow.size={}", name)}});
     if (point == 0) continue;
     const double step = measured - kSizes[point - 1].measured;
     row.checks.push_back(within(fmt::format("{} to {}", kSizes[point - 1].name, name), step,

@@ -22,11 +22,13 @@ struct HostCost {
   std::optional<Duration> RootComplex::*value;
   Duration nic::DmaParams::*of_nic;
 };
-constexpr std::array<HostCost, 4> kHostCosts = {{
+constexpr std::array<HostCost, 5> kHostCosts = {{
     {"read_latency", "PCIe read of 64 B by a device, idle, in the place of nic.pcie.read_latency",
      &RootComplex::read_latency, &nic::DmaParams::read_latency},
     {"read_queueing", "a read's wait behind writes, in the place of nic.pcie.read_queueing",
      &RootComplex::read_queueing, &nic::DmaParams::read_queueing},
+    {"line_read", "reads of one line of memory follow one another so, in the place of nic.pcie.line_read",
+     &RootComplex::line_read, &nic::DmaParams::line_read},
     {"write_latency", "posted write until visible in memory, in the place of nic.pcie.write_latency",
      &RootComplex::write_latency, &nic::DmaParams::write_latency},
     {"ordered_write", "cost of strict ordering, in the place of nic.pcie.ordered_write", &RootComplex::ordered_write,
@@ -88,7 +90,7 @@ std::vector<Setting> host_settings(const fs::path& path) {
     for (auto& setting : file.settings) {
       if (!is_hosts(setting.path))
         throw ConfigError(fmt::format("{}: {}: a host's profile has [host] and, of [nic.pcie], read_latency, "
-                                      "read_queueing, write_latency and ordered_write",
+                                      "read_queueing, line_read, write_latency and ordered_write",
                                       setting.where, shown(setting.path)));
       settings.push_back(std::move(setting));
     }

@@ -16,7 +16,7 @@ namespace rnicsim::sim {
 
 // Of nic.pcie, what is the host's; a value that it has not is the NIC's.
 struct RootComplex {
-  std::optional<Duration> read_latency, read_queueing, write_latency, ordered_write;
+  std::optional<Duration> read_latency, read_queueing, line_read, write_latency, ordered_write;
 
   // Has them from now on, when `settings` name them below `prefix`: "nic.pcie.", "host_types.fast.pcie.".
   void open(const std::vector<Setting>& settings, std::string_view prefix);

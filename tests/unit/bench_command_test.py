@@ -153,8 +153,8 @@ window = 8
 
     def test_loss(self):
         capture, record = (pathlib.Path(self.folder.name) / name for name in ("wire.pcapng", "run.trace"))
-        lossy = self.file('faults = ["drop=1e-3"]\n' + MIXED.replace('duration = "30 us"', 'duration = "500 us"').replace(
-            "[[flow]]", "[[flow]]\ntimeout = 4"))
+        longer = MIXED.replace('duration = "30 us"', 'duration = "500 us"')
+        lossy = self.file('faults = ["drop=1e-3"]\n' + longer.replace("[[flow]]", "[[flow]]\ntimeout = 4"))
         result = self.results(lossy, "--pcap", capture, "--record", record)
         self.assertEqual(result["faults"], ["drop=0.001"])
         dropped = sum(host["counters"]["link.dropped"] for host in result["hosts"].values())

@@ -82,7 +82,8 @@ TEST_F(BenchWalk, HotPlaces) {
   std::ranges::sort(hottest, std::ranges::greater{});
   double sum = 0;
   for (int k = 1; k <= 32; ++k) sum += std::pow(k, -0.99);
-  for (int k = 1; k <= 32; ++k) EXPECT_NEAR(hottest[std::size_t(k - 1)].first, 1e5 * std::pow(k, -0.99) / sum, 250) << k;
+  for (int k = 1; k <= 32; ++k)
+    EXPECT_NEAR(hottest[std::size_t(k - 1)].first, 1e5 * std::pow(k, -0.99) / sum, 250) << k;
   EXPECT_GT(std::max(hottest[0].second, hottest[1].second) - std::min(hottest[0].second, hottest[1].second), 128u);
   generator_.seed(8);
   const auto others = gone_to(100'000);

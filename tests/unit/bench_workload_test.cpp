@@ -381,7 +381,8 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   EXPECT_EQ(refusal("flows = 0\n"), "flow[0].flows: 1..65536 is needed, not 0");
   EXPECT_EQ(refusal("recv_depth = 1\n"), "no error");
   EXPECT_EQ(refusal("recv_depth = 0\n"), "flow[0].recv_depth: 1..32768 is needed, not 0");
-  for (const char* key : {"recv_inline = true", "mrs = 2", "mr_size = \"4 KiB\"", "address = \"random\"", "share = true"})
+  for (const char* key :
+       {"recv_inline = true", "mrs = 2", "mr_size = \"4 KiB\"", "address = \"random\"", "share = true"})
     EXPECT_THAT(refusal(key + std::string("\n")), HasSubstr("does not go with transport = \"raw\"")) << key;
   for (const char* bad : {"\"00\"", "5", "[]"})
     EXPECT_THAT(refusal("rss_key = " + std::string(bad) + "\n"),
