@@ -21,6 +21,7 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .payload_reads = params.units.payload_reads,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
+          .adaptive_timeout = params.adaptive_timeout,
           .congestion = params.congestion,
           .personality = &personality};
 }

@@ -59,6 +59,7 @@ struct NicParams {
   PortParams port;
   LoopbackParams loopback;
   JitterParams jitter;
+  Duration adaptive_timeout{};
   std::string congestion = "none";
   std::string icrc{kIcrcWords[0]};
   bool timing_only = false;
@@ -81,6 +82,10 @@ struct NicParams {
     visit.group("port", port);
     visit.group("loopback", loopback);
     visit.group("jitter", jitter);
+    visit.param("adaptive_timeout", adaptive_timeout,
+                "what is not answered is sent again after so long, then after four times as long, and no retry is "
+                "counted, until the queue pair's own timeout is shorter; 0: not before that",
+                {0, 1e9});
     visit.param("congestion", congestion, "what holds a queue pair back, packet by packet",
                 policy_names<roce::CongestionControl>());
     visit.param("icrc", icrc,

@@ -130,7 +130,8 @@ class QpCore {
   virtual void response(Slot slot, const Headers& headers, std::uint32_t payload) = 0;
   virtual void response_placed(Slot slot, std::uint64_t message, Status status) = 0;
   virtual void local_work_done(Slot slot, std::uint64_t message, Status status) = 0;
-  virtual void expired(Slot slot, Timer timer) = 0;
+  // `early`: sooner than was asked for, so it is no retry.
+  virtual void expired(Slot slot, Timer timer, bool early) = 0;
 
   // --- Answers. Verdicts that want to know something: the same request once more, with that in the offer.
   virtual void request(Slot slot, const Headers& headers, std::uint32_t payload, const Offer& offer) = 0;

@@ -144,13 +144,13 @@ bool Requester::awaits_answer() const {
   return message != nullptr && message->sent > message->acknowledged;
 }
 
-bool Requester::ack_timeout() {
+bool Requester::ack_timeout(bool early) {
   if (!awaits_answer()) return false;
-  if (window_.retries_left == 0) {
+  if (!early && window_.retries_left == 0) {
     window_.fail_oldest(Status::transport_retry_exceeded);
     return false;
   }
-  --window_.retries_left;
+  if (!early) --window_.retries_left;
   window_.gap_known = false;
   window_.rewind();
   return true;

@@ -37,7 +37,7 @@ class Requester {
 
   // --- Timers, which the caller keeps. True when packets are to be sent again.
   bool awaits_answer() const;
-  bool ack_timeout();
+  bool ack_timeout(bool early);          // early: before the timeout is over, and no retry is counted
   void rnr_timeout() { window_.rnr_waiting = false; }
 
   // --- Local operations, in their turn: when all before them is complete. The caller does them.

@@ -99,11 +99,11 @@ void SendSide::local_work_done(std::uint64_t message, Status status) {
   settle();
 }
 
-void SendSide::expired(Timer timer) {
+void SendSide::expired(Timer timer, bool early) {
   if (life_ != Life::active) return;
   if (timer == Timer::rnr) return requester_.rnr_timeout();
   if (!std::exchange(ack_timer_, false)) return;
-  const bool again = requester_.ack_timeout();
+  const bool again = requester_.ack_timeout(early);
   if (again) rewound();
   actions_.ack_timed_out(slot_, again);
   settle(false, true);

@@ -32,7 +32,7 @@ class SendSide {
   void response(const Headers& headers, std::uint32_t payload);
   void placed(std::uint64_t message, Status status);
   void local_work_done(std::uint64_t message, Status status);
-  void expired(Timer timer);
+  void expired(Timer timer, bool early = false);
 
   const SendWindow& window() const { return window_; }
   bool drained() const { return requester_.drained(); }

@@ -59,7 +59,7 @@ class TransportCore final : public QpCore {
   void local_work_done(Slot slot, std::uint64_t message, Status status) override {
     of(slot).sends.local_work_done(message, status);
   }
-  void expired(Slot slot, Timer timer) override { of(slot).sends.expired(timer); }
+  void expired(Slot slot, Timer timer, bool early) override { of(slot).sends.expired(timer, early); }
 
   void request(Slot slot, const Headers& headers, std::uint32_t payload, const Offer& offer) override {
     of(slot).answers.request(headers, payload, offer);

@@ -57,7 +57,7 @@ class RtlCore final : public roce::QpCore {
   void response(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload) override;
   void response_placed(roce::Slot slot, std::uint64_t message, roce::Status status) override;
   void local_work_done(roce::Slot, std::uint64_t, roce::Status) override {}  // no local work is ever asked for
-  void expired(roce::Slot, roce::Timer) override {}                          // nor timers
+  void expired(roce::Slot, roce::Timer, bool) override {}                    // nor timers
 
   void request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload,
                const roce::Offer& offer) override;

@@ -35,7 +35,7 @@ bool is_workload_key(std::string_view text) {
   if (equals == text.npos) return false;
   const auto key = text.substr(0, equals);
   return key.starts_with("flow[") || key.starts_with("flow.") || key.starts_with("measure.") || key == "seed" ||
-         key == "nic" || key == "host" || key == "topology";
+         key == "nic" || key == "host" || key == "topology" || key == "faults";
 }
 
 void apply_override(toml::table& root, const std::string& text) {

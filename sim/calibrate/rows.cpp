@@ -186,6 +186,26 @@ Row loaded_reads() {
   return row;
 }
 
+// Go-back-N: a loss costs what is in flight, the packets of a round trip.
+Row losses() {
+  Row row{.id = "CAL-11",
+          .setup = "cx5-100g, RC WRITE 64 KiB, MTU 1024, packets lost; goodput over that without losses",
+          .points = {{"no loss", "cal-11", {"faults=[]"}}},
+          .checks = {}};
+  struct Loss {
+    const char* name;
+    double share;
+  };
+  constexpr double kInFlight = 25;  // packets of 1106 B in the 2.2 us from a packet to its NAK and back
+  for (const auto& [name, share] : {Loss{"1e-4", 1e-4}, {"1e-3", 1e-3}, {"1e-2", 1e-2}}) {
+    const auto point = row.points.size();
+    row.points.push_back({name, "cal-11", {fmt::format("faults=[\"drop={}\"]", name)}});
+    row.checks.push_back(within(fmt::format("{} of the packets", name), 1 / (1 + share * kInFlight), 0.08, "",
+                                [point](const Measured& m) { return m.goodput(point) / m.goodput(0); }));
+  }
+  return row;
+}
+
 Row small_context_cache() {
   Row row{.id = "CAL-12",
           .setup = "cx3-40g, RC READ 32 B, 32 outstanding in all; rate over that at 48 QPs",
@@ -348,8 +368,8 @@ double Measured::derived(std::size_t point, const char* host, const char* path) 
 std::vector<Row> all_rows() {
   return {one_way(),           inline_step(),     wire_share(),    doorbells(),     inline_receive(),
           context_cache(),     send_wqe_cache(),  atomics(),       reads_in_flight(), loaded_reads(),
-          small_context_cache(), writes_not_inline(), doorbell_lock(), sizes_one_way(), writes_inline(),
-          atomics_of_a_qp()};
+          losses(),            small_context_cache(), writes_not_inline(), doorbell_lock(), sizes_one_way(),
+          writes_inline(),     atomics_of_a_qp()};
 }
 
 }  // namespace rnicsim::sim::calibrate

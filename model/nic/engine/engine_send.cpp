@@ -199,6 +199,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   const auto packet = std::move(qp.responses.front().packet);
   qp.responses.pop_front();
   if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet->id(), oldest});
+  if (outcome.kind == Kind::progress) qp.early_timeouts = 0;
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
@@ -216,7 +217,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
 }
 
 void EngineShell::ack_timed_out(roce::Slot slot, bool rewound) {
-  ++counters_.local_ack_timeout_err;
+  if (!of(slot).early_timer) ++counters_.local_ack_timeout_err;
   if (rewound) drop_requests(of(slot));
 }
 

@@ -16,6 +16,7 @@ namespace {
 constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
 constexpr std::size_t kSmallInput = 32;
+constexpr std::uint8_t kMostEarly = 8;      // timeouts in a row, each four times as long
 // Beside those of the core.
 constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
 
@@ -208,7 +209,12 @@ void EngineShell::take_command(const QpCommand& command) {
 void EngineShell::take_timer(const Expired& expired) {
   auto* qp = find(expired.qpn);
   if (qp == nullptr || !qp->sends()) return;
-  core_->expired(qp->slot, expired.timer);
+  const bool early = expired.timer == roce::Timer::ack && qp->early_timer;
+  if (early) {
+    ++counters_.roce_adp_retrans;
+    ++qp->early_timeouts;
+  }
+  core_->expired(qp->slot, expired.timer, early);
   schedule_requests(*qp);
 }
 
@@ -253,8 +259,14 @@ void EngineShell::moved(roce::Slot slot, bool answers) {
 }
 
 void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) {
-  const auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
-  out_.timer({of(slot).qpn, static_cast<std::uint32_t>(timer), after});
+  auto& qp = of(slot);
+  auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
+  if (timer == roce::Timer::ack && limits_.adaptive_timeout != Duration{}) {
+    const auto early = limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
+    qp.early_timer = early < after && qp.early_timeouts < kMostEarly;
+    if (qp.early_timer) after = early;
+  }
+  out_.timer({qp.qpn, static_cast<std::uint32_t>(timer), after});
 }
 
 void EngineShell::cancel(roce::Slot slot, roce::Timer timer) {

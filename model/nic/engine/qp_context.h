@@ -37,6 +37,7 @@ struct QpLimits {
   std::uint32_t payload_reads = 256;     // payloads of requests that are read at a time
   std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for
   std::uint32_t read_piece = 1024;       // asked for at a time
+  Duration adaptive_timeout{};           // 0: none
   std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
   const Personality* personality = &rnic_personality();
 };

@@ -15,6 +15,7 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("absent_rnr", absent_rnr, "requests", "answered by an RNR NAK: a page on demand was not there");
   visit.counter("absent_dropped", absent_dropped, "packets", "of UC and UD, dropped: a page on demand was not there");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
+  visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout");
   visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
   visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");
   visit.counter("req_remote_access_errors", req_remote_access_errors, "messages", "refused by the peer: access");

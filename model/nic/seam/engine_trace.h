@@ -29,6 +29,7 @@ struct EngineCounters {
   Counter absent_rnr = 0;
   Counter absent_dropped = 0;
   Counter local_ack_timeout_err = 0;
+  Counter roce_adp_retrans = 0;
   Counter req_cqe_error = 0;
   Counter resp_cqe_error = 0;
   Counter req_remote_access_errors = 0;
