@@ -3,7 +3,7 @@
 // work request: it completes once, in order, with a status that it can have, and with the right bytes; nobody's memory
 // changes who did not grant it; and in the end everything can be destroyed.
 //
-// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 10,000), RNICSIM_WALK_FEW=1: the device
+// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 30,000), RNICSIM_WALK_FEW=1: the device
 // has few flows, tables and counters, and they run out. Long: verbs_walk_long.py.
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class VerbsWalk : public TwoHosts {
     Walker& walker = *walkers_[me];
     walker.open(process);
     gather(process);
-    const auto steps = number_of_environment("RNICSIM_WALK_STEPS", 10000);
+    const auto steps = number_of_environment("RNICSIM_WALK_STEPS", 30000);
     for (std::uint64_t i = 0; i < steps && !town_.broken; ++i) walker.step();
     gather(process);
     if (!town_.broken) walker.expect_progress();
@@ -75,16 +75,19 @@ TEST_F(VerbsWalk, NothingBreaks) {
         }
       },
       {1'000'000'000'000'000});
-  std::uint64_t completions = 0, frames = 0;
+  std::uint64_t completions = 0, frames = 0, extended = 0;
   for (const auto& walker : walkers_) {
     completions += walker->completions();
     frames += walker->frames();
+    extended += walker->extended();
   }
-  std::cout << completions << " completions, " << frames << " of raw packets received, in " << to_string(now()) << "\n";
+  std::cout << completions << " completions, " << frames << " of raw packets received, " << extended
+            << " of receives of XRC, in " << to_string(now()) << "\n";
   if (!town_.broken) {
     EXPECT_GT(completions, 0u);
     if (number_of_environment("RNICSIM_WALK_SEED", 1) == 1) {  // of others, one may see none
       EXPECT_GT(frames, 0u);
+      EXPECT_GT(extended, 0u);
     }
   }
 }

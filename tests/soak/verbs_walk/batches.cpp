@@ -46,8 +46,12 @@ bool Walker::draw_batch(const std::shared_ptr<Pair>& pair, std::vector<std::uniq
     const bool nonsense = request->wr.num_sge < 0 || std::uint32_t(request->wr.num_sge) > pair->cap.max_send_sge;
     const bool takes_list = has_setter(request->wr.opcode) && !request->inlined;
     if (!has_builder(request->wr.opcode) || (nonsense && !takes_list)) {
-      give_back(*pair, request->send);
+      give_back(request->send);
       break;
+    }
+    if (request->send.naming != Remote::none && dice_.once_in(30)) {
+      request->namings = dice_.once_in(2) ? 0 : 2;
+      request->error = EINVAL;
     }
     requests.push_back(std::move(request));
   }
@@ -60,6 +64,8 @@ void Walker::build(const Pair& pair, const Request& request) {
   if (!has_setter(wr.opcode)) return;
   if (pair.type == IBV_QPT_UD)
     ibv_wr_set_ud_addr(pair.extended, wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
+  if (pair.type == IBV_QPT_XRC_SEND)
+    for (int i = 0; i < request.namings; ++i) ibv_wr_set_xrc_srqn(pair.extended, wr.qp_type.xrc.remote_srqn);
   if (!request.inlined) return ibv_wr_set_sge_list(pair.extended, std::size_t(wr.num_sge), wr.sg_list);
   std::array<ibv_data_buf, 4> pieces;
   std::transform(wr.sg_list, wr.sg_list + wr.num_sge, pieces.begin(), [](const ibv_sge& sge) {
@@ -81,7 +87,7 @@ void Walker::post_batch(const std::shared_ptr<Pair>& pair) {
   const bool aborts = dice_.once_in(10);
   for (const auto& request : requests) {
     if (error == 0 && !aborts) pair->sends.push_back(request->send);
-    else give_back(*pair, request->send);
+    else give_back(request->send);
   }
   note_room();
   ibv_wr_start(pair->extended);
@@ -96,9 +102,9 @@ void Walker::post_batch(const std::shared_ptr<Pair>& pair) {
 
 void Walker::bind_window(const std::shared_ptr<Pair>& pair) {
   const auto window = any(windows_);
-  const auto region = draw_region(*pair->domain);
   const auto cell = arena_.take();
-  if (!window || !region || !cell) {
+  const auto region = cell ? draw_region(*pair->domain, *cell) : nullptr;
+  if (!window || !region) {
     if (cell) arena_.give_back(*cell);
     return;
   }

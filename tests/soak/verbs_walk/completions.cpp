@@ -30,11 +30,6 @@ std::optional<ibv_wc_opcode> completed_opcode(ibv_wr_opcode opcode) {
   }
 }
 
-bool takes_receive(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_SEND_WITH_INV ||
-         opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 }  // namespace
 
 void Walker::pass(std::int64_t nanoseconds) {
@@ -99,21 +94,24 @@ void Walker::take_events() {
       switch (event.event_type) {
         case IBV_EVENT_CQ_ERR: known = concerns(queues_, event.element.cq, &Queue::cq); break;
         case IBV_EVENT_WQ_FATAL: known = concerns(work_queues_, event.element.wq, &Pair::wq); break;
+        case IBV_EVENT_SRQ_ERR:
         case IBV_EVENT_SRQ_LIMIT_REACHED: known = concerns(shared_, event.element.srq, &SharedQueue::srq); break;
         case IBV_EVENT_QP_FATAL:
         case IBV_EVENT_QP_REQ_ERR:
         case IBV_EVENT_QP_ACCESS_ERR:
         case IBV_EVENT_COMM_EST:
         case IBV_EVENT_SQ_DRAINED:
-        case IBV_EVENT_QP_LAST_WQE_REACHED: known = concerns(pairs_, event.element.qp, &Pair::qp); break;
+        case IBV_EVENT_QP_LAST_WQE_REACHED:
+          known = concerns(pairs_, event.element.qp, &Pair::qp) ||
+                  concerns(receivers_, event.element.qp, &XrcReceiver::qp);
+          break;
         default: fail("event " + std::to_string(event.event_type));
       }
       if (!known) return fail("event " + std::to_string(event.event_type) + " of an object that is none of ours");
       if (event.event_type == IBV_EVENT_CQ_ERR)
         for (const auto& queue : queues_)
           if (queue->cq == event.element.cq && !queue->may_overrun) fail("IBV_EVENT_CQ_ERR though there was room");
-      if (event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED && event.element.qp->srq == nullptr)
-        fail("IBV_EVENT_QP_LAST_WQE_REACHED of a QP without a shared receive queue");
+      check_shared_event(event);
       ibv_ack_async_event(&event);
     }
   for (const auto& channel : channels_) {
@@ -138,6 +136,9 @@ std::shared_ptr<Pair> Walker::pair_of(std::uint32_t number) const {
 
 void Walker::complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_t> tag) {
   ++completions_;
+  const auto takes = [&](const auto& shared) { return shared->opening && shared->posted.contains(wc.wr_id); };
+  if (const auto shared = std::ranges::find_if(shared_, takes); shared != shared_.end())
+    return complete_extended(queue, **shared, wc);
   const auto found = pair_of(wc.qp_num);
   const bool sent = wc.wr_id & kSendMark;
   if (!found) return fail("a completion of QP " + std::to_string(wc.qp_num) + ", which is no more");
@@ -151,7 +152,7 @@ void Walker::complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_
 // Of a queue that had too little room, where completions are lost.
 void Walker::complete_vaguely(Pair& pair, const ibv_wc& wc) {
   if (const auto send = std::ranges::find(pair.sends, wc.wr_id, &Send::id); send != pair.sends.end()) {
-    for (auto done = pair.sends.begin(); done != send + 1; ++done) give_back(pair, *done);
+    for (auto done = pair.sends.begin(); done != send + 1; ++done) give_back(*done);
     pair.sends.erase(pair.sends.begin(), send + 1);
   }
   if (const auto receive = std::ranges::find(pair.receives, wc.wr_id, &Receive::id); receive != pair.receives.end()) {
@@ -175,7 +176,7 @@ void Walker::complete_send(Pair& pair, const ibv_wc& wc) {
   }
   // A looped list's all have one id: the first of them it is.
   const Send send = *at;
-  for (auto done = sends.begin(); done != at + 1; ++done) give_back(pair, *done);
+  for (auto done = sends.begin(); done != at + 1; ++done) give_back(*done);
   if (wc.status == IBV_WC_SUCCESS) {
     if (!send.signalled) fail("a completion of a send that was not signalled");
     if (pair.failed) fail("a send after one that failed went well");
@@ -197,16 +198,23 @@ void Walker::expect_failed(Pair& pair, const ibv_wc& wc) {
   if (!expect("ibv_query_qp", ibv_query_qp(pair.qp, &attributes, IBV_QP_STATE, &initial), {0})) return;
   pair.told = attributes.qp_state;
   const bool stopped =
-      attributes.qp_state == IBV_QPS_ERR || (attributes.qp_state == IBV_QPS_SQE && pair.type != IBV_QPT_RC);
+      attributes.qp_state == IBV_QPS_ERR || (attributes.qp_state == IBV_QPS_SQE && !is_reliable(pair.type));
   if (!stopped)
     fail("status " + std::to_string(wc.status) + (wc.wr_id & kSendMark ? " of a send" : " of a receive") + " of type " +
          std::to_string(pair.type) + ", but the QP is in state " + std::to_string(attributes.qp_state));
 }
 
+// The connection is as it was when it was posted.
+bool Walker::is_sure(const Pair& pair, const Send& send) const {
+  return send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
+}
+
 void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
-  const bool rc = pair.type == IBV_QPT_RC;
-  const bool sure =
-      send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
+  const bool rc = is_reliable(pair.type);
+  const bool sure = is_sure(pair, send);
+  const bool good = sure && send.remote == Remote::good && send.target->intact;
+  const bool named = send.naming == Remote::none || (sure && names(send, Remote::good));
+  const bool misnamed = sure && names(send, Remote::bad);
   bool may = false;
   switch (status) {
     case IBV_WC_WR_FLUSH_ERR: may = true; break;
@@ -215,15 +223,19 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
     case IBV_WC_LOC_QP_OP_ERR: may = send.foreign; break;
     case IBV_WC_MW_BIND_ERR: may = send.opcode == IBV_WR_BIND_MW || send.opcode == IBV_WR_LOCAL_INV; break;
     case IBV_WC_REM_ACCESS_ERR:
-      may = rc && send.remote != Remote::none && !(send.remote == Remote::good && sure && send.target->intact);
+      may = rc && send.remote != Remote::none && !good && (!misnamed || !send.granted);
       break;
-    case IBV_WC_REM_INV_REQ_ERR: may = rc && (takes_receive(send.opcode) || send.remote != Remote::none); break;
-    case IBV_WC_REM_OP_ERR: may = rc && takes_receive(send.opcode); break;
-    case IBV_WC_RNR_RETRY_EXC_ERR: may = rc && takes_receive(send.opcode); break;
+    case IBV_WC_REM_INV_REQ_ERR:
+      may = rc && (takes_receive(send.opcode) || (send.remote != Remote::none && !good) || !named);
+      break;
+    case IBV_WC_REM_OP_ERR: may = rc && takes_receive(send.opcode) && !misnamed; break;
+    case IBV_WC_RNR_RETRY_EXC_ERR: may = rc && takes_receive(send.opcode) && !misnamed; break;
     case IBV_WC_RETRY_EXC_ERR: may = rc; break;
     default: break;
   }
-  if (!may) return fail("opcode " + std::to_string(send.opcode) + " can't end with status " + std::to_string(status));
+  if (!may)
+    return fail("opcode " + std::to_string(send.opcode) + " of type " + std::to_string(pair.type) +
+                " can't end with status " + std::to_string(status));
   if (pair.failed && status != IBV_WC_WR_FLUSH_ERR)
     fail("status " + std::to_string(status) + " after the queue had failed");
 }
@@ -231,18 +243,19 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
 void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
   if (send.foreign) return fail("opcode " + std::to_string(send.opcode) + " went well on another transport");
   if (wc.opcode != completed_opcode(send.opcode)) return fail("a completion of opcode " + std::to_string(wc.opcode));
-  const bool sure =
-      send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
+  const bool sure = is_sure(pair, send);
+  if (sure && names(send, Remote::bad))
+    return fail("opcode " + std::to_string(send.opcode) + " went well that names none of the domain's queues");
   if (send.odd_length) return fail("a frame went well that is too short for one");
   if (send.length == 0) return;
   if (!send.legal && send.region->intact) return fail("a work request went well whose local memory it has no right to");
   if (send.odd_atomic) return fail("an atomic of another length than 8 went well");
-  if (!sure || pair.type != IBV_QPT_RC || send.remote == Remote::none) return;
+  if (!sure || !is_reliable(pair.type) || send.remote == Remote::none) return;
   const bool kept = !send.target || send.target->intact;
   if (send.remote == Remote::bad && kept)
     return fail("a work request went well whose remote memory it has no right to");
   if (send.remote != Remote::good || !send.landing) return;
-  Walker& town = *town_.walkers[pair.peer->walker];
+  Walker& town = *town_.walkers[send.owner];
   if (send.opcode == IBV_WR_RDMA_READ && send.region->null) return;
   if (send.opcode == IBV_WR_RDMA_READ && send.region->intact) {
     for (std::uint32_t i = 0; i < send.length; ++i)
@@ -293,31 +306,41 @@ void Walker::complete_receive(Pair& pair, const ibv_wc& wc, std::optional<std::u
 }
 
 void Walker::check_received(const Pair& pair, const Receive& receive, const ibv_wc& wc) {
-  const bool written = wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM;
-  if (!written && wc.opcode != IBV_WC_RECV) return fail("a receive of opcode " + std::to_string(wc.opcode));
-  if (written || !receive.region) return;
-  const std::uint32_t header = pair.type == IBV_QPT_UD ? kGrh : 0;
-  if (wc.byte_len > receive.length || wc.byte_len < header)
-    return fail("a receive of " + std::to_string(wc.byte_len) + " bytes");
-  const auto length = wc.byte_len - header;
-  if (length == 0 || !receive.region->intact || receive.region->null) return;
   // The library looks for the region, not at its rights: the memory is the program's own.
   const bool may_be_inline = pair.context == kInlineContext && wc.byte_len <= kInlineReceive;
-  if (!receive.legal && !may_be_inline) return fail("a receive went well into memory that it has no right to");
+  check_bytes(receive, wc, pair.type == IBV_QPT_UD ? kGrh : 0, may_be_inline);
+}
+
+// Gives the id of what it brought, where that can be seen.
+std::optional<std::uint64_t> Walker::check_bytes(const Receive& receive, const ibv_wc& wc, std::uint32_t header,
+                                                 bool may_be_inline) {
+  const auto failed = [this](const std::string& what) {
+    fail(what);
+    return std::nullopt;
+  };
+  const bool written = wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+  if (!written && wc.opcode != IBV_WC_RECV) return failed("a receive of opcode " + std::to_string(wc.opcode));
+  if (written || !receive.region) return {};
+  if (wc.byte_len > receive.length || wc.byte_len < header)
+    return failed("a receive of " + std::to_string(wc.byte_len) + " bytes");
+  const auto length = wc.byte_len - header;
+  if (length == 0 || !receive.region->intact || receive.region->null) return {};
+  if (!receive.legal && !may_be_inline) return failed("a receive went well into memory that it has no right to");
   std::uint64_t id = 0;
-  if (length < sizeof id) return;
+  if (length < sizeof id) return {};
   const auto* bytes = arena_.at(receive.cell + header);
   std::memcpy(&id, bytes, sizeof id);
-  if (id == 0 && is_zero(bytes, length)) return;  // from a null region
-  if (!has_pattern(bytes, length, id)) return fail("a receive brought something that nobody sent");
+  if (id == 0 && is_zero(bytes, length)) return {};  // from a null region
+  if (!has_pattern(bytes, length, id)) return failed("a receive brought something that nobody sent");
   if ((wc.wc_flags & IBV_WC_WITH_IMM) && wc.imm_data != __builtin_bswap32(std::uint32_t(id)))
-    fail("a receive with another message's immediate data");
+    return failed("a receive with another message's immediate data");
+  return id;
 }
 
 // Nothing hinders those that run: they end by themselves.
 void Walker::expect_progress() {
   const auto waits = [&](const Pair& pair) {
-    const bool ends = pair.type != IBV_QPT_RC || (pair.timeout != 0 && pair.rnr_retry != 7);
+    const bool ends = !is_reliable(pair.type) || (pair.timeout != 0 && pair.rnr_retry != 7);
     if (pair.told != IBV_QPS_RTS || !ends || pair.send_queue->may_overrun) return false;
     return std::ranges::any_of(pair.sends, &Send::signalled);
   };

@@ -100,10 +100,10 @@ void Walker::post_frames() {
 
 // A send of a raw packet QP.
 bool Walker::draw_frame(const std::shared_ptr<Pair>& pair, Request& request) {
-  auto& [wr, sges, send, error, inlined, headers] = request;
+  auto& [wr, sges, send, error, inlined, headers, namings] = request;
   const auto cell = arena_.take();
-  const auto region = draw_region(*pair->domain);
-  if (!cell || !region) {
+  const auto region = cell ? draw_region(*pair->domain, *cell) : nullptr;
+  if (!region) {
     if (cell) arena_.give_back(*cell);
     return false;
   }

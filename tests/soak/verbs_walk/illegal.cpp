@@ -6,8 +6,9 @@
 namespace rnicsim::testing {
 
 void Walker::break_something() {
-  switch (dice_.below(10)) {
+  switch (dice_.below(12)) {
     case 8: case 9: return break_frames();
+    case 10: case 11: return break_extended();
     case 0: case 1: return garble_handle();
     case 2: case 3: return swap_contexts();
     case 4: return ask_too_much();

@@ -15,6 +15,7 @@ constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
                                 IBV_ACCESS_REMOTE_ATOMIC;
 constexpr std::size_t kMost = 6;  // objects of a kind, about
 constexpr std::size_t kMostPairs = 12;
+constexpr int kRoomy = 100;  // entries of a CQ
 
 unsigned draw_access(Dice& dice) {
   unsigned access = dice.once_in(3) ? unsigned(dice.below(16)) : kAllAccess;
@@ -49,11 +50,26 @@ std::shared_ptr<Domain> Walker::any_domain(std::uint32_t context) {
   return any(ours);
 }
 
+// Mostly one in which work requests find memory.
+std::shared_ptr<Domain> Walker::any_stocked_domain(std::uint32_t context) {
+  std::vector<std::shared_ptr<Domain>> stocked;
+  for (const auto& domain : domains_)
+    for (const auto& region : regions_)
+      if (domain->context == context && region->domain->root() == domain->root() && region->length == Arena::kBytes &&
+          !region->null && (region->access & kAllAccess) == kAllAccess)
+        stocked.push_back(domain);
+  return stocked.empty() || dice_.once_in(6) ? any_domain(context) : any(stocked);
+}
+
+// Mostly one with room: where completions may be lost, little can be told.
 std::shared_ptr<Queue> Walker::any_queue(std::uint32_t context) {
-  std::vector<std::shared_ptr<Queue>> ours;
-  for (const auto& queue : queues_)
-    if (queue->context == context) ours.push_back(queue);
-  return any(ours);
+  std::vector<std::shared_ptr<Queue>> ours, roomy;
+  for (const auto& queue : queues_) {
+    if (queue->context != context) continue;
+    ours.push_back(queue);
+    if (!queue->may_overrun && queue->cq->cqe >= kRoomy) roomy.push_back(queue);
+  }
+  return roomy.empty() || dice_.once_in(20) ? any(ours) : any(roomy);
 }
 
 void Walker::make_something() {
@@ -70,11 +86,12 @@ void Walker::make_something() {
     case 5: return domain && ways_.size() < kMost ? make_way(domain) : void();
     case 6: return channels_.size() < 3 ? make_channel(context) : void();
     case 7: return queues_.size() < kMost ? make_queue(context, !dice_.once_in(5)) : resize_queue();
-    case 8: return domain && shared_.size() < 4 ? make_shared(domain) : change_shared();
+    case 8: return domain && shared_.size() < 6 ? make_shared(any_stocked_domain(context)) : change_shared();
     default: break;
   }
-  constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET};
-  if (pairs_.size() < kMostPairs) make_pair(context, kTypes[dice_.below(5)]);
+  constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_RC,         IBV_QPT_UC,
+                                    IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND};
+  if (pairs_.size() < kMostPairs) make_pair(context, kTypes[dice_.below(6)]);
 }
 
 void Walker::make_domain(std::uint32_t context) {
@@ -202,7 +219,7 @@ void Walker::make_queue(std::uint32_t context, bool large) {
   queue->context = context;
   const auto channel = any(channels_);
   if (channel && channel->context == context && dice_.once_in(2)) queue->channel = channel;
-  const auto entries = large ? dice_.between(100, 400) : dice_.between(1, 6);
+  const auto entries = large ? dice_.between(kRoomy, 400) : dice_.between(1, 6);
   ibv_comp_channel* told = queue->channel ? queue->channel->channel : nullptr;
   if (dice_.once_in(2)) {
     queue->cq = ibv_create_cq(contexts_[context], int(entries), nullptr, told, 0);
@@ -229,14 +246,8 @@ void Walker::make_queue(std::uint32_t context, bool large) {
 void Walker::resize_queue() {
   const auto queue = any(queues_);
   if (!queue) return;
-  const auto entries = dice_.once_in(3) ? dice_.between(1, 20) : dice_.between(100, 400);
-  std::size_t unpolled = 0;  // at most
-  for (const auto& pair : pairs_) {
-    if (pair->send_queue == queue) unpolled += pair->sends.size();
-    if (pair->receive_queue == queue) unpolled += pair->shared ? pair->shared->posted.size() : pair->receives.size();
-  }
-  for (const auto& pair : work_queues_)
-    if (pair->receive_queue == queue) unpolled += pair->receives.size();
+  const auto entries = dice_.once_in(10) ? dice_.between(1, 20) : dice_.between(kRoomy, 400);
+  const auto unpolled = most_unpolled(*queue);
   const int answer = ibv_resize_cq(queue->cq, int(entries));
   if (unpolled <= entries || queue->may_overrun)
     expect("ibv_resize_cq", answer, queue->may_overrun ? std::set{0, EINVAL} : std::set{0});
@@ -245,7 +256,7 @@ void Walker::resize_queue() {
   note_room();
 }
 
-bool Walker::may_overrun(const Queue& queue) const {
+std::size_t Walker::most_unpolled(const Queue& queue) const {
   std::size_t most = 0;
   for (const auto& pair : pairs_) {
     if (pair->send_queue.get() == &queue) most += pair->sends.size();
@@ -253,11 +264,14 @@ bool Walker::may_overrun(const Queue& queue) const {
   }
   for (const auto& pair : work_queues_)
     if (pair->receive_queue.get() == &queue) most += pair->receives.size();
-  return most > std::size_t(queue.cq->cqe);
+  for (const auto& shared : shared_)
+    if (shared->queue.get() == &queue) most += shared->posted.size();
+  return most;
 }
 
 void Walker::note_room() {
-  for (const auto& queue : queues_) queue->may_overrun = queue->may_overrun || may_overrun(*queue);
+  for (const auto& queue : queues_)
+    if (most_unpolled(*queue) > std::size_t(queue->cq->cqe)) queue->may_overrun = true;
 }
 
 void Walker::make_shared(const std::shared_ptr<Domain>& domain) {
@@ -269,9 +283,16 @@ void Walker::make_shared(const std::shared_ptr<Domain>& domain) {
   if (!expect("ibv_create_srq", made(shared->srq), {0})) return;
   if (attributes.attr.max_wr < asked.max_wr || attributes.attr.max_sge < asked.max_sge)
     fail("ibv_create_srq gave less than asked for");
+  add(shared, domain, attributes.attr);
+}
+
+void Walker::add(const std::shared_ptr<SharedQueue>& shared, const std::shared_ptr<Domain>& domain,
+                 const ibv_srq_attr& granted) {
+  shared->number = shared->srq->handle;
+  shared->walker = index_;
   shared->domain = domain;
-  shared->max_wr = attributes.attr.max_wr;
-  shared->max_sge = attributes.attr.max_sge;
+  shared->max_wr = granted.max_wr;
+  shared->max_sge = granted.max_sge;
   ++domain->users;
   shared_.push_back(shared);
 }
@@ -283,8 +304,9 @@ void Walker::change_shared() {
   const int mask = int(dice_.below(4));
   std::set<int> allowed{0};
   const bool resizes = mask & IBV_SRQ_MAX_WR, limits = mask & IBV_SRQ_LIMIT;
+  const bool may_be_dead = shared->queue && shared->queue->may_overrun;
   const auto max_wr = resizes ? attributes.max_wr : shared->max_wr;
-  if (mask != 0 && !limits) allowed = {0, EINVAL};  // the limit of before may be more
+  if (mask != 0 && (!limits || may_be_dead)) allowed = {0, EINVAL};  // the limit of before may be more
   if (resizes && !shared->exact) allowed = {0, EINVAL};
   if (resizes && shared->exact && max_wr < shared->posted.size()) allowed = {EINVAL};
   if ((resizes && max_wr == 0) || (limits && attributes.srq_limit > max_wr)) allowed = {EINVAL};
@@ -298,18 +320,24 @@ void Walker::change_shared() {
 
 void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
   auto pair = std::make_shared<Pair>();
-  pair->domain = any_domain(context);
+  pair->domain = any_stocked_domain(context);
   pair->send_queue = any_queue(context);
   pair->receive_queue = any_queue(context);
   const auto shared = any(shared_);
   const bool may_share = type == IBV_QPT_RC || type == IBV_QPT_UD;
-  const bool shares = shared && shared->domain->context == context && may_share && dice_.once_in(3);
+  const bool fits = shared && !shared->opening && shared->domain->context == context;
+  const bool shares = fits && may_share && dice_.once_in(3);
+  const bool sends_only = type == IBV_QPT_XRC_SEND;
   if (!pair->domain || !pair->send_queue) return;
   ibv_qp_init_attr_ex attributes{};
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
   attributes.pd = pair->domain->pd;
   attributes.send_cq = pair->send_queue->cq;
   attributes.recv_cq = pair->receive_queue->cq;
+  if (sends_only) {  // whatever is said of its receives
+    if (dice_.once_in(2)) attributes.recv_cq = nullptr;
+    pair->receive_queue = pair->send_queue;
+  }
   attributes.srq = shares ? shared->srq : nullptr;
   attributes.cap = {dice_.once_in(8) ? 0 : dice_.between(1, 12), dice_.once_in(8) ? 0 : dice_.between(1, 12),
                     dice_.between(1, 3), dice_.between(1, 3), dice_.once_in(2) ? 0 : dice_.between(1, 200)};
@@ -341,6 +369,8 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
   if (pair->cap.max_send_wr < asked.max_send_wr ||
       pair->cap.max_inline_data < (asked.max_send_wr ? asked.max_inline_data : 0))
     fail("ibv_create_qp gave less than asked for");
+  if (sends_only && (pair->cap.max_recv_wr != 0 || pair->cap.max_recv_sge != 0))
+    fail("ibv_create_qp gave receives to a QP that only sends");
   pair->walker = index_;
   pair->context = context;
   if (shares) pair->shared = shared;
@@ -425,9 +455,11 @@ void Walker::remove(const std::shared_ptr<Queue>& queue) {
 
 void Walker::remove(const std::shared_ptr<SharedQueue>& shared) {
   const int wanted = shared->users != 0 ? EBUSY : 0;
+  shared->alive = wanted != 0;
   if (!expect("ibv_destroy_srq", ibv_destroy_srq(shared->srq), {wanted}) || wanted != 0) return;
   for (const auto& [id, receive] : shared->posted) give_back(receive);
   --shared->domain->users;
+  leave_domain(*shared);
   std::erase(shared_, shared);
 }
 
@@ -463,6 +495,7 @@ void Walker::close() {
     }
   close_frames();
   remove_all(pairs_);
+  close_extended();
   remove_all(shared_);
   remove_all(queues_);
   remove_all(channels_);

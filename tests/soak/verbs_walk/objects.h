@@ -14,6 +14,7 @@
 
 #include "tests/soak/dice.h"
 #include "tests/soak/verbs_walk/frames.h"
+#include "tests/soak/verbs_walk/xrc.h"
 
 namespace rnicsim::testing {
 
@@ -115,7 +116,12 @@ struct Receive {
 
 struct SharedQueue {
   ibv_srq* srq = nullptr;
+  std::uint32_t number = 0;
+  std::uint32_t walker = 0;
+  bool alive = true;
   std::shared_ptr<Domain> domain;
+  std::shared_ptr<XrcOpening> opening;  // of XRC,
+  std::shared_ptr<Queue> queue;         // and where its receives complete
   std::uint32_t users = 0;
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
@@ -125,7 +131,7 @@ struct SharedQueue {
 
 struct Pair;
 
-// How a work request's remote memory is.
+// How a work request's remote memory is, or the shared receive queue that it names.
 enum class Remote : std::uint8_t { none, good, bad, unknown };
 
 struct Send {
@@ -141,8 +147,12 @@ struct Send {
   bool zeros = false;        // from a null region
   std::shared_ptr<Region> region;
   Remote remote = Remote::none;
+  bool granted = true;       // by the peer's QP, before anything is looked for
   std::shared_ptr<Region> target;
-  std::optional<std::uint32_t> landing;  // in the peer's arena: of a WRITE its cell, of a READ its source
+  std::uint32_t owner = 0;   // of the remote memory: a walker
+  std::optional<std::uint32_t> landing;  // in its arena: of a WRITE its cell, of a READ its source
+  Remote naming = Remote::none;  // of XRC
+  std::shared_ptr<SharedQueue> named;  // there is one of that number
   bool before_recovery = false;  // its queue was in SQE since
   bool firm = false;         // the connection was good when it was posted
   std::uint32_t changes = 0, peer_changes = 0;
@@ -185,8 +195,13 @@ struct Pair {
   bool blocks_own = false;            // groups on its own host
   bool scatters_fcs = false;
   std::vector<std::shared_ptr<Rule>> led;  // ever
+  // One that receives for an XRC domain, which no process has for itself.
+  std::shared_ptr<XrcDomain> serves;
+  std::uint32_t handles = 0;
+  bool in_call = false;               // one at a time: what it answers hangs on the state
 
   bool does(ibv_wr_opcode opcode) const;
+  bool runs() const { return told == IBV_QPS_RTS && !failed; }
   // Completions may be lost: how much of its queues is free nobody knows.
   bool vague() const { return send_queue->may_overrun || receive_queue->may_overrun; }
 };
@@ -194,5 +209,6 @@ struct Pair {
 bool may_post(ibv_qp_state state);
 // ibv_post_send(3), the table; of no invalidation at the peer of a UC.
 bool is_of(ibv_qp_type type, ibv_wr_opcode opcode);
+bool takes_receive(ibv_wr_opcode opcode);
 
 }  // namespace rnicsim::testing

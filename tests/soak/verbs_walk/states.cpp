@@ -15,6 +15,12 @@ constexpr int kMigration = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 constexpr std::uint32_t kMostRate = 100'000'000;  // kb/s
 constexpr int kEither = IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_ALT_PATH;
 
+// What an end of XRC does without, since it is the other's: it may be given, and counts for nothing.
+int part_of_other(ibv_qp_type type) {
+  if (type == IBV_QPT_XRC_SEND) return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  return type == IBV_QPT_XRC_RECV ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0;
+}
+
 struct Masks {
   bool legal = false;
   int required = 0;
@@ -22,7 +28,7 @@ struct Masks {
 };
 
 Masks masks_of(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
-  const bool ud = type == IBV_QPT_UD, rc = type == IBV_QPT_RC;
+  const bool ud = type == IBV_QPT_UD, rc = is_reliable(type);
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return {true, 0, 0};
   if (type == IBV_QPT_RAW_PACKET) {
     constexpr std::pair<ibv_qp_state, ibv_qp_state> kOthers[] = {
@@ -89,12 +95,13 @@ ibv_qp_state next_state(ibv_qp_state state) {
 std::set<ibv_qp_state> Walker::possible_states(const Pair& pair) const {
   std::set<ibv_qp_state> states{pair.told};
   if (pair.told != IBV_QPS_RESET) states.insert(IBV_QPS_ERR);
-  if (pair.type != IBV_QPT_RC && (pair.told == IBV_QPS_RTS || pair.told == IBV_QPS_SQD)) states.insert(IBV_QPS_SQE);
+  if (!is_reliable(pair.type) && (pair.told == IBV_QPS_RTS || pair.told == IBV_QPS_SQD)) states.insert(IBV_QPS_SQE);
   return states;
 }
 
 void Walker::outcomes(const Pair& pair, ibv_qp_state from, const Change& change, std::set<int>& allowed) const {
-  const auto& [attributes, mask] = change;
+  const auto& attributes = change.attributes;
+  const int mask = change.mask & ~part_of_other(pair.type);
   if (mask & ~kKnown) {
     allowed.insert(EOPNOTSUPP);
     return;
@@ -102,7 +109,8 @@ void Walker::outcomes(const Pair& pair, ibv_qp_state from, const Change& change,
   const auto to = mask & IBV_QP_STATE ? attributes.qp_state : from;
   const auto masks = masks_of(pair.type, from, to);
   const int given = mask & ~int(IBV_QP_STATE);
-  const bool complete = (given & masks.required) == masks.required;
+  const int required = masks.required & ~part_of_other(pair.type);
+  const bool complete = (given & required) == required;
   const bool surplus = given & ~(masks.required | masks.optional);
   const bool stale = (mask & IBV_QP_CUR_STATE) && attributes.cur_qp_state != from;
   const auto port = mask & IBV_QP_PORT ? attributes.port_num : pair.port;
@@ -120,6 +128,7 @@ Walker::Change Walker::change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state
   const auto masks = masks_of(pair->type, from, to);
   change.mask = IBV_QP_STATE | masks.required;
   if (dice_.once_in(4)) change.mask |= masks.optional & int(dice_.bits()) & ~kMigration;
+  if (dice_.once_in(2)) change.mask &= ~part_of_other(pair->type);
   auto& at = change.attributes;
   at.qp_state = to;
   at.cur_qp_state = from;
@@ -165,17 +174,19 @@ void Walker::spoil(Change& change) {
   }
 }
 
-// A QP that is on nobody's mind yet, best of all.
+// Who has chosen it already, or is on nobody's mind yet, best of all.
 void Walker::choose_peer(const std::shared_ptr<Pair>& pair) {
   const auto waits = [&](const Pair& other) { return other.told == IBV_QPS_RESET || other.told == IBV_QPS_INIT; };
-  if (pair->peer && pair->peer->alive && pair->peer->peer == pair && waits(*pair->peer)) return;
+  const bool chosen = pair->peer && pair->peer->alive && pair->peer->peer == pair;
+  if (chosen && (waits(*pair->peer) || pair->peer->peer_life == pair->life)) return;
   std::vector<std::shared_ptr<Pair>> best, others;
-  for (Walker* walker : town_.walkers)
-    for (const auto& other : walker->pairs()) {
-      if (!other->alive || other->type != pair->type) continue;
-      const bool is_free = !other->peer || !other->peer->alive || other->peer->peer != other;
-      (is_free && waits(*other) && other != pair ? best : others).push_back(other);
-    }
+  const auto sort = [&](const std::shared_ptr<Pair>& other) {
+    if (!other->alive || other->type != counterpart(pair->type)) return;
+    const bool is_free = !other->peer || !other->peer->alive || other->peer->peer != other;
+    (is_free && waits(*other) && other != pair ? best : others).push_back(other);
+  };
+  for (Walker* walker : town_.walkers) std::ranges::for_each(walker->pairs(), sort);
+  std::ranges::for_each(town_.xrc.receivers, sort);
   pair->peer = best.empty() ? any(others) : any(best);
   if (pair->peer && !best.empty()) pair->peer->peer = pair;
 }
@@ -188,30 +199,44 @@ void Walker::move_something() {
       move_work_queue(queue, queue->told == IBV_QPS_RESET ? IBV_WQS_RDY : ibv_wq_state(dice_.below(3)));
     return;
   }
-  const auto pair = any(pairs_);
+  if (dice_.once_in(6)) return move_receiver();
+  auto pair = any(pairs_);
   if (!pair) return;
-  switch (dice_.below(10)) {
+  for (int tries = 0; tries < 3 && pair->runs() && !dice_.once_in(3); ++tries) pair = any(pairs_);
+  if (pair->vague() && dice_.once_in(4)) return remove(pair);
+  dice_.once_in(10) ? join_or_leave() : move(pair);
+}
+
+void Walker::move(const std::shared_ptr<Pair>& pair) {
+  switch (dice_.below(9)) {
     case 0: return query(pair);
-    case 1: return join_or_leave();
-    case 2: {
+    case 1: {
       constexpr ibv_qp_state kSides[] = {IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPS_INIT};
       const auto to = kSides[dice_.below(5)];
       return modify(pair, change_to(pair, pair->told, to));
     }
-    case 3: {
+    case 2: {
       auto change = change_to(pair, pair->told, next_state(pair->told));
       spoil(change);
       return modify(pair, change);
     }
-    default: return move_on(pair);
+    case 3: case 4: return move_on(pair);
+    default:  // all the way
+      for (int steps = 0; steps < 4; ++steps) move_on(pair);
   }
 }
 
-// Towards RTS, and there it stays unless its connection is no more.
+// Towards RTS, and there it stays unless its connection is no more. Before, it waits for its peer.
 void Walker::move_on(const std::shared_ptr<Pair>& pair) {
-  const bool connected = pair->type == IBV_QPT_RC || pair->type == IBV_QPT_UC;
-  const bool stale = connected && pair->peer && (!pair->peer->alive || pair->peer->peer != pair);
-  if (pair->told == IBV_QPS_RTS && !pair->failed && !(stale && dice_.once_in(3))) return;
+  const bool connected = connects(pair->type);
+  const auto& peer = pair->peer;
+  const bool serves = pair->told == IBV_QPS_RTR || pair->told == IBV_QPS_RTS;
+  const bool stale =
+      connected && serves && peer && (!peer->alive || peer->peer != pair || peer->life != pair->peer_life);
+  if (!pair->failed && stale && dice_.once_in(3)) return modify(pair, change_to(pair, pair->told, IBV_QPS_RESET));
+  if (pair->told == IBV_QPS_RTS && !pair->failed) return;
+  const bool early = connected && peer && peer->peer_life != pair->life;
+  if (pair->told == IBV_QPS_RTR && early && !pair->failed && !dice_.once_in(8)) return;
   if (pair->failed) query(pair);
   if (connected && pair->told == IBV_QPS_INIT) choose_peer(pair);
   modify(pair, change_to(pair, pair->told, next_state(pair->told)));
@@ -262,7 +287,7 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
 
 // Device and library forget all of its work.
 void Walker::reset(Pair& pair) {
-  for (const auto& send : pair.sends) give_back(pair, send);
+  for (const auto& send : pair.sends) give_back(send);
   for (const auto& receive : pair.receives) give_back(receive);
   pair.sends.clear();
   pair.receives.clear();

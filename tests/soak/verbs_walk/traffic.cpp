@@ -60,42 +60,56 @@ bool is_of(ibv_qp_type type, ibv_wr_opcode opcode) {
     case IBV_WR_RDMA_READ:
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
-    case IBV_WR_SEND_WITH_INV: return type == IBV_QPT_RC;
+    case IBV_WR_SEND_WITH_INV: return is_reliable(type);
     default: return false;
   }
+}
+
+bool takes_receive(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_SEND_WITH_INV ||
+         opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 void Walker::post_something() {
   if (dice_.once_in(4)) return post_frames();
   const auto pair = any(pairs_);
   const auto shared = any(shared_);
+  const auto sends = [this](const std::shared_ptr<Pair>& by) {
+    if (!by->runs() && !dice_.once_in(4)) return;
+    by->extended != nullptr && dice_.once_in(2) ? post_batch(by) : post_sends(by);
+  };
   switch (dice_.below(20)) {
     case 0: return pair ? dice_.once_in(4) ? bind_window(pair) : post_looped_sends(pair) : void();
     case 1: case 2: case 3: case 4: return shared ? post_shared(shared) : void();
     case 5: case 6: case 7: case 8: case 9: case 10: return pair ? post_receives(pair) : void();
-    default: return pair ? pair->extended != nullptr && dice_.once_in(2) ? post_batch(pair) : post_sends(pair) : void();
+    default: return pair ? sends(pair) : void();
   }
 }
 
 bool Walker::is_firm(const Pair& pair) const {
   const auto& peer = pair.peer;
-  const bool connects = pair.type == IBV_QPT_RC || pair.type == IBV_QPT_UC;
-  return connects && peer && peer->alive && peer->peer.get() == &pair && peer->life == pair.peer_life &&
-         peer->peer_life == pair.life && peer->type == pair.type && !pair.changing && !peer->changing;
+  return connects(pair.type) && peer && peer->alive && peer->peer.get() == &pair && peer->life == pair.peer_life &&
+         peer->peer_life == pair.life && peer->type == counterpart(pair.type) && !pair.changing && !peer->changing;
 }
 
-// One of the domain's, and now and then another's.
-std::shared_ptr<Region> Walker::draw_region(const Domain& domain) {
+// One of the domain's that has the cell, and now and then another one.
+std::shared_ptr<Region> Walker::draw_region(const Domain& domain, std::uint32_t cell) {
   std::vector<std::shared_ptr<Region>> own;
   for (const auto& region : regions_)
-    if (region->domain->root() == domain.root()) own.push_back(region);
+    if (region->domain->root() == domain.root() && region->covers(cell, Arena::kCell)) own.push_back(region);
   return own.empty() || dice_.once_in(25) ? any(regions_) : any(own);
 }
 
-// Where it goes in the peer's memory: by a key of the peer's domain, or by one that opens nothing.
+// Where it goes in the peer's memory: by a key of the peer's domain, or by one that opens nothing. Over XRC the peer is
+// whose shared receive queue it names.
 void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
-  auto& [wr, sges, send, error, inlined, headers] = request;
-  Walker& town = *town_.walkers[pair.peer ? pair.peer->walker : index_];
+  auto& [wr, sges, send, error, inlined, headers, namings] = request;
+  send.owner = send.named ? send.named->walker : pair.peer ? pair.peer->walker : index_;
+  Walker& town = *town_.walkers[send.owner];
+  const bool by_queue = pair.type == IBV_QPT_XRC_SEND;
+  const Domain* domain = by_queue ? (send.named ? send.named->domain->root() : nullptr)
+                         : pair.peer ? pair.peer->domain->root() : nullptr;
+  send.granted = pair.peer && (pair.peer->access & right);
   std::vector<std::shared_ptr<Region>> fit;
   const bool write = right == IBV_ACCESS_REMOTE_WRITE;
   const auto source = Arena::kCells * Arena::kCell + dice_.below(Arena::kGuard - Arena::kCell) / 8 * 8;
@@ -106,25 +120,23 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   }
   send.landing = at;
   for (const auto& region : town.regions())
-    if (pair.peer && region->domain->root() == pair.peer->domain->root() && (region->access & right) &&
-        region->covers(*at, Arena::kCell))
+    if (pair.peer && region->domain->root() == domain && (region->access & right) && region->covers(*at, Arena::kCell))
       fit.push_back(region);
   send.target = any(fit);
   std::uint64_t address = town.arena().address(source);
   std::uint32_t key = 0;
-  if (!town.windows().empty() && !is_atomic(wr.opcode) && dice_.once_in(12)) {
+  if (!town.windows().empty() && !is_atomic(wr.opcode) && dice_.once_in(25)) {
     // What it opens at present nobody knows.
     auto windows = town.windows();
     send.target.reset();
     send.remote = Remote::unknown;
     address = town.arena().address(*at);
     key = any(windows)->mw->rkey;
-  } else if (send.target && !dice_.once_in(12)) {
+  } else if (send.target && !dice_.once_in(25)) {
     address = send.target->address(town.arena(), *at);
     key = send.target->mr->rkey;
-    const bool granted = pair.peer->access & right;
     // An atomic's place lies among what may not change: none of them may be granted.
-    send.remote = granted ? Remote::good : Remote::bad;
+    send.remote = send.granted ? Remote::good : Remote::bad;
   } else {
     send.remote = Remote::bad;
     if (!town.regions().empty()) {
@@ -150,10 +162,10 @@ int Walker::cut_in_two(ibv_sge* sges, std::uint64_t address, std::uint32_t lengt
 
 bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   if (pair->type == IBV_QPT_RAW_PACKET) return draw_frame(pair, request);
-  auto& [wr, sges, send, error, inlined, headers] = request;
+  auto& [wr, sges, send, error, inlined, headers, namings] = request;
   const auto cell = arena_.take();
-  const auto region = draw_region(*pair->domain);
-  if (!cell || !region) {
+  const auto region = cell ? draw_region(*pair->domain, *cell) : nullptr;
+  if (!region) {
     if (cell) arena_.give_back(*cell);
     return false;
   }
@@ -179,6 +191,8 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   inlined = !special && dice_.once_in(takes ? 60 : 5);
   if (inlined) wr.send_flags |= IBV_SEND_INLINE;
   if (!takes) fill_pattern(arena_.at(*cell), send.length, send.id);
+  send.owner = index_;
+  if (pair->type == IBV_QPT_XRC_SEND && !special) name_queue(*pair, request);
 
   send.foreign = !is_of(pair->type, wr.opcode);
   const bool known = is_of(IBV_QPT_RC, wr.opcode);
@@ -229,7 +243,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
                                                                 : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
     // Atomics change what they find: they have a cell of their own.
     if (is_atomic(wr.opcode) && send.target && wr.wr.atomic.rkey == send.target->mr->rkey) {
-      Walker& town = *town_.walkers[pair->peer->walker];
+      Walker& town = *town_.walkers[send.owner];
       const auto place = town.arena().take();
       const bool fits = place && send.target->covers(*place, 8);
       if (place) town.arena().give_back(*place);
@@ -244,10 +258,9 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   return true;
 }
 
-void Walker::give_back(const Pair& pair, const Send& send) {
+void Walker::give_back(const Send& send) {
   arena_.give_back(send.cell);
-  if (is_write(send.opcode) && send.landing)
-    town_.walkers[pair.peer ? pair.peer->walker : index_]->arena().give_back(*send.landing);
+  if (is_write(send.opcode) && send.landing) town_.walkers[send.owner]->arena().give_back(*send.landing);
 }
 
 // A list of some; which of them is refused, and why, is known.
@@ -269,7 +282,7 @@ void Walker::post_sends(const std::shared_ptr<Pair>& pair) {
       pair->sends.push_back(requests[posted++].send);
     }
   }
-  for (std::size_t i = posted; i < count; ++i) give_back(*pair, requests[i].send);
+  for (std::size_t i = posted; i < count; ++i) give_back(requests[i].send);
   note_room();
   ibv_send_wr* bad = nullptr;
   if (pair->vague()) return void(ibv_post_send(pair->qp, &requests[0].wr, &bad));
@@ -305,7 +318,7 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
     send.firm = false;
     pair->sends.push_back(send);
   }
-  if (count == 0) give_back(*pair, request.send);
+  if (count == 0) give_back(request.send);
   note_room();
   ibv_send_wr* bad = nullptr;
   if (pair->vague()) return void(ibv_post_send(pair->qp, &request.wr, &bad));
@@ -316,8 +329,8 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
 bool Walker::draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
                           Receive& receive, int& error) {
   const auto cell = arena_.take();
-  const auto region = draw_region(domain);
-  if (!cell || !region) {
+  const auto region = cell ? draw_region(domain, *cell) : nullptr;
+  if (!region) {
     if (cell) arena_.give_back(*cell);
     return false;
   }
@@ -351,7 +364,8 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
   const bool looped = dice_.once_in(15);
   if (looped) wrs[0].next = &wrs[0];
   std::size_t posted = 0;
-  int error = pair->shared || pair->told == IBV_QPS_RESET ? EINVAL : pair->cap.max_recv_wr == 0 ? ENOMEM : 0;
+  const bool never = pair->shared || pair->type == IBV_QPT_XRC_SEND;
+  int error = never || pair->told == IBV_QPS_RESET ? EINVAL : pair->cap.max_recv_wr == 0 ? ENOMEM : 0;
   while (error == 0 && (looped || posted < count)) {
     const auto next = looped ? 0 : posted;
     if (pair->receives.size() >= pair->cap.max_recv_wr) error = ENOMEM;

@@ -67,12 +67,15 @@ void Walker::open(host::SoftwareProcess& process) {
     make_way(any_domain(context));
     for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) make_pair(context, type);
     make_frame_objects(context);
+    make_extended_objects(context);
   }
 }
 
 void Walker::step() {
   ++step_;
-  switch (dice_.below(22)) {
+  switch (dice_.below(25)) {
+    case 22: return dice_.once_in(2) ? make_of_extended() : destroy_of_extended();
+    case 23: case 24: return post_extended();
     case 20: return dice_.once_in(2) ? make_of_frames() : destroy_of_frames();
     case 21: return make_of_frames();
     case 0: return make_something();

@@ -21,6 +21,7 @@ struct Town {
   struct Few {
     std::size_t rules = SIZE_MAX, spreads = SIZE_MAX, counters = SIZE_MAX;
   } few;
+  XrcTown xrc;
   std::array<std::uint32_t, 2> rule_changes{};  // of a host's rules: counts when one begins, and when it is over
 };
 
@@ -41,11 +42,13 @@ class Walker {
   std::uint32_t index() const { return index_; }
   std::uint64_t completions() const { return completions_; }
   std::uint64_t frames() const { return frames_; }
+  std::uint64_t extended() const { return extended_; }
   std::uint32_t host() const { return index_ == 0 ? 0 : 1; }
   Arena& arena() { return arena_; }
   const std::vector<std::shared_ptr<Pair>>& pairs() const { return pairs_; }
   const std::vector<std::shared_ptr<Region>>& regions() const { return regions_; }
   const std::vector<std::shared_ptr<Window>>& windows() const { return windows_; }
+  const std::vector<std::shared_ptr<SharedQueue>>& shared() const { return shared_; }
   const ibv_gid& gid() const { return gid_; }
 
  private:
@@ -89,9 +92,12 @@ class Walker {
   template <class Object>
   std::shared_ptr<Object> any(std::vector<std::shared_ptr<Object>>& objects);
   std::shared_ptr<Domain> any_domain(std::uint32_t context);
+  std::shared_ptr<Domain> any_stocked_domain(std::uint32_t context);
   std::shared_ptr<Queue> any_queue(std::uint32_t context);
-  bool may_overrun(const Queue& queue) const;
+  std::size_t most_unpolled(const Queue& queue) const;
   void note_room();
+  void add(const std::shared_ptr<SharedQueue>& shared, const std::shared_ptr<Domain>& domain,
+           const ibv_srq_attr& granted);
 
   template <class Object, class Remove>
   void remove_each(std::vector<std::shared_ptr<Object>>& objects, Remove&& remove);
@@ -118,6 +124,25 @@ class Walker {
   void break_frames();
   void close_frames();
 
+  // --- XRC (xrc_making.cpp).
+  void make_extended_objects(std::uint32_t context);
+  void make_of_extended();
+  void destroy_of_extended();
+  void open_domain(std::uint32_t context, std::optional<std::uint32_t> file, int flags);
+  void make_extended_shared(const std::shared_ptr<XrcOpening>& opening);
+  void make_receiver(const std::shared_ptr<XrcOpening>& opening);
+  void open_receiver(const std::shared_ptr<XrcOpening>& opening);
+  void add(const std::shared_ptr<XrcOpening>& opening, const std::shared_ptr<Pair>& pair, ibv_qp* qp);
+  void move_receiver();
+  void take_turn(Pair& pair);
+  void leave_domain(const SharedQueue& shared);
+  void remove(const std::shared_ptr<XrcOpening>& opening);
+  void remove(const std::shared_ptr<XrcReceiver>& receiver);
+  void break_extended();
+  void open_badly(const std::shared_ptr<XrcOpening>& opening);
+  void make_badly(const std::shared_ptr<XrcOpening>& opening);
+  void close_extended();
+
   // --- Calls that must be refused (illegal.cpp).
   void break_something();
   void garble_handle();
@@ -135,6 +160,7 @@ class Walker {
     int mask = 0;
   };
   void move_something();
+  void move(const std::shared_ptr<Pair>& pair);
   void move_on(const std::shared_ptr<Pair>& pair);
   void modify(const std::shared_ptr<Pair>& pair, const Change& change);
   void reset(Pair& pair);
@@ -155,6 +181,7 @@ class Walker {
     int error = 0;  // why it is refused at once
     bool inlined = false;
     std::array<std::uint8_t, kFrameHeaders> headers{};  // of a TSO
+    int namings = 1;  // so often it says which queue it names
   };
   void post_something();
   void post_sends(const std::shared_ptr<Pair>& pair);
@@ -170,10 +197,18 @@ class Walker {
   void draw_remote(const Pair& pair, Request& request, unsigned right);
   bool draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
                     Receive& receive, int& error);
-  std::shared_ptr<Region> draw_region(const Domain& domain);
-  void give_back(const Pair& pair, const Send& send);
+  std::shared_ptr<Region> draw_region(const Domain& domain, std::uint32_t cell);
+  void give_back(const Send& send);
   void give_back(const Receive& receive) { arena_.give_back(receive.cell); }
   bool is_firm(const Pair& pair) const;
+
+  // --- Over XRC (xrc_traffic.cpp).
+  void post_extended();
+  void name_queue(const Pair& pair, Request& request);
+  static bool names(const Send& send, Remote how);
+  void complete_extended(const Queue& queue, SharedQueue& shared, const ibv_wc& wc);
+  void check_message(const SharedQueue& shared, const ibv_wc& wc, std::optional<std::uint64_t> id);
+  void check_shared_event(const ibv_async_event& event);
 
   // --- Raw packets (frames_traffic.cpp).
   void post_frames();
@@ -196,6 +231,9 @@ class Walker {
   void check_status(Pair& pair, const Send& send, ibv_wc_status status);
   void check_success(Pair& pair, const Send& send, const ibv_wc& wc);
   void check_received(const Pair& pair, const Receive& receive, const ibv_wc& wc);
+  std::optional<std::uint64_t> check_bytes(const Receive& receive, const ibv_wc& wc, std::uint32_t header,
+                                           bool may_be_inline);
+  bool is_sure(const Pair& pair, const Send& send) const;
   void expect_failed(Pair& pair, const ibv_wc& wc);
   void pass(std::int64_t nanoseconds);
 
@@ -213,6 +251,7 @@ class Walker {
   std::uint64_t next_id_;
   std::uint64_t completions_ = 0;
   std::uint64_t frames_ = 0;
+  std::uint64_t extended_ = 0;
   ibv_gid gid_{};
   ibv_device_attr limits_{};
   std::array<ibv_context*, kContexts> contexts_{};
@@ -230,6 +269,8 @@ class Walker {
   std::vector<std::shared_ptr<Spread>> spreads_;
   std::vector<std::shared_ptr<CounterSet>> counters_;
   std::vector<std::shared_ptr<Rule>> rules_;
+  std::vector<std::shared_ptr<XrcOpening>> openings_;
+  std::vector<std::shared_ptr<XrcReceiver>> receivers_;
 };
 
 template <class Object>
