@@ -87,7 +87,7 @@ class Planner {
     most("inline", flow.inline_most.bytes, caps.max_inline, " B");
     if (flow.recv_inline_device) flow.recv_inline = {caps.max_inline_receive};
     most("recv_inline", flow.recv_inline.bytes, caps.max_inline_receive, " B");
-    most("size", flow.longest().bytes, caps.max_message, " B");
+    if (!flow.registers()) most("size", flow.longest().bytes, caps.max_message, " B");
     if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
     most("mtu", *flow.mtu, 128u << caps.max_mtu);
     if (flow.transport == Transport::raw) check_frames(flow, caps, most);
@@ -110,6 +110,9 @@ class Planner {
     }
     if (flow.ping_pong && device.timing_only)
       complain("ping_pong", "needs payload to look at: nic.timing_only is true");
+    if (flow.locks() && device.timing_only)
+      complain("sequence", "needs payload, to see whether it got the lock: nic.timing_only is true");
+    if (flow.registers()) most("size", flow.longest().bytes, caps.max_mr_size, " B");
     if (flow.mr_size) most("mr_size", flow.mr_size->bytes, caps.max_mr_size, " B");
   }
 
@@ -176,7 +179,18 @@ class Planner {
     return found->second;
   }
 
+  void add_registrars() {
+    if (flow().longest().bytes > kMostMemory) complain("size", "is more than 1 TiB");
+    for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
+      for (const auto host : find_hosts(flow().from, "from")) {
+        const auto member = agent(host, thread, true);
+        plan_.agents[member].lender = member;
+        plan_.agents[member].region = flow().longest();
+      }
+  }
+
   void add_flow() {
+    if (flow().registers()) return add_registrars();
     const auto pairs = host_pairs();
     const std::uint64_t qps = std::uint64_t(flow().qps) * flow().threads * pairs.size();
     constexpr std::uint64_t kMostQps = 1 << 20;
@@ -249,6 +263,8 @@ class Planner {
 
   // With so many places at least.
   ByteCount region_of(const PlannedAgent& member, std::uint64_t places) {
+    if (member.sends && flow().sequence)
+      return {std::max(kPage.bytes, tracks_of(member, flow()) * track_bytes(flow()))};
     if (flow().mr_size) return *flow().mr_size;
     if (flow().transport == Transport::raw) {
       const std::uint64_t frames =
@@ -323,6 +339,12 @@ std::uint64_t step_of(const Flow& flow) {
   const bool fixed = flow.address == Addressing::fixed || flow.address == Addressing::one;
   return round_up(flow.place().bytes, fixed ? kLine : 8);
 }
+
+std::uint64_t tracks_of(const PlannedAgent& agent, const Flow& flow) {
+  return flow.window_per == WindowPer::qp ? std::uint64_t(flow.window) * agent.qps.size() : flow.window;
+}
+
+std::uint64_t track_bytes(const Flow& flow) { return round_up(Flow::kLockBytes + flow.longest().bytes, kLine); }
 
 std::uint64_t frame_slot(const Flow& flow) {
   return round_up(std::max(flow.longest().bytes, flow.place().bytes), kLine);

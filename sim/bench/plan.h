@@ -39,6 +39,9 @@ std::string topology_of(const Workload& workload);
 bool has_own_context(const PlannedAgent& agent, const Flow& flow);
 // How far apart the places of a region are.
 std::uint64_t step_of(const Flow& flow);
+// How many sequences one that posts them has under way, and what each takes of its memory.
+std::uint64_t tracks_of(const PlannedAgent& agent, const Flow& flow);
+std::uint64_t track_bytes(const Flow& flow);
 // A frame's place in a region of raw packets.
 std::uint64_t frame_slot(const Flow& flow);
 // Where in its region an agent of a ping-pong finds the other's writes; its own stand before it.

@@ -41,10 +41,15 @@ std::string joined(const std::vector<std::string>& hosts) {
   return hosts.size() == 1 ? hosts.front() : fmt::format("{}..{}", hosts.front(), hosts.back());
 }
 
+std::string ends_text(const Flow& flow) {
+  return flow.to.empty() ? joined(flow.from) : fmt::format("{}->{}", joined(flow.from), joined(flow.to));
+}
+
 std::string mix_text(const Flow& flow) {
   std::string text;
+  const char* between = flow.sequence ? ", " : " + ";
   for (const auto& op : flow.mix)
-    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", to_string(op.op), to_string(op.size));
+    text += fmt::format("{}{} {}", text.empty() ? "" : between, to_string(op.op), to_string(op.size));
   return text;
 }
 
@@ -77,7 +82,10 @@ Json flow_parameters(const Flow& flow) {
   json["to"] = flow.to;
   json["transport"] = to_string(flow.transport);
   for (const auto& op : flow.mix)
-    json["mix"].push_back({{"op", to_string(op.op)}, {"weight", op.weight}, {"size", to_string(op.size)}});
+    if (flow.sequence)
+      json["sequence"].push_back({{"op", to_string(op.op)}, {"size", to_string(op.size)}});
+    else
+      json["mix"].push_back({{"op", to_string(op.op)}, {"weight", op.weight}, {"size", to_string(op.size)}});
   json["threads"] = flow.threads;
   json["qps"] = flow.qps;
   json["connect"] = to_string(flow.connect);
@@ -182,7 +190,7 @@ Json flow_json(const BenchResult& of, std::size_t number) {
   json["latency_ps"] = latency_json(state.latency);
   if (flow.mix.size() > 1)
     for (std::size_t i = 0; i < flow.mix.size(); ++i)
-      json["mix"].push_back(
+      json[flow.sequence ? "sequence" : "mix"].push_back(
           {{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}, {"operations", state.of_mix[i]}});
   json["posted"] = state.posted;
   if (flow.transport == Transport::raw) json["received"] = frames_json(frames_result(of, number), result.interval);
@@ -232,7 +240,7 @@ std::string flows_table(const BenchResult& result) {
     const auto& latency = state.latency;
     const auto known = [&](Duration value) { return latency.count() == 0 ? "-" : shown_time(value); };
     const auto reach = steadiness_of(result, i).reach;
-    text += fmt::format(kRow, i, fmt::format("{}->{} {}", joined(flow.from), joined(flow.to), mix_text(flow)),
+    text += fmt::format(kRow, i, fmt::format("{} {}", ends_text(flow), mix_text(flow)),
                         measured.operations, scaled(measured.operations_per_second()) + "op/s",
                         reach ? fmt::format("+-{:.2g} %", 100 * *reach) : "-",
                         scaled(measured.bits_per_second()) + "b/s", known(latency.least()),

@@ -10,7 +10,9 @@
 #include "sim/bench/frame_sink.h"
 #include "sim/bench/ping_pong.h"
 #include "sim/bench/receiver.h"
+#include "sim/bench/registrar.h"
 #include "sim/bench/sender.h"
+#include "sim/bench/sequencer.h"
 #include "sim/bench/steadiness.h"
 #include "sim/progress_line.h"
 
@@ -139,9 +141,12 @@ std::unique_ptr<Agent> Runner::make_agent(HostAgents& host, std::uint32_t number
   auto& state = flows_[agent.flow];
   auto& port = host.process->port();
   const auto name = name_of(agent);
+  const auto seed = seed_of(workload_.seed, agent);
+  if (flow.registers()) return std::make_unique<Registrar>(station, state, control_, port, name);
   if (flow.ping_pong) return std::make_unique<PingPong>(station, stations_, state, control_, port, name);
-  if (agent.sends)
-    return std::make_unique<Sender>(station, stations_, state, control_, port, name, seed_of(workload_.seed, agent));
+  if (agent.sends && flow.sequence)
+    return std::make_unique<Sequencer>(station, stations_, state, control_, port, name, seed);
+  if (agent.sends) return std::make_unique<Sender>(station, stations_, state, control_, port, name, seed);
   if (station.has_frames())
     return std::make_unique<FrameSink>(station, state, sink_places_[number], control_, port, name);
   if (flow.takes_receives()) return std::make_unique<Receiver>(station, control_, name);

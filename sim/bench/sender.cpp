@@ -6,13 +6,9 @@
 #include <cstring>
 #include <map>
 
-namespace rnicsim::sim::bench {
-namespace {
+#include "sim/bench/operation.h"
 
-constexpr ibv_wr_opcode kOpcodes[kOps] = {
-    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ,
-    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
-}  // namespace
+namespace rnicsim::sim::bench {
 
 Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
                host::CpuPort& port, std::string name, std::uint64_t seed)
@@ -141,15 +137,12 @@ void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op
   const auto& remote = queue.remote_walk->region(queue.remote);
   const auto bytes = static_cast<std::uint32_t>(op.size.bytes);
   sge = {local.address + queue.local.offset, bytes, local.lkey};
-  wr.opcode = kOpcodes[static_cast<std::size_t>(op.op)];
   wr.send_flags = may_be_inline(op.op) && op.size <= flow_.inline_most ? IBV_SEND_INLINE : 0;
   if (queue.ah != nullptr) {
+    wr.opcode = opcode_of(op.op);
     wr.wr.ud = {queue.ah, queue.remote_qpn, kQkey};
-  } else if (is_atomic(op.op)) {
-    wr.wr.atomic = {remote.address + queue.remote.offset, op.op == Op::fetch_add ? 1u : 0u, 1, remote.rkey};
   } else {
-    wr.wr.rdma.remote_addr = remote.address + queue.remote.offset;
-    wr.wr.rdma.rkey = remote.rkey;
+    aim(wr, op.op, {remote.address + queue.remote.offset, remote.lkey, remote.rkey});
   }
   if (walk_.moves()) {
     walk_.advance(queue.local, generator_);

@@ -13,8 +13,6 @@ constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kLocalGidIndex = 0;
 constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
-constexpr int kAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 // The device looks up how far a small CQ was polled again and again.
 constexpr std::uint64_t kLeastEntries = 255;
 constexpr std::uint8_t kRetryForEver = 7;  // RNR
@@ -73,6 +71,8 @@ void Devices::close() {
 
 void Station::make(OpenDevice& device, std::span<std::byte> memory, const Station& lender) {
   device_ = &device;
+  memory_ = memory;
+  if (flow_.registers()) return;
   const auto stride = stride_of(plan_);
   if (&lender != this) regions_ = lender.regions_;
   for (std::uint32_t i = 0; &lender == this && i < flow_.mrs; ++i) {

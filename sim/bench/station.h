@@ -45,6 +45,10 @@ class Devices {
 
 class Station {
  public:
+  // Of its regions.
+  static constexpr int kAccess =
+      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
   Station(const PlannedAgent& plan, const Flow& flow) : plan_(plan), flow_(flow) {}
 
   // --- By a thread of the host; each throws std::runtime_error.
@@ -59,6 +63,9 @@ class Station {
   ibv_cq* cq() const { return cq_; }
   const std::vector<ibv_qp*>& qps() const { return qps_; }
   const std::vector<Region>& regions() const { return regions_; }
+  // Of one that registers it again and again.
+  std::span<std::byte> memory() const { return memory_; }
+  ibv_pd* pd() const { return device_->pd; }
   const ibv_gid& gid() const { return device_->gid; }
   const Mac& mac() const { return device_->mac; }
   // Of one that receives raw packets.
@@ -79,6 +86,7 @@ class Station {
   const PlannedAgent& plan_;
   const Flow& flow_;
   OpenDevice* device_ = nullptr;
+  std::span<std::byte> memory_;
   ibv_cq* cq_ = nullptr;
   std::vector<ibv_qp*> qps_;
   FrameQueue frames_;

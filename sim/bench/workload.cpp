@@ -14,8 +14,9 @@ std::string_view name_of(const std::array<std::string_view, count>& names, Choic
 }  // namespace
 
 std::string_view to_string(Op op) {
-  return name_of(
-      std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"}), op);
+  return name_of(std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add",
+                                                  "cmp_swap", "lock_write", "reg_mr"}),
+                 op);
 }
 std::string_view to_string(Transport transport) {
   return name_of(std::to_array<std::string_view>({"rc", "uc", "ud", "raw"}), transport);
@@ -34,8 +35,8 @@ std::string_view to_string(Uars uars) {
   return name_of(std::to_array<std::string_view>({"shared", "per_thread"}), uars);
 }
 std::string_view to_string(Addressing addressing) {
-  return name_of(std::to_array<std::string_view>({"fixed", "sequential", "random", "one", "stride", "slots", "zipf"}),
-                 addressing);
+  return name_of(
+      std::to_array<std::string_view>({"fixed", "sequential", "random", "one", "stride", "slots", "zipf"}), addressing);
 }
 
 ByteCount Flow::longest() const {
@@ -50,13 +51,13 @@ double Flow::mean_bytes() const {
     bytes += static_cast<double>(entry.size.bytes) * entry.weight;
     weights += entry.weight;
   }
-  return bytes / weights;
+  return sequence ? bytes : bytes / weights;
 }
 
 ByteCount Flow::place() const {
   constexpr std::uint64_t kGrhBytes = 40;
   if (transport == Transport::raw) return {raw.frame_bytes(static_cast<std::uint32_t>(longest().bytes))};
-  return {longest().bytes + (transport == Transport::ud ? kGrhBytes : 0)};
+  return {longest().bytes + (transport == Transport::ud ? kGrhBytes : locks() ? kLockBytes : 0)};
 }
 
 bool Flow::takes_receives() const {

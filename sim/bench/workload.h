@@ -15,8 +15,9 @@ namespace rnicsim::sim::bench {
 
 using namespace rnicsim::literals;
 
-enum class Op : std::uint8_t { write, write_imm, send, send_imm, read, fetch_add, cmp_swap };
-inline constexpr std::size_t kOps = 7;
+// The last two stand for others, and for none.
+enum class Op : std::uint8_t { write, write_imm, send, send_imm, read, fetch_add, cmp_swap, lock_write, reg_mr };
+inline constexpr std::size_t kOps = 9, kPostedOps = 7;
 
 enum class Transport : std::uint8_t { rc, uc, ud, raw };
 inline constexpr std::size_t kTransports = 4;
@@ -58,6 +59,7 @@ struct Flow {
   std::vector<std::string> to;
   Transport transport = Transport::rc;
   std::vector<MixedOp> mix;  // one entry: a plain `op`
+  bool sequence = false;     // each operation is all of the mix, one after the other
   std::uint32_t threads = 1;
   std::uint32_t qps = 1;
   Connect connect = Connect::pairwise;
@@ -92,8 +94,14 @@ struct Flow {
   Duration start{};
   std::optional<Duration> stop;
 
+  static constexpr std::uint64_t kLockBytes = 8;
+  // A sequence that begins by taking a lock; its last write frees it.
+  bool locks() const { return sequence && mix.front().op == Op::cmp_swap; }
+  // Memory instead of messages.
+  bool registers() const { return mix.front().op == Op::reg_mr; }
+
   ByteCount longest() const;
-  double mean_bytes() const;  // of an operation
+  double mean_bytes() const;  // of an operation; of a sequence the sum
   // What a message takes of a receiver's memory, at most: before a datagram lies its GRH.
   ByteCount place() const;
   bool takes_receives() const;

@@ -60,10 +60,10 @@ std::vector<std::string> read_hosts(TableReader& reader, std::string_view key) {
   return hosts;
 }
 
-MixedOp read_op(TableReader& reader) {
+MixedOp read_op(TableReader& reader, std::size_t ops = kPostedOps) {
   MixedOp entry;
   reader.need("op");
-  reader.choice("op", entry.op, kOps);
+  reader.choice("op", entry.op, ops);
   if (is_atomic(entry.op)) {
     entry.size = 8_B;
     reader.size("size", entry.size, 8_B, 8_B);
@@ -74,8 +74,50 @@ MixedOp read_op(TableReader& reader) {
   return entry;
 }
 
+// An operation by its name takes the flow's size.
+MixedOp read_step(TableReader& reader, const toml::node& node, std::size_t number) {
+  const auto path = fmt::format("sequence[{}]", number);
+  if (const auto* table = node.as_table()) {
+    TableReader step(*table, reader.file(), reader.path_of(path));
+    const auto entry = read_op(step);
+    step.finish();
+    return entry;
+  }
+  toml::table named;
+  named.insert("op", node);
+  if (const auto* size = reader.find("size")) named.insert("size", *size);
+  if (node.value<std::string>() == to_string(Op::fetch_add) || node.value<std::string>() == to_string(Op::cmp_swap))
+    named.erase("size");
+  TableReader step(named, reader.file(), reader.path_of(path));
+  return read_op(step);
+}
+
+// Of what takes a lock the last is a write that frees it.
+void check_lock(const TableReader& reader, std::vector<MixedOp>& steps) {
+  const auto locks = std::ranges::find(steps, Op::cmp_swap, &MixedOp::op);
+  if (locks == steps.end()) return;
+  if (locks != steps.begin() || std::ranges::count(steps, Op::cmp_swap, &MixedOp::op) != 1 ||
+      steps.back().op != Op::write)
+    reader.complain("sequence",
+                    "a cmp_swap takes a lock: it is first and the only one, and the last, a write, frees it");
+  steps.back().size = {Flow::kLockBytes};
+}
+
+std::vector<MixedOp> read_sequence(TableReader& reader) {
+  for (const char* key : {"op", "mix", "batch", "signal_every", "pick", "ping_pong"})
+    if (reader.has(key)) reader.complain(key, "does not go with sequence");
+  constexpr std::size_t kMost = 64;
+  const auto* list = reader.find("sequence")->as_array();
+  if (!list || list->empty() || list->size() > kMost)
+    reader.refuse("sequence", fmt::format("a list of 1..{} operations, each by name or {{ op, size }},", kMost));
+  std::vector<MixedOp> steps;
+  for (const auto& node : *list) steps.push_back(read_step(reader, node, steps.size()));
+  check_lock(reader, steps);
+  return steps;
+}
+
 std::vector<MixedOp> read_mix(TableReader& reader) {
-  if (!reader.has("mix")) return {read_op(reader)};
+  if (!reader.has("mix")) return {read_op(reader, kOps)};
   for (const char* key : {"op", "size"})
     if (reader.has(key)) reader.complain(key, "does not go with mix, whose entries have their own");
   constexpr std::size_t kMost = 64;
@@ -123,6 +165,29 @@ void read_address(TableReader& reader, Flow& flow) {
   if (flow.address != Addressing::one) return;
   if (reader.has("share") && !flow.share) reader.complain("address", "\"one\" needs share = true");
   flow.share = true;
+}
+
+// Mix, sequence or one operation.
+void read_what(TableReader& reader, Flow& flow) {
+  flow.sequence = reader.has("sequence");
+  flow.mix = flow.sequence ? read_sequence(reader) : read_mix(reader);
+  if (flow.mix.front().op != Op::lock_write) return;
+  for (const char* key : {"batch", "signal_every", "pick", "ping_pong"})
+    if (reader.has(key)) reader.complain(key, "does not go with op = \"lock_write\"");
+  flow.sequence = true;
+  const auto size = flow.mix.front().size;
+  flow.mix = {{.op = Op::cmp_swap, .size = {Flow::kLockBytes}},
+              {.op = Op::write, .size = size},
+              {.op = Op::write, .size = {Flow::kLockBytes}}};
+}
+
+// Nobody else has a part in it.
+void check_registration(const TableReader& reader) {
+  for (const char* key : {"to",       "transport", "qps",       "connect", "window",      "window_per",    "pick",
+                          "batch",    "inline",    "signal_every", "doorbell", "ping_pong", "recv_depth", "recv_inline",
+                          "mrs",      "mr_size",   "address",   "share",   "mtu",         "max_rd_atomic", "rnr_timer",
+                          "timeout",  "retry"})
+    if (reader.has(key)) reader.complain(key, "does not go with op = \"reg_mr\"");
 }
 
 // A size, or whether to take the device's.
@@ -195,6 +260,8 @@ void check_frames(const TableReader& reader, const Flow& flow) {
 // What contradicts itself.
 void check(const TableReader& reader, const Flow& flow) {
   check_transport(reader, flow);
+  if (flow.sequence && flow.transport != Transport::rc)
+    reader.complain("transport", "sequences need \"rc\"");
   if (flow.transport == Transport::raw) check_frames(reader, flow);
   if (flow.batch > flow.window)
     reader.refuse("batch", fmt::format("1..{}", flow.window), "no more than the window");
@@ -214,9 +281,14 @@ void check(const TableReader& reader, const Flow& flow) {
 Flow read_flow(TableReader& reader) {
   Flow flow;
   flow.from = read_hosts(reader, "from");
-  flow.to = read_hosts(reader, "to");
+  const auto* op = reader.find("op");
+  const bool registers = op != nullptr && op->value<std::string>() == to_string(Op::reg_mr);
+  if (registers)
+    check_registration(reader);
+  else
+    flow.to = read_hosts(reader, "to");
   reader.choice("transport", flow.transport, kTransports);
-  flow.mix = read_mix(reader);
+  read_what(reader, flow);
   reader.number("threads", flow.threads, 1, 256);
   reader.number("qps", flow.qps, 1, 65536);
   reader.choice("connect", flow.connect, 2);

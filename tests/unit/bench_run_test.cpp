@@ -398,6 +398,55 @@ TEST_F(BenchRun, OneWordForAll) {
   EXPECT_GT(conflicts("address = { slots = 2 }\nshare = true\n"), 50u);
 }
 
+// One after the other: as many of each, and a latency of their sum.
+TEST_F(BenchRun, Sequences) {
+  const auto latency = [&](const std::string& keys) {
+    run(kOneByOne + ("size = \"64 B\"\n" + keys), "operations = 50");
+    EXPECT_EQ(flow().operations, 50u);
+    const auto mean = flow().latency.mean();
+    EXPECT_EQ(flow().latency.count(), 50u);
+    restart();
+    return double(mean.ps);
+  };
+  const auto read = latency("op = \"read\"\n"), write = latency("op = \"write\"\n");
+  EXPECT_NEAR(latency("sequence = [\"read\", \"write\", \"read\"]\n"), 2 * read + write, 0.05 * (2 * read + write));
+  run(kOneByOne + std::string("sequence = [\"send\", \"write\", \"fetch_add\"]\nsize = \"3000 B\"\nqps = 2\n"
+                              "window = 3\n"),
+      "operations = 300");
+  for (const auto count : flow().of_mix) EXPECT_NEAR(double(count), 300, 6);
+  EXPECT_EQ(flow().of_mix.back(), 300u);
+}
+
+// Many threads, one lock: one at a time has it, the others ask again.
+TEST_F(BenchRun, Locks) {
+  run(kOneByOne + std::string("op = \"lock_write\"\nsize = \"64 B\"\nthreads = 4\nwindow = 2\naddress = \"one\"\n"),
+      "operations = 200");
+  EXPECT_EQ(flow().operations, 200u);
+  EXPECT_GT(flow().of_mix[0], 600u);
+  EXPECT_NEAR(double(flow().of_mix[1]), 200, 1);
+  const auto one = flow_result(flow(), runner_->after().at).operations_per_second();
+  restart();
+  run(kOneByOne + std::string("op = \"lock_write\"\nsize = \"64 B\"\nthreads = 4\nwindow = 2\nmr_size = \"64 KiB\"\n"
+                              "address = { slots = 512 }\nshare = true\n"),
+      "operations = 200");
+  EXPECT_LT(flow().of_mix[0], 240u);
+  EXPECT_GT(flow_result(flow(), runner_->after().at).operations_per_second(), 2 * one);
+}
+
+TEST_F(BenchRun, RegistersAgainAndAgain) {
+  run("from = \"h0\"\nop = \"reg_mr\"\nsize = \"1 MiB\"\nthreads = 2\n[[flow]]\n" + std::string(kOneByOne) +
+          "op = \"read\"\nsize = \"8 B\"\n",
+      "operations = 20");
+  EXPECT_EQ(flow(0).operations, 20u);
+  EXPECT_EQ(flow(0).bytes, 0u);
+  EXPECT_GE(grown(0, "kernel.pages_registered"), 20 * 256u);
+  const auto fast = flow(0).latency.mean();
+  restart();
+  run("from = \"h0\"\nop = \"reg_mr\"\nsize = \"4 KiB\"\npace = 10000\n", "duration = \"1 ms\"");
+  EXPECT_NEAR(double(flow().operations), 10, 1);
+  EXPECT_LT(flow().latency.mean(), fast);
+}
+
 // Their pages are registered once, and every kind of operation reaches them.
 TEST_F(BenchRun, SharedRegions) {
   const auto pages = [&](const std::string& keys) {

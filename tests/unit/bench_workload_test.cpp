@@ -191,8 +191,8 @@ TEST_F(BenchWorkload, Sizes) {
   EXPECT_EQ(error(with("read", "1 B")), "no error");
   EXPECT_EQ(error(with("fetch_add", "4 B")), "flow[0].size: \"8 B\"..\"8 B\" is needed, not \"4 B\"");
   EXPECT_EQ(error(with("erase", "4 B")),
-            "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\" or \"cmp_swap\" is "
-            "needed, not \"erase\"");
+            "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\", \"cmp_swap\", "
+            "\"lock_write\" or \"reg_mr\" is needed, not \"erase\"");
 }
 
 TEST_F(BenchWorkload, MissingAndUnknown) {
@@ -433,6 +433,59 @@ TEST_F(BenchWorkload, Addresses) {
   EXPECT_EQ(flow_error("address = { slots = 137438953472, stride = \"1 TiB\" }\n"),
             "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
   EXPECT_EQ(flow_error("ping_pong = true\nshare = true\n"), "flow[0].share: does not go with ping_pong");
+}
+
+TEST_F(BenchWorkload, Sequences) {
+  const std::string head = "schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\n";
+  const auto steps = [&](const std::string& keys) {
+    std::string text;
+    const auto flow = read(head + keys).flows.front();
+    EXPECT_TRUE(flow.sequence);
+    for (const auto& op : flow.mix) text += std::string(to_string(op.op)) + ' ' + to_string(op.size) + ", ";
+    return text + (flow.locks() ? "locks" : "");
+  };
+  const std::string size = "size = \"64 B\"\n";
+  EXPECT_EQ(steps("op = \"lock_write\"\n" + size), "cmp_swap 8 B, write 64 B, write 8 B, locks");
+  EXPECT_EQ(steps("sequence = [\"cmp_swap\", \"write\", \"write\"]\n" + size),
+            "cmp_swap 8 B, write 64 B, write 8 B, locks");
+  EXPECT_EQ(steps("sequence = [\"read\", { op = \"send\", size = \"1 KiB\" }, \"fetch_add\"]\n" + size),
+            "read 64 B, send 1 KiB, fetch_add 8 B, ");
+  EXPECT_EQ(read(head + "op = \"lock_write\"\n" + size).flows.front().place(), 72_B);
+  for (const char* bad : {"[]", "3", "\"read\""})
+    EXPECT_THAT(error(head + "sequence = " + bad + "\n" + size),
+                HasSubstr("flow[0].sequence: a list of 1..64 operations, each by name or { op, size }, is needed"))
+        << bad;
+  for (const char* bad : {"[\"write\", \"cmp_swap\"]", "[\"cmp_swap\"]", "[\"cmp_swap\", \"read\"]",
+                          "[\"cmp_swap\", \"cmp_swap\", \"write\"]"})
+    EXPECT_EQ(error(head + "sequence = " + bad + "\n" + size),
+              "flow[0].sequence: a cmp_swap takes a lock: it is first and the only one, and the last, a write, frees "
+              "it")
+        << bad;
+  EXPECT_EQ(error(head + "sequence = [\"read\"]\n"), "flow[0].sequence[0].size: is missing");
+  EXPECT_THAT(error(head + "sequence = [\"read\", 4]\n" + size), HasSubstr("flow[0].sequence[1].op: "));
+  EXPECT_THAT(error(head + "sequence = [\"lock_write\"]\n" + size), HasSubstr("flow[0].sequence[0].op: "));
+  EXPECT_THAT(error(head + "mix = [{ op = \"reg_mr\", size = \"8 B\" }]\n"), HasSubstr("flow[0].mix[0].op: "));
+  for (const char* key : {"op = \"read\"", "mix = []", "batch = 1", "signal_every = 1", "pick = \"random\"",
+                          "ping_pong = true"})
+    EXPECT_THAT(error(head + "sequence = [\"read\"]\n" + size + key + '\n'), HasSubstr("does not go with sequence"))
+        << key;
+  EXPECT_EQ(error(head + "op = \"lock_write\"\nbatch = 1\n" + size),
+            "flow[0].batch: does not go with op = \"lock_write\"");
+  EXPECT_EQ(error(head + "sequence = [\"write\"]\ntransport = \"uc\"\n" + size),
+            "flow[0].transport: sequences need \"rc\"");
+  EXPECT_EQ(error("set = { nic.timing_only = true }\n" + head + "op = \"lock_write\"\n" + size),
+            "flow[0].sequence: needs payload, to see whether it got the lock: nic.timing_only is true");
+}
+
+TEST_F(BenchWorkload, Registration) {
+  const std::string head = "schema = 1\nmeasure.duration = \"1 us\"\n[[flow]]\nfrom = \"h0\"\nop = \"reg_mr\"\n";
+  EXPECT_EQ(error(head), "flow[0].size: is missing");
+  const auto sized = head + "size = \"1 MiB\"\n";
+  EXPECT_EQ(error(sized + "threads = 2\nuars = \"per_thread\"\npage = \"2 MiB\"\npace = 1000\nstop = \"1 ms\"\n"),
+            "no error");
+  for (const char* key : {"to = \"h1\"", "transport = \"rc\"", "qps = 1", "window = 1", "address = \"fixed\"",
+                          "mrs = 1", "mtu = 1024", "inline = true", "recv_depth = 3", "share = true"})
+    EXPECT_THAT(error(sized + key + '\n'), HasSubstr("does not go with op = \"reg_mr\"")) << key;
 }
 
 TEST_F(BenchWorkload, SharedRegions) {

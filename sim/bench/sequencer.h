@@ -1,0 +1,65 @@
+// A thread that carries out sequences of operations: the next is posted when the one before has completed. A sequence
+// that begins with a lock asks for it until it has it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/base/fifo.h"
+#include "sim/bench/agent.h"
+#include "sim/bench/flow_state.h"
+#include "sim/bench/pacer.h"
+#include "sim/bench/station.h"
+#include "sim/bench/walk.h"
+
+namespace rnicsim::sim::bench {
+
+class Sequencer : public Agent {
+ public:
+  Sequencer(Station& station, const std::vector<std::unique_ptr<Station>>& all, FlowState& state, Control& control,
+            host::CpuPort& port, std::string name, std::uint64_t seed);
+
+  void run() override;
+  std::string describe() const override;
+
+ private:
+  // One after another, in a place of the agent's memory that is its own.
+  struct Track {
+    ibv_qp* qp = nullptr;
+    const Walk* walk = nullptr;  // of the peer's memory
+    Walk::Place place;           // of the lock, if there is one, and what follows it
+    std::size_t step = 0;
+    Duration begun;
+  };
+  static constexpr int kPollMost = 32;
+
+  bool goes_on() const { return !control_.stopping && !state_.stopped; }
+  std::uint64_t memory_of_track(std::uint64_t track) const;
+  bool is_lock(std::size_t step) const { return step == 0 && flow_.locks(); }
+  bool is_unlock(std::size_t step) const { return flow_.locks() && step + 1 == flow_.mix.size(); }
+  bool got_lock(std::uint64_t track) const;
+  void begin(std::uint32_t track);
+  void post(std::uint32_t track);
+  int poll();
+  void complete(const ibv_wc& wc, Duration at);
+  void finish(std::uint32_t track, Duration at);
+
+  Station& station_;
+  const Flow& flow_;
+  FlowState& state_;
+  Control& control_;
+  host::CpuPort& port_;
+  const std::string name_;
+  Generator generator_;
+  Pacer pacer_;
+  std::vector<std::unique_ptr<Walk>> walks_;  // of the peers
+  std::vector<Track> tracks_;
+  Fifo<std::uint32_t> idle_;
+  std::array<ibv_wc, kPollMost> completions_{};
+};
+
+}  // namespace rnicsim::sim::bench
