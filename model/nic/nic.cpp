@@ -7,6 +7,8 @@
 namespace rnicsim::nic {
 namespace {
 
+constexpr std::uint32_t kQueuedBytes = 256;  // of payload before the port, by each packet that may be there
+
 QpLimits limits_of(const NicParams& params, const Personality& personality) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
@@ -17,7 +19,8 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .max_tso = caps.max_tso, .max_tso_header = CapabilityParams::kMostTsoHeader,
           .max_rate_limit = caps.max_rate_limit, .srq = caps.srq,
           .xrc = caps.features().xrc,
-          .transmit_units = params.units.transmit_units, .sends_ahead = params.send_wqes.ahead,
+          .transmit_units = params.units.transmit_units,
+          .queue_bytes = params.tx.queue_packets * kQueuedBytes, .sends_ahead = params.send_wqes.ahead,
           .payload_reads = params.units.payload_reads,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),

@@ -109,7 +109,7 @@ class Pair {
       const bool quiet = requests_.empty() && answers_.empty() && !requester_.can_send();
       if (!quiet) continue;
       ++idle;
-      window_.rnr_waiting ? requester_.rnr_timeout() : void(requester_.ack_timeout());
+      window_.rnr_waiting ? requester_.rnr_timeout() : void(requester_.ack_timeout(false));
     }
     // Ghosts that are still under way change nothing.
     while (!requests_.empty()) serve(requests_.take());

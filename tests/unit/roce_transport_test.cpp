@@ -61,7 +61,7 @@ class Connection {
       if (window.rnr_waiting) requester.rnr_timeout();
       if (moved) continue;
       ++idle;
-      requester.ack_timeout();
+      requester.ack_timeout(false);
       collect();
     }
   }
@@ -360,7 +360,7 @@ TEST(SendWindow, NewCountsOfRetriesBeginAtOnce) {
   Connection c(256);
   c.post(SendOperation::write, 1);
   ASSERT_TRUE(c.requester.next_packet());
-  EXPECT_TRUE(c.requester.ack_timeout());
+  EXPECT_TRUE(c.requester.ack_timeout(false));
   EXPECT_EQ(c.window.retries_left, 6);
   auto given = c.window.attributes;
   c.window.update(given);
@@ -438,7 +438,7 @@ TEST(Requester, GivesUpAfterItsRetries) {
   c.post(SendOperation::write, 1);
   for (int i = 0; i < 8; ++i) {
     EXPECT_TRUE(c.requester.next_packet());
-    c.requester.ack_timeout();
+    c.requester.ack_timeout(false);
   }
   EXPECT_EQ(c.completer.take_completion()->status, Status::transport_retry_exceeded);
 }

@@ -94,8 +94,7 @@ void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure
 bool EngineShell::answer_waits(const Qp& qp) const {
   if (qp.answers.size() >= kAnswersAhead) return false;
   const auto bytes = core_->next_answer(qp.slot);
-  if (!bytes || *bytes == 0) return bytes.has_value();
-  return qp.answers.all_asked() && may_read(qp, *bytes);
+  return bytes && qp.answers.all_asked() && (*bytes == 0 || may_read(qp, *bytes));
 }
 
 // What a QP awaits of its READ responses is bounded in bytes, however they lie in packets: its rate is that over the

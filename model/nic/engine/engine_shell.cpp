@@ -240,6 +240,7 @@ void EngineShell::take_credit(const std::uint32_t& packets) {
 void EngineShell::packet_left() {
   const auto packet = leaving_.front();
   leaving_.pop_front();
+  leaving_bytes_ -= packet.bytes;
   auto* qp = find(packet.qpn);
   if (qp == nullptr || qp->epoch != packet.epoch) return;
   if (!qp->reliable()) {
@@ -281,6 +282,7 @@ void EngineShell::reset() {
   units_.reset();
   to_give_up_.clear();
   leaving_.clear();
+  leaving_bytes_ = 0;
   inputs_.clear();
   credits_ = 0;
   request_reads_ = 0;
@@ -383,9 +385,10 @@ bool EngineShell::holds_back(Qp& qp, Duration at) {
   return true;
 }
 
-// Each packet takes a credit, which its leaving the port gives back.
+// Each packet takes a credit, which its leaving the port gives back. What waits for a port that is full is bounded in
+// bytes, too: of a connection that has to go back it is lost.
 void EngineShell::dispatch() {
-  while (credits_ > 0) {
+  while (credits_ > 0 && leaving_bytes_ < limits_.queue_bytes) {
     if (!units_.any() && !(inputs_.empty() && units_.settle())) return;
     const auto unit = units_.next();
     if (units_.busy(unit)) {
@@ -416,7 +419,8 @@ void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
   const bool is_request = &lane == &qp.requests;
   lane.emit_ready([&](PacketLane::Entry& entry) {
     if (!qp.reliable()) ++qp.leaving;
-    leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end});
+    leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end, entry.packet->payload().size()});
+    leaving_bytes_ += entry.packet->payload().size();
     const auto* wqe = is_request ? qp.wqe_of(entry.message) : nullptr;
     const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
     address(entry.packet->addresses, path);

@@ -250,8 +250,10 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     std::uint64_t epoch;
     bool is_request;
     roce::Psn end;
+    std::uint32_t bytes;
   };
   Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
+  std::uint64_t leaving_bytes_ = 0;                             // their payload
   std::uint32_t credits_ = 0;
   std::uint32_t request_reads_ = 0;                             // payloads of requests on their way from memory
   Fifo<Qpn> reads_awaited_;                                     // who wants to begin one, and may not yet

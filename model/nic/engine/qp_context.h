@@ -33,6 +33,7 @@ struct QpLimits {
   bool srq = true;                       // shared receive queues
   bool xrc = true;
   std::uint32_t transmit_units = 1;
+  std::uint32_t queue_bytes = 16384;     // that may wait for the port, and no packet is begun behind more
   std::uint32_t sends_ahead = 20;         // WQEs of a QP that are kept until their turn comes
   std::uint32_t payload_reads = 256;     // payloads of requests that are read at a time
   std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for

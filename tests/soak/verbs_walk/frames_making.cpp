@@ -215,8 +215,11 @@ void Walker::make_table(std::uint32_t context) {
     queues.push_back(queue->wq);
   }
   wanted.ind_tbl = queues.data();
+  // A context's own number of them: neither kernel nor device know tables.
+  const auto its = std::size_t(std::ranges::count(tables_, context, [](const auto& one) { return one->context; }));
+  const int allowed = its < town_.few.spreads ? 0 : ENOMEM;
   table->table = ibv_create_rwq_ind_table(contexts_[context], &wanted);
-  if (!expect("ibv_create_rwq_ind_table", made(table->table), {0})) return;
+  if (!expect("ibv_create_rwq_ind_table", made(table->table), {allowed}) || table->table == nullptr) return;
   for (const auto& queue : table->queues) ++queue->users;
   tables_.push_back(table);
 }
