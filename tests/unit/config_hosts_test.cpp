@@ -118,7 +118,8 @@ TEST_F(ConfigHosts, OfOneHost) {
 }
 
 TEST_F(ConfigHosts, ChosenForAllItIsThatOfOtherNicsToo) {
-  const auto config = on("cx5-100g", "epyc-gen4", {"hosts.h1.nic=cx3-40g"});
+  const std::vector<std::string> sets{"hosts.h1.nic=cx3-40g"};
+  const auto config = load_config("cx5-100g", "star:2", sets, {}, "epyc-gen4");
   EXPECT_EQ(config.nic_of(0).dma.read_latency, 700_ns);
   EXPECT_EQ(config.nic_of(1).dma.read_latency, 700_ns);
 }
@@ -160,7 +161,8 @@ TEST_F(ConfigHosts, MistakesAreTold) {
 }
 
 TEST_F(ConfigHosts, OfAWorkload) {
-  bench::BenchOptions options{.workload = "cal-7", .sets = {}, .faults = {}};
+  bench::BenchOptions options;
+  options.workload = "cal-7";
   EXPECT_EQ(bench::prepare(options).config.host_profile, "epyc-gen4");
   options.sets = {"host=xeon-e5"};
   EXPECT_EQ(bench::prepare(options).config.host_profile, "xeon-e5");
