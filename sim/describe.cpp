@@ -11,6 +11,7 @@
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
+#include "sim/config/profile_notes.h"
 #include "sim/config/sized_topology.h"
 #include "sim/counter_list.h"
 #include "sim/system.h"
@@ -46,13 +47,20 @@ std::string counters(const CounterList& list) {
   return text;
 }
 
+// One of the topology's tables has no file, and what it says of a shipped one may be more.
+std::string named_nic(const std::string& name) {
+  const auto names = data_names(DataKind::nic);
+  return std::ranges::find(names, name) != names.end() ? nic_text(name) : name;
+}
+
 std::string hosts(const Config& config) {
   const Topology& topology = config.topology;
   std::string text;
   const auto own = [](std::initializer_list<std::pair<const char*, const std::string*>> choices) {
     std::string chosen;
     for (const auto& [key, name] : choices)
-      if (name != nullptr) chosen += fmt::format("  {} {}", key, *name);
+      if (name != nullptr)
+        chosen += fmt::format("  {} {}", key, key == std::string_view("nic") ? named_nic(*name) : *name);
     return chosen;
   };
   const auto& choices = config.choices;
@@ -76,6 +84,12 @@ std::string hosts(const Config& config) {
   return text;
 }
 
+std::vector<std::string> nic_texts() {
+  auto names = data_names(DataKind::nic);
+  std::ranges::transform(names, names.begin(), nic_text);
+  return names;
+}
+
 std::string of_host(const char* before, const Config& config) {
   return config.host_profile.empty() ? "" : before + config.host_profile;
 }
@@ -88,7 +102,7 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   std::string text;
   if (all || topic == DescribeTopic::nic)
     text += fmt::format("NIC profiles: {}\nParameters, with the values of {}{}:\n\n{}\n",
-                        fmt::join(data_names(DataKind::nic), ", "), options.nic, of_host(" on ", config),
+                        fmt::join(nic_texts(), ", "), nic_text(options.nic), of_host(" on ", config),
                         parameters(config, "nic.") + parameters(config, "engine.") + parameters(config, "nics."));
   if (all || topic == DescribeTopic::host)
     text += fmt::format("Host profiles: {}\nA host's parameters{}:\n\n{}\n",

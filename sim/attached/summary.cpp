@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/config/param_list.h"
+#include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"
 #include "sim/results_json.h"
 
@@ -105,6 +106,7 @@ std::string summary_text(const System& system, const RunOutcome& outcome) {
 nlohmann::ordered_json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome) {
   auto results = results_of_command("run");
   results["nic"] = options.nic;
+  if (is_extrapolated(options.nic)) results["extrapolated"] = true;
   results["host"] = system.config().host_profile;
   results["topology"] = options.topology;
   results["seed"] = options.seed;

@@ -13,6 +13,7 @@
 
 #include "sim/bench/bottleneck.h"
 #include "sim/config/data_files.h"
+#include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"
 #include "sim/results_json.h"
 
@@ -372,7 +373,7 @@ std::string results_text(const BenchResult& result) {
   const auto engines = engines_text(result.system.config());
   std::string text =
       fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
-                  result.workload.file, result.workload.nic, engines.empty() ? "" : ", engine " + engines,
+                  result.workload.file, nic_text(result.workload.nic), engines.empty() ? "" : ", engine " + engines,
                   result.workload.topology, result.workload.seed, shown_time(result.runner.interval()),
                   shown_time(result.runner.before().at), shown_time(result.runner.warmup()),
                   result.workload.measure.warmup ? "" : ", as it was needed");
@@ -396,6 +397,7 @@ Json results_json(const BenchResult& result) {
   Json json = results_of_command("bench");
   json["workload"] = file_json(workload.file);
   json["nic"] = file_json(find_data(DataKind::nic, workload.nic));
+  if (is_extrapolated(workload.nic)) json["extrapolated"] = true;
   json["host"] = result.system.config().host_profile;
   json["topology"] = workload.topology;
   json["seed"] = workload.seed;

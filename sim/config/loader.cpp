@@ -80,8 +80,11 @@ void Loader::load(DataKind kind, const fs::path& path) {
     take_host(file_of_host(*file), file->host->text);
   }
   for (const auto& file : files) {
+    const auto is_taken = [&](const Setting& setting) {
+      return !is_choice(setting.path) && !(kind == DataKind::nic && is_note(setting));
+    };
     for (const auto& setting : file.settings)
-      if (!is_choice(setting.path)) take_setting(setting, file.path.parent_path());
+      if (is_taken(setting)) take_setting(setting, file.path.parent_path());
     take_topology(file);
     for (const auto& setting : file.settings)
       if (is_choice(setting.path)) choose(setting);

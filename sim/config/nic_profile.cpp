@@ -43,7 +43,7 @@ nic::NicParams load_nic_profile(const std::filesystem::path& path, std::span<con
     }
     for (const auto& file : files)
       for (const auto& setting : file.settings)
-        if (!is_of_others(setting.path)) apply(params, setting);
+        if (!is_of_others(setting.path) && !is_note(setting)) apply(params, setting);
   }
   for (const auto& set : sets) apply(params, setting_option(set));
   if (const auto contradiction = ParamList(profile).contradiction()) throw ConfigError(*contradiction);

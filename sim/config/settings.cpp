@@ -49,6 +49,12 @@ void apply(const ParamList& params, const Setting& setting) {
   if (const auto wrong = entry->assign(setting.text)) throw ConfigError(fmt::format("{}: {}", prefix, shown(*wrong)));
 }
 
+bool is_note(const Setting& setting) {
+  if (setting.path != kExtrapolated) return false;
+  if (setting.type == Setting::Type::boolean) return true;
+  throw ConfigError(fmt::format("{}: {}: true or false is needed", setting.where, kExtrapolated));
+}
+
 std::vector<TomlFile> read_with_bases(const fs::path& first, const FindBase& find) {
   std::vector<TomlFile> files;
   std::vector<fs::path> chain;

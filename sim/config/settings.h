@@ -15,6 +15,10 @@ namespace rnicsim::sim {
 
 // Of "key=value", as --set has it. ConfigError: it is not that.
 Setting setting_option(std::string_view key_equals_value);
+// Of a NIC's profile, true or false: what is no parameter, but says what they are worth (profile_notes.h).
+inline constexpr std::string_view kExtrapolated = "extrapolated";
+// ConfigError: it is that, and neither true nor false.
+bool is_note(const Setting& setting);
 // ConfigError: there is no such parameter, or it does not take the value.
 void apply(const ParamList& params, const Setting& setting);
 

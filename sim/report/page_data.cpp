@@ -230,6 +230,7 @@ Json set_json(const ResultSet& set, std::size_t counters, const PageLimits& limi
           {"base",
            {{"workload", set.workload},
             {"nic", set.nic},
+            {"extrapolated", set.extrapolated},
             {"host", set.host},
             {"topology", set.topology},
             {"sets", set.settings},

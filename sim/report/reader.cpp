@@ -127,6 +127,7 @@ Point read_point(const fs::path& folder, const Field& field, ResultSet& set) {
     RunResults run = read_run(Field(file, json));
     // A sweep says only what it changes.
     if (set.nic.empty()) set.nic = run.nic;
+    if (run.extrapolated) set.extrapolated.insert(run.nic);
     if (set.host.empty()) set.host = run.host;
     if (set.topology.empty()) set.topology = run.topology;
     together.add(std::move(run));
@@ -189,6 +190,7 @@ ResultSet read_single(const fs::path& file) {
                 .host = run.host,
                 .topology = run.topology,
                 .seeds = {run.seed}};
+  if (run.extrapolated) set.extrapolated.insert(run.nic);
   Point point{.runs = {{.seed = run.seed, .status = Run::Status::done}}};
   Together together;
   together.add(std::move(run));

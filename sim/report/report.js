@@ -244,10 +244,14 @@ function showFailures() {
   table(at('failures-table'), ['point#', 'at', 'seeds', 'what happened'], lines);
 }
 
+// No measurement of it was found.
+function nicText({nic, extrapolated}) { return extrapolated.includes(nic) ? `${nic} (extrapolated)` : nic; }
+
 function describe(set) {
   const base = set.base;
   const varied = set.axes.map(axis => `${axis.key} = ${axis.values.join(', ')}`).join('; ');
-  const entries = [['workload', base.workload], ['NIC', base.nic], ['host', base.host],
+  const entries = [['workload', base.workload], ['NIC', nicText(base)],
+    ['extrapolated', base.extrapolated.join(', ')], ['host', base.host],
     ['topology', base.topology],
     ['set', base.sets.join(', ')], ['faults', base.faults.join('; ')], ['varied', varied],
     ['seeds', set.seeds.join(', ')], ['rnicsim', set.rnicsim], ['read from', set.source]].filter(([, text]) => text);
@@ -297,7 +301,7 @@ function showTexts() {
   at('title').textContent = results.setNames.join(' and ');
   const seeds = new Set(results.sets.map(set => set.seeds.length));
   const bases = results.sets.map(
-    ({base}) => [base.workload, base.nic, base.host, base.topology].filter(Boolean).join(', '));
+    ({base}) => [base.workload, nicText(base), base.host, base.topology].filter(Boolean).join(', '));
   at('summary').textContent = [plural(results.rows.length, 'point'),
     seeds.size === 1 ? plural([...seeds][0], 'seed') + ' each' : '', ...new Set(bases)].filter(Boolean).join('; ');
   at('configuration').replaceChildren(...betweenSets(), ...results.sets.flatMap(configurationOf));

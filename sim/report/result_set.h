@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,7 @@ struct ResultSet {
   std::string version;
   std::vector<std::string> invocation;
   std::string workload, nic, host, topology;
+  std::set<std::string> extrapolated = {};  // the NICs that are
   std::vector<std::string> settings;  // "key=value"
   std::vector<std::string> faults;
   std::vector<Axis> axes;

@@ -105,6 +105,7 @@ RunResults read_run(const Field& results) {
   run.version = results["rnicsim"].text_or("");
   run.workload = without_ending(name_of(results["workload"]));
   run.nic = without_ending(name_of(results["nic"]));
+  run.extrapolated = results["extrapolated"].exists();
   run.host = results["host"].text_or("");
   run.topology = results["topology"].text_or("");
   run.seed = results["seed"].exists() ? results["seed"].count() : 0;

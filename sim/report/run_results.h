@@ -17,6 +17,7 @@ void check_schema(const Field& results);
 std::optional<Limit> read_limit(const Field& field);
 
 struct RunResults {
+  bool extrapolated = false;  // its NIC
   std::string command, version, workload, nic, host, topology;
   std::uint64_t seed = 0;
   std::map<std::string, double> flow_metrics;  // "flow[0].rate_per_s"; those that a sweep gives with its points
