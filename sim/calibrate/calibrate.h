@@ -11,9 +11,10 @@ struct CalibrateOptions {
   std::string json;               // a file for the table; empty: none
   std::string out;                // a folder for every point's results; empty: none
   unsigned jobs = 1;
+  bool sensitivity = false;  // how the numbers move with each estimate, in the place of the comparison
 };
 
-// 0: every number is within its tolerance; 1: one is not. ConfigError: what is wrong with the options.
+// 0: every number is within its tolerance, or argued; 1: one is not. ConfigError: what is wrong with the options.
 int run_calibrate(const CalibrateOptions& options);
 
 }  // namespace rnicsim::sim::calibrate

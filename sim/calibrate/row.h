@@ -27,6 +27,8 @@ class Measured {
   const std::vector<nlohmann::ordered_json>& results_;
 };
 
+inline constexpr double kMuch = 1e12;  // as Check::high: no upper limit
+
 // One number that is compared with a published one.
 struct Check {
   std::string what;
@@ -34,7 +36,7 @@ struct Check {
   double low, high;
   std::string unit;
   std::function<double(const Measured&)> simulated;
-  std::string argued{};  // why the model may differ from this one; empty: it may not
+  std::string argued = {};  // where it is said why it misses its tolerance; empty: it must not
 };
 
 struct Row {

@@ -14,13 +14,18 @@ Command add_calibrate(CLI::App& app) {
   CLI::App& command =
       *app.add_subcommand("calibrate", "compare the shipped NICs with published measurements: docs/timing.md");
   const auto options = std::make_shared<calibrate::CalibrateOptions>();
-  command.add_option("ROW", options->rows, "experiments, such as CAL-1; default: all");
+  auto* rows = command.add_option("ROW", options->rows, "experiments, such as CAL-1; default: all");
+  command
+      .add_flag("--sensitivity", options->sensitivity,
+                "how far the numbers of these experiments move when each estimate of their profiles moves by 10%")
+      ->needs(rows);
   add_json(command, options->json);
   command.add_option("--out", options->out, "keep the results of every point, and a CSV a curve, in this folder")
       ->type_name("FOLDER");
   options->jobs = std::max(1u, std::thread::hardware_concurrency());
   command.add_option("--jobs", options->jobs, "runs at a time; they change no result")->check(CLI::Range(1, 256));
-  command.footer("The exit status is 0 when every number is within its tolerance, 1 when one is not.");
+  command.footer(
+      "The exit status is 0 when every number is within its tolerance, or argued in docs/timing.md, 1 when one is not.");
   return {&command, [options] { return calibrate::run_calibrate(*options); }};
 }
 
