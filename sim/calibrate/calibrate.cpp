@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/calibrate/plots.h"
 #include "sim/calibrate/row.h"
 #include "sim/calibrate/sensitivity.h"
 #include "sim/calibrate/verdict.h"
@@ -169,6 +170,7 @@ int run_calibrate(const CalibrateOptions& options) {
     }
   }
   json.write(table.json());
+  if (!options.out.empty()) write_file(fs::path(options.out) / "calibration.html", plots_page(table.json()));
   print_sources(profiles);
   const auto* others = argued > 0 ? "every other number" : "every number";
   if (argued > 0) fmt::print("\n{} not within its tolerance, and argued", argued);

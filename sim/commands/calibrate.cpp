@@ -20,7 +20,9 @@ Command add_calibrate(CLI::App& app) {
                 "how far the numbers of these experiments move when each estimate of their profiles moves by 10%")
       ->needs(rows);
   add_json(command, options->json);
-  command.add_option("--out", options->out, "keep the results of every point, and a CSV a curve, in this folder")
+  command
+      .add_option("--out", options->out,
+                  "keep the results of every point, a CSV a curve, and a page of plots in this folder")
       ->type_name("FOLDER");
   options->jobs = std::max(1u, std::thread::hardware_concurrency());
   command.add_option("--jobs", options->jobs, "runs at a time; they change no result")->check(CLI::Range(1, 256));

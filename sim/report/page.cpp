@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -15,14 +14,6 @@
 
 namespace rnicsim::sim::report {
 namespace {
-
-std::string part(const char* name) {
-  const auto path = data_folder(DataKind::report) / name;
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  return text;
-}
 
 std::string replaced(std::string_view text, std::string_view characters,
                      std::string_view (*replacement)(char character)) {
@@ -63,28 +54,37 @@ std::string script_json(const nlohmann::ordered_json& json) {
   });
 }
 
-std::string page(std::string_view title, const nlohmann::ordered_json& data) {
-  const std::array<std::pair<std::string_view, std::string>, 8> parts{{
-      {"{{title}}", html_text(title)},
-      {"{{style}}", part("report.css")},
-      {"{{plotly licence}}", part("plotly/LICENSE")},
-      {"{{plotly}}", part("plotly/plotly-basic.min.js")},
-      {"{{data}}", script_json(data)},
-      {"{{results script}}", part("results.js")},
-      {"{{plots script}}", part("plots.js")},
-      {"{{script}}", part("report.js")},
-  }};
+std::string page_part(const char* name) {
+  const auto path = data_folder(DataKind::report) / name;
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.is_open() || in.bad()) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  return text;
+}
+
+std::string filled_page(const char* frame_name, const PageParts& parts) {
   // In their order, each once: what was put in is not looked through again.
-  const std::string frame = part("report.html");
+  const std::string frame = page_part(frame_name);
   std::string result;
   std::size_t at = 0;
   for (const auto& [mark, text] : parts) {
     const auto found = frame.find(mark, at);
-    if (found == frame.npos) throw ConfigError(fmt::format("report.html: no {} where it should be", mark));
+    if (found == frame.npos) throw ConfigError(fmt::format("{}: no {} where it should be", frame_name, mark));
     result.append(frame, at, found - at).append(text);
     at = found + mark.size();
   }
   return result.append(frame, at);
+}
+
+std::string page(std::string_view title, const nlohmann::ordered_json& data) {
+  return filled_page("report.html", {{"{{title}}", html_text(title)},
+                                     {"{{style}}", page_part("report.css")},
+                                     {"{{plotly licence}}", page_part("plotly/LICENSE")},
+                                     {"{{plotly}}", page_part("plotly/plotly-basic.min.js")},
+                                     {"{{data}}", script_json(data)},
+                                     {"{{results script}}", page_part("results.js")},
+                                     {"{{plots script}}", page_part("plots.js")},
+                                     {"{{script}}", page_part("report.js")}});
 }
 
 }  // namespace rnicsim::sim::report

@@ -1,0 +1,14 @@
+// The numbers of the experiments over their references, as a page that a browser opens without a network; its plots
+// can be saved as SVG.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace rnicsim::sim::calibrate {
+
+// `table` is what `calibrate --json` writes. ConfigError: a part of the page cannot be read.
+std::string plots_page(const nlohmann::ordered_json& table);
+
+}  // namespace rnicsim::sim::calibrate
