@@ -59,6 +59,37 @@ class InlineReceive : public RcPair {
   std::uint64_t inline_cqes() { return host(0).nic().counters().completion.inline_cqes; }
 };
 
+// The CPU brings it to the device's own memory, too, of which it reaches whole words.
+TEST_F(InlineReceive, IntoDeviceMemory) {
+  run_receiving(
+      [&](Endpoint& end) {
+        constexpr std::uint32_t kAt = 6, kLength = 13, kBytes = 32, kFrom = 4;
+        ibv_alloc_dm_attr wanted{kFrom + kBytes, 0, 0};
+        ibv_dm* dm = ibv_alloc_dm(end.context, &wanted);
+        ASSERT_NE(dm, nullptr);
+        std::uint8_t bytes[kBytes];
+        std::ranges::fill(bytes, kUntouched);
+        ASSERT_EQ(ibv_memcpy_to_dm(dm, kFrom, bytes, kBytes), 0);
+        ibv_mr* mr = ibv_reg_dm_mr(end.pd, dm, kFrom, kBytes, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
+        ASSERT_NE(mr, nullptr);
+        ASSERT_EQ(receive(end, {{kAt, 3, mr->lkey}, {kAt + 3, 20, mr->lkey}}), 0);
+        meet(0);
+        EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+        EXPECT_EQ(inline_cqes(), 1u);
+        ASSERT_EQ(ibv_memcpy_from_dm(bytes, dm, kFrom, kBytes), 0);
+        for (std::uint32_t i = 0; i < kBytes; ++i) {
+          const bool brought = i >= kAt && i < kAt + kLength;
+          EXPECT_EQ(bytes[i], brought ? std::uint8_t(1 + i - kAt) : kUntouched) << i;
+        }
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+        EXPECT_EQ(ibv_free_dm(dm), 0);
+      },
+      [&](Endpoint& end) {
+        meet(1);
+        send(end, end.request(IBV_WR_SEND, 0, 13));
+      });
+}
+
 TEST_F(InlineReceive, BothSidesOfTheLimit) {
   run_receiving(
       [&](Endpoint& end) {

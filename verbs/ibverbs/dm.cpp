@@ -2,8 +2,10 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -116,6 +118,23 @@ int import_dm(Context& context, std::uint32_t handle, ibv_dm*& imported) {
 }
 
 }  // namespace
+
+// Beside the bytes in their words stays what was there.
+void store_on_device(DevicePort& port, std::uint64_t offset, const std::uint8_t* from, std::size_t length) {
+  while (length != 0) {
+    const std::uint64_t skipped = offset % kWord;
+    const auto bytes = std::min<std::size_t>(length, kWord - skipped);
+    const auto at = std::uint32_t(abi::kDeviceMemoryBase + offset - skipped);
+    std::array<std::byte, kWord> word;
+    if (bytes != kWord) abi::store_be(word.data(), std::uint32_t(port.mmio_read(at, kWord)));
+    std::memcpy(word.data() + skipped, from, bytes);
+    port.mmio_write(at, word);
+    port.charge(abi::CpuCost::mmio_write);
+    offset += bytes;
+    from += bytes;
+    length -= bytes;
+  }
+}
 
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
   return guarded_object<ibv_dm>([&](ibv_dm*& dm) { return allocate(Context::of(context), *attributes, dm); });

@@ -293,7 +293,8 @@ int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, pr
 // Such a bind is posted: the window carries its new key from now on, as one of type 1 does.
 void take_rkey(ibv_mw& mw, std::uint32_t rkey);
 
-// --- Device memory.
+// --- Device memory. Any bytes of it, where a completion brought some; else the CPU reaches it by words.
+void store_on_device(DevicePort& port, std::uint64_t offset, const std::uint8_t* from, std::size_t length);
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attributes);
 int free_dm(ibv_dm* dm);
 

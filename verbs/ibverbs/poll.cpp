@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/objects.h"
@@ -76,11 +77,12 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.dlid_path_bits = 0;
 }
 
-// Where the bytes that a segment names lie, or that the null region discards them; nothing when no region of ours has
-// them.
+// Where the bytes that a segment names lie, on the device or not, or that the null region discards them; nothing when
+// no region of ours has them.
 struct Location {
   bool found = false;
   void* place = nullptr;
+  std::optional<std::uint64_t> on_device;
 };
 Location locate(Context& context, const abi::DataSegment& segment, std::uint32_t bytes) {
   const std::uint32_t lkey = segment.lkey;
@@ -89,7 +91,11 @@ Location locate(Context& context, const abi::DataSegment& segment, std::uint32_t
     const std::uint64_t offset = segment.address - mr.start;
     const bool within = offset <= mr.length && bytes <= mr.length - offset;
     if (mr.lkey != lkey || (!mr.null && !within)) return;
-    location = {true, mr.null ? nullptr : static_cast<std::byte*>(mr.addr) + offset};
+    location.found = true;
+    if (mr.on_device)
+      location.on_device = mr.bus_address + offset;
+    else if (!mr.null)
+      location.place = static_cast<std::byte*>(mr.addr) + offset;
   });
   return location;
 }
@@ -106,9 +112,12 @@ bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
   for (const abi::DataSegment& segment : segments) {
     const auto bytes = std::min<std::uint32_t>(left, segment.byte_count);
     if (bytes == 0) continue;
-    const auto [found, to] = locate(context, segment, bytes);
+    const auto [found, to, on_device] = locate(context, segment, bytes);
     if (!found) return false;
-    if (to != nullptr) std::memcpy(to, from, bytes);
+    if (on_device)
+      store_on_device(context.port, *on_device, from, bytes);
+    else if (to != nullptr)
+      std::memcpy(to, from, bytes);
     from += bytes;
     left -= bytes;
   }

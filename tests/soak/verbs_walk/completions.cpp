@@ -38,6 +38,7 @@ void Walker::pass(std::int64_t nanoseconds) {
 }
 
 void Walker::look() {
+  check_slots();
   if (const auto queue = any(queues_); queue && !dice_.once_in(8)) return poll(queue);
   take_events();
 }
@@ -250,10 +251,12 @@ void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
   if (send.length == 0) return;
   if (!send.legal && send.region->intact) return fail("a work request went well whose local memory it has no right to");
   if (send.odd_atomic) return fail("an atomic of another length than 8 went well");
+  if (send.slot && (send.opcode == IBV_WR_RDMA_READ || send.counts != 0)) load_slot(*send.slot, send.cell, send.length);
   if (!sure || !is_reliable(pair.type) || send.remote == Remote::none) return;
   const bool kept = !send.target || send.target->intact;
   if (send.remote == Remote::bad && kept)
     return fail("a work request went well whose remote memory it has no right to");
+  if (send.remote == Remote::good && send.remote_slot) return check_remote_slot(send);
   if (send.remote != Remote::good || !send.landing) return;
   Walker& town = *town_.walkers[send.owner];
   if (send.opcode == IBV_WR_RDMA_READ && send.region->null) return;
@@ -328,6 +331,7 @@ std::optional<std::uint64_t> Walker::check_bytes(const Receive& receive, const i
   if (!receive.legal && !may_be_inline) return failed("a receive went well into memory that it has no right to");
   std::uint64_t id = 0;
   if (length < sizeof id) return {};
+  if (receive.slot) load_slot(*receive.slot, receive.cell, wc.byte_len);
   const auto* bytes = arena_.at(receive.cell + header);
   std::memcpy(&id, bytes, sizeof id);
   if (id == 0 && is_zero(bytes, length)) return {};  // from a null region

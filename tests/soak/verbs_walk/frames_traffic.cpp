@@ -172,6 +172,7 @@ void Walker::check_frame(Pair& pair, const Receive& receive, const ibv_wc& wc, s
                 std::to_string(receive.length));
   if (!receive.region || !receive.region->intact || receive.region->null) return;
   if (!receive.legal) return fail("a frame went well into memory that it has no right to");
+  if (receive.slot) load_slot(*receive.slot, receive.cell, wc.byte_len);
   const auto* bytes = arena_.at(receive.cell);
   const auto length = wc.byte_len - fcs;
   const bool udp = be16(bytes + 12) == 0x0800;

@@ -6,7 +6,8 @@
 namespace rnicsim::testing {
 
 void Walker::break_something() {
-  switch (dice_.below(12)) {
+  switch (dice_.below(13)) {
+    case 12: return break_device_memory();
     case 8: case 9: return break_frames();
     case 10: case 11: return break_extended();
     case 0: case 1: return garble_handle();
@@ -316,7 +317,7 @@ void Walker::ask_nonsense() {
       if (region) {
         const int flags = dice_.once_in(2) ? 0 : 1 << dice_.between(3, 30);
         expect("ibv_rereg_mr of bad flags", ibv_rereg_mr(region->mr, flags, domain->pd, arena_.at(0), 64, 0),
-               {flags == 0 && !region->null ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT});
+               {flags == 0 && !region->null && !region->device ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT});
       }
       return;
     case 13:

@@ -80,6 +80,7 @@ void Walker::make_something() {
     case 1: return domains_.size() < kMost + 2 ? make_parent(context) : void();
     case 2: return threads_.size() < 3 ? make_thread(context) : void();
     case 3:
+      if (dice_.once_in(4)) return make_device_memory(context);
       if (!domain || regions_.size() >= 2 * kMost) return change_region();
       return dice_.once_in(6) ? make_null_region(domain) : make_region(domain, dice_.once_in(2));
     case 4: return windows_.size() < kMost ? make_window() : void();
@@ -156,7 +157,7 @@ void Walker::make_null_region(const std::shared_ptr<Domain>& domain) {
 // What work requests know of a region that is registered anew holds no longer: it becomes another one.
 void Walker::change_region() {
   const auto region = any(regions_);
-  if (!region || region->may_be_bound || region->null) return;
+  if (!region || region->may_be_bound || region->null || region->device) return;
   auto next = std::make_shared<Region>(*region);
   const int flags = int(dice_.between(1, IBV_REREG_MR_FLAGS_SUPPORTED));
   const auto domain = any_domain(region->domain->context);
@@ -390,7 +391,8 @@ void Walker::destroy_something() {
   const auto pick = [&](auto& objects) {
     if (auto object = any(objects)) remove(object);
   };
-  switch (dice_.below(12)) {
+  switch (dice_.below(13)) {
+    case 12: return pick(devices_);
     case 0: return pick(threads_);
     case 1: return pick(domains_);
     case 2: return pick(regions_);
@@ -424,6 +426,7 @@ void Walker::remove(const std::shared_ptr<Region>& region) {
   const bool free = answer == 0;
   if (!expect("ibv_dereg_mr", answer, region->may_be_bound ? std::set{0, EBUSY} : std::set{0}) || !free) return;
   --region->domain->users;
+  if (region->device) --region->device->users;
   std::erase(regions_, region);
 }
 
@@ -501,6 +504,7 @@ void Walker::close() {
   remove_all(channels_);
   remove_all(windows_);
   remove_all(regions_);
+  remove_all(devices_);
   remove_all(ways_);
   std::ranges::stable_sort(domains_, {}, [](const auto& domain) { return bool(domain->protection); });  // parents first
   remove_all(domains_);

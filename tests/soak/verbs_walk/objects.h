@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/soak/dice.h"
+#include "tests/soak/verbs_walk/device_memory.h"
 #include "tests/soak/verbs_walk/frames.h"
 #include "tests/soak/verbs_walk/xrc.h"
 
@@ -69,10 +70,13 @@ struct Region {
   bool intact = true;        // as it was made
   bool may_be_bound = false;
   bool null = false;         // reads zeros, discards what is written; for its owner's work requests only
+  std::shared_ptr<DeviceMemory> device;  // none of the arena: `offset` is there
 
-  bool covers(std::uint32_t from, std::uint32_t bytes) const {
+  bool reaches(std::uint32_t from, std::uint32_t bytes) const {
     return from >= offset && from + bytes <= offset + length;
   }
+  // A place in the arena.
+  bool covers(std::uint32_t from, std::uint32_t bytes) const { return !device && reaches(from, bytes); }
   // What a work request writes for a place in the arena.
   std::uint64_t address(Arena& arena, std::uint32_t at) const {
     return access & IBV_ACCESS_ZERO_BASED ? at - offset : arena.address(at);
@@ -106,12 +110,19 @@ struct Queue {
   bool may_overrun = false;  // it had less room than work requests could need
 };
 
+// A slot of a device memory, instead of a cell.
+struct Slot {
+  std::shared_ptr<DeviceMemory> device;
+  std::uint32_t at = 0;
+};
+
 struct Receive {
   std::uint64_t id = 0;
   std::uint32_t cell = 0;
   std::uint32_t length = 0;
   bool legal = true;         // its memory
   std::shared_ptr<Region> region;
+  std::optional<Slot> slot;
 };
 
 struct SharedQueue {
@@ -151,6 +162,10 @@ struct Send {
   std::shared_ptr<Region> target;
   std::uint32_t owner = 0;   // of the remote memory: a walker
   std::optional<std::uint32_t> landing;  // in its arena: of a WRITE its cell, of a READ its source
+  std::optional<Slot> slot;            // of local memory
+  std::optional<Slot> remote_slot;     // as `landing`, and of an atomic its word
+  std::uint32_t counts = 0;            // that an atomic adds to a word, which had that many at least
+  std::uint64_t least = 0;
   Remote naming = Remote::none;  // of XRC
   std::shared_ptr<SharedQueue> named;  // there is one of that number
   bool before_recovery = false;  // its queue was in SQE since

@@ -10,6 +10,8 @@ namespace {
 bool is_atomic(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
+constexpr std::uint32_t kFewBytes = 200;  // what device memory holds costs the CPU some time
+
 bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
 ibv_wr_opcode draw_opcode(Dice& dice, ibv_qp_type type) {
@@ -92,11 +94,16 @@ bool Walker::is_firm(const Pair& pair) const {
          peer->peer_life == pair.life && peer->type == counterpart(pair.type) && !pair.changing && !peer->changing;
 }
 
-// One of the domain's that has the cell, and now and then another one.
-std::shared_ptr<Region> Walker::draw_region(const Domain& domain, std::uint32_t cell) {
-  std::vector<std::shared_ptr<Region>> own;
-  for (const auto& region : regions_)
-    if (region->domain->root() == domain.root() && region->covers(cell, Arena::kCell)) own.push_back(region);
+// One of the domain's that has the cell, or one of a device's memory, and now and then another one.
+std::shared_ptr<Region> Walker::draw_region(const Domain& domain, std::uint32_t cell, bool of_device) {
+  std::vector<std::shared_ptr<Region>> own, devices;
+  for (const auto& region : regions_) {
+    if (region->domain->root() != domain.root()) continue;
+    if (region->covers(cell, Arena::kCell)) own.push_back(region);
+    if (region->device && region->reaches(0, region->device->guard_at()) && region->device->has_slot())
+      devices.push_back(region);
+  }
+  if (of_device && !devices.empty() && dice_.once_in(8)) return any(devices);
   return own.empty() || dice_.once_in(25) ? any(regions_) : any(own);
 }
 
@@ -116,6 +123,10 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   const auto at = write ? town.arena().take() : std::optional(source);
   if (!at) {
     send.remote = Remote::unknown;
+    return;
+  }
+  if (domain != nullptr && dice_.once_in(4) && draw_remote_slot(town, *domain, request, right)) {
+    if (write) town.arena().give_back(*at);
     return;
   }
   send.landing = at;
@@ -164,12 +175,13 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   if (pair->type == IBV_QPT_RAW_PACKET) return draw_frame(pair, request);
   auto& [wr, sges, send, error, inlined, headers, namings] = request;
   const auto cell = arena_.take();
-  const auto region = cell ? draw_region(*pair->domain, *cell) : nullptr;
+  wr.opcode = draw_opcode(dice_, pair->type);
+  const bool special = wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_BIND_MW;
+  const auto region = cell ? draw_region(*pair->domain, *cell, !special) : nullptr;
   if (!region) {
     if (cell) arena_.give_back(*cell);
     return false;
   }
-  wr.opcode = draw_opcode(dice_, pair->type);
   send.id = wr.wr_id = ++next_id_ | kSendMark;
   send.opcode = wr.opcode;
   send.cell = *cell;
@@ -179,18 +191,23 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
                 : dice_.once_in(2)   ? dice_.between(1, 64)
                                      : dice_.between(1, Arena::kCell - 40);
   if (is_atomic(wr.opcode) && dice_.once_in(20)) send.length = 4, send.odd_atomic = true;
-  send.firm = is_firm(*pair);
-  send.changes = pair->changes;
-  send.peer_changes = pair->peer ? pair->peer->changes : 0;
   const bool takes = wr.opcode == IBV_WR_RDMA_READ || is_atomic(wr.opcode);
-  const bool special = wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_BIND_MW;
   if (dice_.once_in(2)) wr.send_flags |= IBV_SEND_SIGNALED;
   if (dice_.once_in(6)) wr.send_flags |= IBV_SEND_FENCE;
   if (dice_.once_in(6)) wr.send_flags |= IBV_SEND_SOLICITED;
   send.signalled = pair->signals_all || (wr.send_flags & IBV_SEND_SIGNALED);
   inlined = !special && dice_.once_in(takes ? 60 : 5);
   if (inlined) wr.send_flags |= IBV_SEND_INLINE;
+  if (region->device && !inlined) {
+    send.slot = take_slot(*region);
+    if (!dice_.once_in(4)) send.length = std::min(send.length, kFewBytes);
+  }
   if (!takes) fill_pattern(arena_.at(*cell), send.length, send.id);
+  if (!takes && send.slot) store_slot(*send.slot, *cell, send.length);
+  // From here on no time passes before it is posted, or it is told in `changes`.
+  send.firm = is_firm(*pair);
+  send.changes = pair->changes;
+  send.peer_changes = pair->peer ? pair->peer->changes : 0;
   send.owner = index_;
   if (pair->type == IBV_QPT_XRC_SEND && !special) name_queue(*pair, request);
 
@@ -198,10 +215,11 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   const bool known = is_of(IBV_QPT_RC, wr.opcode);
   if (!known) error = EINVAL;
   wr.sg_list = sges.data();
-  const bool covered = region->covers(*cell, Arena::kCell);
-  const auto address = inlined   ? arena_.address(*cell)
-                       : covered ? region->address(arena_, *cell)
-                                 : arena_.address(*cell);
+  const bool covered = send.slot || region->covers(*cell, Arena::kCell);
+  const auto address = inlined     ? arena_.address(*cell)
+                       : send.slot ? send.slot->at - region->offset
+                       : covered   ? region->address(arena_, *cell)
+                                   : arena_.address(*cell);
   if (!special) wr.num_sge = cut(dice_, sges.data(), address, send.length, region->mr->lkey, pair->cap.max_send_sge);
   if (wr.num_sge == 0 && !special) send.length = 0;
   if (is_atomic(wr.opcode) && send.length != 8) send.odd_atomic = true;
@@ -242,7 +260,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
                                 : wr.opcode == IBV_WR_RDMA_READ ? unsigned(IBV_ACCESS_REMOTE_READ)
                                                                 : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
     // Atomics change what they find: they have a cell of their own.
-    if (is_atomic(wr.opcode) && send.target && wr.wr.atomic.rkey == send.target->mr->rkey) {
+    if (is_atomic(wr.opcode) && !send.remote_slot && send.target && wr.wr.atomic.rkey == send.target->mr->rkey) {
       Walker& town = *town_.walkers[send.owner];
       const auto place = town.arena().take();
       const bool fits = place && send.target->covers(*place, 8);
@@ -260,6 +278,8 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
 
 void Walker::give_back(const Send& send) {
   arena_.give_back(send.cell);
+  if (send.slot) send.slot->device->give_back(send.slot->at);
+  if (is_write(send.opcode) && send.remote_slot) send.remote_slot->device->give_back(send.remote_slot->at);
   if (is_write(send.opcode) && send.landing) town_.walkers[send.owner]->arena().give_back(*send.landing);
 }
 
@@ -314,8 +334,11 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
       const auto cell = arena_.take();
       send.cell = cell.value_or(0);
       send.landing.reset();
+      send.slot.reset();
+      send.remote_slot.reset();
     }
     send.firm = false;
+    if (request.send.remote_slot) request.send.remote_slot->device->added += send.counts;
     pair->sends.push_back(send);
   }
   if (count == 0) give_back(request.send);
@@ -329,15 +352,18 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
 bool Walker::draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
                           Receive& receive, int& error) {
   const auto cell = arena_.take();
-  const auto region = cell ? draw_region(domain, *cell) : nullptr;
+  const auto region = cell ? draw_region(domain, *cell, true) : nullptr;
   if (!region) {
     if (cell) arena_.give_back(*cell);
     return false;
   }
   receive = {.id = ++next_id_, .cell = *cell, .length = dice_.once_in(10) ? dice_.between(0, 100) : Arena::kCell};
   receive.region = region;
-  const bool covered = region->covers(*cell, Arena::kCell);
-  const auto address = covered ? region->address(arena_, *cell) : arena_.address(*cell);
+  if (region->device) receive.slot = take_slot(*region);
+  const bool covered = receive.slot || region->covers(*cell, Arena::kCell);
+  const auto address = receive.slot ? receive.slot->at - region->offset
+                       : covered    ? region->address(arena_, *cell)
+                                    : arena_.address(*cell);
   wr.wr_id = receive.id;
   wr.sg_list = sges.data();
   wr.num_sge = cut(dice_, sges.data(), address, receive.length, region->mr->lkey, max_sge);
@@ -372,7 +398,10 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
     else if (errors[next] != 0) error = errors[next];
     else {
       pair->receives.push_back(receives[next]);
-      if (looped && posted != 0) pair->receives.back().cell = arena_.take().value_or(0);
+      if (looped && posted != 0) {
+        pair->receives.back().cell = arena_.take().value_or(0);
+        pair->receives.back().slot.reset();
+      }
       if (looped) pair->receives.back().legal = false, pair->receives.back().region = nullptr;
       ++posted;
     }

@@ -58,6 +58,9 @@ void Walker::open(host::SoftwareProcess& process) {
   ibv_free_device_list(list);
   verbs::use_inline_receive(contexts_[kInlineContext], kInlineReceive);
   expect("ibv_query_device", ibv_query_device(contexts_[0], &limits_), {0});
+  ibv_device_attr_ex more{};
+  expect("ibv_query_device_ex", ibv_query_device_ex(contexts_[0], nullptr, &more), {0});
+  device_bytes_ = more.max_dm_size;
   expect("ibv_query_gid", ibv_query_gid(contexts_[0], 1, 1, &gid_), {0});
   for (std::uint32_t context = 0; context < kContexts; ++context) {
     make_domain(context);

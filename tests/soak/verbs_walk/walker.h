@@ -22,6 +22,7 @@ struct Town {
     std::size_t rules = SIZE_MAX, spreads = SIZE_MAX, counters = SIZE_MAX;
   } few;
   XrcTown xrc;
+  std::array<std::set<std::shared_ptr<DeviceMemory>>, 2> devices;  // of a host, with those that a call is about
   std::array<std::uint32_t, 2> rule_changes{};  // of a host's rules: counts when one begins, and when it is over
 };
 
@@ -197,10 +198,27 @@ class Walker {
   void draw_remote(const Pair& pair, Request& request, unsigned right);
   bool draw_receive(const Domain& domain, std::uint32_t max_sge, ibv_recv_wr& wr, std::array<ibv_sge, 2>& sges,
                     Receive& receive, int& error);
-  std::shared_ptr<Region> draw_region(const Domain& domain, std::uint32_t cell);
+  std::shared_ptr<Region> draw_region(const Domain& domain, std::uint32_t cell, bool of_device = false);
   void give_back(const Send& send);
-  void give_back(const Receive& receive) { arena_.give_back(receive.cell); }
+  void give_back(const Receive& receive) {
+    arena_.give_back(receive.cell);
+    if (receive.slot) receive.slot->device->give_back(receive.slot->at);
+  }
   bool is_firm(const Pair& pair) const;
+
+  // --- Device memory (device_making.cpp, device_traffic.cpp).
+  void make_device_memory(std::uint32_t context);
+  void make_device_region(const std::shared_ptr<DeviceMemory>& device);
+  void remove(const std::shared_ptr<DeviceMemory>& device);
+  bool has_room_for(std::uint32_t pages) const;
+  void break_device_memory();
+  bool is_whole(DeviceMemory& device);
+  std::optional<Slot> take_slot(const Region& region);
+  void store_slot(const Slot& slot, std::uint32_t cell, std::uint32_t length);
+  void load_slot(const Slot& slot, std::uint32_t cell, std::uint32_t length);
+  bool draw_remote_slot(Walker& owner, const Domain& domain, Request& request, unsigned right);
+  void check_remote_slot(const Send& send);
+  void check_slots();
 
   // --- Over XRC (xrc_traffic.cpp).
   void post_extended();
@@ -254,6 +272,7 @@ class Walker {
   std::uint64_t extended_ = 0;
   ibv_gid gid_{};
   ibv_device_attr limits_{};
+  std::uint64_t device_bytes_ = 0;
   std::array<ibv_context*, kContexts> contexts_{};
   std::vector<std::shared_ptr<ThreadDomain>> threads_;
   std::vector<std::shared_ptr<Domain>> domains_;
@@ -271,6 +290,16 @@ class Walker {
   std::vector<std::shared_ptr<Rule>> rules_;
   std::vector<std::shared_ptr<XrcOpening>> openings_;
   std::vector<std::shared_ptr<XrcReceiver>> receivers_;
+  std::vector<std::shared_ptr<DeviceMemory>> devices_;
+  // What others wrote into a device memory of ours, which they can't look at.
+  struct Written {
+    Slot slot;
+    std::uint32_t length;
+    std::uint64_t id;
+    bool zeros;
+    Duration from;
+  };
+  std::deque<Written> written_;
 };
 
 template <class Object>
