@@ -7,7 +7,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kQueuedBytes = 256;  // of payload before the port, by each packet that may be there
+constexpr std::uint32_t kQueuedBytes = 320;  // of payload before the port, by each packet that may be there
 
 QpLimits limits_of(const NicParams& params, const Personality& personality) {
   const auto& caps = params.capabilities;

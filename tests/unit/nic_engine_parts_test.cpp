@@ -186,7 +186,10 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
   lane.arrived(*lane.find(0), {});
   lane.emit_ready(put);
   EXPECT_EQ(emitted, (std::vector<std::uint64_t>{0, 1}));
-  EXPECT_EQ(lane.drop_from(0), 1u);
+  lane.find(2)->bytes = 7;
+  const auto [packets, bytes] = lane.drop_from(0);
+  EXPECT_EQ(packets, 1u);
+  EXPECT_EQ(bytes, 7u);
   EXPECT_EQ(lane.find(2), nullptr);
 }
 

@@ -113,7 +113,7 @@ TEST(SendWqeCache, WhatOneUnitWaitsForHoldsUpNoOther) {
     wqes.retire(4, kOther);
     EXPECT_EQ(wqes.said(), "c3!");
     EXPECT_EQ(wqes.reads(), 2u);
-  }), "c3! s0 c4 s1 s2");
+  }), "c3! s0 s2 c4 s1");
   EXPECT_EQ(wqes.counters().slot_waits, 2u);
   EXPECT_EQ(wqes.counters().misses, 3u);
 }

@@ -99,18 +99,29 @@ void AtomicUnit::read(const Operation& operation) {
 void AtomicUnit::modify_due() {
   Operation operation;
   while (modifying_.pop_due(operation)) {
-    write(operation);
+    const bool answers = write(operation);
     unlock(operation);
+    if (answers) done({operation.request.tag, AccessResult::ok, operation.original});
   }
 }
 
-void AtomicUnit::write(const Operation& operation) {
+// False: it waits for credits, and so does the answer.
+bool AtomicUnit::write(const Operation& operation) {
   const auto original = operation.original;
   const auto next = apply(operation.request, original);
-  if (next != original)
-    memory_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
-                  memory_.closure([hold = operation.hold](AccessResult, const Payload&) {}), {});
-  done({operation.request.tag, AccessResult::ok, original});
+  if (next == original) return true;
+  struct Written {
+    Operation operation;
+    bool answered = false;
+  };
+  const auto written = std::make_shared<Written>(Written{operation});
+  auto landed = [this, written, resets = resets_](AccessResult result, const Payload&) {
+    const auto& [request, place, slot, value, hold] = written->operation;
+    if (!written->answered && resets == resets_) done({request.tag, result, value});
+  };
+  memory_.write(operation.place, Payload::copy_of(std::as_bytes(std::span(&next, 1))),
+                memory_.closure(std::move(landed)), {});
+  return written->answered = memory_.issued();
 }
 
 void AtomicUnit::unlock(const Operation& operation) {

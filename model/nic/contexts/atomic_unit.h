@@ -85,7 +85,7 @@ class AtomicUnit : public sc_core::sc_module {
   void lock(const Operation& operation);
   void read(const Operation& operation);
   void modify_due();
-  void write(const Operation& operation);
+  bool write(const Operation& operation);
   void unlock(const Operation& operation);
 
   const AtomicParams params_;

@@ -54,6 +54,8 @@ class PayloadMemory : DmaClient {
     dma_.write(place, std::move(data), reply, placement);
     order.host_until = dma_.landing();
   }
+  // All writes to the host are on their way: none waits for credits.
+  bool issued() const { return dma_.landing() != Agenda::kNever; }
   // For who asks seldom: the reply is a call.
   DmaReply closure(Dma::Done&& done) { return dma_.closure(std::move(done)); }
   // What of it has not begun is told that it never will.

@@ -124,6 +124,7 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   } else {
     if (congestion_) congestion_->sent(qp.slot, bytes, now());
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
+    queued_bytes_ += entry.bytes = bytes;
     PacketLane::expect(entry, {pd, answer.range.rkey.value, answer.range.address, bytes});
     read_answers(qp);
   }
@@ -152,8 +153,7 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done)
   // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
   const auto psn = entry->packet->headers.bth.psn;
   const auto last = qp.answers.last().packet;
-  const auto dropped = qp.answers.drop_from(sequence);
-  credits_ += dropped;
+  const auto dropped = drop(qp.answers, sequence);
   if (qp.state == roce::QpState::error) return move_nak(qp, last, psn);
   const auto result = memory_result(done.result);
   qp.deaf = true;

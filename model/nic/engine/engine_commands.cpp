@@ -81,7 +81,8 @@ void EngineShell::enter(Qp& qp, QpState from, QpState to) {
 // Everything on its way for this QP is void: answers to its tags find another epoch.
 Qp& EngineShell::rebirth(Qp& qp) {
   if (qp.has_srq()) give_back_all(qp);
-  credits_ += qp.requests.drop_from(0) + qp.answers.drop_from(0);
+  drop(qp.requests);
+  drop(qp.answers);
   core_->reset(qp.slot);
   set_state(qp, QpState::reset);
   auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot, *limits_.personality);

@@ -39,7 +39,7 @@ void EngineShell::receives_settled(Qp& qp) {
 void EngineShell::fail(Qp& qp) {
   if (qp.state == roce::QpState::error) return;
   set_state(qp, roce::QpState::error);
-  credits_ += qp.requests.drop_from(0);
+  drop(qp.requests);
   qp.inbound.clear();
   qp.asked = qp.looks_for_receive = qp.waits = false;
   // Messages that are whole but not settled go first: their receives were taken first.

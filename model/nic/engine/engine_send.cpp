@@ -146,6 +146,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
   const auto sent = core_->send(qp.slot, entry.packet->headers);
   entry.message = sent.message;
   entry.end = sent.end;
+  queued_bytes_ += entry.bytes = sent.payload;
   const auto& wqe = *qp.wqe_of(sent.message);
   std::optional<Tag> gather;
   if (sent.payload == 0) {
@@ -182,8 +183,7 @@ void EngineShell::request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done
     return emit_ready(qp, qp.requests);
   }
   const auto message = entry->message;
-  const auto dropped = qp.requests.drop_from(sequence);
-  credits_ += dropped;
+  const auto dropped = drop(qp.requests, sequence);
   core_->unreadable(qp.slot, message, local_status(done.result), dropped);
 }
 
@@ -263,15 +263,13 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
 
 // All that has not left is to be sent again.
 void EngineShell::drop_requests(Qp& qp) {
-  const auto dropped = qp.requests.drop_from(0);
-  credits_ += dropped;
-  core_->dropped_requests(qp.slot, dropped);
+  core_->dropped_requests(qp.slot, drop(qp.requests));
 }
 
 // The receive queue goes on (IBTA vol 1, 10.3.1: Send Queue Error).
 void EngineShell::fail_sends(Qp& qp) {
   set_state(qp, roce::QpState::sqe);
-  credits_ += qp.requests.drop_from(0);
+  drop(qp.requests);
   core_->halt_sends(qp.slot);
   fetch_sends(qp);
 }

@@ -240,7 +240,7 @@ void EngineShell::take_credit(const std::uint32_t& packets) {
 void EngineShell::packet_left() {
   const auto packet = leaving_.front();
   leaving_.pop_front();
-  leaving_bytes_ -= packet.bytes;
+  queued_bytes_ -= packet.bytes;
   auto* qp = find(packet.qpn);
   if (qp == nullptr || qp->epoch != packet.epoch) return;
   if (!qp->reliable()) {
@@ -282,7 +282,7 @@ void EngineShell::reset() {
   units_.reset();
   to_give_up_.clear();
   leaving_.clear();
-  leaving_bytes_ = 0;
+  queued_bytes_ = 0;
   inputs_.clear();
   credits_ = 0;
   request_reads_ = 0;
@@ -385,10 +385,10 @@ bool EngineShell::holds_back(Qp& qp, Duration at) {
   return true;
 }
 
-// Each packet takes a credit, which its leaving the port gives back. What waits for a port that is full is bounded in
-// bytes, too: of a connection that has to go back it is lost.
+// Each packet takes a credit, which its leaving the port gives back. They are bounded in bytes, too: where a connection
+// has to go back, what waits for a port that is full is lost.
 void EngineShell::dispatch() {
-  while (credits_ > 0 && leaving_bytes_ < limits_.queue_bytes) {
+  while (credits_ > 0 && queued_bytes_ < limits_.queue_bytes) {
     if (!units_.any() && !(inputs_.empty() && units_.settle())) return;
     const auto unit = units_.next();
     if (units_.busy(unit)) {
@@ -419,13 +419,20 @@ void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
   const bool is_request = &lane == &qp.requests;
   lane.emit_ready([&](PacketLane::Entry& entry) {
     if (!qp.reliable()) ++qp.leaving;
-    leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end, entry.packet->payload().size()});
-    leaving_bytes_ += entry.packet->payload().size();
+    leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end, entry.bytes});
     const auto* wqe = is_request ? qp.wqe_of(entry.message) : nullptr;
     const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
     address(entry.packet->addresses, path);
     out_.packet({qp.qpn, path.sgid_index, std::move(entry.packet)});
   });
+}
+
+// Who had their turn and go no further give back what they took.
+std::uint32_t EngineShell::drop(PacketLane& lane, std::uint64_t sequence) {
+  const auto [packets, bytes] = lane.drop_from(sequence);
+  credits_ += packets;
+  queued_bytes_ -= bytes;
+  return packets;
 }
 
 void EngineShell::read_ring(Qp& qp, QueueKind queue, const RingRead& read) {

@@ -132,6 +132,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void give_up_contexts();
   void give_up(Qp& qp, const roce::CoreState& state);
   void emit_ready(Qp& qp, PacketLane& lane);
+  std::uint32_t drop(PacketLane& lane, std::uint64_t sequence = 0);
   [[gnu::noinline]] void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
   [[gnu::noinline]] void set_state(Qp& qp, roce::QpState state);
 
@@ -253,7 +254,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     std::uint32_t bytes;
   };
   Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
-  std::uint64_t leaving_bytes_ = 0;                             // their payload
+  std::uint64_t queued_bytes_ = 0;                              // payload of all that had their turn and have not left
   std::uint32_t credits_ = 0;
   std::uint32_t request_reads_ = 0;                             // payloads of requests on their way from memory
   Fifo<Qpn> reads_awaited_;                                     // who wants to begin one, and may not yet

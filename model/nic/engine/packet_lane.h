@@ -26,6 +26,7 @@ class PacketLane {
     bool ready = false;                  // to leave, when it is the first
     std::uint64_t message = 0;           // requests
     roce::Psn end;                       // requests: the next one's PSN
+    std::uint32_t bytes = 0;             // of payload, here or not
     std::uint32_t missing = 0;           // READ responses: bytes of payload that are not here yet
     ReadRest rest{};                     // the last of these, which were not asked for yet
     std::uint32_t pieces = 0;            // of those that were
@@ -91,10 +92,16 @@ class PacketLane {
   void emit_ready(Put&& put) {
     for (; !entries_.empty() && entries_.front().ready; entries_.pop_front()) put(entries_.front());
   }
-  // From `sequence` on; returns how many.
-  std::uint32_t drop_from(std::uint64_t sequence) {
-    std::uint32_t dropped = 0;
-    for (; !entries_.empty() && entries_.back().sequence >= sequence; entries_.pop_back(), ++dropped) {
+  struct Dropped {
+    std::uint32_t packets = 0;
+    std::uint64_t bytes = 0;
+  };
+  // From `sequence` on.
+  Dropped drop_from(std::uint64_t sequence) {
+    Dropped dropped;
+    for (; !entries_.empty() && entries_.back().sequence >= sequence; entries_.pop_back()) {
+      ++dropped.packets;
+      dropped.bytes += entries_.back().bytes;
       awaited_ -= entries_.back().missing - entries_.back().rest.bytes;
       pieces_ -= entries_.back().pieces;
     }
