@@ -272,9 +272,9 @@ class Planner {
       return {std::max(kPage.bytes, frames * frame_slot(flow()))};
     }
     if (flow().ping_pong) return {ping_pong_landing(flow()) + flow().longest().bytes};
-    const auto slots = (flow().slots.value_or(1) - 1) / flow().mrs + 1;
+    const auto further = std::min((flow().slots.value_or(1) - 1) / flow().mrs, kMostMemory / step_of(flow()));
     return {std::max({kPage.bytes, std::max<std::uint64_t>(1, places) * round_up(flow().place().bytes, kLine),
-                      std::min(slots, kMostMemory) * std::min(step_of(flow()), kMostMemory >> 10)})};
+                      further * step_of(flow()) + flow().place().bytes})};
   }
 
   void check_totals() {

@@ -27,7 +27,7 @@ Command add_calibrate(CLI::App& app) {
   options->jobs = std::max(1u, std::thread::hardware_concurrency());
   command.add_option("--jobs", options->jobs, "runs at a time; they change no result")->check(CLI::Range(1, 256));
   command.footer(
-      "The exit status is 0 when every number is within its tolerance, or argued in docs/timing.md, 1 when one is not.");
+      "The exit status is 0 when every number is within its tolerance, or argued in docs/timing.md, else 1.");
   return {&command, [options] { return calibrate::run_calibrate(*options); }};
 }
 

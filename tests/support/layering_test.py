@@ -64,7 +64,8 @@ ALLOWED = {
     # Many runs.
     "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/child_pool.h", "sim/json_output.h",
                   "sim/progress_line.h", "sim/results_json.h", "sim/shell_word.h", "sim/staged_file.h"],
-    "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/child_pool.h", "sim/json_output.h", "sim/progress_line.h"],
+    "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/child_pool.h", "sim/json_output.h",
+                      "sim/progress_line.h"],
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/check": ["sim/config", "sim/recording", "sim/bench/table_reader.h", "sim/adapter.h", "sim/counter_results.h",
                   "sim/json_output.h", "sim/progress_line.h", "sim/results_json.h", "sim/run_options.h",

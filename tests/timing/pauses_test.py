@@ -20,6 +20,7 @@ PFC = (*SMALL, "switch.pfc.priorities=1", "nic.port.pfc=1")
 WORKLOAD = """schema = 1
 topology = "star"
 [measure]
+warmup = "0 us"
 operations = 150
 [[flow]]
 from = "{senders}"

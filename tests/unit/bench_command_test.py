@@ -84,7 +84,7 @@ threads = 8
 qps = 16
 window = 8
 """
-        head = 'schema = 1\ntopology = "star:6"\n[measure]\nwarmup = "5 us"\nduration = "30 us"\n'
+        head = 'schema = 1\ntopology = "star:6"\n[measure]\nwarmup = "5 us"\nduration = "150 us"\n'
         alone, beside = (self.results(self.file(head + "".join(flow.format(i, i + 1) for i in hosts)))
                          for hosts in ((0,), (0, 2, 4)))
         self.assertEqual(alone["flows"][0], beside["flows"][0])
@@ -156,7 +156,7 @@ window = 8
         longer = MIXED.replace('duration = "30 us"', 'duration = "500 us"')
         lossy = self.file('faults = ["drop=1e-3"]\n' + longer.replace("[[flow]]", "[[flow]]\ntimeout = 4"))
         result = self.results(lossy, "--pcap", capture, "--record", record)
-        self.assertEqual(result["faults"], ["drop=0.001"])
+        self.assertEqual(result["faults"], ["drop=1e-3"])
         dropped = sum(host["counters"]["link.dropped"] for host in result["hosts"].values())
         again = sum(host["counters"]["nic.engine.packet_seq_err"] + host["counters"]["nic.engine.local_ack_timeout_err"]
                     for host in result["hosts"].values())
@@ -167,7 +167,7 @@ window = 8
         done = subprocess.run([RNICSIM, "diff", record, record], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done)
         both = self.results(lossy, "--fault", "corrupt=1e-3")
-        self.assertEqual(both["faults"], ["drop=0.001", "corrupt=0.001"])
+        self.assertEqual(both["faults"], ["drop=1e-3", "corrupt=1e-3"])
 
     def test_waterfall(self):
         path = self.file(MIXED)

@@ -382,7 +382,7 @@ TEST_F(BenchRun, AddressesOfEveryKind) {
   EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
 }
 
-// One word of h1 for all, whoever asks: atomics on it wait for one another. Else each has its own.
+// One word of h1 for all, whoever asks: atomics on it wait for one another. Else seldom, when two lie in one lock slot.
 TEST_F(BenchRun, OneWordForAll) {
   const auto conflicts = [&](const std::string& keys) {
     run(kOneByOne + ("op = \"fetch_add\"\nthreads = 4\nqps = 2\n" + keys), "operations = 400");
@@ -392,7 +392,7 @@ TEST_F(BenchRun, OneWordForAll) {
     restart();
     return counted;
   };
-  EXPECT_EQ(conflicts("address = \"fixed\"\nmr_size = \"64 KiB\"\n"), 0u);
+  EXPECT_LT(conflicts("address = \"random\"\nmr_size = \"64 KiB\"\n"), 50u);
   EXPECT_GT(conflicts("address = \"one\"\n"), 200u);
   EXPECT_GT(conflicts("address = \"one\"\nuars = \"per_thread\"\n"), 200u);
   EXPECT_GT(conflicts("address = { slots = 2 }\nshare = true\n"), 50u);

@@ -430,8 +430,9 @@ TEST_F(BenchWorkload, Addresses) {
             "flow[0].address.slots: 1..16 is needed, not 17: there is room for no more");
   EXPECT_EQ(flow_error("address = { slots = 17 }\nmr_size = \"64 KiB\"\nmrs = 2\n"), "no error");
   EXPECT_EQ(flow_error("address = { slots = 1000000 }\n"), "no error");
+  EXPECT_EQ(flow_error("address = { slots = 1000, stride = \"8 B\" }\n"), "no error");
   EXPECT_EQ(flow_error("address = { slots = 137438953472, stride = \"1 TiB\" }\n"),
-            "flow[0].mr_size: the memory regions of h0 are larger than 1 TiB");
+            "flow[0].address.slots: 1..2 is needed, not 137438953472: there is room for no more");
   EXPECT_EQ(flow_error("ping_pong = true\nshare = true\n"), "flow[0].share: does not go with ping_pong");
 }
 
