@@ -36,8 +36,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/model/abi/c/ DESTINATION ${CMAKE_INSTALL
   COMPONENT library FILES_MATCHING PATTERN *.h)
 # Profiles of its own, so that a library without the program has them.
 set(RNICSIM_INSTALL_PROFILES ${CMAKE_INSTALL_DATADIR}/rnicsim/nics)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/nics/ DESTINATION ${RNICSIM_INSTALL_PROFILES}
-  COMPONENT library FILES_MATCHING PATTERN *.toml)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/nics ${PROJECT_SOURCE_DIR}/sim/hosts
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/rnicsim COMPONENT library FILES_MATCHING PATTERN *.toml)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/rnicsim)
 install(EXPORT rnicsimTargets NAMESPACE rnicsim:: DESTINATION ${package} COMPONENT library)

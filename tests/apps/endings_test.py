@@ -169,7 +169,7 @@ class Limits(Endings):
                 self.assertEqual(process.wait(timeout=apps.RUN_SECONDS), LIMIT)
 
     def test_bench(self):
-        result = self.call("bench", "write-4k", "--limit", "13ms")
+        result = self.call("bench", "write-4k", "--set", "measure.duration=10ms", "--limit", "13ms")
         self.assertEqual(result.status, LIMIT, result)
         self.assertIn("ended at the limit of 13 ms of simulated time", result.err)
         self.assertRegex(result.err, "RC RTS")
