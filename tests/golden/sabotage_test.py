@@ -49,7 +49,7 @@ FAULTS = [
                r"time \+2 ns\n(.*\n)* +A: .* device_command .*\n"),
     Parameters("context_cache", "nic.contexts.qpc.l0_entries=0,nic.contexts.qpc.l1_entries=1", "loopback",
                r"time \+.*\n(.*\n)* +nic\.contexts\.qpc\.l0_entries: 256 \| 0\n"),
-    Parameters("send_time", "nic.units.send=73.246ns", "rc_send", r"time \+1 ns\n(.*\n)* +A: .* packet_sent .*\n"),
+    Parameters("send_time", "nic.units.send=55.5ns", "rc_send", r"time \+1 ns\n(.*\n)* +A: .* packet_sent .*\n"),
     Line("no_blue_flame", "verbs/provider/send_ring.cpp", "if (layout_.blue_flame && ",
          "if (!IS && layout_.blue_flame && ", "rc_write", r".*wqe_bytes 64 -> 0\n(.*\n)* +B: .* doorbell .*\n"),
     Line("arms_for_solicited", "verbs/provider/completion_ring.cpp", "uar.arm_cq(cqn, solicited_only, ",

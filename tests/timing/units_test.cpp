@@ -9,7 +9,7 @@ namespace {
 
 using abi::SendOpcode;
 
-constexpr std::uint32_t kUnits = 8;  // QPs 0 and 8 share a unit, 0 and 1 do not
+constexpr std::uint32_t kUnits = 8;
 
 class Units : public ManyPairs {
  protected:
@@ -38,16 +38,31 @@ class Units : public ManyPairs {
     for (std::size_t i = 1; i < times.size(); ++i)
       EXPECT_EQ((times[i] - times[i - 1]).ps, distance.ps) << "after " << i;
   }
-  static NicParams sending_in(Duration service) {
+  static NicParams sending_in(Duration service, std::uint32_t units = kUnits) {
     NicParams params;
     params.units.write = service;
+    params.units.transmit_units = units;
     return params;
   }
-  static NicParams receiving_in(Duration service) {
+  static NicParams receiving_in(Duration service, std::uint32_t units = kUnits) {
     NicParams params;
     params.units.write = 1_ns;
     params.units.receive_request = service;
+    params.units.receive_units = units;
     return params;
+  }
+  // Of three QPs that share two units: each has as many as the others after every three.
+  void expect_equal_shares() {
+    const std::vector<std::uint32_t> qps{0, 1, 2};
+    const auto times = landings(qps, 12);
+    std::map<std::uint32_t, int> had;
+    for (const auto& [address, at] : b().host.landed) {
+      if (at > times[times.size() - 3]) break;
+      for (const auto qp : qps)
+        if (address == qb->area(qp)) ++had[qp];
+      const auto [least, most] = std::ranges::minmax({had[0], had[1], had[2]});
+      EXPECT_LE(most - least, 1);
+    }
   }
 };
 
@@ -71,10 +86,10 @@ TEST_F(Units, AUnitThatIsNotTheBottleneckIsNotFelt) {
 
 TEST_F(Units, TwoQpsShareAUnitOrHaveOneEach) {
   const auto service = 1_us;
-  start(sending_in(service));
+  start(sending_in(service, 1));
   expect_distance(landings({0, kUnits}, 8), service);
   start(sending_in(service));
-  const auto apart = landings({0, 1}, 8);
+  const auto apart = landings({0, kUnits}, 8);
   for (std::size_t i = 2; i < apart.size(); ++i) EXPECT_EQ((apart[i] - apart[i - 2]).ps, service.ps);
   EXPECT_LT((apart[1] - apart[0]).ps, (50_ns).ps);
 }
@@ -88,12 +103,35 @@ TEST_F(Units, OneQpReceivesOneInItsServiceTimeAndNotAPicosecondSooner) {
 
 TEST_F(Units, TwoQpsShareAReceiveUnitOrHaveOneEach) {
   const auto service = 1_us;
-  start(receiving_in(service));
+  start(receiving_in(service, 1));
   expect_distance(landings({0, kUnits}, 8), service);
   start(receiving_in(service));
-  const auto apart = landings({0, 1}, 8);
+  const auto apart = landings({0, kUnits}, 8);
   EXPECT_EQ((apart.back() - apart.front()).ps / service.ps, 7);
   EXPECT_LT((apart[1] - apart[0]).ps, service.ps / 2);
+}
+
+TEST_F(Units, MoreQpsThanUnitsHaveEqualShares) {
+  start(sending_in(1_us, 2));
+  expect_equal_shares();
+  start(receiving_in(1_us, 2));
+  expect_equal_shares();
+}
+
+// Of a packet's payload each line of 64 B but the first.
+TEST_F(Units, ALineMoreTakesAUnitLonger) {
+  for (const auto& [length, lines] : {std::pair{64u, 0}, {65u, 1}, {128u, 1}, {129u, 2}}) {
+    auto params = sending_in(1_us);
+    params.units.line = 100_ns;
+    start(params);
+    for (int i = 0; i < 8; ++i)
+      qa->post(3, {.opcode = SendOpcode::write, .length = length, .remote = remote_of(3)});
+    EXPECT_EQ(completions(a(), kSendCqn, 8), 8);
+    std::vector<Duration> times;
+    for (const auto& [address, at] : b().host.landed)
+      if (address == qb->area(3)) times.push_back(at);
+    expect_distance(times, 1_us + 100_ns * lines);
+  }
 }
 
 // What a QP sends arrives as it was posted, whatever misses and in whichever unit it waits.

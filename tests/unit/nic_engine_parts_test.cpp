@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <span>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -258,36 +259,90 @@ TEST(Limits, AMessageIsOfFewerPacketsThanHalfOfAllPsns) {
   EXPECT_EQ(longest(5, 1u << 31), 1u << 31);
 }
 
-TEST(TransmitUnits, TakeTurnsAndAskABusyOneOnce) {
-  TransmitUnits units(2);
-  std::string said;
-  std::uint32_t room = 8;
-  const auto dispatch = [&] {
-    while (room > 0 && units.any()) {
+// Serves while there is room, and says who was served and which busy units (a, b, ...) were asked.
+struct Dispatcher {
+  explicit Dispatcher(std::uint32_t count) : units(count) {}
+
+  std::string operator()(std::uint32_t room) {
+    std::string said;
+    while (room > 0 && (units.settle(), units.any())) {
       const auto unit = units.next();
       if (units.busy(unit)) {
         units.ask(unit);
-        said += unit == 0 ? "?" : "!";
+        said += static_cast<char>('a' + unit);
         continue;
       }
-      said += std::to_string(units.take(unit).qpn.value);
-      units.took(unit);
+      const auto turn = units.take();
+      units.took(unit, turn.qpn);
+      at[turn.qpn.value] = unit;
+      said += std::to_string(turn.qpn.value);
       --room;
     }
-  };
-  for (const auto qp : {4u, 6u, 5u, 7u}) units.enqueue({.qpn = Qpn{qp}});
-  dispatch();
-  EXPECT_EQ(said, "4?5!");
-  units.free(1);
-  dispatch();
-  EXPECT_EQ(said, "4?5!7");
-  room = 0;
-  units.free(0);
-  dispatch();
-  EXPECT_EQ(said, "4?5!7");
-  room = 1;
-  dispatch();
-  EXPECT_EQ(said, "4?5!76");
+    return said;
+  }
+  void wants(std::uint32_t qpn, bool answers = false) {
+    units.enqueue({.qpn = Qpn{qpn}, .answers = answers}, at[qpn]);
+  }
+
+  TransmitUnits units;
+  std::map<std::uint32_t, std::uint32_t> at;
+};
+
+TEST(TransmitUnits, WhoeverWaitedLongestHasTheFirstThatIsFree) {
+  Dispatcher dispatch(2);
+  for (const auto qpn : {4u, 6u, 8u, 5u}) dispatch.wants(qpn);
+  EXPECT_EQ(dispatch(8), "46ab");
+  dispatch.units.free(1);
+  EXPECT_EQ(dispatch(8), "8b");
+  dispatch.units.free(0);
+  EXPECT_EQ(dispatch(0), "");
+  EXPECT_EQ(dispatch(8), "5");
+}
+
+TEST(TransmitUnits, AQueuePairIsAtOneAtATime) {
+  Dispatcher dispatch(3);
+  dispatch.wants(4);
+  EXPECT_EQ(dispatch(8), "4");
+  dispatch.wants(4);
+  dispatch.wants(4, true);
+  dispatch.wants(5);
+  EXPECT_EQ(dispatch(8), "a5");
+  dispatch.units.free(0);
+  EXPECT_EQ(dispatch(1), "4");
+}
+
+// A port that takes one packet at a time lets each have its turn, though none ever waits for a unit.
+TEST(TransmitUnits, AFullPortLetsAllHaveTheirTurns) {
+  Dispatcher dispatch(3);
+  for (const auto qpn : {4u, 5u, 6u}) dispatch.wants(qpn);
+  std::string served;
+  for (int round = 0; round < 6; ++round) {
+    const auto said = dispatch(1);
+    served += said.back();
+    dispatch.wants(static_cast<std::uint32_t>(said.back() - '0'));
+    for (std::uint32_t unit = 0; unit < 3; ++unit) dispatch.units.free_next(unit);
+  }
+  EXPECT_EQ(served, "456456");
+}
+
+// Of three that always want more, on two units that are busy equally long.
+TEST(TransmitUnits, QueuePairsHaveEqualShares) {
+  Dispatcher dispatch(2);
+  std::map<char, int> turns;
+  for (const auto qpn : {4u, 5u, 6u}) dispatch.wants(qpn);
+  for (int round = 0; round < 300; ++round) {
+    for (const char who : dispatch(8))
+      if (who >= '0' && who <= '9') {
+        ++turns[who];
+        dispatch.wants(static_cast<std::uint32_t>(who - '0'));
+      }
+    dispatch(8);
+    dispatch.units.free(0);
+    dispatch.units.free(1);
+  }
+  EXPECT_NEAR(turns['4'], 200, 1);
+  EXPECT_NEAR(turns['5'], 200, 1);
+  EXPECT_NEAR(turns['6'], 200, 1);
 }
 
 }  // namespace

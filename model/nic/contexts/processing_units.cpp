@@ -8,12 +8,17 @@
 #include "model/roce/opcode.h"
 
 namespace rnicsim::nic {
+namespace {
+
+constexpr Qpn kNobody{~0u};
+
+}  // namespace
 
 void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("transmit_units", transmit_units,
-              "units that send; a QP's is its number modulo them; docs/timing.md",
+              "units that send, each for whichever queue pair is next; docs/timing.md",
               {1, ProcessingUnitsCounters::kMostUnits});
-  visit.param("receive_units", receive_units, "units that receive; docs/timing.md",
+  visit.param("receive_units", receive_units, "units that receive, in the same way; docs/timing.md",
               {1, ProcessingUnitsCounters::kMostUnits});
   visit.param("write", write, "a unit sends an RDMA WRITE; 11 ns over all units, docs/timing.md", {0, 1e9});
   visit.param("send", send, "a unit sends a SEND; as a WRITE", {0, 1e9});
@@ -35,6 +40,7 @@ void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("receive_atomic", receive_atomic, "a unit takes an atomic, which occupies it longer", {0, 1e9});
   visit.param("receive_response", receive_response, "a unit takes a response or an ACK", {0, 1e9});
   visit.param("receive_next", receive_next, "a unit takes a further packet of a message", {0, 1e9});
+  visit.param("line", line, "a unit passes on each line of 64 B of payload but the first; docs/timing.md", {0, 1e9});
 }
 
 void ProcessingUnitsCounters::describe(CounterVisitor& visit) const {
@@ -56,6 +62,7 @@ ProcessingUnits::ProcessingUnits(sc_core::sc_module_name name, const ProcessingU
       params_(params),
       contexts_(contexts),
       transmit_(params.transmit_units),
+      context_waits_(params.transmit_units),
       receive_(params.receive_units),
       counters_{.transmit_units = params.transmit_units, .receive_units = params.receive_units} {}
 
@@ -67,7 +74,7 @@ void ProcessingUnits::take(SendDoorbell&& rung) {
 void ProcessingUnits::ring(SendDoorbell&& rung) {
   const auto qpn = rung.qpn;
   if (const auto wait = contexts_.touch(QpcClient::transmit, qpn)) {
-    transmit_[unit_of(qpn, params_.transmit_units)].context_wait += *wait;
+    context_waits_[unit_of(qpn, params_.transmit_units)] += *wait;
     return take(std::move(rung));
   }
   await_context(std::move(rung));
@@ -76,9 +83,14 @@ void ProcessingUnits::ring(SendDoorbell&& rung) {
 void ProcessingUnits::await_context(SendDoorbell&& rung) {
   const auto qpn = rung.qpn;
   contexts_.await(QpcClient::transmit, qpn, [this, rung = std::move(rung)]() mutable {
-    transmit_[unit_of(rung.qpn, params_.transmit_units)].context_wait += contexts_.vain_look();
+    context_waits_[unit_of(rung.qpn, params_.transmit_units)] += contexts_.vain_look();
     take(std::move(rung));
   });
+}
+
+Duration ProcessingUnits::lines_of(std::uint32_t payload) const {
+  constexpr std::uint32_t kLine = 64;
+  return payload <= kLine ? Duration{} : params_.line * ((payload - 1) / kLine);
 }
 
 Duration ProcessingUnits::service_of(const TransmitWork& work) const {
@@ -96,11 +108,11 @@ Duration ProcessingUnits::service_of(const TransmitWork& work) const {
 }
 
 void ProcessingUnits::transmit(const TransmitWork& work) {
-  auto& unit = transmit_[work.unit];
-  const auto service = service_of(work) + std::exchange(unit.context_wait, Duration{});
+  auto& context_wait = context_waits_[unit_of(work.qpn, params_.transmit_units)];
+  const auto service = service_of(work) + lines_of(work.payload) + std::exchange(context_wait, Duration{});
   ++counters_.transmit_operations;
   counters_.transmit_busy_ps[work.unit] += static_cast<Counter>(service.ps);
-  unit.free = now() + service;
+  transmit_[work.unit].free = now() + service;
 }
 
 void ProcessingUnits::wanted(std::uint32_t unit) {
@@ -130,50 +142,99 @@ void ProcessingUnits::await_context(QpcClient client, PacketIn&& in) {
 }
 
 void ProcessingUnits::enqueue(PacketIn&& in, Duration context_wait) {
-  const auto number = unit_of(in.destination, params_.receive_units);
-  auto& unit = receive_[number];
-  if (unit.waiting.empty() && unit.free <= now()) return serve(number, std::move(in), context_wait);
-  ++counters_.receive_waits;
-  if (unit.waiting.empty()) freed_.push(unit.free, {false, number});
-  contexts_.hold(in.destination);
-  unit.waiting.push_back({std::move(in), context_wait, now()});
+  const auto qpn = in.destination;
+  auto* at = receive_unit_of(qpn);
+  if (at == nullptr && ready_.empty() && (waiting_.empty() || !waiting_.contains(qpn.value)))
+    if (auto* unit = free_receive_unit(qpn)) return serve(*unit, std::move(in), context_wait);
+  wait(at, std::move(in), context_wait);
 }
 
-void ProcessingUnits::serve(std::uint32_t number, PacketIn&& in, Duration context_wait) {
-  const auto service = service_of(in) + context_wait;
+ProcessingUnits::Unit& ProcessingUnits::first_unit_of(Qpn qpn) { return receive_[unit_of(qpn, params_.receive_units)]; }
+
+// Behind those of its QP, at the unit where that is, or until there is a unit for it.
+void ProcessingUnits::wait(Unit* at, PacketIn&& in, Duration context_wait) {
+  const auto qpn = in.destination;
+  ++counters_.receive_waits;
+  contexts_.hold(qpn);
+  auto& packets = waiting_[qpn.value];
+  packets.push_back({std::move(in), context_wait, now()});
+  if (at != nullptr) return ask(*at);
+  if (packets.size() > 1) return;
+  ready_.push_back(Qpn(qpn));
+  for (auto& unit : receive_) ask(unit);
+}
+
+// Where it is now; nullptr: at none.
+ProcessingUnits::Unit* ProcessingUnits::receive_unit_of(Qpn qpn) {
+  const auto is_at = [qpn](const Unit& unit) { return unit.qpn == qpn && unit.free > now(); };
+  if (auto& first = first_unit_of(qpn); is_at(first)) return &first;
+  if (away_until_ <= now()) return nullptr;
+  const auto at = std::ranges::find_if(receive_, is_at);
+  return at == receive_.end() ? nullptr : &*at;
+}
+
+// The one that it begins at, if there is a choice; none that somebody waits for.
+ProcessingUnits::Unit* ProcessingUnits::free_receive_unit(Qpn qpn) {
+  const auto is_free = [](const Unit& unit) { return unit.free <= now() && !unit.asked; };
+  auto& first = first_unit_of(qpn);
+  if (is_free(first)) return &first;
+  const auto free = std::ranges::find_if(receive_, is_free);
+  return free == receive_.end() ? nullptr : &*free;
+}
+
+void ProcessingUnits::serve(Unit& unit, PacketIn&& in, Duration context_wait) {
+  const auto service = service_of(in) + lines_of(in.payload().size()) + context_wait;
   ++counters_.receive_packets;
-  counters_.receive_busy_ps[number] += static_cast<Counter>(service.ps);
-  receive_[number].free = now() + service;
+  counters_.receive_busy_ps[static_cast<std::size_t>(&unit - receive_.data())] += static_cast<Counter>(service.ps);
+  unit.qpn = in.destination;
+  unit.free = now() + service;
+  if (&unit != &first_unit_of(unit.qpn)) away_until_ = std::max(away_until_, unit.free);
   packet(std::move(in));
+}
+
+void ProcessingUnits::serve_first(Unit& unit, Qpn qpn) {
+  const auto found = waiting_.find(qpn.value);
+  auto next = std::move(found->second.front());
+  found->second.pop_front();
+  const bool more = !found->second.empty();
+  if (!more) waiting_.erase(found);
+  counters_.receive_wait_ps += static_cast<Counter>((now() - next.since).ps);
+  serve(unit, std::move(next.packet), next.context_wait);
+  contexts_.release(qpn);
+  if (more) ask(unit);
+}
+
+// To be told when it is free.
+void ProcessingUnits::ask(Unit& unit) {
+  if (std::exchange(unit.asked, true)) return;
+  freed_.push(std::max(unit.free, now()), {false, static_cast<std::uint32_t>(&unit - receive_.data())});
 }
 
 void ProcessingUnits::free_due() {
   Freed freed;
-  while (freed_.pop_due(freed)) {
-    if (freed.transmit) {
-      transmit_free(freed.unit);
-      continue;
-    }
-    auto& unit = receive_[freed.unit];
-    while (!unit.waiting.empty() && unit.free <= now()) {
-      auto next = std::move(unit.waiting.front());
-      unit.waiting.pop_front();
-      const auto qpn = next.packet.destination;
-      counters_.receive_wait_ps += static_cast<Counter>((now() - next.since).ps);
-      serve(freed.unit, std::move(next.packet), next.context_wait);
-      contexts_.release(qpn);
-    }
-    if (!unit.waiting.empty()) freed_.push(unit.free, freed);
-  }
+  while (freed_.pop_due(freed)) freed.transmit ? transmit_free(freed.unit) : receive_free(receive_[freed.unit]);
+}
+
+// The QP that was at it is behind those that wait for a unit.
+void ProcessingUnits::receive_free(Unit& unit) {
+  unit.asked = false;
+  if (!waiting_.empty() && waiting_.contains(unit.qpn.value)) ready_.push_back(Qpn(unit.qpn));
+  unit.qpn = kNobody;
+  if (ready_.empty()) return;
+  const auto next = ready_.front();
+  ready_.pop_front();
+  serve_first(unit, next);
+  if (!ready_.empty()) ask(unit);
 }
 
 void ProcessingUnits::reset() {
   freed_.clear();
-  std::ranges::fill(transmit_, TransmitUnit{});
-  for (auto& unit : receive_) {
-    unit.waiting.clear();
-    unit.free = {};
-  }
+  ready_.clear();
+  waiting_.clear();
+  std::ranges::fill(transmit_, Unit{});
+  std::ranges::fill(context_waits_, Duration{});
+  std::ranges::fill(receive_, Unit{});
+  away_until_ = {};
 }
 
 }  // namespace rnicsim::nic

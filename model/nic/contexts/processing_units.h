@@ -1,15 +1,18 @@
-// The processing units: each QP belongs to one transmit and one receive unit, by its number. A unit takes one thing at
-// a time, in order, and is busy with it for a service time; different units work side by side. What the pipeline around
-// them takes is the latency of packet_tx and packet_rx.
+// The processing units, to send and to receive. A unit takes one packet at a time and is busy with it for a service
+// time; a QP is at one unit at a time, so that its packets keep their order, and at whichever is free: QPs that wait
+// take turns. What the pipeline around the units takes is the latency of packet_tx and packet_rx.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
 #include "model/base/params.h"
+#include "model/base/pooled_list.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -37,6 +40,7 @@ struct ProcessingUnitsParams {
   Duration receive_atomic = 128_ns;
   Duration receive_response = 64_ns;
   Duration receive_next = 20_ns;
+  Duration line{};
 
   void describe(ParamVisitor& visit);
 };
@@ -85,13 +89,10 @@ class ProcessingUnits : public sc_core::sc_module {
     Duration context_wait;
     Duration since;                       // it waits for its unit
   };
-  struct ReceiveUnit {
-    Fifo<Arrival> waiting;
+  struct Unit {
     Duration free;
-  };
-  struct TransmitUnit {
-    Duration free;
-    Duration context_wait;                // of its next work
+    Qpn qpn{};                            // that is at it until then
+    bool asked = false;                   // it is in freed_
   };
   struct Freed {
     bool transmit = false;
@@ -101,16 +102,28 @@ class ProcessingUnits : public sc_core::sc_module {
   void take(SendDoorbell&& rung);
   [[gnu::noinline]] void await_context(SendDoorbell&& rung);
   [[gnu::noinline]] void await_context(QpcClient client, PacketIn&& in);
+  Duration lines_of(std::uint32_t payload) const;
   Duration service_of(const TransmitWork& work) const;
   Duration service_of(const PacketIn& packet) const;
   void enqueue(PacketIn&& in, Duration context_wait);
-  void serve(std::uint32_t number, PacketIn&& in, Duration context_wait);
+  [[gnu::noinline]] void wait(Unit* at, PacketIn&& in, Duration context_wait);
+  Unit& first_unit_of(Qpn qpn);
+  Unit* receive_unit_of(Qpn qpn);
+  Unit* free_receive_unit(Qpn qpn);
+  void serve(Unit& unit, PacketIn&& in, Duration context_wait);
+  void serve_first(Unit& unit, Qpn qpn);
+  void ask(Unit& unit);
   void free_due();
+  void receive_free(Unit& unit);
 
   const ProcessingUnitsParams params_;
   QpContexts& contexts_;
-  std::vector<TransmitUnit> transmit_;
-  std::vector<ReceiveUnit> receive_;
+  std::vector<Unit> transmit_;
+  std::vector<Duration> context_waits_;   // of the next work to send, by QP
+  std::vector<Unit> receive_;
+  Duration away_until_;                   // a QP may be at another one than where it begins
+  std::unordered_map<std::uint32_t, PooledList<Arrival>> waiting_;  // by QP, whose order shows nowhere
+  Fifo<Qpn> ready_;                       // of these, those that are at no unit
   EventQueue<Freed> freed_{[this] { free_due(); }};      // units that something waits for
   ProcessingUnitsCounters counters_;
 };

@@ -138,7 +138,8 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
     pump_inbound(qp);
   }
   const auto kind = brings ? TransmitWork::Kind::read_response : TransmitWork::Kind::acknowledge;
-  return {.unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins};
+  return {.unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins,
+          .payload = static_cast<std::uint16_t>(bytes)};
 }
 
 void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done) {

@@ -167,7 +167,8 @@ TransmitWork EngineShell::send_request(Qp& qp) {
   if (gather)
     out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload), raw});
   emit_ready(qp, qp.requests);
-  return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins};
+  return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins,
+          .payload = static_cast<std::uint16_t>(sent.payload)};
 }
 
 void EngineShell::pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload) {

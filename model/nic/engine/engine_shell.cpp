@@ -358,13 +358,13 @@ void EngineShell::schedule_requests(Qp& qp) {
   fetch_sends(qp);
   if (qp.request_turn || !may_request(qp)) return;
   qp.request_turn = true;
-  units_.enqueue({.qpn = qp.qpn, .answers = false, .epoch = qp.epoch});
+  units_.enqueue({.qpn = qp.qpn, .answers = false, .epoch = qp.epoch}, qp.unit);
 }
 
 void EngineShell::schedule_answers(Qp& qp) {
   if (qp.answer_turn || !may_answer(qp)) return;
   qp.answer_turn = true;
-  units_.enqueue({.qpn = qp.qpn, .answers = true, .epoch = qp.epoch});
+  units_.enqueue({.qpn = qp.qpn, .answers = true, .epoch = qp.epoch}, qp.unit);
 }
 
 bool EngineShell::may_answer(Qp& qp) {
@@ -389,33 +389,34 @@ bool EngineShell::holds_back(Qp& qp, Duration at) {
 // has to go back, what waits for a port that is full is lost.
 void EngineShell::dispatch() {
   while (credits_ > 0 && queued_bytes_ < limits_.queue_bytes) {
-    if (!units_.any() && !(inputs_.empty() && units_.settle())) return;
+    units_.settle();
+    if (!units_.any()) return;
     const auto unit = units_.next();
     if (units_.busy(unit)) {
       units_.ask(unit);
       out_.transmit_wanted(unit);
-    } else if (serve(units_.take(unit), unit)) {
-      units_.took(unit);
+    } else {
+      serve(units_.take(), unit);
     }
   }
 }
 
-// True: it took the unit.
-bool EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
+void EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   auto* qp = find(turn.qpn);
-  if (qp == nullptr || qp->epoch != turn.epoch) return false;
+  if (qp == nullptr || qp->epoch != turn.epoch) return;
+  if (units_.is_at(qp->unit, turn.qpn)) return units_.enqueue(turn, qp->unit);
   (turn.answers ? qp->answer_turn : qp->request_turn) = false;
   if (qp->evicted) to_give_up_.push_back(turn.qpn);
-  if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return false;
+  if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return;
   --credits_;
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
   turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
-  work.unit = unit;
   out_.transmit(work);
-  return true;
 }
 
 void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
+  qp->unit = work.unit = unit;
+  units_.took(unit, turn.qpn);
   const bool is_request = &lane == &qp.requests;
   lane.emit_ready([&](PacketLane::Entry& entry) {
     if (!qp.reliable()) ++qp.leaving;

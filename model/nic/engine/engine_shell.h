@@ -2,8 +2,8 @@
 // rings, the contexts, packets that wait for their payload, and the CQEs; the core says what is sent, placed and
 // completed.
 //
-// A QP's requests and answers take turns at its transmit unit, a packet a turn, when the unit is free and as long as
-// there are packet credits.
+// A QP's requests and answers take turns at the transmit units, a packet a turn, when one is free and the QP is at
+// none, as long as there are packet credits.
 #pragma once
 
 #include <functional>
@@ -128,7 +128,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] bool holds_back(Qp& qp, Duration at);
   [[gnu::noinline]] void pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload);
   [[gnu::flatten]] void dispatch();
-  bool serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
+  void serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   [[gnu::noinline]] void give_up_contexts();
   void give_up(Qp& qp, const roce::CoreState& state);
   void emit_ready(Qp& qp, PacketLane& lane);

@@ -19,13 +19,20 @@
 namespace rnicsim::nic {
 
 struct Qp {
-  Qp(Qpn number, roce::Transport type, std::uint64_t birth, roce::Slot place, const Personality& personality)
-      : qpn(number), transport(type), epoch(birth), slot(place), send_ring(personality), receive_ring(personality) {}
+  Qp(Qpn number, roce::Transport type, std::uint64_t birth, roce::Slot place, const QpLimits& limits)
+      : qpn(number),
+        transport(type),
+        epoch(birth),
+        slot(place),
+        unit(unit_of(number, limits.transmit_units)),
+        send_ring(*limits.personality),
+        receive_ring(*limits.personality, limits.receives_ahead) {}
 
   Qpn qpn;
   const roce::Transport transport;
   std::uint64_t epoch;                   // tells this life of the number from earlier ones
   roce::Slot slot;                       // in the core
+  std::uint32_t unit;                    // that it had its last turn at
   QpContext context;
   roce::QpState state = roce::QpState::reset;
   bool resident = true;                  // else `context` is in ICM
@@ -46,7 +53,7 @@ struct Qp {
   Fifo<SendWqe> send_wqes;               // those that are not complete
   std::uint64_t next_message = 0;
   PacketLane requests;
-  bool request_turn = false;             // waits at its transmit unit
+  bool request_turn = false;             // waits for a transmit unit
   bool awaits_read = false;              // of its next payload, behind others'
   bool early_timer = false;              // the ACK timer is shorter than the QP's timeout
   std::uint8_t early_timeouts = 0;       // of these, since there was progress

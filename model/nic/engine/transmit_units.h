@@ -1,8 +1,8 @@
-// The transmit units and who waits for them. Whoever waited longest is next, of those whose unit is free: so queue
-// pairs get equal shares of a port that is full, however many of them a unit has.
+// The transmit units and who waits for them. A queue pair is at one unit at a time, with one packet; whoever waited
+// longest is next at the first unit that is free. So queue pairs get equal shares of the units, and of a port that is
+// full, however many there are.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -21,27 +21,29 @@ class TransmitUnits {
     Qpn qpn;
     bool answers = false;
     std::uint64_t epoch = 0;
-    std::uint64_t number = 0;            // in the order in which they came, of all units
   };
 
-  explicit TransmitUnits(std::uint32_t units) : units_(units) {}
+  explicit TransmitUnits(std::uint32_t units)
+      : units_(units), unasked_(units == kMostUnits ? ~std::uint64_t{0} : (std::uint64_t{1} << units) - 1) {}
 
-  void enqueue(const Turn& turn) {
-    const auto number = unit_of(turn.qpn, static_cast<std::uint32_t>(units_.size()));
-    auto& unit = units_[number];
-    if (unit.turns.empty()) first_[number] = turns_;
-    auto& last = unit.turns.add_back();
-    last = turn;
-    last.number = turns_++;
-    note_servable(number);
+  // `last`: the unit that the QP had its last turn at. As long as it is busy with that, it waits there.
+  void enqueue(const Turn& turn, std::uint32_t last) {
+    if (!is_at(last, turn.qpn)) return void(turns_.push_back(Turn(turn)));
+    auto& unit = units_[last];
+    if (unit.waiting == 0 && is(unasked_, last)) to_ask_.push_back(std::uint32_t{last});
+    unit.parked[parked_at(unit, turn)] = turn;
   }
+  bool is_at(std::uint32_t number, Qpn qpn) const { return busy(number) && units_[number].qpn == qpn; }
   // transmit_free() came.
   void free(std::uint32_t number) {
-    units_[number].busy = units_[number].asked = false;
-    note_servable(number);
+    busy_ &= ~bit(number);
+    unasked_ |= bit(number);
+    auto& unit = units_[number];
+    const auto waiting = std::exchange(unit.waiting, 0u);
+    for (std::uint32_t i = 0; i < waiting; ++i) turns_.push_back(Turn(unit.parked[i]));
   }
-  // It came while the others' turns were given: it is free behind these.
-  void free_next(std::uint32_t number) { freed_ |= std::uint64_t{1} << number; }
+  // It came while turns were given.
+  void free_next(std::uint32_t number) { freed_ |= bit(number); }
   // True: there were such units.
   bool settle() {
     if (freed_ == 0) return false;
@@ -50,61 +52,63 @@ class TransmitUnits {
     return true;
   }
   // There is something to do, for next() or settle().
-  bool waits() const { return (servable_ | freed_) != 0; }
-  // Somebody waits for a unit that was not asked.
-  bool any() const { return servable_ != 0; }
-  // For that of whoever waited longest; if there is any.
+  bool waits() const { return freed_ != 0 || any(); }
+  // Somebody waits for a unit that is free, or was not asked.
+  bool any() const { return !to_ask_.empty() || (!turns_.empty() && unasked_ != 0); }
+  // That one, if there is any: first those where somebody waits, so that these come behind who waits for any.
   std::uint32_t next() const {
-    auto next = std::countr_zero(servable_);
-    auto first = first_[next];
-    for (auto others = servable_ & (servable_ - 1); others != 0; others &= others - 1) {
-      const auto other = std::countr_zero(others);
-      if (first_[other] > first) continue;
-      first = first_[other];
-      next = other;
-    }
-    return static_cast<std::uint32_t>(next);
+    if (!to_ask_.empty()) return to_ask_.front();
+    const auto free = unasked_ & ~busy_;
+    return static_cast<std::uint32_t>(std::countr_zero(free != 0 ? free : unasked_));
   }
-  bool busy(std::uint32_t number) const { return units_[number].busy; }
-  // The engine asks when it will be free: once, and until then there is nothing to do for it.
+  bool busy(std::uint32_t number) const { return is(busy_, number); }
+  // The engine asks when next() will be free: once, and until then there is nothing to do for it.
   void ask(std::uint32_t number) {
-    units_[number].asked = true;
-    note_servable(number);
+    unasked_ &= ~bit(number);
+    if (!to_ask_.empty()) to_ask_.pop_front();
   }
-  // The turn of who waited longest for this one.
-  Turn take(std::uint32_t number) {
-    auto& unit = units_[number];
-    const auto turn = unit.turns.front();
-    unit.turns.pop_front();
-    if (!unit.turns.empty()) first_[number] = unit.turns.front().number;
-    note_servable(number);
+  // The turn of who waited longest.
+  Turn take() {
+    const auto turn = turns_.front();
+    turns_.pop_front();
     return turn;
   }
-  // The turn has sent a packet.
-  void took(std::uint32_t number) { units_[number].busy = true; }
+  // It has sent a packet there.
+  void took(std::uint32_t number, Qpn qpn) {
+    units_[number].qpn = qpn;
+    busy_ |= bit(number);
+  }
   void reset() {
+    turns_.clear();
+    to_ask_.clear();
     for (auto& unit : units_) unit = {};
-    servable_ = freed_ = 0;
+    unasked_ |= busy_;
+    busy_ = freed_ = 0;
   }
 
  private:
   struct Unit {
-    Fifo<Turn> turns;
-    bool busy = false;
-    bool asked = false;                  // when it will be free
+    Qpn qpn{};                           // that is at it, if it is busy
+    std::uint32_t waiting = 0;           // turns of that one
+    std::array<Turn, 2> parked{};        // of its requests, and of its answers
   };
 
-  void note_servable(std::uint32_t number) {
-    const auto& unit = units_[number];
-    const auto bit = std::uint64_t{1} << number;
-    servable_ = !unit.turns.empty() && !unit.asked ? servable_ | bit : servable_ & ~bit;
+  static std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << number; }
+  static bool is(std::uint64_t bits, std::uint32_t number) { return (bits >> number & 1) != 0; }
+  // One that waits already is of an earlier life of the number.
+  static std::uint32_t parked_at(Unit& unit, const Turn& turn) {
+    for (std::uint32_t i = 0; i < unit.waiting; ++i)
+      if (unit.parked[i].answers == turn.answers) return i;
+    return unit.waiting++;
   }
 
   std::vector<Unit> units_;
-  std::array<std::uint64_t, kMostUnits> first_{};  // by unit: the number of its first turn
-  std::uint64_t servable_ = 0;           // a bit a unit: something waits, and it was not asked
-  std::uint64_t freed_ = 0;              // a bit a unit
-  std::uint64_t turns_ = 0;
+  Fifo<Turn> turns_;
+  Fifo<std::uint32_t> to_ask_;           // units where somebody waits, in the order in which they came there
+  // A bit a unit.
+  std::uint64_t busy_ = 0;               // as far as is known
+  std::uint64_t unasked_;                // when it will be free
+  std::uint64_t freed_ = 0;
 };
 
 }  // namespace rnicsim::nic

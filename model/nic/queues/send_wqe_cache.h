@@ -1,8 +1,9 @@
 // The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
 // needed to send it and again to complete it. One that had to leave for others is read from the ring once more.
 //
-// Each transmit unit looks up its own QPs' WQEs, in order, and has miss slots of its own: a lookup that misses and
-// finds none holds up those behind it at this unit, and no other. Completions of a QP stay in order.
+// It is looked up by as many paths as there are transmit units, each for its own QPs, by their number, in order and
+// with miss slots of its own: a lookup that misses and finds none holds up those behind it on this path, and no other.
+// Completions of a QP stay in order.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct SendWqeCacheParams {
   void describe(ParamVisitor& visit) {
     visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
     visit.param("ways", ways, "blocks of a set", {1, 64});
-    visit.param("miss_slots", miss_slots, "WQEs read again at a time, of a transmit unit's QPs", {1, 1024});
+    visit.param("miss_slots", miss_slots, "WQEs read again at a time, of a path's QPs; a path for each transmit unit",
+                {1, 1024});
     visit.param("ahead", ahead, "WQEs of a QP kept until their turn comes; what is posted beyond stays in its ring",
                 {8, 1024});
     visit.param("replacement", replacement, "which block of a set leaves for another", policy_names<Replacement>());
@@ -53,7 +55,7 @@ struct SendWqeCacheCounters {
     visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
     visit.counter("hits", hits, "WQEs", "of those, still here");
     visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
-    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for their unit's miss slots, or behind one that did");
+    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for their path's miss slots, or behind one that did");
     slots.describe(visit);
   }
 };
@@ -92,7 +94,6 @@ class SendWqeCache : DmaClient {
     std::uint64_t ticket = 0;
   };
 
-  // A transmit unit's.
   struct Path {
     Path(std::uint32_t count, MissSlotsCounters& counters) : slots(count, counters) {}
 

@@ -200,11 +200,12 @@ struct TransmitWork {
   Qpn qpn;
   Kind kind;
   bool begins;                           // the first packet of its message
+  std::uint16_t payload;                 // bytes
 };
 
 inline constexpr std::uint32_t kMostUnits = 64;
 
-// The transmit or receive unit that a QP belongs to, of so many.
+// The unit that a QP begins at, of so many that take whichever is next; or the one of several parts that it belongs to.
 inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }
 
 // A send WQE has come; it is needed again when it is sent and when it completes.
