@@ -87,7 +87,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       contexts(personality, dma_unit, params.contexts),
       qp_contexts(contexts),
       translation_cache("atc", params.atc, dma_unit),
-      translation("translation", contexts, translation_cache),
+      translation("translation", params.translation, contexts, translation_cache),
       windows(contexts),
       gather_scatter(translation, payload_memory, params.timing_only),
       atomic_unit("atomics", params.atomics, translation, payload_memory),
@@ -168,6 +168,9 @@ void Nic::wire_host() {
 }
 
 void Nic::wire_engine() {
+  command_unit.flush = [this](std::uint32_t pages, std::function<void()> done) {
+    translation.flush(pages, std::move(done));
+  };
   auto& out = engine_->outputs();
   qp_contexts.filled.bind([this](ContextFill fill) { engine_->context(std::move(fill)); });
   qp_contexts.evicted.bind([this](Qpn qpn) { engine_->evict(qpn); });

@@ -50,6 +50,7 @@ struct NicParams {
   ContextParams contexts;
   DeviceMemoryParams device_memory;
   TranslationCacheParams atc;
+  TranslationParams translation;
   AtomicParams atomics;
   ProcessingUnitsParams units;
   SendWqeCacheParams send_wqes;
@@ -75,6 +76,7 @@ struct NicParams {
     visit.group("atc", atc);
     visit.group("atomics", atomics);
     visit.group("units", units);
+    visit.group("translation", translation);
     visit.group("send_wqes", send_wqes);
     visit.group("tx", tx);
     visit.group("rx", rx);

@@ -100,8 +100,24 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
   return (memory->access & request.access) == request.access ? AccessResult::ok : AccessResult::denied;
 }
 
-Translation::Translation(sc_core::sc_module_name name, ContextCache& contexts, TranslationCache& on_demand)
-    : sc_module(name), contexts_(contexts), on_demand_(on_demand) {}
+Translation::Translation(sc_core::sc_module_name name, const TranslationParams& params, ContextCache& contexts,
+                         TranslationCache& on_demand)
+    : sc_module(name), params_(params), contexts_(contexts), on_demand_(on_demand) {}
+
+void Translation::flush(std::uint32_t pages, std::function<void()> done) {
+  const auto takes = params_.flush + params_.flush_page * std::int64_t{pages};
+  ++counters_.flushes;
+  counters_.flush_busy_ps += static_cast<Counter>(takes.ps);
+  flushed_ = std::max(flushed_, now()) + takes;
+  later(flushed_ - now(), std::move(done));
+}
+
+// How long a lookup waits for a flush.
+inline Duration Translation::hold_up() {
+  if (flushed_ <= now()) return {};
+  ++counters_.held_up;
+  return flushed_ - now();
+}
 
 AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
   return count(check_access(entry, request, region));
@@ -127,7 +143,7 @@ bool Translation::translate_now(const AccessRequest& request, const Region& regi
     return false;
   Duration wait;
   contexts_.regions.touch(region.key >> 8, wait);
-  translated.wait += wait;
+  translated.wait += wait + hold_up();
   translated.result = count(result);
   if (!behind_window) return true;
   contexts_.regions.touch(place.key >> 8, wait);
@@ -171,6 +187,7 @@ bool Translation::enter_now(const MemoryRegion& memory, const Region& place, Tra
 void Translation::translate(const AccessRequest& request, const Region& region, Done done) {
   if (region.length == 0) return done(Translated{});
   const auto state = std::make_shared<Walk>(request, region, std::move(done));
+  state->wait = hold_up();
   find(state, region.key >> 8, [this, state](const MemoryRegion* entry) {
     state->result.result = judge(entry, state->request, state->region);
     if (state->result.result != AccessResult::ok) return finish(state);
@@ -293,6 +310,7 @@ void Translation::finish(const std::shared_ptr<Walk>& walk) {
 
 std::optional<AccessResult> Translation::check_now(const AccessRequest& request, const Region& region) {
   if (region.length == 0) return AccessResult::ok;
+  if (flushed_ > now()) return std::nullopt;
   const auto* memory = contexts_.regions.touch_first(region.key >> 8);
   return memory != nullptr && !memory->on_demand() ? std::optional(judge(memory, request, region)) : std::nullopt;
 }
@@ -305,6 +323,7 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
     const auto result = judge(memory, request, region);
     if (result == AccessResult::ok && memory->on_demand())
       return seek(request, region, *memory, false, std::move(done));
+    wait += hold_up();
     if (wait == Duration{}) return done(result);
     return later(wait, [done = std::move(done), result] { done(result); });
   }

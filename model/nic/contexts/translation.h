@@ -1,5 +1,6 @@
 // Translation and protection: what a key allows (MPT), and where its memory lies on the bus (MTT). A window's key is
-// judged by the window's entry; its memory is that of the region it is bound to.
+// judged by the window's entry; its memory is that of the region it is bound to. When an entry comes or goes the tables
+// are flushed of it, ahead of what is looked up meanwhile.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -9,6 +10,7 @@
 #include <optional>
 
 #include "model/base/event_queue.h"
+#include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation_cache.h"
@@ -16,13 +18,31 @@
 
 namespace rnicsim::nic {
 
+using namespace rnicsim::literals;
+
+struct TranslationParams {
+  Duration flush = 500_ns;
+  Duration flush_page = 4_ns;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("flush", flush, "a key comes or goes: nothing is looked up for so long; docs/timing.md", {0, 1e9});
+    visit.param("flush_page", flush_page, "the same, for each page of its region", {0, 1e9});
+  }
+};
+
 struct TranslationCounters {
   Counter lookups = 0;
   Counter refused = 0;
+  Counter flushes = 0;
+  Counter flush_busy_ps = 0;
+  Counter held_up = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("lookups", lookups, "regions", "ranges translated");
     visit.counter("refused", refused, "regions", "ranges refused: bad key, range, protection domain or access");
+    visit.counter("flushes", flushes, "regions", "keys that came or went");
+    visit.busy("flush_busy", flush_busy_ps, 1, "time that the tables were being flushed of them");
+    visit.counter("held_up", held_up, "regions", "ranges that waited for a flush");
   }
 };
 
@@ -53,7 +73,8 @@ struct AccessRequest {
 
 class Translation : public sc_core::sc_module {
  public:
-  Translation(sc_core::sc_module_name name, ContextCache& contexts, TranslationCache& on_demand);
+  Translation(sc_core::sc_module_name name, const TranslationParams& params, ContextCache& contexts,
+              TranslationCache& on_demand);
 
   // Calls back at once when all that it takes is at hand, else when it is; a range of no bytes is always good.
   using Done = std::function<void(const Translated&)>;
@@ -76,9 +97,13 @@ class Translation : public sc_core::sc_module {
   // The first level of the cache has it. nullopt: check() must be asked.
   std::optional<AccessResult> check_now(const AccessRequest& request, const Region& region);
 
+  // An entry and its pages came or went.
+  void flush(std::uint32_t pages, std::function<void()> done);
+
   void reset() {
     delayed_.clear();
     told_hold_.reset();
+    flushed_ = {};
   }
 
   const TranslationCounters& counters() const { return counters_; }
@@ -89,6 +114,7 @@ class Translation : public sc_core::sc_module {
 
   using Found = std::function<void(const MemoryRegion*)>;
 
+  Duration hold_up();
   AccessResult judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
   AccessResult count(AccessResult result);
   bool enter_now(const MemoryRegion& memory, const Region& place, Translated& translated);
@@ -106,9 +132,11 @@ class Translation : public sc_core::sc_module {
   void later(Duration wait, std::function<void()> action);
   void run_due();
 
+  const TranslationParams params_;
   ContextCache& contexts_;
   TranslationCache& on_demand_;
   Hold told_hold_;
+  Duration flushed_;                                     // by then
   EventQueue<std::function<void()>> delayed_{[this] { run_due(); }};
   TranslationCounters counters_;
 };

@@ -110,6 +110,7 @@ class CommandUnit {
   Output<std::uint32_t> srq_destroyed;                // it is about to be
   Output<> on_demand;                     // a region is about to be
   Output<> teardown;
+  std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // of the tables, for a key
   std::function<PortViolations()> violations;
   trace::Point<CommandExecuted> executed;
 
@@ -165,8 +166,9 @@ class CommandUnit {
   bool may_moderate(std::uint16_t count, std::uint16_t period) const;
   void create_mpt();
   CommandSyndrome check_entry(std::uint32_t index, const MemoryRegion& entry) const;
-  void put_entry(std::uint32_t index, const MemoryRegion& entry);
-  void drop_entry(std::uint32_t index);
+  std::uint32_t put_entry(std::uint32_t index, const MemoryRegion& entry);
+  std::uint32_t drop_entry(std::uint32_t index);
+  void complete_flushed(std::uint32_t pages);
   bool pages_mapped(const MemoryRegion& region) const;
   void destroy_mpt();
   void query_mpt();

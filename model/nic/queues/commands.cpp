@@ -321,8 +321,7 @@ void CommandUnit::create_mpt() {
     return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (entry.on_demand() && !params_.on_demand) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
-  put_entry(index, entry);
-  complete(CommandStatus::ok);
+  complete_flushed(put_entry(index, entry));
 }
 
 CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion& entry) const {
@@ -342,17 +341,26 @@ CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion
   return pages_mapped(entry) ? CommandSyndrome::none : CommandSyndrome::bad_pages;
 }
 
-void CommandUnit::put_entry(std::uint32_t index, const MemoryRegion& entry) {
+// How many pages it has; so does drop_entry().
+std::uint32_t CommandUnit::put_entry(std::uint32_t index, const MemoryRegion& entry) {
   if (entry.on_demand()) on_demand();
   contexts_.regions.create(index, entry);
   contexts_.page_ranges[index] = {entry.first_page, entry.pages()};
+  return entry.pages();
 }
 
-void CommandUnit::drop_entry(std::uint32_t index) {
+std::uint32_t CommandUnit::drop_entry(std::uint32_t index) {
   contexts_.regions.destroy(index);
   const auto pages = contexts_.page_ranges[index];
   contexts_.pages.flush(pages.first, pages.count);
   contexts_.page_ranges.erase(index);
+  return pages.count;
+}
+
+void CommandUnit::complete_flushed(std::uint32_t pages) {
+  flush(pages, [this, epoch = epoch_] {
+    if (epoch == epoch_) complete(CommandStatus::ok);
+  });
 }
 
 // Page sizes are those of CPUs; every page must have its entry.
@@ -371,8 +379,7 @@ void CommandUnit::destroy_mpt() {
     if (entry != nullptr && entry->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
     const auto drop = [this, index, epoch = epoch_] {
       if (epoch != epoch_) return;
-      drop_entry(index);
-      complete(CommandStatus::ok);
+      complete_flushed(drop_entry(index));
     };
     entry != nullptr && entry->is_window() ? windows_.close(index, drop) : drop();
   });
@@ -398,9 +405,8 @@ void CommandUnit::modify_mpt() {
       return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
     if (old->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
     if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
-    drop_entry(index);
-    put_entry(index, entry);
-    complete(CommandStatus::ok);
+    const auto pages = drop_entry(index);
+    complete_flushed(pages + put_entry(index, entry));
   });
 }
 
