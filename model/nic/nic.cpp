@@ -21,6 +21,7 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .xrc = caps.features().xrc,
           .transmit_units = params.units.transmit_units,
           .queue_bytes = params.tx.queue_packets * kQueuedBytes, .sends_ahead = params.send_wqes.ahead,
+          .receives_ahead = params.receive_wqes.ahead,
           .payload_reads = params.units.payload_reads,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
@@ -91,7 +92,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       windows(contexts),
       gather_scatter(translation, payload_memory, params.timing_only),
       atomic_unit("atomics", params.atomics, translation, payload_memory),
-      wqe_fetch(dma_unit),
+      wqe_fetch(params.receive_wqes, dma_unit),
       events(personality, contexts, dma_unit, pcie),
       shared_receives(personality, contexts, dma_unit, events),
       completion("completion", personality, contexts, dma_unit, events, pcie),
@@ -218,6 +219,7 @@ void Nic::wire_engine() {
     qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] {
       if (!timers.armed(timer.qpn, timer.kind)) engine_->timer_expired(timer.qpn, timer.kind);
     });
+  wqe_fetch.displaced.bind([this](Qpn qpn) { engine_->receives_displaced(qpn); });
   });
 }
 
@@ -304,6 +306,7 @@ void Nic::forget_objects() {
   events.reset();
   contexts.clear();
   qp_contexts.reset();
+  wqe_fetch.reset();
   gids_.clear();
   groups_.clear();
   flows_.clear();

@@ -55,6 +55,7 @@ struct NicParams {
   ProcessingUnitsParams units;
   SendWqeCacheParams send_wqes;
   PacketTxParams tx;
+  ReceiveWqeParams receive_wqes;
   PacketRxParams rx;
   RawRxParams raw;
   PortParams port;
@@ -80,6 +81,7 @@ struct NicParams {
     visit.group("send_wqes", send_wqes);
     visit.group("tx", tx);
     visit.group("rx", rx);
+    visit.group("receive_wqes", receive_wqes);
     visit.group("raw", raw);
     visit.group("port", port);
     visit.group("loopback", loopback);

@@ -141,7 +141,7 @@ TEST(SendRing, ReadsWhatThereIsRoomForAndNoLittle) {
 }
 
 TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
-  ReceiveRing ring(rnic_personality());
+  ReceiveRing ring(rnic_personality(), 16);
   EXPECT_EQ(ring.begin_read(context())->address, kRecord);
   ring.want();
   EXPECT_TRUE(ring.take_look_again());
@@ -157,7 +157,7 @@ TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
 }
 
 TEST(ReceiveRing, FlushesInOrderWhatWasPostedBeforeTheError) {
-  ReceiveRing ring(rnic_personality());
+  ReceiveRing ring(rnic_personality(), 16);
   ring.begin_read(context());
   ring.end_read(record(3), context());
   ring.begin_read(context());

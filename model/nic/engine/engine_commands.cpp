@@ -39,7 +39,7 @@ void EngineShell::create(const QpCommand& command) {
   const auto slot = core_->open(transport);
   if (!slot) return finish(command, CommandStatus::exceeds_limit, syndrome, command.context);
   auto& qp = qps_.put(command.qpn.value,
-                      std::make_unique<Qp>(command.qpn, transport, ++births_, *slot, *limits_.personality));
+                      std::make_unique<Qp>(command.qpn, transport, ++births_, *slot, limits_));
   if (*slot >= slots_.size()) slots_.resize(*slot + 1);
   slots_[*slot] = &qp;
   if (congestion_) congestion_->open(*slot);
@@ -85,7 +85,7 @@ Qp& EngineShell::rebirth(Qp& qp) {
   drop(qp.answers);
   core_->reset(qp.slot);
   set_state(qp, QpState::reset);
-  auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot, *limits_.personality);
+  auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot, limits_);
   next->context = qp.context;
   const auto number = qp.qpn.value;
   auto& reborn = qps_.put(number, std::move(next));

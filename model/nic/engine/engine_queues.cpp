@@ -16,7 +16,7 @@ void EngineShell::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   const auto before = ring.held();
   const auto found = ring.end_read(wqes, qp.context);
   if (qp.state == roce::QpState::error) return flush_receives(qp);
-  if (found == ReceiveRing::Found::posted) return look_for_receives(qp);
+  if (found == ReceiveRing::Found::posted && (ring.low() || qp.looks_for_receive)) return look_for_receives(qp);
   if (found == ReceiveRing::Found::no_ring) {
     out_.event({EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
@@ -24,6 +24,8 @@ void EngineShell::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   for (auto i = before; i < ring.held(); ++i)
     trace_.wqe_taken({qp.qpn, QueueKind::receive, ring[i].index, SendOpcode::nop, ring[i].bytes, false});
   receives_settled(qp);
+  // So that it is known what is posted when these run low.
+  if (found == ReceiveRing::Found::receives && ring.all_read()) look_for_receives(qp);
 }
 
 // The ring was looked at: a packet that waited for a receive WQE goes on, with one or without.

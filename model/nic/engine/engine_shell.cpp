@@ -70,6 +70,7 @@ void EngineShell::follow_up() {
 void EngineShell::doorbell(SendDoorbell&& doorbell) { step<&EngineShell::take_doorbell>(doorbell); }
 void EngineShell::wqe(WqeBytes&& wqe) { step<&EngineShell::take_wqe>(wqe); }
 void EngineShell::wqe_at_hand(Tag tag) { step<&EngineShell::take_wqe_at_hand>(tag); }
+void EngineShell::receives_displaced(Qpn qpn) { step<&EngineShell::take_displacement>(qpn); }
 void EngineShell::context(ContextFill fill) { step<&EngineShell::take_context>(fill); }
 void EngineShell::evict(Qpn qpn) { step<&EngineShell::take_eviction>(qpn); }
 // Most often the answer comes while it is asked.
@@ -109,6 +110,12 @@ void EngineShell::take_wqe_at_hand(const Tag& tag) {
   if (qp == nullptr) return;
   if (auto* wqe = qp->wqe_of(message)) wqe->presence = SendWqe::Presence::at_hand;
   schedule_requests(*qp);
+}
+
+void EngineShell::take_displacement(const Qpn& qpn) {
+  auto* qp = find(qpn);
+  const bool idle = qp != nullptr && qp->responds() && qp->inbound.empty() && !qp->looks_for_receive && !qp->has_srq();
+  if (idle) qp->receive_ring.put_back();
 }
 
 void EngineShell::take_unit(const std::uint32_t& number) { units_.free(number); }
@@ -410,13 +417,13 @@ void EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return;
   --credits_;
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
+  qp->unit = work.unit = unit;
+  units_.took(unit, turn.qpn);
   turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
   out_.transmit(work);
 }
 
 void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
-  qp->unit = work.unit = unit;
-  units_.took(unit, turn.qpn);
   const bool is_request = &lane == &qp.requests;
   lane.emit_ready([&](PacketLane::Entry& entry) {
     if (!qp.reliable()) ++qp.leaving;

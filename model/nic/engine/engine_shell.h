@@ -30,6 +30,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::flatten]] void doorbell(SendDoorbell&& doorbell) override;
   void wqe(WqeBytes&& wqe) override;
   [[gnu::flatten]] void wqe_at_hand(Tag tag) override;
+  void receives_displaced(Qpn qpn) override;
   void context(ContextFill fill) override;
   void evict(Qpn qpn) override;
   void transmit_free(std::uint32_t unit) override;
@@ -90,6 +91,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void take_doorbell(const SendDoorbell& doorbell);
   void take_wqe(const WqeBytes& wqe);
   void take_wqe_at_hand(const Tag& tag);
+  void take_displacement(const Qpn& qpn);
   void take_context(const ContextFill& fill);
   void take_eviction(const Qpn& qpn);
   void take_unit(const std::uint32_t& number);

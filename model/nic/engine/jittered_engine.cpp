@@ -83,6 +83,9 @@ void JitteredEngine::wqe(WqeBytes&& wqe) {
 void JitteredEngine::wqe_at_hand(Tag tag) {
   later([this, tag] { engine_->wqe_at_hand(tag); });
 }
+void JitteredEngine::receives_displaced(Qpn qpn) {
+  later([this, qpn] { engine_->receives_displaced(qpn); });
+}
 void JitteredEngine::transmit_free(std::uint32_t unit) {
   later([this, unit] { engine_->transmit_free(unit); });
 }

@@ -36,6 +36,7 @@ class JitteredEngine : public QpEngine {
   void doorbell(SendDoorbell&& doorbell) override;
   void wqe(WqeBytes&& wqe) override;
   void wqe_at_hand(Tag tag) override;
+  void receives_displaced(Qpn qpn) override;
   void context(ContextFill fill) override;
   void evict(Qpn qpn) override;
   void transmit_free(std::uint32_t unit) override;

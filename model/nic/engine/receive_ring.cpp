@@ -3,19 +3,14 @@
 #include <algorithm>
 
 namespace rnicsim::nic {
-namespace {
-
-constexpr std::uint32_t kFetchReceives = 16;
-
-}  // namespace
 
 std::optional<RingRead> ReceiveRing::begin_read(const QpContext& context) {
   if (reading()) return std::nullopt;
-  if (producer_ == fetched_) return read_record(context);
+  if (all_read()) return read_record(context);
   const auto ring = 1u << context.log_receive_wqes;
   const auto at = fetched_ & (ring - 1);
   const std::uint32_t left = static_cast<std::uint16_t>(producer_ - fetched_);
-  const auto count = std::min({left, kFetchReceives, ring - at});
+  const auto count = std::min({left, ahead_, ring - at});
   const auto stride = 1u << context.log_receive_stride;
   reading_ = Reading::receives;
   return RingRead{context.receive_ring + std::uint64_t{at} * stride, count * stride};
@@ -49,6 +44,12 @@ std::optional<std::uint16_t> ReceiveRing::release() {
   const auto index = held_.front().index;
   held_.pop_front();
   return index;
+}
+
+void ReceiveRing::put_back() {
+  if (reading()) return;
+  fetched_ = consumer();
+  held_.clear();
 }
 
 void ReceiveRing::fill_next() {

@@ -16,7 +16,8 @@ namespace rnicsim::nic {
 
 class ReceiveRing {
  public:
-  explicit ReceiveRing(const Personality& personality) : personality_(&personality) {}
+  // `ahead`: WQEs that are read at a time.
+  ReceiveRing(const Personality& personality, std::uint32_t ahead) : personality_(&personality), ahead_(ahead) {}
 
   enum class Found : std::uint8_t {
     nothing,
@@ -37,13 +38,18 @@ class ReceiveRing {
   std::size_t held() const { return held_.size(); }
   const ReceiveWqe& operator[](std::size_t index) const { return held_[index]; }
   void trim() { held_.trim(); }
-  bool low() const { return held_.size() < kLow; }
+  bool low() const { return held_.size() < ahead_ / 2; }
+  // All that are known to be posted have been read.
+  bool all_read() const { return producer_ == fetched_; }
   // The first one held, or to be held.
   std::uint16_t consumer() const { return static_cast<std::uint16_t>(fetched_ - held_.size()); }
 
   // From a shared queue, and back there: this one has no ring then.
   void hold(ReceiveWqe&& receive) { held_.push_back(std::move(receive)); }
   std::optional<std::uint16_t> release();
+
+  // Those that are held are to be read again.
+  void put_back();
 
   // The one that a message fills.
   void fill_next();
@@ -58,12 +64,12 @@ class ReceiveRing {
   std::optional<std::uint16_t> flush_next();
 
  private:
-  static constexpr std::size_t kLow = 8;  // fewer held: look for more
   enum class Reading : std::uint8_t { nothing, record, receives };
 
   RingRead read_record(const QpContext& context);
 
   const Personality* personality_;
+  std::uint32_t ahead_;
   std::uint16_t producer_ = 0;           // as last read
   std::uint16_t fetched_ = 0;
   Reading reading_ = Reading::nothing;

@@ -1,47 +1,105 @@
-// Fetches the bytes of send and receive rings, and doorbell records, for the engine.
+// Fetches the bytes of send and receive rings, and doorbell records, for the engine. There is room for what is read
+// ahead of the receive rings of so many QPs: another's takes the place of one of these, which goes back to its ring.
+// And so many reads of them are under way at a time.
 #pragma once
 
+#include <string>
+
+#include "model/base/params.h"
+#include "model/base/policy.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
+#include "model/nic/contexts/cache.h"
+#include "model/nic/contexts/miss_slots.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
 
+struct ReceiveWqeParams {
+  std::uint32_t ahead = 16;
+  std::uint32_t queues = 64;
+  std::uint32_t ways = 4;
+  std::uint32_t reads = 16;
+  std::string replacement = "random";
+
+  void describe(ParamVisitor& visit) {
+    visit.param("ahead", ahead, "receive WQEs of a queue pair read at a time, when it holds fewer than half as many",
+                {2, 1024});
+    visit.param("queues", queues, "queue pairs that have room for them on the device; docs/timing.md", {1, 1 << 20});
+    visit.param("ways", ways, "of these, by the queue pair's number", {1, 64});
+    visit.param("reads", reads, "reads of receive rings at a time", {1, 1024});
+    visit.param("replacement", replacement, "which of them makes room for another", policy_names<Replacement>());
+    visit.refuse(!CacheTags::can_be(queues, ways), "queues", "is no multiple of", "ways");
+  }
+};
+
 struct WqeFetchCounters {
   Counter fetches = 0;
   Counter bytes = 0;
+  Counter displaced = 0;
+  MissSlotsCounters receive_reads;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("fetches", fetches, "requests", "reads of rings and doorbell records");
     visit.counter("bytes", bytes, "bytes", "bytes of them");
+    visit.counter("displaced", displaced, "queue pairs", "whose receives made room for those of another");
+    visit.group("receive_reads", receive_reads);
   }
 };
 
 class WqeFetcher : DmaClient {
  public:
-  explicit WqeFetcher(Dma& dma) : dma_(dma) {}
+  WqeFetcher(const ReceiveWqeParams& params, Dma& dma)
+      : dma_(dma),
+        room_(params.queues, params.ways, params.replacement),
+        slots_(params.reads, counters_.receive_reads) {}
 
   Output<WqeBytes> fetched;
+  Output<Qpn> displaced;                   // the receives that it holds are not on the device any more
   trace::Point<WqeFetch> requested;
 
   void fetch(const WqeFetch& request) {
     ++counters_.fetches;
     counters_.bytes += request.bytes;
     requested(request);
-    dma_.read(request.pasid, request.address, request.bytes, {this, 0, request.tag});
+    if (request.queue == QueueKind::send) return read(request);
+    make_room(request.qpn);
+    slots_.take([this, request] { read(request); });
+  }
+  void reset() {
+    ++resets_;
+    room_.clear();
+    slots_.clear();
   }
 
   const WqeFetchCounters& counters() const { return counters_; }
 
  private:
-  void dma_done(std::uint32_t, std::uint64_t tag, AccessResult result, Payload&& data) override {
+  // Of the client's own word.
+  std::uint32_t kind(QueueKind queue) const { return resets_ << 1 | static_cast<std::uint32_t>(queue); }
+
+  void make_room(Qpn qpn) {
+    if (room_.touch(qpn.value)) return;
+    const auto loser = room_.insert(qpn.value);
+    if (!loser) return;
+    ++counters_.displaced;
+    displaced(Qpn{static_cast<std::uint32_t>(*loser)});
+  }
+  void read(const WqeFetch& request) {
+    dma_.read(request.pasid, request.address, request.bytes, {this, kind(request.queue), request.tag});
+  }
+  void dma_done(std::uint32_t of, std::uint64_t tag, AccessResult result, Payload&& data) override {
+    if (of == kind(QueueKind::receive)) slots_.give_back();
     fetched({tag, result == AccessResult::ok, std::move(data)});
   }
 
   Dma& dma_;
   WqeFetchCounters counters_;
+  CacheTags room_;                         // by QP
+  MissSlots slots_;
+  std::uint32_t resets_ = 0;               // what is on its way from before one has no slot
 };
 
 }  // namespace rnicsim::nic

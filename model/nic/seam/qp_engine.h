@@ -291,6 +291,8 @@ class QpEngine {
   virtual void doorbell(SendDoorbell&& doorbell) = 0;
   virtual void wqe(WqeBytes&& wqe) = 0;
   virtual void wqe_at_hand(Tag tag) = 0;
+  // The receives that were read of this QP's ring, and that no message waits for, have left the device.
+  virtual void receives_displaced(Qpn qpn) = 0;
   // What is about a QP comes when the engine has its context: from creation on, and from a fill to an eviction. The
   // engine gives an evicted one up, by a write-back, when nothing that it waits for needs it any more; a fill may be
   // earlier.
