@@ -44,6 +44,13 @@ std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory
   return std::make_unique<JitteredEngine>(params.jitter, std::move(engine));
 }
 
+// Asked when a frame is here, not when it was handed over.
+bool has_room(ReceiveBuffer& buffer, FrameIn& came) {
+  auto hold = buffer.take(came.frame);
+  if (hold) came.hold = std::move(*hold);
+  return hold.has_value();
+}
+
 }  // namespace
 
 void NicCounters::describe(CounterVisitor& visit) const {
@@ -67,6 +74,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("tx", tx);
   visit.group("steering", steering);
   visit.group("rx", rx);
+  visit.group("receive_buffer", receive_buffer);
   visit.group("raw", raw);
   visit.group("port", port);
   visit.group("loopback", loopback);
@@ -81,6 +89,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       groups_(params.capabilities.multicast_limits()),
       flows_(params.capabilities.flow_limits()),
       scaling_(params.capabilities.max_rss),
+      receive_buffer(params.receive_buffer, params.port.priorities()),
       pcie("pcie", params.pcie, capabilities_.features(), personality),
       dma_unit("dma", params.dma),
       device_memory(params.device_memory, personality.layout.pci.most_device_memory),
@@ -159,6 +168,9 @@ void Nic::wire_host() {
         return command_unit.cq_not_resized(CommandSyndrome::bad_size, CommandStatus::bad_parameter);
     }
   });
+  command_unit.flush = [this](std::uint32_t pages, std::function<void()> done) {
+    translation.flush(pages, std::move(done));
+  };
   command_unit.violations = [this] {
     return PortViolations{.pkey = rx.counters().bad_pkey, .qkey = engine_->counters().bad_qkey};
   };
@@ -169,9 +181,6 @@ void Nic::wire_host() {
 }
 
 void Nic::wire_engine() {
-  command_unit.flush = [this](std::uint32_t pages, std::function<void()> done) {
-    translation.flush(pages, std::move(done));
-  };
   auto& out = engine_->outputs();
   qp_contexts.filled.bind([this](ContextFill fill) { engine_->context(std::move(fill)); });
   qp_contexts.evicted.bind([this](Qpn qpn) { engine_->evict(qpn); });
@@ -210,6 +219,7 @@ void Nic::wire_engine() {
   out.timer.bind([this](TimerArm timer) { timers.arm(timer); });
   out.command_done.bind([this](QpCommandDone done) { command_unit.qp_done(done); });
   wqe_fetch.fetched.bind([this](WqeBytes&& bytes) { engine_->wqe(std::move(bytes)); });
+  wqe_fetch.displaced.bind([this](Qpn qpn) { engine_->receives_displaced(qpn); });
   gather_scatter.gathered.bind([this](DmaDone&& done) { engine_->gathered(std::move(done)); });
   gather_scatter.scattered.bind([this](DmaDone&& done) { engine_->scattered(std::move(done)); });
   gather_scatter.checked.bind([this](KeyDone&& done) { engine_->checked(done); });
@@ -219,7 +229,6 @@ void Nic::wire_engine() {
     qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] {
       if (!timers.armed(timer.qpn, timer.kind)) engine_->timer_expired(timer.qpn, timer.kind);
     });
-  wqe_fetch.displaced.bind([this](Qpn qpn) { engine_->receives_displaced(qpn); });
   });
 }
 
@@ -232,9 +241,18 @@ void Nic::wire_network() {
   port.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.frame_out.bind([this](Frame&& frame, Duration delay) { steering.receive_own(std::move(frame), delay); });
-  port.frame_in.bind([this](Frame&& frame, Duration delay) { steering.receive(std::move(frame), delay); });
-  steering.roce.bind([this](const Frame& frame) { rx.receive(frame); });
-  steering.raw.bind([this](Frame&& frame) { raw.receive(std::move(frame)); });
+  receive_buffer.draining = [this] { return dma_unit.backlog(); };
+  receive_buffer.pause.bind([this](const PriorityPause& pause) {
+    const auto* own = gids_.find(0);
+    port.send_control(to_frame(pause, own != nullptr ? own->mac : roce::MacAddress{}));
+  });
+  port.frame_in.bind([this](Frame&& frame, Duration delay) { steering.receive({std::move(frame)}, delay); });
+  steering.roce.bind([this](FrameIn&& came) {
+    if (has_room(receive_buffer, came)) rx.receive(std::move(came));
+  });
+  steering.raw.bind([this](FrameIn&& came) {
+    if (has_room(receive_buffer, came)) raw.receive(std::move(came));
+  });
   steering.sniffed.bind([this](Frame&& frame) { raw.sniff(std::move(frame)); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
   raw.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
@@ -282,12 +300,13 @@ NicCounters Nic::counters() const {
           atomic_unit.counters(), units.counters(),      send_wqes.counters(),
           engine_->counters(),    completion.counters(), events.counters(),
           tx.counters(),          steering.counters(),   rx.counters(),
-          raw.counters(),
+          receive_buffer.counters(), raw.counters(),
           port.counters(),        loopback.counters()};
 }
 
 void Nic::forget_objects() {
   engine_->reset();
+  wqe_fetch.reset();
   units.reset();
   send_wqes.reset();
   timers.reset();
@@ -299,6 +318,7 @@ void Nic::forget_objects() {
   tx.reset();
   steering.reset();
   raw.reset();
+  receive_buffer.reset();
   port.reset();
   loopback.reset();
   completion.reset();
@@ -306,7 +326,6 @@ void Nic::forget_objects() {
   events.reset();
   contexts.clear();
   qp_contexts.reset();
-  wqe_fetch.reset();
   gids_.clear();
   groups_.clear();
   flows_.clear();

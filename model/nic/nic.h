@@ -25,6 +25,7 @@
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/packets/port.h"
 #include "model/nic/packets/raw_rx.h"
+#include "model/nic/packets/receive_buffer.h"
 #include "model/nic/packets/steering.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
@@ -49,14 +50,15 @@ struct NicParams {
   DmaParams dma;
   ContextParams contexts;
   DeviceMemoryParams device_memory;
-  TranslationCacheParams atc;
   TranslationParams translation;
+  TranslationCacheParams atc;
   AtomicParams atomics;
   ProcessingUnitsParams units;
   SendWqeCacheParams send_wqes;
-  PacketTxParams tx;
   ReceiveWqeParams receive_wqes;
+  PacketTxParams tx;
   PacketRxParams rx;
+  ReceiveBufferParams receive_buffer;
   RawRxParams raw;
   PortParams port;
   LoopbackParams loopback;
@@ -74,14 +76,15 @@ struct NicParams {
     visit.group("pcie", dma);
     visit.group("contexts", contexts);
     visit.group("device_memory", device_memory);
+    visit.group("translation", translation);
     visit.group("atc", atc);
     visit.group("atomics", atomics);
     visit.group("units", units);
-    visit.group("translation", translation);
     visit.group("send_wqes", send_wqes);
+    visit.group("receive_wqes", receive_wqes);
     visit.group("tx", tx);
     visit.group("rx", rx);
-    visit.group("receive_wqes", receive_wqes);
+    visit.group("receive_buffer", receive_buffer);
     visit.group("raw", raw);
     visit.group("port", port);
     visit.group("loopback", loopback);
@@ -122,6 +125,7 @@ struct NicCounters {
   PacketTxCounters tx;
   SteeringCounters steering;
   PacketRxCounters rx;
+  ReceiveBufferCounters receive_buffer;
   RawRxCounters raw;
   PortCounters port;
   LoopbackCounters loopback;
@@ -158,6 +162,7 @@ class Nic : public sc_core::sc_module {
   RssTable scaling_;
 
  public:
+  ReceiveBuffer receive_buffer;           // before all that holds frames of it
   // Blocks, for their trace points: doorbell.rung and its like, wqe_fetch.requested, tx.sent, raw.dropped,
   // rx.received, port.sent, loopback.sent, completion.written, events.written, command_unit.executed. Those of the
   // engine: engine().trace().

@@ -51,10 +51,10 @@ class PacketRxTest : public ::testing::Test {
   void receive(const std::vector<std::byte>& bytes, bool cut) {
     const auto parsed = roce::parse_frame(bytes, bytes.size());
     const std::span all(bytes);
-    rx_->receive(cut ? Frame::of(Payload::copy_of(all.first(parsed.payload_offset)),
+    rx_->receive({cut ? Frame::of(Payload::copy_of(all.first(parsed.payload_offset)),
                                  Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes)),
                                  all.subspan(parsed.payload_offset + parsed.payload_bytes))
-                     : Frame::of(Payload::copy_of(bytes)));
+                     : Frame::of(Payload::copy_of(bytes))});
   }
 
   GidTable gids_{4};

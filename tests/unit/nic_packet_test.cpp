@@ -150,7 +150,7 @@ class ByReference : public ::testing::Test {
   }
   std::vector<PacketIn> take(PacketRx& rx, const Frame& frame) {
     packets_.clear();
-    rx.receive(frame);
+    rx.receive({frame});
     return std::move(packets_);
   }
   std::unique_ptr<PacketRx> receiver(const char* name, IcrcRule icrc) {

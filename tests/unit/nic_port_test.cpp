@@ -25,7 +25,7 @@ class PortTest : public ::testing::Test {
     port_ = std::make_unique<Port>("port", params);
     port_->frame_out.bind([this](Frame&& frame) { left_.push_back({frame.id(), now() - time()}); });
     port_->frame_in.bind([this](Frame&&, Duration) { ++received_; });
-    port_->left.bind([](std::uint64_t) {});
+    port_->left.bind([this](std::uint64_t) { ++told_; });
     port_->scheduled.subscribe(
         [this](const FrameScheduled& frame) { scheduled_.push_back({frame.frame, frame.begins}); });
     actions_ = std::make_unique<EventQueue<std::function<void()>>>([this] {
@@ -58,6 +58,7 @@ class PortTest : public ::testing::Test {
   std::unique_ptr<EventQueue<std::function<void()>>> actions_;
   std::vector<Began> left_, scheduled_;
   int received_ = 0;
+  int told_ = 0;                           // that a frame of the pipeline has left
 };
 
 // From the arrival of its last bit on, and so long.
@@ -99,6 +100,21 @@ TEST_F(PortTest, OneThatIsToldToObeyOthersDoesNot) {
     EXPECT_EQ(received_, 0);
     EXPECT_EQ(port_->counters().rx_pause, 1u);
   }
+}
+
+// What the port asks of the other end is no frame of the pipeline's: nobody waits to hear of it.
+TEST_F(PortTest, ItsOwnPauseGoesAheadOfAll) {
+  make(0);
+  at(0_ns, [&] {
+    send(1, 0_ns);
+    send(2, 0_ns);
+  });
+  at(1_ns, [&] { port_->send_control(to_frame(PriorityPause{.enabled = 1}, {})); });
+  run();
+  ASSERT_EQ(left_.size(), 3u);
+  EXPECT_EQ(left_[0].first, 1u);
+  EXPECT_EQ(left_[2].first, 2u);
+  EXPECT_EQ(told_, 2);
 }
 
 TEST_F(PortTest, AResetForgetsPauses) {

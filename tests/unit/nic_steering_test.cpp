@@ -22,8 +22,8 @@ constexpr auto kIpv4Protocol = roce::kEthernetBytes + 9, kIpv4Checksum = kIpv4Pr
 class SteeringTest : public ::testing::Test {
  protected:
   SteeringTest() : steering_((sc_core::sc_get_curr_simcontext()->reset(), "steering"), kLatency, flows_) {
-    steering_.roce.bind([this](const Frame& frame) { taken_.push_back({now(), frame.size()}); });
-    steering_.raw.bind([this](const Frame&) { raw_.push_back(now()); });
+    steering_.roce.bind([this](const FrameIn& came) { taken_.push_back({now(), came.frame.size()}); });
+    steering_.raw.bind([this](const FrameIn&) { raw_.push_back(now()); });
     steering_.sniffed.bind([this](const Frame&) { ++sniffed_; });
   }
   // A frame of so many bytes of payload, with one byte of it another.
@@ -38,7 +38,7 @@ class SteeringTest : public ::testing::Test {
     return bytes;
   }
   void receive(const std::vector<std::byte>& bytes, Duration delay) {
-    steering_.receive(Frame::of(Payload::copy_of(bytes)), delay);
+    steering_.receive({Frame::of(Payload::copy_of(bytes))}, delay);
   }
   void run() { sc_core::sc_start(1, sc_core::SC_US); }
 

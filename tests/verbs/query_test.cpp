@@ -18,7 +18,7 @@ class Query : public RcPair {
     const std::span whole(bytes);
     const auto crc = roce::icrc(whole.first(bytes.size() - kIcrcBytes).subspan(kEthernetBytes), {}, {});
     for (std::size_t i = 0; i < kIcrcBytes; ++i) bytes[bytes.size() - kIcrcBytes + i] = std::byte(crc >> (8 * i));
-    host(1).nic().steering.receive(Frame::of(Payload::copy_of(whole)), {});
+    host(1).nic().steering.receive({Frame::of(Payload::copy_of(whole))}, {});
     pass(1, Duration{10'000'000});
   }
 };

@@ -60,27 +60,30 @@ inline void PacketRx::deliver(PacketIn&& came, const std::vector<Qpn>* members) 
     received({headers.bth.destination, headers, came.payload(), came.packet->addresses, came.packet->id(),
               now() - params_.latency});
   if (members == nullptr) return packet(std::move(came));
+  // The last of them has the room.
   for (const Qpn member : *members) {
     came.destination = member;
-    packet(PacketIn(came));
+    packet(&member == &members->back() ? std::move(came) : PacketIn(came));
   }
 }
 
-void PacketRx::receive(const Frame& frame) {
+void PacketRx::receive(FrameIn&& came) {
+  const auto& frame = came.frame;
   const auto* packet = icrc_.always ? nullptr : frame.as<Packet>();
-  packet != nullptr ? take(*packet) : parse(frame);
+  packet != nullptr ? take(*packet, std::move(came.hold)) : parse(frame, std::move(came.hold));
 }
 
-void PacketRx::take(const Packet& packet) {
+void PacketRx::take(const Packet& packet, BufferHold&& hold) {
   const auto way = way_of(packet.headers, packet.addresses);
   if (!way) return drop(counters_.not_ours, DropCause::not_ours);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) {
     roce::global_route_header(packet.addresses, packet.headers, packet.payload().size(), grh);
   };
-  deliver({&packet, packet.headers.bth.destination, way->gid_index, grh_of(packet.headers, write)}, way->members);
+  deliver({&packet, packet.headers.bth.destination, way->gid_index, grh_of(packet.headers, write), std::move(hold)},
+          way->members);
 }
 
-void PacketRx::parse(const Frame& frame) {
+void PacketRx::parse(const Frame& frame, BufferHold&& hold) {
   auto front = frame.header_span();
   auto parsed = roce::parse_frame(front, frame.size());
   const bool cut = parsed.error == roce::ParseError::none && cut_as(frame, parsed);
@@ -99,7 +102,7 @@ void PacketRx::parse(const Frame& frame) {
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
   deliver({Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id()),
-           parsed.headers.bth.destination, way->gid_index, grh_of(parsed.headers, write)},
+           parsed.headers.bth.destination, way->gid_index, grh_of(parsed.headers, write), std::move(hold)},
           way->members);
 }
 

@@ -55,7 +55,7 @@ class PacketRx : public sc_core::sc_module {
   trace::Point<PacketTrace> received;
   trace::Point<PacketDropped> dropped;
 
-  [[gnu::flatten]] void receive(const Frame& frame);
+  [[gnu::flatten]] void receive(FrameIn&& came);
 
   const PacketRxCounters& counters() const { return counters_; }
 
@@ -66,8 +66,8 @@ class PacketRx : public sc_core::sc_module {
     const std::vector<Qpn>* members = nullptr;  // of its group
   };
 
-  void take(const Packet& packet);
-  [[gnu::noinline]] void parse(const Frame& frame);
+  void take(const Packet& packet, BufferHold&& hold);
+  [[gnu::noinline]] void parse(const Frame& frame, BufferHold&& hold);
   std::optional<Way> accept(const roce::ParsedFrame& parsed);
   std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
   [[gnu::noinline]] std::optional<Way> way_of_group(const roce::Headers& headers,

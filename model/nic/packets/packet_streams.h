@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "model/base/frame.h"
 #include "model/base/payload.h"
+#include "model/nic/packets/buffer_hold.h"
 #include "model/nic/packets/packet.h"
 #include "model/roce/headers.h"
 #include "model/roce/types.h"
@@ -12,11 +14,18 @@ namespace rnicsim::nic {
 
 using roce::Qpn;
 
+// A frame that came, and the room that it takes in the receive buffer, from when it is steered.
+struct FrameIn {
+  Frame frame;
+  BufferHold hold{};
+};
+
 struct PacketIn {
   PacketHandle packet;
   Qpn destination;                       // a QP; the packet may be for a group of them
   std::uint16_t gid_index = 0;           // where the destination stands in the GID table; not of a group's
   Payload grh{};                         // UD: roce::kGrhBytes that stand before the payload in memory
+  BufferHold hold{};                     // its frame's
 
   const roce::Headers& headers() const { return packet->headers; }
   const Payload& payload() const { return packet->payload(); }

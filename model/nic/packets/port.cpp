@@ -9,7 +9,7 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params)
       params_(params),
       timing_(params.timing()),
       rate_(timing_.rate),
-      priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())) {}
+      priorities_(params.priorities()) {}
 
 void Port::send(Frame&& frame, Duration ready) {
   const auto took = rate_.time_for(timing_.bytes_for(frame));
@@ -23,6 +23,11 @@ void Port::receive(Frame&& frame, Duration delay) {
   if (received) received({frame.size(), delay});
   if (is_mac_control(frame)) return controls_.push(now() + delay, std::move(frame));
   frame_in(std::move(frame), delay);
+}
+
+void Port::send_control(Frame&& frame) {
+  const auto took = rate_.time_for(timing_.bytes_for(frame));
+  leaving_.send(std::move(frame), now(), took, TransmitPort::kControl);
 }
 
 void Port::reset() {
@@ -42,7 +47,7 @@ void Port::leave_due() {
     if (scheduled) scheduled({id, leaving.began});
     sent(frame);
     frame_out(std::move(frame));
-    left(id);
+    if (leaving.priority != TransmitPort::kControl) left(id);
   }
 }
 

@@ -26,6 +26,7 @@ struct PortParams {
   std::uint32_t pfc = 0;
   std::string dscp_priority;
 
+  PriorityMap priorities() const { return PriorityMap::parse(dscp_priority).value_or(PriorityMap()); }
   LineTiming timing() const { return {rate, overhead, least_frame}; }
   void describe(ParamVisitor& visit) {
     visit.param("rate", rate, "the link's rate; docs/timing.md", {1e6, 1e13});
@@ -86,6 +87,8 @@ class Port : public sc_core::sc_module {
 
   [[gnu::flatten]] void send(Frame&& frame, Duration ready);  // in so long it may begin to leave
   void receive(Frame&& frame, Duration delay);
+  // To the other end of the cable, ahead of all that waits here.
+  void send_control(Frame&& frame);
   void reset();
 
   PortCounters counters() const;

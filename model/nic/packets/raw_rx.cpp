@@ -20,7 +20,7 @@ Payload bytes_of(const Frame& frame) {
 void RawRx::look_up_due() {
   Waiting next;
   while (looked_up_.pop_due(next)) {
-    if (!flows_.takes_nothing() && give(next.frame, next.sniffed)) continue;
+    if (!flows_.takes_nothing() && give(next.came, next.sniffed)) continue;
     if (next.sniffed) continue;
     ++counters_.no_flow;
     dropped({DropCause::not_roce});
@@ -28,18 +28,19 @@ void RawRx::look_up_due() {
 }
 
 // A flow may take a frame, and drop it.
-bool RawRx::give(const Frame& frame, bool to_sniffers) {
-  const auto bytes = bytes_of(frame);
+bool RawRx::give(FrameIn& came, bool to_sniffers) {
+  const auto bytes = bytes_of(came.frame);
   const FrameHeaders headers(bytes.bytes());
   hits_.clear();
   given_.clear();
   const bool taken = flows_.look_up(headers, bytes.size(), to_sniffers, hits_);
   if (taken) ++counters_.frames;
-  for (const auto& hit : hits_) give_to(hit, headers, bytes, frame.id());
+  for (const auto& hit : hits_) give_to(hit, headers, bytes, came);
   return taken;
 }
 
-void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Payload& bytes, std::uint64_t id) {
+// The first that gets it has the room.
+void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Payload& bytes, FrameIn& came) {
   auto destination = hit.destination;
   RawFacts facts{.checksums_right = checksums_right(bytes.bytes()), .flow_tag = hit.tag};
   if (const auto* scaling = scaling_.find(destination)) {
@@ -50,7 +51,9 @@ void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Paylo
   if (std::ranges::find(given_, destination) != given_.end()) return;
   given_.push_back(destination);
   ++counters_.copies;
-  packet({.packet = Packet::received(bytes, facts, id), .destination = destination});
+  packet({.packet = Packet::received(bytes, facts, came.frame.id()),
+          .destination = destination,
+          .hold = std::move(came.hold)});
 }
 
 }  // namespace rnicsim::nic

@@ -49,21 +49,21 @@ class RawRx {
   Output<PacketIn> packet;
   trace::Point<PacketDropped> dropped;
 
-  void receive(Frame&& frame) { looked_up_.push(now() + params_.lookup, {std::move(frame), false}); }
+  void receive(FrameIn&& came) { looked_up_.push(now() + params_.lookup, {std::move(came), false}); }
   // Another part of the device takes it.
-  void sniff(Frame&& frame) { looked_up_.push(now() + params_.lookup, {std::move(frame), true}); }
+  void sniff(Frame&& frame) { looked_up_.push(now() + params_.lookup, {{std::move(frame)}, true}); }
   void reset() { looked_up_.clear(); }
 
   const RawRxCounters& counters() const { return counters_; }
 
  private:
   struct Waiting {
-    Frame frame;
+    FrameIn came;
     bool sniffed = false;
   };
   void look_up_due();
-  bool give(const Frame& frame, bool to_sniffers);
-  void give_to(const FlowHit& hit, const FrameHeaders& headers, const Payload& bytes, std::uint64_t id);
+  bool give(FrameIn& came, bool to_sniffers);
+  void give_to(const FlowHit& hit, const FrameHeaders& headers, const Payload& bytes, FrameIn& came);
 
   const RawRxParams params_;
   FlowTable& flows_;

@@ -19,12 +19,12 @@ bool is_foreign(const Frame& frame) {
 
 }  // namespace
 
-void Steering::receive(Frame&& frame, Duration delay) {
+void Steering::receive(FrameIn&& frame, Duration delay) {
   pipeline_.push(now() + delay + latency_, std::move(frame));
 }
 
 void Steering::receive_own(Frame&& frame, Duration delay) {
-  own_.push(now() + delay + latency_, std::move(frame));
+  own_.push(now() + delay + latency_, {std::move(frame)});
 }
 
 void Steering::reset() {
@@ -32,17 +32,18 @@ void Steering::reset() {
   own_.clear();
 }
 
-void Steering::steer_due(DelayLine<Frame>& pipeline) {
-  Frame frame;
-  while (pipeline.pop_due(frame)) {
+void Steering::steer_due(DelayLine<FrameIn>& pipeline) {
+  FrameIn came;
+  while (pipeline.pop_due(came)) {
+    const auto& frame = came.frame;
     // A packet of ours needs no look at its bytes.
     if (frame.as<Packet>() == nullptr && is_foreign(frame)) {
       ++counters_.not_roce;
-      raw(std::move(frame));
+      raw(std::move(came));
     } else {
       ++counters_.roce;
       if (flows_.sniffs()) sniffed(Frame(frame));
-      roce(std::move(frame));
+      roce(std::move(came));
     }
   }
 }

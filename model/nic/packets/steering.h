@@ -8,6 +8,7 @@
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/packets/flow_table.h"
+#include "model/nic/packets/packet_streams.h"
 
 namespace rnicsim::nic {
 
@@ -26,24 +27,24 @@ class Steering : public sc_core::sc_module {
   Steering(sc_core::sc_module_name name, Duration latency, const FlowTable& flows)
       : sc_module(name), latency_(latency), flows_(flows) {}
 
-  Output<Frame> roce;
-  Output<Frame> raw;
+  Output<FrameIn> roce;
+  Output<FrameIn> raw;
   Output<Frame> sniffed;                   // what goes to `roce`
 
-  void receive(Frame&& frame, Duration delay);      // from the port: its last bit arrives in so long
+  void receive(FrameIn&& frame, Duration delay);    // from the port: its last bit arrives in so long
   void receive_own(Frame&& frame, Duration delay);  // the same, of this device's own
   void reset();
 
   const SteeringCounters& counters() const { return counters_; }
 
  private:
-  [[gnu::flatten]] void steer_due(DelayLine<Frame>& pipeline);
+  [[gnu::flatten]] void steer_due(DelayLine<FrameIn>& pipeline);
 
   const Duration latency_;
   const FlowTable& flows_;
   // Each keeps its order; their delays differ.
-  DelayLine<Frame> pipeline_{[this] { steer_due(pipeline_); }};
-  DelayLine<Frame> own_{[this] { steer_due(own_); }};
+  DelayLine<FrameIn> pipeline_{[this] { steer_due(pipeline_); }};
+  DelayLine<FrameIn> own_{[this] { steer_due(own_); }};
   SteeringCounters counters_;
 };
 

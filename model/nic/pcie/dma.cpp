@@ -28,6 +28,7 @@ void DmaParams::describe(ParamVisitor& visit) {
   visit.param("line_read", line_read,
               "the host reads a line of 64 B once in so long, others beside it; docs/timing.md", {0, 1e9});
   visit.param("write_latency", write_latency, "posted write until visible in memory; docs/timing.md", {0, 1e9});
+  visit.param("write_issue", write_issue, "a write keeps the link so long besides its bytes; docs/timing.md", {0, 1e6});
   visit.param("read_tags", read_tags, "read requests in flight; docs/timing.md", {1, 1024});
   visit.param("read_bytes", read_bytes, "bytes of reads in flight; docs/timing.md", {64, 1 << 24});
   visit.param("posted_headers", posted_headers, "writes that the host takes before it gives credits back", {1, 4096});
@@ -65,7 +66,11 @@ void DmaCounters::describe(CounterVisitor& visit) const {
 }
 
 Dma::Dma(sc_core::sc_module_name name, const DmaParams& params)
-    : sc_module(name), params_(params), link_(params.link), largest_read_(largest_read(params)) {}
+    : sc_module(name),
+      params_(params),
+      link_(params.link),
+      largest_read_(largest_read(params)),
+      bytes_a_ps_((link_.rate().bits_per_second << (kScale - 3)) / 1'000'000'000'000) {}
 
 inline void Dma::Load::add(Duration at, Duration service) {
   const auto gap = static_cast<double>((at - last_).ps);
@@ -268,6 +273,7 @@ void Dma::write(const Place& place, Payload&& data, const DmaReply& reply, Place
   }
   ++counters_.write_stalls;
   ++writes_queued_;
+  waiting_bytes_ += access.data.size();
   waiting_writes_.push_back(&access);
   credits_back_.arm(next_credits());
 }
@@ -323,7 +329,7 @@ void Dma::issue_write(Access& access) {
   const auto at = now();
   if (access.fence) return push_landing(access, std::max(at, last_landing_));
   const bool right_behind = access.placement.right_behind;
-  const auto service = count_to_host(at, access.tlps);
+  const auto service = count_to_host(at, access.tlps) + params_.write_issue;
   Duration lands;
   if (right_behind) {
     to_host_.steal(at, service);
@@ -368,8 +374,10 @@ inline void Dma::push_landing(Access& access, Duration lands) {
   last_write_ = &access;
 }
 
+// The CPU's stores leave it line by line.
 void Dma::carry_mmio(std::uint64_t bytes) {
-  to_device_.steal(now(), count_to_device({1, bytes + params_.link.request_header.bytes}));
+  const auto tlps = (bytes + kLine - 1) / kLine;
+  to_device_.steal(now(), count_to_device({tlps, bytes + tlps * params_.link.request_header.bytes}));
 }
 
 // Posted requests pass reads that wait for tags; reads pass no write that was there before them.
@@ -377,6 +385,7 @@ void Dma::issue_waiting() {
   while (!waiting_writes_.empty() && take_credits(*waiting_writes_.front())) {
     auto& write = *waiting_writes_.front();
     waiting_writes_.pop_front();
+    waiting_bytes_ -= write.data.size();
     ++writes_unqueued_;
     overtaken_ = 0;
     issue_write(write);
@@ -411,6 +420,7 @@ void Dma::reset() {
   relaxed_writes_.clear();
   waiting_reads_.clear();
   waiting_writes_.clear();
+  waiting_bytes_ = 0;
   posted_.clear();
   posted_relaxed_.clear();
   overtaken_ = 0;

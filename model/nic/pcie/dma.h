@@ -41,6 +41,7 @@ struct DmaParams {
   Duration read_internal = 60_ns;
   Duration line_read = 43_ns;
   Duration write_latency = 150_ns;
+  Duration write_issue{};
   Duration read_queueing = 70_ns;
   std::uint32_t read_tags = 128;
   ByteCount read_bytes = 32_KiB;
@@ -144,6 +145,11 @@ class Dma : public sc_core::sc_module {
   // The writes so far have landed; and by when they will have, kNever when some of them wait for credits.
   void after_writes(const DmaReply& reply);
   Duration landing() const { return waiting_writes_.empty() ? last_landing_ : Agenda::kNever; }
+  // Bytes on their way to the host that the link has not taken yet.
+  std::uint64_t backlog() const {
+    const auto wait = to_host_.free() - now();
+    return waiting_bytes_ + (wait > Duration{} ? static_cast<std::uint64_t>(wait.ps) * bytes_a_ps_ >> kScale : 0);
+  }
   // For who asks seldom: the reply is a call.
   DmaReply closure(Done&& done) { return closures_.keep(std::move(done)); }
   // A posted write of the CPU passes.
@@ -206,6 +212,7 @@ class Dma : public sc_core::sc_module {
     }
     // Busy for so long, at no certain time: what passes between other things.
     void steal(Duration at, Duration service) { free_ = std::max(at, free_) + service; }
+    Duration free() const { return free_; }
     void reset() { free_ = now(); }
 
    private:
@@ -282,6 +289,8 @@ class Dma : public sc_core::sc_module {
   const DmaParams params_;
   const PcieLink link_;
   const std::uint32_t largest_read_;
+  static constexpr unsigned kScale = 20;
+  const std::uint64_t bytes_a_ps_;             // to the host, times 2^kScale
   HostMemory* host_ = nullptr;
   Direction to_host_;
   Direction to_device_;
@@ -290,6 +299,7 @@ class Dma : public sc_core::sc_module {
   Closures closures_;
   Fifo<Access*> waiting_reads_;                // for tags or bytes, or behind a write that waits
   Fifo<Access*> waiting_writes_;               // for posted credits
+  std::uint64_t waiting_bytes_ = 0;            // of them
   std::uint64_t writes_queued_ = 0;            // ever
   std::uint64_t writes_unqueued_ = 0;
   std::uint32_t overtaken_ = 0;                // writes that passed the first of them

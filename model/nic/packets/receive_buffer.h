@@ -1,0 +1,68 @@
+// The receive buffer: frames that came, until what they bring is on its way over PCIe. It fills where they come faster
+// than they are judged, or than PCIe takes their payload. A frame that finds no room is lost, but before that the
+// sender is told to pause (IEEE 802.1Qbb), if the frame's priority is one without loss.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "model/base/agenda.h"
+#include "model/base/frame.h"
+#include "model/base/params.h"
+#include "model/base/pause_frame.h"
+#include "model/base/priority_map.h"
+#include "model/base/stats.h"
+#include "model/base/stream.h"
+#include "model/nic/packets/buffer_hold.h"
+
+namespace rnicsim::nic {
+
+using namespace rnicsim::literals;
+
+struct ReceiveBufferParams {
+  ByteCount size = 512_KiB;
+  std::uint32_t pfc = 0;
+  ByteCount xoff = 192_KiB;
+  ByteCount xon = 128_KiB;
+  std::uint32_t quanta = 65535;
+
+  void describe(ParamVisitor& visit);
+};
+
+struct ReceiveBufferCounters {
+  Counter rx_discards_phy = 0;
+  Counter tx_pause = 0;
+  Counter most_bytes = 0;
+
+  void describe(CounterVisitor& visit) const;
+};
+
+class ReceiveBuffer {
+ public:
+  ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities)
+      : params_(params), priorities_(priorities) {}
+
+  std::function<std::uint64_t()> draining;   // bytes that left it for PCIe, and still wait for that
+  Output<PriorityPause> pause;               // to be told at the other end of the cable
+
+  // nullopt: it is lost.
+  std::optional<BufferHold> take(const Frame& frame);
+  void reset();
+
+  const ReceiveBufferCounters& counters() const { return counters_; }
+
+ private:
+  void tell(std::uint32_t quanta);
+  void look();
+
+  const ReceiveBufferParams params_;
+  const PriorityMap priorities_;
+  std::uint64_t taken_ = 0;
+  std::uint8_t paused_ = 0;                  // priorities, a bit each
+  Duration told_;                            // when they were asked last
+  Alarm looks_{[this] { look(); }};          // whether there is room again, as long as some are paused
+  ReceiveBufferCounters counters_;
+};
+
+}  // namespace rnicsim::nic

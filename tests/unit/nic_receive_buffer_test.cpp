@@ -1,0 +1,134 @@
+// The receive buffer: what it holds, what finds no room, and when the sender is told to pause.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "model/base/kernel.h"
+#include "model/nic/packets/receive_buffer.h"
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint32_t kBytes = 1000;  // of a frame
+constexpr std::uint8_t kPriority = 3;
+
+class ReceiveBufferTest : public ::testing::Test {
+ protected:
+  void make(std::uint32_t pfc) {
+    sc_core::sc_get_curr_simcontext()->reset();
+    buffer_ = std::make_unique<ReceiveBuffer>(
+        ReceiveBufferParams{.size = ByteCount{20'000}, .pfc = pfc, .xoff = ByteCount{8'000}, .xon = ByteCount{4'000}},
+        PriorityMap());
+    buffer_->draining = [this] { return draining_; };
+    buffer_->pause.bind([this](const PriorityPause& pause) { said_.push_back({now(), pause}); });
+  }
+  void TearDown() override { buffer_.reset(); }
+  // IPv4, of a class selector.
+  static Frame frame(std::uint8_t priority = kPriority) {
+    std::array<std::byte, kBytes> bytes{};
+    bytes[12] = std::byte{8};
+    bytes[15] = std::byte(priority << 5);
+    return Frame::of(Payload::copy_of(bytes));
+  }
+  bool take(std::uint8_t priority = kPriority) {
+    auto hold = buffer_->take(frame(priority));
+    if (!hold) return false;
+    held_.push_back(std::move(*hold));
+    return true;
+  }
+  void let_go(std::size_t frames) { held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(frames)); }
+  void run(double us) { sc_core::sc_start(us, sc_core::SC_US); }
+
+  struct Said {
+    Duration at;
+    PriorityPause pause;
+  };
+  std::unique_ptr<ReceiveBuffer> buffer_;
+  std::vector<BufferHold> held_;
+  std::uint64_t draining_ = 0;
+  std::vector<Said> said_;
+};
+
+TEST_F(ReceiveBufferTest, WhatFindsNoRoomIsLostAndCounted) {
+  make(0);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(take());
+  EXPECT_FALSE(take());
+  let_go(1);
+  EXPECT_TRUE(take());
+  EXPECT_FALSE(take());
+  EXPECT_EQ(buffer_->counters().rx_discards_phy, 2u);
+  EXPECT_EQ(buffer_->counters().most_bytes, 20'000u);
+  EXPECT_TRUE(said_.empty());
+}
+
+TEST_F(ReceiveBufferTest, WhatWaitsForPcieTakesRoom) {
+  make(0);
+  draining_ = 19'001;
+  EXPECT_FALSE(take());
+  draining_ = 19'000;
+  EXPECT_TRUE(take());
+}
+
+TEST_F(ReceiveBufferTest, ACopyOfAHoldTakesNone) {
+  make(0);
+  EXPECT_TRUE(take());
+  {
+    const auto copy = held_.front();
+    auto moved = std::move(held_.front());
+    moved = BufferHold(copy);
+  }
+  held_.clear();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(take());
+}
+
+TEST_F(ReceiveBufferTest, TheSenderPausesFromXoffUntilXon) {
+  make(1 << kPriority);
+  for (int i = 0; i < 7; ++i) take();
+  EXPECT_TRUE(said_.empty());
+  take();
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0].pause.enabled, 1 << kPriority);
+  EXPECT_EQ(said_[0].pause.quanta[kPriority], 65535);
+  take();
+  let_go(4);
+  run(1);
+  EXPECT_EQ(said_.size(), 1u);
+  let_go(1);
+  run(1);
+  ASSERT_EQ(said_.size(), 2u);
+  EXPECT_EQ(said_[1].pause.enabled, 1 << kPriority);
+  EXPECT_EQ(said_[1].pause.quanta[kPriority], 0);
+  EXPECT_EQ(buffer_->counters().tx_pause, 2u);
+}
+
+TEST_F(ReceiveBufferTest, ItIsToldAgainBeforeThePauseIsOver) {
+  make(1 << kPriority);
+  for (int i = 0; i < 8; ++i) take();
+  run(50);
+  ASSERT_EQ(said_.size(), 3u);
+  EXPECT_EQ(said_[1].at, 20_us);
+  EXPECT_EQ(said_[2].at, 40_us);
+}
+
+TEST_F(ReceiveBufferTest, OtherPrioritiesAreLostInstead) {
+  make(1 << kPriority);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(take(0));
+  EXPECT_FALSE(take(0));
+  EXPECT_TRUE(said_.empty());
+}
+
+TEST_F(ReceiveBufferTest, AResetForgetsThePauses) {
+  make(1 << kPriority);
+  for (int i = 0; i < 8; ++i) take();
+  held_.clear();
+  buffer_->reset();
+  run(5);
+  EXPECT_EQ(said_.size(), 1u);
+  for (int i = 0; i < 8; ++i) take();
+  EXPECT_EQ(said_.size(), 2u);
+}
+
+}  // namespace
+}  // namespace rnicsim::nic
