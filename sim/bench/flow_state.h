@@ -23,7 +23,7 @@ struct Measured {
   std::vector<std::uint64_t> received;  // frames of raw packets that each of the receivers' queues brought
   Histogram latency;
   Duration last{};  // completion
-  Batches batches;  // of operations
+  Batches batches;  // of operations; of raw packets, of frames that were received
 };
 
 // Simulated times are absolute.
@@ -44,7 +44,7 @@ struct FlowState : Measured {
   Duration progress{};          // the last time when it went on, or began to wait
 
   Measured after_turn;
-  std::optional<Batches> observed;  // operations from the beginning on; while the warm-up's end is looked for
+  std::optional<Batches> observed;  // the same from the beginning on; while the warm-up's end is looked for
 
   // Where it is counted; nullptr: nowhere. An agent's own time may be ahead of the simulation's.
   Measured* interval_of(Duration at) {
@@ -53,7 +53,6 @@ struct FlowState : Measured {
   }
   // True: it was the last that is wanted.
   bool count(Measured& interval, std::size_t mix, Duration at) {
-    interval.batches.add(at, 1);
     if (interval.operations == wanted) return false;
     ++interval.of_mix[mix];
     interval.last = at;
@@ -64,8 +63,10 @@ struct FlowState : Measured {
     measured_until = last;
     return stopped = true;
   }
-  void observe(Duration at, std::uint64_t completions) {
-    if (observed) observed->add(at, completions);
+  // What tells whether the flow is steady.
+  void observe(Measured* interval, Duration at, std::uint64_t number) {
+    if (observed) observed->add(at, number);
+    if (interval != nullptr) interval->batches.add(at, number);
   }
   // What came from the turn on is measured now; up to `next` it is.
   void turn_over(Duration next) {

@@ -53,8 +53,9 @@ void FrameSink::run() {
       prepare(static_cast<std::size_t>(i), wc.wr_id, i + 1 == count);
     }
     received_ += static_cast<std::uint64_t>(count);
-    if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at))
-      interval->received[queue_] += static_cast<std::uint64_t>(count);
+    auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+    state_.observe(interval, at, static_cast<std::uint64_t>(count));
+    if (interval != nullptr) interval->received[queue_] += static_cast<std::uint64_t>(count);
     post();
   }
 }

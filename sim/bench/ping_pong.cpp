@@ -90,8 +90,8 @@ void PingPong::await_answer() {
 void PingPong::count(Duration round_trip) {
   const auto at = port_.thread_time();
   state_.progress = at;
-  state_.observe(at, 1);
   auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+  state_.observe(interval, at, 1);
   if (interval == nullptr) return;
   interval->latency.add(Duration{round_trip.ps / 2});
   if (state_.count(*interval, 0, at)) control_.report();

@@ -35,8 +35,8 @@ void Registrar::register_once() {
   const Duration at = port_.thread_time();
   state_.progress = at;
   ++state_.completed;
-  state_.observe(at, 1);
   auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+  state_.observe(interval, at, 1);
   if (interval == nullptr) return;
   interval->latency.add(at - begun);
   if (state_.count(*interval, 0, at)) control_.report();

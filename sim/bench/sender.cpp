@@ -180,8 +180,9 @@ void Sender::complete(const ibv_wc& wc, Duration at) {
   const bool had_room =
       flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
   const std::uint32_t done = sequence + 1 - queue.completed;
-  state_.observe(at, done);
-  if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at)) {
+  auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+  if (flow_.transport != Transport::raw) state_.observe(interval, at, done);
+  if (interval != nullptr) {
     for (std::uint32_t i = 0; i < done; ++i)
       if (state_.count(*interval, slot(number, queue.completed + i).mix, at)) control_.report();
     interval->latency.add(at - slot(number, sequence).at);

@@ -116,9 +116,10 @@ void Sequencer::complete(const ibv_wc& wc, Duration at) {
 
 void Sequencer::finish(std::uint32_t number, Duration at) {
   Track& track = tracks_[number];
-  state_.observe(at, 1);
+  auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+  state_.observe(interval, at, 1);
   ++state_.completed;
-  if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at)) {
+  if (interval != nullptr) {
     interval->latency.add(at - track.begun);
     if (state_.count(*interval, track.step, at)) control_.report();
   }
