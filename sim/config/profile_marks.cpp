@@ -1,6 +1,7 @@
 #include "sim/config/profile_marks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <ranges>
 #include <utility>
@@ -22,6 +23,40 @@ std::string_view comment_of(std::string_view line) {
   return {};
 }
 
+std::string_view without_spaces(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(" \r") + 1);
+}
+
+// Takes a number from the beginning.
+std::optional<double> take_number(std::string_view& text) {
+  double number = 0;
+  // "40..50": the first dot would be 40's.
+  const auto whole = text.substr(0, text.find(".."));
+  const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+// "40..50 ns", "0.5..2 x", "1024..1280 by 4"
+std::optional<Bounds> bounds_of(std::string_view text) {
+  const auto low = take_number(text);
+  if (!low || !text.starts_with("..")) return std::nullopt;
+  text.remove_prefix(2);
+  const auto high = take_number(text);
+  if (!high || *high <= *low) return std::nullopt;
+  constexpr std::string_view kBy = " by ";
+  const auto by = std::min(text.find(kBy), text.size());
+  Bounds bounds{*low, *high, std::string(without_spaces(text.substr(0, by)))};
+  if (by == text.size()) return bounds;
+  text.remove_prefix(by + kBy.size());
+  const auto step = take_number(text);
+  if (!step || *step <= 0 || !text.empty() || bounds.unit == kTimesTheValue) return std::nullopt;
+  bounds.step = *step;
+  return bounds;
+}
+
 std::vector<TomlFile> files_of(DataKind kind, const std::filesystem::path& path) {
   return read_with_bases(path, [=](const std::string& base) { return std::optional(find_data(kind, base)); });
 }
@@ -35,13 +70,22 @@ void put_over(std::vector<MarkedSetting>& all, const std::vector<TomlFile>& file
 
 }  // namespace
 
-std::optional<Source> source_of(std::string_view line) {
-  auto comment = comment_of(line);
-  comment.remove_prefix(std::min(comment.find_first_not_of(' '), comment.size()));
-  if (comment.empty() || (comment.size() > 1 && comment[1] != ':')) return std::nullopt;
-  const auto mark = std::ranges::find(kSourceMarks, comment.front());
-  if (mark == kSourceMarks.end()) return std::nullopt;
-  return static_cast<Source>(mark - kSourceMarks.begin());
+std::optional<Mark> mark_of(std::string_view line) {
+  const auto comment = without_spaces(comment_of(line));
+  const auto colon = std::min(comment.find(':'), comment.size());
+  const auto head = without_spaces(comment.substr(0, colon));
+  if (head.empty() || (head.size() > 1 && head[1] != ' ')) return std::nullopt;
+  const auto letter = std::ranges::find(kSourceMarks, head.front());
+  if (letter == kSourceMarks.end()) return std::nullopt;
+  Mark mark{static_cast<Source>(letter - kSourceMarks.begin())};
+  mark.text = without_spaces(comment.substr(std::min(colon + 1, comment.size())));
+  const auto bounds = without_spaces(head.substr(1));
+  if (bounds.empty()) return mark;
+  if (mark.source != Source::estimated) return std::nullopt;
+  mark.is_fixed = bounds == "fixed";
+  if (mark.is_fixed) return mark;
+  mark.bounds = bounds_of(bounds);
+  return mark.bounds ? std::optional(mark) : std::nullopt;
 }
 
 std::vector<MarkedSetting> marked_settings(const std::vector<TomlFile>& files) {
@@ -54,7 +98,7 @@ std::vector<MarkedSetting> marked_settings(const std::vector<TomlFile>& files) {
     for (const auto& setting : file.settings) {
       if (setting.path == kExtrapolated) continue;
       const auto line = std::stoul(setting.where.substr(setting.where.rfind(':') + 1));
-      last.insert_or_assign(setting.path, MarkedSetting{setting, source_of(lines.at(line - 1))});
+      last.insert_or_assign(setting.path, MarkedSetting{setting, mark_of(lines.at(line - 1))});
     }
   }
   std::vector<MarkedSetting> all;
@@ -82,7 +126,7 @@ std::vector<MarkedSetting> marked_settings(const std::string& nic, const std::st
 std::array<std::size_t, kSourceMarks.size()> count_marks(const std::vector<MarkedSetting>& settings) {
   std::array<std::size_t, kSourceMarks.size()> counts{};
   for (const auto& setting : settings)
-    if (setting.source) ++counts[static_cast<std::size_t>(*setting.source)];
+    if (setting.mark) ++counts[static_cast<std::size_t>(setting.mark->source)];
   return counts;
 }
 

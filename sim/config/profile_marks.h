@@ -1,5 +1,10 @@
-// Where each value of a profile is from: the mark that begins the comment on its line, as in
+// Where each value of a profile is from: the mark that begins the comment on its line. An estimate's says within which
+// bounds its source, or what is known of such devices, leaves it, or why it is no matter of degree:
 //   read_latency = "403 ns"         # S: 64 B idle, 372-488 ns
+//   l1_latency = "45 ns"            # E 40..50 ns
+//   service = "20 ns"               # E 0.5..2 x: tuned to CAL-8
+//   entries = 1280                  # E 1024..1280 by 4: whole sets
+//   ways = 4                        # E fixed: a divisor of the entries
 #pragma once
 
 #include <array>
@@ -17,13 +22,28 @@ namespace rnicsim::sim {
 enum class Source { measured, derived, estimated };  // S, D, E
 inline constexpr std::array<char, 3> kSourceMarks = {'S', 'D', 'E'};
 
-struct MarkedSetting {
-  Setting setting;
-  std::optional<Source> source;  // nullopt: its line has no mark
+inline constexpr std::string_view kTimesTheValue = "x";
+
+struct Bounds {
+  double low, high;
+  std::string unit;  // as in "ns"; kTimesTheValue; empty: a number
+  double step = 0;   // it is a multiple of that; 0: any
 };
 
-// The mark of a line of TOML; nullopt: it has none.
-std::optional<Source> source_of(std::string_view line);
+struct Mark {
+  Source source;
+  std::optional<Bounds> bounds = {};  // of an estimate
+  bool is_fixed = false;              // an estimate that has none, as `text` says
+  std::string text = {};
+};
+
+struct MarkedSetting {
+  Setting setting;
+  std::optional<Mark> mark;  // nullopt: its line has none
+};
+
+// The mark of a line of TOML; nullopt: it has none, or one that cannot be read.
+std::optional<Mark> mark_of(std::string_view line);
 // Of the file and its bases each parameter once, the last of it.
 std::vector<MarkedSetting> marked_settings(const std::vector<TomlFile>& files);
 // Of a NIC's profile in a host, names or files as --nic and --host-profile have them; no host: the NIC's own.

@@ -1,10 +1,13 @@
 // Does each value of the shipped profiles say where it is from, and is that read?
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sim/config/data_files.h"
 #include "sim/config/profile_marks.h"
@@ -19,6 +22,19 @@ const MarkedSetting& named(const std::vector<MarkedSetting>& all, const std::str
   return *std::ranges::find(all, path, [](const MarkedSetting& of) { return of.setting.path; });
 }
 
+std::optional<Source> source_of(std::string_view line) {
+  const auto mark = mark_of(line);
+  return mark ? std::optional(mark->source) : std::nullopt;
+}
+
+void each_shipped(const std::function<void(const MarkedSetting&)>& look) {
+  for (const auto kind : {DataKind::nic, DataKind::host})
+    for (const auto& name : data_names(kind)) {
+      const auto no_base = [](const std::string&) { return std::nullopt; };
+      for (const auto& setting : marked_settings(read_with_bases(find_data(kind, name), no_base))) look(setting);
+    }
+}
+
 TEST(ProfileMarks, OfALine) {
   EXPECT_THAT(source_of("a = \"1 ns\"  # S: measured"), Optional(Source::measured));
   EXPECT_THAT(source_of("a = 1 #D"), Optional(Source::derived));
@@ -26,16 +42,42 @@ TEST(ProfileMarks, OfALine) {
   EXPECT_THAT(source_of("a = \"# S: no\"  # E: of \"b\""), Optional(Source::estimated));
   for (const auto* line : {"a = 1", "a = 1 # as measured", "a = 1 # MPS", "a = 1 # Estimated", "a = \"# S\"", "", "#"})
     EXPECT_EQ(source_of(line), std::nullopt) << line;
+  EXPECT_EQ(mark_of("a = 1  # S: 64 B idle: 1")->text, "64 B idle: 1");
+}
+
+TEST(ProfileMarks, BoundsOfAnEstimate) {
+  const auto bounds = [](const char* line) {
+    const auto mark = mark_of(line);
+    if (!mark || !mark->bounds) return std::string("none");
+    const auto& of = *mark->bounds;
+    return fmt::format("{} {} {} {}: {}", of.low, of.high, of.unit, of.step, mark->text);
+  };
+  EXPECT_EQ(bounds("a = \"45 ns\"  # E 40..50 ns"), "40 50 ns 0: ");
+  EXPECT_EQ(bounds("a = \"20 ns\"  # E 0.5..2 x: tuned to CAL-8"), "0.5 2 x 0: tuned to CAL-8");
+  EXPECT_EQ(bounds("a = 12  # E 8..16"), "8 16  0: ");
+  EXPECT_EQ(bounds("a = 1280  # E 1024..1280 by 4: whole sets"), "1024 1280  4: whole sets");
+  EXPECT_EQ(bounds("a = \"64 KiB\"  # E 64..128 KiB by 4"), "64 128 KiB 4: ");
+  const auto fixed = mark_of("a = 4  # E fixed: a divisor");
+  EXPECT_TRUE(fixed && fixed->is_fixed && !fixed->bounds);
+  EXPECT_EQ(fixed->text, "a divisor");
+  for (const auto* line :
+       {"a = 1 # E 40-50", "a = 1 # E 50..40", "a = 1 # E 40..", "a = 1 # E ..50", "a = 1 # E about 5",
+        "a = 1 # S 1..2", "a = 1 # E 1..2 by 0", "a = 1 # E 1..2 by x", "a = 1 # E 1..1"})
+    EXPECT_FALSE(mark_of(line)) << line;
 }
 
 TEST(ProfileMarks, EachLineOfTheShippedHasOne) {
-  for (const auto kind : {DataKind::nic, DataKind::host})
-    for (const auto& name : data_names(kind)) {
-      const auto no_base = [](const std::string&) { return std::nullopt; };
-      const auto files = read_with_bases(find_data(kind, name), no_base);
-      for (const auto& [setting, source] : marked_settings(files))
-        EXPECT_TRUE(source) << setting.where << ": " << setting.path << " has no mark S, D or E";
-    }
+  each_shipped([](const MarkedSetting& of) {
+    EXPECT_TRUE(of.mark) << of.setting.where << ": " << of.setting.path << " has no mark S, D or E";
+  });
+}
+
+TEST(ProfileMarks, EachEstimateOfTheShippedHasBoundsOrSaysWhyNot) {
+  each_shipped([](const MarkedSetting& of) {
+    if (!of.mark || of.mark->source != Source::estimated) return;
+    EXPECT_TRUE(of.mark->bounds || (of.mark->is_fixed && !of.mark->text.empty()))
+        << of.setting.where << ": " << of.setting.path << ": E 40..50 ns, E 0.5..2 x, or E fixed: why";
+  });
 }
 
 TEST(ProfileMarks, TheLastOfEachParameterCounts) {
@@ -43,7 +85,7 @@ TEST(ProfileMarks, TheLastOfEachParameterCounts) {
   EXPECT_EQ(named(own, "nic.pcie.generation").setting.text, "4");
   EXPECT_EQ(named(own, "nic.pcie.lanes").setting.text, "16") << "its base's";
   EXPECT_EQ(named(own, "nic.pcie.read_latency").setting.text, "400 ns") << "its host's";
-  EXPECT_EQ(named(own, "host.mmio_write_latency").source, Source::estimated);
+  EXPECT_EQ(named(own, "host.mmio_write_latency").mark->source, Source::estimated);
   const auto other = marked_settings("cx6-200g", "epyc-gen4");
   EXPECT_EQ(named(other, "nic.pcie.read_latency").setting.text, "700 ns");
   EXPECT_EQ(other.size(), own.size());
