@@ -4,18 +4,20 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "sim/calibrate/fit.h"
+#include "sim/calibrate/fit_report.h"
 #include "sim/calibrate/plots.h"
 #include "sim/calibrate/row.h"
 #include "sim/calibrate/sensitivity.h"
 #include "sim/calibrate/verdict.h"
 #include "sim/config/config_error.h"
+#include "sim/config/data_files.h"
 #include "sim/config/param_list.h"
 #include "sim/config/profile_marks.h"
 #include "sim/config/profile_notes.h"
@@ -73,13 +75,6 @@ void keep_points(const fs::path& folder, const Row& row, const std::vector<Json>
   write_file(folder / (row.id + ".csv"), curve);
 }
 
-std::string tolerance(const Check& check) {
-  const double below = check.expected - check.low, above = check.high - check.expected;
-  if (std::abs(below - above) < 1e-9) return fmt::format("+-{:.4g}", above);
-  if (check.high >= kMuch) return fmt::format(">= {:.4g}", check.low);
-  return fmt::format("{:.4g} .. {:.4g}", check.low, check.high);
-}
-
 class Table {
  public:
   void heading() const { line("id", "what", "expected", "tolerance", "simulated", ""); }
@@ -88,7 +83,7 @@ class Table {
     const auto verdict = judge(check, simulated);
     auto text = std::string(text_of(verdict));
     if (verdict == Verdict::argued) text += " in " + check.argued;
-    line(row.id, check.what, fmt::format("{:.4g}", check.expected), tolerance(check),
+    line(row.id, check.what, fmt::format("{:.4g}", check.expected), tolerance_text(check),
          fmt::format("{:.4g}{}{}", simulated, check.unit.empty() ? "" : " ", check.unit), text);
     json_.push_back({{"id", row.id},
                      {"setup", row.setup},
@@ -144,14 +139,44 @@ int run_sensitivity(const CalibrateOptions& options, const std::vector<Row>& row
   return 0;
 }
 
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  if (!folder.empty() && !fs::create_directories(folder, error) && error)
+    throw ConfigError(fmt::format("{}: {}", folder, error.message()));
+}
+
+// All that were named must be the NIC's.
+void check_rows(const CalibrateOptions& options, const NicRows& rows, const std::vector<Row>& chosen) {
+  if (rows.rows().empty() && options.rows.empty())
+    throw ConfigError(fmt::format("--fit: no experiment is of {}: there is nothing to fit it to", rows.nic()));
+  for (const auto& row : chosen)
+    if (!options.rows.empty() && std::ranges::none_of(rows.rows(), [&](const auto& of) { return of.row.id == row.id; }))
+      throw ConfigError(fmt::format("--fit: {} is no experiment of {}", row.id, rows.nic()));
+}
+
+int run_fit(const CalibrateOptions& options, const std::string& nic, const std::vector<Row>& chosen) {
+  find_data(DataKind::nic, nic);
+  const NicRows rows(nic, chosen);
+  check_rows(options, rows, chosen);
+  make_folder(options.out);
+  JsonOutput json(options.json);
+  const auto fit = fit_of(rows, {options.rounds, options.jobs});
+  fmt::print("{}", fit_text(rows, fit));
+  json.write(fit_json(rows, fit));
+  if (options.out.empty()) return 0;
+  const auto path = fs::path(options.out) / (nic + "-fit");
+  write_file(path.string() + ".toml", fit_toml(rows, fit));
+  write_file(path.string() + ".json", fit_json(rows, fit).dump(2) + '\n');
+  return 0;
+}
+
 }  // namespace
 
 int run_calibrate(const CalibrateOptions& options) {
   const auto rows = chosen_rows(options.rows);
   if (options.sensitivity) return run_sensitivity(options, rows);
-  std::error_code error;
-  if (!options.out.empty() && !fs::create_directories(options.out, error) && error)
-    throw ConfigError(fmt::format("{}: {}", options.out, error.message()));
+  if (options.fit) return run_fit(options, *options.fit, rows);
+  make_folder(options.out);
   JsonOutput json(options.json);
   Table table;
   table.heading();

@@ -1,12 +1,14 @@
 #include "sim/calibrate/point.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <numeric>
 #include <stdexcept>
 
 #include "sim/bench/bench.h"
 #include "sim/child_pool.h"
+#include "sim/config/config_error.h"
 #include "sim/progress_line.h"
 
 namespace rnicsim::sim::calibrate {
@@ -14,16 +16,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string run_point(const Point& point) {
+bench::BenchOptions options_of(const Point& point) {
   bench::BenchOptions options;
   options.workload = point.workload;
   options.sets = point.sets;
-  auto json = bench::bench_json(options);
+  return options;
+}
+
+std::string run_point(const Point& point) {
+  auto json = bench::bench_json(options_of(point));
   json.erase("simulator");
   return json.dump();
 }
 
 }  // namespace
+
+Point Point::with(const std::vector<std::string>& more) const {
+  Point other = *this;
+  if (!more.empty()) other.name += fmt::format(", {}", fmt::join(more, ", "));
+  other.sets.insert(other.sets.end(), more.begin(), more.end());
+  return other;
+}
+
+bench::Prepared prepared(const Point& point) { return bench::prepare(options_of(point)); }
+
+bool is_possible(const Point& point) try {
+  prepared(point);
+  return true;
+} catch (const ConfigError&) {
+  return false;
+}
 
 std::vector<Json> run_points(const std::vector<Point>& points, unsigned jobs) {
   std::vector<Json> results(points.size());

@@ -37,6 +37,7 @@ struct Check {
   std::string unit;
   std::function<double(const Measured&)> simulated;
   std::string argued = {};  // where it is said why it misses its tolerance; empty: it must not
+  std::string nic = {};     // whose it is, in a row of several NICs
 };
 
 struct Row {

@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "sim/bench/bench.h"
-#include "sim/config/config_error.h"
+#include "sim/calibrate/param_number.h"
 #include "sim/config/profile_marks.h"
 
 namespace rnicsim::sim::calibrate {
@@ -36,14 +33,6 @@ struct Variation {
   std::size_t first = 0;
 };
 
-bench::Prepared prepared(const Point& point, const std::string& set = {}) {
-  bench::BenchOptions options;
-  options.workload = point.workload;
-  options.sets = point.sets;
-  if (!set.empty()) options.sets.push_back(set);
-  return bench::prepare(options);
-}
-
 std::map<std::pair<std::string, std::string>, Place> places_of(const Row& row) {
   std::map<std::pair<std::string, std::string>, Place> places;
   for (std::size_t i = 0; i < row.points.size(); ++i) {
@@ -51,20 +40,15 @@ std::map<std::pair<std::string, std::string>, Place> places_of(const Row& row) {
     auto& place = places[{workload.nic, workload.host}];
     place.points.push_back(i);
     if (!place.estimates.empty()) continue;
-    for (const auto& [setting, source] : marked_settings(workload.nic, workload.host))
-      if (source == Source::estimated) place.estimates.push_back(setting.path);
+    for (const auto& [setting, mark] : marked_settings(workload.nic, workload.host))
+      if (mark && mark->source == Source::estimated) place.estimates.push_back(setting.path);
   }
   return places;
 }
 
 // A value that cannot be, with the others as they are, is left out.
-bool is_possible(const Place& place, const Row& row, const std::string& set) {
-  try {
-    for (const auto point : place.points) prepared(row.points[point], set);
-    return true;
-  } catch (const ConfigError&) {
-    return false;
-  }
+bool can_be(const Place& place, const Row& row, const std::string& set) {
+  return std::ranges::all_of(place.points, [&](auto point) { return is_possible(row.points[point].with({set})); });
 }
 
 std::vector<Variation> variations_of(const Place& place, const Row& row) {
@@ -76,7 +60,7 @@ std::vector<Variation> variations_of(const Place& place, const Row& row) {
     if (entry == nullptr) continue;
     for (const double factor : {1 - kStep, 1 + kStep}) {
       const auto value = scaled(*entry, factor);
-      if (value && is_possible(place, row, fmt::format("{}={}", path, *value)))
+      if (value && can_be(place, row, fmt::format("{}={}", path, *value)))
         variations.push_back({&place, path, entry->value_text(), *value});
     }
   }
@@ -112,34 +96,12 @@ void print_check(const Check& check, double simulated, std::vector<Moved> moved)
 }  // namespace
 
 std::optional<std::string> scaled(const ParamEntry& entry, double factor) {
-  const auto whole = [&](auto number) -> std::optional<std::uint64_t> {
-    const auto value = static_cast<double>(number);
-    double moved = std::round(value * factor);
-    if (moved == value) moved += factor < 1 ? -1 : 1;
-    return moved >= 0 ? std::optional(static_cast<std::uint64_t>(moved)) : std::nullopt;
-  };
-  return std::visit(
-      [&](auto* value) -> std::optional<std::string> {
-        using Value = std::remove_pointer_t<decltype(value)>;
-        if constexpr (std::is_same_v<Value, bool> || std::is_same_v<Value, std::string>) {
-          return std::nullopt;
-        } else if constexpr (std::is_same_v<Value, double>) {
-          return fmt::format("{}", *value * factor);
-        } else if constexpr (std::is_same_v<Value, Duration>) {
-          const auto moved = whole(value->ps);
-          return moved ? std::optional(to_string(Duration{static_cast<std::int64_t>(*moved)})) : std::nullopt;
-        } else if constexpr (std::is_same_v<Value, ByteCount>) {
-          const auto moved = whole(value->bytes);
-          return moved ? std::optional(to_string(ByteCount{*moved})) : std::nullopt;
-        } else if constexpr (std::is_same_v<Value, BitRate>) {
-          const auto moved = whole(value->bits_per_second);
-          return moved ? std::optional(to_string(BitRate{*moved})) : std::nullopt;
-        } else {
-          const auto moved = whole(*value);
-          return moved ? std::optional(fmt::format("{}", *moved)) : std::nullopt;
-        }
-      },
-      entry.value);
+  const auto number = number_of(entry);
+  if (!number) return std::nullopt;
+  double moved = number->value * factor;
+  if (number->is_whole) moved = std::round(moved);
+  if (number->is_whole && moved == number->value) moved += factor < 1 ? -1 : 1;
+  return moved >= 0 ? std::optional(number->text(moved)) : std::nullopt;
 }
 
 Json sensitivity_of(const Row& row, unsigned jobs) {
@@ -149,11 +111,8 @@ Json sensitivity_of(const Row& row, unsigned jobs) {
   for (const auto& [of, place] : places)
     for (auto& variation : variations_of(place, row)) {
       variation.first = points.size();
-      for (const auto point : place.points) {
-        points.push_back(row.points[point]);
-        points.back().name += fmt::format(", {}={}", variation.path, variation.to);
-        points.back().sets.push_back(fmt::format("{}={}", variation.path, variation.to));
-      }
+      for (const auto point : place.points)
+        points.push_back(row.points[point].with({fmt::format("{}={}", variation.path, variation.to)}));
       variations.push_back(std::move(variation));
     }
   const auto results = run_points(points, jobs);

@@ -1,16 +1,44 @@
 #include "sim/calibrate/verdict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace rnicsim::sim::calibrate {
+namespace {
+
+bool is_open(const Check& check) { return check.high >= kMuch; }
+bool has_a_middle(const Check& check) {
+  return std::abs((check.expected - check.low) - (check.high - check.expected)) < 1e-9;
+}
+
+}  // namespace
+
+// Half a range's width stands for the tolerance that it has not, so that its ends weigh as those of any number do; one
+// that is open has no width, and a tenth of its end is what tolerances of ratios are here.
+double tolerance_of(const Check& check) { return is_open(check) ? check.low / 10 : (check.high - check.low) / 2; }
+
+// A number with a tolerance is best at what was measured. A range is all that is known: what is inside it is as good as
+// anything else there, and must not be bought with another number's error.
+double tolerances_off(const Check& check, double simulated) {
+  if (has_a_middle(check)) return (simulated - check.expected) / tolerance_of(check);
+  return (simulated - std::clamp(simulated, check.low, check.high)) / tolerance_of(check);
+}
+
+std::string tolerance_text(const Check& check) {
+  if (has_a_middle(check)) return fmt::format("+-{:.4g}", check.high - check.expected);
+  if (is_open(check)) return fmt::format(">= {:.4g}", check.low);
+  return fmt::format("{:.4g} .. {:.4g}", check.low, check.high);
+}
 
 Verdict judge(const Check& check, double simulated) {
   if (simulated < check.low || simulated > check.high) return check.argued.empty() ? Verdict::fail : Verdict::argued;
   constexpr double kNear = 0.05;
-  const bool is_open = check.high >= kMuch;
-  const double margin = kNear * (is_open ? check.low : check.high - check.low);
-  const double to_edge = std::min(simulated - check.low, is_open ? simulated : check.high - simulated);
+  const bool open = is_open(check);
+  const double margin = kNear * (open ? check.low : check.high - check.low);
+  const double to_edge = std::min(simulated - check.low, open ? simulated : check.high - simulated);
   return to_edge < margin ? Verdict::near_edge : Verdict::pass;
 }
 
