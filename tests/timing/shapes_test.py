@@ -29,6 +29,42 @@ uars = "per_thread"
 address = "random"
 mr_size = "64 KiB"
 """
+BESIDE = """
+schema = 1
+[[flow]]
+from = "h0"
+to = "h1"
+op = "write"
+size = "64 B"
+threads = 4
+window = 16
+[[flow]]
+from = "h0"
+op = "reg_mr"
+size = "{}"
+threads = {}
+"""
+SENDS = """
+schema = 1
+set = {{ nic.timing_only = true }}
+[measure]
+warmup = "200 us"
+duration = "300 us"
+[[flow]]
+from = "h0"
+to = "h1"
+op = "send"
+size = "8 B"
+inline = "8 B"
+qps = {}
+threads = 16
+window = 64
+window_per = "thread"
+pick = "random"
+uars = "per_thread"
+recv_depth = 64
+signal_every = 4
+"""
 PROFILES = ("cx3-40g", "connectib-2xfdr", "cx5-100g", "cx6-200g", "cx7-400g")
 
 
@@ -70,7 +106,7 @@ class Shapes(unittest.TestCase):
         for workload, window in itertools.product(("cal-7", "cal-13"), (8, 12, 16, 32)):
             with self.subTest(workload=workload, window=window):
                 early, late = (rate(workload, f"flow.window={window}", "measure.duration=400 us",
-                                    f"measure.warmup={warmup} us") for warmup in (150, 550))
+                                    f"measure.warmup={warmup} ms") for warmup in (1, 2))
                 self.assertAlmostEqual(late / early, 1, delta=0.02)
 
     def test_send_wqes_are_lost_gracefully(self):
@@ -136,6 +172,51 @@ class Shapes(unittest.TestCase):
         self.assert_falls(curve)
         passing = rate("cal-12", "flow.to=h1..h9", "flow.qps=2", "nic.contexts.qpc.hit_under_miss=true")
         self.assertGreater(passing, 1.2 * curve[2])
+
+
+    def test_registrations_hold_up_data(self):
+        """By the time that they flush the tables for: more of them, and of more pages, more."""
+        def rate_beside(size, threads, *settings):
+            with tempfile.TemporaryDirectory() as folder:
+                workload = pathlib.Path(folder, "beside.toml")
+                workload.write_text(BESIDE.format(size, threads))
+                return rate(workload, *settings)
+
+        curve = [rate_beside("4 KiB", 1), rate_beside("4 KiB", 4), rate_beside("1 MiB", 4), rate_beside("4 MiB", 4)]
+        self.assert_falls(curve)
+        self.assertLess(curve[-1], 0.9 * curve[0])
+        free = rate_beside("4 MiB", 4, "nic.translation.flush=0ns", "nic.translation.flush_page=0ns")
+        self.assertGreater(free, curve[0])
+
+    def test_the_receive_rate_over_queues_has_a_maximum_inside(self):
+        """Few queues wait for their reads; of many there is no room for what was read ahead, and it is read again."""
+        def rate_of(qps, *settings):
+            with tempfile.TemporaryDirectory() as folder:
+                workload = pathlib.Path(folder, "sends.toml")
+                workload.write_text(SENDS.format(qps))
+                results = run(workload, *settings)
+                return results["flows"][0]["rate_per_s"], results["hosts"]["h1"]["counters"]["nic.wqe_fetch.fetches"]
+
+        curve = [rate_of(qps)[0] for qps in (1, 2, 4, 8, 16)]
+        self.assertNotIn(curve.index(max(curve)), (0, 4), curve)
+        self.assert_falls(curve[curve.index(max(curve)):])
+        rates, fetches = zip(*(rate_of(16, f"nic.receive_wqes.queues={queues}") for queues in (256, 64, 16)))
+        self.assert_falls((rates[0], rates[2]))
+        self.assertGreater(fetches[1], 1.5 * fetches[0])
+
+    def test_a_slow_host_holds_the_sender_to_its_rate(self):
+        """By pauses nothing is lost; without them the buffer overflows, and what was lost is sent again."""
+        slow = ("nic.pcie.write_issue=1us", "flow.mtu=4096", "flow.window=16")
+        held = run("cal-3", *slow, "nic.port.pfc=1", "nic.receive_buffer.pfc=1")
+        lossy = run("cal-3", *slow)
+        lost = "nic.receive_buffer.rx_discards_phy"
+        self.assertEqual(held["hosts"]["h1"]["counters"][lost], 0)
+        self.assertGreater(lossy["hosts"]["h1"]["counters"][lost], 0)
+        self.assertGreater(held["hosts"]["h1"]["counters"]["nic.receive_buffer.tx_pause"], 0)
+        paused, again = (each["flows"][0]["goodput_bits_per_s"] for each in (held, lossy))
+        most = 4096 * 8 / 1.272e-6  # a packet's time on PCIe, and between two writes
+        self.assert_between(0.98 * most, paused, 1.01 * most)
+        self.assertLess(again, paused)
 
 
 if __name__ == "__main__":
