@@ -32,7 +32,7 @@ class Calls(apps.TestCase):
         result = self.twice(("h0", f"{program()} serve"), ("h1", f"{program()} ask fd00::1 10.0.0.1"))
         # 20 us each way and a blocked thread's 3 us; 65535 bytes take 52.4 us of the line.
         self.assertEqual(result.lines("h1"), [
-            "sent 5", "answer: 5 bytes, hello, from [10.0.0.1]:7000", "after 46 us, own [0.0.0.0]:49152",
+            "sent 5", "answer: 5 bytes, hello, from [10.0.0.1]:7000", "after 47 us, own [0.0.0.0]:49152",
             "connect ok, own [10.0.1.1]:49152, peer [10.0.0.1]:7000",
             "greatest 65507, greater EMSGSIZE", "greatest back: 65507 bytes, xxxx, from [10.0.0.1]:7000",
             "after 152 us", "empty 0, back 0", "to nobody 1, then ECONNREFUSED",
