@@ -45,7 +45,7 @@ std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory
 }
 
 // Asked when a frame is here, not when it was handed over.
-bool has_room(ReceiveBuffer& buffer, FrameIn& came) {
+bool take_room(ReceiveBuffer& buffer, FrameIn& came) {
   auto hold = buffer.take(came.frame);
   if (hold) came.hold = std::move(*hold);
   return hold.has_value();
@@ -89,7 +89,7 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFact
       groups_(params.capabilities.multicast_limits()),
       flows_(params.capabilities.flow_limits()),
       scaling_(params.capabilities.max_rss),
-      receive_buffer(params.receive_buffer, params.port.priorities()),
+      receive_buffer(params.receive_buffer, params.port.priorities(), params.port.rate),
       pcie("pcie", params.pcie, capabilities_.features(), personality),
       dma_unit("dma", params.dma),
       device_memory(params.device_memory, personality.layout.pci.most_device_memory),
@@ -248,10 +248,10 @@ void Nic::wire_network() {
   });
   port.frame_in.bind([this](Frame&& frame, Duration delay) { steering.receive({std::move(frame)}, delay); });
   steering.roce.bind([this](FrameIn&& came) {
-    if (has_room(receive_buffer, came)) rx.receive(std::move(came));
+    if (take_room(receive_buffer, came)) rx.receive(std::move(came));
   });
   steering.raw.bind([this](FrameIn&& came) {
-    if (has_room(receive_buffer, came)) raw.receive(std::move(came));
+    if (take_room(receive_buffer, came)) raw.receive(std::move(came));
   });
   steering.sniffed.bind([this](Frame&& frame) { raw.sniff(std::move(frame)); });
   rx.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });

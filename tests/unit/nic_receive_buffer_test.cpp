@@ -16,15 +16,19 @@ constexpr std::uint8_t kPriority = 3;
 
 class ReceiveBufferTest : public ::testing::Test {
  protected:
-  void make(std::uint32_t pfc) {
+  void make(std::uint32_t pfc, std::uint32_t quanta = 65535) {
     sc_core::sc_get_curr_simcontext()->reset();
     buffer_ = std::make_unique<ReceiveBuffer>(
-        ReceiveBufferParams{.size = ByteCount{20'000}, .pfc = pfc, .xoff = ByteCount{8'000}, .xon = ByteCount{4'000}},
-        PriorityMap());
+        ReceiveBufferParams{
+            .size = ByteCount{20'000}, .pfc = pfc, .xoff = ByteCount{8'000}, .xon = ByteCount{4'000}, .quanta = quanta},
+        PriorityMap(), 100_Gbps);
     buffer_->draining = [this] { return draining_; };
     buffer_->pause.bind([this](const PriorityPause& pause) { said_.push_back({now(), pause}); });
   }
-  void TearDown() override { buffer_.reset(); }
+  void TearDown() override {
+    held_.clear();
+    buffer_.reset();
+  }
   // IPv4, of a class selector.
   static Frame frame(std::uint8_t priority = kPriority) {
     std::array<std::byte, kBytes> bytes{};
@@ -103,13 +107,21 @@ TEST_F(ReceiveBufferTest, TheSenderPausesFromXoffUntilXon) {
   EXPECT_EQ(buffer_->counters().tx_pause, 2u);
 }
 
+// However short that is.
 TEST_F(ReceiveBufferTest, ItIsToldAgainBeforeThePauseIsOver) {
-  make(1 << kPriority);
-  for (int i = 0; i < 8; ++i) take();
-  run(50);
-  ASSERT_EQ(said_.size(), 3u);
-  EXPECT_EQ(said_[1].at, 20_us);
-  EXPECT_EQ(said_[2].at, 40_us);
+  for (const std::uint32_t quanta : {65535u, 1000u, 100u, 20u}) {
+    TearDown();
+    said_.clear();
+    make(1 << kPriority, quanta);
+    const auto pause = (100_Gbps).time_for({quanta * PriorityPause::kQuantumBytes});
+    for (int i = 0; i < 8; ++i) take();
+    run(4 * static_cast<double>(pause.ps) / 1e6);
+    ASSERT_GE(said_.size(), 4u) << quanta;
+    for (std::size_t i = 1; i < said_.size(); ++i) {
+      EXPECT_LE(said_[i].at - said_[i - 1].at, pause) << quanta;
+      EXPECT_GE((said_[i].at - said_[i - 1].at).ps, pause.ps / 2) << quanta;
+    }
+  }
 }
 
 TEST_F(ReceiveBufferTest, OtherPrioritiesAreLostInstead) {

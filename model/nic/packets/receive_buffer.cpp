@@ -5,8 +5,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr auto kBetweenLooks = 200_ns;
-constexpr auto kTellAgain = 20_us;           // well before a pause of 65535 quanta is over, at 400 Gb/s too
+constexpr auto kBetweenLooks = 200_ns;       // or half a pause, if that is less
 
 }  // namespace
 
@@ -28,6 +27,11 @@ void ReceiveBufferCounters::describe(CounterVisitor& visit) const {
   visit.most("most_bytes", most_bytes, "bytes", "the most that ever were in it");
 }
 
+ReceiveBuffer::ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities, BitRate rate)
+    : params_(params),
+      priorities_(priorities),
+      half_pause_{rate.time_for({params.quanta * PriorityPause::kQuantumBytes}).ps / 2} {}
+
 std::optional<BufferHold> ReceiveBuffer::take(const Frame& frame) {
   const auto bytes = frame.size();
   const auto filled = taken_ + draining() + bytes;
@@ -41,7 +45,7 @@ std::optional<BufferHold> ReceiveBuffer::take(const Frame& frame) {
     if (stops != 0) {
       paused_ |= stops;
       tell(params_.quanta);
-      looks_.arm_by(now() + kBetweenLooks);
+      looks_.arm_by(now() + std::min(kBetweenLooks, half_pause_));
     }
   }
   return BufferHold(taken_, bytes);
@@ -62,8 +66,8 @@ void ReceiveBuffer::look() {
     paused_ = 0;
     return;
   }
-  if (now() >= told_ + kTellAgain) tell(params_.quanta);
-  looks_.arm(now() + kBetweenLooks);
+  if (now() >= told_ + half_pause_) tell(params_.quanta);
+  looks_.arm(now() + std::min(kBetweenLooks, half_pause_));
 }
 
 void ReceiveBuffer::reset() {

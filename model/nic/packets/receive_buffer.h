@@ -40,8 +40,8 @@ struct ReceiveBufferCounters {
 
 class ReceiveBuffer {
  public:
-  ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities)
-      : params_(params), priorities_(priorities) {}
+  // At the rate of the port.
+  ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities, BitRate rate);
 
   std::function<std::uint64_t()> draining;   // bytes that left it for PCIe, and still wait for that
   Output<PriorityPause> pause;               // to be told at the other end of the cable
@@ -58,6 +58,7 @@ class ReceiveBuffer {
 
   const ReceiveBufferParams params_;
   const PriorityMap priorities_;
+  const Duration half_pause_;
   std::uint64_t taken_ = 0;
   std::uint8_t paused_ = 0;                  // priorities, a bit each
   Duration told_;                            // when they were asked last
