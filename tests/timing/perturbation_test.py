@@ -66,7 +66,7 @@ class Perturbation(unittest.TestCase):
     def test_send_wqe_slots(self):
         """CAL-7: where each WQE is read again, it is as many as slots over the time of a read; the rate is no more."""
         def far(*settings):
-            results = run("cal-7", "flow.window=32", *settings)
+            results = run("cal-7", "flow.window=64", *settings)
             misses = results["hosts"]["h0"]["counters"]["nic.send_wqes.misses"]
             return results["flows"][0]["rate_per_s"], misses / 200e-6
 
@@ -81,7 +81,7 @@ class Perturbation(unittest.TestCase):
 
     def test_send_wqe_cache_size(self):
         """CAL-7: half the cache overflows with half the operations outstanding."""
-        self.assertLess(rate("cal-7", "flow.window=16", "nic.send_wqes.entries=512"), 0.85 * rate("cal-7"))
+        self.assertLess(rate("cal-7", "flow.window=16", "nic.send_wqes.entries=640"), 0.85 * rate("cal-7"))
 
     def test_lanes(self):
         """CAL-3: half the lanes carry less than the line."""
