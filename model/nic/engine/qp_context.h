@@ -35,7 +35,7 @@ struct QpLimits {
   std::uint32_t transmit_units = 1;
   std::uint32_t queue_bytes = 16384;     // that may wait for the port, and no packet is begun behind more
   std::uint32_t sends_ahead = 20;         // WQEs of a QP that are kept until their turn comes
-  std::uint32_t receives_ahead = 16;     // WQEs of its receive ring that are read at a time
+  std::uint32_t receives_ahead = 32;     // WQEs of its receive ring that are read at a time
   std::uint32_t payload_reads = 256;     // payloads of requests that are read at a time
   std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for
   std::uint32_t read_piece = 1024;       // asked for at a time

@@ -18,7 +18,7 @@
 namespace rnicsim::nic {
 
 struct ReceiveWqeParams {
-  std::uint32_t ahead = 16;
+  std::uint32_t ahead = 32;
   std::uint32_t queues = 64;
   std::uint32_t ways = 4;
   std::uint32_t reads = 16;
