@@ -339,9 +339,9 @@ def simulator_sockets():
 
 
 def shared_memory_files():
-    """But for what belongs to the hosts of a run: other runs come and go meanwhile."""
+    """But for what belongs to the hosts of a run, and to processes of Open MPI: others come and go meanwhile."""
     return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()
-            if not entry.name.startswith(("rnicsim-hosts.", "sem.rnicsim-"))}
+            if not entry.name.startswith(("rnicsim-hosts.", "sem.rnicsim-", "vader_segment."))}
 
 
 def processes_with(variable):
