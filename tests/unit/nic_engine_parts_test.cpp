@@ -156,6 +156,22 @@ TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
   EXPECT_EQ(ring.consumer(), 1);
 }
 
+// The record is not read for each receive of a ring that is shorter than what is read at a time.
+TEST(ReceiveRing, IsLowWithHalfOfWhatOneReadCanBring) {
+  struct Case {
+    std::uint8_t log_receives;
+    std::uint32_t ahead;
+    std::size_t low_below;
+  };
+  for (const auto [log_receives, ahead, low_below] : {Case{3, 16, 4}, Case{3, 4, 2}, Case{0, 16, 1}, Case{5, 1, 1}}) {
+    ReceiveRing ring(rnic_personality(), ahead);
+    auto of = context();
+    of.log_receive_wqes = log_receives;
+    for (std::size_t held = 0; held <= low_below; ++held, ring.hold({}))
+      EXPECT_EQ(ring.low(of), held < low_below) << held << " of " << (1u << log_receives) << ", " << ahead << " ahead";
+  }
+}
+
 TEST(ReceiveRing, FlushesInOrderWhatWasPostedBeforeTheError) {
   ReceiveRing ring(rnic_personality(), 16);
   ring.begin_read(context());

@@ -16,7 +16,8 @@ void EngineShell::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   const auto before = ring.held();
   const auto found = ring.end_read(wqes, qp.context);
   if (qp.state == roce::QpState::error) return flush_receives(qp);
-  if (found == ReceiveRing::Found::posted && (ring.low() || qp.looks_for_receive)) return look_for_receives(qp);
+  const bool wanted = qp.looks_for_receive || ring.low(qp.context);
+  if (found == ReceiveRing::Found::posted && wanted) return look_for_receives(qp);
   if (found == ReceiveRing::Found::no_ring) {
     out_.event({EventType::qp_fatal, qp.qpn.value});
     return fail(qp);

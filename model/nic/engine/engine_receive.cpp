@@ -124,7 +124,7 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   qp.named.found = roce::Offer::Queue::unknown;
   core_->settle_answers(slot);
   // Behind the payload on the way to memory.
-  if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low()) look_for_receives(qp);
+  if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low(qp.context)) look_for_receives(qp);
   if (qp.has_srq()) give_back_held(qp);
 }
 

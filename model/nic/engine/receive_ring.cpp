@@ -39,6 +39,11 @@ ReceiveRing::Found ReceiveRing::end_read(const WqeBytes& read, const QpContext& 
   return Found::receives;
 }
 
+bool ReceiveRing::low(const QpContext& context) const {
+  const auto at_a_time = std::min(ahead_, 1u << context.log_receive_wqes);
+  return held() < (at_a_time + 1) / 2;
+}
+
 std::optional<std::uint16_t> ReceiveRing::release() {
   if (held_.empty()) return std::nullopt;
   const auto index = held_.front().index;

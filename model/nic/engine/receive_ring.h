@@ -38,7 +38,8 @@ class ReceiveRing {
   std::size_t held() const { return held_.size(); }
   const ReceiveWqe& operator[](std::size_t index) const { return held_[index]; }
   void trim() { held_.trim(); }
-  bool low() const { return held_.size() < ahead_ / 2; }
+  // Fewer are held than half of what one read can bring.
+  bool low(const QpContext& context) const;
   // All that are known to be posted have been read.
   bool all_read() const { return producer_ == fetched_; }
   // The first one held, or to be held.
