@@ -5,6 +5,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -64,29 +65,13 @@ bool has_interpreter(Image& image, const Elf64_Ehdr& header) {
   return false;
 }
 
-bool is_go(Image& image, const Elf64_Ehdr& header) {
-  const auto section = [&](std::uint32_t i) {
-    return image.read<Elf64_Shdr>(header.e_shoff + std::uint64_t{i} * header.e_shentsize);
-  };
-  const auto names = section(header.e_shstrndx);
-  if (!names) return false;
-  for (std::uint32_t i = 0; i < header.e_shnum && i < kMostHeaders; ++i) {
-    const auto one = section(i);
-    if (!one) return false;
-    const std::string name = image.text(names->sh_offset + one->sh_name, 32).c_str();
-    if (name == ".go.buildinfo" || name == ".note.go.buildid") return true;
-  }
-  return false;
-}
-
 std::string elf_problem(Image& image) {
   const auto header = image.read<Elf64_Ehdr>(0);
   if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != kMachine)
     return "it is built for another architecture than this machine's";
   if (header->e_type != ET_EXEC && header->e_type != ET_DYN) return "it is an object file, not a program";
-  if (is_go(image, *header)) return "it is a Go program: its system calls go past libc, where they cannot be simulated";
   if (!has_interpreter(image, *header))
-    return "it is statically linked: its libibverbs and its clock cannot be replaced";
+    return "it is statically linked (as a Go program without cgo is): its libibverbs and its clock cannot be replaced";
   return {};
 }
 
@@ -107,9 +92,21 @@ bool is_loader(const fs::path& path) {
   return name.starts_with("ld-linux") || name.starts_with("ld.so");
 }
 
+// Debuggers and tracers stop a program where the simulator waits for it.
+bool is_tracer(const fs::path& path) {
+  constexpr std::string_view kTracers[] = {"strace", "ltrace", "gdb", "gdbserver", "lldb", "lldb-server", "rr"};
+  std::error_code none;
+  const std::string name = fs::canonical(path, none).filename().string();
+  return std::ranges::any_of(kTracers, [&](std::string_view tracer) {
+    return name.starts_with(tracer) && (name.size() == tracer.size() || name[tracer.size()] == '-');
+  });
+}
+
 // What the system itself refuses, too, is `alien`'s to name.
 std::string content_problem(const fs::path& path, const fs::path& folder, int most_interpreters, bool alien) {
   if (is_loader(path)) return {};
+  if (is_tracer(path))
+    return "it traces programs, which the simulator does itself: rnicsim run --gdb HOST, --valgrind HOST";
   Image image(path);
   const std::string start = image.text(0, 256);
   if (start.starts_with(std::string_view(ELFMAG, SELFMAG))) return elf_problem(image);

@@ -112,10 +112,10 @@ class AlienPrograms(LeavesNothing):
     def test_static_program(self):
         self.refused(built("static", "int main(void) { return 0; }", "-static"), "statically linked")
 
-    def test_go_program(self):
-        go = built("go-like",
-                   'int main(void) { return 0; }\n__asm__(".section .go.buildinfo,\\"a\\"\\n.quad 0\\n.text");')
-        self.refused(go, "Go program")
+    def test_tracers(self):
+        self.refused(pathlib.Path("/usr/bin/gdb"), "--gdb")
+        result = apps.run_on([("h0", "sh -c 'gdb --version || echo refused'")])
+        self.assertEqual(result.lines("h0"), ["refused"], result)
 
     def test_object_file(self):
         self.refused(built("object.o", "int main(void) { return 0; }", "-c"), "not a program")

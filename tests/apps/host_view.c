@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -283,22 +284,26 @@ static void refused_waits(void) {
   printf(", mutex %d\n", pthread_mutex_timedlock(&held, &no_time) == EINVAL);
 }
 
-/* A wait past the C library, in the real kernel, of 300 ms. */
+/* For a file's lock, in the real kernel, until a child of ours has slept. */
 static void real_wait(void) {
-#if defined __x86_64__
-  static const int word = 0;
-  const struct timespec patience = {0, 300000000};
-  register const struct timespec *timeout __asm__("r10") = &patience;
-  long result;
-  do {
-    result = SYS_futex;
-    __asm__ volatile("syscall" : "+a"(result) : "D"(&word), "S"(FUTEX_WAIT), "d"(0), "r"(timeout)
-                     : "rcx", "r11", "memory");
-  } while (result == -EINTR);
-  printf("came back %d\n", result == -ETIMEDOUT);
-#else
-  printf("came back 1\n");
-#endif
+  char path[] = "/tmp/lock-XXXXXX";
+  const int ours = mkstemp(path);
+  int locked[2];
+  if (ours < 0 || pipe(locked) != 0) exit(1);
+  if (fork() == 0) {
+    const int its = open(path, O_RDONLY);
+    const int status = flock(its, LOCK_EX);
+    if (write(locked[1], "", 1) != 1) _exit(1);
+    usleep(5000);
+    _exit(status);
+  }
+  char none;
+  if (read(locked[0], &none, 1) != 1) exit(1);
+  const int result = flock(ours, LOCK_EX);
+  int status;
+  wait(&status);
+  unlink(path);
+  printf("locked %d %d\n", result, status);
 }
 
 /* --- Numbers of threads and processes, in every call that takes one. */

@@ -2,7 +2,7 @@
 """What programs see of the host they run on: its name, clocks, numbers, chance and folders, by whatever call; and that
 runs and hosts side by side do not disturb each other.
 
-usage: simulated_host_test.py path/to/rnicsim     (needs gcc, g++ and rustc)
+usage: simulated_host_test.py path/to/rnicsim     (needs gcc, g++, rustc and go)
 """
 import fcntl
 import os
@@ -72,7 +72,7 @@ class View(HostTestCase):
 
     def test_a_wait_in_the_real_kernel_is_no_standstill(self):
         result = apps.run_on([("h0", f"{host_view()} real_wait")])
-        self.assertEqual((result.status, result.lines("h0")), (0, ["came back 1"]), result)
+        self.assertEqual((result.status, result.lines("h0")), (0, ["locked 0 0"]), result)
         self.assertIn("not reproducible: host_view (pid 1000): blocked in the real kernel", result.summary())
 
     def test_numbers_of_threads_and_processes_are_the_hosts(self):
@@ -97,6 +97,31 @@ class View(HostTestCase):
                       result.summary())
 
 
+class CallInstructions(HostTestCase):
+    """System calls past the C library; docs/system-calls.md."""
+
+    def program(self):
+        return built("call_instructions", (HERE / "call_instructions.c").read_text(), "-lpthread")
+
+    def test_they_are_answered_as_by_name(self):
+        lines = self.on_h0(self.program())
+        self.assertRegex(lines.pop(3), r"drew 8 bytes: [0-9a-f]{16}")
+        self.assertRegex(lines.pop(1), r"wall 1700000000\.\d{9}, 25 ns later")
+        self.assertEqual(lines, [
+            "pid 1, parent 1, thread 1", "slept 5000000025 ns", "a host's file: 1: CA", "errors: -9 -2",
+            "woken after 3 ms: 1", "read 1 byte: x", "its action: 1", "blocked 0, then heard 1; pid 1", "stack 0: 1 1",
+            "the child's pid: 1", "its end: 1, 7"])
+
+    def test_they_are_the_same_at_every_run(self):
+        self.assertEqual(*(self.on_h0(self.program()) for _ in range(2)))
+
+    def test_a_thread_of_their_own_is_refused_and_told_of(self):
+        result = apps.run_on([("h0", f"{self.program()} thread")])
+        self.assertEqual((result.status, result.lines("h0")[-1]), (0, "a thread: -38"), result)
+        self.assertIn("not reproducible: call_instructions (pid 1000): system call 56 is not simulated",
+                      result.summary())
+
+
 class Runtimes(HostTestCase):
     def test_futures_and_atomic_waits(self):
         program = built("future", (HERE / "future.cc").read_text(), "-lpthread",
@@ -110,6 +135,18 @@ class Runtimes(HostTestCase):
         expected = ["sum 90 after 10 ms", "timeout true after 20 ms", "computed true"]
         for _ in range(3):
             self.assertEqual(self.on_h0(program), expected)
+
+
+    def test_go(self):
+        with apps.folder() as cache:
+            program = built("goroutines", "", str(HERE / "goroutines.go"),
+                            compiler=("env", "GO111MODULE=off", f"GOCACHE={cache}", "go", "build"))
+            lines = self.on_h0(program)
+        self.assertRegex(lines[0], r"^writes 160 took \d+(\.\d+)?.s by 1\d\.\d+ms$")
+        self.assertEqual(lines[1], "it is 2023-11-14T22:13:20Z for 1000")
+        self.assertRegex(lines[2], r"^h0 /tmp/go\d+ <nil>$")
+        for _ in range(3):
+            self.assertEqual(self.on_h0(program), lines)
 
 
 MAKES_PROGRAMS = """

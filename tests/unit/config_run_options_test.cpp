@@ -125,11 +125,11 @@ TEST_F(ProgramCheck, StaticProgram) {
   }
 }
 
-TEST_F(ProgramCheck, GoProgram) {
-  const auto path = compile("go", "",
-                            "__attribute__((section(\".go.buildinfo\"))) char mark[] = \"x\";\n"
-                            "int main() { return 0; }");
-  EXPECT_THAT(program_problem(path), HasSubstr("Go program"));
+TEST_F(ProgramCheck, Tracers) {
+  for (const char* name : {"strace", "gdb", "lldb-14"})
+    EXPECT_THAT(program_problem(file(name, "#!/bin/sh\n", 0755)), HasSubstr("--gdb")) << name;
+  for (const char* name : {"gdbus", "rrdtool", "straces"})
+    EXPECT_EQ(program_problem(file(name, "#!/bin/sh\n", 0755)), "") << name;
 }
 
 TEST_F(ProgramCheck, SetUserId) {

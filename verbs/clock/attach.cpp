@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "verbs/clock/affinity.h"
+#include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/known_descriptors.h"
@@ -28,7 +29,7 @@
 #include "verbs/clock/signals.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(socket);
 RNICSIM_NEXT(connect);
@@ -38,10 +39,12 @@ RNICSIM_NEXT(sendmsg);
 RNICSIM_NEXT(execve);
 
 namespace rnicsim::clock {
+
+constinit Session the_session;
+
 namespace {
 
-Session the_session;
-bool attached = false;
+char** first_environment = nullptr;  // as the kernel made it
 // Signal handlers ask: found before they are installed, not at first use.
 Tool the_tool = Tool::none;
 
@@ -90,6 +93,8 @@ std::byte* map(int descriptor, std::uint64_t bytes, std::uint64_t address) {
                         MAP_SHARED | MAP_NORESERVE | fixed, descriptor, 0);
   if (memory == MAP_FAILED) die("cannot map the simulator's memory: %s", strerror(errno));
   next_close(descriptor);
+  // A core file would have all of it, used or not.
+  checked_call(SYS_madvise, memory, bytes, MADV_DONTDUMP);
   return static_cast<std::byte*>(memory);
 }
 
@@ -148,7 +153,7 @@ bool stays_outside(char** environment) {
 // The loader runs this before every other constructor (-z initfirst), the C library's own among them: what that would
 // have set stands in the arguments.
 __attribute__((constructor)) void start(int, char** arguments, char** environment) {
-  environ = environment;
+  environ = first_environment = environment;
   if (::getenv(abi::kSocketVariable) == nullptr) return;
   if (stays_outside(environment)) return;
   program_invocation_name = arguments[0] != nullptr ? arguments[0] : program_invocation_name;
@@ -162,12 +167,6 @@ __attribute__((constructor)) void start(int, char** arguments, char** environmen
 }
 
 }  // namespace
-
-Session* session() { return attached ? &the_session : nullptr; }
-
-bool simulated() {
-  return attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
-}
 
 Tool tool() { return the_tool; }
 
@@ -206,7 +205,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   receive_welcome(welcome, descriptors);
   the_session.control = map(descriptors[0], welcome.control_bytes, 0);
   the_session.memory = map(descriptors[1], welcome.memory_bytes, abi::kMemoryAddress);
-  attached = true;
+  the_session.attached = true;
   find_host_files(socket_name, the_session.header().host);
 
   own_slot() = &the_session.slot(0);
@@ -216,7 +215,9 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   const bool new_image = (hello_flags & abi::Hello::kFork) == 0;
   if (new_image) know_inherited(know_inherited_socket);
   if (!simulated()) return;
+  if (new_image) hide_vdso(first_environment);
   trap_tsc();
+  trap_calls();
   if (!new_image) return;
   fix_malloc_arenas();
   redraw_auxiliary_bytes();
@@ -226,8 +227,8 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
 }
 
 void abandon() {
-  if (!attached) return;
-  attached = false;
+  if (!the_session.attached) return;
+  the_session.attached = false;
   own_slot() = nullptr;
   next_close(the_session.socket);
   ::munmap(the_session.control, abi::kControlBytes);

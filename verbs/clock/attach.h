@@ -9,6 +9,7 @@
 namespace rnicsim::clock {
 
 struct Session {
+  bool attached = false;
   int socket = -1;
   std::byte* control = nullptr;
   std::byte* memory = nullptr;  // DMA memory
@@ -29,10 +30,14 @@ struct Session {
   }
 };
 
+extern Session the_session;
+
 // The session, or nullptr: there is no simulator (kSocketVariable is not set) or it went away.
-Session* session();
+inline Session* session() { return the_session.attached ? &the_session : nullptr; }
 // True when this process's clock is the simulation's.
-bool simulated();
+inline bool simulated() {
+  return the_session.attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
+}
 
 // What this process runs under (RNICSIM_TOOL): neither lets it single-step itself.
 enum class Tool { none, gdb, valgrind };

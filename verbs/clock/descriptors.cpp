@@ -30,7 +30,7 @@
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(poll);
 RNICSIM_NEXT(ppoll);

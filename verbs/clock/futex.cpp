@@ -14,7 +14,7 @@
 #include "verbs/clock/real_calls.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

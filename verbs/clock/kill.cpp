@@ -12,7 +12,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/thread_numbers.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

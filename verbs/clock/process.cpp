@@ -19,7 +19,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/turn.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);

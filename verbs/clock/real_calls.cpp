@@ -9,21 +9,29 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include <algorithm>
 #include <atomic>
@@ -33,17 +41,16 @@
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/attach.h"
 #include "verbs/clock/futex.h"
+#include "verbs/clock/kernel_signals.h"
 #include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {
-
-using Words = long[6];
 
 template <class To>
 To as(long word) {
@@ -76,18 +83,24 @@ long sleep_on_clock(const Words& words) {
   return -1;
 }
 
-// What neither takes time, nor tells of the machine's clock, processes or chance.
+// The kernel counts the bytes.
+long current_folder(char* folder, size_t bytes) {
+  return ::getcwd(folder, bytes) != nullptr ? long(strlen(folder)) + 1 : -1;
+}
+
+// What neither takes time, nor tells of the machine's clock, processes or chance: docs/system-calls.md has the reasons.
 constexpr long kHarmless[] = {
     SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy,
-    SYS_msync, SYS_mincore, SYS_memfd_create, SYS_userfaultfd, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask,
-    SYS_sigaltstack, SYS_rt_sigreturn, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups, SYS_setuid,
+    SYS_msync, SYS_mlockall, SYS_munlockall, SYS_memfd_create, SYS_membarrier, SYS_rt_sigreturn, SYS_rt_sigpending,
+    SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_setuid,
     SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_capget, SYS_capset, SYS_prctl, SYS_arch_prctl,
-    SYS_personality, SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_epoll_create,
-    SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2, SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64,
-    SYS_pwrite64, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_getdents64,
-    SYS_getcwd, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range, SYS_sendfile,
-    SYS_splice, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset, SYS_pkey_alloc,
-    SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
+    SYS_personality, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_set_robust_list, SYS_get_robust_list,
+    SYS_set_tid_address, SYS_rseq, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2,
+    SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_fstat, SYS_fchmod,
+    SYS_fchown, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_readahead,
+    SYS_flock, SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
+    SYS_sendfile, SYS_splice, SYS_tee, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset,
+    SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
 
 bool is_harmless(long number) { return std::ranges::find(kHarmless, number) != std::end(kHarmless); }
@@ -135,7 +148,9 @@ std::optional<long> call_of_thread(long number, const Words& w) {
   }
 }
 
-long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
+}  // namespace
+
+long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
   switch (number) {
     // clocks and sleeping
     case SYS_clock_gettime: return apply(::clock_gettime, w);
@@ -149,6 +164,7 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_sched_yield: return apply(::sched_yield, w);
     case SYS_pause: return apply(::pause, w);
     case SYS_alarm: return apply(::alarm, w);
+    case SYS_getitimer: return ::getitimer(__itimer_which_t(w[0]), as<itimerval*>(w[1]));
     case SYS_setitimer: return ::setitimer(__itimer_which_t(w[0]), as<const itimerval*>(w[1]), as<itimerval*>(w[2]));
     // threads and processes
     case SYS_futex:
@@ -162,6 +178,7 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_fork: return apply(::fork, w);
     case SYS_vfork: return ::fork();
     case SYS_execve: return apply(::execve, w);
+    case SYS_execveat: return apply(::execveat, w);
     case SYS_wait4: return apply(::wait4, w);
     case SYS_kill: return apply(::kill, w);
     case SYS_tgkill: return signal_thread(pid_t(w[0]), pid_t(w[1]), int(w[2]));
@@ -176,6 +193,11 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_setsid: return apply(::setsid, w);
     case SYS_waitid: return ::waitid(idtype_t(w[0]), id_t(w[1]), as<siginfo_t*>(w[2]), int(w[3]));
     case SYS_exit_group: ::_exit(int(w[0]));
+    // signals
+    case SYS_rt_sigaction: return set_action(w);
+    case SYS_rt_sigprocmask: return change_mask(w);
+    case SYS_rt_sigsuspend: return suspend(w);
+    case SYS_sigaltstack: return apply(::sigaltstack, w);
     // memory
     case SYS_mmap:
       return as_long(map_pages(as<void*>(w[0]), size_t(w[1]), int(w[2]), int(w[3]), int(w[4]), w[5]));
@@ -222,6 +244,8 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_dup2: return apply(::dup2, w);
     case SYS_dup3: return apply(::dup3, w);
     case SYS_fcntl: return ::fcntl(int(w[0]), int(w[1]), w[2]);
+    case SYS_ioctl: return ::ioctl(int(w[0]), static_cast<unsigned long>(w[1]), w[2]);
+    case SYS_timerfd_settime: return apply(::timerfd_settime, w);
     // files
     case SYS_open: return ::open(as<const char*>(w[0]), int(w[1]), mode_t(w[2]));
     case SYS_openat: return ::openat(int(w[0]), as<const char*>(w[1]), int(w[2]), mode_t(w[3]));
@@ -232,13 +256,42 @@ long simulated_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_statx: return apply(::statx, w);
     case SYS_readlink: return apply(::readlink, w);
     case SYS_readlinkat: return apply(::readlinkat, w);
+    case SYS_creat: return ::creat(as<const char*>(w[0]), mode_t(w[1]));
+    case SYS_faccessat: return ::faccessat(int(w[0]), as<const char*>(w[1]), int(w[2]), 0);
+    case SYS_chdir: return apply(::chdir, w);
+    case SYS_getcwd: return current_folder(as<char*>(w[0]), size_t(w[1]));
+    case SYS_mkdir: return apply(::mkdir, w);
+    case SYS_mkdirat: return apply(::mkdirat, w);
+    case SYS_rmdir: return apply(::rmdir, w);
+    case SYS_link: return apply(::link, w);
+    case SYS_linkat: return apply(::linkat, w);
+    case SYS_symlink: return apply(::symlink, w);
+    case SYS_symlinkat: return apply(::symlinkat, w);
+    case SYS_unlink: return apply(::unlink, w);
+    case SYS_unlinkat: return apply(::unlinkat, w);
+    case SYS_rename: return apply(::rename, w);
+    case SYS_renameat: return apply(::renameat, w);
+    case SYS_renameat2: return apply(::renameat2, w);
+    case SYS_mknod: return apply(::mknod, w);
+    case SYS_mknodat: return apply(::mknodat, w);
+    case SYS_chmod: return apply(::chmod, w);
+    case SYS_fchmodat: return ::fchmodat(int(w[0]), as<const char*>(w[1]), mode_t(w[2]), 0);
+    case SYS_chown: return apply(::chown, w);
+    case SYS_lchown: return apply(::lchown, w);
+    case SYS_fchownat: return apply(::fchownat, w);
+    case SYS_truncate: return apply(::truncate, w);
+    case SYS_statfs: return ::statfs(as<const char*>(w[0]), as<struct statfs*>(w[1]));
+    case SYS_utime: return ::utime(as<const char*>(w[0]), as<const utimbuf*>(w[1]));
+    case SYS_utimes: return apply(::utimes, w);
+    case SYS_utimensat: return apply(::utimensat, w);
+    case SYS_getxattr: return apply(::getxattr, w);
+    case SYS_lgetxattr: return apply(::lgetxattr, w);
+    case SYS_inotify_add_watch: return apply(::inotify_add_watch, w);
     default: break;
   }
   const auto result = call_of_thread(number, w);
   return result ? *result : in_real_kernel(number, w);
 }
-
-}  // namespace
 
 void note_real_call(long number) {
   if (!simulated()) return;
@@ -257,6 +310,6 @@ RNICSIM_EXPORT long syscall(long number, ...) noexcept {
   Words words;
   for (long& word : words) word = va_arg(list, long);
   va_end(list);
-  if (abi::ThreadSlot* slot = simulated_slot()) return simulated_call(*slot, number, words);
+  if (abi::ThreadSlot* slot = simulated_slot()) return answer_call(*slot, number, words);
   return checked_call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }

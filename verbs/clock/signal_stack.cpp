@@ -8,9 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "verbs/clock/next.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(sigaltstack);
 
@@ -30,30 +31,26 @@ struct Stacks {
 };
 thread_local Stacks stacks;
 
-void install(void* base, std::size_t bytes, int flags) {
-  stack_t stack{};
-  stack.ss_sp = base;
-  stack.ss_size = bytes;
-  stack.ss_flags = flags;
-  checked_call(SYS_sigaltstack, &stack, nullptr);
-}
-void install_ours() { install(stacks.ours + kGuardBytes, kStackBytes, 0); }
+void install(const stack_t& stack) { checked_call(SYS_sigaltstack, &stack, nullptr); }
+stack_t our_stack() { return {stacks.ours + kGuardBytes, 0, kStackBytes}; }
 
-bool stands_on(const void* base, std::size_t bytes) {
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  return here - reinterpret_cast<std::uintptr_t>(base) < bytes;
+std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
+
+bool has(const void* base, std::size_t bytes, std::uintptr_t address) {
+  return address - reinterpret_cast<std::uintptr_t>(base) < bytes;
 }
 
-// The kernel's answer if the program's stack were in use. One in whose place ours stands counts when we stand on ours.
-int flags_of_program() {
+// The kernel's answer if the program's stack were in use. One in whose place ours stands counts when it stands on ours.
+int flags_of_program(std::uintptr_t stands) {
   const stack_t& program = stacks.program;
   if ((program.ss_flags & SS_DISABLE) != 0) return SS_DISABLE;
-  const bool runs = stands_on(program.ss_sp, program.ss_size) || stands_on(stacks.ours + kGuardBytes, kStackBytes);
+  const bool runs =
+      has(program.ss_sp, program.ss_size, stands) || has(stacks.ours + kGuardBytes, kStackBytes, stands);
   return program.ss_flags | (runs ? SS_ONSTACK : 0);
 }
 
-int refusal(const stack_t& wanted) {
-  if ((flags_of_program() & SS_ONSTACK) != 0) return EPERM;
+int refusal(const stack_t& wanted, std::uintptr_t stands) {
+  if ((flags_of_program(stands) & SS_ONSTACK) != 0) return EPERM;
   const int mode = wanted.ss_flags & ~kAutoDisarm;
   if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE) return EINVAL;
   return mode != SS_DISABLE && wanted.ss_size < kLeastBytes ? ENOMEM : 0;
@@ -68,14 +65,31 @@ void take_signal_stack() {
   if (memory == MAP_FAILED) return;
   ::mprotect(memory, kGuardBytes, PROT_NONE);
   stacks.ours = static_cast<std::byte*>(memory);
-  install_ours();
+  install(our_stack());
 }
 
 void release_signal_stack() {
-  if (stacks.ours == nullptr || stands_on(stacks.ours, kGuardBytes + kStackBytes)) return;
-  install(nullptr, 0, SS_DISABLE);
+  if (stacks.ours == nullptr || has(stacks.ours, kGuardBytes + kStackBytes, here())) return;
+  install({nullptr, SS_DISABLE, 0});
   ::munmap(stacks.ours, kGuardBytes + kStackBytes);
   stacks = {};
+}
+
+std::optional<stack_t> set_signal_stack(const stack_t* wanted, stack_t* old, std::uintptr_t stands) {
+  const stack_t before{stacks.program.ss_sp, flags_of_program(stands), stacks.program.ss_size};
+  std::optional<stack_t> used = our_stack();
+  if (wanted != nullptr) {
+    if (const int error = refusal(*wanted, stands); error != 0) {
+      errno = error;
+      return std::nullopt;
+    }
+    const bool enabled = (wanted->ss_flags & SS_DISABLE) == 0;
+    stacks.program = enabled ? stack_t{wanted->ss_sp, wanted->ss_flags & kAutoDisarm, wanted->ss_size}
+                             : stack_t{nullptr, SS_DISABLE, 0};
+    if (enabled && wanted->ss_size >= kAmpleBytes) used = stacks.program;
+  }
+  if (old != nullptr) *old = before;
+  return used;
 }
 
 }  // namespace rnicsim::clock
@@ -84,21 +98,7 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
   if (stacks.ours == nullptr) return next_sigaltstack(wanted, old);
-  const stack_t before{stacks.program.ss_sp, flags_of_program(), stacks.program.ss_size};
-  if (wanted != nullptr) {
-    if (const int error = refusal(*wanted); error != 0) {
-      errno = error;
-      return -1;
-    }
-    const bool enabled = (wanted->ss_flags & SS_DISABLE) == 0;
-    stacks.program = enabled ? stack_t{wanted->ss_sp, wanted->ss_flags & kAutoDisarm, wanted->ss_size}
-                             : stack_t{nullptr, SS_DISABLE, 0};
-    if (enabled && wanted->ss_size >= kAmpleBytes) {
-      install(wanted->ss_sp, wanted->ss_size, stacks.program.ss_flags);
-    } else {
-      install_ours();
-    }
-  }
-  if (old != nullptr) *old = before;
-  return 0;
+  const auto used = set_signal_stack(wanted, old, here());
+  if (used && wanted != nullptr) install(*used);
+  return used ? 0 : -1;
 }

@@ -3,9 +3,18 @@
 // and sigaltstack() answers as if the program's stood there. A program's stack that is ample is used as it is.
 #pragma once
 
+#include <signal.h>
+
+#include <cstdint>
+#include <optional>
+
 namespace rnicsim::clock {
 
 void take_signal_stack();     // of the calling thread
 void release_signal_stack();  // when it ends
+
+// sigaltstack(2) for a thread whose stack pointer stands there: the stack that is to be used from then on, if `wanted`
+// is not null; nullopt: errno says why not.
+std::optional<stack_t> set_signal_stack(const stack_t* wanted, stack_t* old, std::uintptr_t stands);
 
 }  // namespace rnicsim::clock

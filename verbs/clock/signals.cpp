@@ -7,9 +7,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/signal_stack.h"
@@ -17,7 +20,7 @@
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);
@@ -27,14 +30,14 @@ RNICSIM_NEXT(sigsuspend);
 namespace rnicsim::clock {
 namespace {
 
-bool taken = false;
-struct sigaction program_segv {};
-struct sigaction program_trap {};
-struct sigaction program_look {};  // never called: the signal is ours alone
+constexpr std::array kOurs{SIGSEGV, SIGTRAP, SIGSYS, kLookSignal};
 
-bool is_ours(int signal) { return taken && (signal == SIGSEGV || signal == SIGTRAP || signal == kLookSignal); }
+bool taken = false;
+std::array<struct sigaction, kOurs.size()> kept_actions{};  // the last is never called: that signal is ours alone
+
+bool is_ours(int signal) { return taken && std::ranges::find(kOurs, signal) != kOurs.end(); }
 struct sigaction& kept(int signal) {
-  return signal == SIGSEGV ? program_segv : signal == SIGTRAP ? program_trap : program_look;
+  return kept_actions[std::size_t(std::ranges::find(kOurs, signal) - kOurs.begin())];
 }
 
 // What the program asked to be blocked while its handler runs.
@@ -92,6 +95,13 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   errno = saved;
 }
 
+void on_call(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  abandon_look(context);
+  if (!emulate_call(*info, context)) pass_on(signal, info, context);
+  errno = saved;
+}
+
 void on_look(int, siginfo_t*, void* context) {
   const int saved = errno;
   if (abi::ThreadSlot* slot = own_slot()) slot->asked = 0;
@@ -114,16 +124,15 @@ void take_signals() {
   take_signal_stack();
   if (!taken) {
     prepare_decoder();
-    install(SIGSEGV, on_segv, &program_segv);
-    install(SIGTRAP, on_trap, &program_trap);
+    install(SIGSEGV, on_segv, &kept(SIGSEGV));
+    install(SIGTRAP, on_trap, &kept(SIGTRAP));
+    install(SIGSYS, on_call, &kept(SIGSYS));
     install(kLookSignal, on_look, nullptr);
     taken = true;
   }
   sigset_t ours;
   ::sigemptyset(&ours);
-  ::sigaddset(&ours, SIGSEGV);
-  ::sigaddset(&ours, SIGTRAP);
-  ::sigaddset(&ours, kLookSignal);
+  for (const int signal : kOurs) ::sigaddset(&ours, signal);
   next_sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
@@ -161,9 +170,7 @@ bool MaskedWait::interrupted() const {
 
 sigset_t allowed(const sigset_t& set) {
   sigset_t result = set;
-  ::sigdelset(&result, SIGSEGV);
-  ::sigdelset(&result, SIGTRAP);
-  ::sigdelset(&result, kLookSignal);
+  for (const int signal : kOurs) ::sigdelset(&result, signal);
   return result;
 }
 

@@ -1,6 +1,6 @@
-// The three signals that simulated time needs for itself: SIGSEGV (counter reads), kLookSignal (the simulator asks what
-// a thread that does not come back is doing) and SIGTRAP (single steps while it answers). A program's own handlers for
-// the first and the last are kept and called for what is not ours.
+// The signals that simulated time needs for itself: SIGSEGV (counter reads), SIGSYS (system calls by instruction),
+// kLookSignal (the simulator asks what a thread that does not come back is doing) and SIGTRAP (single steps while it
+// answers). A program's own handlers are kept, and called for what is not ours; kLookSignal has none.
 #pragma once
 
 #include <signal.h>
@@ -29,7 +29,7 @@ class MaskedWait {
 
 // Tells the simulator which signals do not interrupt the first thread.
 void show_blocked_signals();
-// Without the three.
+// Without ours.
 sigset_t allowed(const sigset_t& set);
 
 }  // namespace rnicsim::clock

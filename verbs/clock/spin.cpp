@@ -12,7 +12,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

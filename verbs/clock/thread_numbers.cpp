@@ -22,7 +22,7 @@ extern "C" {  // some C libraries' header does not say so
 #include "verbs/clock/other_processes.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/real_calls.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(sched_setscheduler);
 RNICSIM_NEXT(sched_getscheduler);
@@ -46,6 +46,7 @@ namespace rnicsim::clock {
 std::optional<pid_t> real_tid_of(pid_t virtual_tid) {
   for (std::uint32_t index = 0; index < abi::kMaxThreads; ++index) {
     const abi::ThreadSlot& slot = session()->slot(index);
+    if (slot.virtual_tid == 0) break;  // nor was any behind it ever a thread's
     if (slot.tid == 0 || pid_t(slot.virtual_tid) != virtual_tid) continue;
     // The slot of a thread that has ended keeps its number, which may be somebody else's by now.
     if (raw_call(SYS_tgkill, raw_call(SYS_getpid), slot.tid, 0) == 0) return pid_t(slot.tid);

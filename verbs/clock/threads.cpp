@@ -17,13 +17,14 @@
 #include "verbs/clock/addresses.h"
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/attach.h"
+#include "verbs/clock/call_trap.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(pthread_create);
 RNICSIM_NEXT(pthread_join);
@@ -106,6 +107,7 @@ void* run_thread(void* opaque) {
   if (simulated()) {
     take_signals();
     trap_tsc();
+    trap_calls();
   }
   return start.function(start.argument);
 }

@@ -1,6 +1,6 @@
 #include "verbs/clock/tsc.h"
 
-#include <sys/auxv.h>
+#include <link.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
 #include <x86intrin.h>
@@ -22,13 +22,7 @@ Instruction at(const std::uint8_t* code) {
   return Instruction::other;
 }
 
-// The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real
-// one.
-bool in_vdso(std::uintptr_t address) {
-  constexpr std::uintptr_t kVdsoBytes = 2 * 4096;
-  const std::uintptr_t vdso = ::getauxval(AT_SYSINFO_EHDR);
-  return address >= vdso && address < vdso + kVdsoBytes;
-}
+std::uintptr_t vdso = 0;
 
 std::uint64_t real_counter() {
   untrap_tsc();
@@ -43,6 +37,20 @@ void trap_tsc() {
   // valgrind reads the counter itself, and would die of it.
   if (tool() != Tool::valgrind) ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 }
+void hide_vdso(char** environment) {
+  while (*environment != nullptr) ++environment;
+  for (auto* entry = reinterpret_cast<ElfW(auxv_t)*>(environment + 1); entry->a_type != AT_NULL; ++entry) {
+    if (entry->a_type != AT_SYSINFO_EHDR) continue;
+    vdso = entry->a_un.a_val;
+    entry->a_type = AT_IGNORE;
+  }
+}
+
+bool in_vdso(std::uintptr_t address) {
+  constexpr std::uintptr_t kVdsoBytes = 2 * 4096;
+  return vdso != 0 && address - vdso < kVdsoBytes;
+}
+
 void untrap_tsc() { ::prctl(PR_SET_TSC, PR_TSC_ENABLE); }
 
 bool emulate_tsc(void* context) {

@@ -12,14 +12,16 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/child_signal.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
+
+constinit thread_local abi::ThreadSlot* slot_of_thread = nullptr;
+
 namespace {
 
 using abi::ThreadSlot;
 
-thread_local ThreadSlot* slot_of_thread = nullptr;
 thread_local std::uint64_t activity_of_thread = 0;
 thread_local int raised_in_thread = 0;
 
@@ -90,15 +92,6 @@ class Answer {
 
 std::uint64_t activity() { return activity_of_thread; }
 
-abi::ThreadSlot*& own_slot() { return slot_of_thread; }
-
-abi::ThreadSlot* simulated_slot() {
-  ThreadSlot* slot = slot_of_thread;
-  if (slot == nullptr || !simulated()) return nullptr;
-  // A signal handler that interrupts a waiting call has no turn: it gets the C library's own answers.
-  return slot->turn.load(std::memory_order_relaxed) == ThreadSlot::kProcess ? slot : nullptr;
-}
-
 int call_without_signals(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
   const int saved = errno;
   if (code != abi::Call::sync) ++slot.acted;
@@ -146,7 +139,7 @@ void kick() {
   checked_call(SYS_sendto, session()->socket, &nothing, sizeof nothing, MSG_NOSIGNAL, nullptr, 0);
 }
 
-void wait_for_turn() { await_turn(*slot_of_thread); }
+void wait_for_turn() { await_turn(*own_slot()); }
 
 void charge(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
   if (!simulated()) return;

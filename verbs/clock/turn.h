@@ -2,18 +2,27 @@
 // kernel and returns when it comes back; the thread's clock is what the kernel made it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 
 #include "model/abi/attach.h"
+#include "verbs/clock/attach.h"
 
 namespace rnicsim::clock {
 
+extern constinit thread_local abi::ThreadSlot* slot_of_thread;
+
 // The calling thread's slot; nullptr: a thread that the simulator does not know.
-abi::ThreadSlot*& own_slot();
+inline abi::ThreadSlot*& own_slot() { return slot_of_thread; }
 
 // The slot of the calling thread when it may make calls in simulated time: known, and in its turn.
-abi::ThreadSlot* simulated_slot();
+inline abi::ThreadSlot* simulated_slot() {
+  abi::ThreadSlot* slot = own_slot();
+  if (slot == nullptr || !simulated()) return nullptr;
+  // A signal handler that interrupts a waiting call has no turn: it gets the C library's own answers.
+  return slot->turn.load(std::memory_order_relaxed) == abi::ThreadSlot::kProcess ? slot : nullptr;
+}
 
 // Makes a call; returns the error (0 or errno). Results are in the slot. Signals due are raised before it returns:
 // their handlers may make calls of their own.

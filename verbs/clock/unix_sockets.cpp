@@ -12,7 +12,7 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/host_path.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

@@ -20,7 +20,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
-#include "verbs/port/raw_call.h"
+#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(write);
 RNICSIM_NEXT(writev);

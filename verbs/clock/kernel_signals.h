@@ -1,0 +1,19 @@
+// Calls about signals in the kernel's form: sets of eight bytes, actions of its own. The C library's functions answer
+// them. Within the handler of a call by instruction, what the thread goes on with stands in the interrupted context.
+#pragma once
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include "verbs/clock/real_calls.h"
+
+namespace rnicsim::clock {
+
+long set_action(const Words& words);                         // rt_sigaction
+long change_mask(const Words& words, sigset_t& mask);        // rt_sigprocmask
+long change_mask(const Words& words);                        // the same, of the thread that runs
+long suspend(const Words& words);                            // rt_sigsuspend
+long change_signal_stack(const Words& words, ucontext_t& context);  // sigaltstack
+[[noreturn]] void return_from_signal(const ucontext_t& context);    // rt_sigreturn
+
+}  // namespace rnicsim::clock
