@@ -81,6 +81,12 @@ class Reproducible(apps.TestCase):
         first = self.check(str(apps.built("mailboxes", source, "-lpthread")))
         self.assertEqual(set(first["h0"][0]), {"1", "5"})
 
+    def test_one_loop_that_waits_and_scans(self):
+        source = pathlib.Path(__file__).resolve().with_name("waiting_loops.c").read_text()
+        first = self.check(str(apps.built("waiting_loops", source, "-O1", "-lpthread")))
+        self.assertEqual([line.split(" after")[0] for line in first["h0"]],
+                         ["scanned 59980, breakpoints 6,", "left", "scanned 59980, breakpoints 12,", "child 7"])
+
     def test_another_seed_reproduces_too(self):
         self.check("ibv_rc_pingpong -d rnic0 -g 1 -n 50", "--seed", "7")
 

@@ -89,7 +89,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   // context that the handler returns to.
   if (is_step(*info, context)) {
     continue_look(context);
-  } else {
+  } else if (info->si_code != SI_KERNEL || !begin_look_at_mark(context)) {
     pass_on(signal, info, context);
   }
   errno = saved;

@@ -1,6 +1,5 @@
 #include "verbs/clock/spin.h"
 
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,8 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/cpu_state.h"
+#include "verbs/clock/loop_marks.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
 #include "verbs/clock/raw_call.h"
@@ -17,8 +19,6 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr greg_t kTrapFlag = 1 << 8;
-constexpr greg_t kResumeFlag = 1 << 16;
 // A step costs microseconds. Most waits are loops of a few instructions; each further look within one turn follows the
 // thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then on it is
 // left alone for so many times what the last look cost it.
@@ -26,56 +26,6 @@ constexpr int kFirstSteps = 40;
 constexpr int kCheapSteps = 640;
 constexpr int kMostSteps = 4096;
 constexpr std::int64_t kRestPerLook = 10;
-
-// What the next instructions' effect depends on, memory apart.
-struct CpuState {
-  greg_t registers[REG_RIP + 1];
-  greg_t flags;
-  std::uint8_t x87[128];
-  std::uint8_t vectors[256];       // xmm0..15
-  std::uint8_t upper_halves[256];  // ymm0..15
-
-  explicit CpuState(const ucontext_t& context) {
-    memset(static_cast<void*>(this), 0, sizeof *this);
-    memcpy(registers, context.uc_mcontext.gregs, sizeof registers);
-    flags = context.uc_mcontext.gregs[REG_EFL] & ~(kTrapFlag | kResumeFlag);
-    const auto* saved = reinterpret_cast<const std::byte*>(context.uc_mcontext.fpregs);
-    if (saved == nullptr) return;
-    memcpy(x87, context.uc_mcontext.fpregs->_st, sizeof x87);
-    memcpy(vectors, context.uc_mcontext.fpregs->_xmm, sizeof vectors);
-    if (has_upper_halves(saved)) memcpy(upper_halves, saved + kUpperHalves, sizeof upper_halves);
-  }
-  CpuState() = default;
-  bool operator==(const CpuState& other) const { return memcmp(this, &other, sizeof *this) == 0; }
-  bool has_vectors_of(const CpuState& other) const {
-    return memcmp(x87, other.x87, sizeof x87) == 0 && memcmp(vectors, other.vectors, sizeof vectors) == 0 &&
-           memcmp(upper_halves, other.upper_halves, sizeof upper_halves) == 0;
-  }
-  // But for its vectors.
-  void put_into(ucontext_t& context) const {
-    greg_t& its_flags = context.uc_mcontext.gregs[REG_EFL];
-    memcpy(context.uc_mcontext.gregs, registers, sizeof registers);
-    its_flags = flags | (its_flags & (kTrapFlag | kResumeFlag));
-  }
-  // Any order will do that does not depend on when the thread was looked at.
-  bool operator<(const CpuState& other) const {
-    if (registers[REG_RIP] != other.registers[REG_RIP]) return registers[REG_RIP] < other.registers[REG_RIP];
-    return memcmp(this, &other, sizeof *this) < 0;
-  }
-
- private:
-  // The layout of XSAVE's area, as the kernel puts it into a signal's frame (asm/sigcontext.h).
-  static constexpr std::size_t kMagic = 464, kComponents = 512, kUpperHalves = 576;
-  static constexpr std::uint32_t kHasXsave = 0x46505853;
-  static constexpr std::uint64_t kUpperHalvesComponent = 1 << 2;
-  static bool has_upper_halves(const std::byte* saved) {
-    std::uint32_t magic;
-    std::uint64_t components;
-    memcpy(&magic, saved + kMagic, sizeof magic);
-    memcpy(&components, saved + kComponents, sizeof components);
-    return magic == kHasXsave && (components & kUpperHalvesComponent) != 0;
-  }
-};
 
 // Brent's way to find a cycle: compare with a state kept at the start and at step 8, 16, 32 ... The loops that wait are
 // hardly ever longer than 8 instructions, and a thread that is looked at is hardly ever before its loop.
@@ -98,6 +48,8 @@ struct Look {
   // state is least.
   CpuState least;              // since `kept`
   bool proved = false;         // on the way there
+  LoopMark* mark = nullptr;    // where it began, or the thread waits
+  LoopMark* passed = nullptr;  // the thread stands there, to execute what is marked: set after its next step
 
   // Most steps lead neither to a state that is kept nor to one that may be the least.
   bool is_of_interest(const ucontext_t& context) const {
@@ -146,36 +98,68 @@ bool has_run_since_last_look() {
   return false;
 }
 
+std::uintptr_t place_of(const ucontext_t& context) { return std::uintptr_t(context.uc_mcontext.gregs[REG_RIP]); }
+
+void end_steps(ucontext_t& context) {
+  if (look.passed == nullptr) context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
+}
+
+void pass(LoopMark& mark, ucontext_t& context) {
+  mark.clear();
+  look.passed = &mark;
+  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+}
+
 void stop(ucontext_t& context) {
   look.active = false;
   if (look.steps > kCheapSteps) {
     const auto ns = cpu_time_ns();
     look.rests_until_ns = ns + kRestPerLook * (ns - look.begun_ns);
   }
-  context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
+  end_steps(context);
+}
+
+// Not proved.
+void give_up(ucontext_t& context) {
+  if (look.mark != nullptr && !look.woken) look.mark->miss();
+  stop(context);
+}
+
+void begin(ucontext_t& context, int next_kept, int most_steps) {
+  look.active = true;
+  look.proved = false;
+  look.steps = look.kept_at = 0;
+  look.next_kept = next_kept;
+  look.most_steps = most_steps;
+  look.activity = activity();
+  look.begun_ns = cpu_time_ns();
+  look.written.clear();
+  if (!look.written.note(context)) return give_up(context);
+  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
 }
 
 // Proved: waits until there may be something new. If that is only what another thread stored, the loop is followed
 // for one more turn, so that two that spin do not keep each other awake, and what either stored is not missed.
 void park(abi::ThreadSlot& slot, ucontext_t& context) {
   const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
-  const int period = look.period;
   if (!look.woken) look.proof_steps = look.steps;
+  // Kept here: once this look has ended another may begin, in a handler that the call raises.
+  const int period = look.period;
+  const CpuState least = look.least;
+  const bool is_marked = look.mark != nullptr && look.mark->place() == place_of(context);
+  LoopMark* const mark = is_marked ? look.mark : LoopMark::make(place_of(context), period);
+  if (mark != nullptr) {
+    mark->hit();
+    mark->set();
+  }
   stop(context);
   call(slot, abi::Call::spin, {std::uint64_t(proof)});
   look.woken = slot.value != 0;
+  look.mark = mark;
+  if (mark != nullptr) pass(*mark, context);
   if (!look.woken) return;
-  look.active = true;
-  look.proved = false;
-  look.kept = look.least;
-  look.steps = look.kept_at = 0;
-  look.next_kept = kMostSteps + 1;
-  look.most_steps = period;
-  look.activity = activity();
-  look.begun_ns = cpu_time_ns();
-  look.written.clear();
-  if (!look.written.note(context)) return stop(context);
-  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+  look.kept = look.least = least;
+  begin(context, kMostSteps + 1, period);
 }
 
 }  // namespace
@@ -185,18 +169,31 @@ void begin_look(void* opaque) {
   if (look.active || !has_run_since_last_look()) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
-  look.woken = look.proved = false;
-  look.steps = look.kept_at = 0;
-  look.next_kept = kFirstKept;
-  // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
-  look.most_steps = look.activity == activity() ? std::min(look.most_steps * 2, kMostSteps)
-                                                : std::clamp(look.proof_steps * 2, kFirstSteps, kMostSteps);
-  look.activity = activity();
-  look.begun_ns = cpu_time_ns();
+  look.woken = false;
+  look.mark = nullptr;
   look.kept = look.least = CpuState(context);
-  look.written.clear();
-  if (!look.written.note(context)) return stop(context);
-  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+  // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
+  const int wanted = (look.activity == activity() ? look.most_steps : look.proof_steps) * 2;
+  begin(context, kFirstKept, std::clamp(wanted, kFirstSteps, kMostSteps));
+}
+
+// The first turn of the loop may come from elsewhere, and leave other registers than the second.
+bool begin_look_at_mark(void* opaque) {
+  auto& context = *static_cast<ucontext_t*>(opaque);
+  LoopMark* mark = LoopMark::at(place_of(context) - 1);
+  if (mark == nullptr) return false;
+  --context.uc_mcontext.gregs[REG_RIP];
+  if (simulated_slot() == nullptr) {
+    mark->clear();
+    return true;
+  }
+  pass(*mark, context);
+  if (std::exchange(look.active, true)) return true;
+  look.woken = false;
+  look.mark = mark;
+  look.kept = look.least = CpuState(context);
+  begin(context, mark->period(), 3 * mark->period());
+  return true;
 }
 
 // A step's state. True: the thread has been parked.
@@ -225,18 +222,21 @@ static bool judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& st
 
 void continue_look(void* opaque) {
   auto& context = *static_cast<ucontext_t*>(opaque);
+  if (LoopMark* passed = std::exchange(look.passed, nullptr)) passed->set();
+  if (!look.active) return end_steps(context);
   abi::ThreadSlot* slot = simulated_slot();
-  if (!look.active || slot == nullptr || look.activity != activity()) return stop(context);
+  if (slot == nullptr || look.activity != activity()) return give_up(context);
   if (++look.steps > look.most_steps) {
     if (!look.woken) look.proof_steps = 0;
-    return stop(context);
+    return give_up(context);
   }
   if (look.is_of_interest(context) && judge(*slot, context, CpuState(context))) return;
-  if (!look.proved && !look.written.note(context)) stop(context);
+  if (LoopMark* mark = LoopMark::at(place_of(context))) pass(*mark, context);
+  if (!look.proved && !look.written.note(context)) give_up(context);
 }
 
 void abandon_look(void* context) {
-  if (look.active) stop(*static_cast<ucontext_t*>(context));
+  if (look.active) give_up(*static_cast<ucontext_t*>(context));
 }
 
 }  // namespace rnicsim::clock

@@ -6,8 +6,9 @@
 
 namespace rnicsim::clock {
 
-void begin_look(void* context);     // in kLookSignal's handler
-void continue_look(void* context);  // in SIGTRAP's, after each step
-void abandon_look(void* context);   // the thread did something else (a counter read)
+void begin_look(void* context);          // in kLookSignal's handler
+bool begin_look_at_mark(void* context);  // in SIGTRAP's, after a breakpoint; false: it is not ours
+void continue_look(void* context);       // in SIGTRAP's, after each step
+void abandon_look(void* context);        // the thread did something else (a counter read)
 
 }  // namespace rnicsim::clock
