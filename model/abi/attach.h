@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 13;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 14;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -375,7 +375,7 @@ inline constexpr std::uint64_t kInterfaceTable = 4096;      // NetworkInterface[
 inline constexpr std::uint32_t kMaxInterfaces = 8192;
 inline constexpr std::uint64_t kThreadSlots = 1 << 20;
 static_assert(kInterfaceTable + kMaxInterfaces * sizeof(NetworkInterface) <= kThreadSlots);
-inline constexpr std::uint32_t kMaxThreads = 256;
+inline constexpr std::uint32_t kMaxThreads = 8192;  // of a process at one time
 inline constexpr std::uint64_t kControlBytes = kThreadSlots + kMaxThreads * sizeof(ThreadSlot);
 
 // In real time a process wakes a sleeping simulator through this word (futex), at kDoorbellWord of the region.
@@ -384,7 +384,7 @@ inline constexpr std::uint64_t kDoorbellWord = 2048;
 // --- DMA memory: rings, doorbell records, contexts' images: what the library allocates. Pinned as a whole. Mapped at
 // this address so that two runs see the same addresses.
 inline constexpr std::uint64_t kMemoryAddress = 0x2000'0000'0000;
-inline constexpr std::uint64_t kMemoryBytes = 1ull << 30;  // reserved, not used up
+inline constexpr std::uint64_t kMemoryBytes = 1ull << 34;  // reserved, not used up
 // From here on a process keeps pages that it unmapped while they were pinned.
 inline constexpr std::uint64_t kAsideAddress = 0x2100'0000'0000;
 

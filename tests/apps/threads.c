@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kMostThreads = 16, kBytes = 4096, kWrites = 10 };
+enum { kMostThreads = 512, kBytes = 4096, kWrites = 10 };
 
 static struct ibv_context *context;
 static union ibv_gid gid;

@@ -13,7 +13,7 @@ import apps  # noqa: E402
 from apps import built  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().with_name("threads.c")
-KEPT = 256  # threads of a process at one time that the simulator knows
+KEPT = 8192  # threads of a process at one time that the simulator knows
 
 
 class Threads(apps.LeavesNothing):
@@ -32,6 +32,8 @@ class Threads(apps.LeavesNothing):
     def test_more_threads_one_behind_the_other_than_at_one_time(self):
         self.check(count=4, rounds=KEPT // 4 + 4)
 
+    def test_many_at_one_time(self):
+        self.check(count=400, rounds=1)
 
     def test_a_lock_that_is_taken_again_at_once(self):
         program = built("threads", SOURCE.read_text(), "-libverbs", "-pthread")
