@@ -204,7 +204,11 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   int descriptors[2];
   receive_welcome(welcome, descriptors);
   the_session.control = map(descriptors[0], welcome.control_bytes, 0);
-  the_session.memory = map(descriptors[1], welcome.memory_bytes, abi::kMemoryAddress);
+  // memcheck looks at each page, used or not.
+  constexpr std::uint64_t kMostUnderValgrind = 1 << 30;
+  the_session.memory_bytes =
+      the_tool == Tool::valgrind ? std::min(welcome.memory_bytes, kMostUnderValgrind) : welcome.memory_bytes;
+  the_session.memory = map(descriptors[1], the_session.memory_bytes, abi::kMemoryAddress);
   the_session.attached = true;
   find_host_files(socket_name, the_session.header().host);
 
@@ -232,7 +236,7 @@ void abandon() {
   own_slot() = nullptr;
   next_close(the_session.socket);
   ::munmap(the_session.control, abi::kControlBytes);
-  ::munmap(the_session.memory, abi::kMemoryBytes);
+  ::munmap(the_session.memory, the_session.memory_bytes);
   the_session = {};
 }
 

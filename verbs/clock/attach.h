@@ -13,6 +13,7 @@ struct Session {
   int socket = -1;
   std::byte* control = nullptr;
   std::byte* memory = nullptr;  // DMA memory
+  std::uint64_t memory_bytes = 0;
 
   abi::ControlHeader& header() const { return *reinterpret_cast<abi::ControlHeader*>(control + abi::kControlHeader); }
   abi::ThreadSlot& slot(std::uint32_t index) const {

@@ -30,7 +30,7 @@ using abi::ThreadSlot;
 // The memory that all devices reach.
 class DmaHeap {
  public:
-  DmaHeap() : heap_(boost::interprocess::create_only, clock::session()->memory, abi::kMemoryBytes) {}
+  DmaHeap() : heap_(boost::interprocess::create_only, clock::session()->memory, clock::session()->memory_bytes) {}
   std::byte* allocate(std::size_t bytes, std::size_t alignment) {
     const std::lock_guard lock(mutex_);
     void* memory = heap_.allocate_aligned(bytes, alignment, std::nothrow);
