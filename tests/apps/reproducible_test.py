@@ -87,6 +87,13 @@ class Reproducible(apps.TestCase):
         self.assertEqual([line.split(" after")[0] for line in first["h0"]],
                          ["scanned 59980, breakpoints 6,", "left", "scanned 59980, breakpoints 12,", "child 7"])
 
+    def test_the_counter_read_a_thousand_times(self):
+        source = pathlib.Path(__file__).resolve().with_name("counter_reads.c").read_text()
+        first = self.check(str(apps.built("counter_reads", source, "-O1", "-lpthread")))
+        self.assertEqual([line for line in first["h0"] if "apart" not in line], ["wrong: 0"])
+        self.assertIn("main: 25 to 25 cycles apart", first["h0"])
+        self.assertIn("child: 25 to 25 cycles apart", first["h0"])
+
     def test_another_seed_reproduces_too(self):
         self.check("ibv_rc_pingpong -d rnic0 -g 1 -n 50", "--seed", "7")
 

@@ -14,6 +14,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
+#include "verbs/clock/counter_sites.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/spin.h"
@@ -83,13 +84,18 @@ bool is_step(const siginfo_t& info, void* context) {
   return info.si_code == TRAP_TRACE || (info.si_code == TRAP_BRKPT && (flags & kTrapFlag) != 0);
 }
 
+bool is_breakpoint_of_ours(const siginfo_t& info, void* context) {
+  if (info.si_code != SI_KERNEL) return false;
+  return begin_look_at_mark(context) || resume_behind_counter_read(*static_cast<ucontext_t*>(context));
+}
+
 void on_trap(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
   // context that the handler returns to.
   if (is_step(*info, context)) {
     continue_look(context);
-  } else if (info->si_code != SI_KERNEL || !begin_look_at_mark(context)) {
+  } else if (!is_breakpoint_of_ours(*info, context)) {
     pass_on(signal, info, context);
   }
   errno = saved;

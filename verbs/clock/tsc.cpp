@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "verbs/clock/attach.h"
-#include "verbs/clock/timeline.h"
+#include "verbs/clock/counter_sites.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {
@@ -64,8 +64,9 @@ bool emulate_tsc(void* context) {
   if (slot == nullptr || in_vdso(address)) {
     counter = real_counter();
   } else {
+    if (instruction == Instruction::rdtsc && note_counter_read(address)) return true;
     charge(*slot, abi::CpuCost::clock_read);
-    counter = zero_of(CLOCK_MONOTONIC) * 1'000'000'000 + slot->now / 1000;
+    counter = counter_at(slot->now);
   }
   registers[REG_RAX] = greg_t(counter & 0xffffffff);
   registers[REG_RDX] = greg_t(counter >> 32);

@@ -17,12 +17,12 @@
 namespace rnicsim::clock {
 
 constinit thread_local abi::ThreadSlot* slot_of_thread = nullptr;
+constinit thread_local std::uint64_t activity_of_thread = 0;
 
 namespace {
 
 using abi::ThreadSlot;
 
-thread_local std::uint64_t activity_of_thread = 0;
 thread_local int raised_in_thread = 0;
 
 // The simulator knows who else needs a processor, and so how long a busy wait may be.
@@ -89,8 +89,6 @@ class Answer {
 };
 
 }  // namespace
-
-std::uint64_t activity() { return activity_of_thread; }
 
 int call_without_signals(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
   const int saved = errno;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
@@ -34,8 +35,9 @@ void raise_signals(abi::ThreadSlot& slot);
 bool restarts_after_signal();
 // Gives the turn away for good (the thread or process ends).
 void leave(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+extern constinit thread_local std::uint64_t activity_of_thread;
 // Grows with every call and every charge of this thread.
-std::uint64_t activity();
+inline std::uint64_t activity() { return activity_of_thread; }
 // How often a thread has asked for the same thing, one time behind the other, without another call or charge: it waits.
 class Repetition {
  public:
@@ -60,6 +62,16 @@ void wait_for_turn();
 
 // The CPU spends this much; lets the world catch up when the thread ran too far ahead of it.
 void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
+
+// A read of a clock is charged, unless the world has to catch up then.
+inline bool charge_clock_read_ahead(abi::ThreadSlot& slot) {
+  const std::uint64_t now = slot.now + session()->header().cost[std::size_t(abi::CpuCost::clock_read)];
+  if (now >= slot.run_until) return false;
+  ++activity_of_thread;
+  ++slot.clock_reads;
+  slot.now = now;
+  return true;
+}
 
 // In real time: there is something in a slot for a simulator that may sleep.
 void kick();
