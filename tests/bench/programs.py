@@ -1,0 +1,62 @@
+"""CPU seconds of programs that spin or read clocks, of all their processes and the simulator, beside what is wanted.
+
+    programs.py RNICSIM [RNICSIM ...]
+
+Of several simulators side by side: each program under each of them in turn. The best of a few runs; the worst with
+every core busy otherwise says how much the load matters. Not a test.
+"""
+import contextlib
+import os
+import subprocess
+import sys
+
+RUNS = 3
+# What is measured: name, options of `rnicsim run`, CPU seconds wanted.
+PROGRAMS = (
+    ("ib_write_lat -n 1000", ("--", "ib_write_lat", "-n", "1000"), 0.5),
+    ("ib_write_bw -D 1", ("--", "ib_write_bw", "-D", "1"), 1.5),
+    ("qperf -t 1 rc_lat", ("--on", "h0", "qperf", "--on", "h1", "qperf -t 1 10.0.0.1 rc_lat"), 5),
+    ("fio, its calibration", ("--on", "h0", "fio --name=none --ioengine=null --size=4k"), 1),
+    ("10^6 WRITEs of 32 B, one at a time", ("--", "ib_write_bw", "-s", "32", "-n", "1000000", "-t", "1"), 20),
+)
+
+
+def cpu_seconds(rnicsim, options):
+    """Of the simulator and of what it has waited for."""
+    process = subprocess.Popen([rnicsim, "run", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return usage.ru_utime + usage.ru_stime
+
+
+@contextlib.contextmanager
+def busy_cores():
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def main():
+    simulators = sys.argv[1:]
+    if not simulators:
+        sys.exit(__doc__)
+    columns = "".join(f"{name:>20}" for _ in simulators for name in ("best, CPU s", "worst, cores busy"))
+    print(f"{'':36}{columns}{'wanted':>10}")
+    for name, options, wanted in PROGRAMS:
+        cells = ""
+        for rnicsim in simulators:
+            best = min(cpu_seconds(rnicsim, options) for _ in range(RUNS))
+            with busy_cores():
+                worst = max(cpu_seconds(rnicsim, options) for _ in range(RUNS))
+            cells += f"{best:>20.2f}{worst:>20.2f}"
+        print(f"{name:36}{cells}{wanted:>10}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
