@@ -87,6 +87,17 @@ class Reproducible(apps.TestCase):
         self.assertEqual([line.split(" after")[0] for line in first["h0"]],
                          ["scanned 59980, breakpoints 6,", "left", "scanned 59980, breakpoints 12,", "child 7"])
 
+    def test_a_loop_of_a_library_that_goes(self):
+        source = pathlib.Path(__file__).resolve().with_name("unloaded_loops.c")
+        program = apps.built("unloaded_loops", source.read_text(), "-O1", "-lpthread")
+        with apps.folder() as path:
+            libraries = [str(path / f"library{number}.so") for number in (1, 2)]
+            for number, library in enumerate(libraries, 1):
+                subprocess.run(["gcc", "-O1", "-shared", "-fPIC", f"-DLIBRARY={number}", "-o", library, source],
+                               check=True)
+            first = self.check(f"{program} {' '.join(libraries)}")
+        self.assertEqual(first["h0"], ["waited"])
+
     def test_the_counter_read_a_thousand_times(self):
         source = pathlib.Path(__file__).resolve().with_name("counter_reads.c").read_text()
         first = self.check(str(apps.built("counter_reads", source, "-O1", "-lpthread")))

@@ -118,7 +118,7 @@ std::uintptr_t room_for_detour(std::uintptr_t place) {
 
 void divert(Site& site) {
   const std::size_t behind = bytes_behind(site.place);
-  if (behind == 0 || LoopMark::at(site.place + kReadBytes) != nullptr) return;
+  if (behind == 0 || LoopMark::was_at(site.place + kReadBytes)) return;
   if (!is_of_a_file(site.place) || !make_writable(site.place, kJumpBytes)) return;
   const std::uintptr_t detour = room_for_detour(site.place);
   if (detour == 0) return;

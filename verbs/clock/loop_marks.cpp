@@ -23,7 +23,9 @@ LoopMark* LoopMark::of(std::uintptr_t place) {
   return found != marks.end() ? &*found : nullptr;
 }
 
-LoopMark* LoopMark::at(std::uintptr_t place) { return place != 0 ? of(place) : nullptr; }
+LoopMark* LoopMark::at(std::uintptr_t place) {
+  return *reinterpret_cast<const std::uint8_t*>(place) == kBreakpoint ? of(place) : nullptr;
+}
 
 LoopMark* LoopMark::make(std::uintptr_t place, int period) {
   LoopMark* mark = of(place);

@@ -11,7 +11,9 @@ class LoopMark {
  public:
   // For the loop around this place, so many steps long; nullptr: no more room, or no place for one.
   static LoopMark* make(std::uintptr_t place, int period);
+  // Set there; a library that has gone leaves its marks behind, but not what it had in memory.
   static LoopMark* at(std::uintptr_t place);
+  static bool was_at(std::uintptr_t place) { return of(place) != nullptr; }
 
   void set();
   // What stood there can be executed.
