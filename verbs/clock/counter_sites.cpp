@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <initializer_list>
 
 #include "verbs/clock/fast_counter.h"
@@ -54,6 +55,25 @@ std::size_t bytes_behind(std::uintptr_t place) {
   const bool moves = (instruction.attributes & ZYDIS_ATTRIB_IS_RELATIVE) == 0 &&
                      std::ranges::find(kStay, instruction.meta.category) == kStay.end();
   return moves ? instruction.length : 0;
+}
+
+// By its note: a Go program's stacks are no larger than its compiler found necessary.
+bool is_of_go(std::uintptr_t place) {
+  dl_find_object object;
+  if (::_dl_find_object(reinterpret_cast<void*>(place), &object) != 0) return false;
+  const auto* image = static_cast<const std::byte*>(object.dlfo_map_start);
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(image);
+  if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
+  const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(image + header->e_phoff);
+  return std::any_of(segments, segments + header->e_phnum, [&](const ElfW(Phdr)& segment) {
+    struct Note {
+      ElfW(Nhdr) header;
+      char name[4];
+    } note{};
+    if (segment.p_type != PT_NOTE || segment.p_filesz < sizeof note) return false;
+    memcpy(&note, image + segment.p_offset, sizeof note);
+    return memcmp(note.name, "Go", 3) == 0;
+  });
 }
 
 // What a site jumps to. The 128 bytes below the stack pointer may be in use.
@@ -119,7 +139,7 @@ std::uintptr_t room_for_detour(std::uintptr_t place) {
 void divert(Site& site) {
   const std::size_t behind = bytes_behind(site.place);
   if (behind == 0 || LoopMark::was_at(site.place + kReadBytes)) return;
-  if (!is_of_a_file(site.place) || !make_writable(site.place, kJumpBytes)) return;
+  if (!is_of_a_file(site.place) || is_of_go(site.place) || !make_writable(site.place, kJumpBytes)) return;
   const std::uintptr_t detour = room_for_detour(site.place);
   if (detour == 0) return;
   Detour(site.place, behind).put_at(detour);
