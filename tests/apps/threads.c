@@ -1,11 +1,12 @@
 // Threads that call verbs from their first instruction on.
 //
-//   threads COUNT ROUNDS
+//   threads COUNT ROUNDS [idle]
 //   threads lock
 //
 // COUNT threads at once, ROUNDS times one behind the other: each makes queues of its own on the context of all, writes
-// from one half of a buffer to the other, and destroys them again. Prints how many came through. `lock`: one thread
-// polls an empty queue with a lock held, which it takes again at once, until another that wants the lock has had it.
+// from one half of a buffer to the other, and destroys them again, or nothing. Prints how many came through. `lock`:
+// one thread polls an empty queue with a lock held, which it takes again at once, until another that wants the lock has
+// had it.
 // Exit status 2 when something went wrong.
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -86,6 +87,11 @@ static void *live(void *argument) {
   return argument;
 }
 
+static void *come_and_go(void *argument) {
+  __atomic_fetch_add(&came_through, 1, __ATOMIC_RELAXED);
+  return argument;
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int had_the_lock;
 
@@ -116,14 +122,15 @@ static int poll_with_the_lock(void) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "lock") == 0) return poll_with_the_lock();
-  check(argc == 3, "arguments");
+  check(argc == 3 || argc == 4, "arguments");
+  void *(*const what)(void *) = argc == 3 ? live : come_and_go;
   const int count = atoi(argv[1]), rounds = atoi(argv[2]);
   check(count <= kMostThreads, "arguments");
   open_device();
   for (int round = 0; round < rounds; ++round) {
     pthread_t threads[kMostThreads];
     for (intptr_t i = 0; i < count; ++i)
-      check((errno = pthread_create(&threads[i], NULL, live, (void *)i)) == 0, "thread");
+      check((errno = pthread_create(&threads[i], NULL, what, (void *)i)) == 0, "thread");
     for (intptr_t i = 0; i < count; ++i) {
       void *result = NULL;
       check(pthread_join(threads[i], &result) == 0 && result == (void *)i, "join");

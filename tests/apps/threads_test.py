@@ -19,9 +19,9 @@ KEPT = 8192  # threads of a process at one time that the simulator knows
 class Threads(apps.LeavesNothing):
     OPTIONS = ()
 
-    def check(self, count, rounds):
+    def check(self, count, rounds, idle=""):
         program = built("threads", SOURCE.read_text(), "-libverbs", "-pthread")
-        result = apps.run_on([("h0", f"{program} {count} {rounds}")], *self.OPTIONS, env=self.environment)
+        result = apps.run_on([("h0", f"{program} {count} {rounds} {idle}")], *self.OPTIONS, env=self.environment)
         self.assert_succeeded(result)
         self.assertEqual(result.lines("h0"), [f"{count * rounds} threads"], result)
 
@@ -30,7 +30,7 @@ class Threads(apps.LeavesNothing):
             self.check(count=8, rounds=3)
 
     def test_more_threads_one_behind_the_other_than_at_one_time(self):
-        self.check(count=4, rounds=KEPT // 4 + 4)
+        self.check(count=4, rounds=KEPT // 4 + 4, idle="idle")
 
     def test_many_at_one_time(self):
         self.check(count=400, rounds=1)
