@@ -26,10 +26,10 @@
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(socket);
 RNICSIM_NEXT(connect);

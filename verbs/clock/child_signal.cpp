@@ -10,9 +10,9 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(sigaction);
 

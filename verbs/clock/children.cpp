@@ -11,8 +11,8 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/turn.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(wait4);
 

@@ -26,11 +26,11 @@
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(poll);
 RNICSIM_NEXT(ppoll);

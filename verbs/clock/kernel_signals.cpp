@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/signals.h"
-#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

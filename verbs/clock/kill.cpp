@@ -11,8 +11,8 @@
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
-#include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/thread_numbers.h"
 
 namespace rnicsim::clock {
 namespace {

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "verbs/clock/attach.h"
-#include "verbs/clock/turn.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {
 

@@ -17,9 +17,9 @@
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);

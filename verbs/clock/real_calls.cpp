@@ -45,9 +45,9 @@
 #include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

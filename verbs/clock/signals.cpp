@@ -16,12 +16,12 @@
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/counter_sites.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/spin.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);

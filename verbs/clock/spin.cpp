@@ -12,9 +12,9 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/cpu_state.h"
 #include "verbs/clock/loop_marks.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
-#include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
 namespace {

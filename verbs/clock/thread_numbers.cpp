@@ -21,8 +21,8 @@ extern "C" {  // some C libraries' header does not say so
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
 #include "verbs/clock/process.h"
-#include "verbs/clock/real_calls.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/real_calls.h"
 
 RNICSIM_NEXT(sched_setscheduler);
 RNICSIM_NEXT(sched_getscheduler);

@@ -19,12 +19,12 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/call_trap.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(pthread_create);
 RNICSIM_NEXT(pthread_join);

@@ -18,9 +18,9 @@
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
-#include "verbs/clock/raw_call.h"
 
 RNICSIM_NEXT(write);
 RNICSIM_NEXT(writev);
