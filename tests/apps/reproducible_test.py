@@ -12,21 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
-
-# Ends by itself, should the test be killed.
-BURN = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
-
-
-@contextlib.contextmanager
-def burning_cores():
-    """Every core has something else to do as well."""
-    burners = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count())]
-    try:
-        yield
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
+from busy_cores import busy_cores  # noqa: E402
 
 
 def environment_of_size(number):
@@ -58,7 +44,7 @@ class Reproducible(apps.TestCase):
         runs = 10 if apps.full() else 4
         first = self.trace(program, 0, *options)
         for number in range(1, runs):
-            with burning_cores() if number % 2 else contextlib.nullcontext():
+            with busy_cores() if number % 2 else contextlib.nullcontext():
                 again = self.trace(program, number, *options)
             for part, expected in first.items():
                 self.assertEqual(again[part], expected, f"{program}: run {number}: {part}")

@@ -5,10 +5,12 @@
 Of several simulators side by side: each program under each of them in turn. The best of three runs, or one that takes
 long; and one with every core busy otherwise, which says how much the load matters. Not a test.
 """
-import contextlib
 import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from busy_cores import busy_cores  # noqa: E402
 
 RUNS = 3
 LONG = 5  # CPU seconds
@@ -38,17 +40,6 @@ def best_of_some(rnicsim, options):
     return min([first] + [cpu_seconds(rnicsim, options) for _ in range(more)])
 
 
-@contextlib.contextmanager
-def busy_cores():
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
-    try:
-        yield
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
-
-
 def main():
     simulators = sys.argv[1:]
     if not simulators:
@@ -59,7 +50,7 @@ def main():
         cells = ""
         for rnicsim in simulators:
             alone = best_of_some(rnicsim, options)
-            with busy_cores():
+            with busy_cores(seconds=600):
                 beside = cpu_seconds(rnicsim, options)
             cells += f"{alone:>12.2f}{beside:>12.2f}"
         print(f"{name:36}{cells}{wanted:>10}", flush=True)
