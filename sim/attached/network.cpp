@@ -16,6 +16,9 @@
 namespace rnicsim::sim {
 namespace {
 
+// What one side of a connection may have under way and unread: Linux' largest send buffer (tcp_wmem).
+constexpr std::uint64_t kMostUnderWay = 4 << 20;
+
 std::uint64_t inode_of(int fd) {
   struct stat file {};
   return ::fstat(fd, &file) == 0 ? file.st_ino : 0;
@@ -51,6 +54,7 @@ void Network::deliver_due() {
     arrival();
     any = true;
   }
+  collect_halted(now());
   if (any && on_arrival) on_arrival();
 }
 
@@ -208,16 +212,39 @@ void Network::collect(Duration written) {
   for_each_ready(epoll_, sockets_.size(), [&](const epoll_event& event) {
     if (event.data.u32 != kDatagrams) collect_from(event.data.u32, written);
   });
+  collect_halted(written);
+}
+
+// Those whose peers have room again.
+void Network::collect_halted(Duration written) {
+  for (const Number number : std::vector<Number>(halted_.begin(), halted_.end())) {
+    if (is_full(number)) continue;
+    halted_.erase(number);
+    watch(number);
+    collect_from(number, written);
+  }
+}
+
+bool Network::is_full(Number sender) const {
+  const Socket& socket = sockets_.at(sender);
+  const auto peer = socket.peer ? sockets_.find(*socket.peer) : sockets_.end();
+  return peer != sockets_.end() && peer->second.coming >= kMostUnderWay;
+}
+
+void Network::halt(Number number) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sockets_.at(number).far_end.get(), nullptr);
+  halted_.insert(number);
 }
 
 // What is there now, and no more.
 void Network::collect_from(Number number, Duration written) {
-  constexpr std::size_t kMostBytes = 65536;
+  constexpr int kMostBytes = 65536;
   Socket& socket = sockets_.at(number);
   int left = 0;
   ::ioctl(socket.far_end.get(), FIONREAD, &left);
   do {
-    std::vector<std::byte> bytes(kMostBytes);
+    if (is_full(number)) return halt(number);
+    std::vector<std::byte> bytes(std::size_t(std::clamp(left, 1, kMostBytes)));
     const ssize_t got = ::read(socket.far_end.get(), bytes.data(), bytes.size());
     const Duration start = std::max({written, now(), socket.line_free});
     if (got <= 0) {
@@ -227,8 +254,10 @@ void Network::collect_from(Number number, Duration written) {
     left -= int(got);
     if (!socket.peer) continue;
     bytes.resize(std::size_t(got));
+    Socket& peer = sockets_.at(*socket.peer);
+    peer.coming += bytes.size();
     socket.line_free = start + params_.rate.time_for({std::uint64_t(got)});
-    const Duration arrival = socket.line_free + latency(socket.host, sockets_.at(*socket.peer).host);
+    const Duration arrival = socket.line_free + latency(socket.host, peer.host);
     arrivals_.push(arrival,
                    [this, to = *socket.peer, bytes = std::move(bytes)]() mutable { deliver(to, std::move(bytes)); });
   } while (left > 0);
@@ -274,6 +303,7 @@ void Network::push_undelivered(Number number) {
     done = sent < 0 ? socket.undelivered.size() : done + std::size_t(sent);
   }
   socket.undelivered.erase(socket.undelivered.begin(), socket.undelivered.begin() + std::ptrdiff_t(done));
+  socket.coming -= done;
   if (!socket.undelivered.empty()) {
     full_.insert(number);
     return;

@@ -67,6 +67,7 @@ class Network : public sc_core::sc_module {
     std::uint32_t backlog = 0;
     std::deque<Number> waiting;          // connections to accept
     std::vector<std::byte> undelivered;  // what the program's buffer had no room for
+    std::uint64_t coming = 0;            // bytes that the peer sent and the program's buffer has not taken yet
     bool write_ended = false;            // the program closed or shut down its side
     bool end_arrived = false;            // the peer's end
     bool read_ended = false;             // told the program so
@@ -74,6 +75,9 @@ class Network : public sc_core::sc_module {
   };
 
   void collect_from(Number number, Duration written);
+  void collect_halted(Duration written);
+  bool is_full(Number sender) const;
+  void halt(Number number);
   void end_writing(Number number, Duration start);
   void deliver_due();
   void deliver(Number to, std::vector<std::byte> bytes);
@@ -91,6 +95,7 @@ class Network : public sc_core::sc_module {
   const HostAddresses addresses_;
   std::map<Number, Socket> sockets_;
   std::set<Number> full_;                // with bytes undelivered
+  std::set<Number> halted_;              // nothing is taken from their programs until there is room at their peers
   Number next_ = 1;
   EphemeralPorts ports_{32768};
   Descriptor epoll_;

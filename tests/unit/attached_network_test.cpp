@@ -68,6 +68,19 @@ class NetworkTest : public testing::Test {
     }
     return written;
   }
+  // Until it would have to wait for the reader.
+  std::size_t write_until_full(const Program& from) {
+    const std::vector<char> some(65536, 'x');
+    std::size_t written = 0;
+    for (int in_vain = 0; in_vain < 3;) {
+      const ssize_t got = ::send(from.end.get(), some.data(), some.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      written += std::size_t(std::max<ssize_t>(got, 0));
+      in_vain = got > 0 ? 0 : in_vain + 1;
+      network_.collect(now());
+      pass();
+    }
+    return written;
+  }
   struct Heard {
     std::size_t bytes = 0;
     bool end = false;
@@ -175,6 +188,46 @@ TEST_F(NetworkTest, OneSideGoesWithoutReading) {
   server.end.reset();
   network_.collect(now());
   pass();
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+// --- More than a connection holds.
+
+TEST_F(NetworkTest, WhoIsNotReadIsHalted) {
+  constexpr std::size_t kFits = 4 << 20, kMostHeld = 6 << 20;
+  const auto [client, server] = connection();
+  const std::size_t written = write_until_full(client);
+  EXPECT_GE(written, kFits);
+  EXPECT_LE(written, kMostHeld);
+  EXPECT_EQ(write_until_full(client), 0u);
+  // The other way has room of its own; and what is read makes room.
+  EXPECT_EQ(write_all(server, kMuch), kMuch);
+  EXPECT_EQ(hear(server), (Heard{written, false}));
+  EXPECT_GE(write_until_full(client), kFits);
+}
+
+TEST_F(NetworkTest, AHaltedOneGoes) {
+  auto [client, server] = connection();
+  const std::size_t written = write_until_full(client);
+  client.end.reset();
+  network_.collect(now());
+  pass();
+  EXPECT_EQ(hear(server), (Heard{written, true}));
+  server.end.reset();
+  network_.collect(now());
+  pass();
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+TEST_F(NetworkTest, TheReaderOfAHaltedOneGoes) {
+  auto [client, server] = connection();
+  EXPECT_GT(write_until_full(client), kMuch);
+  server.end.reset();
+  client.end.reset();
+  for (int i = 0; i < 4; ++i) {
+    network_.collect(now());
+    pass();
+  }
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
