@@ -76,7 +76,12 @@ void release_signal_stack() {
 }
 
 std::optional<stack_t> set_signal_stack(const stack_t* wanted, stack_t* old, std::uintptr_t stands) {
-  const stack_t before{stacks.program.ss_sp, flags_of_program(stands), stacks.program.ss_size};
+  stack_t before{stacks.program.ss_sp, flags_of_program(stands), stacks.program.ss_size};
+  // A handler that asks where it stands (Go's does) is told.
+  if ((before.ss_flags & SS_ONSTACK) != 0 && has(stacks.ours + kGuardBytes, kStackBytes, stands)) {
+    before.ss_sp = stacks.ours + kGuardBytes;
+    before.ss_size = kStackBytes;
+  }
   std::optional<stack_t> used = our_stack();
   if (wanted != nullptr) {
     if (const int error = refusal(*wanted, stands); error != 0) {
