@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 14;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 15;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -111,14 +111,21 @@ struct ControlHeader {
   char host[64] = {};
   std::uint32_t cost[std::size_t(CpuCost::count)] = {};  // picoseconds
   ProcessorSet processors;           // that the host has: this machine's, as far as the simulator may use them
-  std::uint32_t signals_sent = 0;    // to other processes, counted by this one
+  std::uint32_t signals_sent = 0;    // to other processes by the real kernel, counted by this one
   std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
-  // Signals as in ThreadSlot::signals.
-  std::uint32_t caught = 0;          // kChild: the program has a handler for it
-  std::uint32_t blocked = 0;         // by the first thread
   std::uint32_t shared_waits = 0;    // threads of the host that wait in memory that processes share
   std::uint32_t reserved = 0;
 };
+
+// A signal as its receiver is told of it (siginfo_t).
+struct SignalRecord {
+  std::uint32_t number = 0;
+  std::int32_t code = 0;             // SI_USER, SI_QUEUE, SI_TIMER ...
+  std::uint32_t pid = 0;             // virtual, of who sent it; of a timer: its number
+  std::uint32_t uid = 0;             // of who sent it; of a timer: its overruns
+  std::uint64_t value = 0;
+};
+static_assert(sizeof(SignalRecord) == 24);
 
 // A network interface of a simulated host, at kInterfaceTable of the control region: that of one of its NICs, whose
 // GIDs follow from it. The first of each host stand first, in the order of the hosts.
@@ -184,7 +191,16 @@ enum class Call : std::uint32_t {
                     // process that has the memory mapped may wake it, too, and so does the death of any
   wake_address,     // argument[0], at most argument[1] waiters, first come first woken; argument[2] as above.
                     // value = how many
-  set_alarm,        // SIGALRM at argument[0] (0: none), then every argument[1], 1 us at least; result value = time left
+  set_timer,        // timer argument[0] ends at argument[1] (0: never), then every argument[2], 1 us at least. Timer 0
+                    // sends SIGALRM. value = time left before, argument[3] = interval before; EINVAL
+  get_timer,        // as set_timer, which it leaves as it is
+  new_timer,        // argument[0] = 0: an event descriptor is sent, to which its ends are added; 1: sends the signal in
+                    // the input to the process, 2: to the process's thread argument[1]; 3: nothing. value = its number
+  delete_timer,     // argument[0] = number, if it is of this process; EINVAL
+  // signals
+  await_signal,     // one of the set argument[0] that waits, until argument[1]; out: SignalRecord. EAGAIN: none came;
+                    // EINTR: another did
+  take_signals,     // argument[0] = what the thread blocks from now on: what else waits is raised before it returns
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index
   thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn
@@ -196,6 +212,9 @@ enum class Call : std::uint32_t {
   exec_begin,       // the next hello of this pid is a kExec
   exec_failed,
   process_exit,     // the process is about to end, with status argument[0]
+  send_signal,      // in: SignalRecord, 0: is there somebody? To process argument[0] as kill(2) names it, or thread
+                    // argument[1] of the caller's. value = 1: only the real kernel can, to real pid argument[2]; ESRCH,
+                    // EAGAIN: too many wait
   find_process,     // argument[0] = virtual pid, of this host; value = its real pid; ESRCH
   affinity,         // of the thread, or the first one of the process, with virtual number argument[0]; 0 = the caller.
                     // out: ProcessorSet; argument[1] = 1: set first, to that in the input. ESRCH; EINVAL: the host has
@@ -343,15 +362,16 @@ struct alignas(4096) ThreadSlot {
   std::uint64_t argument[8] = {};
   std::uint64_t value = 0;
   std::int32_t error = 0;            // 0 or a positive errno
-  std::uint32_t signals = 0;         // to be raised in the thread before the call returns; atomic
+  std::uint32_t signal_count = 0;    // of `signal`: to be raised in the thread before the call returns
   std::uint32_t input_bytes = 0;
   std::uint32_t output_bytes = 0;
   std::uint32_t device = 0;          // of the host that a call is about; ENODEV
   std::uint32_t acted = 0;           // calls other than clock reads since the turn began
   std::uint32_t clock_reads = 0;     // ever
   std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it; 0 while somebody else runs
-  static constexpr std::uint32_t kAlarm = 1u << 0;  // SIGALRM
-  static constexpr std::uint32_t kChild = 1u << 1;  // SIGCHLD, if the program has a handler for it
+  std::uint64_t pending = 0;         // signals (bit 0: the first) that wait until the thread takes them
+  static constexpr std::uint32_t kMaxSignals = 8;
+  SignalRecord signal[kMaxSignals];
 
   alignas(64) std::byte input[4096] = {};
   std::byte output[4096] = {};

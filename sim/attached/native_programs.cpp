@@ -151,9 +151,16 @@ void NativePrograms::await_thread_end(const Thread& thread) {
   while (left.exists() && !waits_for_others()) ::usleep(10);
 }
 
-void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) {
-  native(thread).send(signal == ThreadSlot::kAlarm ? SIGALRM : SIGCHLD);
+SignalMasks NativePrograms::signal_masks(const Thread& thread) const {
+  const auto sets = native(thread).signal_sets();
+  const auto set = [&](const char* name) {
+    const auto found = sets.find(name);
+    return found != sets.end() ? found->second : 0;
+  };
+  return {set("SigBlk"), set("SigIgn"), set("SigCgt")};
 }
+
+void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) { native(thread).send(int(signal)); }
 
 bool NativePrograms::is_stopped(const Thread& thread) const { return native(thread).is_stopped(); }
 std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }

@@ -15,6 +15,7 @@ class NativePrograms final : public Programs {
   void give_turn(Thread& thread) override;
   TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) override;
   void await_thread_end(const Thread& thread) override;
+  SignalMasks signal_masks(const Thread& thread) const override;
   void interrupt(const Thread& thread, std::uint32_t signal) override;
   bool has_ended(const Process& process) const override { return process.has_exited(); }
   bool is_stopped(const Thread& thread) const override;

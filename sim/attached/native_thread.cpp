@@ -39,12 +39,21 @@ std::string NativeThread::system_call() const {
   return "system call " + line.substr(0, line.find(' '));
 }
 
-bool NativeThread::has_signal(const char* set, int signal) const {
-  const std::string label = fmt::format("{}:", set);
+std::map<std::string, std::uint64_t> NativeThread::signal_sets() const {
+  std::map<std::string, std::uint64_t> sets;
   std::ifstream in(fmt::format("/proc/{}/task/{}/status", process_, thread_));
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with(label)) return (std::stoull(line.substr(label.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
-  return false;
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':');
+    if (line.starts_with("Sig") && line.find('/') == std::string::npos)
+      sets[line.substr(0, colon)] = std::stoull(line.substr(colon + 1), nullptr, 16);
+  }
+  return sets;
+}
+
+bool NativeThread::has_signal(const char* set, int signal) const {
+  const auto sets = signal_sets();
+  const auto found = sets.find(set);
+  return found != sets.end() && (found->second >> (signal - 1) & 1) != 0;
 }
 bool NativeThread::catches(int signal) const { return has_signal("SigCgt", signal); }
 bool NativeThread::awaits(int signal) const { return has_signal("SigPnd", signal); }

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace rnicsim::sim {
@@ -17,6 +18,7 @@ class NativeThread {
   std::string system_call() const;  // "system call 202", for people
   bool catches(int signal) const;   // it has a handler
   bool awaits(int signal) const;    // one was sent, and has not come yet
+  std::map<std::string, std::uint64_t> signal_sets() const;  // by name as in /proc: SigBlk, SigCgt; bit 0 is signal 1
   void send(int signal) const;
 
  private:

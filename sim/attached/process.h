@@ -22,16 +22,10 @@
 #include "sim/attached/process_memory.h"
 #include "sim/attached/shared_memory.h"
 #include "sim/attached/thread.h"
+#include "sim/attached/timer.h"
 #include "sim/descriptor.h"
 
 namespace rnicsim::sim {
-
-struct AlarmClock {
-  std::optional<Duration> deadline;
-  Duration interval;
-  std::uint32_t fired_in_vain = 0;  // since the world last made progress, by `seen_progress`
-  std::uint64_t seen_progress = 0;
-};
 
 class Process {
  public:
@@ -72,7 +66,9 @@ class Process {
   // --- Bookkeeping of the time keeper and the system calls.
   Pasid pasid = 0;
   std::deque<Thread> threads;       // by slot index; a dead one's place is used again
-  AlarmClock alarm;
+  std::map<std::uint32_t, Timer> timers;
+  std::uint32_t next_timer = kAlarmTimer + 1;
+  PendingSignals pending_signals;   // that all its threads block
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   // By device and number: kept, so that no later file is taken for a context's.

@@ -35,6 +35,8 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
       return await_exit(process);
     case Call::wait_child:
       return wait_child(thread, slot);
+    case Call::send_signal:
+      return send_signal(thread, slot);
     case Call::find_process:
       return find_process(process, slot);
     case Call::affinity:
@@ -198,8 +200,7 @@ void SystemCalls::process_died(Process& process) {
       if (answer_wait(waiting, process.parent->slot(waiting.index)))
         keeper_.resume(waiting, now() + keeper_.times_of(*waiting.process).wakeup);
     }
-    if ((std::atomic_ref(process.parent->header().caught).load() & ThreadSlot::kChild) != 0)
-      keeper_.raise(*process.parent, ThreadSlot::kChild);
+    keeper_.raise(*process.parent, {.number = SIGCHLD, .code = CLD_EXITED, .pid = process.identity().virtual_pid});
   }
   keeper_.relay_output();
   keeper_.descriptors_may_be_ready();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "sim/attached/pending_signals.h"
 #include "sim/attached/process.h"
 
 namespace rnicsim::sim {
@@ -13,6 +14,13 @@ enum class TurnEnd {
   given_back,
   died,     // with its process
   blocked,  // in the real kernel, in a call that the simulator does not know: it may come back at any time
+};
+
+// What a thread does with signals, in the real kernel's words.
+struct SignalMasks {
+  SignalSet blocked = 0;
+  SignalSet ignored = 0;  // by the program, not by default
+  SignalSet caught = 0;
 };
 
 class Programs {
@@ -25,7 +33,8 @@ class Programs {
   virtual TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) = 0;
   // The thread has given its turn away for good: what it still does, it does now.
   virtual void await_thread_end(const Thread& thread) = 0;
-  // A thread that is blocked in the real kernel, while there is a signal for it (ThreadSlot::signals).
+  virtual SignalMasks signal_masks(const Thread& thread) const = 0;
+  // Sends a signal to a thread that is blocked in the real kernel.
   virtual void interrupt(const Thread& thread, std::uint32_t signal) = 0;
   virtual bool has_ended(const Process& process) const = 0;
   // By a signal, the terminal's perhaps: it goes on when another comes.

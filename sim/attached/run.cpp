@@ -349,10 +349,14 @@ class Run {
     calls_.admit(std::move(*guest), *host, nullptr, now());
   }
 
-  void end_all(int status) {
-    ending_ = true;
+  void kill_all() const {
     for (const auto& process : keeper_.processes())
       if (process->alive) process->kill();
+  }
+
+  void end_all(int status) {
+    ending_ = true;
+    kill_all();
     for (const Started& still : started_) {
       ::kill(still.pid, SIGKILL);
       ::waitpid(still.pid, nullptr, 0);
@@ -412,6 +416,7 @@ class Run {
   }
 
   void finish() {
+    kill_all();  // what outlives the programs that were started
     output_.drain();
     progress_line::erase();
     if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);

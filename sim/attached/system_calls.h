@@ -94,6 +94,9 @@ class SystemCalls : public CallHandler {
   bool exec(Thread& thread, abi::ThreadSlot& slot);
   void kill(const Process& process, const char* why);
   bool await_exit(Process& process);
+  std::vector<Process*> signalled_by(const Process& sender, std::int64_t number);
+  bool is_unreaped(const Process& sender, std::int64_t number);
+  bool send_signal(Thread& thread, abi::ThreadSlot& slot);
   bool find_process(const Process& asking, abi::ThreadSlot& slot);
   // On the host of who asks; nullptr: nobody.
   Process* process_of(const Process& asking, std::uint64_t virtual_pid);

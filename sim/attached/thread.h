@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
 #include "model/abi/attach.h"
 #include "model/base/units.h"
+#include "sim/attached/pending_signals.h"
 #include "sim/descriptor.h"
 
 namespace rnicsim::sim {
@@ -26,6 +28,7 @@ enum class ThreadState : std::uint8_t {
   awaiting_descriptors,  // until one of `watched` is ready, or `at`
   awaiting_address,  // until `address` is woken, or `at`
   awaiting_child,
+  awaiting_signal,   // one of `wanted_signals`, until `at`
   awaiting_device,   // a command or an MMIO read is on its way
   awaiting_peer,     // connects
   in_real_kernel,    // blocked in a call that the simulator does not know: holds nobody back
@@ -50,7 +53,9 @@ struct Thread {
   Process* process = nullptr;
   std::uint32_t index = 0;
   ThreadState state = ThreadState::free;
-  bool signalled = false;             // a signal came while it did not wait: its next wait ends at once
+  std::deque<abi::SignalRecord> due_signals;  // its next turn begins with them, and no wait of it goes on
+  PendingSignals pending_signals;     // for this thread alone, which blocks them
+  SignalSet wanted_signals = 0;
   bool call_pending = false;          // with `due`: execute the slot's call, then resume
   std::optional<Duration> at;         // when it is due, or its wait ends
   Duration idle_since;                // last time it did something else than read clocks

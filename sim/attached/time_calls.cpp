@@ -56,12 +56,18 @@ bool TimeKeeper::execute(Thread& thread) {
     case Call::wake_address:
       slot.value = wake_address(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0, clock_of(thread)});
       return true;
-    case Call::set_alarm: {
-      const auto old = process.alarm.deadline;
-      slot.value = old && *old > now() ? std::uint64_t((*old - now()).ps) : 0;
-      set_alarm(process, slot.argument[0] == 0 ? std::nullopt : deadline(slot.argument[0]), duration(slot.argument[1]));
-      return true;
-    }
+    case Call::set_timer:
+      return set_timer(process, slot);
+    case Call::get_timer:
+      return get_timer(process, slot);
+    case Call::new_timer:
+      return new_timer(thread, slot);
+    case Call::delete_timer:
+      return answer(slot, process.timers.erase(std::uint32_t(slot.argument[0])) != 0 ? 0 : EINVAL);
+    case Call::await_signal:
+      return await_signal(thread, slot, deadline(slot.argument[1]));
+    case Call::take_signals:
+      return take_signals(thread, slot);
     case Call::thread_new:
       return new_thread(thread, slot);
     case Call::thread_start: {
@@ -155,15 +161,6 @@ bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
   return false;
 }
 
-// --- Alarms.
-
-void TimeKeeper::set_alarm(Process& process, std::optional<Duration> deadline, Duration interval) {
-  // As setitimer counts: oftener than each microsecond, nothing else would happen any more.
-  constexpr Duration kLeastInterval{1'000'000};
-  process.alarm = {deadline, interval.ps == 0 ? interval : std::max(interval, kLeastInterval)};
-  if (deadline) at(*deadline, [] {});
-}
-
 // --- Threads.
 
 bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
@@ -174,6 +171,7 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
   Thread& thread = slot_for(process, index);
   // Nothing of the slot's last thread is left.
   thread = Thread{.process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
+  process.slot(index).pending = process.pending_signals.set();
   process.slot(index).turn = ThreadSlot::kKernel;
   process.slot(index).virtual_tid = handler_->new_tid(process);
   slot.value = index;

@@ -75,7 +75,7 @@ void TimeKeeper::wait(Thread& thread, ThreadState state, std::optional<Duration>
   schedule(thread, state, until, false);
   thread.watched = std::move(watched);
   // What came between the call and its execution must not be slept through.
-  if (std::exchange(thread.signalled, false)) end_wait_for_signal(thread);
+  if (!thread.due_signals.empty()) end_wait_for_signal(thread);
 }
 
 Process& TimeKeeper::add(std::unique_ptr<Process> process, Duration start) {
@@ -112,7 +112,8 @@ void TimeKeeper::forget_threads(Process& process) {
 void TimeKeeper::end_process(Process& process) {
   progressed();
   process.alive = false;
-  process.alarm = {};
+  process.timers.clear();
+  process.pending_signals = {};
   forget_threads(process);
   wake_sharers(process.identity().host);
 }
@@ -128,7 +129,6 @@ void TimeKeeper::run_due_actions() {
 
 void TimeKeeper::step_simulated() {
   while (!ended_) {
-    raise_alarms();
     run_due_actions();
     if (in_real_kernel_ != 0) poll_real_kernel();
     if (descriptors_changed_) poll_descriptors();
@@ -194,6 +194,7 @@ void TimeKeeper::run(Thread& thread) {
   // A wait that came to its end.
   if (thread.state == ThreadState::awaiting_descriptors || thread.state == ThreadState::awaiting_address)
     slot_of(thread).error = ETIMEDOUT;
+  if (thread.state == ThreadState::awaiting_signal) slot_of(thread).error = EAGAIN;
   bool pending = thread.call_pending;
   const Duration due = *thread.at;
   unschedule(thread);
@@ -263,54 +264,12 @@ void TimeKeeper::poll_descriptors() {
       resume(*owner[i], std::max(now(), clock_of(*owner[i])) + times_of(*owner[i]->process).wakeup);
 }
 
-// A signal reaches a process in its main thread: at once if that waits, else when it next comes back.
-void TimeKeeper::raise_alarms() {
-  for (const auto& process : processes_) {
-    AlarmClock& alarm = process->alarm;
-    if (!process->alive || !alarm.deadline || *alarm.deadline > now()) continue;
-    alarm.deadline = alarm.interval.ps > 0 ? std::optional(now() + alarm.interval) : std::nullopt;
-    if (alarm.deadline) at(*alarm.deadline, [] {});
-    if (std::exchange(alarm.seen_progress, progress_) != progress_) alarm.fired_in_vain = 0;
-    ++alarm.fired_in_vain;
-    raise(*process, ThreadSlot::kAlarm);
-  }
-}
-
-void TimeKeeper::raise(Process& process, std::uint32_t signal) {
-  std::atomic_ref(process.slot(0).signals).fetch_or(signal);
-  if ((std::atomic_ref(process.header().blocked).load() & signal) != 0) return;
-  Thread& main = process.threads.front();
-  if (main.state == ThreadState::in_real_kernel) {
-    programs_.interrupt(main, signal);
-  } else {
-    main.signalled = !end_wait_for_signal(main);
-  }
-}
-
-// False: it does not wait, or not so that a signal ends it.
-bool TimeKeeper::end_wait_for_signal(Thread& thread) {
-  switch (thread.state) {
-    case ThreadState::sleeping:
-    case ThreadState::awaiting_descriptors:
-    case ThreadState::awaiting_address:
-    case ThreadState::awaiting_child:
-      resume(thread, now(), EINTR);
-      return true;
-    case ThreadState::polling:
-    case ThreadState::spinning:
-      resume(thread, now());
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool TimeKeeper::all_wait_for_descriptors() const {
   return std::ranges::all_of(processes_, [&](const auto& process) {
     return !process->alive || std::ranges::all_of(process->threads, [&](const Thread& thread) {
       if (thread.at) return waits_in_vain(thread) && thread.last_wait == ThreadState::awaiting_descriptors;
       return thread.state == ThreadState::free || thread.state == ThreadState::awaiting_child ||
-             thread.state == ThreadState::awaiting_descriptors;
+             thread.state == ThreadState::awaiting_signal || thread.state == ThreadState::awaiting_descriptors;
     });
   });
 }
@@ -348,9 +307,8 @@ bool TimeKeeper::all_wait_in_vain() const {
   };
   return std::ranges::all_of(processes_, [&](const auto& process) {
     if (!process->alive) return true;
-    const AlarmClock& alarm = process->alarm;
-    const bool rings_in_vain = alarm.seen_progress == progress_ && alarm.fired_in_vain >= kVainWaits;
-    return (!alarm.deadline || rings_in_vain) && std::ranges::all_of(process->threads, waits);
+    return std::ranges::all_of(process->timers, [this](const auto& entry) { return rings_in_vain(entry.second); }) &&
+           std::ranges::all_of(process->threads, waits);
   });
 }
 
@@ -391,6 +349,7 @@ const char* to_string(ThreadState state) {
     case ThreadState::awaiting_descriptors: return "waiting for descriptors";
     case ThreadState::awaiting_address: return "waiting for another thread";
     case ThreadState::awaiting_child: return "waiting for a child";
+    case ThreadState::awaiting_signal: return "waiting for a signal";
     case ThreadState::awaiting_device: return "waiting for the device";
     case ThreadState::awaiting_peer: return "connecting";
     case ThreadState::in_real_kernel: return "blocked in the real kernel";

@@ -93,6 +93,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool look_around();
   void end() { ended_ = true; }  // nobody waits for anything any more
   bool is_patient() const { return patient_; }
+  bool is_stopped(const Thread& thread) const { return programs_.is_stopped(thread); }
   const HostTimes& times_of(const Process& process) const {
     return params_.of_hosts.empty() ? params_.times : params_.of_hosts[process.identity().host];
   }
@@ -103,8 +104,9 @@ class TimeKeeper : public sc_core::sc_module {
 
   // The run was not reproducible, and why (empty: it was).
   const std::set<std::string>& disturbances() const { return disturbances_; }
-  // A signal (ThreadSlot::signals) for a process, at the world's time.
-  void raise(Process& process, std::uint32_t signal);
+  // A signal for a process, or one thread of it alone, at the world's time. False: too many wait for it already.
+  bool raise(Process& process, const abi::SignalRecord& signal, Thread* only = nullptr);
+  static Thread* thread_numbered(Process& process, std::uint32_t virtual_tid);  // nullptr: there is none
   void disturbed(std::string why) { disturbances_.insert(std::move(why)); }
   bool all_wait_for_descriptors() const;  // without an end, or in vain
   bool waits_for_real_kernel() const { return in_real_kernel_ != 0; }
@@ -136,9 +138,7 @@ class TimeKeeper : public sc_core::sc_module {
   void run(Thread& thread);
   bool runs_ahead(const Thread& thread) const;
   bool bury_the_dead();
-  void raise_alarms();
   void deliver_posted();
-  bool end_wait_for_signal(Thread& thread);
   void note_end_of_wait(Thread& thread);
   bool waits_in_vain(const Thread& thread) const;
   void look_when_quiet();
@@ -156,10 +156,27 @@ class TimeKeeper : public sc_core::sc_module {
   static bool is_yielding(const Thread& thread);  // of one that spins
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   void poll_again(Thread& thread);
-  void set_alarm(Process& process, std::optional<Duration> deadline, Duration interval);
   bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
   void end_thread(Thread& thread);
+
+  // --- timers.cpp
+  bool new_timer(Thread& thread, abi::ThreadSlot& slot);
+  bool set_timer(Process& process, abi::ThreadSlot& slot);
+  static bool get_timer(Process& process, abi::ThreadSlot& slot);
+  void start_timer(Process& process, std::uint32_t number, const Timer& timer);
+  void end_timer(Process& process, std::uint32_t number, Timer& timer);
+  static std::optional<Duration> next_end(const Process& process);
+  bool rings_in_vain(const Timer& timer) const;
+
+  // --- signals.cpp
+  void give(Thread& thread, const abi::SignalRecord& signal);
+  bool end_wait_for_signal(Thread& thread);
+  static void show_pending(Process& process);
+  static std::optional<abi::SignalRecord> take_pending(Thread& thread, SignalSet set);
+  bool await_signal(Thread& thread, abi::ThreadSlot& slot, std::optional<Duration> until);
+  static bool take_signals(Thread& thread, const abi::ThreadSlot& slot);
+  static void hand_over_signals(Thread& thread);
 
   // --- address_waits.cpp
   struct Wake {

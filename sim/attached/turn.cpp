@@ -31,11 +31,11 @@ void TimeKeeper::grant(Thread& thread) {
   thread.ring_written.reset();
   thread.seen_stores = process.stores;
   Duration limit = clock_limit(thread);
-  if (process.alarm.deadline) limit = std::min(limit, std::max(*process.alarm.deadline, now()));
+  if (const auto end = next_end(process)) limit = std::min(limit, std::max(*end, now()));
   slot.run_until = std::uint64_t(limit.ps);
   slot.act_until = std::uint64_t((now() + params_.act_slack).ps);
   slot.acted = 0;
-  thread.signalled = false;  // its call raises what there is
+  hand_over_signals(thread);
   thread.state = ThreadState::running;
   running_ = &thread;
   release(thread);

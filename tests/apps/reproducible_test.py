@@ -91,6 +91,19 @@ class Reproducible(apps.TestCase):
         self.assertIn("main: 25 to 25 cycles apart", first["h0"])
         self.assertIn("child: 25 to 25 cycles apart", first["h0"])
 
+    def test_signals_and_timers(self):
+        source = pathlib.Path(__file__).resolve().with_name("signal_times.c").read_text()
+        self.check(str(apps.built("signal_times", source, "-lpthread")))
+
+    def test_a_shell_with_pipes_and_jobs(self):
+        self.check(f"sh {pathlib.Path(__file__).resolve().with_name('jobs.sh')}")
+
+    def test_fio(self):
+        with apps.folder() as path:  # a script has no use for the host that a client is given
+            script = path / "fio.sh"
+            script.write_text("fio --name=a --ioengine=null --size=1m --bs=4k --rw=randrw --iodepth=4\n")
+            self.check(f"sh {script}")
+
     def test_another_seed_reproduces_too(self):
         self.check("ibv_rc_pingpong -d rnic0 -g 1 -n 50", "--seed", "7")
 

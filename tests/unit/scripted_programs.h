@@ -74,12 +74,13 @@ class Program {
     void await_suspend(std::coroutine_handle<>) const {}
     int await_resume() const { return called ? program.slot().error : 0; }
   };
-  Answer call(Call code, std::uint64_t a = 0, std::uint64_t b = 0) {
+  Answer call(Call code, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
     ThreadSlot& slot = this->slot();
     if (code != Call::sync) ++slot.acted;
     slot.call = code;
     slot.argument[0] = a;
     slot.argument[1] = b;
+    slot.argument[2] = c;
     slot.turn = ThreadSlot::kKernel;
     return {*this, true};
   }
@@ -206,6 +207,7 @@ class World : public Programs, public CallHandler {
   std::vector<std::pair<Duration, std::uint32_t>> posted;  // when it reached the device, and the offset
   std::vector<std::string> faults;                         // rules that were broken
   Duration device_time{2'000'000};                         // a command's answer
+  std::map<std::pair<const Process*, std::uint32_t>, SignalMasks> masks;  // of a thread; else it catches all
   std::function<void()> disturb;                           // called at each turn: real time is in no hurry
 
   void fault(const Program& program, const std::string& what) {
@@ -239,6 +241,10 @@ class World : public Programs, public CallHandler {
     return end;
   }
   void await_thread_end(const Thread&) override {}
+  SignalMasks signal_masks(const Thread& thread) const override {
+    const auto found = masks.find({thread.process, thread.index});
+    return found != masks.end() ? found->second : SignalMasks{.caught = ~SignalSet{0}};
+  }
   void interrupt(const Thread&, std::uint32_t) override {}
   bool has_ended(const Process& process) const override { return ended_.contains(&process); }
   bool is_stopped(const Thread&) const override { return false; }

@@ -92,11 +92,11 @@ TEST_F(Quiet, WhatActsInBetweenIsNotInVain) {
 
 TEST_F(Quiet, AnAlarmIsWaitedForUntilItRepeats) {
   world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::set_alarm, std::uint64_t((1_ms).ps));
+    co_await me.call(Call::set_timer, 0, std::uint64_t((1_ms).ps));
     while (me.clock() < 900_us) co_await me.call(Call::wait_visible);
-    co_await me.call(Call::set_alarm, std::uint64_t((1_ms).ps), std::uint64_t((100_us).ps));
+    co_await me.call(Call::set_timer, 0, std::uint64_t((1_ms).ps), std::uint64_t((100_us).ps));
     while (me.clock() < 2_ms) co_await me.call(Call::wait_visible);
-    co_await me.call(Call::set_alarm, 0);
+    co_await me.call(Call::set_timer, 0, 0);
   });
   world.run();
   EXPECT_TRUE(looked(0_us, 1_ms));

@@ -209,7 +209,7 @@ TEST_F(TimeKeeperTest, AWaitersClockDoesNotLeaveTheWorld) {
 TEST_F(TimeKeeperTest, AnAlarmComesEachMicrosecondAtMost) {
   int alarms = 0;
   world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::set_alarm, 1'000'000, 1);
+    co_await me.call(Call::set_timer, 0, 1'000'000, 1);
     while (me.clock() < 10_us)
       if (co_await me.sleep_until(10_us) == EINTR) ++alarms;
   });
@@ -458,7 +458,7 @@ TEST_F(TimeKeeperTest, AWakeUpFromAheadDoesNotReachAWaitThatEndsBefore) {
 
 TEST_F(TimeKeeperTest, AnAlarmEndsASleep) {
   world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::set_alarm, 7'000'000);
+    co_await me.call(Call::set_timer, 0, 7'000'000);
     EXPECT_EQ(co_await me.sleep_until(1_s), EINTR);
     tell("alarm", me);
   });
@@ -469,7 +469,7 @@ TEST_F(TimeKeeperTest, AnAlarmEndsASleep) {
 // It is due before the world has reached the wait, but the thread had asked for it already.
 TEST_F(TimeKeeperTest, AnAlarmBeforeASleepIsNotSleptThrough) {
   world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::set_alarm, std::uint64_t((1_us).ps));
+    co_await me.call(Call::set_timer, 0, std::uint64_t((1_us).ps));
     co_await me.act(2_us);
     EXPECT_EQ(co_await me.sleep_until(1_ms), EINTR);
     tell("woke", me);
@@ -485,6 +485,58 @@ TEST_F(TimeKeeperTest, AWaitForDescriptorsEndsAtItsDeadline) {
   });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("timed out", 5_us)));
+}
+
+// --- Signals.
+
+TEST_F(TimeKeeperTest, ASignalGoesToAThreadThatDoesNotBlockIt) {
+  Process& receiver = world.attach(0, [&](Program& me) -> Script {
+    co_await me.new_thread([&](Program& child) -> Script {
+      EXPECT_EQ(co_await child.sleep_until(1_s), EINTR);
+      tell("child", child);
+    });
+    co_await me.call(Call::thread_start, me.value());
+    EXPECT_EQ(co_await me.sleep_until(10_us), 0);
+    tell("first", me);
+  });
+  world.masks[{&receiver, 0}] = {.blocked = set_of(SIGUSR1), .caught = set_of(SIGUSR1)};
+  world.keeper.at(5_us, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
+  world.run();
+  EXPECT_THAT(story, ElementsAre(std::pair("child", 5_us), std::pair("first", 10_us)));
+}
+
+TEST_F(TimeKeeperTest, WhatAllBlockWaitsUntilItIsAskedFor) {
+  Process& receiver = world.attach(0, [&](Program& me) -> Script {
+    EXPECT_EQ(co_await me.sleep_until(10_us), 0);
+    EXPECT_EQ(me.process().slot(0).pending, set_of(SIGUSR1));
+    EXPECT_EQ(co_await me.call(Call::await_signal, set_of(SIGUSR2), (12_us).ps), EAGAIN);
+    tell("in vain", me);
+    EXPECT_EQ(co_await me.call(Call::await_signal, set_of(SIGUSR1), abi::kForever), 0);
+    EXPECT_EQ(me.process().slot(0).pending, 0u);
+    tell("there", me);
+    EXPECT_EQ(co_await me.call(Call::await_signal, set_of(SIGUSR1), abi::kForever), 0);
+    tell("came", me);
+  });
+  world.masks[{&receiver, 0}] = {.blocked = ~SignalSet{0}};
+  for (const Duration when : {5_us, 20_us})
+    world.keeper.at(when, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
+  world.run();
+  EXPECT_THAT(story, ElementsAre(std::pair("in vain", 12_us), std::pair("there", 12_us),
+                                 std::pair("came", 20_us + kWakeup)));
+}
+
+TEST_F(TimeKeeperTest, WhatIsIgnoredEndsNoWait) {
+  Process& receiver = world.attach(0, [&](Program& me) -> Script {
+    EXPECT_EQ(co_await me.sleep_until(10_us), 0);
+    tell("slept", me);
+  });
+  world.masks[{&receiver, 0}] = {.ignored = set_of(SIGUSR1)};
+  world.keeper.at(5_us, [&] {
+    world.keeper.raise(receiver, {.number = SIGUSR1});
+    world.keeper.raise(receiver, {.number = SIGCHLD});  // by default
+  });
+  world.run();
+  EXPECT_THAT(story, ElementsAre(std::pair("slept", 10_us)));
 }
 
 // --- The real kernel, deaths, forks.

@@ -213,8 +213,6 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   find_host_files(socket_name, the_session.header().host);
 
   own_slot() = &the_session.slot(0);
-  show_child_action();
-  show_blocked_signals();
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   const bool new_image = (hello_flags & abi::Hello::kFork) == 0;
   if (new_image) know_inherited(know_inherited_socket);

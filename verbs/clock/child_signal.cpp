@@ -45,18 +45,7 @@ enum class Meaning { nothing, child_ended, other };
 Meaning meaning_of(const siginfo_t& info) {
   if (!simulated()) return Meaning::other;
   if (is_raised_here(info) || is_real_end(info)) return due.exchange(false) ? Meaning::child_ended : Meaning::nothing;
-  if (!is_interrupt(info)) return Meaning::other;
-  const std::atomic_ref signals(session()->slot(0).signals);
-  const bool ended = (signals.fetch_and(~abi::ThreadSlot::kChild) & abi::ThreadSlot::kChild) != 0;
-  return ended ? Meaning::child_ended : Meaning::nothing;
-}
-
-// Which child it is about, as the program knows it.
-void describe(siginfo_t& info) {
-  siginfo_t ended{};
-  if (raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0 && ended.si_pid != 0)
-    info = ended;
-  if (const Child* child = find_real_child(info.si_pid)) info.si_pid = child->virtual_pid;
+  return is_interrupt(info) ? Meaning::child_ended : Meaning::other;
 }
 
 void install(const struct sigaction& action);
@@ -66,7 +55,7 @@ void on_child(int signal, siginfo_t* info, void* context) {
   const Meaning meaning = meaning_of(*info);
   if (meaning != Meaning::nothing) {
     const struct sigaction action = program_action;
-    if (meaning == Meaning::child_ended) describe(*info);
+    if (meaning == Meaning::child_ended) describe_child(*info);
     if ((action.sa_flags & int(SA_RESETHAND)) != 0) install({});
     if ((action.sa_flags & SA_SIGINFO) != 0) {
       action.sa_sigaction(signal, info, context);
@@ -88,7 +77,6 @@ void install(const struct sigaction& action) {
     real.sa_flags = (action.sa_flags & kKept) | SA_SIGINFO | SA_RESTART;
   }
   next_sigaction(SIGCHLD, &real, nullptr);
-  show_child_action();
 }
 
 }  // namespace
@@ -100,8 +88,11 @@ int set_child_action(const struct sigaction* action, struct sigaction* old) {
   return 0;
 }
 
-void show_child_action() {
-  std::atomic_ref(session()->header().caught).store(is_handler(program_action) ? abi::ThreadSlot::kChild : 0);
+void describe_child(siginfo_t& info) {
+  siginfo_t ended{};
+  if (raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0 && ended.si_pid != 0)
+    info = ended;
+  if (const Child* child = find_real_child(info.si_pid)) info.si_pid = child->virtual_pid;
 }
 
 void forget_child_signal() { due = false; }

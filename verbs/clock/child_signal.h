@@ -1,5 +1,5 @@
 // SIGCHLD in simulated time: the real kernel sends it when a child really ends; the program's handler is called when
-// the child's end has come for the simulator (ThreadSlot::kChild).
+// the child's end has come for the simulator.
 #pragma once
 
 #include <signal.h>
@@ -8,8 +8,8 @@ namespace rnicsim::clock {
 
 // As sigaction(2) of SIGCHLD.
 int set_child_action(const struct sigaction* action, struct sigaction* old);
-// Tells the simulator whether there is a handler to call.
-void show_child_action();
+// Which child it is about, as the program knows it.
+void describe_child(siginfo_t& info);
 // A new process has none.
 void forget_child_signal();
 // It was raised, and is held back by the mask.

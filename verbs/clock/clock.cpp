@@ -1,6 +1,7 @@
 // The clocks of a simulated program: one clock behind every call, counting simulated time.
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timeb.h>
@@ -18,6 +19,7 @@ RNICSIM_NEXT(gettimeofday);
 RNICSIM_NEXT(time);
 RNICSIM_NEXT(clock);
 RNICSIM_NEXT(times);
+RNICSIM_NEXT(getrusage);
 RNICSIM_NEXT(clock_getres);
 RNICSIM_NEXT(timespec_get);
 RNICSIM_NEXT(sysinfo);
@@ -96,6 +98,19 @@ RNICSIM_EXPORT clock_t clock() {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_clock();
   return clock_t(read_clock(*slot) / (kSecond / CLOCKS_PER_SEC));
+}
+
+// The real processor's faults, switches and pages are not the simulated one's, which has none.
+RNICSIM_EXPORT int getrusage(__rusage_who_t who, rusage* result) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_getrusage(who, result);
+  if (who != RUSAGE_SELF && who != RUSAGE_THREAD && who != RUSAGE_CHILDREN) {
+    errno = EINVAL;
+    return -1;
+  }
+  *result = {};
+  if (who != RUSAGE_CHILDREN) result->ru_utime = to_timeval(read_clock(*slot));
+  return 0;
 }
 
 // As Linux answers: ticks since the boot, and the processor's since the start.

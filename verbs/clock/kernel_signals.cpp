@@ -77,6 +77,7 @@ long change_mask(const Words& words, sigset_t& mask) {
     }
   }
   if (old != nullptr) *old = before;
+  if (change != nullptr) take_unblocked(mask);
   return 0;
 }
 
@@ -92,6 +93,21 @@ long suspend(const Words& words) {
   if (words[1] != sizeof(KernelSet)) return fail(EINVAL);
   const sigset_t mask = allowed(from_kernel(*reinterpret_cast<const KernelSet*>(words[0])));
   return ::sigsuspend(&mask);
+}
+
+long await_signal(const Words& words) {
+  if (words[3] != sizeof(KernelSet)) return fail(EINVAL);
+  const sigset_t set = from_kernel(*reinterpret_cast<const KernelSet*>(words[0]));
+  return ::sigtimedwait(&set, reinterpret_cast<siginfo_t*>(words[1]), reinterpret_cast<const timespec*>(words[2]));
+}
+
+long waiting_signals(const Words& words) {
+  if (std::size_t(words[1]) > sizeof(KernelSet)) return fail(EINVAL);
+  sigset_t set;
+  if (::sigpending(&set) != 0) return -1;
+  const KernelSet kernel_set = to_kernel(set);
+  memcpy(reinterpret_cast<void*>(words[0]), &kernel_set, std::size_t(words[1]));
+  return 0;
 }
 
 long change_signal_stack(const Words& words, ucontext_t& context) {

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "verbs/clock/raw_call.h"
@@ -61,6 +62,14 @@ void copy_knowledge(int from, int to) {
 
 void forget(int fd) {
   if (Entry* found = entry(fd)) *found = {};
+}
+
+bool is_known_timer(std::uint32_t timer) {
+  return std::ranges::any_of(entries, [&](const Entry& each) { return each.used && each.descriptor.timer == timer; });
+}
+
+void forget_timers() {
+  for (Entry& each : entries) each.descriptor.timer = 0;
 }
 
 // No memory is allocated: a program's heap must not depend on it.

@@ -2,6 +2,8 @@
 // closed and given out anew, by whatever call, is a stranger's.
 #pragma once
 
+#include <time.h>
+
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +13,8 @@ struct KnownDescriptor {
   std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
   int family = 0;            // of the socket's addresses
   bool datagrams = false;    // it is UDP's, with numbers of their own
+  std::uint32_t timer = 0;   // the simulator's number of a timer of this process (timerfd)
+  clockid_t timer_clock = 0;
   bool is_random = false;    // /dev/random or /dev/urandom: what is read is drawn as getrandom() draws
 };
 
@@ -25,6 +29,9 @@ inline bool is_random(int fd) {
 bool remember(int fd, const KnownDescriptor& descriptor);
 void copy_knowledge(int from, int to);  // dup
 void forget(int fd);                    // close
+
+bool is_known_timer(std::uint32_t timer);
+void forget_timers();                   // in a forked child, whose own they are not
 
 // In a new image: what it can tell of those that it was given. Sockets are for `know_socket` to know.
 void know_inherited(void (*know_socket)(int fd));

@@ -20,6 +20,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/socket_options.h"
+#include "verbs/clock/timers.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
 
@@ -253,6 +254,7 @@ RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
 RNICSIM_EXPORT int close(int fd) {
   // The descriptor through which this process is attached is not the program's to close.
   if (session() != nullptr && fd == session()->socket) return fail(EBADF);
+  let_go_of_timer(fd);
   forget(fd);
   return next_close(fd);
 }

@@ -16,6 +16,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
+#include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/threads.h"
@@ -140,6 +141,7 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   abandon();
   forget_children();
   forget_child_signal();
+  forget_timers();
   forget_other_threads();
   forget_other_waiters();
   attach(abi::Hello::kFork, std::uint32_t(parent));

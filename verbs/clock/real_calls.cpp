@@ -91,7 +91,7 @@ long current_folder(char* folder, size_t bytes) {
 // What neither takes time, nor tells of the machine's clock, processes or chance: docs/system-calls.md has the reasons.
 constexpr long kHarmless[] = {
     SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy,
-    SYS_msync, SYS_mlockall, SYS_munlockall, SYS_memfd_create, SYS_membarrier, SYS_rt_sigreturn, SYS_rt_sigpending,
+    SYS_msync, SYS_mlockall, SYS_munlockall, SYS_memfd_create, SYS_membarrier, SYS_rt_sigreturn,
     SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_setuid,
     SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_capget, SYS_capset, SYS_prctl, SYS_arch_prctl,
     SYS_personality, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_set_robust_list, SYS_get_robust_list,
@@ -158,6 +158,7 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_gettimeofday: return ::gettimeofday(as<timeval*>(w[0]), as<struct timezone*>(w[1]));
     case SYS_time: return apply(::time, w);
     case SYS_times: return apply(::times, w);
+    case SYS_getrusage: return ::getrusage(__rusage_who_t(w[0]), as<rusage*>(w[1]));
     case SYS_sysinfo: return apply(::sysinfo, w);
     case SYS_nanosleep: return apply(::nanosleep, w);
     case SYS_clock_nanosleep: return sleep_on_clock(w);
@@ -197,6 +198,8 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_rt_sigaction: return set_action(w);
     case SYS_rt_sigprocmask: return change_mask(w);
     case SYS_rt_sigsuspend: return suspend(w);
+    case SYS_rt_sigtimedwait: return await_signal(w);
+    case SYS_rt_sigpending: return waiting_signals(w);
     case SYS_sigaltstack: return apply(::sigaltstack, w);
     // memory
     case SYS_mmap:
@@ -245,7 +248,9 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_dup3: return apply(::dup3, w);
     case SYS_fcntl: return ::fcntl(int(w[0]), int(w[1]), w[2]);
     case SYS_ioctl: return ::ioctl(int(w[0]), static_cast<unsigned long>(w[1]), w[2]);
+    case SYS_timerfd_create: return apply(::timerfd_create, w);
     case SYS_timerfd_settime: return apply(::timerfd_settime, w);
+    case SYS_timerfd_gettime: return apply(::timerfd_gettime, w);
     // files
     case SYS_open: return ::open(as<const char*>(w[0]), int(w[1]), mode_t(w[2]));
     case SYS_openat: return ::openat(int(w[0]), as<const char*>(w[1]), int(w[2]), mode_t(w[3]));

@@ -26,7 +26,6 @@
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);
 RNICSIM_NEXT(pthread_sigmask);
-RNICSIM_NEXT(sigsuspend);
 
 namespace rnicsim::clock {
 namespace {
@@ -124,6 +123,14 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigacti
   next_sigaction(signal, &action, old);
 }
 
+// By the program, or by default.
+bool is_discarded(int signal) {
+  struct sigaction action {};
+  if (::sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) return false;
+  const bool is_by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+  return action.sa_handler == SIG_IGN || (action.sa_handler == SIG_DFL && is_by_default);
+}
+
 }  // namespace
 
 void take_signals() {
@@ -142,24 +149,26 @@ void take_signals() {
   next_sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
-void show_blocked_signals() {
-  if (session() == nullptr || own_slot() != &session()->slot(0)) return;
-  sigset_t set;
-  next_pthread_sigmask(SIG_BLOCK, nullptr, &set);
-  const std::uint32_t blocked = (::sigismember(&set, SIGALRM) != 0 ? abi::ThreadSlot::kAlarm : 0) |
-                                (::sigismember(&set, SIGCHLD) != 0 ? abi::ThreadSlot::kChild : 0);
-  std::atomic_ref(session()->header().blocked).store(blocked);
+std::uint64_t bits_of(const sigset_t& set) {
+  std::uint64_t bits;
+  memcpy(&bits, &set, sizeof bits);
+  return bits;
+}
+
+void take_unblocked(const sigset_t& mask) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || (slot->pending & ~bits_of(mask)) == 0) return;
+  call(*slot, abi::Call::take_signals, {bits_of(mask)});
 }
 
 MaskedWait::MaskedWait(const sigset_t* mask) : changes_(mask != nullptr) {
   if (!changes_) return;
   sigset_t waiting;
   ::sigpending(&waiting);
-  // The real kernel's own word for a child's end does not count.
-  if (!child_signal_waits()) ::sigdelset(&waiting, SIGCHLD);
   for (int signal = 1; signal < NSIG; ++signal)
-    interrupted_ |= ::sigismember(&waiting, signal) == 1 && ::sigismember(mask, signal) == 0;
-  ::pthread_sigmask(SIG_SETMASK, mask, &before_);
+    interrupted_ |= ::sigismember(&waiting, signal) == 1 && ::sigismember(mask, signal) == 0 && !is_discarded(signal);
+  next_pthread_sigmask(SIG_SETMASK, mask, &before_);
+  take_unblocked(*mask);
 }
 
 MaskedWait::~MaskedWait() {
@@ -207,26 +216,14 @@ RNICSIM_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
   return old.sa_handler;
 }
 
-// For a child's end, in simulated time; for what others send, as that comes.
-RNICSIM_EXPORT int sigsuspend(const sigset_t* mask) {
-  abi::ThreadSlot* slot = simulated_slot();
-  const bool hears_children =
-      slot != nullptr && (session()->header().caught & abi::ThreadSlot::kChild) != 0 && !::sigismember(mask, SIGCHLD);
-  if (!hears_children) return next_sigsuspend(mask);
-  charge(*slot, abi::CpuCost::system_call);
-  const MaskedWait masked(mask);
-  if (!masked.interrupted()) call(*slot, abi::Call::sleep, {abi::kForever});
-  errno = EINTR;
-  return -1;
-}
-
 // Both are pthread_sigmask(3) but for how they tell of an error.
 template <class Next>
 static int set_mask(const Next& next, int how, const sigset_t* set, sigset_t* old) {
   if (!taken || set == nullptr) return next(how, set, old);
   const sigset_t filtered = how == SIG_UNBLOCK ? *set : allowed(*set);
   const int error = next(how, &filtered, old);
-  show_blocked_signals();
+  sigset_t mask;
+  if (error == 0 && how != SIG_BLOCK && next_pthread_sigmask(SIG_BLOCK, nullptr, &mask) == 0) take_unblocked(mask);
   return error;
 }
 RNICSIM_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {

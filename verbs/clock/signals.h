@@ -5,6 +5,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+
 #include "model/abi/attach.h"
 
 namespace rnicsim::clock {
@@ -27,8 +29,10 @@ class MaskedWait {
   sigset_t before_;
 };
 
-// Tells the simulator which signals do not interrupt the first thread.
-void show_blocked_signals();
+// As the kernel has it: bit 0 is the first signal.
+std::uint64_t bits_of(const sigset_t& set);
+// Of what waits for this thread, it is given what this mask, which holds from now on, lets through.
+void take_unblocked(const sigset_t& mask);
 // Without ours.
 sigset_t allowed(const sigset_t& set);
 

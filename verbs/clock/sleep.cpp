@@ -44,19 +44,22 @@ std::uint64_t sleep_until(abi::ThreadSlot& slot, std::uint64_t deadline) {
   return deadline > slot.now ? deadline - slot.now : 0;
 }
 
-// The alarm's old value: time left and interval, of the clock behind ITIMER_REAL and alarm().
+// Time left and interval of the clock behind ITIMER_REAL and alarm(), as they were.
 struct Alarm {
   std::uint64_t left;
   std::uint64_t interval;
 };
-std::uint64_t alarm_interval = 0;
+constexpr std::uint64_t kAlarmTimer = 0;
 
 Alarm set_alarm(abi::ThreadSlot& slot, std::uint64_t value, std::uint64_t interval) {
   charge(slot, abi::CpuCost::system_call);
-  call(slot, abi::Call::set_alarm, {value == 0 ? 0 : after(slot.now, value), interval});
-  const Alarm old{slot.value, alarm_interval};
-  alarm_interval = interval;
-  return old;
+  call(slot, abi::Call::set_timer, {kAlarmTimer, value == 0 ? 0 : after(slot.now, value), interval});
+  return {slot.value, slot.argument[3]};
+}
+Alarm alarm_now(abi::ThreadSlot& slot) {
+  charge(slot, abi::CpuCost::system_call);
+  call(slot, abi::Call::get_timer, {kAlarmTimer});
+  return {slot.value, slot.argument[3]};
 }
 
 }  // namespace
@@ -131,9 +134,7 @@ RNICSIM_EXPORT useconds_t ualarm(useconds_t value, useconds_t interval) noexcept
 RNICSIM_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr || which != ITIMER_REAL) return next_getitimer(which, value);
-  // To be asked, it must be set anew.
-  const Alarm now = set_alarm(*slot, 0, 0);
-  if (now.left != 0) set_alarm(*slot, now.left, now.interval);
+  const Alarm now = alarm_now(*slot);
   *value = {to_timeval(now.interval), to_timeval(now.left)};
   return 0;
 }

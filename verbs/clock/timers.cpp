@@ -1,23 +1,172 @@
-// Timers that the real kernel keeps, on its own clock: a run in which one is set is not reproducible, and says so.
+// Timers behind descriptors and POSIX timers, in simulated time. A timer's descriptor is one of events to which the
+// simulator adds the timer's ends: what is read from either is their number since the last time.
 
+#include "verbs/clock/timers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "verbs/clock/attach.h"
+#include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/timeline.h"
+#include "verbs/clock/turn.h"
 
+RNICSIM_NEXT(timer_create);
 RNICSIM_NEXT(timer_settime);
+RNICSIM_NEXT(timer_gettime);
+RNICSIM_NEXT(timer_getoverrun);
+RNICSIM_NEXT(timer_delete);
+RNICSIM_NEXT(timerfd_create);
 RNICSIM_NEXT(timerfd_settime);
+RNICSIM_NEXT(timerfd_gettime);
 
-using rnicsim::clock::note_real_call;
+namespace rnicsim::clock {
+namespace {
 
-RNICSIM_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
-  note_real_call(SYS_timer_settime);
-  return next_timer_settime(timer, flags, value, old);
+enum class Tells : std::uint64_t { descriptor, process, thread, nobody };
+
+int fail(int error) {
+  errno = error;
+  return -1;
 }
 
+bool is_of_cpu_time(clockid_t id) {
+  return id < 0 || id == CLOCK_PROCESS_CPUTIME_ID || id == CLOCK_THREAD_CPUTIME_ID;
+}
+
+itimerspec as_found(const abi::ThreadSlot& slot) { return {to_timespec(slot.argument[3]), to_timespec(slot.value)}; }
+
+int set(abi::ThreadSlot& slot, std::uint32_t number, clockid_t id, bool absolute, const itimerspec& value,
+        itimerspec* old) {
+  if (!valid(value.it_value) || !valid(value.it_interval)) return fail(EINVAL);
+  charge(slot, abi::CpuCost::system_call);
+  const bool is_off = value.it_value.tv_sec == 0 && value.it_value.tv_nsec == 0;
+  const std::uint64_t end =
+      absolute ? moment(id, value.it_value) : after(slot.now, picoseconds(value.it_value));
+  const int error = call(slot, abi::Call::set_timer,
+                         {number, is_off ? 0 : std::max<std::uint64_t>(end, 1), picoseconds(value.it_interval)});
+  if (error != 0) return fail(error);
+  if (old != nullptr) *old = as_found(slot);
+  return 0;
+}
+
+int get(abi::ThreadSlot& slot, std::uint32_t number, itimerspec* value) {
+  charge(slot, abi::CpuCost::system_call);
+  if (const int error = call(slot, abi::Call::get_timer, {number}); error != 0) return fail(error);
+  *value = as_found(slot);
+  return 0;
+}
+
+// POSIX timers of ours, beside the real kernel's, which are small numbers; with their clocks.
+constexpr std::uintptr_t kOurs = 1u << 30;
+constexpr unsigned kClockBits = 4;
+timer_t handle(std::uint32_t number, clockid_t id) {
+  return reinterpret_cast<timer_t>(kOurs | std::uintptr_t(number) << kClockBits | std::uintptr_t(id));
+}
+bool is_ours(timer_t timer) {
+  return simulated_slot() != nullptr && (reinterpret_cast<std::uintptr_t>(timer) >> 30) == 1;
+}
+std::uint32_t number_of(timer_t timer) {
+  return std::uint32_t((reinterpret_cast<std::uintptr_t>(timer) & (kOurs - 1)) >> kClockBits);
+}
+clockid_t clock_of(timer_t timer) {
+  return clockid_t(reinterpret_cast<std::uintptr_t>(timer) & ((1u << kClockBits) - 1));
+}
+
+}  // namespace
+
+void let_go_of_timer(int fd) {
+  abi::ThreadSlot* slot = simulated_slot();
+  const auto descriptor = slot != nullptr ? known(fd) : std::nullopt;
+  if (!descriptor || descriptor->timer == 0) return;
+  forget(fd);
+  if (!is_known_timer(descriptor->timer)) call(*slot, abi::Call::delete_timer, {descriptor->timer});
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int timerfd_create(clockid_t id, int flags) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_timerfd_create(id, flags);
+  static_assert(int(TFD_CLOEXEC) == int(EFD_CLOEXEC) && int(TFD_NONBLOCK) == int(EFD_NONBLOCK));
+  if ((flags & ~(TFD_CLOEXEC | TFD_NONBLOCK)) != 0 || is_of_cpu_time(id)) return fail(EINVAL);
+  charge(*slot, abi::CpuCost::system_call);
+  const int fd = ::eventfd(0, flags);
+  if (fd < 0) return fd;
+  const int error = send_descriptors({&fd, 1}) ? call(*slot, abi::Call::new_timer, {std::uint64_t(Tells::descriptor)})
+                                               : EMFILE;
+  if (error == 0 && remember(fd, {.timer = std::uint32_t(slot->value), .timer_clock = id})) return fd;
+  ::close(fd);
+  return fail(error != 0 ? error : EMFILE);
+}
 RNICSIM_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
-  note_real_call(SYS_timerfd_settime);
-  return next_timerfd_settime(fd, flags, value, old);
+  abi::ThreadSlot* slot = simulated_slot();
+  const auto descriptor = known(fd);
+  if (slot == nullptr || !descriptor || descriptor->timer == 0) return next_timerfd_settime(fd, flags, value, old);
+  return set(*slot, descriptor->timer, descriptor->timer_clock, (flags & TFD_TIMER_ABSTIME) != 0, *value, old);
+}
+RNICSIM_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  const auto descriptor = known(fd);
+  if (slot == nullptr || !descriptor || descriptor->timer == 0) return next_timerfd_gettime(fd, value);
+  return get(*slot, descriptor->timer, value);
+}
+
+// Of CPU time, and those that call a function, are the real kernel's.
+RNICSIM_EXPORT int timer_create(clockid_t id, sigevent* event, timer_t* timer) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  const bool calls_back = event != nullptr && event->sigev_notify == SIGEV_THREAD;
+  if (slot != nullptr && (calls_back || is_of_cpu_time(id))) note_real_call(SYS_timer_create);
+  if (slot == nullptr || calls_back || is_of_cpu_time(id)) return next_timer_create(id, event, timer);
+  abi::SignalRecord signal{.number = SIGALRM, .code = SI_TIMER};
+  auto tells = Tells::process;
+  std::uint64_t thread = 0;
+  if (event != nullptr) {
+    signal.number = std::uint32_t(event->sigev_signo);
+    signal.value = std::uint64_t(reinterpret_cast<std::uintptr_t>(event->sigev_value.sival_ptr));
+    if (event->sigev_notify == SIGEV_NONE) tells = Tells::nobody;
+    if (event->sigev_notify == SIGEV_THREAD_ID) {
+      tells = Tells::thread;
+      thread = std::uint64_t(event->_sigev_un._tid);
+    }
+  }
+  charge(*slot, abi::CpuCost::system_call);
+  memcpy(slot->input, &signal, sizeof signal);
+  slot->input_bytes = sizeof signal;
+  if (const int error = call(*slot, abi::Call::new_timer, {std::uint64_t(tells), thread}); error != 0)
+    return fail(error);
+  *timer = handle(std::uint32_t(slot->value), id);
+  return 0;
+}
+RNICSIM_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
+  if (!is_ours(timer)) return next_timer_settime(timer, flags, value, old);
+  const bool absolute = (flags & TIMER_ABSTIME) != 0;
+  return set(*simulated_slot(), number_of(timer), clock_of(timer), absolute, *value, old);
+}
+RNICSIM_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
+  if (!is_ours(timer)) return next_timer_gettime(timer, value);
+  return get(*simulated_slot(), number_of(timer), value);
+}
+// Each end is told of in its own time: none is overrun.
+RNICSIM_EXPORT int timer_getoverrun(timer_t timer) noexcept {
+  return is_ours(timer) ? 0 : next_timer_getoverrun(timer);
+}
+RNICSIM_EXPORT int timer_delete(timer_t timer) noexcept {
+  if (!is_ours(timer)) return next_timer_delete(timer);
+  const int error = call(*simulated_slot(), abi::Call::delete_timer, {number_of(timer)});
+  return error == 0 ? 0 : fail(error);
 }

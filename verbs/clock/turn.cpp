@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "verbs/clock/attach.h"
-#include "verbs/clock/child_signal.h"
+#include "verbs/clock/kill.h"
 #include "verbs/clock/raw_call.h"
 
 namespace rnicsim::clock {
@@ -100,17 +101,14 @@ int call_without_signals(ThreadSlot& slot, abi::Call code, std::initializer_list
 }
 
 void raise_signals(ThreadSlot& slot) {
-  const std::atomic_ref signals(slot.signals);
-  if (signals.load(std::memory_order_relaxed) == 0) return;
-  const auto due = signals.exchange(0);
+  std::uint32_t count = std::min(std::exchange(slot.signal_count, 0u), ThreadSlot::kMaxSignals);
+  if (count == 0) return;
+  abi::SignalRecord due[ThreadSlot::kMaxSignals];
+  std::copy_n(slot.signal, count, due);
   const Answer answer(slot);
-  if ((due & ThreadSlot::kAlarm) != 0) {
-    raised_in_thread = SIGALRM;
-    raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGALRM);
-  }
-  if ((due & ThreadSlot::kChild) != 0) {
-    raised_in_thread = SIGCHLD;
-    raise_child_signal();
+  for (const abi::SignalRecord* signal = due; count > 0; ++signal, --count) {
+    raised_in_thread = int(signal->number);
+    raise_here(*signal);
   }
 }
 

@@ -107,6 +107,9 @@ class World : public sim::Programs {
     return end;
   }
   void await_thread_end(const Thread&) override {}
+  sim::SignalMasks signal_masks(const Thread& thread) const override {
+    return {.blocked = thread.index % 2 != 0 ? ~sim::SignalSet{0} : 0, .caught = ~sim::SignalSet{0}};
+  }
   void interrupt(const Thread&, std::uint32_t) override {}
   bool has_ended(const sim::Process& process) const override { return process.has_exited(); }
   bool is_stopped(const sim::Thread&) const override { return false; }
@@ -191,9 +194,9 @@ class World : public sim::Programs {
     slot.input_bytes = std::uint32_t(input.size());
     ++slot.acted;
     // Small times are from now.
-    const bool timed = slot.call == Call::sleep || slot.call == Call::wait_descriptors || slot.call == Call::set_alarm;
+    const bool timed = slot.call == Call::sleep || slot.call == Call::wait_descriptors;
     auto& deadline = slot.argument[timed ? 0 : 1];
-    if ((timed || slot.call == Call::wait_address) && deadline != 0 && deadline < 1'000'000'000'000)
+    if ((timed || slot.call == Call::wait_address || slot.call == Call::set_timer || slot.call == Call::await_signal) && deadline != 0 && deadline < 1'000'000'000'000)
       deadline += std::uint64_t(now().ps);
     const bool child = slot.call == Call::forked || slot.call == Call::spawned;
     // What is waited for in real time is there, or is known not to come.
@@ -442,12 +445,12 @@ std::vector<Bytes> seeds() {
     plain(plain(script, which, 3'000'000, 1'000'000'000), sync);
     plain(script.step(advance, 2'000'000u), sync);
     script.step(scribble, kFirstClock, ~std::uint64_t{0} >> 1);
-    plain(plain(script, wake_address, 3'000'000, 8), set_alarm, 1'000'000, 1'000'000);
+    plain(plain(script, wake_address, 3'000'000, 8), set_timer, 0, 1'000'000);
     all.push_back(plain(plain(script, sleep, 10'000'000'000), sleep, 20'000'000'000));
   }
   {
     Script script;
-    all.push_back(plain(plain(script, set_alarm, 1, 1), sleep, 10'000'000'000));
+    all.push_back(plain(plain(script, set_timer, 0, 1), sleep, 10'000'000'000));
   }
   return all;
 }

@@ -1,0 +1,133 @@
+// Timers: each end at its simulated time, by a signal or on a descriptor.
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "sim/attached/time_keeper.h"
+
+namespace rnicsim::sim {
+namespace {
+
+using abi::ThreadSlot;
+
+constexpr std::uint64_t kMostTimers = 4096;
+// As setitimer counts: oftener than each microsecond, nothing else would happen any more.
+constexpr Duration kLeastInterval{1'000'000};
+
+enum class Tells : std::uint64_t { descriptor, process, thread, nobody };
+
+abi::SignalRecord alarm_signal() { return {.number = SIGALRM, .code = SI_KERNEL}; }
+
+// The descriptor is the program's, too, which may have made it one that blocks.
+bool is_ready(const Descriptor& fd, short events) {
+  pollfd wanted{fd.get(), events, 0};
+  return fd && ::poll(&wanted, 1, 0) == 1 && (wanted.revents & events) != 0;
+}
+void add_end(const Descriptor& counter) {
+  constexpr std::uint64_t kOne = 1;
+  if (is_ready(counter, POLLOUT)) [[maybe_unused]] const auto written = ::write(counter.get(), &kOne, sizeof kOne);
+}
+void forget_ends(const Descriptor& counter) {
+  std::uint64_t ends;
+  if (is_ready(counter, POLLIN)) [[maybe_unused]] const auto got = ::read(counter.get(), &ends, sizeof ends);
+}
+
+void tell_time(ThreadSlot& slot, const Timer& timer) {
+  slot.value = timer.deadline ? std::uint64_t(std::max((*timer.deadline - now()).ps, std::int64_t{1})) : 0;
+  slot.argument[3] = std::uint64_t(timer.interval.ps);
+}
+
+}  // namespace
+
+bool TimeKeeper::new_timer(Thread& thread, ThreadSlot& slot) {
+  Process& process = *thread.process;
+  Timer timer;
+  const auto tells = Tells(slot.argument[0]);
+  if (process.timers.size() >= kMostTimers) return answer(slot, EAGAIN);
+  if (tells > Tells::nobody) return answer(slot, EINVAL);
+  if (tells == Tells::descriptor) {
+    auto descriptors = process.receive_descriptors(thread.index);
+    if (descriptors.empty()) return answer(slot, EINVAL);
+    timer.counter = std::move(descriptors.front());
+  } else if (tells != Tells::nobody) {
+    std::memcpy(&timer.signal, slot.input, sizeof timer.signal);
+    if (timer.signal.number == 0 || timer.signal.number > kMostSignal) return answer(slot, EINVAL);
+    if (tells == Tells::thread) timer.thread = std::uint32_t(slot.argument[1]);
+  }
+  const std::uint32_t number = process.next_timer++;
+  timer.signal.pid = number;
+  process.timers.emplace(number, std::move(timer));
+  slot.value = number;
+  return true;
+}
+
+bool TimeKeeper::set_timer(Process& process, ThreadSlot& slot) {
+  const auto number = std::uint32_t(slot.argument[0]);
+  if (number == kAlarmTimer) process.timers[kAlarmTimer].signal = alarm_signal();
+  const auto found = process.timers.find(number);
+  if (found == process.timers.end()) return answer(slot, EINVAL);
+  Timer& timer = found->second;
+  tell_time(slot, timer);
+  const auto span = [&](std::uint64_t ps) { return Duration{std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; };
+  timer.deadline = slot.argument[1] == 0 || slot.argument[1] == abi::kForever ? std::nullopt
+                                                                              : std::optional(span(slot.argument[1]));
+  timer.interval = slot.argument[2] == 0 ? Duration{} : std::max(span(slot.argument[2]), kLeastInterval);
+  // Ends that nobody has read are those of the old setting.
+  forget_ends(timer.counter);
+  ++timer.setting;
+  start_timer(process, number, timer);
+  return true;
+}
+
+bool TimeKeeper::get_timer(Process& process, ThreadSlot& slot) {
+  const auto found = process.timers.find(std::uint32_t(slot.argument[0]));
+  if (found == process.timers.end() && slot.argument[0] != kAlarmTimer) return answer(slot, EINVAL);
+  if (found == process.timers.end()) {
+    slot.value = slot.argument[3] = 0;
+  } else {
+    tell_time(slot, found->second);
+  }
+  return true;
+}
+
+void TimeKeeper::start_timer(Process& process, std::uint32_t number, const Timer& timer) {
+  if (!timer.deadline) return;
+  at(*timer.deadline, [this, &process, number, setting = timer.setting] {
+    const auto found = process.timers.find(number);
+    if (process.alive && found != process.timers.end() && found->second.setting == setting)
+      end_timer(process, number, found->second);
+  });
+}
+
+void TimeKeeper::end_timer(Process& process, std::uint32_t number, Timer& timer) {
+  timer.deadline = timer.interval.ps > 0 ? std::optional(*timer.deadline + timer.interval) : std::nullopt;
+  if (timer.deadline) timer.deadline = std::max(*timer.deadline, now());
+  if (std::exchange(timer.seen_progress, progress_) != progress_) timer.fired_in_vain = 0;
+  ++timer.fired_in_vain;
+  start_timer(process, number, timer);
+  if (timer.counter) {
+    add_end(timer.counter);
+    descriptors_changed_ = true;
+  } else if (timer.signal.number != 0) {
+    Thread* only = timer.thread != 0 ? thread_numbered(process, timer.thread) : nullptr;
+    if (timer.thread == 0 || only != nullptr) raise(process, timer.signal, only);
+  }
+}
+
+std::optional<Duration> TimeKeeper::next_end(const Process& process) {
+  std::optional<Duration> next;
+  for (const auto& [number, timer] : process.timers)
+    if (timer.deadline && (!next || *timer.deadline < *next)) next = timer.deadline;
+  return next;
+}
+
+bool TimeKeeper::rings_in_vain(const Timer& timer) const {
+  constexpr std::uint32_t kVainEnds = 3;
+  return !timer.deadline || (timer.seen_progress == progress_ && timer.fired_in_vain >= kVainEnds);
+}
+
+}  // namespace rnicsim::sim
