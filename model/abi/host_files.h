@@ -18,10 +18,22 @@ inline constexpr char kHostMemoryPrefix[] = "/dev/shm/rnicsim-hosts.";
 inline constexpr char kDevicePrefix[] = "rnic";
 inline constexpr char kUverbsPrefix[] = "uverbs";
 
+// What a port can do, as ibv_port_attr::port_cap_flags has it: CM, GIDs of IP addresses.
+inline constexpr std::uint32_t kPortCapabilities = 1u << 16 | 1u << 26;
+
 // The network devices of a host's NICs: "eth0" ..., by the NIC's number; number 1 of all is `lo`.
 inline constexpr char kNetDevicePrefix[] = "eth";
 constexpr std::uint32_t net_device_index(std::uint32_t device) { return 2 + device; }
 inline constexpr std::uint32_t kNetDeviceMtu = 4200;  // holds a RoCE packet of 4096 bytes
+
+// Where a host's NICs are, in PCI domain 1, which no machine has: the paths must not be those of a device of its own.
+constexpr std::array<char, 13> pci_slot_of(std::uint32_t device) {
+  std::array<char, 13> text{'0', '0', '0', '1', ':', '0', '0', ':', '0', '0', '.', '0', 0};
+  constexpr char kDigits[] = "0123456789abcdef";
+  text[5] = kDigits[(1 + device) >> 4 & 0xf];
+  text[6] = kDigits[(1 + device) & 0xf];
+  return text;
+}
 
 // Its link-local IPv6 address: fe80::/64 and the EUI-64 of the MAC (RFC 4291, 2.5.6).
 constexpr std::array<std::uint8_t, 16> link_local_of(const NetworkInterface& interface) {

@@ -171,8 +171,7 @@ class Nic {
   const std::string name_ = fmt::format("{}{}", abi::kDevicePrefix, interface_.device);
   const std::string uverbs_ = fmt::format("{}{}", abi::kUverbsPrefix, interface_.device);
   const std::string net_ = net_name(interface_);
-  // In a PCI domain that no machine has: the paths must not be those of a device of its own.
-  const std::string slot_ = fmt::format("0001:{:02x}:00.0", 1 + interface_.device);
+  const std::string slot_ = abi::pci_slot_of(interface_.device).data();
   const fs::path pci_ = fs::path("sys/devices/pci0001:00") / slot_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/abi/host_files.h"
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
 
@@ -18,6 +19,7 @@ namespace rnicsim::verbs {
 namespace {
 
 constexpr std::uint16_t kDefaultPkey = 0xffff;
+static_assert(abi::kPortCapabilities == (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS));
 
 int port_attributes(Context& context, std::uint32_t port, ibv_port_attr& to) {
   if (!context.has_port(port)) return EINVAL;
@@ -28,7 +30,7 @@ int port_attributes(Context& context, std::uint32_t port, ibv_port_attr& to) {
   to.max_mtu = ibv_mtu(from.max_mtu);
   to.active_mtu = ibv_mtu(from.active_mtu);
   to.gid_tbl_len = from.gid_table_length;
-  to.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+  to.port_cap_flags = abi::kPortCapabilities;
   to.max_msg_sz = from.max_message;
   to.bad_pkey_cntr = from.pkey_violations;
   to.qkey_viol_cntr = from.qkey_violations;

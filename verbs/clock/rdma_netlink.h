@@ -1,0 +1,11 @@
+// RDMA netlink (NETLINK_RDMA): the host's RDMA devices and their ports, as `rdma` asks for them. What objects processes
+// have, and what is counted, it does not tell.
+#pragma once
+
+#include "verbs/clock/netlink_answers.h"
+
+namespace rnicsim::clock {
+
+extern const NetlinkProtocol kRdmaNetlink;
+
+}  // namespace rnicsim::clock

@@ -1,0 +1,43 @@
+// rtnetlink (NETLINK_ROUTE): a host's devices, addresses, routes, rules and neighbours, as `ip` asks for them. To
+// change it needs a right (CAP_NET_ADMIN) that programs of a host do not have.
+#pragma once
+
+#include "verbs/clock/netlink_answers.h"
+
+namespace rnicsim::clock {
+
+extern const NetlinkProtocol kRouteNetlink;
+
+// An IP address or prefix of either family.
+struct RouteAddress {
+  std::uint8_t family = 0;  // AF_INET, AF_INET6
+  std::uint8_t bytes[16] = {};
+  std::size_t size() const;
+  unsigned bits() const { return unsigned(size()) * 8; }
+
+  static RouteAddress v4(const void* bytes);
+  static RouteAddress v6(const void* bytes);
+  static std::optional<RouteAddress> read(std::uint8_t family, NetlinkBytes bytes);
+  // With nothing behind the prefix.
+  RouteAddress subnet(unsigned prefix) const;
+  bool is_in(const RouteAddress& subnet, unsigned prefix) const;
+};
+void put_address(NetlinkDatagram& message, std::uint16_t type, const RouteAddress& address);
+
+constexpr bool wants_family(const DumpFilter& filter, std::uint8_t family) {
+  return filter.family == 0 || filter.family == family;
+}
+
+// Each kind of object: a dump of all, and one alone. (rtnetlink_*.cpp)
+void dump_links(const HostView& view, Dump& dump);
+int get_link(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage& request, NetlinkDatagram& answer);
+void dump_addresses(const HostView& view, Dump& dump);
+int dump_routes(const HostView& view, Dump& dump);
+int get_route(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage& request,
+              NetlinkDatagram& answer);
+void dump_rules(Dump& dump);
+void dump_neighbours(const HostView& view, Dump& dump);
+int get_neighbour(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage& request,
+                  NetlinkDatagram& answer);
+
+}  // namespace rnicsim::clock
