@@ -21,8 +21,8 @@
 #include <utility>
 
 #include "verbs/clock/attach.h"
-#include "verbs/clock/datagrams.h"
 #include "verbs/clock/known_descriptors.h"
+#include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
@@ -137,7 +137,7 @@ ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  return receive_datagram(fd, socket, message, flags);
+  return receive_whole_message(fd, socket, message, flags);
 }
 
 // A program that only asks one socket of the network waits for it, and the simulator is told.
@@ -225,7 +225,7 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
     draw(buffer, bytes);
     return ssize_t(bytes);
   }
-  if (const auto socket = find_datagrams(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
+  if (const auto socket = find_message_socket(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
   // Nothing is there at once. (A receive of nothing waits for data, as Linux's does.)
   if (!prepare(fd, POLLIN, bytes == 0)) return -1;
   return next_read(fd, buffer, bytes);
@@ -236,11 +236,11 @@ RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
     return ssize_t(bytes_of({parts, std::size_t(std::max(count, 0))}));
   }
   const std::size_t bytes = bytes_of({parts, std::size_t(std::max(count, 0))});
-  if (const auto socket = find_datagrams(fd); socket && count <= IOV_MAX) {
+  if (const auto socket = find_message_socket(fd); socket && count <= IOV_MAX) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(parts);
     message.msg_iovlen = std::size_t(std::max(count, 0));
-    return bytes == 0 ? 0 : receive_datagram(fd, *socket, message, 0);
+    return bytes == 0 ? 0 : receive_whole_message(fd, *socket, message, 0);
   }
   if (!prepare(fd, POLLIN, bytes == 0)) return -1;
   return next_readv(fd, parts, count);
@@ -258,21 +258,21 @@ static ssize_t receive_all(int fd, char* buffer, size_t bytes, int flags) {
   return ssize_t(got);
 }
 RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
-  if (const auto socket = find_datagrams(fd)) return receive_part(fd, *socket, buffer, bytes, flags);
+  if (const auto socket = find_message_socket(fd)) return receive_part(fd, *socket, buffer, bytes, flags);
   if ((flags & MSG_WAITALL) != 0 && bytes != 0 && simulated_slot() != nullptr)
     return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return next_recv(fd, buffer, bytes, flags);
 }
 RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
-  if (const auto socket = find_datagrams(fd)) {
+  if (const auto socket = find_message_socket(fd)) {
     iovec part{buffer, bytes};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_name = length != nullptr ? from : nullptr;
     message.msg_namelen = message.msg_name != nullptr ? *length : 0;
-    const ssize_t result = receive_datagram(fd, *socket, message, flags);
+    const ssize_t result = receive_whole_message(fd, *socket, message, flags);
     if (result >= 0 && message.msg_name != nullptr) *length = message.msg_namelen;
     return result;
   }
@@ -292,7 +292,7 @@ static void know_received(msghdr& message) {
   }
 }
 RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  if (const auto socket = find_datagrams(fd)) return receive_datagram(fd, *socket, *message, flags);
+  if (const auto socket = find_message_socket(fd)) return receive_whole_message(fd, *socket, *message, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   const socklen_t room = message->msg_namelen;
   const ssize_t result = next_recvmsg(fd, message, flags);

@@ -9,6 +9,15 @@
 
 namespace rnicsim::clock {
 
+// Of a socket of netlink, which the host answers itself.
+struct KnownNetlink {
+  int protocol = 0;           // NETLINK_
+  int type = 0;               // SOCK_RAW or SOCK_DGRAM, between which there is no difference
+  std::uint32_t options = 0;  // a bit for each of SOL_NETLINK's that is on
+
+  bool has(int option) const { return (options >> option & 1) != 0; }
+};
+
 struct KnownDescriptor {
   std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
   int family = 0;            // of the socket's addresses
@@ -16,6 +25,7 @@ struct KnownDescriptor {
   std::uint32_t timer = 0;   // the simulator's number of a timer of this process (timerfd)
   clockid_t timer_clock = 0;
   bool is_random = false;    // /dev/random or /dev/urandom: what is read is drawn as getrandom() draws
+  std::optional<KnownNetlink> netlink{};
 };
 
 // Nothing: it is the real kernel's alone.

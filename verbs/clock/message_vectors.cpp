@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/timeline.h"
@@ -23,7 +24,7 @@ namespace {
 constexpr unsigned kMost = 1024;  // UIO_MAXIOV
 
 // The real kernel's call knows nothing of headers and simulated time.
-bool one_by_one(int fd) { return simulated_slot() != nullptr || find_socket(fd); }
+bool one_by_one(int fd) { return simulated_slot() != nullptr || find_message_socket(fd) || find_socket(fd); }
 
 }  // namespace
 

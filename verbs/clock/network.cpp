@@ -17,6 +17,8 @@
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/inet_address.h"
 #include "verbs/clock/known_descriptors.h"
+#include "verbs/clock/message_sockets.h"
+#include "verbs/clock/netlink_socket.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/socket_options.h"
@@ -105,7 +107,7 @@ void know_inherited_socket(int fd) {
   socklen_t length = sizeof family;
   abi::ThreadSlot* slot = network_slot();
   if (slot == nullptr || known(fd) || next_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) != 0 ||
-      family != AF_UNIX || call(*slot, abi::Call::net_inherited, {inode_of(fd)}) != 0)
+      family != AF_UNIX || know_inherited_netlink(fd) || call(*slot, abi::Call::net_inherited, {inode_of(fd)}) != 0)
     return;
   remember(fd, {.socket = std::uint32_t(slot->value),
                 .family = slot->argument[1] == 6 ? AF_INET6 : AF_INET,
@@ -140,12 +142,14 @@ RNICSIM_EXPORT int socket(int family, int type, int protocol) noexcept {
   const int flags = type & (SOCK_NONBLOCK | SOCK_CLOEXEC);
   const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
   const bool datagrams = kind == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP);
+  if (family == AF_NETLINK && session() != nullptr) return open_netlink(type, protocol);
   if (slot == nullptr || (family != AF_INET && family != AF_INET6) || (kind != SOCK_STREAM && !datagrams))
     return next_socket(family, type, protocol);
   return open_socket(*slot, flags, {.family = family, .datagrams = datagrams});
 }
 
 RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexcept {
+  if (const auto netlink = find_netlink(fd)) return bind_netlink(fd, *netlink, address, length);
   if (const auto socket = find_datagrams(fd)) return bind_datagrams(fd, *socket, address, length);
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
@@ -163,7 +167,7 @@ RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexc
 }
 
 RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
-  if (find_datagrams(fd)) return fail(EOPNOTSUPP);
+  if (find_message_socket(fd)) return fail(EOPNOTSUPP);
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) return next_listen(fd, backlog);
@@ -173,7 +177,7 @@ RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
 }
 
 RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-  if (find_datagrams(fd)) return fail(EOPNOTSUPP);
+  if (find_message_socket(fd)) return fail(EOPNOTSUPP);
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr)
@@ -212,6 +216,7 @@ RNICSIM_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) { return
 
 // A connection is made within the call, for a descriptor that does not block too.
 RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
+  if (const auto netlink = find_netlink(fd)) return connect_netlink(fd, *netlink, address, length);
   if (const auto socket = find_datagrams(fd)) return connect_datagrams(fd, *socket, address, length);
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
@@ -229,12 +234,14 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
 }
 
 RNICSIM_EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) noexcept {
+  if (find_netlink(fd)) return name_netlink(fd, address, length);
   const auto socket = find_socket(fd);
   if (!socket || network_slot() == nullptr)
     return with_unix_name(address, length, [&] { return next_getsockname(fd, address, length); });
   return name_of(*socket, End::own, address, length);
 }
 RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noexcept {
+  if (find_netlink(fd)) return name_netlink_peer(address, length);
   const auto socket = find_socket(fd);
   if (!socket || network_slot() == nullptr)
     return with_unix_name(address, length, [&] { return next_getpeername(fd, address, length); });
@@ -243,6 +250,7 @@ RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noe
 
 // On Linux, too, one of datagrams without a peer is told so, and shut down all the same.
 RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
+  if (find_netlink(fd)) return fail(EOPNOTSUPP);
   const auto socket = find_datagrams(fd);
   sockaddr_storage peer;
   socklen_t length = sizeof peer;

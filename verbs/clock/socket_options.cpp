@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "verbs/clock/netlink_options.h"
+#include "verbs/clock/netlink_socket.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/turn.h"
@@ -40,8 +42,8 @@ constexpr Option kIdle[] = {
     {IPPROTO_IPV6, IPV6_MULTICAST_IF},
 };
 
-// What the descriptor's own kind of socket would answer, with the machine's time and interfaces, or with a look at the
-// header before each datagram.
+// What the descriptor's own kind of socket would answer, with the machine's time, interfaces and processes, or with a
+// look at the header before each datagram.
 constexpr int kRefused[] = {
     SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_BINDTODEVICE, SO_REUSEPORT, SO_ATTACH_FILTER, SO_ATTACH_BPF,
     SO_PASSCRED, SO_PEEK_OFF, SO_TXTIME,
@@ -61,7 +63,7 @@ int set_of_datagrams(int fd, const KnownDescriptor& socket, Option option, const
   memcpy(&number, value, std::min<std::size_t>(length, sizeof number));
   if (option == Option{IPPROTO_IPV6, IPV6_V6ONLY}) return call_option(socket, abi::DatagramOption::v6_only, number);
   if (option.level != SOL_SOCKET) return std::ranges::find(kIdle, option) != std::end(kIdle) ? 0 : fail(ENOPROTOOPT);
-  if (std::ranges::find(kRefused, option.name) != std::end(kRefused)) return fail(ENOPROTOOPT);
+  if (is_refused(option.name)) return fail(ENOPROTOOPT);
   // A datagram of any size has to fit into what the descriptor's buffer holds.
   constexpr int kLeastBuffer = 65536;
   if (option.name == SO_SNDBUF) number = std::max(number, kLeastBuffer);
@@ -91,6 +93,8 @@ int get_of_socket(int fd, const KnownDescriptor& socket, int name, void* value, 
 
 }  // namespace
 
+bool is_refused(int name) { return std::ranges::find(kRefused, name) != std::end(kRefused); }
+
 void copy_options(int from, int to) {
   for (const int name : {SO_REUSEADDR, SO_BROADCAST, SO_KEEPALIVE, SO_PRIORITY, SO_RCVTIMEO, SO_SNDTIMEO, SO_LINGER}) {
     char value[sizeof(timeval)];
@@ -107,6 +111,7 @@ using namespace rnicsim::clock;
 
 // Options of TCP and IP change nothing that the simulated network models.
 RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {
+  if (const auto netlink = find_netlink(fd)) return set_netlink_option(fd, *netlink, level, name, value, length);
   const auto socket = find_socket(fd);
   if (!socket) return next_setsockopt(fd, level, name, value, length);
   if (socket->datagrams) return set_of_datagrams(fd, *socket, {level, name}, value, length);
@@ -114,6 +119,7 @@ RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, so
 }
 
 RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noexcept {
+  if (const auto netlink = find_netlink(fd)) return get_netlink_option(fd, *netlink, level, name, value, length);
   const auto socket = find_socket(fd);
   if (!socket) return next_getsockopt(fd, level, name, value, length);
   if (level == SOL_SOCKET) return get_of_socket(fd, *socket, name, value, length);

@@ -14,8 +14,8 @@
 #include <array>
 #include <span>
 
-#include "verbs/clock/datagrams.h"
 #include "verbs/clock/descriptors.h"
+#include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
@@ -114,7 +114,7 @@ ssize_t send_pieces(int fd, const msghdr& message, int flags) {
 bool waits_for_room(int fd, std::size_t bytes) { return simulated_slot() != nullptr && bytes != 0 && blocks(fd); }
 
 ssize_t send_message(int fd, const msghdr& message, int flags) {
-  if (const auto socket = find_datagrams(fd)) return send_datagram(fd, *socket, message, flags);
+  if (const auto socket = find_message_socket(fd)) return send_whole_message(fd, *socket, message, flags);
   const std::size_t bytes = bytes_of({message.msg_iov, message.msg_iovlen});
   const bool in_pieces = is_stream_socket(fd);
   const bool dont_wait = (flags & MSG_DONTWAIT) != 0 || (in_pieces && bytes == 0);
@@ -126,11 +126,11 @@ ssize_t send_message(int fd, const msghdr& message, int flags) {
 // `whole` writes all of it at once.
 template <class Whole>
 ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
-  if (const auto socket = find_datagrams(fd)) {
+  if (const auto socket = find_message_socket(fd)) {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
-    return send_datagram(fd, *socket, message, 0);
+    return send_whole_message(fd, *socket, message, 0);
   }
   const std::size_t bytes = bytes_of(parts);
   if (!prepare(fd, POLLOUT, bytes == 0)) return -1;

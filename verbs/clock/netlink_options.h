@@ -1,0 +1,14 @@
+// Options of netlink sockets.
+#pragma once
+
+#include <sys/socket.h>
+
+#include "verbs/clock/known_descriptors.h"
+
+namespace rnicsim::clock {
+
+// As the calls of the C library: -1 and errno.
+int set_netlink_option(int fd, const KnownDescriptor& socket, int level, int name, const void* value, socklen_t length);
+int get_netlink_option(int fd, const KnownDescriptor& socket, int level, int name, void* value, socklen_t* length);
+
+}  // namespace rnicsim::clock
