@@ -5,13 +5,16 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "model/abi/device.h"
 #include "model/abi/host_files.h"
 #include "model/host/gids.h"
 #include "model/host/log.h"
+#include "model/nic/personality/rnic/rnic.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -35,11 +38,27 @@ std::string gid_text(std::span<const std::uint8_t> gid) {
   return text;
 }
 
+// IBTA's speeds of a lane and numbers of lanes, by what ibv_port_attr has for them.
+struct LaneSpeed {
+  std::uint64_t megabits;
+  std::string_view name;
+};
+const std::map<std::uint32_t, LaneSpeed> kLane{{1, {2500, "SDR"}},    {2, {5000, "DDR"}},    {4, {10000, "QDR"}},
+                                               {8, {10000, "FDR10"}}, {16, {14000, "FDR"}},  {32, {25000, "EDR"}},
+                                               {64, {50000, "HDR"}},  {128, {100000, "NDR"}}};
+const std::map<std::uint32_t, std::uint64_t> kLanes{{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+
 std::uint64_t megabits(const HostFilesParams& params) {
-  static const std::map<std::uint32_t, std::uint64_t> kLane{{1, 2500},   {2, 5000},   {4, 10000},  {8, 10000},
-                                                            {16, 14000}, {32, 25000}, {64, 50000}, {128, 100000}};
-  static const std::map<std::uint32_t, std::uint64_t> kLanes{{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
-  return kLane.at(params.active_speed) * kLanes.at(params.active_width);
+  return kLane.at(params.active_speed).megabits * kLanes.at(params.active_width);
+}
+
+std::string rate_text(const HostFilesParams& params) {
+  return fmt::format("{:g} Gb/sec ({}X {})", double(megabits(params)) / 1000, kLanes.at(params.active_width),
+                     kLane.at(params.active_speed).name);
+}
+
+std::string firmware_text(std::uint64_t version) {
+  return fmt::format("{}.{}.{}", version >> 32, version >> 16 & 0xffff, version & 0xffff);
 }
 
 // Below a host's folder.
@@ -73,10 +92,13 @@ void make_net_device(const Root& root, const NetDevice& device) {
   const fs::path& folder = device.folder;
   root.file(folder / "address", device.mac);
   root.file(folder / "addr_len", "6");
+  root.file(folder / "broadcast", device.type == 1 ? "ff:ff:ff:ff:ff:ff" : "00:00:00:00:00:00");
+  root.file(folder / "tx_queue_len", "1000");
   root.file(folder / "ifindex", std::to_string(device.index));
   root.file(folder / "mtu", std::to_string(device.mtu));
   root.file(folder / "type", std::to_string(device.type));
-  root.file(folder / "operstate", "up");
+  root.file(folder / "iflink", std::to_string(device.index));
+  root.file(folder / "operstate", device.type == 1 ? "up" : "unknown");
   root.file(folder / "carrier", "1");
   root.file(folder / "flags", device.type == 1 ? "0x1003" : "0x9");
   root.file(folder / "dev_port", "0");
@@ -117,6 +139,7 @@ class Nic {
     root_.file(device / "node_desc", "rnicsim");
     root_.file(device / "board_id", "rnicsim");
     root_.file(device / "hca_type", "rnicsim");
+    root_.file(device / "fw_ver", firmware_text(nic::kFirmware));
     root_.file(device / "hw_rev", fmt::format("{:x}", abi::kPciRevision));
     root_.link(device / "device", fs::path("../../..") / slot_);
     port(device / "ports/1");
@@ -131,11 +154,12 @@ class Nic {
     root_.file(port / "state", "4: ACTIVE");
     root_.file(port / "phys_state", "5: LinkUp");
     root_.file(port / "link_layer", "Ethernet");
-    root_.file(port / "rate", fmt::format("{} Gb/sec", megabits(params_) / 1000));
+    root_.file(port / "rate", rate_text(params_));
     root_.file(port / "lid", fmt::format("{:#x}", interface_.lid));
     root_.file(port / "lid_mask_count", "0");
     root_.file(port / "sm_lid", "0x0");
     root_.file(port / "sm_sl", "0");
+    root_.file(port / "cap_mask", fmt::format("{:#010x}", abi::kPortCapabilities));
     root_.file(port / "pkeys/0", "0xffff");
     const auto gids = host::gids_of(interface_);
     for (std::uint32_t i = 0; i < params_.gid_table_length; ++i) {
@@ -192,14 +216,46 @@ std::string inet6(std::span<const abi::NetworkInterface> own) {
   return text;
 }
 
+std::uint32_t v4_mask(const abi::NetworkInterface& interface) {
+  return interface.ipv4_prefix == 0 ? 0 : ~0u << (32 - interface.ipv4_prefix);
+}
+std::uint32_t v4_subnet(const abi::NetworkInterface& interface) {
+  const std::uint8_t* ip = interface.ipv4;
+  const std::uint32_t address = std::uint32_t{ip[0]} << 24 | ip[1] << 16 | ip[2] << 8 | ip[3];
+  return address & v4_mask(interface);
+}
+
+// As in /proc: the host's subnets, then those that it reaches by its first device. Addresses stand as a little-endian
+// machine reads them.
+std::string route(std::span<const abi::NetworkInterface> own, std::span<const abi::NetworkInterface> all) {
+  constexpr int kLineBytes = 127;
+  constexpr std::string_view kHead =
+      "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT";
+  std::string text = fmt::format("{:<{}}", kHead, kLineBytes);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  const auto add = [&](const abi::NetworkInterface& to, const abi::NetworkInterface& by) {
+    const std::string line = fmt::format("{}\t{:08X}\t00000000\t0001\t0\t0\t0\t{:08X}\t0\t0\t0", net_name(by),
+                                         __builtin_bswap32(v4_subnet(to)), __builtin_bswap32(v4_mask(to)));
+    text += fmt::format("\n{:<{}}", line, kLineBytes);
+    known.emplace(v4_subnet(to), v4_mask(to));
+  };
+  for (const auto& each : own)
+    if (each.ipv4_prefix != 0) add(each, each);
+  for (const auto& each : all)
+    if (each.ipv4_prefix != 0 && !known.contains({v4_subnet(each), v4_mask(each)})) add(each, own.front());
+  return text;
+}
+
 void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own,
-               std::span<const HostFilesParams> params) {
+               std::span<const HostFilesParams> params, std::span<const abi::NetworkInterface> all) {
   const Root root(folder);
   for (std::size_t i = 0; i < own.size(); ++i) Nic(root, own[i], params[i]).make();
   root.file("sys/class/infiniband_verbs/abi_version", "6");
   make_net_device(root, {"sys/devices/virtual/net/lo", "00:00:00:00:00:00", 1, 65536, 772});
   root.link("sys/class/net/lo", "../../devices/virtual/net/lo");
   root.file("proc/net/if_inet6", inet6(own));
+  root.file("proc/net/route", route(own, all));
+  root.link("proc/self/net", "../net");
   // Of one boot are the processes that share a machine, and its memory.
   root.file("proc/sys/kernel/random/boot_id", fmt::format("726e6963-7369-4d00-8000-{:012x}", own.front().host));
 }
@@ -249,7 +305,7 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
     folder_.emplace(socket_name);
     for (const auto& [number, own] : hosts) {
       const std::string name = own.interfaces.front().name;
-      make_host(folder_->files() / name, own.interfaces, own.params);
+      make_host(folder_->files() / name, own.interfaces, own.params, interfaces);
       make_writable_folders(*folder_, name);
     }
   } catch (const fs::filesystem_error& error) {

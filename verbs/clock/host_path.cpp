@@ -23,9 +23,11 @@ namespace {
 constexpr std::string_view kReplaced[] = {
     "/dev/infiniband",
     "/dev/shm",
-    "/proc/net/if_inet6",
+    "/proc/net",
+    "/proc/self/net",
     "/proc/sys/kernel/random/boot_id",
     "/sys/class/infiniband",
+    "/sys/class/infiniband_mad",
     "/sys/class/infiniband_verbs",
     "/sys/class/net",
     "/sys/devices/pci0001:00",

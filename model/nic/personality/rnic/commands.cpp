@@ -16,8 +16,6 @@ using Input = decltype(Command::input);
 
 static_assert(SrqModification::kLimit == abi::ModifySrq::kLimit && SrqModification::kRing == abi::ModifySrq::kRing);
 
-constexpr std::uint64_t kFirmware = 1ull << 32;
-
 template <class Mailbox>
 Mailbox load(Bytes bytes) {
   Mailbox mailbox;

@@ -28,7 +28,6 @@ static_assert(kIcmTables == std::size(abi::kIcmEntryBytes));
 static_assert(roce::kMulticastQpn == abi::kMulticastQpn);
 
 constexpr std::uint32_t kPageBytes = 4096;
-constexpr std::uint64_t kFirmwareVersion = 1;
 
 Layout layout_of_rnic() {
   Layout layout;
@@ -100,7 +99,7 @@ std::array<std::byte, kPageBytes> page_of(const DeviceRegisters& registers) {
   put32(reg::kMagic, kMagicValue);
   put32(reg::kAbiVersion, std::uint32_t{kAbiMajor} << 16 | kAbiMinor);
   put64(reg::kFeatures, feature_bits(registers.features));
-  put64(reg::kFirmwareVersion, kFirmwareVersion << 32);
+  put64(reg::kFirmwareVersion, kFirmware);
   put32(reg::kUarInfo, kUarPages);
   put32(reg::kBlueFlameSize, uar::kBlueFlameBytes);
   put32(reg::kCommandLogEntries, abi::kCommandLogEntries);

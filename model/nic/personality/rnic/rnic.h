@@ -8,6 +8,8 @@
 
 namespace rnicsim::nic {
 
+inline constexpr std::uint64_t kFirmware = 1ull << 32;  // major << 32 | minor << 16 | patch
+
 class RnicPersonality final : public Personality {
  public:
   RnicPersonality();
