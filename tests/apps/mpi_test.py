@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""MPI over UCX and libfabric: a program on two hosts, and on four, which mpirun starts through a shell of the simulated
-network; Open MPI, and MPICH without any setting of its own.
+"""MPI over UCX, libfabric and TCP: a program on two hosts, and on four, which mpirun starts through a shell of the
+simulated network; Open MPI, and MPICH without any setting of its own.
 
 usage: mpi_test.py path/to/rnicsim
 """
@@ -18,6 +18,8 @@ SECONDS = 280
 UCX = "--mca pml ucx --mca btl ^openib"
 # Its endpoints of messages are connected by librdmacm.
 LIBFABRIC = "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs"
+# Over the simulated network, of whose devices and routes it asks the host.
+TCP = "--mca pml ob1 --mca btl tcp,self"
 
 
 def by(transport):
@@ -52,6 +54,9 @@ class Mpi(apps.TestCase):
 
     def test_libfabric(self):
         self.ring(["h0", "h1"], 2, LIBFABRIC)
+
+    def test_tcp(self):
+        self.ring(["h0", "h1"], 4, TCP)
 
 
 class Mpich(apps.TestCase):

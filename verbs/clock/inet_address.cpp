@@ -30,6 +30,16 @@ bool is_inet(const sockaddr* address, socklen_t length) {
          (address->sa_family == AF_INET6 && length >= sizeof(sockaddr_in6));
 }
 
+std::optional<sockaddr_in> as_any_v4(const sockaddr* address, socklen_t length, int family) {
+  if (family != AF_INET || address == nullptr || length < sizeof(sockaddr_in) || address->sa_family != AF_UNSPEC)
+    return std::nullopt;
+  sockaddr_in v4;
+  memcpy(&v4, address, sizeof v4);
+  if (v4.sin_addr.s_addr != INADDR_ANY) return std::nullopt;
+  v4.sin_family = AF_INET;
+  return v4;
+}
+
 abi::NetAddress to_net(const sockaddr* address) {
   abi::NetAddress result;
   if (address->sa_family == AF_INET) {

@@ -150,6 +150,8 @@ RNICSIM_EXPORT int socket(int family, int type, int protocol) noexcept {
 
 RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexcept {
   if (const auto netlink = find_netlink(fd)) return bind_netlink(fd, *netlink, address, length);
+  const auto any = as_any_v4(address, length, find_socket(fd).value_or(KnownDescriptor{}).family);
+  if (any) address = reinterpret_cast<const sockaddr*>(&*any);
   if (const auto socket = find_datagrams(fd)) return bind_datagrams(fd, *socket, address, length);
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
