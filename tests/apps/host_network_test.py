@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""What tools show of a simulated host's network and RDMA devices: `ip`, `rdma` and ibstat, and what netlink and the old
+requests say to programs of their own.
+
+usage: host_network_test.py path/to/rnicsim
+"""
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+
+CALLS = f"{sys.executable} {pathlib.Path(__file__).resolve().parent / 'netlink_calls.py'}"
+
+
+class HostNetworkTestCase(apps.TestCase):
+    def text(self, command, *options):
+        return self.assert_succeeded(apps.run_on([("h0", command)], *options)).text("h0")
+
+    def both(self, command):
+        result = self.assert_succeeded(apps.run_on([("h0", command), ("h1", command)]))
+        return result.text("h0"), result.text("h1")
+
+
+class Tools(HostNetworkTestCase):
+    def test_addresses(self):
+        shown = self.both("ip -j addr")
+        for index, text in enumerate(shown):
+            lo, eth0 = json.loads(text)
+            self.assertEqual((lo["ifname"], eth0["ifname"], eth0["operstate"], eth0["mtu"]), ("lo", "eth0", "UP", 4200))
+            self.assertEqual(eth0["address"], f"02:00:00:00:0{index}:01")
+            self.assertEqual([(each["family"], each["local"], each["prefixlen"]) for each in eth0["addr_info"]], [
+                ("inet", f"10.0.{index}.1", 16), ("inet6", f"fd00::{index}:1".replace("::0:", "::"), 64),
+                ("inet6", f"fe80::ff:fe00:{index}01".replace(":001", ":1"), 64)])
+        self.assertEqual(shown, self.both("ip -j addr"))
+
+    def test_one_device(self):
+        self.assertEqual([each["ifname"] for each in json.loads(self.text("ip -j link show eth0"))], ["eth0"])
+        self.assertIn("scope global eth0", self.text("ip -4 addr show dev eth0"))
+        self.assertNotEqual(apps.run_on([("h0", "ip link show eth1")]).status, 0)
+
+    def test_routes(self):
+        route, = json.loads(self.text("ip -j route"))
+        self.assertEqual((route["dst"], route["dev"], route["prefsrc"]), ("10.0.0.0/16", "eth0", "10.0.0.1"))
+        way, = json.loads(self.text("ip -j route get 10.0.1.1"))
+        self.assertEqual((way["dev"], way["prefsrc"]), ("eth0", "10.0.0.1"))
+        way, = json.loads(self.text("ip -j route get 10.0.0.1"))
+        self.assertEqual((way["type"], way["dev"]), ("local", "lo"))
+        way, = json.loads(self.text("ip -j -6 route get fd00::1:1"))
+        self.assertEqual((way["dev"], way["prefsrc"]), ("eth0", "fd00::1"))
+        outside = apps.run_on([("h0", "ip route get 8.8.8.8")])
+        self.assertIn("Network is unreachable", outside.errors("h0"))
+
+    def test_the_file_of_routes(self):
+        line = self.text("cat /proc/net/route").splitlines()[1]
+        self.assertEqual(line.split()[:4] + line.split()[7:8], ["eth0", "0000000A", "00000000", "0001", "0000FFFF"])
+
+    def test_neighbours_and_rules(self):
+        self.assertEqual([(each["dst"], each["lladdr"]) for each in json.loads(self.text("ip -j neigh"))],
+                         [("10.0.1.1", "02:00:00:00:01:01"), ("fd00::1:1", "02:00:00:00:01:01")])
+        self.assertEqual([each["table"] for each in json.loads(self.text("ip -j rule"))], ["local", "main", "default"])
+
+    def test_rdma(self):
+        link, = json.loads(self.text("rdma -j link"))
+        self.assertEqual((link["ifname"], link["port"], link["state"], link["physical_state"], link["netdev"]),
+                         ("rnic0", 1, "ACTIVE", "LINK_UP", "eth0"))
+        h0, h1 = (json.loads(text)[0] for text in self.both("rdma -j dev"))
+        self.assertEqual((h0["fw"], h0["node_guid"], h1["node_guid"]),
+                         ("1.0.0", "0000:00ff:fe00:0001", "0000:00ff:fe00:0101"))
+        self.assertEqual(self.text("rdma system"), "netns shared copy-on-fork on")
+        self.assertIn("Operation not supported", apps.run_on([("h0", "rdma res")]).errors("h0"))
+
+    def test_sockets_are_not_the_machines(self):
+        result = apps.run_on([("h0", "ss -tan")])
+        self.assertIn("Protocol not supported", result.errors("h0"))
+        self.assertEqual(len(result.lines("h0")), 1, result)
+
+    def test_ibstat(self):
+        shown = self.text("ibstat")
+        for line in ("CA 'rnic0'", "Firmware version: 1.0.0", "State: Active", "Rate: 100", "Link layer: Ethernet",
+                     "Node GUID: 0x000000fffe000001", "Capability mask: 0x04010000"):
+            self.assertIn(line, shown)
+        self.assertIn("rate:\t\t 100 Gb/sec (4X EDR)", self.text("ibstatus"))
+
+    def test_the_rate_is_the_configured_one(self):
+        options = ("--set", "nic.capabilities.active_speed=64", "--set", "nic.capabilities.active_width=1")
+        self.assertIn("Rate: 50", self.text("ibstat", *options))
+        self.assertEqual(self.text("cat /sys/class/infiniband/rnic0/ports/1/rate", *options), "50 Gb/sec (1X HDR)")
+        self.assertEqual(self.text("cat /sys/class/net/eth0/speed", *options), "50000")
+
+
+class Calls(HostNetworkTestCase):
+    def lines(self, mode, *options):
+        return self.text(f"{CALLS} {mode}", *options).splitlines()
+
+    def test_names(self):
+        self.assertEqual(self.lines("names"), [
+            "unbound (0, 0)", "bound True 4294963199", "taken EADDRINUSE", "chosen (77, 0) EINVAL",
+            "free again (77, 0)", "kind 16 0"])
+
+    def test_reading(self):
+        self.assertEqual(self.lines("reading"), [
+            "nothing yet [] EAGAIN", "readable 1",
+            "peeked True flags 0 from (0, 0) messages [(16, 1), (16, 1), (3, 1)]", "cut True rest lost []",
+            r"group [(270, 3, b'\x00\x00\x00\x00')]", "switches 1 0"])
+
+    def test_processes(self):
+        self.assertEqual(self.lines("processes"), [
+            "child [(16, 5), (16, 5), (3, 5)] True", "image [(16, 6), (16, 6), (3, 6)] True"])
+
+    def test_refusals(self):
+        self.assertEqual(self.lines("refusals"), [
+            *(f"{protocol} EPROTONOSUPPORT" for protocol in (4, 16, 15, 99)), "stream ESOCKTNOSUPPORT",
+            "nothing ENODATA too much EMSGSIZE", "to a program ECONNREFUSED", "no message EAGAIN",
+            "a change [(2, 1)] EPERM", "never read ENOBUFS", "0x8914 EPERM", "0x8922 EPERM", "0x89f0 EPERM"])
+
+    def test_by_number(self):
+        self.assertEqual(self.lines("numbers"), ["by number True [(16, 9), (16, 9), (3, 9)]"])
+
+    def test_a_long_answer_goes_on_while_it_is_read(self):
+        self.assertEqual(self.lines("neighbours", "--topology", "star:40"), ["neighbours 78 in several True"])
+
+
+if __name__ == "__main__":
+    unittest.TestLoader.sortTestMethodsUsing = None
+    apps.main()
