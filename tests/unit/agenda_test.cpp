@@ -263,7 +263,7 @@ TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
       constexpr std::size_t kAlarms = 8;
       const std::size_t threads = 1 + seed % 3;
       std::minstd_rand random(seed);
-      const auto below = [&](unsigned n) { return random() % n; };
+      const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
       const auto delay = [&] { return 1_us * std::int64_t{1 + below(8)}; };
       int left = 400;
       std::vector<std::unique_ptr<Sleep>> sleeps;

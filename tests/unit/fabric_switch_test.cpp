@@ -119,8 +119,9 @@ TEST_F(SwitchTest, ManyFlowsShareTheWaysAndEachKeepsItsOwn) {
   for (std::uint16_t port = 0; port < 600; ++port) {
     const auto way = way_of(packet(0xc000 + port, 1));
     ++flows[way];
-    if (port % 50 == 0)
+    if (port % 50 == 0) {
       for (const std::uint8_t qp : {2, 3, 4, 5}) EXPECT_EQ(way_of(packet(0xc000 + port, qp, 1, qp)), way) << port;
+    }
   }
   EXPECT_EQ(flows.size(), 3u);
   for (const auto& [way, count] : flows) EXPECT_NEAR(count, 200, 45) << way;  // four standard deviations
@@ -198,7 +199,7 @@ TEST_F(SwitchTest, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
     std::uint64_t id;
   };
   std::mt19937 draws(7);
-  const auto below = [&draws](std::uint32_t end) { return draws() % end; };
+  const auto below = [&draws](std::uint32_t end) { return static_cast<std::uint32_t>(draws() % end); };
   std::vector<Arrival> arrivals;
   constexpr Duration kStep{50'000};
   for (std::size_t port = 0; port < 4; ++port)

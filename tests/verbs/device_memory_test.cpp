@@ -86,7 +86,9 @@ class DeviceMemory : public RcPair {
           meet(1);
           meet(1);
           look(end, dm);
-          if (more != nullptr) EXPECT_EQ(ibv_dereg_mr(more), 0);
+          if (more != nullptr) {
+            EXPECT_EQ(ibv_dereg_mr(more), 0);
+          }
           EXPECT_EQ(ibv_free_dm(dm), EBUSY);
           EXPECT_EQ(ibv_dereg_mr(mr), 0);
           EXPECT_EQ(ibv_free_dm(dm), 0);
@@ -196,7 +198,9 @@ TEST_F(DeviceMemory, TheCpuCopiesThereAndBack) {
         const auto bytes = numbers(length, std::uint8_t(offset + 3));
         write(dm, offset, bytes);
         EXPECT_EQ(read(dm, offset, length), bytes) << offset << " " << length;
-        if (offset >= 4) EXPECT_EQ(read(dm, offset - 4, 4), std::vector<std::uint8_t>(4, 0xaa));
+        if (offset >= 4) {
+          EXPECT_EQ(read(dm, offset - 4, 4), std::vector<std::uint8_t>(4, 0xaa));
+        }
         EXPECT_EQ(read(dm, offset + length, 4), std::vector<std::uint8_t>(4, 0xaa));
       }
     }

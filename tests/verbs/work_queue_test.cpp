@@ -277,7 +277,9 @@ TEST_F(WorkQueues, TablesAskForNoState) {
     std::vector<ibv_wq*> queues;
     for (const auto state : {IBV_WQS_RESET, IBV_WQS_RDY, IBV_WQS_ERR, IBV_WQS_RESET}) {
       queues.push_back(make(end, 4));
-      if (state != IBV_WQS_RESET) ASSERT_EQ(move(queues.back(), state), 0);
+      if (state != IBV_WQS_RESET) {
+        ASSERT_EQ(move(queues.back(), state), 0);
+      }
     }
     {
       const Scaling scaling(end, queues, kAddresses);
