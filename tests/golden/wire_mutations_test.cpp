@@ -15,7 +15,7 @@
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
-namespace rnicsim::sim::replay {
+namespace rnicsim::sim::replay::wire_mutations_test {
 namespace {
 
 constexpr std::size_t kTransportAt = 14 + 20 + 8;
@@ -457,4 +457,4 @@ TEST_P(WireRejection, IsJudgedByItsReason) {
 INSTANTIATE_TEST_SUITE_P(Captures, WireRejection, testing::Values(View{"rxe-two-guests", "10.0.0.1"}), name_of);
 
 }  // namespace
-}  // namespace rnicsim::sim::replay
+}  // namespace rnicsim::sim::replay::wire_mutations_test

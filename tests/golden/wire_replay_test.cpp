@@ -14,7 +14,7 @@
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
-namespace rnicsim::sim::replay {
+namespace rnicsim::sim::replay::wire_replay_test {
 namespace {
 
 constexpr std::size_t kMsnAt = 14 + 20 + 8 + 12 + 1;  // of an answer: three bytes
@@ -255,4 +255,4 @@ TEST_F(WireReplay, IsDeterministic) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::replay
+}  // namespace rnicsim::sim::replay::wire_replay_test

@@ -8,7 +8,7 @@
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::faults_test {
 namespace {
 
 constexpr std::uint32_t kMessageBytes = 4000;  // four packets
@@ -269,4 +269,4 @@ TEST_P(Storm, OnlyReads) {
 INSTANTIATE_TEST_SUITE_P(Seeds, Storm, ::testing::Range(std::uint64_t{1}, std::uint64_t{21}));
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::faults_test

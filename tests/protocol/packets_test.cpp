@@ -8,7 +8,7 @@
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::packets_test {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -177,4 +177,4 @@ TEST_F(Packets, AddressesOfBothHosts) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::packets_test

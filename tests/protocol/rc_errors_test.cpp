@@ -4,7 +4,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_errors_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -227,4 +227,4 @@ TEST_F(Errors, TheRequestersCqOverflows) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_errors_test

@@ -9,7 +9,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_many_test {
 namespace {
 
 constexpr Duration kMicrosecond{1'000'000};
@@ -203,4 +203,4 @@ TEST(Determinism, OneSeedOneWire) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_many_test

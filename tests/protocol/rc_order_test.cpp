@@ -5,7 +5,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_order_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -358,4 +358,4 @@ TEST_F(DrainToError, MayBeLeftAtOnce) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_order_test

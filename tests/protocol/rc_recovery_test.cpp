@@ -7,7 +7,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_recovery_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -394,4 +394,4 @@ INSTANTIATE_TEST_SUITE_P(Of, Sizes,
                                                               IBV_MTU_4096)));
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_recovery_test

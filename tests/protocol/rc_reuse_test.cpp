@@ -5,7 +5,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_reuse_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -246,4 +246,4 @@ TEST_F(GhostOfTheDestroyed, DoesNothing) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_reuse_test

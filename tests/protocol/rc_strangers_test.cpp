@@ -4,7 +4,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_strangers_test {
 namespace {
 
 struct Stranger {
@@ -104,4 +104,4 @@ INSTANTIATE_TEST_SUITE_P(Of, Strangers,
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_strangers_test

@@ -5,7 +5,7 @@
 
 #include "tests/protocol/rc_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_timers_test {
 namespace {
 
 using ::testing::AllOf;
@@ -452,4 +452,4 @@ TEST_P(LostTwice, WithoutProgressTheyRunOut) {
 INSTANTIATE_TEST_SUITE_P(OfBytes, LostTwice, ::testing::Values(1024, 6 * 1024));
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_timers_test

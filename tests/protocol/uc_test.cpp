@@ -4,7 +4,7 @@
 
 #include "tests/protocol/unreliable_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::uc_test {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -218,4 +218,4 @@ TEST_F(UcWire, AStrangerIsNotHeard) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::uc_test

@@ -3,7 +3,7 @@
 
 #include "tests/protocol/unreliable_wire.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::ud_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -326,4 +326,4 @@ TEST_F(UdWire, AnyHostIsHeard) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::ud_test

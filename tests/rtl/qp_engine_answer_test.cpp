@@ -3,7 +3,7 @@
 
 #include "tests/rtl/engine_bench.h"
 
-namespace rnicsim::rtl::test {
+namespace rnicsim::rtl::test::qp_engine_answer {
 namespace {
 
 using ::testing::ElementsAre;
@@ -545,4 +545,4 @@ TEST(QpEngineAnswerCommands, QueuePairsAnswerInTurns) {
 }
 
 }  // namespace
-}  // namespace rnicsim::rtl::test
+}  // namespace rnicsim::rtl::test::qp_engine_answer

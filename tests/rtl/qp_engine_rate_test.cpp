@@ -3,7 +3,7 @@
 
 #include "tests/rtl/engine_bench.h"
 
-namespace rnicsim::rtl::test {
+namespace rnicsim::rtl::test::qp_engine_rate {
 namespace {
 
 using roce::Opcode;
@@ -212,4 +212,4 @@ INSTANTIATE_TEST_SUITE_P(Of, QpEngineAnswerRate,
                          name_of);
 
 }  // namespace
-}  // namespace rnicsim::rtl::test
+}  // namespace rnicsim::rtl::test::qp_engine_rate

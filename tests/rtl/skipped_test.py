@@ -1,12 +1,21 @@
 #!/usr/bin/env python3
 """Does each test of skipped.txt skip itself on the RTL, for the reason given, and pass without it?
 
-usage: skipped_test.py path/to/skipped.txt folder/of/test/programs
+usage: skipped_test.py path/to/skipped.txt BUILD
 """
+import json
 import os
 import pathlib
 import subprocess
 import sys
+
+
+def programs_of(build):
+    """By rung and name, as they stand in skipped.txt: ctest knows which program has which tests."""
+    listed = json.loads(subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
+                                       capture_output=True, text=True).stdout)
+    return {"_".join(test["name"].split(".", 2)[:2]): test["command"][0] for test in listed["tests"]
+            if any(argument.startswith("--gtest_filter=") for argument in test.get("command", []))}
 
 
 def output_of(program, test, engine):
@@ -17,12 +26,13 @@ def output_of(program, test, engine):
 
 
 def main():
+    programs = programs_of(sys.argv[2])
     wrong = 0
     for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
         if line.startswith("#"):
             continue
         name, test, reason = line.split()
-        program = os.path.join(sys.argv[2], name)
+        program = programs[name]
         text = output_of(program, test, "rtl")
         if "[  SKIPPED ] 1 test" not in text or reason not in text:
             print(f"{name} {test} does not skip itself on the RTL for {reason}:\n{text}")

@@ -21,7 +21,8 @@ MODULES = {
          "model/roce/answer_side.cpp", "model/roce/uc_responder.cpp", "model/roce/ud_responder.cpp",
          "model/roce/raw_responder.cpp",
          "rtl/cosim/lockstep.cpp", "rtl/cosim/lockstep_send.cpp", "rtl/cosim/lockstep_answer.cpp",
-         "rtl/cosim/verilated_engine.cpp", "tests/rtl/script_top.cpp", "tests/support/sc_main.cpp"]),
+         "rtl/cosim/verilated_engine.cpp", "tests/rtl/script_top.cpp", "tests/support/sc_main.cpp",
+         "tests/support/run_tests.cpp"]),
 }
 
 

@@ -19,7 +19,7 @@
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::rc_soak_test {
 namespace {
 
 constexpr std::uint32_t kMostBytes = 4000;         // of a message: up to four packets at MTU 1024
@@ -268,4 +268,4 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::rc_soak_test

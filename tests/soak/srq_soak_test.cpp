@@ -12,7 +12,7 @@
 #include "tests/support/qp_set.h"
 #include "tests/verbs/rc_pair.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::srq_soak_test {
 namespace {
 
 constexpr std::size_t kQps = 6;
@@ -246,4 +246,4 @@ TEST_P(SharedSoak, EveryReceiveComesOutOnceOrIsStillThere) {
 INSTANTIATE_TEST_SUITE_P(PolledOrNot, SharedSoak, ::testing::Bool());
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::srq_soak_test

@@ -8,7 +8,7 @@
 
 #include "tests/verbs/rc_pair.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::unreliable_soak_test {
 namespace {
 
 constexpr std::uint32_t kGrh = 40;
@@ -232,4 +232,4 @@ TEST_F(DisorderlySoak, WhatArrivesIsWhole) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::unreliable_soak_test

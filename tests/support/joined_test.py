@@ -29,6 +29,10 @@ def namespace_of(text):
     return found.group(1) if found else ""
 
 
+def within(namespace, outer):
+    return outer == "" or f"{namespace}::".startswith(f"{outer}::")
+
+
 def joined(build):
     """The sources of each translation unit that has several."""
     compiled = [entry["file"] for entry in json.loads((build / "compile_commands.json").read_text())]
@@ -47,22 +51,29 @@ def faults(sources, headers, nested):
     """`headers`: name -> (namespace, header) of all that declare it; `nested`: namespace -> its names."""
     local = collections.defaultdict(list)
     brought = collections.defaultdict(set)
+    homes = {}
     for source in sources:
         text = source.read_text()
+        homes[source.name] = namespace_of(text)
         for namespace in USING.findall(text):
             for name in nested.get(namespace, ()):
-                brought[name].add(source.name)
+                brought[name].add((homes[source.name], source.name))
         for name in set().union(*map(names, UNNAMED.findall(text))):
-            local[name].append((namespace_of(text), source.name))
+            local[name].append((homes[source.name], source.name))
     for name, places in sorted(local.items()):
-        files = ", ".join(sorted(file for _, file in places))
-        if len(places) > 1:
-            yield f"{name} is local to each of {files}"
-        for user in brought[name] - {file for _, file in places}:
-            yield f"{name} is local to {files}, and {user} means another"
-        for namespace, header in headers[name]:
-            if any(place.startswith(namespace) for place, _ in places):
-                yield f"{name} is local to {files}, and {header} declares one, too"
+        for namespace in sorted({namespace for namespace, _ in places}):
+            inside = sorted(file for where, file in places if where == namespace)
+            files = ", ".join(inside)
+            if len(inside) > 1:
+                yield f"{name} is local to each of {files}"
+            for where, user in sorted(brought[name]):
+                if user not in inside and within(where, namespace):
+                    yield f"{name} is local to {files}, and {user} means another"
+            # One in a namespace that no other source has is seen by none.
+            seen = any(within(where, namespace) for file, where in homes.items() if file not in inside)
+            for where, header in headers[name]:
+                if seen and within(namespace, where):
+                    yield f"{name} is local to {files}, and {header} declares one, too"
 
 
 def main():

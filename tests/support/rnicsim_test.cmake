@@ -12,38 +12,40 @@ set(RNICSIM_TEST_ENVIRONMENT
 # What a test does once takes longer to optimize than to run. PIC as the libraries are, for their precompiled headers.
 set(RNICSIM_TEST_OPTIONS $<$<CONFIG:Release>:-O1> -fPIC)
 
-# A GoogleTest program; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a process of its own.
+# Tests by GoogleTest; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a process of its own.
 #
-#   rnicsim_test(NAME event_queue RUNG unit [LABELS quick] [SYSTEMC] [ATTACHES] [SERIAL]
+#   rnicsim_test(NAME event_queue RUNG unit [PROGRAM queues] [LABELS quick] [SYSTEMC] [ATTACHES] [SERIAL]
 #                [TIMEOUT 60] SOURCES event_queue_test.cpp ... [LIBS base ...])
 #
+# PROGRAM: in one executable, `<rung>_<program>`, with all that name it; else it has its own. A compiler needs many
+# seconds for the headers of a test and few for the test itself, so the release build joins a program's sources
+# (cmake/unity.cmake). Put together what includes the same, eight or fewer: when one changes all are compiled. All of a
+# program have SYSTEMC or none.
 # SYSTEMC: links SystemC, whose library defines main and wants sc_main: tests/support/sc_main.cpp gives it ours.
 # ATTACHES: starts programs that load our libraries, which sanitizers do not survive: not run under them.
 # SERIAL: measures wall time, so runs while no other test does.
 function(rnicsim_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "SYSTEMC;ATTACHES;SERIAL" "NAME;RUNG;TIMEOUT" "LABELS;SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SYSTEMC;ATTACHES;SERIAL" "NAME;RUNG;PROGRAM;TIMEOUT" "LABELS;SOURCES;LIBS")
   rnicsim_check_arguments()
-  set(target ${arg_RUNG}_${arg_NAME})
-  add_executable(${target} ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_compile_definitions(${target} PRIVATE RNICSIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                               RNICSIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_compile_options(${target} PRIVATE ${RNICSIM_TEST_OPTIONS} ${RNICSIM_SANITIZER_FLAGS})
-  target_link_options(${target} PRIVATE ${RNICSIM_SANITIZER_FLAGS})
-  if(arg_SYSTEMC)
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:systemc_test_main>)
-    set(headers test_headers)
-    if("two_hosts" IN_LIST arg_LIBS OR "cm_program" IN_LIST arg_LIBS)
-      set(headers two_hosts_headers)
-    endif()
-    rnicsim_use_precompiled(${headers} ${target})
-    target_link_libraries(${target} PRIVATE ${arg_LIBS} systemc fmt::fmt GTest::gtest GTest::gmock)
-  else()
-    target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main GTest::gmock)
+  if(NOT arg_PROGRAM)
+    set(arg_PROGRAM ${arg_NAME})
   endif()
-  # gtest_discover_tests takes no lists as property values: they are set by a file that ctest reads after its own.
-  gtest_discover_tests(${target} TEST_PREFIX ${arg_RUNG}.${arg_NAME}. TEST_LIST ${target}_TESTS DISCOVERY_TIMEOUT 60
-                       WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(target ${arg_RUNG}_${arg_PROGRAM})
+  # `@source` is what tests/support/run_tests.cpp understands.
+  set(tests)
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(GET source FILENAME file)
+    list(APPEND tests @${file})
+  endforeach()
+  list(JOIN tests ":" tests)
+  rnicsim_test_program(${target} ${arg_SYSTEMC} "${arg_LIBS}")
+  target_sources(${target} PRIVATE ${arg_SOURCES})
+  get_target_property(linked ${target} LINK_LIBRARIES)
+  list(REMOVE_ITEM arg_LIBS ${linked})
+  target_link_libraries(${target} PRIVATE ${arg_LIBS})
+  # For rnicsim_test_again.
+  set_property(GLOBAL PROPERTY RNICSIM_PROGRAM_OF_${arg_RUNG}_${arg_NAME} ${target})
+  set_property(GLOBAL PROPERTY RNICSIM_TESTS_OF_${arg_RUNG}_${arg_NAME} "${tests}")
   if(NOT arg_ATTACHES)
     list(APPEND arg_LABELS in-process)
   endif()
@@ -52,9 +54,51 @@ function(rnicsim_test)
   if(arg_SERIAL)
     string(APPEND properties " RUN_SERIAL TRUE")
   endif()
-  set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
-  file(WRITE ${file} "if(${target}_TESTS)\n"
-                     "  set_tests_properties(\${${target}_TESTS} PROPERTIES ${properties})\n"
+  rnicsim_discover("" "" "${properties}")
+endfunction()
+
+# An executable without sources yet, unless there is one.
+function(rnicsim_test_program target systemc libs)
+  if(TARGET ${target})
+    return()
+  endif()
+  add_executable(${target})
+  rnicsim_join(TARGETS ${target})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE RNICSIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                               RNICSIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_compile_options(${target} PRIVATE ${RNICSIM_TEST_OPTIONS} ${RNICSIM_SANITIZER_FLAGS})
+  target_link_options(${target} PRIVATE ${RNICSIM_SANITIZER_FLAGS})
+  if(systemc)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:systemc_test_main>)
+    set(headers test_headers)
+    if("two_hosts" IN_LIST libs OR "cm_program" IN_LIST libs)
+      set(headers two_hosts_headers)
+    endif()
+    rnicsim_use_precompiled(${headers} ${target})
+    target_link_libraries(${target} PRIVATE systemc fmt::fmt GTest::gtest GTest::gmock)
+  else()
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:test_main>)
+    target_link_libraries(${target} PRIVATE GTest::gtest GTest::gmock)
+  endif()
+endfunction()
+
+# Those of the test `arg_NAME` that GoogleTest's `filter` lets through, as a variant of it or not, with `properties`.
+function(rnicsim_discover variant filter properties)
+  get_property(program GLOBAL PROPERTY RNICSIM_PROGRAM_OF_${arg_RUNG}_${arg_NAME})
+  get_property(tests GLOBAL PROPERTY RNICSIM_TESTS_OF_${arg_RUNG}_${arg_NAME})
+  set(name ${arg_RUNG}_${arg_NAME})
+  set(prefix ${arg_RUNG}.${arg_NAME}.)
+  if(variant)
+    string(APPEND name _${variant})
+    string(APPEND prefix ${variant}.)
+  endif()
+  # gtest_discover_tests takes no lists as property values: they are set by a file that ctest reads after its own.
+  gtest_discover_tests(${program} TEST_PREFIX ${prefix} TEST_LIST ${name}_TESTS TEST_FILTER "${tests}${filter}"
+                       DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
+  file(WRITE ${file} "if(${name}_TESTS)\n"
+                     "  set_tests_properties(\${${name}_TESTS} PROPERTIES ${properties})\n"
                      "endif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
 endfunction()
@@ -68,18 +112,12 @@ endfunction()
 function(rnicsim_test_again)
   cmake_parse_arguments(PARSE_ARGV 0 arg "NO_SKIPS" "NAME;RUNG;VARIANT;TIMEOUT;FILTER" "LABELS;ENVIRONMENT")
   rnicsim_check_arguments()
-  set(target ${arg_RUNG}_${arg_NAME})
-  set(list ${target}_${arg_VARIANT}_TESTS)
-  gtest_discover_tests(${target} TEST_PREFIX ${arg_RUNG}.${arg_NAME}.${arg_VARIANT}. TEST_LIST ${list}
-                       TEST_FILTER "${arg_FILTER}" DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(properties "LABELS \"${arg_RUNG};${arg_LABELS};in-process\" TIMEOUT ${arg_TIMEOUT}")
   string(APPEND properties " ENVIRONMENT \"${RNICSIM_TEST_ENVIRONMENT};${arg_ENVIRONMENT}\"")
   if(arg_NO_SKIPS)
     string(APPEND properties " SKIP_REGULAR_EXPRESSION \"\" FAIL_REGULAR_EXPRESSION \"\\\\[  SKIPPED\"")
   endif()
-  set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_${arg_VARIANT}_properties.cmake)
-  file(WRITE ${file} "if(${list})\n  set_tests_properties(\${${list}} PROPERTIES ${properties})\nendif()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+  rnicsim_discover("${arg_VARIANT}" "${arg_FILTER}" "${properties}")
 endfunction()
 
 # A device that can keep hardly anything: contexts come and go all the time.

@@ -6,7 +6,7 @@
 #include "tests/timing/dma_bench.h"
 #include "tests/timing/tlp_oracle.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::pcie_gates {
 namespace {
 
 using namespace rnicsim::literals;
@@ -335,4 +335,4 @@ TEST(LinkSpeed, HalfTheLanesTakeTwiceTheTime) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::pcie_gates

@@ -6,7 +6,7 @@
 
 #include "tests/timing/dma_bench.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::relaxed_ordering {
 namespace {
 
 using namespace rnicsim::literals;
@@ -242,4 +242,4 @@ TEST(AfterWrites, ComesWhenAllBeforeHaveLanded) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::relaxed_ordering

@@ -1,7 +1,7 @@
 // What shared receive queues and windows add to a message, to the picosecond; and when they add nothing.
 #include "tests/timing/steps.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::shared_test {
 namespace {
 
 using namespace rnicsim::literals;
@@ -157,4 +157,4 @@ TEST_F(MptInMemory, ARegionIsARead) { EXPECT_EQ(write_by(false), written() + 2 *
 TEST_F(MptInMemory, AWindowIsOneMore) { EXPECT_EQ(write_by(true), written() + 3 * read(64)); }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::shared_test

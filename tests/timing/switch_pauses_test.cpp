@@ -9,7 +9,7 @@
 
 #include "model/fabric/switch.h"
 
-namespace rnicsim::fabric {
+namespace rnicsim::fabric::switch_pauses_test {
 namespace {
 
 constexpr std::uint32_t kBytes = 1000;
@@ -229,4 +229,4 @@ TEST_F(SwitchPauses, PortsTellHowBusyTheyWere) {
 }
 
 }  // namespace
-}  // namespace rnicsim::fabric
+}  // namespace rnicsim::fabric::switch_pauses_test

@@ -9,7 +9,7 @@
 
 #include "model/fabric/switch.h"
 
-namespace rnicsim::fabric {
+namespace rnicsim::fabric::switch_rates_test {
 namespace {
 
 constexpr std::uint32_t kBytes = 1000;
@@ -93,4 +93,4 @@ TEST_F(SwitchRates, ALongCableKeepsNobodyWaiting) {
 }
 
 }  // namespace
-}  // namespace rnicsim::fabric
+}  // namespace rnicsim::fabric::switch_rates_test

@@ -9,7 +9,7 @@
 
 #include "tests/timing/steps.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::waterfall_test {
 namespace {
 
 using namespace rnicsim::literals;
@@ -321,4 +321,4 @@ class Disorderly : public Lossy {
 TEST_F(Disorderly, AddsUp) { check(); }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::waterfall_test

@@ -18,7 +18,7 @@
 #include "model/roce/responder.h"
 #include "model/roce/types.h"
 
-namespace rnicsim {
+namespace rnicsim::abi_and_roce_test {
 namespace {
 
 struct Constant {
@@ -140,4 +140,4 @@ TEST(AbiAndRoce, CompletionStatuses) {
 }
 
 }  // namespace
-}  // namespace rnicsim
+}  // namespace rnicsim::abi_and_roce_test

@@ -21,7 +21,7 @@
 #include "sim/attached/datagrams.h"
 #include "sim/config/topology.h"
 
-namespace rnicsim::sim {
+namespace rnicsim::sim::attached_datagrams_test {
 namespace {
 
 using abi::NetAddress;
@@ -316,4 +316,4 @@ TEST_F(DatagramsTest, WhoNeverStopsWritingIsLeft) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim
+}  // namespace rnicsim::sim::attached_datagrams_test

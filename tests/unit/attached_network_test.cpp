@@ -16,7 +16,7 @@
 #include "sim/attached/network.h"
 #include "sim/config/topology.h"
 
-namespace rnicsim::sim {
+namespace rnicsim::sim::attached_network_test {
 namespace {
 
 using testing::ElementsAre;
@@ -273,4 +273,4 @@ TEST_F(NetworkTest, WhoNeverStopsWritingIsLeft) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim
+}  // namespace rnicsim::sim::attached_network_test

@@ -14,7 +14,7 @@
 #include "sim/bench/results.h"
 #include "sim/bench/runner.h"
 
-namespace rnicsim::sim::bench {
+namespace rnicsim::sim::bench::run_test {
 namespace {
 
 using testing::AllOf;
@@ -599,4 +599,4 @@ TEST_F(BenchRun, FlowsOfOneQpShareAFullPortEqually) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::bench
+}  // namespace rnicsim::sim::bench::run_test

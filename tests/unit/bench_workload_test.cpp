@@ -8,7 +8,7 @@
 #include "sim/bench/bench.h"
 #include "sim/config/config_error.h"
 
-namespace rnicsim::sim::bench {
+namespace rnicsim::sim::bench::workload_test {
 namespace {
 
 using testing::ElementsAre;
@@ -539,4 +539,4 @@ TEST_F(BenchWorkload, Overrides) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::bench
+}  // namespace rnicsim::sim::bench::workload_test

@@ -5,7 +5,7 @@
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
 
-namespace rnicsim::sim::check {
+namespace rnicsim::sim::check::values_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -167,4 +167,4 @@ TEST(Report, Junit) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::check
+}  // namespace rnicsim::sim::check::values_test

@@ -16,7 +16,7 @@
 #include "model/roce/packet.h"
 #include "sim/replay/capture_file.h"
 
-namespace rnicsim::cm {
+namespace rnicsim::cm::messages_test {
 namespace {
 
 // The same cases at every run; RC_PARAMS in the environment asks for others.
@@ -321,4 +321,4 @@ TEST(NoMessage, HasAnotherAttribute) {
 }
 
 }  // namespace
-}  // namespace rnicsim::cm
+}  // namespace rnicsim::cm::messages_test

@@ -20,7 +20,7 @@ namespace rnicsim::host {
 using abi::CommandStatus;
 using namespace rnicsim::literals;
 
-class CommandGateTest : public testing::Test {
+class CommandGateTest : public ::testing::Test {
  protected:
   static constexpr Pasid kMine = 7;
   static constexpr Pasid kOther = 8;

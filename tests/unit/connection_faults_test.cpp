@@ -8,7 +8,7 @@
 
 #include "tests/unit/cm_pair.h"
 
-namespace rnicsim::cm {
+namespace rnicsim::cm::connection_faults_test {
 namespace {
 
 using enum EventKind;
@@ -221,4 +221,4 @@ TEST_P(ServiceFaults, EndAsTheTimeoutsSay) {
 INSTANTIATE_TEST_SUITE_P(Of, ServiceFaults, ::testing::ValuesIn(cases({"SIDR_REQ", "SIDR_REP"}, {0})), title);
 
 }  // namespace
-}  // namespace rnicsim::cm
+}  // namespace rnicsim::cm::connection_faults_test

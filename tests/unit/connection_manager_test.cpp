@@ -9,7 +9,7 @@
 
 #include "tests/unit/cm_managers.h"
 
-namespace rnicsim::cm {
+namespace rnicsim::cm::connection_manager_test {
 namespace {
 
 using enum EventKind;
@@ -564,4 +564,4 @@ TEST_F(Managers, NumbersOfNobodyAreAnsweredOrIgnored) {
 }
 
 }  // namespace
-}  // namespace rnicsim::cm
+}  // namespace rnicsim::cm::connection_manager_test

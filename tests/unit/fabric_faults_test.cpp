@@ -7,7 +7,7 @@
 
 #include "model/fabric/link.h"
 
-namespace rnicsim::fabric {
+namespace rnicsim::fabric::faults_test {
 namespace {
 
 using testing::Each;
@@ -299,4 +299,4 @@ TEST_F(FaultyLink, CorruptedFrameArrivesInTime) {
 }
 
 }  // namespace
-}  // namespace rnicsim::fabric
+}  // namespace rnicsim::fabric::faults_test

@@ -8,7 +8,7 @@
 
 #include "model/fabric/pcapng.h"
 
-namespace rnicsim::fabric {
+namespace rnicsim::fabric::pcapng_test {
 namespace {
 
 std::vector<std::byte> frame_of(std::size_t header, std::size_t payload, std::size_t trailer) {
@@ -73,4 +73,4 @@ TEST(Pcapng, ReportsWhyItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace rnicsim::fabric
+}  // namespace rnicsim::fabric::pcapng_test

@@ -13,7 +13,7 @@
 #include "model/fabric/flow_hash.h"
 #include "model/fabric/switch.h"
 
-namespace rnicsim::fabric {
+namespace rnicsim::fabric::switch_test {
 namespace {
 
 using Mac = std::array<std::uint8_t, kMacBytes>;
@@ -248,4 +248,4 @@ TEST_F(SwitchTest, OneTooShortForAnAddressIsForNobody) {
 }
 
 }  // namespace
-}  // namespace rnicsim::fabric
+}  // namespace rnicsim::fabric::switch_test

@@ -6,7 +6,7 @@
 
 #include "model/host/event_channels.h"
 
-namespace rnicsim::host {
+namespace rnicsim::host::events_test {
 namespace {
 
 using abi::EventType;
@@ -18,7 +18,7 @@ constexpr Pasid kOther = 8;
 
 using Heard = std::vector<std::pair<EventType, std::uint32_t>>;
 
-class HostEvents : public testing::Test {
+class HostEvents : public ::testing::Test {
  protected:
   // A channel, and what it heard.
   struct Listener {
@@ -155,4 +155,4 @@ TEST_F(HostEvents, WhatIsKeptGoesWithItsObject) {
 }
 
 }  // namespace
-}  // namespace rnicsim::host
+}  // namespace rnicsim::host::events_test

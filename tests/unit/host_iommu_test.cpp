@@ -36,7 +36,7 @@ class FakeMemory : public AddressSpace {
   }
 };
 
-class IommuTest : public testing::Test {
+class IommuTest : public ::testing::Test {
  protected:
   static constexpr Pasid kMine = 7;
   static constexpr Pasid kOther = 8;

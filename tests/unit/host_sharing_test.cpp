@@ -165,7 +165,7 @@ class ImportTest : public CommandGateTest {
 };
 
 TEST_F(ImportTest, NothingWithoutTheDescriptor) {
-  EXPECT_THAT(attempts(), testing::Each(ENOENT));
+  EXPECT_THAT(attempts(), ::testing::Each(ENOENT));
   std::uint32_t number = 0;
   for (const ContextFile& wrong : {ContextFile{1, 78}, ContextFile{2, 77}, ContextFile{}})
     EXPECT_EQ(objects_.import_context(kOther, wrong, number), EINVAL);
@@ -181,7 +181,7 @@ TEST_F(ImportTest, TheDescriptorGivesPdsAndRegions) {
   EXPECT_EQ(objects_.import_pd(kOther, imported_, pd_[kOther]), ENOENT);
   EXPECT_EQ(objects_.import_pd(kOther, imported_, 99), ENOENT);
   EXPECT_EQ(objects_.import_pd(kMine, imported_, pd_[kMine]), ENOENT);
-  EXPECT_THAT(attempts(), testing::Each(0));
+  EXPECT_THAT(attempts(), ::testing::Each(0));
   // It gives nothing in the other direction, and no queues.
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kOther]), ENOENT);
   const auto cqn = make_cq(kMine);
@@ -199,9 +199,9 @@ TEST_F(ImportTest, TheDescriptorGivesPdsAndRegions) {
 TEST_F(ImportTest, ARightEndsWithItsContext) {
   import();
   EXPECT_EQ(objects_.close_context(kMine, opened_), 0);
-  EXPECT_THAT(attempts(), testing::Each(0));  // the other has it still
+  EXPECT_THAT(attempts(), ::testing::Each(0));  // the other has it still
   EXPECT_EQ(objects_.close_context(kOther, imported_), 0);
-  EXPECT_THAT(attempts(), testing::Each(ENOENT));
+  EXPECT_THAT(attempts(), ::testing::Each(ENOENT));
   std::uint32_t number = 0;
   EXPECT_EQ(objects_.import_context(kOther, kFile, number), EINVAL);
 }

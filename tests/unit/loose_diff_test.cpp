@@ -6,7 +6,7 @@
 #include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_file.h"
 
-namespace rnicsim::sim {
+namespace rnicsim::sim::loose_diff_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -134,4 +134,4 @@ TEST(LooseDiff, AKindMayBeLeftOut) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim
+}  // namespace rnicsim::sim::loose_diff_test

@@ -7,7 +7,7 @@
 #include "tests/timing/dma_bench.h"
 #include "tests/unit/nic_pair.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::device_memory {
 namespace {
 
 using abi::CommandStatus;
@@ -380,4 +380,4 @@ TEST_F(Relaxed, ADeviceWithoutItIgnoresTheAttribute) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::device_memory

@@ -15,7 +15,7 @@
 #include "model/nic/engine/tickets.h"
 #include "model/nic/engine/transmit_units.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::engine_parts {
 namespace {
 
 constexpr Qpn kQp{7};
@@ -362,4 +362,4 @@ TEST(TransmitUnits, QueuePairsHaveEqualShares) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::engine_parts

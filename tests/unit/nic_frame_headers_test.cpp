@@ -9,7 +9,7 @@
 #include "model/nic/packets/frame_headers.h"
 #include "tests/unit/raw_frames.h"
 
-namespace rnicsim::nic {
+namespace rnicsim::nic::frame_headers_test {
 namespace {
 
 using namespace test;
@@ -187,4 +187,4 @@ TEST(FrameChecksums, UdpMayDoWithoutOverIpv4) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic
+}  // namespace rnicsim::nic::frame_headers_test

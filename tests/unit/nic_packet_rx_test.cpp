@@ -8,7 +8,7 @@
 #include "model/nic/packets/packet_rx.h"
 #include "tests/support/wire_frames.h"
 
-namespace rnicsim::nic {
+namespace rnicsim::nic::packet_rx_test {
 namespace {
 
 constexpr roce::MacAddress kMac{2, 0, 0, 0, 0, 1};
@@ -204,4 +204,4 @@ TEST_F(PacketRxTest, WhatIsForNoGroupOfOursIsDropped) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic
+}  // namespace rnicsim::nic::packet_rx_test

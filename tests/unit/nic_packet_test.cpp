@@ -10,7 +10,7 @@
 #include "model/roce/icrc.h"
 #include "tests/unit/nic_pair.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::packet {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -369,4 +369,4 @@ TEST_F(EitherWay, NorOnTheWayToItself) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::packet

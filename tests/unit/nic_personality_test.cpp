@@ -5,7 +5,7 @@
 #include "tests/unit/little_device.h"
 #include "tests/unit/scripted_node.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::personality {
 namespace {
 
 using little::Opcode;
@@ -366,4 +366,4 @@ TEST_F(LittleDevices, TheOtherLayoutIsRefused) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::personality

@@ -10,7 +10,7 @@
 #include "model/base/pause_frame.h"
 #include "model/nic/packets/port.h"
 
-namespace rnicsim::nic {
+namespace rnicsim::nic::port_test {
 namespace {
 
 constexpr Duration kCable = 90_ns;
@@ -147,4 +147,4 @@ TEST_F(PortTest, NoControlFrameGoesFurther) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic
+}  // namespace rnicsim::nic::port_test

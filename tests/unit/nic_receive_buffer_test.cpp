@@ -8,7 +8,7 @@
 #include "model/base/kernel.h"
 #include "model/nic/packets/receive_buffer.h"
 
-namespace rnicsim::nic {
+namespace rnicsim::nic::receive_buffer_test {
 namespace {
 
 constexpr std::uint32_t kBytes = 1000;  // of a frame
@@ -143,4 +143,4 @@ TEST_F(ReceiveBufferTest, AResetForgetsThePauses) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic
+}  // namespace rnicsim::nic::receive_buffer_test

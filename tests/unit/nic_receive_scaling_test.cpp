@@ -4,7 +4,7 @@
 #include "model/nic/packets/receive_scaling.h"
 #include "tests/unit/raw_frames.h"
 
-namespace rnicsim::nic {
+namespace rnicsim::nic::receive_scaling_test {
 namespace {
 
 using namespace test;
@@ -128,4 +128,4 @@ TEST(ReceiveScaling, TheTableKeepsItsLimit) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic
+}  // namespace rnicsim::nic::receive_scaling_test

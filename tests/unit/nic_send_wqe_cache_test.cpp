@@ -7,7 +7,7 @@
 #include "model/nic/queues/send_wqe_cache.h"
 #include "tests/timing/dma_bench.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::send_wqe_cache {
 namespace {
 
 using namespace rnicsim::literals;
@@ -187,4 +187,4 @@ TEST(SendWqeCache, ResetForgetsWhoWaits) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::send_wqe_cache

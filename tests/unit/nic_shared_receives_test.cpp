@@ -2,7 +2,7 @@
 #include "tests/unit/nic_pair.h"
 #include "tests/unit/shared_ring.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::shared_receives {
 namespace {
 
 using abi::CommandStatus;
@@ -228,4 +228,4 @@ TEST_F(SharedReceivesTest, ChangesAreChecked) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::shared_receives

@@ -9,7 +9,7 @@
 #include "model/nic/contexts/translation_cache.h"
 #include "tests/timing/dma_bench.h"
 
-namespace rnicsim::nic {
+namespace rnicsim::nic::translation_cache_test {
 namespace {
 
 using test::DmaBench;
@@ -332,4 +332,4 @@ TEST_F(FewPlaces, PageRequestsAreLimited) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic
+}  // namespace rnicsim::nic::translation_cache_test

@@ -1,7 +1,7 @@
 // Windows as the device has them: their entries, the commands about them, and binds that a driver builds by hand.
 #include "tests/unit/nic_pair.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::windows {
 namespace {
 
 using abi::CommandStatus;
@@ -180,4 +180,4 @@ TEST_F(Windows, RegionsAreModified) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::windows

@@ -2,7 +2,7 @@
 #include "tests/unit/nic_pair.h"
 #include "tests/unit/shared_ring.h"
 
-namespace rnicsim::nic::test {
+namespace rnicsim::nic::test::xrc {
 namespace {
 
 using abi::CommandStatus;
@@ -226,4 +226,4 @@ TEST_F(XrcTest, AResetUnderAMessage) {
 }
 
 }  // namespace
-}  // namespace rnicsim::nic::test
+}  // namespace rnicsim::nic::test::xrc

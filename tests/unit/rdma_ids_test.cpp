@@ -13,7 +13,7 @@
 #include "model/host/gids.h"
 #include "tests/support/network_interface.h"
 
-namespace rnicsim::host {
+namespace rnicsim::host::rdma_ids_test {
 namespace {
 
 constexpr std::uint16_t kPort = 7471;
@@ -256,4 +256,4 @@ TEST_F(TwoDevices, APortIsTheHosts) {
 }
 
 }  // namespace
-}  // namespace rnicsim::host
+}  // namespace rnicsim::host::rdma_ids_test

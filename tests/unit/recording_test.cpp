@@ -10,7 +10,7 @@
 #include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_file.h"
 
-namespace rnicsim::sim {
+namespace rnicsim::sim::recording_test {
 namespace {
 
 // The same cases at every run; RC_PARAMS in the environment asks for others.
@@ -263,4 +263,4 @@ TEST(Diff, ATraceThatBreaksOffBehindTheDivergence) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim
+}  // namespace rnicsim::sim::recording_test

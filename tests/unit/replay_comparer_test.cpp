@@ -7,7 +7,7 @@
 
 #include "sim/replay/comparer.h"
 
-namespace rnicsim::sim::replay {
+namespace rnicsim::sim::replay::comparer_test {
 namespace {
 
 using roce::Aeth;
@@ -429,4 +429,4 @@ TEST_F(Comparer, PsnsAndMsnsGoRound) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::replay
+}  // namespace rnicsim::sim::replay::comparer_test

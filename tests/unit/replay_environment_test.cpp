@@ -7,7 +7,7 @@
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
-namespace rnicsim::sim::replay {
+namespace rnicsim::sim::replay::environment_test {
 namespace {
 
 using roce::Aeth;
@@ -272,4 +272,4 @@ TEST_F(ReplayEnvironment, RefusedReadsOfWhatNoCaptureHolds) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::replay
+}  // namespace rnicsim::sim::replay::environment_test

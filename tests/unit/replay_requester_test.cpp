@@ -8,7 +8,7 @@
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 
-namespace rnicsim::sim::replay {
+namespace rnicsim::sim::replay::requester_test {
 namespace {
 
 using roce::Aeth;
@@ -273,4 +273,4 @@ TEST_F(ReplayRequester, UdDeliversWhatHasTheKey) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::replay
+}  // namespace rnicsim::sim::replay::requester_test

@@ -6,7 +6,7 @@
 
 #include "model/roce/answer_side.h"
 
-namespace rnicsim::roce {
+namespace rnicsim::roce::answer_side_test {
 namespace {
 
 constexpr std::uint32_t kMtu = 1024;
@@ -210,4 +210,4 @@ TEST_F(AnswerSideTest, AccessThatIsNotGrantedIsRejected) {
 }
 
 }  // namespace
-}  // namespace rnicsim::roce
+}  // namespace rnicsim::roce::answer_side_test

@@ -12,7 +12,7 @@
 #include "model/roce/requester.h"
 #include "model/roce/responder.h"
 
-namespace rnicsim::roce {
+namespace rnicsim::roce::property_test {
 namespace {
 
 // The same cases at every run; RC_PARAMS in the environment asks for others.
@@ -341,4 +341,4 @@ RC_GTEST_PROP(PsnWindow, OrderIsThatOfTheDistance, ()) {
   RC_ASSERT((a + n) - n == a);
 }
 
-}  // namespace rnicsim::roce
+}  // namespace rnicsim::roce::property_test

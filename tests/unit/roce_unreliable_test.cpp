@@ -11,7 +11,7 @@
 #include "model/roce/uc_responder.h"
 #include "model/roce/ud_responder.h"
 
-namespace rnicsim::roce {
+namespace rnicsim::roce::unreliable_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -179,4 +179,4 @@ TEST_F(UdTest, WhatDoesNotFitIsDropped) {
 }
 
 }  // namespace
-}  // namespace rnicsim::roce
+}  // namespace rnicsim::roce::unreliable_test

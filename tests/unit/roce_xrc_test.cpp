@@ -7,7 +7,7 @@
 #include "model/roce/requester.h"
 #include "model/roce/responder.h"
 
-namespace rnicsim::roce {
+namespace rnicsim::roce::xrc_test {
 namespace {
 
 constexpr std::uint32_t kMtu = 256;
@@ -235,4 +235,4 @@ TEST_F(Xrc, AnswersComplete) {
 }
 
 }  // namespace
-}  // namespace rnicsim::roce
+}  // namespace rnicsim::roce::xrc_test

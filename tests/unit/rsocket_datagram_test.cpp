@@ -12,7 +12,7 @@
 
 #include "tests/support/fake_rdma.h"
 
-namespace rnicsim::rsockets {
+namespace rnicsim::rsockets::rsocket_datagram_test {
 namespace {
 
 sockaddr* any(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
@@ -164,4 +164,4 @@ TEST_F(RsocketDatagram, ManyInOrder) {
 }
 
 }  // namespace
-}  // namespace rnicsim::rsockets
+}  // namespace rnicsim::rsockets::rsocket_datagram_test

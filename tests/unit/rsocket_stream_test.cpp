@@ -16,7 +16,7 @@
 #include "tests/support/fake_rdma.h"
 #include "verbs/rsockets/wire.h"
 
-namespace rnicsim::rsockets {
+namespace rnicsim::rsockets::rsocket_stream_test {
 namespace {
 
 std::uint16_t next_port = 7000;
@@ -585,4 +585,4 @@ TEST_F(RsocketStream, MessagesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace rnicsim::rsockets
+}  // namespace rnicsim::rsockets::rsocket_stream_test

@@ -11,7 +11,7 @@
 #include "verbs/rsockets/settings.h"
 #include "verbs/rsockets/wire.h"
 
-namespace rnicsim::rsockets {
+namespace rnicsim::rsockets::rsocket_wire_test {
 namespace {
 
 template <std::size_t kSize>
@@ -167,4 +167,4 @@ TEST(RsocketSettings, FilesThatHoldANumber) {
 }
 
 }  // namespace
-}  // namespace rnicsim::rsockets
+}  // namespace rnicsim::rsockets::rsocket_wire_test

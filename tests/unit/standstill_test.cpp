@@ -6,7 +6,7 @@
 
 #include "tests/unit/scripted_programs.h"
 
-namespace rnicsim::sim::test {
+namespace rnicsim::sim::test::standstill {
 namespace {
 
 using namespace literals;
@@ -108,4 +108,4 @@ TEST_F(Quiet, AnAlarmIsWaitedForUntilItRepeats) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::test
+}  // namespace rnicsim::sim::test::standstill

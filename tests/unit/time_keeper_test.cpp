@@ -8,7 +8,7 @@
 
 #include "tests/unit/scripted_programs.h"
 
-namespace rnicsim::sim::test {
+namespace rnicsim::sim::test::time_keeper {
 namespace {
 
 using namespace literals;
@@ -616,4 +616,4 @@ TEST_F(TimeKeeperTest, TheDeadHoldNoDescriptors) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim::test
+}  // namespace rnicsim::sim::test::time_keeper

@@ -15,7 +15,7 @@
 #include "model/base/pause_frame.h"
 #include "model/base/transmit_port.h"
 
-namespace rnicsim {
+namespace rnicsim::transmit_port_test {
 namespace {
 
 using namespace rnicsim::literals;
@@ -360,4 +360,4 @@ TEST(PauseFrame, OthersAreNone) {
 }
 
 }  // namespace
-}  // namespace rnicsim
+}  // namespace rnicsim::transmit_port_test

@@ -10,7 +10,7 @@
 
 #include "sim/waterfall/perfetto.h"
 
-namespace rnicsim::sim {
+namespace rnicsim::sim::waterfall_test {
 namespace {
 
 using namespace rnicsim::literals;
@@ -376,4 +376,4 @@ TEST(Timeline, IsATraceThatParses) {
 }
 
 }  // namespace
-}  // namespace rnicsim::sim
+}  // namespace rnicsim::sim::waterfall_test

@@ -13,7 +13,7 @@
 #include "model/nic/pcie/pcie_link.h"
 #include "tests/verbs/rc_pair.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::device_memory_test {
 namespace {
 
 using namespace rnicsim::literals;
@@ -506,4 +506,4 @@ TEST_F(NoDeviceMemory, SaysSo) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::device_memory_test

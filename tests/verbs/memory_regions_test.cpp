@@ -6,7 +6,7 @@
 
 #include "tests/verbs/near_and_far.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::memory_regions_test {
 namespace {
 
 class MemoryRegions : public NearAndFar {
@@ -448,4 +448,4 @@ TEST_F(FewPages, RegisteringAnewThatFailsChangesNothing) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::memory_regions_test

@@ -4,7 +4,7 @@
 
 #include "tests/verbs/rc_pair.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::multicast_test {
 namespace {
 
 constexpr std::uint32_t kQkey = 0x1ee7;
@@ -337,4 +337,4 @@ TEST_F(FewGroups, NoMoreThanTheDeviceSays) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::multicast_test

@@ -6,7 +6,7 @@
 
 #include "tests/verbs/rc_pair.h"
 
-namespace rnicsim::testing {
+namespace rnicsim::testing::ud_test {
 namespace {
 
 constexpr std::uint32_t kGrh = 40;
@@ -383,4 +383,4 @@ TEST_F(Ud, OperationsOfConnectionsAreRefusedAtCreation) {
 }
 
 }  // namespace
-}  // namespace rnicsim::testing
+}  // namespace rnicsim::testing::ud_test

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "tests/verbs/rc_pair.h"
+#include "tests/verbs/shared_receive.h"
 
 namespace rnicsim::testing {
-
-inline constexpr std::uint32_t kSlot = 64;  // bytes of the buffer, of each receive
 
 inline ibv_xrcd* open_domain(ibv_context* context, int fd = -1, int flags = O_CREAT) {
   ibv_xrcd_init_attr wanted{};

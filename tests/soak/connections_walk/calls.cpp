@@ -24,8 +24,6 @@ struct Room {
 constexpr Room kConnected{92 - 36, 196, 148}, kDatagram{216 - 36, 136, 136};
 const Room& room_of(const Ident& ident) { return ident.datagram ? kDatagram : kConnected; }
 
-Outcomes refused(const Shape& shape) { return {{EINVAL, shape}}; }
-
 // Of an address that no rule of ports forbids.
 int bindable(const Place& place) {
   if (!place.usable() || place.kind == Place::Kind::link_local) return EINVAL;

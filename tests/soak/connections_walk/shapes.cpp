@@ -123,14 +123,14 @@ bool is_under_way(const Shape& shape) {
   }
 }
 
-Outcomes refused(const Shape& shape) { return {{EINVAL, shape}}; }
-
 Outcomes done(Shape shape, Link link) {
   shape.link = link;
   return {{0, shape}};
 }
 
 }  // namespace
+
+Outcomes refused(const Shape& shape) { return {{EINVAL, shape}}; }
 
 // --- Sets of them.
 

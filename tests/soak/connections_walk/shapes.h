@@ -101,6 +101,7 @@ class Shapes {
 
 // --- What the kernel answers.
 
+Outcomes refused(const Shape& shape);  // as invalid: nothing changes
 // Its ability to reach the device, whatever the shape: bound to an address of its own.
 bool has_device(const Shape& shape, bool bound_to_device);
 Shape rejected(const Shape& shape);  // by its own side
