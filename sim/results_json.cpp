@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sim/config/config.h"
 #include "sim/config/fault_record.h"
 #include "sim/config/param_list.h"
 

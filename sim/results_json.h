@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config/config.h"
 #include "sim/counter_results.h"
 
 namespace rnicsim::sim {
+
+struct Config;
 
 inline constexpr int kResultsSchema = 1;
 // How each begins: "schema", "command", "rnicsim" (the version).

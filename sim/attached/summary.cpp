@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/config/config.h"
 #include "sim/config/param_list.h"
 #include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "sim/bench/bottleneck.h"
+#include "sim/config/config.h"
 #include "sim/config/data_files.h"
 #include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"

@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "sim/bench/bench.h"
 #include "sim/config/config_error.h"
 #include "sim/config/toml_file.h"
 

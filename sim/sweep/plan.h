@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "sim/bench/bench.h"
 #include "sim/sweep/values.h"
+
+namespace rnicsim::sim::bench {
+struct BenchOptions;
+}
 
 namespace rnicsim::sim::sweep {
 

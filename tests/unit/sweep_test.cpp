@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/bench/bench.h"
 #include "sim/config/config_error.h"
 #include "sim/sweep/plan.h"
 #include "sim/sweep/results.h"
