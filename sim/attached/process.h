@@ -105,6 +105,9 @@ void put_output(abi::ThreadSlot& slot, const Value& value) {
   std::memcpy(slot.output, &value, sizeof value);
 }
 
+// Of a call: as far ahead as can be counted.
+inline Duration duration(std::uint64_t ps) { return {std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; }
+
 inline abi::ThreadSlot& slot_of(const Thread& thread) { return thread.process->slot(thread.index); }
 // Shared memory is the program's to scribble on: no clock is further ahead of the world than this.
 inline constexpr Duration kMostAhead{3600 * std::int64_t{1'000'000'000'000}};

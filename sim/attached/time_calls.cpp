@@ -15,8 +15,6 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
-Duration duration(std::uint64_t ps) { return {std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; }
-
 std::optional<Duration> deadline(std::uint64_t ps) {
   return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
 }

@@ -72,10 +72,9 @@ bool TimeKeeper::set_timer(Process& process, ThreadSlot& slot) {
   if (found == process.timers.end()) return answer(slot, EINVAL);
   Timer& timer = found->second;
   tell_time(slot, timer);
-  const auto span = [&](std::uint64_t ps) { return Duration{std::int64_t(std::min<std::uint64_t>(ps, INT64_MAX / 2))}; };
-  timer.deadline = slot.argument[1] == 0 || slot.argument[1] == abi::kForever ? std::nullopt
-                                                                              : std::optional(span(slot.argument[1]));
-  timer.interval = slot.argument[2] == 0 ? Duration{} : std::max(span(slot.argument[2]), kLeastInterval);
+  const bool is_off = slot.argument[1] == 0 || slot.argument[1] == abi::kForever;
+  timer.deadline = is_off ? std::nullopt : std::optional(duration(slot.argument[1]));
+  timer.interval = slot.argument[2] == 0 ? Duration{} : std::max(duration(slot.argument[2]), kLeastInterval);
   // Ends that nobody has read are those of the old setting.
   forget_ends(timer.counter);
   ++timer.setting;

@@ -194,9 +194,11 @@ class World : public sim::Programs {
     slot.input_bytes = std::uint32_t(input.size());
     ++slot.acted;
     // Small times are from now.
-    const bool timed = slot.call == Call::sleep || slot.call == Call::wait_descriptors;
-    auto& deadline = slot.argument[timed ? 0 : 1];
-    if ((timed || slot.call == Call::wait_address || slot.call == Call::set_timer || slot.call == Call::await_signal) && deadline != 0 && deadline < 1'000'000'000'000)
+    const bool has_it_first = slot.call == Call::sleep || slot.call == Call::wait_descriptors;
+    const bool timed = has_it_first || slot.call == Call::wait_address || slot.call == Call::set_timer ||
+                       slot.call == Call::await_signal;
+    auto& deadline = slot.argument[has_it_first ? 0 : 1];
+    if (timed && deadline != 0 && deadline < 1'000'000'000'000)
       deadline += std::uint64_t(now().ps);
     const bool child = slot.call == Call::forked || slot.call == Call::spawned;
     // What is waited for in real time is there, or is known not to come.
