@@ -15,6 +15,23 @@ import apps  # noqa: E402
 from busy_cores import busy_cores  # noqa: E402
 
 
+SEGMENTS = """no key yet: -1 ENOENT
+private: 0
+made by the child: 1
+from the child
+again: -1 EEXIST
+too large: -1 EINVAL
+found: 1
+looked at: 0
+attached by: 0
+removed: 0
+no key any more: -1 ENOENT
+removed: 0
+still attached: 1
+detached: 0
+nobody's: -1 EINVAL""".splitlines()
+
+
 def environment_of_size(number):
     """Run by run another size of environment, from little to beyond a page."""
     return dict(os.environ, RNICSIM_TEST_PADDING="x" * (number * 1237))
@@ -94,6 +111,11 @@ class Reproducible(apps.TestCase):
     def test_signals_and_timers(self):
         source = pathlib.Path(__file__).resolve().with_name("signal_times.c").read_text()
         self.check(str(apps.built("signal_times", source, "-lpthread")))
+
+    def test_system_v_memory(self):
+        source = pathlib.Path(__file__).resolve().with_name("shared_segments.c").read_text()
+        first = self.check(str(apps.built("shared_segments", source, "-D_GNU_SOURCE")))
+        self.assertEqual(first["h0"], SEGMENTS)
 
     def test_a_shell_with_pipes_and_jobs(self):
         self.check(f"sh {pathlib.Path(__file__).resolve().with_name('jobs.sh')}")

@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -46,6 +47,7 @@
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/shared_segments.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
 
@@ -99,7 +101,7 @@ constexpr long kHarmless[] = {
     SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_fstat, SYS_fchmod,
     SYS_fchown, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_readahead,
     SYS_flock, SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
-    SYS_sendfile, SYS_splice, SYS_tee, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_seccomp, SYS_landlock_create_ruleset,
+    SYS_sendfile, SYS_splice, SYS_tee, SYS_seccomp, SYS_landlock_create_ruleset,
     SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
 };
 
@@ -208,6 +210,9 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
       return as_long(remap_pages(as<void*>(w[0]), size_t(w[1]), size_t(w[2]), int(w[3]), as<void*>(w[4])));
     case SYS_munmap: return apply(unmap_pages, w);
     case SYS_madvise: return apply(advise_pages, w);
+    case SYS_shmget: return apply(::shmget, w);
+    case SYS_shmat: return as_long(attach_segment(int(w[0]), as<const void*>(w[1]), int(w[2])));
+    case SYS_shmctl: return ::shmctl(int(w[0]), int(w[1]), as<shmid_ds*>(w[2]));
     case SYS_shmdt: return apply(detach_segment, w);
     // chance, names
     case SYS_getrandom: return apply(::getrandom, w);

@@ -1,0 +1,134 @@
+// System V shared memory: numbers and keys are the simulated host's. Which segment of this machine's a number means
+// stands in a file of the host, which its processes share; what the real kernel counts up would differ at each run.
+
+#include "verbs/clock/shared_segments.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(shmget);
+RNICSIM_NEXT(shmctl);
+
+namespace rnicsim::clock {
+namespace {
+
+constexpr char kFolder[] = "/dev/shm/.sysv";  // the host's own
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+struct Path {
+  Path(const char* kind, long number) { snprintf(text, sizeof text, "%s/%s%ld", kFolder, kind, number); }
+  char text[64];
+};
+
+// The number in a file.
+std::optional<int> read_number(const Path& path) {
+  const int fd = ::open(path.text, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  char digits[16] = {};
+  const ssize_t got = ::pread(fd, digits, sizeof digits - 1, 0);
+  ::close(fd);
+  return got > 0 ? std::optional(::atoi(digits)) : std::nullopt;
+}
+bool write_number(const Path& path, int number) {
+  const int fd = ::open(path.text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  char digits[16];
+  const int length = snprintf(digits, sizeof digits, "%d", number);
+  const bool written = ::pwrite(fd, digits, std::size_t(length), 0) == length;
+  ::close(fd);
+  return written;
+}
+
+std::optional<int> real_segment(int number) { return read_number({"", number}); }
+
+// Who asks has the turn: nobody else counts meanwhile.
+int new_segment(key_t key, size_t bytes, int flags) {
+  const int real = next_shmget(IPC_PRIVATE, bytes, flags & ~IPC_EXCL);
+  if (real < 0) return real;
+  const int kept = errno;
+  if (::mkdir(kFolder, 0700) != 0 && errno == EEXIST) errno = kept;
+  const Path last{"last", 0};
+  const int number = read_number(last).value_or(-1) + 1;
+  const bool noted = write_number(last, number) && write_number({"", number}, real) &&
+                     (key == IPC_PRIVATE || write_number({"key", key}, number));
+  if (noted) return number;
+  next_shmctl(real, IPC_RMID, nullptr);
+  return fail(ENOSPC);
+}
+
+// The number and size of the one that has this key. One that is to go has none any more.
+struct Keyed {
+  int number;
+  size_t bytes;
+};
+std::optional<Keyed> keyed_segment(key_t key) {
+  const auto number = key != IPC_PRIVATE ? read_number({"key", key}) : std::nullopt;
+  const auto real = number ? real_segment(*number) : std::nullopt;
+  shmid_ds segment;
+  if (!real || next_shmctl(*real, IPC_STAT, &segment) != 0 || (segment.shm_perm.mode & SHM_DEST) != 0)
+    return std::nullopt;
+  return Keyed{*number, segment.shm_segsz};
+}
+
+}  // namespace
+
+void* attach_segment(int number, const void* address, int flags) {
+  const auto real = simulated_slot() != nullptr ? real_segment(number) : std::optional(number);
+  const auto words = reinterpret_cast<std::uintptr_t>(address);
+  if (real) return reinterpret_cast<void*>(checked_call(SYS_shmat, *real, words, flags));
+  errno = EINVAL;
+  return reinterpret_cast<void*>(-1);
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim;
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int shmget(key_t key, size_t bytes, int flags) noexcept {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_shmget(key, bytes, flags);
+  charge(*slot, abi::CpuCost::system_call);
+  sync(*slot);
+  const auto found = keyed_segment(key);
+  if (!found) return key == IPC_PRIVATE || (flags & IPC_CREAT) != 0 ? new_segment(key, bytes, flags) : fail(ENOENT);
+  if ((flags & IPC_CREAT) != 0 && (flags & IPC_EXCL) != 0) return fail(EEXIST);
+  return found->bytes < bytes ? fail(EINVAL) : found->number;
+}
+
+RNICSIM_EXPORT void* shmat(int number, const void* address, int flags) noexcept {
+  return attach_segment(number, address, flags);
+}
+
+RNICSIM_EXPORT int shmctl(int number, int operation, shmid_ds* segment) noexcept {
+  const bool is_of_one = operation == IPC_STAT || operation == IPC_SET || operation == IPC_RMID ||
+                         operation == SHM_LOCK || operation == SHM_UNLOCK;
+  if (simulated_slot() == nullptr || !is_of_one) return next_shmctl(number, operation, segment);
+  const auto real = real_segment(number);
+  if (!real) return fail(EINVAL);
+  const int result = next_shmctl(*real, operation, segment);
+  if (result != 0) return result;
+  if (operation == IPC_STAT) {  // when, and who, are the machine's
+    segment->shm_cpid = segment->shm_lpid = 0;
+    segment->shm_atime = segment->shm_dtime = segment->shm_ctime = 0;
+  }
+  return result;
+}
