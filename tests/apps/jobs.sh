@@ -15,5 +15,8 @@ sleep 0.01
 wait
 timeout 0.01 sleep 1
 echo timeout $?
+mkfifo /tmp/queue
+(sleep 0.003; echo through the queue > /tmp/queue) &
+cat /tmp/queue
 yes | head -n 1000 | wc -l
 date +%s%N

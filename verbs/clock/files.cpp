@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "verbs/clock/fifos.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/made_files.h"
 #include "verbs/clock/next.h"
@@ -53,11 +54,15 @@ mode_t mode_of(int flags, va_list list) {
   return makes ? mode_t(va_arg(list, unsigned)) : 0;
 }
 
-// `open` opens the path that it is given.
+// `open` opens the path, with the flags, that it is given.
 template <class Open>
-int open_path(const char* given, int flags, Open open) {
+int open_path(int folder, const char* given, int flags, Open open) {
   const int made = rnicsim::clock::open_made_file(given, flags);
-  return made >= 0 ? made : open(HostPath(given).get());
+  if (made >= 0) return made;
+  const HostPath path(given);
+  const auto open_with = [&](int with) { return open(path.get(), with); };
+  const bool waits = rnicsim::clock::waits_for_other_end(folder, path.get(), flags);
+  return waits ? rnicsim::clock::open_fifo(flags, open_with) : open_with(flags);
 }
 
 template <class Open>
@@ -90,40 +95,40 @@ RNICSIM_EXPORT int open(const char* path, int flags, ...) {
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return open_path(path, flags, [&](const char* leads) { return next_open(leads, flags, mode); });
+  return open_path(AT_FDCWD, path, flags, [&](auto real, int with) { return next_open(real, with, mode); });
 }
 RNICSIM_EXPORT int open64(const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return open_path(path, flags, [&](const char* leads) { return next_open64(leads, flags, mode); });
+  return open_path(AT_FDCWD, path, flags, [&](auto real, int with) { return next_open64(real, with, mode); });
 }
 RNICSIM_EXPORT int openat(int folder, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return open_path(path, flags, [&](const char* leads) { return next_openat(folder, leads, flags, mode); });
+  return open_path(folder, path, flags, [&](auto real, int with) { return next_openat(folder, real, with, mode); });
 }
 RNICSIM_EXPORT int openat64(int folder, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return open_path(path, flags, [&](const char* leads) { return next_openat64(folder, leads, flags, mode); });
+  return open_path(folder, path, flags, [&](auto real, int with) { return next_openat64(folder, real, with, mode); });
 }
 RNICSIM_EXPORT int __open_2(const char* path, int flags) {
-  return open_path(path, flags, [&](const char* leads) { return next_open_2(leads, flags); });
+  return open_path(AT_FDCWD, path, flags, [&](auto real, int with) { return next_open_2(real, with); });
 }
 RNICSIM_EXPORT int __open64_2(const char* path, int flags) {
-  return open_path(path, flags, [&](const char* leads) { return next_open64_2(leads, flags); });
+  return open_path(AT_FDCWD, path, flags, [&](auto real, int with) { return next_open64_2(real, with); });
 }
 RNICSIM_EXPORT int __openat_2(int folder, const char* path, int flags) {
-  return open_path(path, flags, [&](const char* leads) { return next_openat_2(folder, leads, flags); });
+  return open_path(folder, path, flags, [&](auto real, int with) { return next_openat_2(folder, real, with); });
 }
 RNICSIM_EXPORT int __openat64_2(int folder, const char* path, int flags) {
-  return open_path(path, flags, [&](const char* leads) { return next_openat64_2(folder, leads, flags); });
+  return open_path(folder, path, flags, [&](auto real, int with) { return next_openat64_2(folder, real, with); });
 }
 
 RNICSIM_EXPORT FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode, next_fopen.get()); }
