@@ -188,7 +188,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   if (socket_name == nullptr || host == nullptr) return;
   the_tool = find_tool();
   take_signals();  // before the simulator knows us, and may send one
-  if (!connect_socket(socket_name)) die("no simulator listens at %s: %s", socket_name, strerror(errno));
+  if (!connect_socket(socket_name)) die("no simulator listens: %s", strerror(errno));
 
   abi::Hello hello;
   hello.pid = std::uint32_t(checked_call(SYS_getpid));
