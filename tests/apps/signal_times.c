@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -173,11 +174,29 @@ static void by_timers(void) {
   tell("deleted", count);
 }
 
+// What simulated time needs for itself is not held back.
+static volatile unsigned long counter;
+static void read_counter(int signal) {
+  counter = __builtin_ia32_rdtsc();
+  last = signal;
+}
+static void held_back(void) {
+  const struct itimerval soon = {{0, 0}, {0, 4000}};
+  sigset_t all;
+  sigfillset(&all);
+  sigdelset(&all, SIGALRM);
+  signal(SIGALRM, read_counter);
+  setitimer(ITIMER_REAL, &soon, NULL);
+  sigsuspend(&all);
+  tell("counter read", counter != 0);
+}
+
 int main(void) {
   clock_gettime(CLOCK_MONOTONIC, &start);
   to_a_child();
   to_a_group();
   to_threads();
   by_timers();
+  held_back();
   return 0;
 }

@@ -30,7 +30,8 @@ ends 1 at 96
 ends 1 at 100
 left 2003 at 104
 posix 1 at 113
-deleted 3 at 133""".splitlines()
+deleted 3 at 133
+counter read 1 at 137""".splitlines()
 REASON = r"not reproducible: {} \(pid 1000\): a signal was sent between processes"
 
 

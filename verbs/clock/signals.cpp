@@ -167,7 +167,8 @@ MaskedWait::MaskedWait(const sigset_t* mask) : changes_(mask != nullptr) {
   ::sigpending(&waiting);
   for (int signal = 1; signal < NSIG; ++signal)
     interrupted_ |= ::sigismember(&waiting, signal) == 1 && ::sigismember(mask, signal) == 0 && !is_discarded(signal);
-  next_pthread_sigmask(SIG_SETMASK, mask, &before_);
+  const sigset_t held_back = allowed(*mask);
+  next_pthread_sigmask(SIG_SETMASK, &held_back, &before_);
   take_unblocked(*mask);
 }
 
