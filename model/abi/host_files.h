@@ -9,10 +9,13 @@
 
 namespace rnicsim::abi {
 
-// In the folder kHostFilesPrefix + socket's name, a folder a host.
+// In the folder kHostFilesPrefix + socket's name, a folder a host: its /tmp and /var/tmp.
 inline constexpr char kHostFilesPrefix[] = "/tmp/rnicsim-hosts.";
-// The same for what a host keeps in memory, its /dev/shm.
+// The same in memory. There a host has its /dev/shm, and what the kernel shows of its devices; the latter lies with
+// the other files where there is no room.
 inline constexpr char kHostMemoryPrefix[] = "/dev/shm/rnicsim-hosts.";
+inline constexpr char kSharedMemoryFolder[] = "/shm";
+inline constexpr char kKernelFilesFolder[] = "/kernel";
 
 // The RDMA devices of a host's NICs, "rnic0" ..., and their character devices, "uverbs0" ..., by the NIC's number.
 inline constexpr char kDevicePrefix[] = "rnic";

@@ -260,32 +260,16 @@ void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> ow
   root.file("proc/sys/kernel/random/boot_id", fmt::format("726e6963-7369-4d00-8000-{:012x}", own.front().host));
 }
 
-// Everyone may write there.
-void make_open_folder(const fs::path& path) {
-  fs::create_directories(path);
-  fs::permissions(path, fs::perms::all | fs::perms::sticky_bit);
+fs::path below(const fs::path& folder, const std::string& host, const char* name) {
+  return folder / host / std::string_view(name).substr(1);
 }
 
-// What this machine has in its /tmp is seen in a host's, as links: programs and their input may lie there. What a host
-// makes is its own.
-void link_to_all_of(const fs::path& real, const fs::path& own) {
-  std::error_code error;
-  for (fs::directory_iterator at(real, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    std::error_code ignored;
-    if (!(real / name).string().starts_with(abi::kHostFilesPrefix)) fs::create_symlink(at->path(), own / name, ignored);
-  }
-}
-
+// Everyone may write there. Its /tmp and /var/tmp are made by who first looks there: verbs/clock/linked_folder.
 void make_writable_folders(const RunFolder& folder, const std::string& host) {
-  const fs::path root = folder.files() / host;
-  for (const std::string_view name : {"tmp", "var/tmp"}) {
-    make_open_folder(root / name);
-    link_to_all_of(fs::path("/") / name, root / name);
-  }
-  make_open_folder(folder.memory() / host);
-  fs::create_directories(root / "dev");
-  fs::create_symlink(folder.memory() / host, root / "dev/shm");
+  fs::create_directories(folder.files() / host / "var");
+  const fs::path shared_memory = below(folder.memory(), host, abi::kSharedMemoryFolder);
+  fs::create_directories(shared_memory);
+  fs::permissions(shared_memory, fs::perms::all | fs::perms::sticky_bit);
 }
 
 }  // namespace
@@ -305,8 +289,15 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
     folder_.emplace(socket_name);
     for (const auto& [number, own] : hosts) {
       const std::string name = own.interfaces.front().name;
-      make_host(folder_->files() / name, own.interfaces, own.params, interfaces);
       make_writable_folders(*folder_, name);
+      // In memory, a file costs the tenth part.
+      const fs::path in_memory = below(folder_->memory(), name, abi::kKernelFilesFolder);
+      try {
+        make_host(in_memory, own.interfaces, own.params, interfaces);
+      } catch (const fs::filesystem_error&) {
+        fs::remove_all(in_memory);
+        make_host(below(folder_->files(), name, abi::kKernelFilesFolder), own.interfaces, own.params, interfaces);
+      }
     }
   } catch (const fs::filesystem_error& error) {
     host::log_warning(fmt::format("the hosts have no /sys, /tmp and /dev/shm of their own: {}", error.what()));

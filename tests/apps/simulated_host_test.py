@@ -212,7 +212,7 @@ class Folders(HostTestCase):
     def test_they_go_with_the_run(self):
         name = f"rnicsim-test-{os.getpid()}-ends"
         process = self.serve(name)
-        self.assertTrue(os.path.isdir(f"{FILES}{name}/h0/tmp") and os.path.isdir(f"{MEMORY}{name}/h0"))
+        self.assertTrue(os.path.isdir(f"{FILES}{name}/h0") and os.path.isdir(f"{MEMORY}{name}/h0"))
         process.send_signal(signal.SIGTERM)
         process.wait()
         self.assertFalse(os.path.exists(FILES + name) or os.path.exists(MEMORY + name))
@@ -221,7 +221,7 @@ class Folders(HostTestCase):
         name = f"rnicsim-test-{os.getpid()}-killed"
         process = self.serve(name)
         files = pathlib.Path(FILES + name)
-        (files / "h0/tmp/locked").mkdir()
+        (files / "h0/tmp/locked").mkdir(parents=True)
         (files / "h0/tmp/locked/file").touch()
         (files / "h0/tmp/locked").chmod(0)
         os.utime(files, (0, 0))

@@ -11,6 +11,7 @@
 
 #include "model/abi/host_files.h"
 #include "verbs/clock/attach.h"
+#include "verbs/clock/linked_folder.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
 
@@ -20,9 +21,8 @@ namespace rnicsim::clock {
 namespace {
 
 // Files, and folders with all that is below them.
-constexpr std::string_view kReplaced[] = {
+constexpr std::string_view kOfKernel[] = {
     "/dev/infiniband",
-    "/dev/shm",
     "/proc/net",
     "/proc/self/net",
     "/proc/sys/kernel/random/boot_id",
@@ -31,18 +31,24 @@ constexpr std::string_view kReplaced[] = {
     "/sys/class/infiniband_verbs",
     "/sys/class/net",
     "/sys/devices/pci0001:00",
-    "/tmp",
-    "/var/tmp",
 };
+
+struct Linked {
+  std::string_view path;
+  bool is_made;  // known to be
+};
+constinit Linked linked[] = {{"/tmp", false}, {"/var/tmp", false}};
 
 // A folder outside that stands for one of the host's.
 struct Root {
+  std::string_view stands_for = "";
   char path[PATH_MAX] = {};
   std::size_t length = 0;  // 0: there is none
   std::string_view text() const { return {path, length}; }
 };
-constinit Root root;           // of the host's tree
-constinit Root shared_memory;  // of its /dev/shm
+constinit Root shared_memory{"/dev/shm"};
+constinit Root kernel_files;
+constinit Root files;  // all others of the host
 char tag[64];
 
 // Takes the next component from `path`, which it shortens; empty at the end.
@@ -76,37 +82,53 @@ bool lies_in(std::string_view path, const Root& folder) {
          (path.size() == folder.length || path[folder.length] == '/');
 }
 
-void set(Root& folder, const char* prefix, const char* socket_name, const char* host) {
-  const int length = snprintf(folder.path, sizeof folder.path, "%s%s/%s", prefix, socket_name, host);
+bool set(Root& folder, const char* prefix, const char* socket_name, const char* host, const char* name) {
+  const int length = snprintf(folder.path, sizeof folder.path, "%s%s/%s%s", prefix, socket_name, host, name);
   const bool fits = length > 0 && std::size_t(length) < sizeof folder.path;
   folder.length = fits && next_access(folder.path, X_OK) == 0 ? std::size_t(length) : 0;
+  return folder.length != 0;
 }
 
 }  // namespace
 
 void find_host_files(const char* socket_name, const char* host) {
-  set(root, abi::kHostFilesPrefix, socket_name, host);
-  set(shared_memory, abi::kHostMemoryPrefix, socket_name, host);
+  set(files, abi::kHostFilesPrefix, socket_name, host, "");
+  set(shared_memory, abi::kHostMemoryPrefix, socket_name, host, abi::kSharedMemoryFolder);
+  if (!set(kernel_files, abi::kHostMemoryPrefix, socket_name, host, abi::kKernelFilesFolder))
+    set(kernel_files, abi::kHostFilesPrefix, socket_name, host, abi::kKernelFilesFolder);
   snprintf(tag, sizeof tag, "%s.%s.", socket_name, host);
 }
 
 HostPath::HostPath(const char* given) : path_(given) {
-  if (root.length == 0 || given == nullptr || given[0] != '/') return;
+  if (files.length == 0 || given == nullptr || given[0] != '/') return;
   const std::string_view text = given;
-  if (lies_in(text, root) || lies_in(text, shared_memory)) return;
-  for (const std::string_view folder : kReplaced) {
-    const auto rest = below(text, folder);
+  if (lies_in(text, files) || lies_in(text, kernel_files) || lies_in(text, shared_memory)) return;
+  if (!lead_to_own(text)) lead_to_process(text);
+}
+
+// False: it is none of the host's.
+bool HostPath::lead_to_own(std::string_view text) {
+  for (const std::string_view folder : kOfKernel)
+    if (const auto rest = below(text, folder)) return lead_below(kernel_files.text(), folder, *rest);
+  if (const auto rest = below(text, shared_memory.stands_for)) return lead_below(shared_memory.text(), "", *rest);
+  for (Linked& folder : linked) {
+    const auto rest = below(text, folder.path);
     if (!rest) continue;
-    if (root.length + folder.size() + rest->size() >= sizeof buffer_) return;
-    char* end = std::ranges::copy(root.text(), buffer_).out;
-    end = std::ranges::copy(folder, end).out;
-    end = std::ranges::copy(*rest, end).out;
-    *end = 0;
-    path_ = buffer_;
-    is_own_ = true;
-    return;
+    folder.is_made = folder.is_made || make_linked_folder(files.text(), folder.path);
+    return lead_below(files.text(), folder.path, *rest);
   }
-  lead_to_process(text);
+  return false;
+}
+
+bool HostPath::lead_below(std::string_view root, std::string_view folder, std::string_view rest) {
+  if (root.empty() || root.size() + folder.size() + rest.size() >= sizeof buffer_) return true;
+  char* end = std::ranges::copy(root, buffer_).out;
+  end = std::ranges::copy(folder, end).out;
+  end = std::ranges::copy(rest, end).out;
+  *end = 0;
+  path_ = buffer_;
+  is_own_ = true;
+  return true;
 }
 
 // "/proc/1000/...": the process with that number on this host, else this machine's.
@@ -125,16 +147,14 @@ void HostPath::lead_to_process(std::string_view text) {
 
 std::size_t hide_host_path(char* path, std::size_t length) {
   const std::string_view text(path, length);
-  if (lies_in(text, root)) {
-    memmove(path, path + root.length, length - root.length);
-    return length - root.length;
+  for (const Root* root : {&shared_memory, &kernel_files, &files}) {
+    if (!lies_in(text, *root)) continue;
+    const std::size_t rest = length - root->length;
+    memmove(path + root->stands_for.size(), path + root->length, rest);
+    memcpy(path, root->stands_for.data(), root->stands_for.size());
+    return root->stands_for.size() + rest;
   }
-  constexpr std::string_view kShm = "/dev/shm";
-  if (!lies_in(text, shared_memory)) return length;
-  const std::size_t rest = length - shared_memory.length;
-  memmove(path + kShm.size(), path + shared_memory.length, rest);
-  memcpy(path, kShm.data(), kShm.size());
-  return kShm.size() + rest;
+  return length;
 }
 
 const char* host_tag() { return tag; }

@@ -21,6 +21,8 @@ class HostPath {
   bool is_own() const { return is_own_; }  // a file of the host
 
  private:
+  bool lead_to_own(std::string_view text);
+  bool lead_below(std::string_view root, std::string_view folder, std::string_view rest);
   void lead_to_process(std::string_view text);
 
   const char* path_;
