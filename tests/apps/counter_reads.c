@@ -75,6 +75,14 @@ static void intervals(const char *who) {
   printf("%s: %lu to %lu cycles apart\n", who, (unsigned long)least, (unsigned long)most);
 }
 
+// Who waits by the counter alone.
+static void wait_and_count(uint64_t cycles) {
+  const uint64_t end = read_counter() + cycles;
+  long reads = 0;
+  while (read_counter() < end) ++reads;
+  printf("%ld thousand reads in %lu ms\n", reads / 1000, (unsigned long)(cycles / 1000000));
+}
+
 static void *read_beside(void *who) {
   intervals(who);
   return NULL;
@@ -101,4 +109,8 @@ int main(void) {
     exit(0);
   }
   wait(NULL);
+  wait_and_count(10000000);
+  usleep(1);
+  intervals("then");
+  wait_and_count(100000000);
 }

@@ -30,7 +30,7 @@ namespace {
 
 // Reads this thread's clock, at the cost of a read: simulated time.
 std::uint64_t read_clock(abi::ThreadSlot& slot) {
-  charge(slot, abi::CpuCost::clock_read);
+  charge_clock_read(slot);
   return slot.now;
 }
 

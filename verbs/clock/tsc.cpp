@@ -65,7 +65,7 @@ bool emulate_tsc(void* context) {
     counter = real_counter();
   } else {
     if (instruction == Instruction::rdtsc && note_counter_read(address)) return true;
-    charge(*slot, abi::CpuCost::clock_read);
+    charge_clock_read(*slot);
     counter = counter_at(slot->now);
   }
   registers[REG_RAX] = greg_t(counter & 0xffffffff);

@@ -19,6 +19,7 @@ namespace rnicsim::clock {
 
 constinit thread_local abi::ThreadSlot* slot_of_thread = nullptr;
 constinit thread_local std::uint64_t activity_of_thread = 0;
+constinit thread_local Repetition clock_reads_of_thread;
 
 namespace {
 
@@ -141,13 +142,16 @@ void charge(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
   if (!simulated()) return;
   ++activity_of_thread;
   slot.now += std::uint64_t(session()->header().cost[std::size_t(cost)]) * times;
-  if (cost == abi::CpuCost::clock_read) {
-    ++slot.clock_reads;
-    if (slot.now >= slot.run_until) call(slot, abi::Call::sync);
-    return;
-  }
   ++slot.acted;
   if (slot.now >= slot.act_until) call(slot, abi::Call::sync);
+}
+
+void charge_clock_read(ThreadSlot& slot) {
+  slot.now += cost_of_clock_read();
+  ++activity_of_thread;
+  ++slot.clock_reads;
+  if (slot.now >= slot.run_until) call(slot, abi::Call::sync);
+  clock_reads_of_thread.end();
 }
 
 }  // namespace rnicsim::clock

@@ -60,18 +60,30 @@ inline constexpr std::uint64_t kMostRepeated = 1000;
 // Until the kernel gives this thread its turn.
 void wait_for_turn();
 
-// The CPU spends this much; lets the world catch up when the thread ran too far ahead of it.
+// The CPU spends this much, on something else than clocks; lets the world catch up when the thread ran too far ahead of
+// it.
 void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
 
+// A thread that reads clocks by the ten thousand, and does nothing else, waits for a time to come.
+extern constinit thread_local Repetition clock_reads_of_thread;
+inline std::uint64_t cost_of_clock_read() {
+  constexpr std::uint64_t kSteps = 10 * kMostRepeated, kMostStretched = 16;
+  const std::uint64_t stretched = 1 + clock_reads_of_thread.begin() / kSteps;
+  const std::uint64_t cost = session()->header().cost[std::size_t(abi::CpuCost::clock_read)];
+  return cost * (stretched < kMostStretched ? stretched : kMostStretched);
+}
 // A read of a clock is charged, unless the world has to catch up then.
 inline bool charge_clock_read_ahead(abi::ThreadSlot& slot) {
-  const std::uint64_t now = slot.now + session()->header().cost[std::size_t(abi::CpuCost::clock_read)];
+  const std::uint64_t now = slot.now + cost_of_clock_read();
   if (now >= slot.run_until) return false;
   ++activity_of_thread;
   ++slot.clock_reads;
   slot.now = now;
+  clock_reads_of_thread.end();
   return true;
 }
+// The world catches up if it has to.
+void charge_clock_read(abi::ThreadSlot& slot);
 
 // In real time: there is something in a slot for a simulator that may sleep.
 void kick();
