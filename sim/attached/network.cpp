@@ -203,14 +203,13 @@ int Network::names(Number number, abi::NetAddress (&names)[2]) const {
 }
 
 void Network::collect(Duration written) {
-  datagrams_.collect(written);
   // A program reads in its own turns, and has just had one. Where both sides are at their end, both go.
   for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
     if (full_.contains(number)) push_undelivered(number);
   // Enough for all that was written before, for the ends behind it, and for those of connections that nobody will
   // accept. One who writes outside its turn does not keep us here.
   for_each_ready(epoll_, sockets_.size(), [&](const epoll_event& event) {
-    if (event.data.u32 != kDatagrams) collect_from(event.data.u32, written);
+    event.data.u32 == kDatagrams ? datagrams_.collect(written) : collect_from(event.data.u32, written);
   });
   collect_halted(written);
 }

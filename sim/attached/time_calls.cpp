@@ -154,8 +154,11 @@ bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
     for (std::size_t i = 0; i < descriptors.size(); ++i)
       thread.watched.push_back({std::move(descriptors[i]), short(events[i])});
   }
+  if (is_ready(thread)) {
+    thread.watched.clear();
+    return true;
+  }
   wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));
-  descriptors_may_be_ready();
   return false;
 }
 

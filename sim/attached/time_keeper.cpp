@@ -264,6 +264,12 @@ void TimeKeeper::poll_descriptors() {
       resume(*owner[i], std::max(now(), clock_of(*owner[i])) + times_of(*owner[i]->process).wakeup);
 }
 
+bool TimeKeeper::is_ready(const Thread& thread) {
+  std::vector<pollfd> watched;
+  for (const auto& descriptor : thread.watched) watched.push_back({descriptor.fd.get(), descriptor.events, 0});
+  return !watched.empty() && ::poll(watched.data(), nfds_t(watched.size()), 0) > 0;
+}
+
 bool TimeKeeper::all_wait_for_descriptors() const {
   return std::ranges::all_of(processes_, [&](const auto& process) {
     return !process->alive || std::ranges::all_of(process->threads, [&](const Thread& thread) {

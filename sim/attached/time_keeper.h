@@ -155,6 +155,7 @@ class TimeKeeper : public sc_core::sc_module {
   std::optional<Duration> spins_until(const Thread& thread) const;
   static bool is_yielding(const Thread& thread);  // of one that spins
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
+  static bool is_ready(const Thread& thread);  // what it watches
   void poll_again(Thread& thread);
   bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);

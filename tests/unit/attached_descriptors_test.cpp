@@ -80,6 +80,21 @@ TEST_F(AttachedDescriptors, AreWaitedFor) {
   EXPECT_TRUE(world_.keeper.disturbances().empty());
 }
 
+// At the time of the call, without a wake-up's.
+TEST_F(AttachedDescriptors, WhatIsReadyIsNotWaitedFor) {
+  ASSERT_EQ(::write(quiet_[1], "x", 1), 1);
+  Duration answered;
+  Process& process = attach([&](Program& me) -> Script {
+    send(1, 1);
+    EXPECT_EQ(co_await me.call(Call::wait_descriptors, 5'000'000, 1), 0);
+    answered = me.clock();
+  });
+  constexpr std::uint32_t kReadable = POLLIN;
+  std::memcpy(process.slot(0).input, &kReadable, sizeof kReadable);
+  world_.run();
+  EXPECT_EQ(answered, Duration{});
+}
+
 TEST_F(AttachedDescriptors, AWaitLeavesSomeForWhatPasses) {
   EXPECT_EQ(wait_for(abi::kMaxDescriptors), ENOMEM);
   EXPECT_EQ(world_.keeper.disturbances().size(), 1u);

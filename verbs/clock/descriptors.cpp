@@ -157,22 +157,20 @@ void look_again(abi::ThreadSlot& slot, int fd) {
 }  // namespace
 
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
-  sync(slot);
+  if (deadline <= slot.now) {
+    sync(slot);
+    return poll_now(descriptors);
+  }
   for (;;) {
-    const int ready = poll_now(descriptors);
-    if (ready != 0 || deadline <= slot.now) return ready;
     std::uint32_t count = 0;
     if (!send_watched(slot, descriptors, count)) return -1;
     const int error = call(slot, abi::Call::wait_descriptors, {deadline, count});
-    if (error == EINTR) {
-      errno = EINTR;
-      return -1;
-    }
-    if (error == ETIMEDOUT) return poll_now(descriptors);
-    if (error != 0) {
+    if (error != 0 && error != ETIMEDOUT) {
       errno = error;
       return -1;
     }
+    const int ready = poll_now(descriptors);
+    if (ready != 0 || error == ETIMEDOUT) return ready;
   }
 }
 
