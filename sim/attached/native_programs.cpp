@@ -21,7 +21,6 @@ constexpr std::int64_t kBusyUs = 40;
 // The same on the program's side, in looks of some 20 ns: as long as nobody else needs the processor.
 constexpr std::uint32_t kBusyWait = 4'000;
 constexpr std::int64_t kFirstLookUs = 40;
-constexpr std::int64_t kEarlyLookUs = 8;
 constexpr std::int64_t kLongestLookUs = 20'000;
 constexpr std::int64_t kHousekeepingUs = 1'000;
 // In the real kernel for longer than any call takes that does not block.
@@ -68,9 +67,7 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   ThreadSlot& slot = slot_of(thread);
   processors_.turn_began(of_another_);
   const auto start = Clock::now();
-  const std::int64_t first_look = thread.has_spun ? kEarlyLookUs : kFirstLookUs;
-  const std::int64_t busy = std::min(kBusyUs, first_look);
-  while (processors_.apart() && microseconds_since(start) < busy) {
+  while (processors_.apart() && microseconds_since(start) < kBusyUs) {
     for (int i = 0; i < 20; ++i) {
       if (slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel) return TurnEnd::given_back;
       __builtin_ia32_pause();
@@ -78,7 +75,7 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   }
   processors_.before_sleep();
   slot.sleeping.fetch_or(ThreadSlot::kKernel);
-  const TurnEnd end = sleep_until_end(thread, first_look, meanwhile);
+  const TurnEnd end = sleep_until_end(thread, meanwhile);
   slot.sleeping.fetch_and(~ThreadSlot::kKernel);
   processors_.after_sleep();
   return end;
@@ -109,9 +106,10 @@ bool NativePrograms::is_blocked(const Thread& thread, std::int64_t elapsed_us, s
   return slot_of(thread).turn != ThreadSlot::kKernel;
 }
 
-TurnEnd NativePrograms::sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile) {
+TurnEnd NativePrograms::sleep_until_end(Thread& thread, const Meanwhile& meanwhile) {
   ThreadSlot& slot = slot_of(thread);
   const auto start = Clock::now();
+  std::int64_t next_look_us = kFirstLookUs;
   std::int64_t next_housekeeping = kHousekeepingUs;
   std::int64_t output_at = 0;  // whoever fills its pipe waits for us
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {

@@ -24,7 +24,7 @@ class NativePrograms final : public Programs {
  private:
   void ask(const Thread& thread, std::int64_t elapsed_us);
   bool is_blocked(const Thread& thread, std::int64_t elapsed_us, std::int64_t silent_us);
-  TurnEnd sleep_until_end(Thread& thread, std::int64_t next_look_us, const Meanwhile& meanwhile);
+  TurnEnd sleep_until_end(Thread& thread, const Meanwhile& meanwhile);
 
   struct Turn {
     const Process* process = nullptr;  // processes stay, their threads go when one runs another image

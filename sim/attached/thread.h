@@ -59,7 +59,6 @@ struct Thread {
   bool call_pending = false;          // with `due`: execute the slot's call, then resume
   std::optional<Duration> at;         // when it is due, or its wait ends
   Duration idle_since;                // last time it did something else than read clocks
-  bool has_spun = false;              // it watches memory: worth an early look
   bool looked_again = false;          // its turn began because another thread of its process may have stored something
   // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until
   // then.

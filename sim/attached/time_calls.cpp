@@ -114,7 +114,6 @@ void TimeKeeper::poll_again(Thread& thread) {
 
 bool TimeKeeper::spin(Thread& thread) {
   const Process& process = *thread.process;
-  thread.has_spun = true;
   // What it proved was of the memory as it stood in its turn.
   const bool written = process.memory_writes != thread.seen_memory_writes;
   const bool stored = process.stores != thread.seen_stores;

@@ -27,6 +27,11 @@ LoopMark* LoopMark::at(std::uintptr_t place) {
   return *reinterpret_cast<const std::uint8_t*>(place) == kBreakpoint ? of(place) : nullptr;
 }
 
+std::uint8_t LoopMark::byte_at(std::uintptr_t place) {
+  const LoopMark* mark = at(place);
+  return mark != nullptr ? mark->original_ : *reinterpret_cast<const std::uint8_t*>(place);
+}
+
 LoopMark* LoopMark::make(std::uintptr_t place, int period) {
   LoopMark* mark = of(place);
   if (mark == nullptr) mark = of(0);
@@ -43,6 +48,10 @@ LoopMark* LoopMark::make(std::uintptr_t place, int period) {
 
 void LoopMark::set() {
   if (misses_ < kMostMisses) write(kBreakpoint);
+}
+
+void LoopMark::miss() {
+  if (++misses_ >= kMostMisses) clear();
 }
 
 void LoopMark::clear() { write(original_); }

@@ -14,6 +14,8 @@ class LoopMark {
   // Set there; a library that has gone leaves its marks behind, but not what it had in memory.
   static LoopMark* at(std::uintptr_t place);
   static bool was_at(std::uintptr_t place) { return of(place) != nullptr; }
+  // Of the program, whether or not one is set there.
+  static std::uint8_t byte_at(std::uintptr_t place);
 
   void set();
   // What stood there can be executed.
@@ -21,7 +23,7 @@ class LoopMark {
 
   // A thread that met it waits, or does not. After some misses in a row the place stays clear until another proof.
   void hit() { misses_ = 0; }
-  void miss() { ++misses_; }
+  void miss();
   std::uintptr_t place() const { return place_; }
   int period() const { return period_; }
 

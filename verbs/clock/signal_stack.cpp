@@ -75,6 +75,14 @@ void release_signal_stack() {
   stacks = {};
 }
 
+bool shares_stack_with(std::uintptr_t stands) {
+  const auto shares = [&](const void* base, std::size_t bytes) { return has(base, bytes, stands); };
+  if (has(stacks.ours + kGuardBytes, kStackBytes, here())) return shares(stacks.ours + kGuardBytes, kStackBytes);
+  const stack_t& program = stacks.program;
+  if (has(program.ss_sp, program.ss_size, here())) return shares(program.ss_sp, program.ss_size);
+  return true;
+}
+
 std::optional<stack_t> set_signal_stack(const stack_t* wanted, stack_t* old, std::uintptr_t stands) {
   stack_t before{stacks.program.ss_sp, flags_of_program(stands), stacks.program.ss_size};
   // A handler that asks where it stands (Go's does) is told.

@@ -15,13 +15,14 @@
 #include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/counter_sites.h"
+#include "verbs/clock/instruction.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/signal_stack.h"
+#include "verbs/clock/software_step.h"
 #include "verbs/clock/spin.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/written_memory.h"
 
 RNICSIM_NEXT(sigaction);
 RNICSIM_NEXT(sigprocmask);
@@ -69,6 +70,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_segv(int signal, siginfo_t* info, void* context) {
+  leave_software_step();
   const int saved = errno;
   abandon_look(context);
   if (!emulate_tsc(context)) pass_on(signal, info, context);
@@ -89,14 +91,12 @@ bool is_breakpoint_of_ours(const siginfo_t& info, void* context) {
 }
 
 void on_trap(int signal, siginfo_t* info, void* context) {
-  const int saved = errno;
   // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
   // context that the handler returns to.
-  if (is_step(*info, context)) {
-    continue_look(context);
-  } else if (!is_breakpoint_of_ours(*info, context)) {
-    pass_on(signal, info, context);
-  }
+  if (is_step(*info, context)) return continue_look(context);
+  if (is_breakpoint_of_ours(*info, context)) return;
+  const int saved = errno;
+  pass_on(signal, info, context);
   errno = saved;
 }
 
@@ -108,10 +108,8 @@ void on_call(int signal, siginfo_t* info, void* context) {
 }
 
 void on_look(int, siginfo_t*, void* context) {
-  const int saved = errno;
   if (abi::ThreadSlot* slot = own_slot()) slot->asked = 0;
   if (simulated_slot() != nullptr) begin_look(context);
-  errno = saved;
 }
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* old) {

@@ -1,5 +1,6 @@
 #include "verbs/clock/spin.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,27 +12,32 @@
 
 #include "verbs/clock/attach.h"
 #include "verbs/clock/cpu_state.h"
+#include "verbs/clock/instruction.h"
 #include "verbs/clock/loop_marks.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/signal_stack.h"
+#include "verbs/clock/software_step.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
 
 namespace rnicsim::clock {
 namespace {
 
-// A step costs microseconds. Most waits are loops of a few instructions; each further look within one turn follows the
-// thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then on it is
-// left alone for so many times what the last look cost it.
+// A step that traps costs microseconds. Most waits are loops of a few instructions; each further look within one turn
+// follows the thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then
+// on it is left alone for so many times what the last look cost it.
 constexpr int kFirstSteps = 40;
 constexpr int kCheapSteps = 640;
 constexpr int kMostSteps = 4096;
 constexpr std::int64_t kRestPerLook = 10;
+constexpr std::int64_t kNever = -1;
 
 // Brent's way to find a cycle: compare with a state kept at the start and at step 8, 16, 32 ... The loops that wait are
 // hardly ever longer than 8 instructions, and a thread that is looked at is hardly ever before its loop.
 constexpr int kFirstKept = 8;
 struct Look {
   bool active = false;
+  bool following = false;  // in a handler of ours: what would be looked at is the look
   bool woken = false;  // by what another may have stored: one turn of the loop tells whether that concerns this thread
   int steps = 0;
   int most_steps = kFirstSteps;
@@ -40,7 +46,7 @@ struct Look {
   int kept_at = 0;             // step
   int period = 0;              // of the loop, in steps
   std::uint64_t activity = 0;  // calls made when it began
-  std::int64_t begun_ns = 0;   // of the thread's CPU time
+  std::int64_t begun_ns = 0;   // of the thread's CPU time; kNever: it will be a short one
   std::int64_t rests_until_ns = 0;
   CpuState kept;
   WrittenMemory written;       // since `kept`
@@ -104,6 +110,12 @@ void end_steps(ucontext_t& context) {
   if (look.passed == nullptr) context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
 
+// The next instruction, whether or not a breakpoint stands there.
+const Instruction* next_of(const ucontext_t& context) {
+  const std::uintptr_t place = place_of(context);
+  return instruction_at(place, LoopMark::byte_at(place));
+}
+
 void pass(LoopMark& mark, ucontext_t& context) {
   mark.clear();
   look.passed = &mark;
@@ -112,7 +124,7 @@ void pass(LoopMark& mark, ucontext_t& context) {
 
 void stop(ucontext_t& context) {
   look.active = false;
-  if (look.steps > kCheapSteps) {
+  if (look.steps > kCheapSteps && look.begun_ns != kNever) {
     const auto ns = cpu_time_ns();
     look.rests_until_ns = ns + kRestPerLook * (ns - look.begun_ns);
   }
@@ -125,17 +137,22 @@ void give_up(ucontext_t& context) {
   stop(context);
 }
 
-void begin(ucontext_t& context, int next_kept, int most_steps) {
+void begin(int next_kept, int most_steps) {
   look.active = true;
   look.proved = false;
   look.steps = look.kept_at = 0;
   look.next_kept = next_kept;
   look.most_steps = most_steps;
   look.activity = activity();
-  look.begun_ns = cpu_time_ns();
+  look.begun_ns = most_steps > kCheapSteps ? cpu_time_ns() : kNever;
   look.written.clear();
-  if (!look.written.note(context)) return give_up(context);
-  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+}
+
+void begin_at(LoopMark& mark, const ucontext_t& context) {
+  look.woken = false;
+  look.mark = &mark;
+  look.kept = look.least = CpuState(context);
+  begin(mark.period(), 3 * mark.period());
 }
 
 // Proved: waits until there may be something new. If that is only what another thread stored, the loop is followed
@@ -153,51 +170,22 @@ void park(abi::ThreadSlot& slot, ucontext_t& context) {
     mark->set();
   }
   stop(context);
-  call(slot, abi::Call::spin, {std::uint64_t(proof)});
-  look.woken = slot.value != 0;
-  look.mark = mark;
-  if (mark != nullptr) pass(*mark, context);
-  if (!look.woken) return;
-  look.kept = look.least = least;
-  begin(context, kMostSteps + 1, period);
-}
-
-}  // namespace
-
-void begin_look(void* opaque) {
-  auto& context = *static_cast<ucontext_t*>(opaque);
-  if (look.active || !has_run_since_last_look()) return;
-  if (tool() != Tool::none) return guess_from(context, *own_slot());
-  look.active = true;
-  look.woken = false;
-  look.mark = nullptr;
-  look.kept = look.least = CpuState(context);
-  // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
-  const int wanted = (look.activity == activity() ? look.most_steps : look.proof_steps) * 2;
-  begin(context, kFirstKept, std::clamp(wanted, kFirstSteps, kMostSteps));
-}
-
-// The first turn of the loop may come from elsewhere, and leave other registers than the second.
-bool begin_look_at_mark(void* opaque) {
-  auto& context = *static_cast<ucontext_t*>(opaque);
-  LoopMark* mark = LoopMark::at(place_of(context) - 1);
-  if (mark == nullptr) return false;
-  --context.uc_mcontext.gregs[REG_RIP];
-  if (simulated_slot() == nullptr) {
-    mark->clear();
-    return true;
+  call_without_signals(slot, abi::Call::spin, {std::uint64_t(proof)});
+  look.following = false;
+  raise_signals(slot);
+  look.following = true;
+  if (slot.value != 0) {
+    look.woken = true;
+    look.mark = mark;
+    look.kept = look.least = least;
+    begin(kMostSteps + 1, period);
+  } else if (mark != nullptr) {
+    begin_at(*mark, context);
   }
-  pass(*mark, context);
-  if (std::exchange(look.active, true)) return true;
-  look.woken = false;
-  look.mark = mark;
-  look.kept = look.least = CpuState(context);
-  begin(context, mark->period(), 3 * mark->period());
-  return true;
 }
 
-// A step's state. True: the thread has been parked.
-static bool judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
+// A step's state.
+void judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
   if (!look.proved && state == look.kept && look.written.is_as_before()) {
     look.proved = true;
     look.period = look.steps - look.kept_at;
@@ -206,9 +194,8 @@ static bool judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& st
     if (look.written.empty() && look.least.has_vectors_of(state)) look.least.put_into(context);
   }
   if (look.proved) {
-    if (CpuState(context) != look.least) return false;
-    park(slot, context);
-    return true;
+    if (CpuState(context) == look.least) park(slot, context);
+    return;
   }
   if (state < look.least) look.least = state;
   if (look.steps == look.next_kept) {
@@ -217,25 +204,112 @@ static bool judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& st
     look.next_kept *= 2;
     look.written.clear();
   }
-  return false;
 }
 
-void continue_look(void* opaque) {
-  auto& context = *static_cast<ucontext_t*>(opaque);
-  if (LoopMark* passed = std::exchange(look.passed, nullptr)) passed->set();
-  if (!look.active) return end_steps(context);
+// Of its mark, whose every turn takes as long.
+bool has_left_loop(const ucontext_t& context) {
+  return look.mark != nullptr && look.steps == look.mark->period() && place_of(context) != look.mark->place();
+}
+
+// After each step.
+void continue_steps(ucontext_t& context) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr || look.activity != activity()) return give_up(context);
   if (++look.steps > look.most_steps) {
     if (!look.woken) look.proof_steps = 0;
     return give_up(context);
   }
-  if (look.is_of_interest(context) && judge(*slot, context, CpuState(context))) return;
-  if (LoopMark* mark = LoopMark::at(place_of(context))) pass(*mark, context);
-  if (!look.proved && !look.written.note(context)) give_up(context);
+  if (has_left_loop(context)) return give_up(context);
+  if (look.is_of_interest(context)) judge(*slot, context, CpuState(context));
+}
+
+// The program's, which its own code may set while it is followed, and ours must not.
+class ProgramErrno {
+ public:
+  ProgramErrno() : value_(errno) {}
+  ~ProgramErrno() { errno = value_; }
+  ProgramErrno(const ProgramErrno&) = delete;
+  ProgramErrno& operator=(const ProgramErrno&) = delete;
+
+  bool step(const Instruction& instruction, ucontext_t& context) {
+    errno = value_;
+    const bool stepped = step_in_software(instruction, context);
+    value_ = errno;
+    return stepped;
+  }
+
+ private:
+  int value_;
+};
+
+// As far as it goes without the processor's steps: what is stepped in software may write to its stack.
+void follow(ucontext_t& context, ProgramErrno& program) {
+  look.following = true;
+  const bool in_software = !shares_stack_with(std::uintptr_t(context.uc_mcontext.gregs[REG_RSP]));
+  while (look.active) {
+    const Instruction* next = next_of(context);
+    if (next == nullptr || (!look.proved && !look.written.note(*next, context))) {
+      give_up(context);
+    } else if (in_software && program.step(*next, context)) {
+      continue_steps(context);
+    } else {
+      if (LoopMark* mark = LoopMark::at(place_of(context))) pass(*mark, context);
+      context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+      break;
+    }
+  }
+  look.following = false;
+}
+
+}  // namespace
+
+void begin_look(void* opaque) {
+  ProgramErrno program_errno;
+  auto& context = *static_cast<ucontext_t*>(opaque);
+  if (look.active || look.following || !has_run_since_last_look()) return;
+  if (tool() != Tool::none) return guess_from(context, *own_slot());
+  look.active = true;
+  look.woken = false;
+  look.mark = nullptr;
+  look.kept = look.least = CpuState(context);
+  // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
+  const int wanted = (look.activity == activity() ? look.most_steps : look.proof_steps) * 2;
+  begin(kFirstKept, std::clamp(wanted, kFirstSteps, kMostSteps));
+  follow(context, program_errno);
+}
+
+// The first turn of the loop may come from elsewhere, and leave other registers than the second.
+bool begin_look_at_mark(void* opaque) {
+  ProgramErrno program_errno;
+  auto& context = *static_cast<ucontext_t*>(opaque);
+  LoopMark* mark = LoopMark::at(place_of(context) - 1);
+  if (mark == nullptr) return false;
+  --context.uc_mcontext.gregs[REG_RIP];
+  if (simulated_slot() == nullptr) {
+    mark->clear();
+    return true;
+  }
+  if (look.active) {
+    pass(*mark, context);
+    return true;
+  }
+  begin_at(*mark, context);
+  follow(context, program_errno);
+  return true;
+}
+
+void continue_look(void* opaque) {
+  ProgramErrno program_errno;
+  auto& context = *static_cast<ucontext_t*>(opaque);
+  if (LoopMark* passed = std::exchange(look.passed, nullptr)) passed->set();
+  if (!look.active) return end_steps(context);
+  look.following = true;
+  continue_steps(context);
+  follow(context, program_errno);
 }
 
 void abandon_look(void* context) {
+  const ProgramErrno program_errno;
   if (look.active) give_up(*static_cast<ucontext_t*>(context));
 }
 

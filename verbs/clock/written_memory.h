@@ -7,17 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace rnicsim::clock {
+#include "verbs/clock/instruction.h"
 
-// Before the first look: a signal handler must not find anything half made.
-void prepare_decoder();
+namespace rnicsim::clock {
 
 class WrittenMemory {
  public:
   void clear() { count_ = 0; }
   bool empty() const { return count_ == 0; }
-  // Remembers the words that the instruction at `context` is about to write. False: it cannot be followed.
-  bool note(const ucontext_t& context);
+  // Remembers the words that the instruction, next at `context`, will write. False: it cannot be followed.
+  bool note(const Instruction& instruction, const ucontext_t& context);
   bool is_as_before() const;
 
  private:

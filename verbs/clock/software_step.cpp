@@ -1,0 +1,279 @@
+#include "verbs/clock/software_step.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace rnicsim::clock {
+namespace {
+
+// Of EFLAGS.
+constexpr greg_t kCarry = 1 << 0, kParity = 1 << 2, kAdjust = 1 << 4, kZero = 1 << 6, kSign = 1 << 7;
+constexpr greg_t kOverflow = 1 << 11;
+constexpr greg_t kArithmetic = kCarry | kParity | kAdjust | kZero | kSign | kOverflow;
+
+using Word = std::uint64_t;
+
+// Arithmetic of so many bits, and the flags that it sets (Intel SDM, vol. 1, 3.4.3.1).
+class Arithmetic {
+ public:
+  explicit Arithmetic(int bits) : mask_(bits == 64 ? ~Word{0} : (Word{1} << bits) - 1), sign_(Word{1} << (bits - 1)) {}
+
+  struct Result {
+    Word value;
+    greg_t flags;
+  };
+  Result add(Word a, Word b) const {
+    const Word sum = (a + b) & mask_;
+    return {sum, flag(kCarry, sum < (a & mask_)) | flag(kOverflow, (((a ^ sum) & (b ^ sum)) & sign_) != 0) |
+                     flag(kAdjust, ((a ^ b ^ sum) & 0x10) != 0) | of(sum)};
+  }
+  Result subtract(Word a, Word b) const {
+    const Word rest = (a - b) & mask_;
+    return {rest, flag(kCarry, (a & mask_) < (b & mask_)) | flag(kOverflow, (((a ^ b) & (a ^ rest)) & sign_) != 0) |
+                      flag(kAdjust, ((a ^ b ^ rest) & 0x10) != 0) | of(rest)};
+  }
+  Result logic(Word value) const { return {value & mask_, of(value & mask_)}; }
+
+ private:
+  static greg_t flag(greg_t which, bool set) { return set ? which : 0; }
+  greg_t of(Word value) const {
+    return flag(kZero, value == 0) | flag(kSign, (value & sign_) != 0) |
+           flag(kParity, __builtin_parity(unsigned(value & 0xff)) == 0);
+  }
+
+  const Word mask_;
+  const Word sign_;
+};
+
+// The conditions of jcc, setcc and cmovcc: the low four bits of the opcode.
+bool holds(int condition, greg_t flags) {
+  const auto has = [&](greg_t flag) { return (flags & flag) != 0; };
+  const bool less = has(kSign) != has(kOverflow);
+  const auto plain = [&] {
+    switch (condition / 2) {
+      case 0: return has(kOverflow);
+      case 1: return has(kCarry);
+      case 2: return has(kZero);
+      case 3: return has(kCarry) || has(kZero);
+      case 4: return has(kSign);
+      case 5: return has(kParity);
+      case 6: return less;
+      default: return less || has(kZero);
+    }
+  };
+  return plain() != (condition % 2 == 1);
+}
+
+class Step {
+ public:
+  Step(const Instruction& instruction, ucontext_t& context)
+      : instruction_(instruction),
+        context_(context),
+        registers_(context.uc_mcontext.gregs),
+        next_(Word(registers_[REG_RIP]) + instruction.decoded.length) {}
+
+  bool execute() {
+    constexpr ZydisInstructionAttributes kOfOtherKinds = ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP |
+                                                         ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+    constexpr int kNearReturn = 0xc3;
+    const auto& decoded = instruction_.decoded;
+    const int condition = decoded.opcode & 0xf;
+    if ((decoded.attributes & kOfOtherKinds) != 0) return false;
+    switch (decoded.meta.category) {
+      case ZYDIS_CATEGORY_COND_BR: return is_jcc() && branch(condition);
+      case ZYDIS_CATEGORY_CMOV: return move_if(condition);
+      case ZYDIS_CATEGORY_SETCC: return put(0, holds(condition, flags()) ? 1 : 0) && done();
+      default: break;
+    }
+    switch (decoded.mnemonic) {
+      case ZYDIS_MNEMONIC_NOP:
+      case ZYDIS_MNEMONIC_PAUSE:
+      case ZYDIS_MNEMONIC_ENDBR64:
+      case ZYDIS_MNEMONIC_LFENCE:
+      case ZYDIS_MNEMONIC_MFENCE:
+      case ZYDIS_MNEMONIC_SFENCE: return done();
+      case ZYDIS_MNEMONIC_MOV:
+      case ZYDIS_MNEMONIC_MOVZX: return move(get(1));
+      case ZYDIS_MNEMONIC_MOVSX:
+      case ZYDIS_MNEMONIC_MOVSXD: return move(get_signed(1));
+      case ZYDIS_MNEMONIC_LEA: return move(address_of(instruction_, instruction_.operands[1], context_));
+      case ZYDIS_MNEMONIC_ADD:
+      case ZYDIS_MNEMONIC_SUB:
+      case ZYDIS_MNEMONIC_AND:
+      case ZYDIS_MNEMONIC_OR:
+      case ZYDIS_MNEMONIC_XOR:
+      case ZYDIS_MNEMONIC_CMP:
+      case ZYDIS_MNEMONIC_TEST: return calculate(get_signed(1));
+      case ZYDIS_MNEMONIC_INC:
+      case ZYDIS_MNEMONIC_DEC: return count();
+      case ZYDIS_MNEMONIC_PUSH: return push(get_signed(0)) && done();
+      case ZYDIS_MNEMONIC_POP: return pop();
+      case ZYDIS_MNEMONIC_JMP: return go_to(target());
+      case ZYDIS_MNEMONIC_CALL: return call(target());
+      case ZYDIS_MNEMONIC_RET: return decoded.opcode == kNearReturn && return_to_caller();
+      default: return false;
+    }
+  }
+
+ private:
+  bool is_jcc() const {
+    const auto& raw = instruction_.decoded;
+    return raw.opcode_map == ZYDIS_OPCODE_MAP_0F ? raw.opcode / 16 == 8 : raw.opcode / 16 == 7;
+  }
+  const ZydisDecodedOperand& operand(std::size_t index) const { return instruction_.operands[index]; }
+  greg_t flags() const { return registers_[REG_EFL]; }
+  void set_flags(greg_t value, greg_t which = kArithmetic) {
+    registers_[REG_EFL] = (registers_[REG_EFL] & ~which) | (value & which);
+  }
+
+  // --- What operands are worth, without their sign.
+  static std::optional<Word> load(Word address, int bits) {
+    Word value = 0;
+    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return std::nullopt;
+    memcpy(&value, reinterpret_cast<const void*>(address), std::size_t(bits / 8));
+    return value;
+  }
+  static Word cut(Word value, int bits) { return bits == 64 ? value : value & ((Word{1} << bits) - 1); }
+  static Word extend(Word value, int bits) {
+    return Word(std::int64_t(value << (64 - bits)) >> (64 - bits));
+  }
+  std::optional<Word> get(std::size_t index) const {
+    const ZydisDecodedOperand& from = operand(index);
+    if (from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return from.imm.value.u;
+    if (from.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+      const auto address = address_of(instruction_, from, context_);
+      return address ? load(*address, from.size) : std::nullopt;
+    }
+    const auto whole = from.type == ZYDIS_OPERAND_TYPE_REGISTER ? general_register(from.reg.value) : std::nullopt;
+    return whole ? std::optional(cut(Word(registers_[whole->number]), whole->bits)) : std::nullopt;
+  }
+  std::optional<Word> get_signed(std::size_t index) const {
+    const ZydisDecodedOperand& from = operand(index);
+    const auto value = get(index);
+    if (!value || from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return value;  // decoded with its sign
+    return extend(*value, from.size);
+  }
+  // Where a branch leads.
+  std::optional<Word> target() const {
+    const ZydisDecodedOperand& to = operand(0);
+    if (to.type != ZYDIS_OPERAND_TYPE_IMMEDIATE) return to.size == 64 ? get(0) : std::nullopt;
+    return to.imm.is_relative ? std::optional(next_ + to.imm.value.u) : std::nullopt;
+  }
+
+  // --- What happens. True: it did.
+  bool done() {
+    registers_[REG_RIP] = greg_t(next_);
+    return true;
+  }
+  bool put(std::size_t index, Word value) {
+    const ZydisDecodedOperand& to = operand(index);
+    if (to.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+      const auto address = address_of(instruction_, to, context_);
+      if (!address || to.size > 64) return false;
+      memcpy(reinterpret_cast<void*>(*address), &value, to.size / 8);
+      return true;
+    }
+    const auto whole = to.type == ZYDIS_OPERAND_TYPE_REGISTER ? general_register(to.reg.value) : std::nullopt;
+    if (!whole) return false;
+    greg_t& place = registers_[whole->number];
+    // Of 32 bits the upper half is cleared; of fewer the rest stays.
+    const Word kept = whole->bits < 32 ? Word(place) & ~cut(~Word{0}, whole->bits) : 0;
+    place = greg_t(kept | cut(value, whole->bits));
+    return true;
+  }
+  bool move(std::optional<Word> value) { return value && put(0, *value) && done(); }
+  bool move_if(int condition) {
+    const auto value = get(1), before = get(0);
+    return value && before && move(holds(condition, flags()) ? value : before);
+  }
+
+  bool calculate(std::optional<Word> b) {
+    const auto a = get(0);
+    if (!a || !b) return false;
+    const Arithmetic arithmetic(operand(0).size);
+    const auto result = [&]() -> Arithmetic::Result {
+      switch (instruction_.decoded.mnemonic) {
+        case ZYDIS_MNEMONIC_ADD: return arithmetic.add(*a, *b);
+        case ZYDIS_MNEMONIC_SUB:
+        case ZYDIS_MNEMONIC_CMP: return arithmetic.subtract(*a, *b);
+        case ZYDIS_MNEMONIC_OR: return arithmetic.logic(*a | *b);
+        case ZYDIS_MNEMONIC_XOR: return arithmetic.logic(*a ^ *b);
+        default: return arithmetic.logic(*a & *b);
+      }
+    }();
+    const bool keeps = (operand(0).actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    if (keeps && !put(0, result.value)) return false;
+    set_flags(result.flags);
+    return done();
+  }
+  bool count() {
+    const auto a = get(0);
+    if (!a) return false;
+    const Arithmetic arithmetic(operand(0).size);
+    const bool up = instruction_.decoded.mnemonic == ZYDIS_MNEMONIC_INC;
+    const auto result = up ? arithmetic.add(*a, 1) : arithmetic.subtract(*a, 1);
+    if (!put(0, result.value)) return false;
+    set_flags(result.flags, kArithmetic & ~kCarry);
+    return done();
+  }
+
+  bool go_to(std::optional<Word> place) {
+    if (place) registers_[REG_RIP] = greg_t(*place);
+    return place.has_value();
+  }
+  bool branch(int condition) {
+    const auto place = target();
+    return place && go_to(holds(condition, flags()) ? *place : next_);
+  }
+  bool push(std::optional<Word> value) {
+    if (!value || instruction_.decoded.operand_width != 64) return false;
+    const Word top = Word(registers_[REG_RSP]) - sizeof(Word);
+    memcpy(reinterpret_cast<void*>(top), &*value, sizeof(Word));
+    registers_[REG_RSP] = greg_t(top);
+    return true;
+  }
+  bool pop() {
+    const auto value = load(Word(registers_[REG_RSP]), 64);
+    const auto to = general_register(operand(0).reg.value);
+    if (operand(0).type != ZYDIS_OPERAND_TYPE_REGISTER || !to || to->bits != 64) return false;
+    registers_[REG_RSP] += greg_t(sizeof(Word));
+    registers_[to->number] = greg_t(*value);
+    return done();
+  }
+  bool call(std::optional<Word> place) { return place && push(next_) && go_to(place); }
+  bool return_to_caller() {
+    const auto place = load(Word(registers_[REG_RSP]), 64);
+    registers_[REG_RSP] += greg_t(sizeof(Word));
+    return go_to(place);
+  }
+
+  const Instruction& instruction_;
+  ucontext_t& context_;
+  gregset_t& registers_;
+  const Word next_;
+};
+
+thread_local sigjmp_buf before_step;
+thread_local volatile bool stepping = false;
+
+}  // namespace
+
+bool step_in_software(const Instruction& instruction, ucontext_t& context) {
+  if (sigsetjmp(before_step, 0) != 0) return false;
+  stepping = true;
+  const bool stepped = Step(instruction, context).execute();
+  stepping = false;
+  return stepped;
+}
+
+void leave_software_step() {
+  if (!stepping) return;
+  stepping = false;
+  siglongjmp(before_step, 1);
+}
+
+}  // namespace rnicsim::clock
