@@ -49,6 +49,7 @@ std::optional<std::string> Process::disturbance() const {
 void Process::release() {
   contexts.clear();
   domains.clear();
+  channels.clear();
   address_space_->end();
   memory_.reset();
   control_->close_descriptor();
@@ -62,6 +63,7 @@ void Process::replace_image(Descriptor socket, std::string program) {
   descriptors_.clear();
   contexts.clear();
   domains.clear();
+  channels.clear();
   socket_ = std::move(socket);
   identity_.program = std::move(program);
   threads.clear();

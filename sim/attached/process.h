@@ -75,6 +75,8 @@ class Process {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Descriptor> contexts;
   // The files of XRC domains, for the same reason.
   std::multimap<std::pair<std::uint32_t, std::uint32_t>, Descriptor> domains;
+  // Of its event channels, by device and number: the pipes' ends to write to.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<Descriptor>> channels;
   bool alive = true;
   Process* parent = nullptr;
 

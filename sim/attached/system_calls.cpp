@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -293,7 +294,10 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       return make_present(thread, slot);
     case Call::open_channel:
       return open_channel(thread, slot);
+    case Call::await_event:
+      return await_event(thread, slot);
     case Call::close_channel:
+      process.channels.erase({slot.device, std::uint32_t(slot.argument[0])});
       return answer(slot, kernel.close_channel(process.pasid, std::uint32_t(slot.argument[0])));
     case Call::bind_channel:
       if (slot.argument[0] == 0)
@@ -367,10 +371,22 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
     const bool written = ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 &&
                          ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
     keeper_.interrupted(process);
+    keeper_.pipe_written(process, *sink);
     keeper_.descriptors_may_be_ready();
     return written;
   });
+  process.channels[{slot.device, std::uint32_t(slot.value)}] = sink;
   return true;
+}
+
+bool SystemCalls::await_event(Thread& thread, ThreadSlot& slot) {
+  const auto& channels = thread.process->channels;
+  const auto found = channels.find({slot.device, std::uint32_t(slot.argument[0])});
+  if (found == channels.end()) return answer(slot, ENOENT);
+  int bytes = 0;
+  if (::ioctl(found->second->get(), FIONREAD, &bytes) == 0 && bytes > 0) return true;
+  keeper_.await_pipe(thread, *found->second);
+  return false;
 }
 
 bool SystemCalls::mmio_read(Thread& thread, ThreadSlot& slot) {

@@ -80,6 +80,7 @@ class SystemCalls : public CallHandler {
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_memory_call(Thread& thread, abi::ThreadSlot& slot);
   bool device_call(Thread& thread, abi::ThreadSlot& slot);
+  bool await_event(Thread& thread, abi::ThreadSlot& slot);
   bool network_call(Thread& thread, abi::ThreadSlot& slot);
   bool stream_call(Thread& thread, abi::ThreadSlot& slot);
   int find_inherited(abi::ThreadSlot& slot, std::uint32_t host) const;

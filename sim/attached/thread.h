@@ -76,6 +76,7 @@ struct Thread {
   std::uint64_t wait_ticket = 0;      // order of arrival at `address`
   std::uint32_t wanted_child = 0;     // 0 = any
   std::vector<WatchedDescriptor> watched;
+  const Descriptor* awaited_pipe = nullptr;  // of an event channel
   // As the program asked for and is told; where it really runs is Processors' affair. Nothing: all.
   std::optional<abi::ProcessorSet> affinity;
 };

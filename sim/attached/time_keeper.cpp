@@ -40,6 +40,7 @@ void TimeKeeper::unschedule(Thread& thread) {
   if (thread.at) timed_.erase(&thread);
   thread.at.reset();
   thread.watched.clear();
+  thread.awaited_pipe = nullptr;
   if (std::exchange(thread.shared_word, std::nullopt)) show_shared_waits(thread.process->identity().host);
 }
 
@@ -260,8 +261,21 @@ void TimeKeeper::poll_descriptors() {
         }
   if (watched.empty() || ::poll(watched.data(), nfds_t(watched.size()), 0) <= 0) return;
   for (std::size_t i = 0; i < watched.size(); ++i)
-    if (watched[i].revents != 0 && owner[i]->state == ThreadState::awaiting_descriptors)
-      resume(*owner[i], std::max(now(), clock_of(*owner[i])) + times_of(*owner[i]->process).wakeup);
+    if (watched[i].revents != 0 && owner[i]->state == ThreadState::awaiting_descriptors) wake(*owner[i]);
+}
+
+void TimeKeeper::wake(Thread& thread) {
+  resume(thread, std::max(now(), clock_of(thread)) + times_of(*thread.process).wakeup);
+}
+
+void TimeKeeper::await_pipe(Thread& thread, const Descriptor& pipe) {
+  wait(thread, ThreadState::awaiting_descriptors, std::nullopt);
+  thread.awaited_pipe = &pipe;
+}
+
+void TimeKeeper::pipe_written(Process& process, const Descriptor& pipe) {
+  for (Thread& thread : process.threads)
+    if (thread.state == ThreadState::awaiting_descriptors && thread.awaited_pipe == &pipe) wake(thread);
 }
 
 bool TimeKeeper::is_ready(const Thread& thread) {

@@ -83,6 +83,9 @@ class TimeKeeper : public sc_core::sc_module {
   void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
   void descriptors_may_be_ready();                                  // something was written to one
   void poll_descriptors();                                          // wakes those whose wait is over
+  // The same for a pipe to which the simulator alone writes.
+  void await_pipe(Thread& thread, const Descriptor& pipe);
+  void pipe_written(Process& process, const Descriptor& pipe);
   // True: there was some.
   bool relay_output() {
     const bool any = output_.drain();
@@ -156,6 +159,7 @@ class TimeKeeper : public sc_core::sc_module {
   static bool is_yielding(const Thread& thread);  // of one that spins
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   static bool is_ready(const Thread& thread);  // what it watches
+  void wake(Thread& thread);
   void poll_again(Thread& thread);
   bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);

@@ -57,12 +57,6 @@ std::uint64_t deadline_after(const abi::ThreadSlot& slot, const timespec* time) 
 }
 
 // What is ready now. The simulator's own signals must not show as EINTR.
-int poll_now(std::span<pollfd> descriptors) {
-  int ready;
-  do ready = next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
-  while (ready < 0 && errno == EINTR);
-  return ready;
-}
 int epoll_now(int fd, epoll_event* events, int most) {
   int ready;
   do ready = next_epoll_wait(fd, events, most, 0);
@@ -155,6 +149,13 @@ void look_again(abi::ThreadSlot& slot, int fd) {
 }
 
 }  // namespace
+
+int poll_now(std::span<pollfd> descriptors) {
+  int ready;
+  do ready = next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
+  while (ready < 0 && errno == EINTR);
+  return ready;
+}
 
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
   if (deadline <= slot.now) {

@@ -12,6 +12,9 @@
 
 namespace rnicsim::clock {
 
+// The real poll() without a wait.
+int poll_now(std::span<pollfd> descriptors);
+
 // Until one of them is ready or `deadline` (absolute, or abi::kForever): number ready, 0, or -1 with EINTR. Fills
 // revents.
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline);

@@ -241,10 +241,17 @@ class AttachedPort : public DevicePort {
                                       cost[std::size_t(abi::CpuCost::doorbell_lock_waiting)],
                                       cost[std::size_t(held)]});
   }
-  bool wait_readable(int fd) override {
-    if (ThreadSlot* slot = clock::simulated_slot()) return clock::wait_ready(*slot, fd, POLLIN);
+  bool wait_for_event(std::uint32_t channel, int fd) override {
     pollfd descriptor{fd, POLLIN, 0};
-    return ::poll(&descriptor, 1, -1) >= 0;
+    ThreadSlot* slot = clock::simulated_slot();
+    if (slot == nullptr) return ::poll(&descriptor, 1, -1) >= 0;
+    while (clock::poll_now({&descriptor, 1}) == 0) {
+      const int error = call(*slot, Call::await_event, {channel});
+      if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // of the process that forked this one
+      errno = error;
+      if (error != 0 && (error != EINTR || !clock::restarts_after_signal())) return false;
+    }
+    return true;
   }
   std::uint64_t time() override {
     const ThreadSlot* slot = usable_slot();

@@ -52,7 +52,7 @@ int EventPipe::close() {
 int EventPipe::next(abi::EventRecord& record) {
   for (;;) {
     const bool waits = !non_blocking();
-    if (waits && !system_.wait_readable(read_fd_)) return EINTR;
+    if (waits && !system_.wait_for_event(number_, read_fd_)) return EINTR;
     std::unique_lock guard(reading_);
     if (has_record()) {
       const int error = take_record(record) ? 0 : EIO;
