@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 15;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 16;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -114,7 +114,7 @@ struct ControlHeader {
   std::uint32_t signals_sent = 0;    // to other processes by the real kernel, counted by this one
   std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
   std::uint32_t shared_waits = 0;    // threads of the host that wait in memory that processes share
-  std::uint32_t reserved = 0;
+  std::uint32_t no_child_stops = 0;  // written by the process; 1: SIGCHLD tells it of no stops (SA_NOCLDSTOP)
 };
 
 // A signal as its receiver is told of it (siginfo_t).
@@ -123,7 +123,7 @@ struct SignalRecord {
   std::int32_t code = 0;             // SI_USER, SI_QUEUE, SI_TIMER ...
   std::uint32_t pid = 0;             // virtual, of who sent it; of a timer: its number
   std::uint32_t uid = 0;             // of who sent it; of a timer: its overruns
-  std::uint64_t value = 0;
+  std::uint64_t value = 0;           // of SIGCHLD: the child's status, as siginfo_t has it
 };
 static_assert(sizeof(SignalRecord) == 24);
 
@@ -195,12 +195,22 @@ enum class Call : std::uint32_t {
                     // sends SIGALRM. value = time left before, argument[3] = interval before; EINVAL
   get_timer,        // as set_timer, which it leaves as it is
   new_timer,        // argument[0] = 0: an event descriptor is sent, to which its ends are added; 1: sends the signal in
-                    // the input to the process, 2: to the process's thread argument[1]; 3: nothing. value = its number
-  delete_timer,     // argument[0] = number, if it is of this process; EINVAL
+                    // the input to the process, 2: to the process's thread argument[1]; 3: nothing. argument[2] = its
+                    // clock. value = its number; EAGAIN: the process has too many
+  delete_timer,     // argument[0] = number: the process has it no more, and when nobody has it, it is gone; EINVAL
   // signals
   await_signal,     // one of the set argument[0] that waits, until argument[1]; out: SignalRecord. EAGAIN: none came;
                     // EINTR: another did
   take_signals,     // argument[0] = what the thread blocks from now on: what else waits is raised before it returns
+  watch_signals,    // argument[0] = 0: a new watch, of the set argument[1]; else the one with that number, which gets
+                    // that set if argument[2] = 1. If an event descriptor is sent it is the process's, and counts while
+                    // one of the set waits for it. value = number; EINVAL, EAGAIN: the process has too many
+  unwatch_signals,  // argument[0] = number: the process has it no more; EINVAL
+  read_signals,     // of the set of watch argument[0] what waits, at most argument[1]; out: SignalRecord[value].
+                    // argument[2] = the set; EINVAL
+  find_event,       // an event descriptor is sent that came from another image or process. value = the number of the
+                    // timer, with argument[1] = 1 and [2] = its clock, or watch, with argument[1] = 2, that has it, and
+                    // from now on the process has it, too; [3] = 1: it counts for this process already. ENOENT
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index
   thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -60,12 +61,33 @@ bool NativeThread::awaits(int signal) const { return has_signal("SigPnd", signal
 
 void NativeThread::send(int signal) const { ::tgkill(process_, thread_, signal); }
 
-pid_t parent_of(pid_t process) {
+namespace {
+
+std::string stat_of(pid_t process) {
   std::ifstream in(fmt::format("/proc/{}/stat", process));
   std::string line;
   std::getline(in, line);
-  const std::string fields = behind_name(line);
+  return behind_name(line);
+}
+
+}  // namespace
+
+pid_t parent_of(pid_t process) {
+  const std::string fields = stat_of(process);
   return fields.size() < 3 ? 0 : pid_t(std::strtol(fields.c_str() + 2, nullptr, 10));
+}
+
+int exit_status_of(pid_t process) {
+  // The last field, since Linux 3.5.
+  const std::string fields = stat_of(process);
+  const auto last = fields.rfind(' ');
+  return last == std::string::npos ? 0 : int(std::strtol(fields.c_str() + last + 1, nullptr, 10));
+}
+
+uid_t user_of(pid_t process) {
+  struct stat folder {};
+  ::stat(fmt::format("/proc/{}", process).c_str(), &folder);
+  return folder.st_uid;
 }
 
 }  // namespace rnicsim::sim

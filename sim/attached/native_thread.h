@@ -29,5 +29,8 @@ class NativeThread {
 };
 
 pid_t parent_of(pid_t process);  // 0: it is gone
+// Of one that has ended and not been waited for: as wait(2) tells it, or 0.
+int exit_status_of(pid_t process);
+uid_t user_of(pid_t process);
 
 }  // namespace rnicsim::sim

@@ -21,6 +21,7 @@
 #include "model/base/units.h"
 #include "sim/attached/process_memory.h"
 #include "sim/attached/shared_memory.h"
+#include "sim/attached/signal_watch.h"
 #include "sim/attached/thread.h"
 #include "sim/attached/timer.h"
 #include "sim/descriptor.h"
@@ -66,9 +67,10 @@ class Process {
   // --- Bookkeeping of the time keeper and the system calls.
   Pasid pasid = 0;
   std::deque<Thread> threads;       // by slot index; a dead one's place is used again
-  std::map<std::uint32_t, Timer> timers;
+  std::map<std::uint32_t, std::shared_ptr<Timer>> timers;
   std::uint32_t next_timer = kAlarmTimer + 1;
   PendingSignals pending_signals;   // that all its threads block
+  std::map<std::uint32_t, SignalWatch> signal_watches;
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   // By device and number: kept, so that no later file is taken for a context's.

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <filesystem>
 
 #include "model/host/log.h"
+#include "sim/attached/native_thread.h"
 #include "sim/attached/system_calls.h"
 #include "sim/program_check.h"
 
@@ -80,6 +82,7 @@ bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
   if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
   Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
   child.threads[0].affinity = thread.affinity;
+  if (slot.call == Call::forked) keeper_.share_events(parent, child);
   slot.value = child.identity().virtual_pid;
   return true;
 }
@@ -109,7 +112,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   if (!guest) return await_exit(process);
   host_of(process).kernel->detach(process.pasid, [] {});
   const auto affinity = thread.affinity;
-  keeper_.forget_threads(process);
+  keeper_.replace_image(process);
   if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
   process.replace_image(std::move(guest->socket), guest->hello.program);
   equip(process);
@@ -184,6 +187,17 @@ bool SystemCalls::await_exit(Process& process) {
   return false;
 }
 
+// As its parent is told of it.
+static abi::SignalRecord end_of(const Process& process) {
+  const int status = exit_status_of(process.identity().pid);
+  const int code = !WIFSIGNALED(status) ? CLD_EXITED : WCOREDUMP(status) ? CLD_DUMPED : CLD_KILLED;
+  return {.number = SIGCHLD,
+          .code = code,
+          .pid = process.identity().virtual_pid,
+          .uid = user_of(process.identity().pid),
+          .value = std::uint64_t(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
+}
+
 void SystemCalls::process_died(Process& process) {
   if (!process.alive) return;
   keeper_.end_process(process);
@@ -200,7 +214,7 @@ void SystemCalls::process_died(Process& process) {
       if (answer_wait(waiting, process.parent->slot(waiting.index)))
         keeper_.resume(waiting, now() + keeper_.times_of(*waiting.process).wakeup);
     }
-    keeper_.raise(*process.parent, {.number = SIGCHLD, .code = CLD_EXITED, .pid = process.identity().virtual_pid});
+    keeper_.raise(*process.parent, end_of(process));
   }
   keeper_.relay_output();
   keeper_.descriptors_may_be_ready();

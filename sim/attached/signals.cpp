@@ -55,6 +55,9 @@ bool TimeKeeper::raise(Process& process, const abi::SignalRecord& signal, Thread
   }
   const bool has_room = (only != nullptr ? only->pending_signals : process.pending_signals).push(signal);
   show_pending(process);
+  // A watch may show it, to this thread alone.
+  if (only != nullptr && only->state == ThreadState::awaiting_descriptors && !process.signal_watches.empty())
+    resume(*only, std::max(now(), clock_of(*only)) + times_of(process).wakeup);
   return has_room;
 }
 
@@ -72,6 +75,7 @@ void TimeKeeper::give(Thread& thread, const abi::SignalRecord& signal) {
 void TimeKeeper::show_pending(Process& process) {
   for (const Thread& thread : process.threads)
     if (lives(thread)) slot_of(thread).pending = process.pending_signals.set() | thread.pending_signals.set();
+  show_watches(process, process.pending_signals.set());
 }
 
 std::optional<abi::SignalRecord> TimeKeeper::take_pending(Thread& thread, SignalSet set) {

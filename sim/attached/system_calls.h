@@ -57,6 +57,7 @@ class SystemCalls : public CallHandler {
   void mmio_write(Process& process, const abi::MmioWrite& write) override;
   void milestone(Process& process, const abi::Milestone& milestone) override;
   void process_died(Process& process) override;
+  bool lacks_descriptors(const Process& process, const char* what) override;
   std::uint32_t new_tid(const Process& process) override { return next_pid_[process.identity().host]++; }
 
  private:
@@ -89,7 +90,6 @@ class SystemCalls : public CallHandler {
 
   std::optional<Guest> await_hello(pid_t pid, const Process& waiting, const std::string& who,
                                    const std::function<bool()>& came_back);
-  bool lacks_descriptors(const Process& process, const char* what);
   bool check_image(Thread& thread, abi::ThreadSlot& slot);
   bool new_child(Thread& thread, abi::ThreadSlot& slot);
   bool exec(Thread& thread, abi::ThreadSlot& slot);

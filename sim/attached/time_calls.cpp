@@ -66,6 +66,14 @@ bool TimeKeeper::execute(Thread& thread) {
       return await_signal(thread, slot, deadline(slot.argument[1]));
     case Call::take_signals:
       return take_signals(thread, slot);
+    case Call::watch_signals:
+      return watch_signals(thread, slot);
+    case Call::unwatch_signals:
+      return answer(slot, process.signal_watches.erase(std::uint32_t(slot.argument[0])) != 0 ? 0 : EINVAL);
+    case Call::read_signals:
+      return read_signals(thread, slot);
+    case Call::find_event:
+      return find_event(thread, slot);
     case Call::thread_new:
       return new_thread(thread, slot);
     case Call::thread_start: {

@@ -114,6 +114,7 @@ void TimeKeeper::end_process(Process& process) {
   progressed();
   process.alive = false;
   process.timers.clear();
+  process.signal_watches.clear();
   process.pending_signals = {};
   forget_threads(process);
   wake_sharers(process.identity().host);
@@ -327,7 +328,7 @@ bool TimeKeeper::all_wait_in_vain() const {
   };
   return std::ranges::all_of(processes_, [&](const auto& process) {
     if (!process->alive) return true;
-    return std::ranges::all_of(process->timers, [this](const auto& entry) { return rings_in_vain(entry.second); }) &&
+    return std::ranges::all_of(process->timers, [this](const auto& entry) { return rings_in_vain(*entry.second); }) &&
            std::ranges::all_of(process->threads, waits);
   });
 }

@@ -52,6 +52,8 @@ class CallHandler {
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
   virtual void milestone(Process&, const abi::Milestone&) {}
   virtual void process_died(Process& process) = 0;
+  // For one more object that holds a descriptor of a program's.
+  virtual bool lacks_descriptors(const Process&, const char* /*what*/) { return false; }
   virtual std::uint32_t new_tid(const Process&) { return 0; }  // the number of a thread, as its program knows it
 };
 
@@ -79,7 +81,9 @@ class TimeKeeper : public sc_core::sc_module {
   void resume(Thread& thread, Duration at, int error = 0);          // the call is answered then
   void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
   void end_process(Process& process);                               // dead: forgets its threads
-  void forget_threads(Process& process);                            // its image is replaced
+  void forget_threads(Process& process);
+  void share_events(const Process& parent, Process& child);         // what it has by descriptors it inherited
+  void replace_image(Process& process);                             // exec: what is not the new one's goes
   void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
   void descriptors_may_be_ready();                                  // something was written to one
   void poll_descriptors();                                          // wakes those whose wait is over
@@ -169,19 +173,25 @@ class TimeKeeper : public sc_core::sc_module {
   bool new_timer(Thread& thread, abi::ThreadSlot& slot);
   bool set_timer(Process& process, abi::ThreadSlot& slot);
   static bool get_timer(Process& process, abi::ThreadSlot& slot);
-  void start_timer(Process& process, std::uint32_t number, const Timer& timer);
-  void end_timer(Process& process, std::uint32_t number, Timer& timer);
+  void start_timer(Process& process, const std::shared_ptr<Timer>& timer);
+  void end_timer(Process& process, const std::shared_ptr<Timer>& ended);
   static std::optional<Duration> next_end(const Process& process);
   bool rings_in_vain(const Timer& timer) const;
 
   // --- signals.cpp
   void give(Thread& thread, const abi::SignalRecord& signal);
   bool end_wait_for_signal(Thread& thread);
-  static void show_pending(Process& process);
-  static std::optional<abi::SignalRecord> take_pending(Thread& thread, SignalSet set);
+  void show_pending(Process& process);
+  std::optional<abi::SignalRecord> take_pending(Thread& thread, SignalSet set);
   bool await_signal(Thread& thread, abi::ThreadSlot& slot, std::optional<Duration> until);
-  static bool take_signals(Thread& thread, const abi::ThreadSlot& slot);
+  bool take_signals(Thread& thread, const abi::ThreadSlot& slot);
   static void hand_over_signals(Thread& thread);
+
+  // --- signal_watches.cpp
+  bool watch_signals(Thread& thread, abi::ThreadSlot& slot);
+  bool read_signals(Thread& thread, abi::ThreadSlot& slot);
+  void show_watches(Process& process, SignalSet waiting);
+  bool find_event(Thread& thread, abi::ThreadSlot& slot);
 
   // --- address_waits.cpp
   struct Wake {
@@ -228,6 +238,7 @@ class TimeKeeper : public sc_core::sc_module {
   EventQueue<PostedWrite> posted_{[this] { deliver_posted(); }};
   Alarm step_{[this] { step(); }};
   std::uint64_t next_ticket_ = 0;
+  std::uint32_t next_shared_number_ = 1u << 30;  // of timers and watches of signals; above those of one process
   bool descriptors_changed_ = false;
   bool patient_ = false;
   bool ended_ = false;

@@ -1,19 +1,23 @@
-// A timer of an attached process: ITIMER_REAL's, one behind a descriptor (timerfd), or a POSIX one.
+// A timer of an attached process: ITIMER_REAL's, a POSIX one, or one behind a descriptor (timerfd), which all processes
+// share that have it.
 #pragma once
+
+#include <time.h>
 
 #include <cstdint>
 #include <optional>
 
 #include "model/abi/attach.h"
 #include "model/base/units.h"
-#include "sim/descriptor.h"
+#include "sim/attached/event_counter.h"
 
 namespace rnicsim::sim {
 
 struct Timer {
-  Descriptor counter;        // of its ends, an event descriptor; or
+  EventCounter counter;      // of its ends; or
   abi::SignalRecord signal;  // number 0: it tells nobody
   std::uint32_t thread = 0;  // virtual, who gets the signal; 0: the process
+  clockid_t clock = 0;       // as its maker counts
   std::optional<Duration> deadline;
   Duration interval;
   std::uint64_t setting = 0;        // grows each time it is set

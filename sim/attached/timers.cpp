@@ -1,7 +1,5 @@
 // Timers: each end at its simulated time, by a signal or on a descriptor.
-#include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,20 +20,6 @@ enum class Tells : std::uint64_t { descriptor, process, thread, nobody };
 
 abi::SignalRecord alarm_signal() { return {.number = SIGALRM, .code = SI_KERNEL}; }
 
-// The descriptor is the program's, too, which may have made it one that blocks.
-bool is_ready(const Descriptor& fd, short events) {
-  pollfd wanted{fd.get(), events, 0};
-  return fd && ::poll(&wanted, 1, 0) == 1 && (wanted.revents & events) != 0;
-}
-void add_end(const Descriptor& counter) {
-  constexpr std::uint64_t kOne = 1;
-  if (is_ready(counter, POLLOUT)) [[maybe_unused]] const auto written = ::write(counter.get(), &kOne, sizeof kOne);
-}
-void forget_ends(const Descriptor& counter) {
-  std::uint64_t ends;
-  if (is_ready(counter, POLLIN)) [[maybe_unused]] const auto got = ::read(counter.get(), &ends, sizeof ends);
-}
-
 void tell_time(ThreadSlot& slot, const Timer& timer) {
   slot.value = timer.deadline ? std::uint64_t(std::max((*timer.deadline - now()).ps, std::int64_t{1})) : 0;
   slot.argument[3] = std::uint64_t(timer.interval.ps);
@@ -45,40 +29,44 @@ void tell_time(ThreadSlot& slot, const Timer& timer) {
 
 bool TimeKeeper::new_timer(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  Timer timer;
+  auto made = std::make_shared<Timer>();
+  Timer& timer = *made;
   const auto tells = Tells(slot.argument[0]);
   if (process.timers.size() >= kMostTimers) return answer(slot, EAGAIN);
   if (tells > Tells::nobody) return answer(slot, EINVAL);
   if (tells == Tells::descriptor) {
     auto descriptors = process.receive_descriptors(thread.index);
     if (descriptors.empty()) return answer(slot, EINVAL);
-    timer.counter = std::move(descriptors.front());
+    if (handler_->lacks_descriptors(process, "timer")) return answer(slot, EMFILE);
+    timer.counter = EventCounter(std::move(descriptors.front()));
   } else if (tells != Tells::nobody) {
     std::memcpy(&timer.signal, slot.input, sizeof timer.signal);
     if (timer.signal.number == 0 || timer.signal.number > kMostSignal) return answer(slot, EINVAL);
     if (tells == Tells::thread) timer.thread = std::uint32_t(slot.argument[1]);
   }
-  const std::uint32_t number = process.next_timer++;
+  const std::uint32_t number = timer.counter ? next_shared_number_++ : process.next_timer++;
+  timer.clock = clockid_t(slot.argument[2]);
   timer.signal.pid = number;
-  process.timers.emplace(number, std::move(timer));
+  process.timers.emplace(number, std::move(made));
   slot.value = number;
   return true;
 }
 
 bool TimeKeeper::set_timer(Process& process, ThreadSlot& slot) {
   const auto number = std::uint32_t(slot.argument[0]);
-  if (number == kAlarmTimer) process.timers[kAlarmTimer].signal = alarm_signal();
+  if (number == kAlarmTimer && !process.timers.contains(kAlarmTimer))
+    process.timers.emplace(kAlarmTimer, std::make_shared<Timer>(Timer{.signal = alarm_signal()}));
   const auto found = process.timers.find(number);
   if (found == process.timers.end()) return answer(slot, EINVAL);
-  Timer& timer = found->second;
+  Timer& timer = *found->second;
   tell_time(slot, timer);
   const bool is_off = slot.argument[1] == 0 || slot.argument[1] == abi::kForever;
   timer.deadline = is_off ? std::nullopt : std::optional(duration(slot.argument[1]));
   timer.interval = slot.argument[2] == 0 ? Duration{} : std::max(duration(slot.argument[2]), kLeastInterval);
   // Ends that nobody has read are those of the old setting.
-  forget_ends(timer.counter);
+  timer.counter.clear();
   ++timer.setting;
-  start_timer(process, number, timer);
+  start_timer(process, found->second);
   return true;
 }
 
@@ -88,28 +76,29 @@ bool TimeKeeper::get_timer(Process& process, ThreadSlot& slot) {
   if (found == process.timers.end()) {
     slot.value = slot.argument[3] = 0;
   } else {
-    tell_time(slot, found->second);
+    tell_time(slot, *found->second);
   }
   return true;
 }
 
-void TimeKeeper::start_timer(Process& process, std::uint32_t number, const Timer& timer) {
-  if (!timer.deadline) return;
-  at(*timer.deadline, [this, &process, number, setting = timer.setting] {
-    const auto found = process.timers.find(number);
-    if (process.alive && found != process.timers.end() && found->second.setting == setting)
-      end_timer(process, number, found->second);
+// It lives as long as a process has it.
+void TimeKeeper::start_timer(Process& process, const std::shared_ptr<Timer>& timer) {
+  if (!timer->deadline) return;
+  at(*timer->deadline, [this, &process, kept = std::weak_ptr(timer), setting = timer->setting] {
+    const auto timer = kept.lock();
+    if (timer && timer->setting == setting) end_timer(process, timer);
   });
 }
 
-void TimeKeeper::end_timer(Process& process, std::uint32_t number, Timer& timer) {
+void TimeKeeper::end_timer(Process& process, const std::shared_ptr<Timer>& ended) {
+  Timer& timer = *ended;
   timer.deadline = timer.interval.ps > 0 ? std::optional(*timer.deadline + timer.interval) : std::nullopt;
   if (timer.deadline) timer.deadline = std::max(*timer.deadline, now());
   if (std::exchange(timer.seen_progress, progress_) != progress_) timer.fired_in_vain = 0;
   ++timer.fired_in_vain;
-  start_timer(process, number, timer);
+  start_timer(process, ended);
   if (timer.counter) {
-    add_end(timer.counter);
+    timer.counter.add();
     descriptors_changed_ = true;
   } else if (timer.signal.number != 0) {
     Thread* only = timer.thread != 0 ? thread_numbered(process, timer.thread) : nullptr;
@@ -120,7 +109,7 @@ void TimeKeeper::end_timer(Process& process, std::uint32_t number, Timer& timer)
 std::optional<Duration> TimeKeeper::next_end(const Process& process) {
   std::optional<Duration> next;
   for (const auto& [number, timer] : process.timers)
-    if (timer.deadline && (!next || *timer.deadline < *next)) next = timer.deadline;
+    if (timer->deadline && (!next || *timer->deadline < *next)) next = timer->deadline;
   return next;
 }
 

@@ -36,6 +36,8 @@ void TimeKeeper::grant(Thread& thread) {
   slot.act_until = std::uint64_t((now() + params_.act_slack).ps);
   slot.acted = 0;
   hand_over_signals(thread);
+  if (!thread.pending_signals.empty())
+    show_watches(process, process.pending_signals.set() | thread.pending_signals.set());
   thread.state = ThreadState::running;
   running_ = &thread;
   release(thread);
@@ -108,6 +110,7 @@ void TimeKeeper::collect(Thread& thread) {
   // A clock only goes forward.
   slot.now = std::uint64_t(std::max(clock_of(thread), now()).ps);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
+  if (!thread.pending_signals.empty()) show_watches(*thread.process, thread.process->pending_signals.set());
   show_stores(thread);
   take_milestones(thread);
   take_posted(thread);

@@ -20,6 +20,7 @@
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
+#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/made_files.h"
@@ -215,7 +216,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   own_slot() = &the_session.slot(0);
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   const bool new_image = (hello_flags & abi::Hello::kFork) == 0;
-  if (new_image) know_inherited(know_inherited_socket);
+  if (new_image) know_inherited(know_inherited_socket, know_event);
   if (!simulated()) return;
   if (new_image) hide_vdso(first_environment);
   trap_tsc();

@@ -21,6 +21,7 @@ namespace {
 
 constinit struct sigaction program_action {};
 constinit std::atomic<bool> due{false};
+constinit siginfo_t due_info{};  // of the first that came
 
 bool is_handler(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
@@ -39,13 +40,21 @@ bool is_real_end(const siginfo_t& info) {
   return ended && find_child_outside() == nullptr;
 }
 
-enum class Meaning { nothing, child_ended, other };
+// The first child that has ended, as the program knows it.
+void describe_child(siginfo_t& info) {
+  siginfo_t ended{};
+  if (raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0 && ended.si_pid != 0)
+    info = ended;
+  if (const Child* child = find_real_child(info.si_pid)) info.si_pid = child->virtual_pid;
+}
+
+enum class Meaning { nothing, child_ended, interrupt, other };
 
 // A real one that waits, blocked, takes the place of ours.
 Meaning meaning_of(const siginfo_t& info) {
   if (!simulated()) return Meaning::other;
   if (is_raised_here(info) || is_real_end(info)) return due.exchange(false) ? Meaning::child_ended : Meaning::nothing;
-  return is_interrupt(info) ? Meaning::child_ended : Meaning::other;
+  return is_interrupt(info) ? Meaning::interrupt : Meaning::other;
 }
 
 void install(const struct sigaction& action);
@@ -55,7 +64,8 @@ void on_child(int signal, siginfo_t* info, void* context) {
   const Meaning meaning = meaning_of(*info);
   if (meaning != Meaning::nothing) {
     const struct sigaction action = program_action;
-    if (meaning == Meaning::child_ended) describe_child(*info);
+    if (meaning == Meaning::child_ended) *info = due_info;
+    if (meaning == Meaning::interrupt) describe_child(*info);
     if ((action.sa_flags & int(SA_RESETHAND)) != 0) install({});
     if ((action.sa_flags & SA_SIGINFO) != 0) {
       action.sa_sigaction(signal, info, context);
@@ -88,18 +98,13 @@ int set_child_action(const struct sigaction* action, struct sigaction* old) {
   return 0;
 }
 
-void describe_child(siginfo_t& info) {
-  siginfo_t ended{};
-  if (raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0 && ended.si_pid != 0)
-    info = ended;
-  if (const Child* child = find_real_child(info.si_pid)) info.si_pid = child->virtual_pid;
-}
-
 void forget_child_signal() { due = false; }
 
 bool child_signal_waits() { return due; }
 
-void raise_child_signal() {
+// A handler that was held back hears of the first; so may an ordinary signal, sent by kill(2).
+void raise_child_signal(const siginfo_t& told) {
+  if (!due) due_info = told;
   due = true;
   siginfo_t info{};
   info.si_signo = SIGCHLD;

@@ -8,13 +8,11 @@ namespace rnicsim::clock {
 
 // As sigaction(2) of SIGCHLD.
 int set_child_action(const struct sigaction* action, struct sigaction* old);
-// Which child it is about, as the program knows it.
-void describe_child(siginfo_t& info);
 // A new process has none.
 void forget_child_signal();
 // It was raised, and is held back by the mask.
 bool child_signal_waits();
 // In this thread, at once unless it blocks the signal.
-void raise_child_signal();
+void raise_child_signal(const siginfo_t& info);
 
 }  // namespace rnicsim::clock

@@ -21,12 +21,14 @@
 #include <utility>
 
 #include "verbs/clock/attach.h"
+#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/signal_descriptors.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
@@ -134,6 +136,10 @@ ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t
   return receive_whole_message(fd, socket, message, flags);
 }
 
+KnownDescriptor known_in_turn(int fd) {
+  return simulated_slot() != nullptr ? known(fd).value_or(KnownDescriptor{}) : KnownDescriptor{};
+}
+
 // A program that only asks one socket of the network waits for it, and the simulator is told.
 void look_again(abi::ThreadSlot& slot, int fd) {
   constexpr std::uint64_t kWait = 1000 * kMicrosecond;  // or until something comes
@@ -220,9 +226,14 @@ using namespace rnicsim;
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
-  if (is_random(fd) && simulated_slot() != nullptr) {
+  const KnownDescriptor descriptor = known_in_turn(fd);
+  if (descriptor.is_random) {
     draw(buffer, bytes);
     return ssize_t(bytes);
+  }
+  if (descriptor.signals != 0) {
+    iovec part{buffer, bytes};
+    return read_signals(fd, descriptor.signals, {&part, 1});
   }
   if (const auto socket = find_message_socket(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
   // Nothing is there at once. (A receive of nothing waits for data, as Linux's does.)
@@ -230,7 +241,8 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
   return next_read(fd, buffer, bytes);
 }
 RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
-  if (is_random(fd) && simulated_slot() != nullptr) {
+  const KnownDescriptor descriptor = known_in_turn(fd);
+  if (descriptor.is_random) {
     for (int i = 0; i < count; ++i) draw(parts[i].iov_base, parts[i].iov_len);
     return ssize_t(bytes_of({parts, std::size_t(std::max(count, 0))}));
   }
@@ -241,6 +253,8 @@ RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
     message.msg_iovlen = std::size_t(std::max(count, 0));
     return bytes == 0 ? 0 : receive_whole_message(fd, *socket, message, 0);
   }
+  if (descriptor.signals != 0 && count >= 0 && count <= IOV_MAX)
+    return read_signals(fd, descriptor.signals, {parts, std::size_t(count)});
   if (!prepare(fd, POLLIN, bytes == 0)) return -1;
   return next_readv(fd, parts, count);
 }
@@ -287,6 +301,7 @@ static void know_received(msghdr& message) {
       int received;
       memcpy(&received, CMSG_DATA(control) + i * sizeof received, sizeof received);
       know_inherited_socket(received);
+      if (is_event_descriptor(received)) know_event(received);
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/signal_records.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/turn.h"
@@ -111,18 +112,8 @@ long signal_thread(pid_t process, pid_t thread, int signal) {
 }
 
 void raise_here(const abi::SignalRecord& signal) {
-  if (signal.number == SIGCHLD) return raise_child_signal();
-  siginfo_t info{};
-  info.si_signo = int(signal.number);
-  info.si_code = signal.code;
-  info.si_value.sival_ptr = reinterpret_cast<void*>(signal.value);
-  if (signal.code == SI_TIMER) {
-    info.si_timerid = int(signal.pid);
-    info.si_overrun = int(signal.uid);
-  } else {
-    info.si_pid = pid_t(signal.pid);
-    info.si_uid = signal.uid;
-  }
+  siginfo_t info = describe(signal);
+  if (signal.number == SIGCHLD) return raise_child_signal(info);
   raw_call(SYS_rt_tgsigqueueinfo, raw_call(SYS_getpid), raw_call(SYS_gettid), signal.number, &info);
 }
 

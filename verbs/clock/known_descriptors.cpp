@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -64,16 +66,29 @@ void forget(int fd) {
   if (Entry* found = entry(fd)) *found = {};
 }
 
-bool is_known_timer(std::uint32_t timer) {
-  return std::ranges::any_of(entries, [&](const Entry& each) { return each.used && each.descriptor.timer == timer; });
+bool is_known_event(std::uint32_t number) {
+  return std::ranges::any_of(entries, [&](const Entry& each) {
+    return each.used && (each.descriptor.timer == number || each.descriptor.signals == number);
+  });
 }
 
-void forget_timers() {
-  for (Entry& each : entries) each.descriptor.timer = 0;
+int next_known(int fd) {
+  for (fd = std::max(fd, 0); fd < kMostDescriptors; ++fd)
+    if (entries[fd].used) return fd;
+  return -1;
+}
+
+bool is_event_descriptor(int fd) {
+  constexpr char kEvent[] = "anon_inode:[eventfd]";
+  char link[32];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  char target[sizeof kEvent];
+  const long length = raw_call(SYS_readlinkat, AT_FDCWD, link, target, sizeof target);
+  return length == long(sizeof kEvent - 1) && memcmp(target, kEvent, sizeof kEvent - 1) == 0;
 }
 
 // No memory is allocated: a program's heap must not depend on it.
-void know_inherited(void (*know_socket)(int fd)) {
+void know_inherited(void (*know_socket)(int fd), void (*know_event)(int fd)) {
   const auto folder = int(raw_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   alignas(dirent64) char buffer[4096];
   for (long bytes; (bytes = raw_call(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;) {
@@ -85,6 +100,7 @@ void know_inherited(void (*know_socket)(int fd)) {
       if (listed->d_name[0] == '.' || !look(fd, file)) continue;
       if (is_random_device(file)) remember(fd, {.is_random = true});
       if (S_ISSOCK(file.st_mode)) know_socket(fd);
+      if ((file.st_mode & S_IFMT) == 0 && is_event_descriptor(fd)) know_event(fd);
     }
   }
   raw_call(SYS_close, folder);

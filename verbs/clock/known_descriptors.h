@@ -22,8 +22,9 @@ struct KnownDescriptor {
   std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
   int family = 0;            // of the socket's addresses
   bool datagrams = false;    // it is UDP's, with numbers of their own
-  std::uint32_t timer = 0;   // the simulator's number of a timer of this process (timerfd)
+  std::uint32_t timer = 0;   // the simulator's number of a timer (timerfd)
   clockid_t timer_clock = 0;
+  std::uint32_t signals = 0; // the simulator's number of a watch of signals (signalfd)
   bool is_random = false;    // /dev/random or /dev/urandom: what is read is drawn as getrandom() draws
   std::optional<KnownNetlink> netlink{};
 };
@@ -40,10 +41,13 @@ bool remember(int fd, const KnownDescriptor& descriptor);
 void copy_knowledge(int from, int to);  // dup
 void forget(int fd);                    // close
 
-bool is_known_timer(std::uint32_t timer);
-void forget_timers();                   // in a forked child, whose own they are not
+bool is_known_event(std::uint32_t number);  // of a timer, or a watch of signals
+// The first from `fd` on of which something is known; -1: there is none.
+int next_known(int fd);
+bool is_event_descriptor(int fd);  // eventfd, and what the simulator made of one
 
-// In a new image: what it can tell of those that it was given. Sockets are for `know_socket` to know.
-void know_inherited(void (*know_socket)(int fd));
+// In a new image: what it can tell of those that it was given. Sockets are for `know_socket` to know, event descriptors
+// for `know_event`.
+void know_inherited(void (*know_socket)(int fd), void (*know_event)(int fd));
 
 }  // namespace rnicsim::clock

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/datagrams.h"
 #include "verbs/clock/descriptors.h"
+#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/inet_address.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/message_sockets.h"
@@ -22,7 +25,6 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/socket_options.h"
-#include "verbs/clock/timers.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
 
@@ -264,11 +266,19 @@ RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
 RNICSIM_EXPORT int close(int fd) {
   // The descriptor through which this process is attached is not the program's to close.
   if (session() != nullptr && fd == session()->socket) return fail(EBADF);
-  let_go_of_timer(fd);
+  let_go_of_event(fd);
   forget(fd);
   return next_close(fd);
 }
+static void let_go_of_range(unsigned first, unsigned last) {
+  for (int fd = next_known(int(std::min(first, unsigned(INT_MAX)))); fd >= 0 && unsigned(fd) <= last;
+       fd = next_known(fd + 1)) {
+    let_go_of_event(fd);
+    forget(fd);
+  }
+}
 RNICSIM_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if (session() != nullptr && first <= last && (flags & int(CLOSE_RANGE_CLOEXEC)) == 0) let_go_of_range(first, last);
   if (session() == nullptr) return next_close_range(first, last, flags);
   const auto kept = unsigned(session()->socket);
   if (kept < first || kept > last) return next_close_range(first, last, flags);
@@ -302,12 +312,17 @@ RNICSIM_EXPORT int dup(int fd) noexcept {
   copy_knowledge(fd, copy);
   return copy;
 }
+static void let_go_of_replaced(int fd, int copy) {
+  if (fd != copy && next_fcntl(fd, F_GETFD, 0L) >= 0) let_go_of_event(copy);
+}
 RNICSIM_EXPORT int dup2(int fd, int copy) noexcept {
+  let_go_of_replaced(fd, copy);
   const int result = next_dup2(fd, copy);
   if (result >= 0 && fd != copy) copy_knowledge(fd, result);
   return result;
 }
 RNICSIM_EXPORT int dup3(int fd, int copy, int flags) noexcept {
+  let_go_of_replaced(fd, copy);
   const int result = next_dup3(fd, copy, flags);
   if (result >= 0) copy_knowledge(fd, result);
   return result;

@@ -16,7 +16,7 @@
 #include "verbs/clock/attach.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
-#include "verbs/clock/known_descriptors.h"
+#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/threads.h"
@@ -141,10 +141,10 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   abandon();
   forget_children();
   forget_child_signal();
-  forget_timers();
   forget_other_threads();
   forget_other_waiters();
   attach(abi::Hello::kFork, std::uint32_t(parent));
+  take_inherited_signals();
   return 0;
 }
 // The child of a vfork shares its parent's memory, and so its slot: it gets memory of its own instead.

@@ -48,6 +48,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/shared_segments.h"
+#include "verbs/clock/signal_descriptors.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
 
@@ -202,6 +203,8 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_rt_sigsuspend: return suspend(w);
     case SYS_rt_sigtimedwait: return await_signal(w);
     case SYS_rt_sigpending: return waiting_signals(w);
+    case SYS_signalfd: return watch_signals_call(int(w[0]), as<const void*>(w[1]), size_t(w[2]), 0);
+    case SYS_signalfd4: return watch_signals_call(int(w[0]), as<const void*>(w[1]), size_t(w[2]), int(w[3]));
     case SYS_sigaltstack: return apply(::sigaltstack, w);
     // memory
     case SYS_mmap:

@@ -8,7 +8,7 @@
 
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/raw_call.h"
+#include "verbs/clock/signal_records.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
@@ -22,36 +22,55 @@ RNICSIM_NEXT(sigwait);
 namespace rnicsim::clock {
 namespace {
 
-void describe(const abi::SignalRecord& signal, siginfo_t& info) {
-  info = {};
-  info.si_signo = int(signal.number);
-  info.si_code = signal.code;
-  info.si_value.sival_ptr = reinterpret_cast<void*>(signal.value);
-  info.si_pid = pid_t(signal.pid);
-  info.si_uid = signal.uid;
-  if (signal.number == SIGCHLD) describe_child(info);
-}
-
 // The signal; -1 and errno.
 int await(abi::ThreadSlot& slot, const sigset_t& set, siginfo_t* info, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
-  // One that came from outside, and waits in the real kernel. (Its word for a child's end does not count.)
-  constexpr timespec kAtOnce{};
-  sigset_t real = set;
-  ::sigdelset(&real, SIGCHLD);
-  const int outside = next_sigtimedwait(&real, info, &kAtOnce);
-  if (outside > 0) return outside;
+  siginfo_t outside;
+  if (take_outside(set, outside)) {
+    if (info != nullptr) *info = outside;
+    return outside.si_signo;
+  }
   if (const int error = call(slot, abi::Call::await_signal, {bits_of(set), deadline}); error != 0) {
     errno = error;
     return -1;
   }
   abi::SignalRecord signal;
   memcpy(&signal, slot.output, sizeof signal);
-  if (info != nullptr) describe(signal, *info);
+  if (info != nullptr) *info = describe(signal);
   return int(signal.number);
 }
 
 }  // namespace
+
+siginfo_t describe(const abi::SignalRecord& signal) {
+  siginfo_t info{};
+  info.si_signo = int(signal.number);
+  info.si_code = signal.code;
+  if (signal.number == SIGCHLD && signal.code > 0) {
+    info.si_pid = pid_t(signal.pid);
+    info.si_uid = signal.uid;
+    info.si_status = int(signal.value);
+    return info;
+  }
+  info.si_value.sival_ptr = reinterpret_cast<void*>(signal.value);
+  if (signal.code == SI_TIMER) {
+    info.si_timerid = int(signal.pid);
+    info.si_overrun = int(signal.uid);
+  } else {
+    info.si_pid = pid_t(signal.pid);
+    info.si_uid = signal.uid;
+  }
+  return info;
+}
+
+// (The real kernel's word for a child's end does not count.)
+bool take_outside(const sigset_t& set, siginfo_t& info) {
+  constexpr timespec kAtOnce{};
+  sigset_t real = set;
+  ::sigdelset(&real, SIGCHLD);
+  return next_sigtimedwait(&real, &info, &kAtOnce) > 0;
+}
+
 }  // namespace rnicsim::clock
 
 using namespace rnicsim;

@@ -153,6 +153,13 @@ std::uint64_t bits_of(const sigset_t& set) {
   return bits;
 }
 
+sigset_t set_from(std::uint64_t bits) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  memcpy(&set, &bits, sizeof bits);
+  return set;
+}
+
 void take_unblocked(const sigset_t& mask) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr || (slot->pending & ~bits_of(mask)) == 0) return;

@@ -31,6 +31,7 @@ class MaskedWait {
 
 // As the kernel has it: bit 0 is the first signal.
 std::uint64_t bits_of(const sigset_t& set);
+sigset_t set_from(std::uint64_t bits);
 // Of what waits for this thread, it is given what this mask, which holds from now on, lets through.
 void take_unblocked(const sigset_t& mask);
 // Without ours.

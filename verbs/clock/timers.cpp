@@ -1,8 +1,6 @@
 // Timers behind descriptors and POSIX timers, in simulated time. A timer's descriptor is one of events to which the
 // simulator adds the timer's ends: what is read from either is their number since the last time.
 
-#include "verbs/clock/timers.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -86,14 +84,6 @@ clockid_t clock_of(timer_t timer) {
 
 }  // namespace
 
-void let_go_of_timer(int fd) {
-  abi::ThreadSlot* slot = simulated_slot();
-  const auto descriptor = slot != nullptr ? known(fd) : std::nullopt;
-  if (!descriptor || descriptor->timer == 0) return;
-  forget(fd);
-  if (!is_known_timer(descriptor->timer)) call(*slot, abi::Call::delete_timer, {descriptor->timer});
-}
-
 }  // namespace rnicsim::clock
 
 using namespace rnicsim;
@@ -107,11 +97,13 @@ RNICSIM_EXPORT int timerfd_create(clockid_t id, int flags) noexcept {
   charge(*slot, abi::CpuCost::system_call);
   const int fd = ::eventfd(0, flags);
   if (fd < 0) return fd;
-  const int error = send_descriptors({&fd, 1}) ? call(*slot, abi::Call::new_timer, {std::uint64_t(Tells::descriptor)})
-                                               : EMFILE;
+  const int error =
+      send_descriptors({&fd, 1})
+          ? call(*slot, abi::Call::new_timer, {std::uint64_t(Tells::descriptor), 0, std::uint64_t(id)})
+          : EMFILE;
   if (error == 0 && remember(fd, {.timer = std::uint32_t(slot->value), .timer_clock = id})) return fd;
   ::close(fd);
-  return fail(error != 0 ? error : EMFILE);
+  return fail(error != 0 && error != EAGAIN ? error : EMFILE);
 }
 RNICSIM_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
   abi::ThreadSlot* slot = simulated_slot();

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "verbs/clock/descriptors.h"
+#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
@@ -131,6 +132,10 @@ ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
     return send_whole_message(fd, *socket, message, 0);
+  }
+  if (is_of_event(fd)) {
+    errno = EINVAL;
+    return -1;
   }
   const std::size_t bytes = bytes_of(parts);
   if (!prepare(fd, POLLOUT, bytes == 0)) return -1;
