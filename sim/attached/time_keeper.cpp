@@ -13,9 +13,6 @@ namespace {
 
 using abi::ThreadSlot;
 
-// A thread that came to the end of so many waits, while the world made no progress, only waits.
-constexpr std::uint32_t kVainWaits = 3;
-
 // Locks are taken and released within a turn, in real memory: who waits for one must be known before anyone else runs.
 bool at_once(abi::Call call) { return call == abi::Call::wait_address || call == abi::Call::wake_address; }
 
@@ -311,7 +308,7 @@ void TimeKeeper::note_end_of_wait(Thread& thread) {
 }
 
 bool TimeKeeper::waits_in_vain(const Thread& thread) const {
-  return thread.seen_progress == progress_ && thread.waits_in_vain >= kVainWaits;
+  return thread.seen_progress == progress_ && thread.waits_in_vain >= kVainEnds;
 }
 
 void TimeKeeper::look_when_quiet() {

@@ -224,6 +224,10 @@ class TimeKeeper : public sc_core::sc_module {
   bool await_input(Duration next);
   Duration time_to_next() const;
 
+  // A thread that came to the end of so many waits, while the world made no progress, only waits; a timer of so many
+  // ends rings in vain.
+  static constexpr std::uint32_t kVainEnds = 3;
+
   const TimeKeeperParams params_;
   Programs& programs_;
   OutputRelay& output_;

@@ -114,7 +114,6 @@ std::optional<Duration> TimeKeeper::next_end(const Process& process) {
 }
 
 bool TimeKeeper::rings_in_vain(const Timer& timer) const {
-  constexpr std::uint32_t kVainEnds = 3;
   return !timer.deadline || (timer.seen_progress == progress_ && timer.fired_in_vain >= kVainEnds);
 }
 

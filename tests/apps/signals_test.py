@@ -64,6 +64,9 @@ class Signals(LeavesNothing):
     def test_descriptors(self):
         self.check("signal_descriptors")
 
+    def test_timers_that_call_and_are_shared(self):
+        self.check("timer_calls")
+
     def test_a_stop_is_real(self):
         """The line is there, and once."""
         result = self.run_on(("h0", "sh -c 'sleep 1000 & kill -STOP $!; kill -KILL $!; wait $!'"))

@@ -20,6 +20,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/threads.h"
+#include "verbs/clock/timer_calls.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(getpid);
@@ -141,6 +142,7 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   abandon();
   forget_children();
   forget_child_signal();
+  forget_calls();
   forget_other_threads();
   forget_other_waiters();
   attach(abi::Hello::kFork, std::uint32_t(parent));

@@ -17,7 +17,9 @@
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/timeline.h"
+#include "verbs/clock/timer_calls.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(timer_create);
@@ -118,29 +120,50 @@ RNICSIM_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
   return get(*slot, descriptor->timer, value);
 }
 
-// Of CPU time, and those that call a function, are the real kernel's.
+// Whom a timer tells. False, with errno: nobody can be told so.
+static bool find_receiver(const sigevent& event, abi::SignalRecord& signal, Tells& tells, pid_t& thread) {
+  signal.number = std::uint32_t(event.sigev_signo);
+  signal.value = std::uint64_t(reinterpret_cast<std::uintptr_t>(event.sigev_value.sival_ptr));
+  switch (event.sigev_notify) {
+    case SIGEV_SIGNAL: return true;
+    case SIGEV_NONE: tells = Tells::nobody; return true;
+    case SIGEV_THREAD_ID:
+      tells = Tells::thread;
+      thread = event._sigev_un._tid;
+      if (real_tid_of(thread)) return true;
+      fail(EINVAL);
+      return false;
+    case SIGEV_THREAD:
+      tells = Tells::thread;
+      thread = hearing_thread();
+      signal.number = kEndSignal;
+      signal.value = thread != 0 ? keep_call(event) : 0;
+      if (signal.value != 0) return true;
+      fail(EAGAIN);
+      return false;
+    default: fail(EINVAL); return false;
+  }
+}
+
+// Of CPU time they are the real kernel's.
 RNICSIM_EXPORT int timer_create(clockid_t id, sigevent* event, timer_t* timer) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  const bool calls_back = event != nullptr && event->sigev_notify == SIGEV_THREAD;
-  if (slot != nullptr && (calls_back || is_of_cpu_time(id))) note_real_call(SYS_timer_create);
-  if (slot == nullptr || calls_back || is_of_cpu_time(id)) return next_timer_create(id, event, timer);
+  if (slot != nullptr && is_of_cpu_time(id)) note_real_call(SYS_timer_create);
+  if (slot == nullptr || is_of_cpu_time(id)) return next_timer_create(id, event, timer);
+  if (id < 0 || id > CLOCK_TAI) return fail(EINVAL);
   abi::SignalRecord signal{.number = SIGALRM, .code = SI_TIMER};
   auto tells = Tells::process;
-  std::uint64_t thread = 0;
-  if (event != nullptr) {
-    signal.number = std::uint32_t(event->sigev_signo);
-    signal.value = std::uint64_t(reinterpret_cast<std::uintptr_t>(event->sigev_value.sival_ptr));
-    if (event->sigev_notify == SIGEV_NONE) tells = Tells::nobody;
-    if (event->sigev_notify == SIGEV_THREAD_ID) {
-      tells = Tells::thread;
-      thread = std::uint64_t(event->_sigev_un._tid);
-    }
-  }
+  pid_t thread = 0;
+  if (event != nullptr && !find_receiver(*event, signal, tells, thread)) return -1;
   charge(*slot, abi::CpuCost::system_call);
   memcpy(slot->input, &signal, sizeof signal);
   slot->input_bytes = sizeof signal;
-  if (const int error = call(*slot, abi::Call::new_timer, {std::uint64_t(tells), thread}); error != 0)
+  const bool calls = event != nullptr && event->sigev_notify == SIGEV_THREAD;
+  if (const int error = call(*slot, abi::Call::new_timer, {std::uint64_t(tells), std::uint64_t(thread)}); error != 0) {
+    if (calls) forget_call(signal.value);
     return fail(error);
+  }
+  if (calls) note_timer(signal.value, std::uint32_t(slot->value));
   *timer = handle(std::uint32_t(slot->value), id);
   return 0;
 }
@@ -159,6 +182,7 @@ RNICSIM_EXPORT int timer_getoverrun(timer_t timer) noexcept {
 }
 RNICSIM_EXPORT int timer_delete(timer_t timer) noexcept {
   if (!is_ours(timer)) return next_timer_delete(timer);
+  forget_call_of(number_of(timer));
   const int error = call(*simulated_slot(), abi::Call::delete_timer, {number_of(timer)});
   return error == 0 ? 0 : fail(error);
 }
