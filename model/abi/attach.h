@@ -229,8 +229,10 @@ enum class Call : std::uint32_t {
   affinity,         // of the thread, or the first one of the process, with virtual number argument[0]; 0 = the caller.
                     // out: ProcessorSet; argument[1] = 1: set first, to that in the input. ESRCH; EINVAL: the host has
                     // none of these
-  wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = 1: do not wait. value = virtual pid; 0 =
-                    // none yet; ECHILD
+  wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = options of waitid(2): WEXITED, WSTOPPED,
+                    // WCONTINUED, WNOHANG, WNOWAIT. value = virtual pid; 0 = none yet; argument[3] = its status, of one
+                    // that stopped or goes on; 0: it has ended, and the real kernel knows, by its real pid argument[2].
+                    // ECHILD
   // memory
   pin,              // [argument[0], + argument[1]) becomes reachable by DMA, for writing if argument[2]; counted.
                     // value = its bus address; EFAULT: some of it is not there, or may not be used so

@@ -27,6 +27,10 @@ std::optional<abi::SignalRecord> PendingSignals::take(SignalSet set) {
   return taken;
 }
 
+void PendingSignals::drop(SignalSet set) {
+  std::erase_if(signals_, [&](const auto& signal) { return (set & set_of(signal.number)) != 0; });
+}
+
 SignalSet PendingSignals::set() const {
   SignalSet all = 0;
   for (const auto& signal : signals_) all |= set_of(signal.number);

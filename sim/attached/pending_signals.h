@@ -2,6 +2,8 @@
 // the real-time ones, which queue.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,11 +17,14 @@ inline constexpr std::uint32_t kMostSignal = 64;
 inline constexpr std::uint32_t kFirstRealTime = 32;  // as the kernel counts
 
 constexpr SignalSet set_of(std::uint32_t number) { return SignalSet{1} << (number - 1); }
+// They stop a process, whether it wants or not; or by default.
+inline constexpr SignalSet kStops = set_of(SIGSTOP) | set_of(SIGTSTP) | set_of(SIGTTIN) | set_of(SIGTTOU);
 
 class PendingSignals {
  public:
   // False: there is no room for one more real-time signal.
   bool push(const abi::SignalRecord& signal);
+  void drop(SignalSet set);
   // Of the set; the lowest number first, of one number the first that came.
   std::optional<abi::SignalRecord> take(SignalSet set);
   SignalSet set() const;

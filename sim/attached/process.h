@@ -80,6 +80,8 @@ class Process {
   // Of its event channels, by device and number: the pipes' ends to write to.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<Descriptor>> channels;
   bool alive = true;
+  bool stopped = false;             // by a signal: its threads get no turn
+  int child_status = 0;             // as its parent may wait for it: stopped, or going on; 0: it knows
   Process* parent = nullptr;
 
  private:

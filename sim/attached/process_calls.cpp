@@ -209,33 +209,68 @@ void SystemCalls::process_died(Process& process) {
     Family& family = families_[process.parent];
     std::erase(family.running, &process);
     family.ended.push_back(&process);
-    for (Thread& waiting : process.parent->threads) {
-      if (waiting.state != ThreadState::awaiting_child) continue;
-      if (answer_wait(waiting, process.parent->slot(waiting.index)))
-        keeper_.resume(waiting, now() + keeper_.times_of(*waiting.process).wakeup);
-    }
+    wake_parent(*process.parent);
     keeper_.raise(*process.parent, end_of(process));
   }
+  keeper_.release_orphans(process);
   keeper_.relay_output();
   keeper_.descriptors_may_be_ready();
   if (on_exit) on_exit(process);
 }
 
-// True if a child that the thread wants has ended: it is in the slot then.
+// One of its children did what it may wait for.
+void SystemCalls::wake_parent(Process& parent) {
+  for (Thread& waiting : parent.threads)
+    if (waiting.state == ThreadState::awaiting_child && answer_wait(waiting, parent.slot(waiting.index)))
+      keeper_.resume(waiting, now() + keeper_.times_of(parent).wakeup);
+}
+
+void SystemCalls::process_stopped(Process& process, int signal) {
+  constexpr int kStopped = 0x7f, kGoesOn = 0xffff;  // as wait(2) tells it
+  Process* parent = process.parent;
+  if (parent == nullptr || !parent->alive) return;
+  process.child_status = signal == SIGCONT ? kGoesOn : signal << 8 | kStopped;
+  wake_parent(*parent);
+  if (std::atomic_ref(parent->header().no_child_stops).load() != 0) return;
+  keeper_.raise(*parent, {.number = SIGCHLD,
+                          .code = signal == SIGCONT ? CLD_CONTINUED : CLD_STOPPED,
+                          .pid = process.identity().virtual_pid,
+                          .uid = user_of(process.identity().pid),
+                          .value = std::uint64_t(signal)});
+}
+
+// True if a child has done what the thread waits for: it is in the slot then.
 bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
-  auto& ended = families_[thread.process].ended;
-  const auto found = std::ranges::find_if(ended, [&](const Process* child) {
+  Family& family = families_[thread.process];
+  const auto options = thread.child_options;
+  const bool leaves = (options & WNOWAIT) != 0;
+  const auto is_wanted = [&](const Process* child) {
     return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
-  });
-  if (found == ended.end()) return false;
-  slot.value = (*found)->identity().virtual_pid;
-  slot.argument[2] = std::uint64_t((*found)->identity().pid);
-  ended.erase(found);
-  return true;
+  };
+  const auto did = [&](const Process* child) {
+    return child->child_status != 0 && (options & (WIFCONTINUED(child->child_status) ? WCONTINUED : WSTOPPED)) != 0;
+  };
+  const auto tell = [&](const Process* child, int status) {
+    slot.value = child->identity().virtual_pid;
+    slot.argument[2] = std::uint64_t(child->identity().pid);
+    slot.argument[3] = std::uint64_t(status);
+    return true;
+  };
+  const auto ended = (options & WEXITED) != 0 ? std::ranges::find_if(family.ended, is_wanted) : family.ended.end();
+  if (ended != family.ended.end()) {
+    tell(*ended, 0);
+    if (!leaves) family.ended.erase(ended);
+    return true;
+  }
+  for (Process* child : family.running)
+    if (is_wanted(child) && did(child))
+      return tell(child, leaves ? child->child_status : std::exchange(child->child_status, 0));
+  return false;
 }
 
 bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
   thread.wanted_child = std::uint32_t(slot.argument[0]);
+  thread.child_options = slot.argument[1];
   keeper_.find_the_dead();
   if (answer_wait(thread, slot)) return true;
   const Family& family = families_[thread.process];
@@ -244,7 +279,7 @@ bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
   });
   if (!expected) return answer(slot, ECHILD);
   slot.value = 0;
-  if (slot.argument[1] != 0) return true;
+  if ((thread.child_options & WNOHANG) != 0) return true;
   keeper_.wait(thread, ThreadState::awaiting_child, std::nullopt);
   return false;
 }

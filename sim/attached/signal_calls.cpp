@@ -10,14 +10,8 @@
 #include "sim/attached/system_calls.h"
 
 namespace rnicsim::sim {
-namespace {
 
 using abi::ThreadSlot;
-
-// They stop a process, whether it wants or not; or by default.
-constexpr SignalSet kStops = set_of(SIGSTOP) | set_of(SIGTSTP) | set_of(SIGTTIN) | set_of(SIGTTOU);
-
-}  // namespace
 
 // Those of a host that a number of kill(2) means, in order of attaching. Groups are the real kernel's.
 std::vector<Process*> SystemCalls::signalled_by(const Process& sender, std::int64_t number) {
@@ -63,9 +57,9 @@ bool SystemCalls::send_signal(Thread& thread, ThreadSlot& slot) {
   const auto receivers = only != nullptr ? std::vector{&sender} : signalled_by(sender, number);
   if (receivers.empty()) return answer(slot, is_unreaped(sender, number) ? 0 : ESRCH);
   if (signal.number == 0) return true;
+  // By the terminal.
   const auto is_stopped = [&](const Process* process) { return keeper_.is_stopped(process->threads.front()); };
-  const bool of_job = (kStops & set_of(signal.number)) != 0 ||
-                      (signal.number == SIGCONT && std::ranges::any_of(receivers, is_stopped));
+  const bool of_job = signal.number == SIGCONT && std::ranges::any_of(receivers, is_stopped);
   const bool ends_itself = signal.number == SIGKILL && std::ranges::find(receivers, &sender) != receivers.end();
   if (of_job || ends_itself) {
     const pid_t real = number > 0 || only != nullptr ? receivers.front()->identity().pid

@@ -25,6 +25,10 @@ bool lives(const Thread& thread) {
   return thread.state != ThreadState::free && thread.state != ThreadState::starting;
 }
 
+bool stops(const SignalMasks& masks, SignalSet signal) {
+  return (kStops & signal) != 0 && ((masks.ignored | masks.caught) & signal) == 0;
+}
+
 bool awaits(const Thread& thread, SignalSet signal) {
   return thread.state == ThreadState::awaiting_signal && (thread.wanted_signals & signal) != 0;
 }
@@ -41,6 +45,12 @@ Thread* TimeKeeper::thread_numbered(Process& process, std::uint32_t virtual_tid)
 bool TimeKeeper::raise(Process& process, const abi::SignalRecord& signal, Thread* only) {
   if (!params_.simulated || !process.alive) return true;
   const SignalSet bit = set_of(signal.number);
+  if (signal.number == SIGCONT) go_on(process);
+  if ((kStops & bit) != 0) drop_pending(process, set_of(SIGCONT));
+  if (signal.number == SIGSTOP) {
+    stop(process, SIGSTOP);
+    return true;
+  }
   for (Thread& thread : process.threads) {
     if (!lives(thread) || (only != nullptr && &thread != only)) continue;
     if (awaits(thread, bit)) {
@@ -50,7 +60,11 @@ bool TimeKeeper::raise(Process& process, const abi::SignalRecord& signal, Thread
     }
     const SignalMasks masks = programs_.signal_masks(thread);
     if ((masks.blocked & bit) != 0) continue;
-    if (!discards(masks, bit)) give(thread, signal);
+    if (stops(masks, bit)) {
+      if (!in_orphaned_group(process)) stop(process, signal.number);
+    } else if (!discards(masks, bit)) {
+      give(thread, signal);
+    }
     return true;
   }
   const bool has_room = (only != nullptr ? only->pending_signals : process.pending_signals).push(signal);
@@ -97,7 +111,13 @@ bool TimeKeeper::await_signal(Thread& thread, ThreadSlot& slot, std::optional<Du
 }
 
 bool TimeKeeper::take_signals(Thread& thread, const ThreadSlot& slot) {
-  while (const auto waits = take_pending(thread, ~slot.argument[0])) thread.due_signals.push_back(*waits);
+  while (const auto waits = take_pending(thread, ~slot.argument[0])) {
+    if (stops(programs_.signal_masks(thread), set_of(waits->number))) {
+      if (!in_orphaned_group(*thread.process)) stop(*thread.process, waits->number);
+    } else {
+      thread.due_signals.push_back(*waits);
+    }
+  }
   return true;
 }
 

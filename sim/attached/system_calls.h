@@ -57,6 +57,7 @@ class SystemCalls : public CallHandler {
   void mmio_write(Process& process, const abi::MmioWrite& write) override;
   void milestone(Process& process, const abi::Milestone& milestone) override;
   void process_died(Process& process) override;
+  void process_stopped(Process& process, int signal) override;
   bool lacks_descriptors(const Process& process, const char* what) override;
   std::uint32_t new_tid(const Process& process) override { return next_pid_[process.identity().host]++; }
 
@@ -105,6 +106,7 @@ class SystemCalls : public CallHandler {
   bool affinity(Thread& asking, abi::ThreadSlot& slot);
   bool wait_child(Thread& thread, abi::ThreadSlot& slot);
   bool answer_wait(Thread& thread, abi::ThreadSlot& slot);
+  void wake_parent(Process& parent);
   bool command(Thread& thread, abi::ThreadSlot& slot);
   bool context_call(Thread& thread, abi::ThreadSlot& slot);
   bool new_context(Thread& thread, abi::ThreadSlot& slot);

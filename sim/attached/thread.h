@@ -58,6 +58,7 @@ struct Thread {
   SignalSet wanted_signals = 0;
   bool call_pending = false;          // with `due`: execute the slot's call, then resume
   std::optional<Duration> at;         // when it is due, or its wait ends
+  bool held = false;                  // that has come, and its process is stopped
   Duration idle_since;                // last time it did something else than read clocks
   bool looked_again = false;          // its turn began because another thread of its process may have stored something
   // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until
@@ -75,6 +76,7 @@ struct Thread {
   std::optional<SharedWord> shared_word;  // there, if other processes may wake it
   std::uint64_t wait_ticket = 0;      // order of arrival at `address`
   std::uint32_t wanted_child = 0;     // 0 = any
+  std::uint64_t child_options = 0;    // as waitid(2) has them
   std::vector<WatchedDescriptor> watched;
   const Descriptor* awaited_pipe = nullptr;  // of an event channel
   // As the program asked for and is told; where it really runs is Processors' affair. Nothing: all.

@@ -46,6 +46,7 @@ void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Durat
   in_real_kernel_ += std::size_t(state == ThreadState::in_real_kernel);
   in_real_kernel_ -= std::size_t(thread.state == ThreadState::in_real_kernel);
   thread.state = state;
+  thread.held = false;
   thread.call_pending = call_pending;
   thread.at = at;
   if (!at) return;
@@ -133,7 +134,7 @@ void TimeKeeper::step_simulated() {
     if (descriptors_changed_) poll_descriptors();
     Thread* thread = next_due();
     if (thread == nullptr) break;
-    run(*thread);
+    thread->process->stopped ? hold(*thread) : run(*thread);
   }
   look_when_quiet();
   arm();
@@ -201,6 +202,8 @@ void TimeKeeper::run(Thread& thread) {
   for (;;) {
     if (pending && !execute(thread)) return;
     if (!thread.process->alive || thread.state == ThreadState::free) return;
+    if (thread.process->stopped)
+      return schedule(thread, ThreadState::due, std::max(clock_of(thread), now()), false);
     if (runs_ahead(thread) && !(pending && at_once(slot_of(thread).call)))
       return schedule(thread, ThreadState::due, clock_of(thread), false);
     grant(thread);
@@ -349,6 +352,7 @@ std::string TimeKeeper::describe() const {
       if (thread.state == ThreadState::due && waits_in_vain(thread))
         text += fmt::format(", between two turns of {}", to_string(thread.last_wait));
       if (!thread.watched.empty()) text += fmt::format(", {} of them", thread.watched.size());
+      if (process->stopped) text += ", stopped until SIGCONT";
       text += '\n';
     }
   }

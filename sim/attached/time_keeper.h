@@ -52,6 +52,7 @@ class CallHandler {
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
   virtual void milestone(Process&, const abi::Milestone&) {}
   virtual void process_died(Process& process) = 0;
+  virtual void process_stopped(Process&, int /*signal*/) {}  // SIGCONT: it goes on
   // For one more object that holds a descriptor of a program's.
   virtual bool lacks_descriptors(const Process&, const char* /*what*/) { return false; }
   virtual std::uint32_t new_tid(const Process&) { return 0; }  // the number of a thread, as its program knows it
@@ -81,6 +82,7 @@ class TimeKeeper : public sc_core::sc_module {
   void resume(Thread& thread, Duration at, int error = 0);          // the call is answered then
   void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
   void end_process(Process& process);                               // dead: forgets its threads
+  void release_orphans(const Process& dead);                        // stopped ones, whom nobody would let go on
   void forget_threads(Process& process);
   void share_events(const Process& parent, Process& child);         // what it has by descriptors it inherited
   void replace_image(Process& process);                             // exec: what is not the new one's goes
@@ -177,6 +179,14 @@ class TimeKeeper : public sc_core::sc_module {
   void end_timer(Process& process, const std::shared_ptr<Timer>& ended);
   static std::optional<Duration> next_end(const Process& process);
   bool rings_in_vain(const Timer& timer) const;
+
+  // --- stops.cpp
+  void hold(Thread& thread);
+  void stop(Process& process, std::uint32_t signal);
+  void go_on(Process& process);
+  static void drop_pending(Process& process, SignalSet set);
+  bool in_orphaned_group(const Process& process) const;
+  static bool held_together(const Process& one, pid_t group, pid_t session);
 
   // --- signals.cpp
   void give(Thread& thread, const abi::SignalRecord& signal);

@@ -336,11 +336,22 @@ class StandingStill(LeavesNothing):
         process.send_signal(signal.SIGINT)
         self.assertEqual(apps.finish(process).status, 130)
 
-    def test_says_who_is_stopped(self):
+    def test_one_is_stopped_for_ever(self):
         stops = built("stops", "#include <signal.h>\nint main(void) { return raise(SIGSTOP); }")
-        process = self.start("run", "--on", "h0", str(stops))
+        result = self.run_on(("h0", str(stops)), ("h1", "true"))
+        self.assertNotEqual(result.status, 0, result)
+        self.assertRegex(result.out, r"h0 stops \(pid \d+\) thread 0: .*stopped until SIGCONT")
+
+    def test_says_who_is_stopped_from_outside(self):
+        process = self.start("run", "--on", "h0", str(built("counts", self.COUNT)))
+        found = []
+        while not found:
+            found = [pid for pid in apps.processes_with(self.mark) if program_of(pid) == "counts"]
+        os.kill(found[0], signal.SIGSTOP)
         line = process.stderr.readline()
-        self.assertRegex(line, r"simulated time stands at .* because stops \(pid \d+\) is stopped, and goes on at")
+        while line and "is stopped" not in line:
+            line = process.stderr.readline()
+        self.assertRegex(line, r"simulated time stands at .* because counts \(pid \d+\) is stopped, and goes on at")
         process.send_signal(signal.SIGINT)
         self.assertEqual(apps.finish(process).status, 130)
 

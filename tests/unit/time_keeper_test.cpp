@@ -539,6 +539,28 @@ TEST_F(TimeKeeperTest, WhatIsIgnoredEndsNoWait) {
   EXPECT_THAT(story, ElementsAre(std::pair("slept", 10_us)));
 }
 
+TEST_F(TimeKeeperTest, AStoppedProcessGetsNoTurnUntilItGoesOn) {
+  Process& stopped = world.attach(0, [&](Program& me) -> Script {
+    EXPECT_EQ(co_await me.sleep_until(5_us), 0);
+    tell("woke", me);
+    EXPECT_EQ(co_await me.sleep_until(1_s), EINTR);
+    tell("heard", me);
+    co_await me.sleep_until(60_us);
+  });
+  const auto raise = [&](Duration when, int signal) {
+    world.keeper.at(when, [&, signal] { world.keeper.raise(stopped, {.number = std::uint32_t(signal)}); });
+  };
+  raise(1_us, SIGSTOP);
+  raise(2_us, SIGSTOP);
+  raise(9_us, SIGCONT);
+  world.masks[{&stopped, 0}] = {.caught = set_of(SIGUSR1)};
+  raise(20_us, SIGSTOP);
+  raise(30_us, SIGUSR1);  // waits until it goes on
+  raise(40_us, SIGCONT);
+  world.run();
+  EXPECT_THAT(story, ElementsAre(std::pair("woke", 9_us + kWakeup), std::pair("heard", 40_us + kWakeup)));
+}
+
 // --- The real kernel, deaths, forks.
 
 TEST_F(TimeKeeperTest, AThreadInTheRealKernelHoldsNobodyBack) {

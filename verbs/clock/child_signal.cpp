@@ -48,6 +48,8 @@ void describe_child(siginfo_t& info) {
   if (const Child* child = find_real_child(info.si_pid)) info.si_pid = child->virtual_pid;
 }
 
+void install(const struct sigaction& action);
+
 enum class Meaning { nothing, child_ended, interrupt, other };
 
 // A real one that waits, blocked, takes the place of ours.
@@ -57,7 +59,6 @@ Meaning meaning_of(const siginfo_t& info) {
   return is_interrupt(info) ? Meaning::interrupt : Meaning::other;
 }
 
-void install(const struct sigaction& action);
 
 void on_child(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
@@ -87,6 +88,7 @@ void install(const struct sigaction& action) {
     real.sa_flags = (action.sa_flags & kKept) | SA_SIGINFO | SA_RESTART;
   }
   next_sigaction(SIGCHLD, &real, nullptr);
+  tell_of_child_action();
 }
 
 }  // namespace
@@ -96,6 +98,12 @@ int set_child_action(const struct sigaction* action, struct sigaction* old) {
   if (action != nullptr) install(*action);
   if (old != nullptr) *old = before;
   return 0;
+}
+
+void tell_of_child_action() {
+  if (!simulated()) return;
+  const bool tells_of_none = (program_action.sa_flags & SA_NOCLDSTOP) != 0;
+  std::atomic_ref(session()->header().no_child_stops).store(tells_of_none ? 1 : 0);
 }
 
 void forget_child_signal() { due = false; }

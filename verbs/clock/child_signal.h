@@ -8,6 +8,8 @@ namespace rnicsim::clock {
 
 // As sigaction(2) of SIGCHLD.
 int set_child_action(const struct sigaction* action, struct sigaction* old);
+// A new process tells the simulator of it.
+void tell_of_child_action();
 // A new process has none.
 void forget_child_signal();
 // It was raised, and is held back by the mask.

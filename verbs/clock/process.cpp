@@ -76,18 +76,33 @@ struct Ended {
   int error;
   pid_t virtual_pid;  // 0: none
   pid_t real_pid;
+  int status;         // of one that stopped or goes on
 };
 
+// Options of waitid(2).
 Ended await_child(abi::ThreadSlot& slot, pid_t pid, int options) {
   const std::uint64_t wanted = pid > 0 ? std::uint64_t(pid) : 0;
-  const bool at_once = (options & WNOHANG) != 0;
-  const int error = call_without_signals(slot, abi::Call::wait_child, {wanted, at_once ? 1u : 0u});
-  if (error != 0) return {error, 0, 0};
-  return {0, pid_t(slot.value), pid_t(slot.argument[2])};
+  const int error = call_without_signals(slot, abi::Call::wait_child, {wanted, std::uint64_t(options)});
+  if (error != 0) return {error, 0, 0, 0};
+  return {0, pid_t(slot.value), pid_t(slot.argument[2]), int(slot.argument[3])};
+}
+
+// Of one that stays to be waited for.
+int status_left(pid_t real_pid) {
+  siginfo_t told{};
+  raw_call(SYS_waitid, P_PID, real_pid, &told, WEXITED | WNOHANG | WNOWAIT, nullptr);
+  if (told.si_code == CLD_EXITED) return told.si_status << 8;
+  return told.si_status | (told.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
 // 0: a handler has, out of turn.
-pid_t reap(const Ended& ended, int* status, rusage* usage) {
+pid_t reap(const Ended& ended, int* status, int options, rusage* usage) {
+  const bool leaves = (options & WNOWAIT) != 0;
+  if (ended.status != 0 || leaves) {
+    if (status != nullptr) *status = ended.status != 0 ? ended.status : status_left(ended.real_pid);
+    if (usage != nullptr) *usage = {};
+    return ended.virtual_pid;
+  }
   if (find_child(ended.virtual_pid) == nullptr) return 0;
   const pid_t reaped = next_wait4(ended.real_pid, status, 0, usage);
   forget_child(ended.virtual_pid);
@@ -121,6 +136,23 @@ pid_t real_pid_of(pid_t pid) {
   return is_group ? -real : real;
 }
 
+pid_t wait_for_child(abi::ThreadSlot& slot, pid_t pid, int* status, int options, rusage* usage) {
+  const int outside_options = options & (WNOHANG | WUNTRACED | WCONTINUED);
+  charge(slot, abi::CpuCost::system_call);
+  for (;;) {
+    if (const pid_t reaped = wait_outside(pid, status, outside_options, usage); reaped != 0) return reaped;
+    const Ended ended = await_child(slot, pid, options);
+    const pid_t reaped = ended.virtual_pid != 0 ? reap(ended, status, options, usage) : 0;
+    raise_signals(slot);  // when the child is known, as from Linux
+    const Child* outside = ended.error == ECHILD && pid <= 0 ? find_child_outside() : nullptr;
+    if (outside != nullptr) return wait_outside(outside->real_pid, status, outside_options, usage);
+    if (ended.error == EINTR && restarts_after_signal()) continue;
+    if (ended.virtual_pid != 0 && reaped == 0) continue;
+    errno = ended.error != 0 ? ended.error : errno;
+    return ended.error != 0 ? -1 : reaped;
+  }
+}
+
 }  // namespace rnicsim::clock
 
 using namespace rnicsim;
@@ -146,6 +178,7 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   forget_other_threads();
   forget_other_waiters();
   attach(abi::Hello::kFork, std::uint32_t(parent));
+  tell_of_child_action();
   take_inherited_signals();
   return 0;
 }
@@ -161,19 +194,7 @@ RNICSIM_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr && simulated() && own_slot() != nullptr) return wait_out_of_turn(pid, status, options, usage);
   if (slot == nullptr) return next_wait4(pid, status, options, usage);
-  charge(*slot, abi::CpuCost::system_call);
-  for (;;) {
-    if (const pid_t reaped = wait_outside(pid, status, options, usage); reaped != 0) return reaped;
-    const Ended ended = await_child(*slot, pid, options);
-    const pid_t reaped = ended.virtual_pid != 0 ? reap(ended, status, usage) : 0;
-    raise_signals(*slot);  // when the child is known, as from Linux
-    const Child* outside = ended.error == ECHILD && pid <= 0 ? find_child_outside() : nullptr;
-    if (outside != nullptr) return wait_outside(outside->real_pid, status, options, usage);
-    if (ended.error == EINTR && restarts_after_signal()) continue;
-    if (ended.virtual_pid != 0 && reaped == 0) continue;
-    errno = ended.error != 0 ? ended.error : errno;
-    return ended.error != 0 ? -1 : reaped;
-  }
+  return wait_for_child(*slot, pid, status, WEXITED | (options & (WNOHANG | WUNTRACED | WCONTINUED)), usage);
 }
 RNICSIM_EXPORT pid_t waitpid(pid_t pid, int* status, int options) { return ::wait4(pid, status, options, nullptr); }
 RNICSIM_EXPORT pid_t wait(int* status) { return ::wait4(-1, status, 0, nullptr); }

@@ -1,11 +1,16 @@
 // Pids as a simulated program knows them.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
+
+#include "model/abi/attach.h"
 
 namespace rnicsim::clock {
 
 // This process, its parent or a child of it; anything else stays as it is. Negative: a group.
 pid_t real_pid_of(pid_t pid);
+// As wait4(2), with waitid(2)'s options; `pid` is a child, or -1 any.
+pid_t wait_for_child(abi::ThreadSlot& slot, pid_t pid, int* status, int options, rusage* usage);
 
 }  // namespace rnicsim::clock

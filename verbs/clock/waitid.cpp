@@ -1,4 +1,4 @@
-// waitid(), by what wait4() does.
+// waitid(), as wait4().
 
 #include <errno.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "verbs/clock/next.h"
+#include "verbs/clock/process.h"
 #include "verbs/clock/real_calls.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
@@ -23,11 +24,16 @@ void tell(siginfo_t& info, pid_t pid, int status) {
   info.si_signo = SIGCHLD;
   info.si_pid = pid;
   info.si_uid = ::getuid();
+  if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+    info.si_status = WIFSTOPPED(status) ? WSTOPSIG(status) : SIGCONT;
+    info.si_code = WIFSTOPPED(status) ? CLD_STOPPED : CLD_CONTINUED;
+    return;
+  }
   info.si_status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   info.si_code = !WIFSIGNALED(status) ? CLD_EXITED : WCOREDUMP(status) ? CLD_DUMPED : CLD_KILLED;
 }
 
-// Stops, ends that are left for later, and children by descriptor are not simulated.
+// Groups, and children by descriptor, are not simulated.
 int wait_in_real_kernel(idtype_t type, id_t id, siginfo_t* info, int options) {
   const auto real = type == P_PID ? real_id_of(pid_t(id)) : std::optional(pid_t(id));
   if (!real) {
@@ -41,14 +47,17 @@ int wait_in_real_kernel(idtype_t type, id_t id, siginfo_t* info, int options) {
 }  // namespace
 }  // namespace rnicsim::clock
 
+using namespace rnicsim;
 using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-  if (simulated_slot() == nullptr) return next_waitid(type, id, info, options);
-  const bool of_ends = (options & (WEXITED | WNOWAIT)) == WEXITED && (type == P_PID || type == P_ALL);
-  if (!of_ends) return wait_in_real_kernel(type, id, info, options);
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr) return next_waitid(type, id, info, options);
+  constexpr int kWaited = WEXITED | WSTOPPED | WCONTINUED, kAll = kWaited | WNOHANG | WNOWAIT;
+  if ((type != P_PID && type != P_ALL) || (options & kWaited) == 0 || (options & ~kAll) != 0)
+    return wait_in_real_kernel(type, id, info, options);
   int status = 0;
-  const pid_t pid = ::wait4(type == P_PID ? pid_t(id) : -1, &status, options & WNOHANG, nullptr);
+  const pid_t pid = wait_for_child(*slot, type == P_PID ? pid_t(id) : -1, &status, options, nullptr);
   if (pid < 0) return -1;
   if (info != nullptr) tell(*info, pid, status);
   return 0;

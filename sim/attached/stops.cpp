@@ -1,0 +1,79 @@
+// Stops and their ends, within the simulation: a stopped process gets no turn. Nothing of it is stopped in the real
+// kernel, where only what comes from outside, a terminal's ^Z, stops one.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "sim/attached/time_keeper.h"
+
+namespace rnicsim::sim {
+
+// It was to go on.
+void TimeKeeper::hold(Thread& thread) {
+  timed_.erase(&thread);
+  thread.at.reset();
+  thread.held = true;
+}
+
+void TimeKeeper::stop(Process& process, std::uint32_t signal) {
+  if (process.stopped) return;
+  process.stopped = true;
+  progressed();
+  handler_->process_stopped(process, int(signal));
+}
+
+void TimeKeeper::go_on(Process& process) {
+  drop_pending(process, kStops);
+  if (!process.stopped) return;
+  process.stopped = false;
+  progressed();
+  for (Thread& thread : process.threads) {
+    if (!thread.held) continue;
+    thread.held = false;
+    thread.at = std::max(now(), clock_of(thread)) + times_of(process).wakeup;
+    timed_.insert(&thread);
+  }
+  arm();
+  handler_->process_stopped(process, SIGCONT);
+}
+
+void TimeKeeper::drop_pending(Process& process, SignalSet set) {
+  process.pending_signals.drop(set);
+  for (Thread& thread : process.threads) {
+    thread.pending_signals.drop(set);
+    std::erase_if(thread.due_signals, [&](const auto& due) { return (set & set_of(due.number)) != 0; });
+  }
+}
+
+// Nobody of its session is left to let it go on. What a user started has a shell, however it was started.
+bool TimeKeeper::in_orphaned_group(const Process& process) const {
+  const pid_t group = ::getpgid(process.identity().pid);
+  const pid_t session = ::getsid(process.identity().pid);
+  return std::ranges::none_of(processes_, [&](const auto& member) {
+    if (!member->alive || ::getpgid(member->identity().pid) != group) return false;
+    if (member->parent == nullptr) return session != member->identity().pid;
+    return member->parent->alive && held_together(*member->parent, group, session);
+  });
+}
+
+// From another group of its session.
+bool TimeKeeper::held_together(const Process& one, pid_t group, pid_t session) {
+  return ::getpgid(one.identity().pid) != group && ::getsid(one.identity().pid) == session;
+}
+
+void TimeKeeper::release_orphans(const Process& dead) {
+  for (const auto& process : processes_) {
+    if (!process->alive || !process->stopped) continue;
+    const pid_t group = ::getpgid(process->identity().pid);
+    const pid_t session = ::getsid(process->identity().pid);
+    const bool of_group = ::getpgid(dead.identity().pid) == group;
+    const bool tied = of_group ? dead.parent == nullptr || held_together(*dead.parent, group, session)
+                               : process->parent == &dead && held_together(dead, group, session);
+    if (!tied || !in_orphaned_group(*process)) continue;
+    raise(*process, {.number = SIGHUP, .code = SI_KERNEL});
+    raise(*process, {.number = SIGCONT, .code = SI_KERNEL});
+  }
+}
+
+}  // namespace rnicsim::sim
