@@ -301,6 +301,19 @@ enum class Call : std::uint32_t {
                     // before it; the socket has a port from now on. EDESTADDRREQ, ENETUNREACH, EINVAL
   dgram_option,     // argument[1] = DatagramOption, [2] = value
   dgram_name,       // out: NetAddress local, peer; port 0: it has none
+  // System V semaphores and message queues, of the host; errors, flags, operations and structures are Linux's. Last
+  // argument: the caller's effective user
+  sem_get,          // argument[0] = key, [1] = how many, [2] = flags, [3] = user; value = number
+  sem_operate,      // argument[0] = number, [1] = until when, [2] = user; in: struct sembuf, as many as input_bytes has
+  sem_control,      // argument[0] = number, [1] = which of the set, [2] = operation, [3] = value of SETVAL, [4] = user;
+                    // in, out: its structure; SETALL, GETALL: the values fill input and output. argument[1] = how many;
+                    // SETALL with [3] = 1 only asks that
+  msg_get,          // argument[0] = key, [1] = flags, [2] = user; value = number
+  msg_send,         // argument[0] = number, [1] = type, [2] = bytes, [3] = flags, [4] = user; in: input and output hold
+                    // the message
+  msg_receive,      // argument[0] = number, [1] = type, [2] = most bytes, [3] = flags, [4] = user; the message fills
+                    // input and output. value = its bytes, argument[1] = its type
+  msg_control,      // argument[0] = number, [1] = operation, [2] = user; in, out: its structure
   count
 };
 

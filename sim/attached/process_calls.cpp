@@ -205,6 +205,7 @@ void SystemCalls::process_died(Process& process) {
   host_of(process).kernel->detach(process.pasid, [] {});
   process.release();
   families_.erase(&process);
+  system_v_.process_ended(process);
   if (process.parent != nullptr && process.parent->alive) {
     Family& family = families_[process.parent];
     std::erase(family.running, &process);

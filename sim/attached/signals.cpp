@@ -140,6 +140,7 @@ bool TimeKeeper::end_wait_for_signal(Thread& thread) {
     case ThreadState::awaiting_address:
     case ThreadState::awaiting_child:
     case ThreadState::awaiting_signal:
+    case ThreadState::awaiting_ipc:
       resume(thread, now(), EINTR);
       return true;
     case ThreadState::polling:

@@ -39,6 +39,7 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
       network_(network),
       server_(server),
       budget_(budget),
+      system_v_(keeper, hosts_.size(), params.epoch),
       next_pid_(hosts_.size()) {
   for (std::uint32_t host = 0; host < hosts_.size(); ++host) next_pid_[host] = kFirstPid * (host + 1);
   keeper_.set_handler(*this);
@@ -157,6 +158,7 @@ bool SystemCalls::execute(Thread& thread) {
   if (call <= Call::open_qp) return domain_call(thread, slot);
   if (call <= Call::import_dm) return device_memory_call(thread, slot);
   if (call <= Call::mmio_read) return device_call(thread, slot);
+  if (call >= Call::sem_get) return system_v_.execute(thread);
   return network_call(thread, slot);
 }
 

@@ -20,6 +20,7 @@
 #include "sim/attached/network.h"
 #include "sim/attached/processors.h"
 #include "sim/attached/stall_guard.h"
+#include "sim/attached/system_v.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
@@ -133,6 +134,7 @@ class SystemCalls : public CallHandler {
   Network& network_;
   AttachServer& server_;
   DescriptorBudget& budget_;
+  SystemV system_v_;
   std::set<std::string> shortages_;  // said already
   std::map<Process*, Family> families_;
   std::vector<std::uint32_t> next_pid_;   // by host

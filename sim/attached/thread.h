@@ -29,6 +29,7 @@ enum class ThreadState : std::uint8_t {
   awaiting_address,  // until `address` is woken, or `at`
   awaiting_child,
   awaiting_signal,   // one of `wanted_signals`, until `at`
+  awaiting_ipc,      // a semaphore or a message queue of System V, until `at`
   awaiting_device,   // a command or an MMIO read is on its way
   awaiting_peer,     // connects
   in_real_kernel,    // blocked in a call that the simulator does not know: holds nobody back
@@ -74,7 +75,7 @@ struct Thread {
   ThreadState last_wait = ThreadState::free;  // the last of them
   std::uint64_t address = 0;
   std::optional<SharedWord> shared_word;  // there, if other processes may wake it
-  std::uint64_t wait_ticket = 0;      // order of arrival at `address`
+  std::uint64_t wait_ticket = 0;      // order of arrival at `address`; which wait it is (awaiting_ipc)
   std::uint32_t wanted_child = 0;     // 0 = any
   std::uint64_t child_options = 0;    // as waitid(2) has them
   std::vector<WatchedDescriptor> watched;

@@ -94,7 +94,8 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
   const Call call = slot_of(thread).call;
   const bool answered = handler_->execute(thread);
   // To ask for what is not there, again and again, is to wait. (The thread of a call that isn't answered may be gone.)
-  const bool only_asked = call == Call::wait_child || call == Call::net_connect;
+  const bool only_asked = call == Call::wait_child || call == Call::net_connect || call == Call::sem_control ||
+                          call == Call::msg_control || (call >= Call::sem_get && !answered);
   if (!only_asked && (!answered || slot_of(thread).error == 0)) progressed();
   return answered;
 }

@@ -194,7 +194,8 @@ void TimeKeeper::run(Thread& thread) {
   // A wait that came to its end.
   if (thread.state == ThreadState::awaiting_descriptors || thread.state == ThreadState::awaiting_address)
     slot_of(thread).error = ETIMEDOUT;
-  if (thread.state == ThreadState::awaiting_signal) slot_of(thread).error = EAGAIN;
+  if (thread.state == ThreadState::awaiting_signal || thread.state == ThreadState::awaiting_ipc)
+    slot_of(thread).error = EAGAIN;
   bool pending = thread.call_pending;
   const Duration due = *thread.at;
   unschedule(thread);
@@ -372,6 +373,7 @@ const char* to_string(ThreadState state) {
     case ThreadState::awaiting_address: return "waiting for another thread";
     case ThreadState::awaiting_child: return "waiting for a child";
     case ThreadState::awaiting_signal: return "waiting for a signal";
+    case ThreadState::awaiting_ipc: return "waiting for a semaphore or a message queue";
     case ThreadState::awaiting_device: return "waiting for the device";
     case ThreadState::awaiting_peer: return "connecting";
     case ThreadState::in_real_kernel: return "blocked in the real kernel";

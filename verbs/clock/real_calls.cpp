@@ -14,9 +14,11 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/msg.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -217,6 +219,14 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_shmat: return as_long(attach_segment(int(w[0]), as<const void*>(w[1]), int(w[2])));
     case SYS_shmctl: return ::shmctl(int(w[0]), int(w[1]), as<shmid_ds*>(w[2]));
     case SYS_shmdt: return apply(detach_segment, w);
+    case SYS_semget: return apply(::semget, w);
+    case SYS_semop: return apply(::semop, w);
+    case SYS_semtimedop: return apply(::semtimedop, w);
+    case SYS_semctl: return ::semctl(int(w[0]), int(w[1]), int(w[2]), w[3]);
+    case SYS_msgget: return apply(::msgget, w);
+    case SYS_msgsnd: return apply(::msgsnd, w);
+    case SYS_msgrcv: return apply(::msgrcv, w);
+    case SYS_msgctl: return ::msgctl(int(w[0]), int(w[1]), as<msqid_ds*>(w[2]));
     // chance, names
     case SYS_getrandom: return apply(::getrandom, w);
     case SYS_uname: return apply(::uname, w);

@@ -196,7 +196,7 @@ class World : public sim::Programs {
     // Small times are from now.
     const bool has_it_first = slot.call == Call::sleep || slot.call == Call::wait_descriptors;
     const bool timed = has_it_first || slot.call == Call::wait_address || slot.call == Call::set_timer ||
-                       slot.call == Call::await_signal;
+                       slot.call == Call::await_signal || slot.call == Call::sem_operate;
     auto& deadline = slot.argument[has_it_first ? 0 : 1];
     if (timed && deadline != 0 && deadline < 1'000'000'000'000)
       deadline += std::uint64_t(now().ps);

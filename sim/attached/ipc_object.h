@@ -1,0 +1,92 @@
+// What System V's objects have in common: a number and a key of their host, an owner, and who waits.
+#pragma once
+
+#include <sys/ipc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+
+namespace rnicsim::sim {
+
+struct IpcCaller {
+  std::uint32_t process = 0;  // virtual
+  std::uint32_t user = 0;     // effective
+  std::int64_t time = 0;      // in seconds since 1970
+};
+
+// A wait of a thread; whoever counts them knows which.
+using IpcWait = std::uint64_t;
+
+inline constexpr int kIpcRead = 4, kIpcAlter = 2;  // of a mode's three bits
+
+// As a program is told of it; "may" are 0 or an errno.
+class IpcOwner {
+ public:
+  IpcOwner(key_t key, int mode, const IpcCaller& maker);
+  int may(int wanted, const IpcCaller& caller) const;
+  int may_change(const IpcCaller& caller) const;
+  void change(const ipc_perm& wanted);
+  key_t key() const { return told_.__key; }
+  const ipc_perm& told() const { return told_; }
+
+ private:
+  ipc_perm told_{};
+};
+
+// Objects of a kind on a host, by number. Numbers count up from 0 and are not used again.
+template <class Object>
+class IpcObjects {
+ public:
+  explicit IpcObjects(std::size_t most) : most_(most) {}
+  // The number of the one with this key, or of a new one, for which `make` gives 0 and the object, or an errno.
+  template <class Fits, class Make>
+  int get(key_t key, int flags, const IpcCaller& caller, Fits fits, Make make, std::uint64_t& number) {
+    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+      number = std::uint64_t(found->second);
+      const Object& object = objects_.at(found->second);
+      if ((flags & IPC_CREAT) != 0 && (flags & IPC_EXCL) != 0) return EEXIST;
+      if (const int error = fits(object); error != 0) return error;
+      return object.owner.may(flags >> 6 | flags >> 3 | flags, caller);
+    }
+    if (key != IPC_PRIVATE && (flags & IPC_CREAT) == 0) return ENOENT;
+    std::optional<Object> made;
+    if (const int error = make(made); error != 0) return error;
+    if (objects_.size() >= most_) return ENOSPC;
+    number = std::uint64_t(next_);
+    if (key != IPC_PRIVATE) by_key_.emplace(key, next_);
+    objects_.emplace(next_++, std::move(*made));
+    return 0;
+  }
+  Object* find(std::uint64_t number) {
+    const auto found = number <= INT32_MAX ? objects_.find(int(number)) : objects_.end();
+    return found != objects_.end() ? &found->second : nullptr;
+  }
+  // By their order, as *_STAT counts; its number.
+  std::optional<int> at(std::uint64_t index) const {
+    if (index >= objects_.size()) return std::nullopt;
+    return std::next(objects_.begin(), std::ptrdiff_t(index))->first;
+  }
+  void remove(std::uint64_t number) {
+    const auto found = objects_.find(int(number));
+    by_key_.erase(found->second.owner.key());
+    objects_.erase(found);
+  }
+  std::size_t size() const { return objects_.size(); }
+  auto begin() { return objects_.begin(); }
+  auto end() { return objects_.end(); }
+  auto begin() const { return objects_.begin(); }
+  auto end() const { return objects_.end(); }
+
+ private:
+  const std::size_t most_;
+  std::map<int, Object> objects_;
+  std::map<key_t, int> by_key_;
+  int next_ = 0;
+};
+
+}  // namespace rnicsim::sim
