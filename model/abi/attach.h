@@ -200,7 +200,7 @@ enum class Call : std::uint32_t {
   delete_timer,     // argument[0] = number: the process has it no more, and when nobody has it, it is gone; EINVAL
   // signals
   await_signal,     // one of the set argument[0] that waits, until argument[1]; out: SignalRecord. EAGAIN: none came;
-                    // EINTR: another did
+                    // EINTR: another did; ERESTART: the real kernel has one, from outside
   take_signals,     // argument[0] = what the thread blocks from now on: what else waits is raised before it returns
   watch_signals,    // argument[0] = 0: a new watch, of the set argument[1]; else the one with that number, which gets
                     // that set if argument[2] = 1. If an event descriptor is sent it is the process's, and counts while

@@ -155,7 +155,7 @@ SignalMasks NativePrograms::signal_masks(const Thread& thread) const {
     const auto found = sets.find(name);
     return found != sets.end() ? found->second : 0;
   };
-  return {set("SigBlk"), set("SigIgn"), set("SigCgt")};
+  return {set("SigBlk"), set("SigIgn"), set("SigCgt"), set("SigPnd") | set("ShdPnd")};
 }
 
 void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) { native(thread).send(int(signal)); }

@@ -45,7 +45,7 @@ std::map<std::string, std::uint64_t> NativeThread::signal_sets() const {
   std::ifstream in(fmt::format("/proc/{}/task/{}/status", process_, thread_));
   for (std::string line; std::getline(in, line);) {
     const auto colon = line.find(':');
-    if (line.starts_with("Sig") && line.find('/') == std::string::npos)
+    if ((line.starts_with("Sig") || line.starts_with("ShdPnd")) && line.find('/') == std::string::npos)
       sets[line.substr(0, colon)] = std::stoull(line.substr(colon + 1), nullptr, 16);
   }
   return sets;

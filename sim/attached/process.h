@@ -71,6 +71,7 @@ class Process {
   std::uint32_t next_timer = kAlarmTimer + 1;
   PendingSignals pending_signals;   // that all its threads block
   std::map<std::uint32_t, SignalWatch> signal_watches;
+  SignalSet outside_signals = 0;    // that wait in the real kernel, as far as a watch shows them
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   // By device and number: kept, so that no later file is taken for a context's.

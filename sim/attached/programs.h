@@ -21,6 +21,7 @@ struct SignalMasks {
   SignalSet blocked = 0;
   SignalSet ignored = 0;  // by the program, not by default
   SignalSet caught = 0;
+  SignalSet waiting = 0;  // held back there: they came from outside the simulation
 };
 
 class Programs {

@@ -128,6 +128,7 @@ class Run {
     watch_.look_with([this] {
       look_outside();
       keeper_.find_the_dead();
+      keeper_.hear_from_outside();
     });
   }
 
@@ -288,6 +289,7 @@ class Run {
   bool stand_still() {
     look_outside();
     if (ending_) return false;
+    if (keeper_.hear_from_outside()) return true;
     // One that prints is only blocked in the real kernel while we do not take it.
     if (std::exchange(seen_relayed_, output_.relayed()) != output_.relayed()) return true;
     // A program that another has just killed takes a moment to be gone; what waits in the real kernel may come back.

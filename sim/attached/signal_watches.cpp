@@ -1,4 +1,6 @@
 // Descriptors of signals (signalfd), and what else stands behind event descriptors that processes share.
+#include <signal.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -45,6 +47,11 @@ bool TimeKeeper::read_signals(Thread& thread, ThreadSlot& slot) {
   if (found == thread.process->signal_watches.end()) return answer(slot, EINVAL);
   constexpr std::size_t kMost = sizeof slot.output / (sizeof(abi::SignalRecord));
   const SignalSet set = *found->second.set;
+  // Those from outside it has taken itself.
+  if (thread.process->outside_signals != 0) {
+    thread.process->outside_signals = outside_signals(thread);
+    show_watches(*thread.process, thread.process->pending_signals.set());
+  }
   const auto most = std::min<std::uint64_t>(slot.argument[1], kMost);
   slot.argument[2] = set;
   for (slot.value = 0; slot.value < most; ++slot.value) {
@@ -58,7 +65,7 @@ bool TimeKeeper::read_signals(Thread& thread, ThreadSlot& slot) {
 // `waiting`: for the process, and for the thread that is to look.
 void TimeKeeper::show_watches(Process& process, SignalSet waiting) {
   for (auto& [number, watch] : process.signal_watches) {
-    const bool shows = (*watch.set & waiting) != 0;
+    const bool shows = (*watch.set & (waiting | process.outside_signals)) != 0;
     if (!watch.counter || std::exchange(watch.shown, shows) == shows) continue;
     if (shows) {
       watch.counter.add();
@@ -67,6 +74,44 @@ void TimeKeeper::show_watches(Process& process, SignalSet waiting) {
       watch.counter.clear();
     }
   }
+}
+
+// A child's end is the simulator's to tell.
+SignalSet TimeKeeper::outside_signals(const Thread& thread) const {
+  return programs_.signal_masks(thread).waiting & ~set_of(SIGCHLD);
+}
+
+bool TimeKeeper::hear_from_outside() {
+  if (running_ != nullptr || !params_.simulated) return false;
+  bool heard = false;
+  for (const auto& process : processes_) {
+    if (!process->alive) continue;
+    for (Thread& thread : process->threads)
+      if (hears_from_outside(thread)) {
+        heard = true;
+        disturbed(process->label() + ": a signal came from outside the simulation");
+      }
+  }
+  if (heard) poll_descriptors();
+  return heard;
+}
+
+// It has not heard of it before.
+bool TimeKeeper::hears_from_outside(Thread& thread) {
+  Process& process = *thread.process;
+  if (thread.state == ThreadState::awaiting_signal) {
+    if ((outside_signals(thread) & thread.wanted_signals) == 0) return false;
+    resume(thread, std::max(now(), clock_of(thread)) + times_of(process).wakeup, ERESTART);
+    return true;
+  }
+  if (thread.state != ThreadState::awaiting_descriptors || process.signal_watches.empty()) return false;
+  SignalSet watched = 0;
+  for (const auto& [number, watch] : process.signal_watches) watched |= *watch.set;
+  const SignalSet outside = outside_signals(thread) & watched;
+  if ((outside & ~process.outside_signals) == 0) return false;
+  process.outside_signals = outside;
+  show_watches(process, process.pending_signals.set());
+  return true;
 }
 
 bool TimeKeeper::find_event(Thread& thread, ThreadSlot& slot) {

@@ -128,6 +128,8 @@ class TimeKeeper : public sc_core::sc_module {
   bool all_wait_in_vain() const;
   // Processes that died outside their turn, killed by somebody: now, and not when their parents wait or time runs dry.
   void find_the_dead();
+  // Signals from outside the simulation, for those that wait for them. True: there was one.
+  bool hear_from_outside();
   // Who has the turn, or gets it next: for people.
   std::string awaited() const;
   // Who holds time: a line a thread.
@@ -201,6 +203,8 @@ class TimeKeeper : public sc_core::sc_module {
   bool watch_signals(Thread& thread, abi::ThreadSlot& slot);
   bool read_signals(Thread& thread, abi::ThreadSlot& slot);
   void show_watches(Process& process, SignalSet waiting);
+  SignalSet outside_signals(const Thread& thread) const;
+  bool hears_from_outside(Thread& thread);
   bool find_event(Thread& thread, abi::ThreadSlot& slot);
 
   // --- address_waits.cpp

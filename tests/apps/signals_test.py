@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
@@ -80,6 +81,21 @@ class Signals(LeavesNothing):
     def test_a_stopped_process_holds_nobody_up(self):
         result = self.run_on(("h0", "sh -c 'sleep 1 & kill -STOP $!; sleep 2; echo slept'"))
         self.assertEqual((result.lines("h0"), result.status), (["slept"], 0), result)
+
+    def test_from_outside(self):
+        """Heard of while time goes on, by one that waits and by one that polls."""
+        program = str(built("awaited_signals", SOURCE.with_name("awaited_signals.c").read_text()))
+        process = self.start("run", "--on", "h0", program)
+        self.assertIn("waits", process.stdout.readline())
+        waiting = min(pid for pid in apps.processes_with(self.mark)
+                      if pathlib.Path(f"/proc/{pid}/exe").resolve() == pathlib.Path(program))
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            time.sleep(0.3)
+            os.kill(waiting, number)
+        result = apps.finish(process)
+        self.assertEqual([line for line in result.lines("h0") if line != "waits"],
+                         ["heard 10", "polled 1 read 15", "nothing left 0"], result)
+        self.assertIn("a signal came from outside the simulation", result.out, result)
 
     def test_killed_while_stopped(self):
         result = self.run_on(("h0", "sh -c 'sleep 1000 & kill -STOP $!; kill -KILL $!; wait $!'"))

@@ -60,20 +60,20 @@ signalfd_siginfo as_read(const siginfo_t& info) {
 
 using Found = std::array<signalfd_siginfo, 128>;
 
-// What waits, at most so many. `set` is the watch's.
+// What waits, at most so many, from outside first. `set` is the watch's.
 std::size_t take_waiting(abi::ThreadSlot& slot, std::uint32_t signals, std::size_t most, Found& found,
                          std::uint64_t& set) {
-  if (call(slot, abi::Call::read_signals, {signals, std::min(most, found.size())}) != 0) return 0;
+  most = std::min(most, found.size());
   std::size_t count = 0;
-  for (; count < slot.value; ++count) {
+  siginfo_t outside;
+  while (count < most && take_outside(set_from(set), outside)) found[count++] = as_read(outside);
+  if (call(slot, abi::Call::read_signals, {signals, most - count}) != 0) return count;
+  for (std::size_t i = 0; i < slot.value; ++i) {
     abi::SignalRecord signal;
-    memcpy(&signal, slot.output + count * sizeof signal, sizeof signal);
-    found[count] = as_read(describe(signal));
+    memcpy(&signal, slot.output + i * sizeof signal, sizeof signal);
+    found[count++] = as_read(describe(signal));
   }
   set = slot.argument[2];
-  const sigset_t wanted = set_from(set);
-  siginfo_t outside;
-  while (count < std::min(most, found.size()) && take_outside(wanted, outside)) found[count++] = as_read(outside);
   return count;
 }
 
@@ -85,8 +85,9 @@ ssize_t read_signals(int fd, std::uint32_t signals, std::span<const iovec> parts
   const std::size_t room = bytes_of(parts) / sizeof(signalfd_siginfo);
   if (room == 0) return fail(EINVAL);
   Found found;
+  std::uint64_t set = 0;
+  if (call(slot, abi::Call::read_signals, {signals, 0}) == 0) set = slot.argument[2];
   for (;;) {
-    std::uint64_t set = 0;
     std::size_t count = take_waiting(slot, signals, room, found, set);
     if (count == 0 && !blocks(fd)) return fail(EAGAIN);
     if (count == 0) {

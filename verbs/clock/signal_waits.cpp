@@ -25,12 +25,16 @@ namespace {
 // The signal; -1 and errno.
 int await(abi::ThreadSlot& slot, const sigset_t& set, siginfo_t* info, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
-  siginfo_t outside;
-  if (take_outside(set, outside)) {
-    if (info != nullptr) *info = outside;
-    return outside.si_signo;
-  }
-  if (const int error = call(slot, abi::Call::await_signal, {bits_of(set), deadline}); error != 0) {
+  int error;
+  do {
+    siginfo_t outside;
+    if (take_outside(set, outside)) {
+      if (info != nullptr) *info = outside;
+      return outside.si_signo;
+    }
+    error = call(slot, abi::Call::await_signal, {bits_of(set), deadline});
+  } while (error == ERESTART);
+  if (error != 0) {
     errno = error;
     return -1;
   }
