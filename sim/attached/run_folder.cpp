@@ -1,6 +1,7 @@
 #include "sim/attached/run_folder.h"
 
 #include <fcntl.h>
+#include <mqueue.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +44,20 @@ void remove_semaphores(const std::string& socket_name) {
     if (at->path().filename().string().starts_with(prefix)) remove_tree(at->path());
 }
 
+// Message queues have no files: verbs/clock notes their names in the host's memory.
+void remove_queues(const std::string& socket_name) {
+  std::error_code error;
+  for (fs::directory_iterator host(abi::kHostMemoryPrefix + socket_name, error), end; !error && host != end;
+       host.increment(error)) {
+    std::error_code none;
+    for (fs::directory_iterator at(host->path() / ".mqueue", none), last; !none && at != last; at.increment(none))
+      ::mq_unlink(("/" + socket_name + '.' + host->path().filename().string() + '.' +
+                   at->path().filename().string()).c_str());
+  }
+}
+
 void remove_all_of(const std::string& socket_name) {
+  remove_queues(socket_name);
   remove_semaphores(socket_name);
   remove_tree(abi::kHostMemoryPrefix + socket_name);
   remove_tree(abi::kHostFilesPrefix + socket_name);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Semaphores and message queues of System V are the host's, and wait in simulated time.
+"""Semaphores and message queues of System V and of POSIX are the host's, and wait in simulated time.
 
 usage: ipc_test.py path/to/rnicsim     (needs gcc)
 """
@@ -28,6 +28,9 @@ class Ipc(LeavesNothing):
 
     def test_system_v(self):
         self.check("system_v")
+
+    def test_posix_queues(self):
+        self.check("posix_queues")
 
 
 if __name__ == "__main__":

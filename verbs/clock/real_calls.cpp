@@ -48,6 +48,7 @@
 #include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/posix_queues.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/shared_segments.h"
 #include "verbs/clock/signal_descriptors.h"
@@ -105,7 +106,7 @@ constexpr long kHarmless[] = {
     SYS_fchown, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_readahead,
     SYS_flock, SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
     SYS_sendfile, SYS_splice, SYS_tee, SYS_seccomp, SYS_landlock_create_ruleset,
-    SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit,
+    SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit, SYS_mq_getsetattr,
 };
 
 bool is_harmless(long number) { return std::ranges::find(kHarmless, number) != std::end(kHarmless); }
@@ -227,6 +228,11 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_msgsnd: return apply(::msgsnd, w);
     case SYS_msgrcv: return apply(::msgrcv, w);
     case SYS_msgctl: return ::msgctl(int(w[0]), int(w[1]), as<msqid_ds*>(w[2]));
+    case SYS_mq_open:
+      return open_queue_call(as<const char*>(w[0]), int(w[1]), mode_t(w[2]), as<mq_attr*>(w[3]));
+    case SYS_mq_unlink: return apply(unlink_queue_call, w);
+    case SYS_mq_timedsend: return apply(::mq_timedsend, w);
+    case SYS_mq_timedreceive: return apply(::mq_timedreceive, w);
     // chance, names
     case SYS_getrandom: return apply(::getrandom, w);
     case SYS_uname: return apply(::uname, w);
