@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/base/kernel.h"
+
 namespace rnicsim::nic {
 namespace {
 
