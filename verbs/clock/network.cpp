@@ -18,6 +18,7 @@
 #include "verbs/clock/datagrams.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/event_descriptors.h"
+#include "verbs/clock/file_locks.h"
 #include "verbs/clock/inet_address.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/message_sockets.h"
@@ -288,6 +289,7 @@ RNICSIM_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcep
 RNICSIM_EXPORT void closefrom(int first) noexcept { ::close_range(unsigned(std::max(first, 0)), ~0u, 0); }
 // Its third argument, whatever it is, fits a word.
 static int control(int fd, int command, long argument) {
+  if (const auto waited = wait_for_record(fd, command, reinterpret_cast<struct flock*>(argument))) return *waited;
   if (command == F_SETOWN && simulated()) argument = real_pid_of(pid_t(argument));
   const int result = next_fcntl(fd, command, argument);
   if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) copy_knowledge(fd, result);

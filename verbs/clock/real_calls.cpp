@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
@@ -104,7 +105,7 @@ constexpr long kHarmless[] = {
     SYS_set_tid_address, SYS_rseq, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2,
     SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_fstat, SYS_fchmod,
     SYS_fchown, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_readahead,
-    SYS_flock, SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
+    SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
     SYS_sendfile, SYS_splice, SYS_tee, SYS_seccomp, SYS_landlock_create_ruleset,
     SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit, SYS_mq_getsetattr,
 };
@@ -271,6 +272,7 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_dup2: return apply(::dup2, w);
     case SYS_dup3: return apply(::dup3, w);
     case SYS_fcntl: return ::fcntl(int(w[0]), int(w[1]), w[2]);
+    case SYS_flock: return apply(::flock, w);
     case SYS_ioctl: return ::ioctl(int(w[0]), static_cast<unsigned long>(w[1]), w[2]);
     case SYS_timerfd_create: return apply(::timerfd_create, w);
     case SYS_timerfd_settime: return apply(::timerfd_settime, w);

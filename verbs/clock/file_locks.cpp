@@ -1,0 +1,61 @@
+// Locks on files. The real kernel grants them, but a thread must not wait there: it looks again and again, less often
+// each time.
+
+#include "verbs/clock/file_locks.h"
+
+#include <errno.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
+#include "verbs/clock/timeline.h"
+#include "verbs/clock/turn.h"
+
+RNICSIM_NEXT(flock);
+RNICSIM_NEXT(lockf);
+
+namespace rnicsim::clock {
+namespace {
+
+// `attempt` is a call that does not wait; what it says of a lock that another has is `taken`.
+template <class Attempt>
+int lock(abi::ThreadSlot& slot, int taken, Attempt attempt) {
+  for (std::uint64_t pause = kMicrosecond;; pause = std::min(2 * pause, kMillisecond)) {
+    charge(slot, abi::CpuCost::system_call);
+    sync(slot);
+    const int result = attempt();
+    if (result == 0 || (errno != taken && errno != EAGAIN)) return result;
+    if (call(slot, abi::Call::sleep, {after(slot.now, pause)}) != EINTR || restarts_after_signal()) continue;
+    errno = EINTR;
+    return -1;
+  }
+}
+
+}  // namespace
+
+std::optional<int> wait_for_record(int fd, int command, struct flock* record) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || (command != F_SETLKW && command != F_OFD_SETLKW)) return std::nullopt;
+  const int at_once = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
+  return lock(*slot, EACCES, [&] { return int(checked_call(SYS_fcntl, fd, at_once, record)); });
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int flock(int fd, int operation) noexcept {
+  rnicsim::abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || (operation & LOCK_NB) != 0) return next_flock(fd, operation);
+  return lock(*slot, EWOULDBLOCK, [&] { return next_flock(fd, operation | LOCK_NB); });
+}
+RNICSIM_EXPORT int lockf(int fd, int operation, off_t length) {
+  rnicsim::abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || operation != F_LOCK) return next_lockf(fd, operation, length);
+  return lock(*slot, EACCES, [&] { return next_lockf(fd, F_TLOCK, length); });
+}
+RNICSIM_EXPORT int lockf64(int fd, int operation, off64_t length) { return ::lockf(fd, operation, length); }
