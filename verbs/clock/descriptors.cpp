@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -127,6 +128,13 @@ std::uint64_t patience_of(int fd, short events) {
   return limited ? picoseconds(limit) : abi::kForever;
 }
 
+// A pipe, a socket within the host, a counter of events: what is written there others read at once, whatever their
+// clocks. (A stream's bytes carry their time.)
+bool tells_at_once(int fd) {
+  struct stat file {};
+  return raw_call(SYS_fstat, fd, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode) && !is_stream(fd);
+}
+
 // One part, of a message that is received without more.
 ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t bytes, int flags) {
   iovec part{buffer, bytes};
@@ -209,8 +217,9 @@ bool prepare(int fd, short events, bool dont_wait) {
     return true;
   }
   // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
-  if ((fd != 1 && fd != 2) || events != POLLOUT) charge(*slot, abi::CpuCost::system_call);
-  if (from_network) sync(*slot);
+  const bool prints = (fd == 1 || fd == 2) && events == POLLOUT;
+  if (!prints) charge(*slot, abi::CpuCost::system_call);
+  if (from_network || (!prints && events == POLLOUT && tells_at_once(fd))) sync(*slot);
   return at_once || wait_ready(*slot, fd, events);
 }
 
