@@ -214,7 +214,7 @@ enum class Call : std::uint32_t {
   // threads and processes
   thread_new,       // a slot for a thread about to start: value = its index
   thread_start,     // argument[0] = index: the real thread exists, and waits for its first turn
-  thread_exit,      // argument[0] = index, or 0 = the caller's own
+  thread_exit,      // argument[0] = index, or 0 = the caller's own; argument[1] = 1: it leaves robust mutexes locked
   forked,           // argument[0] = the child's real pid; value = its virtual pid; ECHILD if it died before, EAGAIN if
                     // there is no room for it
   spawned,          // as forked, for a child that runs another image

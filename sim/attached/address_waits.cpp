@@ -70,6 +70,14 @@ void TimeKeeper::wake_sharers(std::uint32_t host) {
   }
 }
 
+// The same of a thread, whose mutexes may be its process's alone.
+void TimeKeeper::wake_all(Process& process) {
+  for (Thread& thread : process.threads)
+    if (thread.state == ThreadState::awaiting_address && !thread.shared_word)
+      resume(thread, std::max(now(), clock_of(thread)) + times_of(process).wakeup);
+  wake_sharers(process.identity().host);
+}
+
 // A process whose host has none makes no call to wake them.
 void TimeKeeper::show_shared_waits(std::uint32_t host) {
   std::uint32_t waits = 0;

@@ -191,8 +191,10 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
 bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
   const std::uint64_t index = slot.argument[0];
   if (index == 0 || index == thread.index) {
+    const bool leaves_mutexes = slot.argument[1] != 0;
     if (params_.simulated) programs_.await_thread_end(thread);
     end_thread(thread);
+    if (leaves_mutexes) wake_all(*thread.process);
     return false;
   }
   if (index >= thread.process->threads.size()) return answer(slot, EINVAL);

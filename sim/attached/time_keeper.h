@@ -217,6 +217,7 @@ class TimeKeeper : public sc_core::sc_module {
   void wait_address(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until);
   std::uint64_t wake_address(Process& process, const Wake& wake);
   void wake_sharers(std::uint32_t host);
+  void wake_all(Process& process);
   void show_shared_waits(std::uint32_t host);
   Thread* first_waiter(Process& process, const Wake& wake, const std::optional<SharedWord>& word);
 

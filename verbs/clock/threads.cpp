@@ -3,6 +3,7 @@
 #include "verbs/clock/threads.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -54,6 +55,13 @@ std::uint32_t index_of(const abi::ThreadSlot& slot) { return std::uint32_t(&slot
 // Threads that have not come to their end, the first among them.
 std::atomic<int> present{1};
 
+// Robust mutexes that it has not released: the real kernel marks them when it ends, and wakes nobody that we know.
+bool leaves_robust_mutexes() {
+  const robust_list_head* list = nullptr;
+  std::size_t bytes = 0;
+  return raw_call(SYS_get_robust_list, 0, &list, &bytes) == 0 && list != nullptr && list->list.next != &list->list;
+}
+
 // Ends the thread for the simulator, however it ends: by return, pthread_exit or cancellation; after what else the
 // thread has to clean up.
 void end_thread() {
@@ -67,7 +75,7 @@ void end_thread() {
   sync(*slot);  // what is left of it is over before anybody else runs
   own_slot() = nullptr;
   release_signal_stack();
-  leave(*slot, abi::Call::thread_exit, {0});
+  leave(*slot, abi::Call::thread_exit, {0, std::uint64_t(leaves_robust_mutexes())});
 }
 
 // The C library calls the destructors of keys in rounds, while there is something left to destroy.
