@@ -146,12 +146,13 @@ int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& dead
   return -1;
 }
 
-// Where the C library keeps a barrier of its own. One that processes share stays the C library's.
+// Where the C library keeps a barrier of its own.
 struct Barrier {
   std::uint32_t ours;  // kOurs; the C library counts arrivals here, from 0
   std::uint32_t count;
   std::uint32_t arrived;
   std::uint32_t round;
+  Sharing sharing;
   static constexpr std::uint32_t kOurs = 0x52424152;
 };
 static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t));
@@ -291,10 +292,9 @@ RNICSIM_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthrea
                                         unsigned count) noexcept {
   int shared = PTHREAD_PROCESS_PRIVATE;
   if (attributes != nullptr) ::pthread_barrierattr_getpshared(attributes, &shared);
-  if (simulated_slot() == nullptr || shared != PTHREAD_PROCESS_PRIVATE)
-    return next_pthread_barrier_init(barrier, attributes, count);
+  if (simulated_slot() == nullptr) return next_pthread_barrier_init(barrier, attributes, count);
   if (count == 0) return EINVAL;
-  *reinterpret_cast<Barrier*>(barrier) = {Barrier::kOurs, count, 0, 0};
+  *reinterpret_cast<Barrier*>(barrier) = {Barrier::kOurs, count, 0, 0, sharing_of(shared != PTHREAD_PROCESS_PRIVATE)};
   return 0;
 }
 RNICSIM_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
@@ -304,11 +304,11 @@ RNICSIM_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   if (++own->arrived == own->count) {
     own->arrived = 0;
     ++own->round;
-    wake(*slot, own, kEveryone);
+    wake(*slot, own, kEveryone, own->sharing);
     return PTHREAD_BARRIER_SERIAL_THREAD;
   }
   for (const std::uint32_t round = own->round; own->round == round;)
-    wait_on(*slot, own, abi::kForever);
+    wait_on(*slot, own, abi::kForever, own->sharing);
   return 0;
 }
 RNICSIM_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
