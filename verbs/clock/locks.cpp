@@ -3,6 +3,7 @@
 // waits on the lock's address, and whoever releases it wakes the first.
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
@@ -94,6 +95,13 @@ int lock(abi::ThreadSlot& slot, const Object& object, const Deadline& deadline, 
   return error;
 }
 
+// Of a robust mutex that nobody mended: whoever waits for it shall hear that. (trylock would say so, too, but of glibc
+// 2.36 once: it leaves the mutex locked.)
+bool is_lost(const pthread_mutex_t& mutex) {
+  constexpr int kNotRecoverable = INT_MAX - 1;
+  return mutex.__data.__owner == kNotRecoverable;
+}
+
 bool is_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
   return mutex.__data.__owner == int(slot.tid);
 }
@@ -112,6 +120,7 @@ int lock_mutex(abi::ThreadSlot& slot, pthread_mutex_t* mutex, const Deadline& de
   if (Starving::any_at(mutex) && !is_own(slot, *mutex))
     wait_on(slot, mutex, std::min(after(slot.now, kFirstGoes), deadline.at), sharing_of(*mutex));
   return lock(slot, *mutex, deadline, [&] {
+    if (is_lost(*mutex)) return ENOTRECOVERABLE;
     const int error = ::pthread_mutex_trylock(mutex);
     return error == EBUSY && is_checked_and_own(slot, *mutex) ? EDEADLK : error;
   });
@@ -132,8 +141,8 @@ int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mut
   if (!deadline.valid) return EINVAL;
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
   const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at, sharing_of(*condition));
-  ::pthread_mutex_lock(mutex);
-  return error == EINTR ? 0 : error;  // as if woken for nothing
+  if (const int then = ::pthread_mutex_lock(mutex); then != 0) return then;  // its owner died
+  return error == EINTR ? 0 : error;                                          // as if woken for nothing
 }
 
 int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
@@ -190,7 +199,8 @@ RNICSIM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespe
 }
 RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const int error = next_pthread_mutex_unlock(mutex);
-  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, mutex, 1, sharing_of(*mutex));
+  if (abi::ThreadSlot* slot = simulated_slot())
+    wake(*slot, mutex, is_lost(*mutex) ? kEveryone : 1, sharing_of(*mutex));
   return error;
 }
 
