@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""A random walk over system calls and threads (calls_walk) on two hosts: what must hold of each step holds, and the
+same seed makes the same run, to the bit, whatever else the machine does.
+
+usage: calls_walk_test.py path/to/rnicsim path/to/calls_walk     each seed twice
+
+RNICSIM_WALK_SECONDS (default 15): until when another seed is begun, RNICSIM_WALK_SEED of the first (default 1),
+RNICSIM_WALK_ROUNDS of a walk (default 12). One seed alone: rnicsim run -- calls_walk SEED ROUNDS, with
+CALLS_WALK_TRACE=1 in the environment to see its steps. CALLS_WALK_REAL=1 calls_walk SEED ROUNDS [PEER] on no
+simulator at all asks Linux whether the walk itself is right; it then does not mind how late something comes.
+"""
+import contextlib
+import hashlib
+import os
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import apps  # noqa: E402
+from busy_cores import busy_cores  # noqa: E402
+
+WALK = os.path.abspath(sys.argv.pop(2))
+FIRST = int(os.environ.get("RNICSIM_WALK_SEED", "1"))
+SECONDS = float(os.environ.get("RNICSIM_WALK_SECONDS", "15"))
+ROUNDS = os.environ.get("RNICSIM_WALK_ROUNDS", "12")
+
+
+class CallsWalk(apps.TestCase):
+    def walk(self, seed):
+        """All that a run tells of itself."""
+        with apps.folder() as path:
+            recording = path / "run.trace"
+            result = apps.run(f"{WALK} {seed} {ROUNDS}", "--record", recording, timeout=200)
+            self.assert_succeeded(result)
+            self.assertNotIn("not reproducible", result.summary())
+            return {"h0": result.lines("h0"), "h1": result.lines("h1"), "summary": result.summary().splitlines(),
+                    "errors": result.err.splitlines(),
+                    "recording": hashlib.sha256(recording.read_bytes()).hexdigest()}
+
+    def test_seeds(self):
+        end = time.monotonic() + SECONDS
+        seed = FIRST
+        while seed == FIRST or time.monotonic() < end:
+            with self.subTest(seed=seed):
+                first = self.walk(seed)
+                with busy_cores(200) if seed % 4 == 0 else contextlib.nullcontext():
+                    self.assertEqual(self.walk(seed), first, f"seed {seed}: not the same again")
+            seed += 1
+        print(f"seeds {FIRST} to {seed - 1}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    apps.main()
