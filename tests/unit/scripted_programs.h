@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <map>
@@ -66,6 +67,12 @@ class Program {
   Process& process() const { return process_; }
   std::uint32_t index() const { return index_; }
   std::uint64_t value() const { return slot().value; }
+  SignalSet pending() const { return slot().pending; }
+  abi::SignalRecord signal() const {
+    abi::SignalRecord taken;
+    std::memcpy(static_cast<void*>(&taken), slot().output, sizeof taken);
+    return taken;
+  }
 
   struct Answer {
     Program& program;
@@ -189,6 +196,7 @@ class World : public Programs, public CallHandler {
       if (process->alive) process_died(*process);
     scripts_.clear();
     ended_.clear();
+    masks.clear();
     orphans_.clear();
     next_order_ = 0;
     last_turn_ = {};
@@ -209,6 +217,9 @@ class World : public Programs, public CallHandler {
   Duration device_time{2'000'000};                         // a command's answer
   std::map<std::pair<const Process*, std::uint32_t>, SignalMasks> masks;  // of a thread; else it catches all
   std::function<void()> disturb;                           // called at each turn: real time is in no hurry
+  std::function<void(Program&, const ThreadSlot&)> on_turn;   // as it begins
+  std::function<void(Thread&, const ThreadSlot&)> on_signal;  // one is sent: what the call says
+  std::function<void(const Process&, std::uint32_t)> on_thread;
 
   void fault(const Program& program, const std::string& what) {
     faults.push_back("h" + std::to_string(program.process_.identity().host) + " process " +
@@ -263,6 +274,12 @@ class World : public Programs, public CallHandler {
         });
         return false;
       }
+      case Call::send_signal:
+        if (on_signal) on_signal(thread, slot);
+        // Who is woken at this very time comes after it, whoever goes first otherwise.
+        last_thread_ = &thread;
+        last_turn_ = now();
+        return true;
       case Call::forked:
         slot.value = attach_child(*thread.process, std::move(caller.child_)).identity().order;
         return true;
@@ -296,6 +313,7 @@ class World : public Programs, public CallHandler {
  private:
   void script(Process& process, std::uint32_t index, Program::Body body) {
     scripts_[{&process, index}] = std::make_unique<Program>(process, index, std::move(body));
+    if (on_thread) on_thread(process, index);
   }
   Process& attach_child(Process& parent, Program::Body body) {
     return attach(parent.identity().host, next_order_, now(), std::move(body), &parent);
@@ -307,6 +325,8 @@ class World : public Programs, public CallHandler {
     // Its new thread's slot is known now.
     if (slot.call == Call::thread_new && slot.error == 0 && program.child_)
       script(program.process_, std::uint32_t(slot.value), std::exchange(program.child_, {}));
+    if (on_turn) on_turn(program, slot);
+    slot.signal_count = 0;
     if (!program.script_.go_on())
       program.call(program.index_ == 0 ? Call::process_exit : Call::thread_exit);
     expect(program.clock() <= limit + kMostCost, program, "it ran on past its limit");

@@ -10,21 +10,27 @@
 #include <random>
 
 #include "tests/unit/scripted_programs.h"
+#include "tests/unit/signal_model.h"
 
 namespace rnicsim::sim::test {
 
 using namespace literals;
 
-enum class Move { act, read_clock, post, sleep, spin, poll, wait, wake, command, thread, fork, die };
-enum class Happening { ring_write, write, interrupt, kill };
+enum class Move {
+  act, read_clock, post, sleep, spin, poll, wait, wake, command, thread, fork, die, signal, await, mask
+};
+enum class Happening { ring_write, write, interrupt, signal, kill };
 
 // Durations in steps this long: ties are what is to be tested.
 constexpr Duration kStep = 500_ns;
+// Two that merge, two that queue, one that nobody catches.
+constexpr std::uint32_t kSignals[] = {SIGUSR1, SIGUSR2, 40, 41, SIGWINCH};
+constexpr std::uint32_t kSignalCount = std::size(kSignals);
 
 struct Step {
   Move move;
   std::uint32_t steps;
-  std::uint32_t which;   // address, or body
+  std::uint32_t which;   // address, body, or whom to signal
 };
 struct Event {
   Happening happening;
@@ -64,9 +70,11 @@ struct Arbitrary<rnicsim::sim::test::Story> {
     const auto move = gen::weightedElement<Move>({{3, Move::act}, {1, Move::read_clock}, {2, Move::post},
                                                   {2, Move::sleep}, {1, Move::spin}, {2, Move::poll}, {4, Move::wait},
                                                   {4, Move::wake}, {1, Move::command}, {4, Move::thread},
-                                                  {1, Move::fork}, {1, Move::die}});
+                                                  {1, Move::fork}, {1, Move::die}, {4, Move::signal},
+                                                  {2, Move::await}, {2, Move::mask}});
     const auto happening = gen::weightedElement<Happening>(
-        {{8, Happening::ring_write}, {8, Happening::write}, {4, Happening::interrupt}, {1, Happening::kill}});
+        {{8, Happening::ring_write}, {8, Happening::write}, {4, Happening::interrupt}, {6, Happening::signal},
+         {1, Happening::kill}});
     const auto step = gen::build<Step>(
         gen::set(&Step::move, move), gen::set(&Step::steps, number(12)), gen::set(&Step::which, number(3)));
     const auto event = gen::build<Event>(gen::set(&Event::happening, happening), gen::set(&Event::steps, number(80)),
@@ -89,6 +97,12 @@ class Telling {
  public:
   Telling(World& world, const Story& story, std::uint32_t haste) : world_(world), story_(story), real_world_(haste) {
     begin_ = now() + 1_us;
+    world.on_turn = [this](Program& me, const ThreadSlot& slot) {
+      if (std::erase(let_through_, &me) != 0) signals_.let_through(me);
+      signals_.check_turn(me, slot);
+    };
+    world.on_thread = [this](const Process& process, std::uint32_t index) { signals_.begin_thread(process, index); };
+    world.on_signal = [this](Thread& sender, const ThreadSlot& slot) { send(sender, slot); };
     std::vector<std::uint32_t> order(story.programs.size());
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), real_world_);
@@ -99,6 +113,9 @@ class Telling {
     }
     auto events = story.events;
     std::shuffle(events.begin(), events.end(), real_world_);
+    // But for signals, which wake at once what others wake a little later: they come in their order, and after others.
+    std::erase_if(events, is_signal);
+    std::ranges::copy_if(story.events, std::back_inserter(events), is_signal);
     for (const Event& event : events)
       world.keeper.at(begin_ + kStep * event.steps, [this, event] { happen(event); });
     world.disturb = [this] {
@@ -122,6 +139,7 @@ class Telling {
     std::optional<Duration> woken;   // by a waker, at
   };
 
+  static bool is_signal(const Event& event) { return event.happening == Happening::signal; }
   void happen(const Event& event) {
     Process& process = *programs_[event.program];
     if (!process.alive) return;
@@ -134,9 +152,32 @@ class Telling {
       case Happening::interrupt:
         writes_.emplace_back(&process, now());
         return world_.keeper.interrupted(process);
+      case Happening::signal:
+        return raise(process, {.number = kSignals[event.steps % kSignalCount], .value = ++last_value_}, nullptr);
       case Happening::kill:
         return world_.kill(process);
     }
+  }
+
+  void raise(Process& process, const abi::SignalRecord& signal, Thread* only) {
+    // Waits that a signal ends are woken by nobody.
+    signals_.send(process, signal, only);
+    std::erase_if(waiters_, [&](const Waiter& waiter) { return signals_.is_due(*waiter.program) && !waiter.woken; });
+    world_.keeper.raise(process, signal, only);
+  }
+  // Of the first process, of the sender's own, or of a thread of it.
+  void send(Thread& sender, const ThreadSlot& slot) {
+    Process& process = slot.argument[0] == 0 ? *programs_[0] : *sender.process;
+    if (!process.alive) return;
+    Thread* only = slot.argument[0] == 2 ? &process.threads[slot.argument[1] % process.threads.size()] : nullptr;
+    if (only != nullptr && (only->state == ThreadState::free || only->state == ThreadState::starting)) return;
+    raise(process, {.number = kSignals[slot.argument[1] % kSignalCount], .value = ++last_value_}, only);
+  }
+  static SignalSet some_of(std::uint32_t number) {
+    SignalSet set = 0;
+    for (std::uint32_t i = 0; i < kSignalCount; ++i)
+      if ((number + 1) >> (i % 4) & 1) set |= set_of(kSignals[i]);
+    return set;
   }
 
   using Writes = std::vector<std::pair<const Process*, Duration>>;
@@ -166,8 +207,10 @@ class Telling {
             break;
           case Move::sleep: {
             const Duration deadline = called + span;
-            co_await me.sleep_until(deadline);
-            world_.expect(me.clock() == deadline, me, "a sleep ends at its deadline");
+            if (co_await me.sleep_until(deadline) == EINTR)
+              world_.expect(signals_.interrupted(me) && me.clock() <= deadline, me, "a sleep ends without a signal");
+            else
+              world_.expect(me.clock() == std::max(deadline, called), me, "a sleep ends at its deadline");
             break;
           }
           case Move::spin: {
@@ -175,7 +218,8 @@ class Telling {
             do {
               asked = me.clock();
               co_await me.spin();
-            } while (me.looks_again());
+            } while (me.looks_again() && !signals_.interrupted(me));
+            if (signals_.interrupted(me)) break;
             const auto write = first_write(writes_, me, turn);
             const Duration seen = std::max(asked, write.value_or(me.clock()) + world_.params_.times.detect);
             if (write) world_.expect(me.clock() <= seen, me, "it spins past a write");
@@ -195,10 +239,14 @@ class Telling {
           }
           case Move::wait: {
             const auto deadline = step.steps == 0 ? std::nullopt : std::optional(called + span);
-            waiters_.push_back({&me, address, deadline, {}});
+            if (!signals_.is_due(me)) waiters_.push_back({&me, address, deadline, {}});
             const int error =
                 co_await me.call(Call::wait_address, address, deadline ? std::uint64_t(deadline->ps) : abi::kForever);
             const auto waiter = std::ranges::find(waiters_, &me, &Waiter::program);
+            if (error == EINTR) {
+              world_.expect(signals_.interrupted(me) && waiter == waiters_.end(), me, "a wait ends without a signal");
+              break;
+            }
             if (error == ETIMEDOUT) {
               world_.expect(deadline && me.clock() == *deadline && !waiter->woken, me, "a wait ends at its deadline");
             } else {
@@ -229,6 +277,23 @@ class Telling {
             co_await me.fork(body(later));
             co_await me.call(Call::wait_child);
             break;
+          case Move::signal:
+            co_await me.call(Call::send_signal, step.which, step.steps);
+            break;
+          case Move::await: {
+            const SignalSet wanted = some_of(step.steps + step.which);
+            const auto deadline = called + span;
+            const int error = co_await me.call(Call::await_signal, wanted, std::uint64_t(deadline.ps));
+            signals_.check_answer(me, wanted, error, me.signal(), deadline);
+            break;
+          }
+          case Move::mask: {
+            const SignalSet blocked = step.steps < 4 ? 0 : some_of(step.steps);
+            if (!signals_.set_mask(me, blocked)) break;
+            let_through_.push_back(&me);
+            co_await me.call(Call::take_signals, blocked);
+            break;
+          }
           case Move::die:
             if (step.steps == 0) co_await me.die();  // not every time: a story shall be worth telling
             break;
@@ -257,6 +322,9 @@ class Telling {
   Writes writes_;
   Writes ring_writes_;
   std::vector<Waiter> waiters_;
+  SignalModel signals_{world_};
+  std::vector<const Program*> let_through_;  // whose call for that is under way
+  std::uint64_t last_value_ = 0;
 };
 
 TEST(TimeKeeperWalk, EveryStoryKeepsTheRulesAndIsToldTheSameWayTwice) {
@@ -269,6 +337,9 @@ TEST(TimeKeeperWalk, EveryStoryKeepsTheRulesAndIsToldTheSameWayTwice) {
     auto faults = world.faults;
     world.clear();
     world.disturb = nullptr;
+    world.on_turn = nullptr;
+    world.on_thread = nullptr;
+    world.on_signal = nullptr;
     if (!faults.empty()) RC_FAIL(faults.front());
     return std::pair(turns, posted);
   };
