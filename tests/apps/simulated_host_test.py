@@ -73,13 +73,19 @@ class View(HostTestCase):
             "woke 1", "futex 0 after 5 ms", "timeout 1 after 3 ms; other value 1", "barrier after 3 ms, once 1",
             "mutex 1 after 4 ms, thread said 7", "condition 1 after 1000 ms"])
 
+    def test_waits_for_processes_and_for_threads_that_end(self):
+        program = built("shared_waits", (HERE / "shared_waits.c").read_text(), "-lpthread")
+        self.assertEqual(self.on_h0(program), [
+            "flock 0 0 at 5", "fcntl 0 0 at 5", "lockf 0 0 at 5", "barrier 0 1 at 3", "mutex 1 dead, 2 lost at 5",
+            "condition 1 at 2", "read too early 0"])
+
     def test_waits_without_an_end_are_refused(self):
         self.assertEqual(self.on_h0(f"{host_view()} refused_waits"),
                          ["own mutex 1, own rwlock 1 1", "semaphore 1, condition 1, mutex 1"])
 
     def test_a_wait_in_the_real_kernel_is_no_standstill(self):
         result = apps.run_on([("h0", f"{host_view()} real_wait")])
-        self.assertEqual((result.status, result.lines("h0")), (0, ["locked 0 0"]), result)
+        self.assertEqual((result.status, result.lines("h0")), (0, ["read x 0"]), result)
         self.assertIn("not reproducible: host_view (pid 1000): blocked in the real kernel", result.summary())
 
     def test_numbers_of_threads_and_processes_are_the_hosts(self):
