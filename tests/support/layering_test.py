@@ -42,6 +42,27 @@ ALLOWED = {
     # A transport core; of the NIC, who puts an engine around it and what a device can do.
     "rtl/cosim": ["model/nic/engine/engine_factory.h", "model/nic/capability_params.h", "model/roce", "model/base"],
     "verbs": ["model/abi"],
+    # The program's side of simulated time, from below: the session, the turn, signals' masks and actions, a thread's
+    # steps and waits, its counter. Handlers put them together, and attaching them.
+    "verbs/clock/next": [],
+    "verbs/clock/raw_call": ["verbs/clock/next"],
+    "verbs/clock/text": ["verbs/clock/raw_call"],
+    "verbs/clock/session": ["model/abi", "verbs/clock/next", "verbs/clock/raw_call"],
+    "verbs/clock/turn": ["model/abi", "verbs/clock/raw_call", "verbs/clock/session"],
+    "verbs/clock/signal_stack": ["verbs/clock/next", "verbs/clock/raw_call"],
+    "verbs/clock/cpu_state": [],
+    "verbs/clock/instruction": ["verbs/clock/text"],
+    "verbs/clock/software_step": ["verbs/clock/instruction"],
+    "verbs/clock/written_memory": ["verbs/clock/instruction"],
+    "verbs/clock/loop_marks": ["verbs/clock/text"],
+    "verbs/clock/fast_counter": ["verbs/clock/turn"],
+    "verbs/clock/counter_sites": ["verbs/clock/fast_counter", "verbs/clock/loop_marks", "verbs/clock/raw_call",
+                                  "verbs/clock/text"],
+    "verbs/clock/tsc": ["verbs/clock/counter_sites", "verbs/clock/session", "verbs/clock/turn"],
+    "verbs/clock/spin": ["verbs/clock/counter_sites", "verbs/clock/cpu_state", "verbs/clock/instruction",
+                         "verbs/clock/loop_marks", "verbs/clock/raw_call", "verbs/clock/session",
+                         "verbs/clock/signal_stack", "verbs/clock/software_step", "verbs/clock/turn",
+                         "verbs/clock/written_memory"],
     # A library of its own: it must not lean on the process it happens to be in.
     "verbs/provider": ["model/abi"],
     # Reaches the verbs library as any program does; two headers of small tools are shared.

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "verbs/clock/attach.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {

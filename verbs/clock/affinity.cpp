@@ -11,8 +11,8 @@
 #include <bit>
 #include <iterator>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/turn.h"
 

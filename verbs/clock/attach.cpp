@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +20,16 @@
 #include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/event_descriptors.h"
+#include "verbs/clock/handlers.h"
 #include "verbs/clock/host_path.h"
+#include "verbs/clock/kill.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/made_files.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/raw_call.h"
-#include "verbs/clock/signals.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 
@@ -36,35 +37,13 @@ RNICSIM_NEXT(socket);
 RNICSIM_NEXT(connect);
 RNICSIM_NEXT(close);
 RNICSIM_NEXT(recvmsg);
-RNICSIM_NEXT(sendmsg);
 RNICSIM_NEXT(execve);
 
 namespace rnicsim::clock {
 
-constinit Session the_session;
-
 namespace {
 
 char** first_environment = nullptr;  // as the kernel made it
-// Signal handlers ask: found before they are installed, not at first use.
-Tool the_tool = Tool::none;
-
-Tool find_tool() {
-  const char* name = ::getenv("RNICSIM_TOOL");
-  if (name == nullptr) return Tool::none;
-  return strcmp(name, "gdb") == 0 ? Tool::gdb : Tool::valgrind;
-}
-
-// A copy of each of kVariables; an empty one was not set.
-char variables[std::size(kVariables)][PATH_MAX];
-
-void keep_variables() {
-  for (std::size_t i = 0; i < std::size(kVariables); ++i) {
-    const char* value = ::getenv(kVariables[i]);
-    if (value != nullptr) snprintf(variables[i], sizeof variables[i], "%s", value);
-  }
-}
-
 // Above what programs and their select() sets use, so that a program sees the descriptor numbers it expects.
 constexpr int kSocketDescriptor = 1000;
 
@@ -169,25 +148,18 @@ __attribute__((constructor)) void start(int, char** arguments, char** environmen
 
 }  // namespace
 
-Tool tool() { return the_tool; }
-
-const char* variable(const char* name) {
-  for (std::size_t i = 0; i < std::size(kVariables); ++i)
-    if (strcmp(kVariables[i], name) == 0 && variables[i][0] != 0) return variables[i];
-  return nullptr;
-}
-
 // A tool sees to the layout itself.
 static bool has_random_addresses() {
   const int now = ::personality(0xffffffff);
-  return the_tool == Tool::none && (now < 0 || (now & ADDR_NO_RANDOMIZE) == 0);
+  return tool() == Tool::none && (now < 0 || (now & ADDR_NO_RANDOMIZE) == 0);
 }
 
 void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   const char* socket_name = variable(abi::kSocketVariable);
   const char* host = variable(abi::kHostVariable);
   if (socket_name == nullptr || host == nullptr) return;
-  the_tool = find_tool();
+  find_tool();
+  raise_signals_by(raise_here);
   take_signals();  // before the simulator knows us, and may send one
   if (!connect_socket(socket_name)) die("no simulator listens: %s", strerror(errno));
 
@@ -208,7 +180,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   // memcheck looks at each page, used or not.
   constexpr std::uint64_t kMostUnderValgrind = 1 << 30;
   the_session.memory_bytes =
-      the_tool == Tool::valgrind ? std::min(welcome.memory_bytes, kMostUnderValgrind) : welcome.memory_bytes;
+      tool() == Tool::valgrind ? std::min(welcome.memory_bytes, kMostUnderValgrind) : welcome.memory_bytes;
   the_session.memory = map(descriptors[1], the_session.memory_bytes, abi::kMemoryAddress);
   the_session.attached = true;
   find_host_files(socket_name, the_session.header().host);
@@ -237,60 +209,6 @@ void abandon() {
   ::munmap(the_session.control, abi::kControlBytes);
   ::munmap(the_session.memory, the_session.memory_bytes);
   the_session = {};
-}
-
-bool send_descriptors(std::span<const int> descriptors) {
-  abi::DescriptorMessage announcement;
-  announcement.count = std::uint32_t(descriptors.size());
-  announcement.slot = std::uint32_t(own_slot() - &the_session.slot(0));
-  iovec part{&announcement, sizeof announcement};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int) * abi::kMaxDescriptors)] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary;
-  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-  memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
-  ssize_t sent;
-  do sent = next_sendmsg(the_session.socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  return sent == ssize_t(sizeof announcement);
-}
-
-int receive_descriptor() {
-  abi::DescriptorMessage announcement;
-  iovec part{&announcement, sizeof announcement};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary;
-  message.msg_controllen = sizeof ancillary;
-  ssize_t got;
-  do got = next_recvmsg(the_session.socket, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  if (got != ssize_t(sizeof announcement) || rights == nullptr) return -1;
-  int descriptor;
-  memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);
-  return descriptor;
-}
-
-void die(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  char line[640];
-  const int length = snprintf(line, sizeof line, "rnicsim: %s: %s\n", program_invocation_short_name, text);
-  [[maybe_unused]] const auto written = checked_call(SYS_write, 2, line, length);
-  checked_call(SYS_exit_group, 125);
-  __builtin_unreachable();
 }
 
 }  // namespace rnicsim::clock

@@ -1,66 +1,14 @@
-// This process's place on its simulated host: the connection to the simulator and what it shares with it.
+// How a process comes to its place on its simulated host (session.h), and how a forked child leaves its parent's.
 #pragma once
 
 #include <cstdint>
-#include <span>
-
-#include "model/abi/attach.h"
 
 namespace rnicsim::clock {
-
-struct Session {
-  bool attached = false;
-  int socket = -1;
-  std::byte* control = nullptr;
-  std::byte* memory = nullptr;  // DMA memory
-  std::uint64_t memory_bytes = 0;
-
-  abi::ControlHeader& header() const { return *reinterpret_cast<abi::ControlHeader*>(control + abi::kControlHeader); }
-  abi::ThreadSlot& slot(std::uint32_t index) const {
-    return reinterpret_cast<abi::ThreadSlot*>(control + abi::kThreadSlots)[index];
-  }
-  // Of all hosts.
-  std::span<const abi::NetworkInterface> interfaces() const {
-    return {reinterpret_cast<const abi::NetworkInterface*>(control + abi::kInterfaceTable), header().interface_count};
-  }
-  // Of this host's device with that number; nullptr: it has none.
-  const abi::NetworkInterface* own_interface(std::uint32_t device) const {
-    for (const abi::NetworkInterface& each : interfaces())
-      if (each.host == header().host_index && each.device == device) return &each;
-    return nullptr;
-  }
-};
-
-extern Session the_session;
-
-// The session, or nullptr: there is no simulator (kSocketVariable is not set) or it went away.
-inline Session* session() { return the_session.attached ? &the_session : nullptr; }
-// True when this process's clock is the simulation's.
-inline bool simulated() {
-  return the_session.attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
-}
-
-// What this process runs under (RNICSIM_TOOL): neither lets it single-step itself.
-enum class Tool { none, gdb, valgrind };
-Tool tool();
-
-// What a new image of this process, or a child, finds the simulator by: the variables as they were at its start,
-// whatever the program made of its environment since (launchers hand on that of another host).
-inline constexpr const char* kVariables[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
-                                             abi::kLibrariesVariable};
-const char* variable(const char* name);  // nullptr: it was not set
 
 // Connects with these Hello flags; exits with a clear message when the simulator refuses. Called by the constructor and
 // in a forked child.
 void attach(std::uint32_t hello_flags, std::uint32_t parent_pid);
 // In a forked child: lets go of the parent's session.
 void abandon();
-
-// Descriptors that go with the next call, and those that came with its answer.
-bool send_descriptors(std::span<const int> descriptors);
-int receive_descriptor();
-
-// A line on standard error, then exit status 125.
-[[noreturn]] void die(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace rnicsim::clock

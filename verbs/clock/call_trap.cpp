@@ -13,10 +13,10 @@
 
 #include <cstdint>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/kernel_signals.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 

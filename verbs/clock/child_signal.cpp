@@ -7,10 +7,10 @@
 
 #include <atomic>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/turn.h"
 

@@ -9,9 +9,9 @@
 #include <array>
 #include <atomic>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(wait4);

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 

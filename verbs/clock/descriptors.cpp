@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/message_sockets.h"
@@ -29,6 +28,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/signal_descriptors.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"

@@ -5,9 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {

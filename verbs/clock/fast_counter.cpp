@@ -1,6 +1,5 @@
 #include "verbs/clock/fast_counter.h"
 
-#include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {

@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "model/abi/host_files.h"
-#include "verbs/clock/attach.h"
 #include "verbs/clock/linked_folder.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
+#include "verbs/clock/session.h"
 
 RNICSIM_NEXT(access);
 

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 

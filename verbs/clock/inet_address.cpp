@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "model/abi/net_address.h"
-#include "verbs/clock/attach.h"
+#include "verbs/clock/session.h"
 
 namespace rnicsim::clock {
 namespace {

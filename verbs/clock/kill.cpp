@@ -10,12 +10,12 @@
 #include <atomic>
 
 #include "verbs/clock/addresses.h"
-#include "verbs/clock/attach.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/signal_records.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/threads.h"

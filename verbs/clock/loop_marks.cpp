@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 
-#include "verbs/clock/counter_sites.h"
 #include "verbs/clock/text.h"
 
 namespace rnicsim::clock {
@@ -35,7 +34,7 @@ std::uint8_t LoopMark::byte_at(std::uintptr_t place) {
 LoopMark* LoopMark::make(std::uintptr_t place, int period) {
   LoopMark* mark = of(place);
   if (mark == nullptr) mark = of(0);
-  if (mark == nullptr || is_behind_counter_read(place)) return nullptr;
+  if (mark == nullptr) return nullptr;
   if (!is_of_a_file(place) || !make_writable(place, 1)) return nullptr;
   const auto byte = *reinterpret_cast<const std::uint8_t*>(place);
   // The code may be another than when the place was last marked.

@@ -14,9 +14,9 @@
 #include <atomic>
 #include <functional>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 
 RNICSIM_NEXT(gethostname);
 RNICSIM_NEXT(uname);

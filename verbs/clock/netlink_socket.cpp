@@ -15,12 +15,12 @@
 #include <charconv>
 #include <string_view>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/interfaces.h"
 #include "verbs/clock/netlink_answers.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 
 RNICSIM_NEXT(socket);
 RNICSIM_NEXT(bind);

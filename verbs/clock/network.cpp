@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/datagrams.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/event_descriptors.h"
@@ -25,6 +24,7 @@
 #include "verbs/clock/netlink_socket.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/socket_options.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"

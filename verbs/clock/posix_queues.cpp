@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/own_memory.h"
 #include "verbs/clock/posix_queues.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 

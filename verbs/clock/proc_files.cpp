@@ -13,8 +13,8 @@
 #include <iterator>
 
 #include "verbs/clock/affinity.h"
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(open);

@@ -19,6 +19,7 @@
 #include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/timer_calls.h"
 #include "verbs/clock/turn.h"

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <random>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(getrandom);

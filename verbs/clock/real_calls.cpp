@@ -43,7 +43,6 @@
 #include <type_traits>
 
 #include "verbs/clock/affinity.h"
-#include "verbs/clock/attach.h"
 #include "verbs/clock/futex.h"
 #include "verbs/clock/kernel_signals.h"
 #include "verbs/clock/kill.h"
@@ -51,6 +50,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/posix_queues.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/shared_segments.h"
 #include "verbs/clock/signal_descriptors.h"
 #include "verbs/clock/thread_numbers.h"

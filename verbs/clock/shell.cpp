@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(popen);

@@ -15,12 +15,12 @@
 #include <algorithm>
 #include <array>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/own_memory.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/signal_records.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/turn.h"

@@ -4,24 +4,16 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 
-#include "verbs/clock/attach.h"
-#include "verbs/clock/call_trap.h"
 #include "verbs/clock/child_signal.h"
-#include "verbs/clock/counter_sites.h"
-#include "verbs/clock/instruction.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
-#include "verbs/clock/signal_stack.h"
-#include "verbs/clock/software_step.h"
-#include "verbs/clock/spin.h"
-#include "verbs/clock/tsc.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(sigaction);
@@ -34,7 +26,7 @@ namespace {
 constexpr std::array kOurs{SIGSEGV, SIGTRAP, SIGSYS, kLookSignal};
 
 bool taken = false;
-std::array<struct sigaction, kOurs.size()> kept_actions{};  // the last is never called: that signal is ours alone
+std::array<struct sigaction, kOurs.size()> kept_actions{};
 
 bool is_ours(int signal) { return taken && std::ranges::find(kOurs, signal) != kOurs.end(); }
 struct sigaction& kept(int signal) {
@@ -54,6 +46,16 @@ class MaskedFor {
   sigset_t before_;
 };
 
+// By the program, or by default.
+bool is_discarded(int signal) {
+  struct sigaction action {};
+  if (::sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) return false;
+  const bool is_by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+  return action.sa_handler == SIG_IGN || (action.sa_handler == SIG_DFL && is_by_default);
+}
+
+}  // namespace
+
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = kept(signal);
   const MaskedFor masked(action);
@@ -69,78 +71,18 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   }
 }
 
-void on_segv(int signal, siginfo_t* info, void* context) {
-  leave_software_step();
-  const int saved = errno;
-  abandon_look(context);
-  if (!emulate_tsc(context)) pass_on(signal, info, context);
-  errno = saved;
-}
-
-// A virtual machine may lose the bit of its debug register that says so; the kernel then says TRAP_BRKPT, which it does
-// not say of a breakpoint instruction (SI_KERNEL).
-bool is_step(const siginfo_t& info, void* context) {
-  constexpr greg_t kTrapFlag = 1 << 8;
-  const auto flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
-  return info.si_code == TRAP_TRACE || (info.si_code == TRAP_BRKPT && (flags & kTrapFlag) != 0);
-}
-
-bool is_breakpoint_of_ours(const siginfo_t& info, void* context) {
-  if (info.si_code != SI_KERNEL) return false;
-  return begin_look_at_mark(context) || resume_behind_counter_read(*static_cast<ucontext_t*>(context));
-}
-
-void on_trap(int signal, siginfo_t* info, void* context) {
-  // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
-  // context that the handler returns to.
-  if (is_step(*info, context)) return continue_look(context);
-  if (is_breakpoint_of_ours(*info, context)) return;
-  const int saved = errno;
-  pass_on(signal, info, context);
-  errno = saved;
-}
-
-void on_call(int signal, siginfo_t* info, void* context) {
-  const int saved = errno;
-  abandon_look(context);
-  if (!emulate_call(*info, context)) pass_on(signal, info, context);
-  errno = saved;
-}
-
-void on_look(int, siginfo_t*, void* context) {
-  if (abi::ThreadSlot* slot = own_slot()) slot->asked = 0;
-  if (simulated_slot() != nullptr) begin_look(context);
-}
-
-void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* old) {
+void take_signal(int signal, SignalHandler* handler) {
   struct sigaction action {};
   action.sa_sigaction = handler;
   // NODEFER: a counter read inside a handler faults too, and a program's handler may run within ours (SIGALRM, raised
   // in a call) and be looked at.
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
-  next_sigaction(signal, &action, old);
+  next_sigaction(signal, &action, &kept(signal));
+  if (signal == kLookSignal) kept(signal) = {};  // never called: that signal is ours alone
+  taken = true;
 }
 
-// By the program, or by default.
-bool is_discarded(int signal) {
-  struct sigaction action {};
-  if (::sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) return false;
-  const bool is_by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
-  return action.sa_handler == SIG_IGN || (action.sa_handler == SIG_DFL && is_by_default);
-}
-
-}  // namespace
-
-void take_signals() {
-  take_signal_stack();
-  if (!taken) {
-    prepare_decoder();
-    install(SIGSEGV, on_segv, &kept(SIGSEGV));
-    install(SIGTRAP, on_trap, &kept(SIGTRAP));
-    install(SIGSYS, on_call, &kept(SIGSYS));
-    install(kLookSignal, on_look, nullptr);
-    taken = true;
-  }
+void unblock_ours() {
   sigset_t ours;
   ::sigemptyset(&ours);
   for (const int signal : kOurs) ::sigaddset(&ours, signal);

@@ -1,6 +1,5 @@
-// The signals that simulated time needs for itself: SIGSEGV (counter reads), SIGSYS (system calls by instruction),
-// kLookSignal (the simulator asks what a thread that does not come back is doing) and SIGTRAP (single steps while it
-// answers). A program's own handlers are kept, and called for what is not ours; kLookSignal has none.
+// Actions and masks of signals, where some are simulated time's own (handlers.h): a program's actions for those are
+// kept, and done for what is not ours; a program's masks do not hold them back.
 #pragma once
 
 #include <signal.h>
@@ -13,7 +12,13 @@ namespace rnicsim::clock {
 
 using abi::kLookSignal;
 
-void take_signals();  // in each thread, before the simulator may send it one
+// From now on this signal is ours.
+using SignalHandler = void(int signal, siginfo_t* info, void* context);
+void take_signal(int signal, SignalHandler* handler);
+void unblock_ours();  // in each thread
+// What is not ours: as the program asked for. Of one of ours, in its handler.
+void pass_on(int signal, siginfo_t* info, void* context);
+
 // While it lives another mask holds, as in ppoll(2).
 class MaskedWait {
  public:

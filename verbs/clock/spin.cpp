@@ -10,11 +10,12 @@
 #include <cstdint>
 #include <utility>
 
-#include "verbs/clock/attach.h"
+#include "verbs/clock/counter_sites.h"
 #include "verbs/clock/cpu_state.h"
 #include "verbs/clock/instruction.h"
 #include "verbs/clock/loop_marks.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/software_step.h"
 #include "verbs/clock/turn.h"
@@ -148,6 +149,12 @@ void begin(int next_kept, int most_steps) {
   look.written.clear();
 }
 
+// What a jump covers has no breakpoint of its own.
+LoopMark* mark_here(const ucontext_t& context, int period) {
+  const std::uintptr_t place = place_of(context);
+  return is_behind_counter_read(place) ? nullptr : LoopMark::make(place, period);
+}
+
 void begin_at(LoopMark& mark, const ucontext_t& context) {
   look.woken = false;
   look.mark = &mark;
@@ -164,7 +171,7 @@ void park(abi::ThreadSlot& slot, ucontext_t& context) {
   const int period = look.period;
   const CpuState least = look.least;
   const bool is_marked = look.mark != nullptr && look.mark->place() == place_of(context);
-  LoopMark* const mark = is_marked ? look.mark : LoopMark::make(place_of(context), period);
+  LoopMark* const mark = is_marked ? look.mark : mark_here(context, period);
   if (mark != nullptr) {
     mark->hit();
     mark->set();

@@ -15,9 +15,9 @@
 
 #include <cstdint>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
 
 using rnicsim::clock::HostPath;
 

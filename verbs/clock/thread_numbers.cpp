@@ -15,7 +15,6 @@ extern "C" {  // some C libraries' header does not say so
 #include <sys/pidfd.h>
 }
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/kill.h"
 #include "verbs/clock/next.h"
@@ -23,6 +22,7 @@ extern "C" {  // some C libraries' header does not say so
 #include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/session.h"
 
 RNICSIM_NEXT(sched_setscheduler);
 RNICSIM_NEXT(sched_getscheduler);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "verbs/clock/attach.h"
+#include "verbs/clock/session.h"
+
 
 namespace rnicsim::clock {
 namespace {

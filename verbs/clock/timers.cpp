@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/timer_calls.h"

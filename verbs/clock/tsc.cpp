@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/counter_sites.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {

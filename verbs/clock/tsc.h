@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "verbs/clock/attach.h"
-
 namespace rnicsim::clock {
 
 // The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real
@@ -16,11 +14,6 @@ bool in_vdso(std::uintptr_t address);
 
 void trap_tsc();    // in this thread and those it starts
 void untrap_tsc();  // before exec: the next image's loader would die of it
-
-// What it shows at that moment.
-inline std::uint64_t counter_at(std::uint64_t picoseconds) {
-  return session()->header().uptime * 1'000'000'000 + picoseconds / 1000;
-}
 
 // If `context` stands at a counter read: emulates it and steps over it.
 bool emulate_tsc(void* context);

@@ -11,13 +11,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "verbs/clock/attach.h"
-#include "verbs/clock/kill.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 
 namespace rnicsim::clock {
 
-constinit thread_local abi::ThreadSlot* slot_of_thread = nullptr;
 constinit thread_local std::uint64_t activity_of_thread = 0;
 constinit thread_local Repetition clock_reads_of_thread;
 
@@ -26,6 +24,7 @@ namespace {
 using abi::ThreadSlot;
 
 thread_local int raised_in_thread = 0;
+void (*raise_here)(const abi::SignalRecord&) = nullptr;
 
 // The simulator knows who else needs a processor, and so how long a busy wait may be.
 constexpr std::uint32_t kLongestBusyWait = 10'000;
@@ -112,6 +111,8 @@ void raise_signals(ThreadSlot& slot) {
     raise_here(*signal);
   }
 }
+
+void raise_signals_by(void (*raise)(const abi::SignalRecord& signal)) { raise_here = raise; }
 
 bool restarts_after_signal() {
   struct sigaction action {};

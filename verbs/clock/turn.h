@@ -8,14 +8,9 @@
 #include <initializer_list>
 
 #include "model/abi/attach.h"
-#include "verbs/clock/attach.h"
+#include "verbs/clock/session.h"
 
 namespace rnicsim::clock {
-
-extern constinit thread_local abi::ThreadSlot* slot_of_thread;
-
-// The calling thread's slot; nullptr: a thread that the simulator does not know.
-inline abi::ThreadSlot*& own_slot() { return slot_of_thread; }
 
 // The slot of the calling thread when it may make calls in simulated time: known, and in its turn.
 inline abi::ThreadSlot* simulated_slot() {
@@ -31,6 +26,8 @@ int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint6
 // The same in two steps.
 int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 void raise_signals(abi::ThreadSlot& slot);
+// How one is raised in the calling thread: whoever knows more of signals says so, once.
+void raise_signals_by(void (*raise)(const abi::SignalRecord& signal));
 // Whether a call that the last signal interrupted begins again.
 bool restarts_after_signal();
 // Gives the turn away for good (the thread or process ends).
@@ -71,6 +68,10 @@ inline std::uint64_t cost_of_clock_read() {
   const std::uint64_t stretched = 1 + clock_reads_of_thread.begin() / kSteps;
   const std::uint64_t cost = session()->header().cost[std::size_t(abi::CpuCost::clock_read)];
   return cost * (stretched < kMostStretched ? stretched : kMostStretched);
+}
+// What the counter (rdtsc) shows at that moment: one cycle a nanosecond.
+inline std::uint64_t counter_at(std::uint64_t picoseconds) {
+  return session()->header().uptime * 1'000'000'000 + picoseconds / 1000;
 }
 // A read of a clock is charged, unless the world has to catch up then.
 inline bool charge_clock_read_ahead(abi::ThreadSlot& slot) {

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/raw_call.h"
+#include "verbs/clock/session.h"
 
 namespace rnicsim::clock {
 namespace {

@@ -14,9 +14,9 @@
 #include <memory>
 #include <mutex>
 
-#include "verbs/clock/attach.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/mappings.h"
+#include "verbs/clock/session.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/turn.h"
 #include "verbs/port/device_port.h"

@@ -1,0 +1,80 @@
+#include "verbs/clock/handlers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include "verbs/clock/call_trap.h"
+#include "verbs/clock/counter_sites.h"
+#include "verbs/clock/instruction.h"
+#include "verbs/clock/session.h"
+#include "verbs/clock/signal_stack.h"
+#include "verbs/clock/signals.h"
+#include "verbs/clock/software_step.h"
+#include "verbs/clock/spin.h"
+#include "verbs/clock/tsc.h"
+#include "verbs/clock/turn.h"
+
+namespace rnicsim::clock {
+namespace {
+
+void on_segv(int signal, siginfo_t* info, void* context) {
+  leave_software_step();
+  const int saved = errno;
+  abandon_look(context);
+  if (!emulate_tsc(context)) pass_on(signal, info, context);
+  errno = saved;
+}
+
+// A virtual machine may lose the bit of its debug register that says so; the kernel then says TRAP_BRKPT, which it does
+// not say of a breakpoint instruction (SI_KERNEL).
+bool is_step(const siginfo_t& info, void* context) {
+  constexpr greg_t kTrapFlag = 1 << 8;
+  const auto flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
+  return info.si_code == TRAP_TRACE || (info.si_code == TRAP_BRKPT && (flags & kTrapFlag) != 0);
+}
+
+bool is_breakpoint_of_ours(const siginfo_t& info, void* context) {
+  if (info.si_code != SI_KERNEL) return false;
+  return begin_look_at_mark(context) || resume_behind_counter_read(*static_cast<ucontext_t*>(context));
+}
+
+void on_trap(int signal, siginfo_t* info, void* context) {
+  // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
+  // context that the handler returns to.
+  if (is_step(*info, context)) return continue_look(context);
+  if (is_breakpoint_of_ours(*info, context)) return;
+  const int saved = errno;
+  pass_on(signal, info, context);
+  errno = saved;
+}
+
+void on_call(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  abandon_look(context);
+  if (!emulate_call(*info, context)) pass_on(signal, info, context);
+  errno = saved;
+}
+
+void on_look(int, siginfo_t*, void* context) {
+  if (abi::ThreadSlot* slot = own_slot()) slot->asked = 0;
+  if (simulated_slot() != nullptr) begin_look(context);
+}
+
+}  // namespace
+
+void take_signals() {
+  static bool taken = false;
+  take_signal_stack();
+  if (!taken) {
+    prepare_decoder();
+    take_signal(SIGSEGV, on_segv);
+    take_signal(SIGTRAP, on_trap);
+    take_signal(SIGSYS, on_call);
+    take_signal(kLookSignal, on_look);
+    taken = true;
+  }
+  unblock_ours();
+}
+
+}  // namespace rnicsim::clock
