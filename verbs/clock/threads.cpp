@@ -152,6 +152,9 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   const int error =
       start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
   if (error == 0) {
+    // One that was detached leaves its number behind, which the next may get.
+    for (Joinable& known : joinables)
+      if (known.thread == *thread) known.thread = 0;
     joinables[index].thread = *thread;
     ++present;
     call(*slot, abi::Call::thread_start, {index});
