@@ -69,10 +69,10 @@ void end_thread() {
   if (slot == nullptr) return;
   const std::uint32_t index = index_of(*slot);
   if (--present == 0) return;  // the process ends with it, and says so
+  sync(*slot);  // from here on nobody else runs before it is gone: who finds it ended joins it in the real kernel
   Joinable& joinable = joinables[index];
   joinable.ended = true;
   wake(*slot, &joinable, kEveryone);
-  sync(*slot);  // what is left of it is over before anybody else runs
   own_slot() = nullptr;
   release_signal_stack();
   leave(*slot, abi::Call::thread_exit, {0, std::uint64_t(leaves_robust_mutexes())});
