@@ -162,7 +162,7 @@ bool TimeKeeper::bury_the_dead() {
     // One that gets a turn shows its death there; or it has ended as programs do, at a time that is still to come.
     const bool gets_turn = std::ranges::any_of(process->threads, [](const Thread& thread) { return bool(thread.at); });
     if (!process->alive || gets_turn || !programs_.has_ended(*process)) continue;
-    disturbed(process->label() + ": was killed while it waited");
+    if (params_.simulated) disturbed(process->label() + ": was killed while it waited");
     handler_->process_died(*process);
     return true;
   }

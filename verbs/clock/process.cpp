@@ -96,6 +96,15 @@ int status_left(pid_t real_pid) {
   return told.si_status | (told.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
+// What the dead had is gone by then, as from Linux: the simulator may not have noticed yet.
+pid_t wait_in_real_time(pid_t pid, int* status, int options, rusage* usage) {
+  const pid_t ended = next_wait4(pid, status, options, usage);
+  abi::ThreadSlot* slot = own_slot();
+  if (ended > 0 && slot != nullptr && !simulated())
+    call_without_signals(*slot, abi::Call::wait_child, {0, std::uint64_t(WEXITED | WNOHANG)});
+  return ended;
+}
+
 // 0: a handler has, out of turn.
 pid_t reap(const Ended& ended, int* status, int options, rusage* usage) {
   const bool leaves = (options & WNOWAIT) != 0;
@@ -194,7 +203,7 @@ RNICSIM_EXPORT int setpgid(pid_t pid, pid_t group) noexcept {
 RNICSIM_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr && simulated() && own_slot() != nullptr) return wait_out_of_turn(pid, status, options, usage);
-  if (slot == nullptr) return next_wait4(pid, status, options, usage);
+  if (slot == nullptr) return wait_in_real_time(pid, status, options, usage);
   return wait_for_child(*slot, pid, status, WEXITED | (options & (WNOHANG | WUNTRACED | WCONTINUED)), usage);
 }
 RNICSIM_EXPORT pid_t waitpid(pid_t pid, int* status, int options) { return ::wait4(pid, status, options, nullptr); }
