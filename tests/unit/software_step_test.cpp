@@ -273,8 +273,9 @@ TEST_F(SoftwareStep, KnowsWhatABreakpointStandsFor) {
 
 // One that faults is no step: the thread meets the fault itself.
 TEST_F(SoftwareStep, GivesUpWhereItFaults) {
-  on_stack_of_its_own(SIGSEGV, [](int, siginfo_t*, void*) {
-    leave_software_step();
+  on_stack_of_its_own(SIGSEGV, [](int, siginfo_t*, void* context) {
+    leave_software_step(0);  // of somebody else
+    leave_software_step(std::uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
     _exit(1);
   });
   static constexpr std::array<std::uint8_t, 16> kCode{0x01, 0x06};  // add %eax, (%rsi)

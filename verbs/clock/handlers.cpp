@@ -19,7 +19,7 @@ namespace rnicsim::clock {
 namespace {
 
 void on_segv(int signal, siginfo_t* info, void* context) {
-  leave_software_step();
+  leave_software_step(std::uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
   const int saved = errno;
   abandon_look(context);
   if (!emulate_tsc(context)) pass_on(signal, info, context);

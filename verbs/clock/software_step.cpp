@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <optional>
 
+// Of this library, by the linker.
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, etext;
+
 namespace rnicsim::clock {
 namespace {
 
@@ -132,9 +135,19 @@ class Step {
 
   // --- What operands are worth, without their sign.
   static std::optional<Word> load(Word address, int bits) {
-    Word value = 0;
-    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return std::nullopt;
-    memcpy(&value, reinterpret_cast<const void*>(address), std::size_t(bits / 8));
+    switch (bits) {
+      case 8: return load<std::uint8_t>(address);
+      case 16: return load<std::uint16_t>(address);
+      case 32: return load<std::uint32_t>(address);
+      case 64: return load<std::uint64_t>(address);
+      default: return std::nullopt;
+    }
+  }
+  // In code of ours: where it faults tells whose fault it is.
+  template <class Value>
+  static Value load(Word address) {
+    Value value;
+    memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
     return value;
   }
   static Word cut(Word value, int bits) { return bits == 64 ? value : value & ((Word{1} << bits) - 1); }
@@ -165,6 +178,21 @@ class Step {
   }
 
   // --- What happens. True: it did.
+  static bool store(Word address, Word value, int bits) {
+    switch (bits) {
+      case 8: return store<std::uint8_t>(address, value);
+      case 16: return store<std::uint16_t>(address, value);
+      case 32: return store<std::uint32_t>(address, value);
+      case 64: return store<std::uint64_t>(address, value);
+      default: return false;
+    }
+  }
+  template <class Value>
+  static bool store(Word address, Word word) {
+    const auto value = Value(word);
+    memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+    return true;
+  }
   bool done() {
     registers_[REG_RIP] = greg_t(next_);
     return true;
@@ -173,9 +201,7 @@ class Step {
     const ZydisDecodedOperand& to = operand(index);
     if (to.type == ZYDIS_OPERAND_TYPE_MEMORY) {
       const auto address = address_of(instruction_, to, context_);
-      if (!address || to.size > 64) return false;
-      memcpy(reinterpret_cast<void*>(*address), &value, to.size / 8);
-      return true;
+      return address && store(*address, value, to.size);
     }
     const auto whole = to.type == ZYDIS_OPERAND_TYPE_REGISTER ? general_register(to.reg.value) : std::nullopt;
     if (!whole) return false;
@@ -232,7 +258,7 @@ class Step {
   bool push(std::optional<Word> value) {
     if (!value || instruction_.decoded.operand_width != 64) return false;
     const Word top = Word(registers_[REG_RSP]) - sizeof(Word);
-    memcpy(reinterpret_cast<void*>(top), &*value, sizeof(Word));
+    store(top, *value, 64);
     registers_[REG_RSP] = greg_t(top);
     return true;
   }
@@ -270,8 +296,10 @@ bool step_in_software(const Instruction& instruction, ucontext_t& context) {
   return stepped;
 }
 
-void leave_software_step() {
-  if (!stepping) return;
+void leave_software_step(std::uintptr_t place) {
+  const bool is_ours = place - reinterpret_cast<std::uintptr_t>(&__ehdr_start) <
+                       reinterpret_cast<std::uintptr_t>(&etext) - reinterpret_cast<std::uintptr_t>(&__ehdr_start);
+  if (!stepping || !is_ours) return;
   stepping = false;
   siglongjmp(before_step, 1);
 }

@@ -12,7 +12,8 @@ namespace rnicsim::clock {
 // because it is of another kind, or faults.
 bool step_in_software(const Instruction& instruction, ucontext_t& context);
 
-// In SIGSEGV's handler: a step that faulted ends, and so does this call; it returns if there is none.
-void leave_software_step();
+// In SIGSEGV's handler, where the thread stood: a step that faulted ends, and so does this call; it returns if there is
+// none, or a handler that came in between has faulted.
+void leave_software_step(std::uintptr_t place);
 
 }  // namespace rnicsim::clock
