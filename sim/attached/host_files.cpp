@@ -264,12 +264,15 @@ fs::path below(const fs::path& folder, const std::string& host, const char* name
   return folder / host / std::string_view(name).substr(1);
 }
 
-// Everyone may write there. Its /tmp and /var/tmp are made by who first looks there: verbs/clock/linked_folder.
+// Everyone may write there. What this machine has in its /tmp and /var/tmp is linked to by who first looks there:
+// verbs/clock/linked_folder.
 void make_writable_folders(const RunFolder& folder, const std::string& host) {
-  fs::create_directories(folder.files() / host / "var");
-  const fs::path shared_memory = below(folder.memory(), host, abi::kSharedMemoryFolder);
-  fs::create_directories(shared_memory);
-  fs::permissions(shared_memory, fs::perms::all | fs::perms::sticky_bit);
+  const fs::path files = folder.files() / host;
+  for (const fs::path& path :
+       {files / "tmp", files / "var/tmp", below(folder.memory(), host, abi::kSharedMemoryFolder)}) {
+    fs::create_directories(path);
+    fs::permissions(path, fs::perms::all | fs::perms::sticky_bit);
+  }
 }
 
 }  // namespace

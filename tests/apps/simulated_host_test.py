@@ -215,6 +215,24 @@ class Folders(HostTestCase):
         self.assertIn("serving", process.stdout.readline())
         return process
 
+    def test_without_a_descriptor_left(self):
+        """A look at /tmp needs two, to see this machine's; what the host has of its own is there without."""
+        program = apps.built("full", """
+            #include <fcntl.h>
+            #include <stdio.h>
+            #include <sys/resource.h>
+            #include <sys/stat.h>
+            int main(void) {
+              const struct rlimit few = {64, 64};
+              struct stat status;
+              setrlimit(RLIMIT_NOFILE, &few);
+              while (open("/dev/null", O_RDONLY) >= 0) continue;
+              printf("%d %d\\n", stat("/tmp", &status), mkdir("/tmp/mine", 0700));
+            }
+            """)
+        result = apps.run_on([("h0", str(program))])
+        self.assertEqual(result.lines("h0"), ["0 0"], result)
+
     def test_they_go_with_the_run(self):
         name = f"rnicsim-test-{os.getpid()}-ends"
         process = self.serve(name)

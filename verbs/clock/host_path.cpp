@@ -35,7 +35,7 @@ constexpr std::string_view kOfKernel[] = {
 
 struct Linked {
   std::string_view path;
-  bool is_made;  // known to be
+  bool is_filled;  // known to be
 };
 constinit Linked linked[] = {{"/tmp", false}, {"/var/tmp", false}};
 
@@ -114,7 +114,7 @@ bool HostPath::lead_to_own(std::string_view text) {
   for (Linked& folder : linked) {
     const auto rest = below(text, folder.path);
     if (!rest) continue;
-    folder.is_made = folder.is_made || make_linked_folder(files.text(), folder.path);
+    folder.is_filled = folder.is_filled || fill_linked_folder(files.text(), folder.path);
     return lead_below(files.text(), folder.path, *rest);
   }
   return false;

@@ -16,8 +16,6 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr mode_t kOpenToAll = S_ISVTX | 0777;
-
 // Folders of other runs, and of this one.
 bool holds_host_files(std::string_view folder, std::string_view name) {
   std::string_view prefix = abi::kHostFilesPrefix;
@@ -57,22 +55,18 @@ class Folder {
 
 }  // namespace
 
-bool make_linked_folder(std::string_view root, std::string_view name) {
-  char own[PATH_MAX], unfinished[PATH_MAX], real[PATH_MAX];
+bool fill_linked_folder(std::string_view root, std::string_view name) {
+  char own[PATH_MAX - sizeof ".filled"], filled[PATH_MAX], real[PATH_MAX];
   const int length =
       snprintf(own, sizeof own, "%.*s%.*s", int(root.size()), root.data(), int(name.size()), name.data());
-  if (length >= int(sizeof own - sizeof ".new")) return false;
-  if (raw_call(SYS_access, own, F_OK) == 0) return true;
-  snprintf(unfinished, sizeof unfinished, "%s.new", own);
+  if (length >= int(sizeof own)) return false;
+  snprintf(filled, sizeof filled, "%s.filled", own);
+  if (raw_call(SYS_access, filled, F_OK) == 0) return true;
   snprintf(real, sizeof real, "%.*s", int(name.size()), name.data());
-  raw_call(SYS_mkdir, unfinished, 0700);  // who died on the way has left it
-  {
-    const Folder from(real), to(unfinished);
-    if (to.number() < 0) return false;
-    if (from.number() >= 0) link_to_all_of(name, from.number(), to.number());
-    raw_call(SYS_fchmod, to.number(), kOpenToAll);
-  }
-  return raw_call(SYS_rename, unfinished, own) == 0;
+  const Folder from(real), to(own);
+  if (from.number() < 0 || to.number() < 0) return false;
+  link_to_all_of(name, from.number(), to.number());
+  return raw_call(SYS_mkdir, filled, 0700) == 0;
 }
 
 }  // namespace rnicsim::clock

@@ -6,8 +6,8 @@
 
 namespace rnicsim::clock {
 
-// The folder `name` (absolute) of a host whose files lie in `root`; false: it cannot be made now. No memory is
-// allocated.
-bool make_linked_folder(std::string_view root, std::string_view name);
+// The folder `name` (absolute) of a host whose files lie in `root`; false: it cannot be done now, for want of
+// descriptors. No memory is allocated.
+bool fill_linked_folder(std::string_view root, std::string_view name);
 
 }  // namespace rnicsim::clock
