@@ -66,7 +66,7 @@ void TimeKeeper::wake_sharers(std::uint32_t host) {
   for (const auto& process : processes_) {
     if (!process->alive || process->identity().host != host) continue;
     for (Thread& thread : process->threads)
-      if (thread.shared_word) resume(thread, std::max(now(), clock_of(thread)) + times_of(*process).wakeup);
+      if (thread.shared_word) wake(thread);
   }
 }
 
@@ -74,7 +74,7 @@ void TimeKeeper::wake_sharers(std::uint32_t host) {
 void TimeKeeper::wake_all(Process& process) {
   for (Thread& thread : process.threads)
     if (thread.state == ThreadState::awaiting_address && !thread.shared_word)
-      resume(thread, std::max(now(), clock_of(thread)) + times_of(process).wakeup);
+      wake(thread);
   wake_sharers(process.identity().host);
 }
 

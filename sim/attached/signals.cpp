@@ -55,7 +55,7 @@ bool TimeKeeper::raise(Process& process, const abi::SignalRecord& signal, Thread
     if (!lives(thread) || (only != nullptr && &thread != only)) continue;
     if (awaits(thread, bit)) {
       put_output(slot_of(thread), signal);
-      resume(thread, std::max(now(), clock_of(thread)) + times_of(process).wakeup);
+      wake(thread);
       return true;
     }
     const SignalMasks masks = programs_.signal_masks(thread);
@@ -71,7 +71,7 @@ bool TimeKeeper::raise(Process& process, const abi::SignalRecord& signal, Thread
   show_pending(process);
   // A watch may show it, to this thread alone.
   if (only != nullptr && only->state == ThreadState::awaiting_descriptors && !process.signal_watches.empty())
-    resume(*only, std::max(now(), clock_of(*only)) + times_of(process).wakeup);
+    wake(*only);
   return has_room;
 }
 
