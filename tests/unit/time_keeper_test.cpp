@@ -6,35 +6,13 @@
 #include <filesystem>
 #include <iterator>
 
-#include "tests/unit/scripted_programs.h"
+#include "tests/unit/time_keeper_story.h"
 
 namespace rnicsim::sim::test::time_keeper {
 namespace {
 
-using namespace literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr Duration kDetect = 80_ns;
-constexpr Duration kWakeup = 3_us;
-constexpr std::uint64_t kRing = abi::kMemoryAddress + 64;
-constexpr std::uint64_t kBuffer = 0x7000'0000;
-constexpr std::uint64_t kLock = 0x1000;
-
-class TimeKeeperTest : public testing::Test {
- protected:
-  // Every thread that runs, in order, as its script says it.
-  std::vector<std::pair<std::string, Duration>> story;
-  void tell(const char* what, const Program& me) { story.emplace_back(what, me.clock()); }
-  void device_writes(Process& process, std::uint64_t address, Duration when) {
-    world.keeper.at(when, [this, &process, address] { world.keeper.memory_written(process, address); });
-  }
-  void TearDown() override {
-    EXPECT_THAT(world.faults, IsEmpty());
-    world.clear();
-  }
-  World world;
-};
 
 // --- Who goes next.
 
@@ -485,80 +463,6 @@ TEST_F(TimeKeeperTest, AWaitForDescriptorsEndsAtItsDeadline) {
   });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("timed out", 5_us)));
-}
-
-// --- Signals.
-
-TEST_F(TimeKeeperTest, ASignalGoesToAThreadThatDoesNotBlockIt) {
-  Process& receiver = world.attach(0, [&](Program& me) -> Script {
-    co_await me.new_thread([&](Program& child) -> Script {
-      EXPECT_EQ(co_await child.sleep_until(1_s), EINTR);
-      tell("child", child);
-    });
-    co_await me.call(Call::thread_start, me.value());
-    EXPECT_EQ(co_await me.sleep_until(10_us), 0);
-    tell("first", me);
-  });
-  world.masks[{&receiver, 0}] = {.blocked = set_of(SIGUSR1), .caught = set_of(SIGUSR1)};
-  world.keeper.at(5_us, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("child", 5_us), std::pair("first", 10_us)));
-}
-
-TEST_F(TimeKeeperTest, WhatAllBlockWaitsUntilItIsAskedFor) {
-  Process& receiver = world.attach(0, [&](Program& me) -> Script {
-    EXPECT_EQ(co_await me.sleep_until(10_us), 0);
-    EXPECT_EQ(me.process().slot(0).pending, set_of(SIGUSR1));
-    EXPECT_EQ(co_await me.call(Call::await_signal, set_of(SIGUSR2), (12_us).ps), EAGAIN);
-    tell("in vain", me);
-    EXPECT_EQ(co_await me.call(Call::await_signal, set_of(SIGUSR1), abi::kForever), 0);
-    EXPECT_EQ(me.process().slot(0).pending, 0u);
-    tell("there", me);
-    EXPECT_EQ(co_await me.call(Call::await_signal, set_of(SIGUSR1), abi::kForever), 0);
-    tell("came", me);
-  });
-  world.masks[{&receiver, 0}] = {.blocked = ~SignalSet{0}};
-  for (const Duration when : {5_us, 20_us})
-    world.keeper.at(when, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("in vain", 12_us), std::pair("there", 12_us),
-                                 std::pair("came", 20_us + kWakeup)));
-}
-
-TEST_F(TimeKeeperTest, WhatIsIgnoredEndsNoWait) {
-  Process& receiver = world.attach(0, [&](Program& me) -> Script {
-    EXPECT_EQ(co_await me.sleep_until(10_us), 0);
-    tell("slept", me);
-  });
-  world.masks[{&receiver, 0}] = {.ignored = set_of(SIGUSR1)};
-  world.keeper.at(5_us, [&] {
-    world.keeper.raise(receiver, {.number = SIGUSR1});
-    world.keeper.raise(receiver, {.number = SIGCHLD});  // by default
-  });
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("slept", 10_us)));
-}
-
-TEST_F(TimeKeeperTest, AStoppedProcessGetsNoTurnUntilItGoesOn) {
-  Process& stopped = world.attach(0, [&](Program& me) -> Script {
-    EXPECT_EQ(co_await me.sleep_until(5_us), 0);
-    tell("woke", me);
-    EXPECT_EQ(co_await me.sleep_until(1_s), EINTR);
-    tell("heard", me);
-    co_await me.sleep_until(60_us);
-  });
-  const auto raise = [&](Duration when, int signal) {
-    world.keeper.at(when, [&, signal] { world.keeper.raise(stopped, {.number = std::uint32_t(signal)}); });
-  };
-  raise(1_us, SIGSTOP);
-  raise(2_us, SIGSTOP);
-  raise(9_us, SIGCONT);
-  world.masks[{&stopped, 0}] = {.caught = set_of(SIGUSR1)};
-  raise(20_us, SIGSTOP);
-  raise(30_us, SIGUSR1);  // waits until it goes on
-  raise(40_us, SIGCONT);
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("woke", 9_us + kWakeup), std::pair("heard", 40_us + kWakeup)));
 }
 
 // --- The real kernel, deaths, forks.
