@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/attached/native_thread.h"
 
@@ -57,7 +58,10 @@ void NativePrograms::give_turn(Thread& thread) {
   if (last_.process != nullptr && of_another_)
     std::atomic_ref(last_.process->slot(last_.thread).busy_wait).store(0, std::memory_order_relaxed);
   std::atomic_ref(slot.busy_wait).store(processors_.apart() ? kBusyWait : 0, std::memory_order_relaxed);
-  processors_.place(pid_t(slot.tid));
+  if (std::exchange(thread.asked_to_move, false))
+    processors_.place_within(pid_t(slot.tid), *thread.affinity);
+  else
+    processors_.place(pid_t(slot.tid));
   last_ = turn;
   slot.turn.store(ThreadSlot::kProcess, std::memory_order_seq_cst);
   if ((slot.sleeping.load(std::memory_order_seq_cst) & ThreadSlot::kProcess) != 0) futex_wake(slot.turn);

@@ -163,6 +163,7 @@ bool SystemCalls::affinity(Thread& asking, ThreadSlot& slot) {
     for (std::size_t i = 0; i < std::size(set.bits); ++i) any |= set.bits[i] &= params_.processors.bits[i];
     if (any == 0) return answer(slot, EINVAL);
     thread->affinity = set;
+    thread->asked_to_move = true;
   }
   put_output(slot, thread->affinity.value_or(params_.processors));
   return true;

@@ -59,6 +59,12 @@ void Processors::place(pid_t thread) {
   if (several_ && placed_.insert(thread).second) bind(thread, companionship_.together() ? home_ : all_);
 }
 
+void Processors::place_within(pid_t thread, const abi::ProcessorSet& set) {
+  if (!several_) return;
+  bind(thread, set);
+  placed_.erase(thread);
+}
+
 void Processors::turn_began(bool of_another) {
   const bool were_together = companionship_.together();
   of_another ? companionship_.turn_of_another() : companionship_.turn_of_the_same();

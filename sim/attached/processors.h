@@ -42,6 +42,9 @@ class Processors {
 
   // A thread is about to get its turn.
   void place(pid_t thread);
+  // Where it asked to be, for that turn: CPUID tells the processor's own number, and cannot be made to fault everywhere
+  // (hwloc asks each of them).
+  void place_within(pid_t thread, const abi::ProcessorSet& set);
   // It has it, and had the last one or not; and it did not come back, but has to be looked at.
   void turn_began(bool of_another);
   void looked();

@@ -82,6 +82,7 @@ struct Thread {
   const Descriptor* awaited_pipe = nullptr;  // of an event channel
   // As the program asked for and is told; where it really runs is Processors' affair. Nothing: all.
   std::optional<abi::ProcessorSet> affinity;
+  bool asked_to_move = false;  // to those, and has had no turn since
 };
 
 }  // namespace rnicsim::sim

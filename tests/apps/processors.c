@@ -1,5 +1,6 @@
 /* Which processors a program is told that it may use: what it asked for itself, wherever its threads really run. */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -60,6 +61,27 @@ static int told_by_status(const cpu_set_t *expected) {
   return low == (expected->__bits[0] & 0xffffffff);
 }
 
+/* CPUID's word for the processor that executes it: of no other, and the same at each visit. */
+static int each_is_itself(void) {
+  unsigned numbers[CPU_SETSIZE] = {0};
+  for (int visit = 0; visit < 20; ++visit) {
+    for (int n = 0; n < CPU_SETSIZE; ++n) {
+      if (!CPU_ISSET(n, &all)) continue;
+      cpu_set_t there = {0};
+      CPU_SET(n, &there);
+      sched_setaffinity(0, sizeof there, &there);
+      unsigned a, b, c, d;
+      __cpuid_count(1, 0, a, b, c, d);
+      const unsigned number = (b >> 24) + 1;
+      if (visit != 0 && numbers[n] != number) return 0;
+      for (int other = 0; other < n; ++other)
+        if (numbers[other] == number) return 0;
+      numbers[n] = number;
+    }
+  }
+  return 1;
+}
+
 int main(int count, char **arguments) {
   if (count > 1) {
     one = of_caller();
@@ -102,5 +124,6 @@ int main(int count, char **arguments) {
   const int no_room = syscall(SYS_sched_getaffinity, 0, sizeof all, NULL) == -1 && errno == EFAULT;
   printf("refused %d %d %d %d, bytes %d\n", bad_set, bad_size, no_set, no_room,
          (int)syscall(SYS_sched_getaffinity, 0, sizeof all, &now) % 8);
+  printf("each processor is itself %d\n", each_is_itself());
   printf("all again %d\n", sched_setaffinity(getpid(), sizeof all, &all) == 0 && told_in_thread(NULL, &all));
 }

@@ -117,6 +117,26 @@ TEST_F(ProcessorsTest, TheSimulatorMovesNowAndThenAndTheProgramsFollow) {
   }
 }
 
+TEST_F(ProcessorsTest, WhoAskedForProcessorsIsThereForATurn) {
+  for (const int turns : {1, 64}) {
+    another_turn(turns);
+    for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+      if (!CPU_ISSET(processor, &all_)) continue;
+      const cpu_set_t before = of(program_);
+      abi::ProcessorSet asked;
+      asked.bits[processor / 64] = 1ull << processor % 64;
+      processors_.place_within(program_, asked);
+      const cpu_set_t there = of(program_);
+      EXPECT_EQ(CPU_COUNT(&there), 1);
+      EXPECT_TRUE(CPU_ISSET(processor, &there));
+      processors_.turn_began(false);
+      processors_.place(program_);
+      const cpu_set_t after = of(program_);
+      EXPECT_TRUE(CPU_EQUAL(&after, &before));
+    }
+  }
+}
+
 TEST_F(ProcessorsTest, ItStaysAWhile) {
   another_turn(64);
   processors_.before_sleep();
