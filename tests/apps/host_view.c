@@ -96,6 +96,27 @@ static void clocks(void) {
   printf("slept %d\n", (int)(seconds_on(CLOCK_MONOTONIC) - before + 0.5));
 }
 
+/* Half of the machine's memory is free, and nobody else does anything. */
+static void idle(void) {
+  char line[256];
+  unsigned long long all = 0, free = 0, available = 0, used = 1;
+  FILE *file = fopen("/proc/meminfo", "r");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    sscanf(line, "MemTotal: %llu kB", &all);
+    sscanf(line, "MemFree: %llu kB", &free);
+    sscanf(line, "MemAvailable: %llu kB", &available);
+    sscanf(line, "Active: %llu kB", &used);
+  }
+  if (file != NULL) fclose(file);
+  struct sysinfo info;
+  sysinfo(&info);
+  printf("memory %d %d %llu, of sysinfo %d %d\n", all != 0 && free == all / 2, available == free, used,
+         info.totalram / 1024 == all / info.mem_unit, info.freeram == info.totalram / 2);
+  double load[3] = {1, 1, 1};
+  getloadavg(load, 3);
+  printf("load %g %g %g, of sysinfo %lu\n", load[0], load[1], load[2], info.loads[0]);
+}
+
 static void print_bytes(const char *what, const void *bytes, size_t count) {
   printf("%s ", what);
   for (size_t i = 0; i < count; ++i) printf("%02x", ((const unsigned char *)bytes)[i]);
@@ -442,6 +463,7 @@ int main(int count, char **arguments) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(mode, "look") == 0) look("main");
   if (strcmp(mode, "clocks") == 0) clocks();
+  if (strcmp(mode, "idle") == 0) idle();
   if (strcmp(mode, "random") == 0) random_bytes();
   if (strcmp(mode, "files") == 0) files(count > 2 ? arguments[2] : "nothing");
   if (strcmp(mode, "sockets") == 0) abstract_name();

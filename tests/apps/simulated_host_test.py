@@ -58,6 +58,10 @@ class View(HostTestCase):
         lines = self.on_h0(f"{host_view()} clocks")
         self.assertEqual(lines, ["hours 3", "apart 0 0 0 0 0", "boot right", "slept 2"])
 
+    def test_nobody_else_uses_it(self):
+        lines = self.on_h0(f"{host_view()} idle")
+        self.assertEqual(lines, ["memory 1 1 0, of sysinfo 1 1", "load 0 0 0, of sysinfo 0"])
+
     def test_chance_is_drawn_from_the_seed(self):
         first, other = self.on_both("random")
         self.assertEqual((first, other), self.on_both("random"))

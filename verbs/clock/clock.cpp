@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timeb.h>
 #include <sys/times.h>
@@ -22,7 +21,6 @@ RNICSIM_NEXT(times);
 RNICSIM_NEXT(getrusage);
 RNICSIM_NEXT(clock_getres);
 RNICSIM_NEXT(timespec_get);
-RNICSIM_NEXT(sysinfo);
 static const rnicsim::clock::Next<int(timeb*)> next_ftime{"ftime"};
 
 namespace rnicsim::clock {
@@ -121,11 +119,4 @@ RNICSIM_EXPORT clock_t times(tms* result) {
   const auto ticks = clock_t(read_clock(*slot) / (kSecond / ticks_a_second));
   if (result != nullptr) *result = {ticks, 0, 0, 0};
   return ticks + clock_t(zero_of(CLOCK_BOOTTIME) * ticks_a_second);
-}
-
-RNICSIM_EXPORT int sysinfo(struct sysinfo* result) noexcept {
-  const int error = next_sysinfo(result);
-  abi::ThreadSlot* slot = simulated_slot();
-  if (error == 0 && slot != nullptr) result->uptime = look_at(*slot, CLOCK_BOOTTIME).tv_sec;
-  return error;
 }

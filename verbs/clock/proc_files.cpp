@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string_view>
 
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/next.h"
@@ -44,16 +45,22 @@ class Text {
   // The whole line that begins with `label`, where there is one: another text.
   template <class... Values>
   void replace(const char* label, const char* format, Values... values) {
-    char* line = find(label);
-    if (line == nullptr) return;
-    char made[kMostLine];
-    const std::size_t bytes =
-        std::min(std::size_t(snprintf(made, sizeof made, format, values...)), sizeof made - 1);
-    char* end = strchrnul(line, '\n');
-    const std::size_t rest = std::size_t(bytes_ + length_ - end);
-    memmove(line + bytes, end, rest + 1);
-    memcpy(line, made, bytes);
-    length_ = std::size_t(line - bytes_) + bytes + rest;
+    if (char* line = find(label)) replace_at(line, format, values...);
+  }
+  // "label: number unit" in each line: the number that `number_of` the label, without its colon, and the number is.
+  template <class NumberOf>
+  void renumber(NumberOf number_of) {
+    for (char* line = bytes_; *line != 0;) {
+      char label[64], unit[16] = "";
+      unsigned long long number = 0;
+      int blanks = 0;  // begin there
+      if (sscanf(line, "%63[^:\n]:%n %llu%15[^\n]", label, &blanks, &number, unit) >= 2) {
+        const int column = std::string_view(label).starts_with("Node ") ? 31 : 24;  // where the kernel has its end
+        replace_at(line, "%s:%*llu%s", label, std::max(column - blanks, 2), number_of(label, number), unit);
+      }
+      line = strchrnul(line, '\n');
+      if (*line != 0) ++line;
+    }
   }
 
   // A file of nobody else's that holds it; -1: there is nothing to hold.
@@ -73,6 +80,17 @@ class Text {
  private:
   static constexpr std::size_t kMostLine = 512;
   std::size_t room() const { return sizeof bytes_ - length_; }
+  template <class... Values>
+  void replace_at(char* line, const char* format, Values... values) {
+    char made[kMostLine];
+    const std::size_t bytes =
+        std::min(std::size_t(snprintf(made, sizeof made, format, values...)), sizeof made - 1);
+    char* end = strchrnul(line, '\n');
+    const std::size_t rest = std::size_t(bytes_ + length_ - end);
+    memmove(line + bytes, end, rest + 1);
+    memcpy(line, made, bytes);
+    length_ = std::size_t(line - bytes_) + bytes + rest;
+  }
   static char* find(const char* label) {
     const std::size_t length = strlen(label);
     for (char* line = bytes_; line != nullptr; line = strchr(line, '\n')) {
@@ -109,6 +127,29 @@ int open_stat(int flags) {
   const auto boot = static_cast<long long>(now.tv_sec - since_boot().tv_sec);
   Text text("/proc/stat");
   text.replace("btime ", "btime %lld", boot);
+  return text.open(flags);
+}
+
+// The machine's sizes; of what is in use, what free_memory() says.
+int open_memory(const char* path, int flags) {
+  Text text(path);
+  unsigned long long memory = 0, total = 0;
+  text.renumber([&](std::string_view label, unsigned long long number) {
+    if (label.ends_with("MemTotal")) memory = number;
+    if (label.ends_with("Total")) return total = number;
+    if (label.ends_with("MemFree") || label.ends_with("MemAvailable")) return free_memory(memory);
+    if (label.ends_with("MemUsed")) return memory - free_memory(memory);
+    if (label.ends_with("Free")) return total;
+    for (const std::string_view size : {"CommitLimit", "Hugepagesize", "Hugetlb"})
+      if (label == size) return number;
+    return 0ull;
+  });
+  return text.open(flags);
+}
+
+int open_load(int flags) {
+  Text text;
+  text.add("0.00 0.00 0.00 1/1 %u\n", session()->header().virtual_pid);
   return text.open(flags);
 }
 
@@ -172,6 +213,11 @@ int open_status(abi::ThreadSlot& slot, int flags) {
 
 bool is(const char* path, const char* name) { return strcmp(path, name) == 0; }
 
+// "/sys/devices/system/node/node0/meminfo".
+bool is_of_node(std::string_view path, std::string_view file) {
+  return path.starts_with("/sys/devices/system/node/node") && path.substr(path.rfind('/') + 1) == file;
+}
+
 bool is_own_status(const char* path) {
   char own[64];
   snprintf(own, sizeof own, "/proc/%u/status", session()->header().virtual_pid);
@@ -185,6 +231,8 @@ int open_proc_file(const char* path, int flags) {
   if (slot == nullptr) return -1;
   if (is(path, "/proc/uptime")) return open_uptime(flags);
   if (is(path, "/proc/stat")) return open_stat(flags);
+  if (is(path, "/proc/loadavg")) return open_load(flags);
+  if (is(path, "/proc/meminfo") || is_of_node(path, "meminfo")) return open_memory(path, flags);
   return is_own_status(path) ? open_status(*slot, flags) : -1;
 }
 

@@ -1,0 +1,40 @@
+// What else a host is told to do: nothing.
+
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "verbs/clock/next.h"
+#include "verbs/clock/proc_files.h"
+#include "verbs/clock/turn.h"
+
+using namespace rnicsim::clock;
+
+RNICSIM_NEXT(sysinfo);
+RNICSIM_NEXT(getloadavg);
+
+RNICSIM_EXPORT int sysinfo(struct sysinfo* result) noexcept {
+  const int error = next_sysinfo(result);
+  if (error != 0 || simulated_slot() == nullptr) return error;
+  const struct sysinfo real = *result;
+  timespec since_boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  *result = {};
+  result->uptime = since_boot.tv_sec;
+  result->totalram = real.totalram;
+  result->freeram = decltype(real.freeram)(free_memory(real.totalram));
+  result->totalswap = result->freeswap = real.totalswap;
+  result->procs = 1;
+  result->mem_unit = real.mem_unit;
+  return 0;
+}
+
+// The C library opens /proc/loadavg by itself.
+RNICSIM_EXPORT int getloadavg(double loads[], int count) noexcept {
+  if (simulated_slot() == nullptr) return next_getloadavg(loads, count);
+  const int known = std::clamp(count, 0, 3);
+  std::fill_n(loads, known, 0.0);
+  return known;
+}
