@@ -23,6 +23,8 @@ constexpr std::size_t kMostPendingWrites = 512;  // below IOV_MAX
 constexpr std::uint64_t kPage = host::AddressSpace::kPage;
 // Bus addresses that no process has for its own.
 constexpr std::uint64_t kFirstBusAddress = 1ull << 56;
+// No process's number is given to another before all other numbers were: that takes longer.
+constexpr std::chrono::microseconds kNumberStays{500};
 // The largest huge page: what is aligned stays so, wherever it goes.
 constexpr std::uint64_t kLargestPage = 1ull << 30;
 
@@ -50,6 +52,14 @@ void ProcessMemory::end() {
 bool ProcessMemory::has_exited() const {
   pollfd watched{process_.get(), POLLIN, 0};
   return !process_ || ::poll(&watched, 1, 0) == 1;
+}
+
+bool ProcessMemory::owns_its_number() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - seen_alive_ < kNumberStays) return true;
+  if (has_exited()) return false;
+  seen_alive_ = now;
+  return true;
 }
 
 std::byte* ProcessMemory::shared(std::uint64_t address, std::uint64_t bytes) const {
@@ -80,7 +90,7 @@ bool ProcessMemory::read_piece(std::uint64_t address, std::span<std::byte> bytes
   const iovec local{bytes.data(), bytes.size()};
   const iovec remote{reinterpret_cast<void*>(address), bytes.size()};
   const auto wanted = ssize_t(bytes.size());
-  if (::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == wanted) return !has_exited();
+  if (::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == wanted) return owns_its_number();
   const Descriptor memory = open_memory(O_RDONLY);
   return memory && ::pread(memory.get(), bytes.data(), bytes.size(), off_t(address)) == wanted && !has_exited();
 }
@@ -108,11 +118,10 @@ bool ProcessMemory::write(std::uint64_t address, std::span<const std::byte> byte
   return true;
 }
 
-// No process's number is given to another before all other numbers were: not between this look and the writes.
 void ProcessMemory::flush() {
   if (pending_.empty()) return;
   const StallGuard::Access access(guard_, process_.get());
-  for (std::size_t first = 0; first < pending_.size() && alive_ && !has_exited();) {
+  for (std::size_t first = 0; first < pending_.size() && alive_ && owns_its_number();) {
     first += write_some(first);
     if (first == pending_.size() || has_exited()) break;
     if (!write_by_force(pending_[first])) lose(pending_[first]);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -94,6 +95,7 @@ class ProcessMemory final : public host::AddressSpace {
     std::size_t bytes;
   };
 
+  bool owns_its_number();
   std::byte* shared(std::uint64_t address, std::uint64_t bytes) const;
   std::vector<Piece> pieces(std::uint64_t address, std::uint64_t bytes) const;
   bool read_piece(std::uint64_t address, std::span<std::byte> bytes);
@@ -114,6 +116,7 @@ class ProcessMemory final : public host::AddressSpace {
   SharedMemory& shared_memory_;
   StallGuard* guard_ = nullptr;
   bool alive_ = true;
+  std::chrono::steady_clock::time_point seen_alive_;
   bool write_at_once_ = false;
   std::vector<Pending> pending_;
   std::vector<std::byte> pending_bytes_;
