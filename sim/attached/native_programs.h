@@ -33,6 +33,7 @@ class NativePrograms final : public Programs {
   };
   Turn last_;
   bool of_another_ = false;            // the turn is not of the same thread as the one before
+  std::uint64_t turns_since_look_ = 0;
   Processors processors_;
   std::set<std::uint32_t> answering_;  // threads, by real number, that have a handler for looks
 };

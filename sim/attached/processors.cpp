@@ -65,9 +65,13 @@ void Processors::place_within(pid_t thread, const abi::ProcessorSet& set) {
   placed_.erase(thread);
 }
 
-void Processors::turn_began(bool of_another) {
+void Processors::turn_began(bool of_another, std::chrono::steady_clock::time_point now) {
   const bool were_together = companionship_.together();
-  of_another ? companionship_.turn_of_another() : companionship_.turn_of_the_same();
+  const auto later = now - std::exchange(turn_began_, now);
+  if (of_another)
+    companionship_.turn_of_another();
+  else
+    companionship_.turn_of_the_same(std::chrono::duration_cast<std::chrono::microseconds>(later));
   follow(were_together);
 }
 

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <set>
 
 #include "model/abi/attach.h"
@@ -19,12 +21,18 @@ abi::ProcessorSet own_processors();
 class Companionship {
  public:
   void turn_of_another() { weigh(kAnother); }
-  void turn_of_the_same() { weigh(-1); }
+  // So long after its last one began. Apart, two processors are taken as long as it takes; together, one is, and two
+  // changes of context are longer. A second of waiting counts as a second of a processor.
+  void turn_of_the_same(std::chrono::microseconds later) {
+    const auto gain = (later.count() - kWorthWaiting) / kUnit;
+    weigh(int(std::clamp<std::int64_t>(gain, -kAnother, kAnother)));
+  }
   void looked() { weigh(-kLook); }
   bool together() const { return together_; }
 
  private:
-  // In units of what a turn of the same thread costs more than apart: 3 us.
+  static constexpr std::int64_t kWorthWaiting = 13;  // us
+  static constexpr std::int64_t kUnit = 3;           // us; of those below
   static constexpr int kAnother = 8;
   static constexpr int kLook = 64;
   static constexpr int kDecided = 512;
@@ -46,7 +54,7 @@ class Processors {
   // (hwloc asks each of them).
   void place_within(pid_t thread, const abi::ProcessorSet& set);
   // It has it, and had the last one or not; and it did not come back, but has to be looked at.
-  void turn_began(bool of_another);
+  void turn_began(bool of_another, std::chrono::steady_clock::time_point now);
   void looked();
   // The simulator sleeps in between. Now and then it may wake elsewhere, and takes the others there: another process
   // may have come to where it was.
@@ -62,7 +70,7 @@ class Processors {
   Companionship companionship_;
   abi::ProcessorSet home_;
   std::set<pid_t> placed_;         // threads, since the last change
-  std::chrono::steady_clock::time_point settled_;
+  std::chrono::steady_clock::time_point settled_, turn_began_;
   bool floats_ = false;
 };
 

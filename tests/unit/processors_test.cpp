@@ -7,8 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+
 namespace rnicsim::sim {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(CompanionshipTest, ThreadsThatHandOverToEachOtherComeTogether) {
   Companionship companionship;
@@ -21,9 +25,18 @@ TEST(CompanionshipTest, ThreadsThatHandOverToEachOtherComeTogether) {
 TEST(CompanionshipTest, OneThreadAloneStaysApart) {
   Companionship companionship;
   for (int i = 0; i < 100'000; ++i) {
-    companionship.turn_of_the_same();
+    companionship.turn_of_the_same(10us);
     if (i % 10 == 0) companionship.turn_of_another();
   }
+  EXPECT_FALSE(companionship.together());
+}
+
+// The simulator has a processor to itself all that time; waiting for it takes another.
+TEST(CompanionshipTest, LongTurnsOfOneThreadBringItHere) {
+  Companionship companionship;
+  for (int i = 0; i < 1'000; ++i) companionship.turn_of_the_same(50us);
+  EXPECT_TRUE(companionship.together());
+  for (int i = 0; i < 1'000; ++i) companionship.turn_of_the_same(5us);
   EXPECT_FALSE(companionship.together());
 }
 
@@ -66,7 +79,7 @@ class ProcessorsTest : public testing::Test {
   void another_turn(int times) {
     for (int i = 0; i < times; ++i) {
       processors_.place(program_);
-      processors_.turn_began(true);
+      processors_.turn_began(true, std::chrono::steady_clock::now());
     }
     processors_.place(program_);
   }
@@ -129,7 +142,7 @@ TEST_F(ProcessorsTest, WhoAskedForProcessorsIsThereForATurn) {
       const cpu_set_t there = of(program_);
       EXPECT_EQ(CPU_COUNT(&there), 1);
       EXPECT_TRUE(CPU_ISSET(processor, &there));
-      processors_.turn_began(false);
+      processors_.turn_began(false, std::chrono::steady_clock::now());
       processors_.place(program_);
       const cpu_set_t after = of(program_);
       EXPECT_TRUE(CPU_EQUAL(&after, &before));
