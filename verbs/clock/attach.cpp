@@ -18,6 +18,7 @@
 
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/call_trap.h"
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/handlers.h"
@@ -186,6 +187,8 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   find_host_files(socket_name, the_session.header().host);
 
   own_slot() = &the_session.slot(0);
+  prepare_cancellation(the_session.slot(0));
+  begin_cancellation(the_session.slot(0));
   wait_for_turn();  // in real time, too, for the first: before, the slot is not served
   const bool new_image = (hello_flags & abi::Hello::kFork) == 0;
   if (new_image) know_inherited(know_inherited_socket, know_event);

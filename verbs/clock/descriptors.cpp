@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/message_sockets.h"
@@ -179,7 +180,7 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   for (;;) {
     std::uint32_t count = 0;
     if (!send_watched(slot, descriptors, count)) return -1;
-    const int error = call(slot, abi::Call::wait_descriptors, {deadline, count});
+    const int error = call_cancellably(slot, abi::Call::wait_descriptors, {deadline, count});
     if (error != 0 && error != ETIMEDOUT) {
       errno = error;
       return -1;
@@ -208,6 +209,7 @@ bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
 }
 
 bool prepare(int fd, short events, bool dont_wait) {
+  cancellation_point();
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return true;
   const bool at_once = dont_wait || !blocks(fd);

@@ -24,7 +24,8 @@ bool OtherEnd::look_later() {
   pause_ = std::clamp(2 * pause_, kMicrosecond, kMillisecond);
   abi::ThreadSlot* slot = simulated_slot();
   charge(*slot, abi::CpuCost::system_call);
-  if (call(*slot, abi::Call::sleep, {after(slot->now, pause_)}) != EINTR || restarts_after_signal()) return true;
+  const int error = call_cancellably(*slot, abi::Call::sleep, {after(slot->now, pause_)});
+  if (error != EINTR || restarts_after_signal()) return true;
   errno = EINTR;
   return false;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/timeline.h"
@@ -41,7 +42,10 @@ std::optional<int> wait_for_record(int fd, int command, struct flock* record) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr || (command != F_SETLKW && command != F_OFD_SETLKW)) return std::nullopt;
   const int at_once = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
-  return lock(*slot, EACCES, [&] { return int(checked_call(SYS_fcntl, fd, at_once, record)); });
+  return lock(*slot, EACCES, [&] {
+    cancellation_point();
+    return int(checked_call(SYS_fcntl, fd, at_once, record));
+  });
 }
 
 }  // namespace rnicsim::clock
@@ -56,6 +60,9 @@ RNICSIM_EXPORT int flock(int fd, int operation) noexcept {
 RNICSIM_EXPORT int lockf(int fd, int operation, off_t length) {
   rnicsim::abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr || operation != F_LOCK) return next_lockf(fd, operation, length);
-  return lock(*slot, EACCES, [&] { return next_lockf(fd, F_TLOCK, length); });
+  return lock(*slot, EACCES, [&] {
+    cancellation_point();
+    return next_lockf(fd, F_TLOCK, length);
+  });
 }
 RNICSIM_EXPORT int lockf64(int fd, int operation, off64_t length) { return ::lockf(fd, operation, length); }

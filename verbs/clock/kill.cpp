@@ -111,7 +111,14 @@ long signal_thread(pid_t process, pid_t thread, int signal) {
   return checked_call(SYS_tgkill, raw_call(SYS_getpid), *real, signal);
 }
 
+void end_wait_of(abi::ThreadSlot& slot, const abi::ThreadSlot& cancelled) {
+  const int saved = errno;
+  send_within(slot, ::getpid(), pid_t(cancelled.virtual_tid), record(kCancelSignal, SI_TKILL));
+  errno = saved;  // it may have ended
+}
+
 void raise_here(const abi::SignalRecord& signal) {
+  if (signal.number == kCancelSignal) return;  // it ends a wait, and that is all
   siginfo_t info = describe(signal);
   if (signal.number == SIGCHLD) return raise_child_signal(info);
   raw_call(SYS_rt_tgsigqueueinfo, raw_call(SYS_getpid), raw_call(SYS_gettid), signal.number, &info);

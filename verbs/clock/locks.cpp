@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "verbs/clock/addresses.h"
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
@@ -139,14 +140,17 @@ int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Dead
 int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex,
                    const Deadline& deadline = {}) {
   if (!deadline.valid) return EINVAL;
+  cancellation_point();
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
   const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at, sharing_of(*condition));
   if (const int then = ::pthread_mutex_lock(mutex); then != 0) return then;  // its owner died
+  cancellation_point();
   return error == EINTR ? 0 : error;                                          // as if woken for nothing
 }
 
 int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
   const int error = lock(slot, *semaphore, deadline, [&] {
+    cancellation_point();
     if (::sem_trywait(semaphore) == 0) return 0;
     return errno == EAGAIN ? EBUSY : errno;
   });

@@ -23,6 +23,7 @@
 #include "verbs/clock/message_sockets.h"
 #include "verbs/clock/netlink_socket.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/socket_options.h"
@@ -89,7 +90,7 @@ int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   send_descriptors({&ends[1], 1});
   const auto code = socket.datagrams ? abi::Call::dgram_socket : abi::Call::net_socket;
   const int error = call(slot, code, {socket.family == AF_INET6 ? 6u : 4u, inode_of(ends[0])});
-  next_close(ends[1]);
+  checked_call(SYS_close, ends[1]);  // (close() may be where the thread is cancelled.)
   socket.socket = std::uint32_t(slot.value);
   if (error != 0 || !remember(ends[0], socket)) {
     next_close(ends[0]);
@@ -234,7 +235,7 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   if (!is_simulated(net)) return make_real(fd, *stream) != 0 ? -1 : next_connect(fd, address, length);
   charge(*slot, abi::CpuCost::system_call);
   put_address(*slot, net);
-  const int error = call(*slot, abi::Call::net_connect, {stream->socket, net.port});
+  const int error = call_cancellably(*slot, abi::Call::net_connect, {stream->socket, net.port});
   return error != 0 ? fail(error) : 0;
 }
 

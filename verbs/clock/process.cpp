@@ -14,6 +14,7 @@
 
 #include "verbs/clock/addresses.h"
 #include "verbs/clock/attach.h"
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
 #include "verbs/clock/event_descriptors.h"
@@ -150,6 +151,7 @@ pid_t wait_for_child(abi::ThreadSlot& slot, pid_t pid, int* status, int options,
   const int outside_options = options & (WNOHANG | WUNTRACED | WCONTINUED);
   charge(slot, abi::CpuCost::system_call);
   for (;;) {
+    cancellation_point();
     if (const pid_t reaped = wait_outside(pid, status, outside_options, usage); reaped != 0) return reaped;
     const Ended ended = await_child(slot, pid, options);
     const pid_t reaped = ended.virtual_pid != 0 ? reap(ended, status, options, usage) : 0;

@@ -9,11 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
-
-RNICSIM_NEXT(recvmsg);
-RNICSIM_NEXT(sendmsg);
 
 namespace rnicsim::clock {
 
@@ -67,7 +63,7 @@ bool send_descriptors(std::span<const int> descriptors) {
   rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
   memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
   ssize_t sent;
-  do sent = next_sendmsg(the_session.socket, &message, MSG_NOSIGNAL);
+  do sent = checked_call(SYS_sendmsg, the_session.socket, &message, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
   return sent == ssize_t(sizeof announcement);
 }
@@ -82,7 +78,7 @@ int receive_descriptor() {
   message.msg_control = ancillary;
   message.msg_controllen = sizeof ancillary;
   ssize_t got;
-  do got = next_recvmsg(the_session.socket, &message, MSG_CMSG_CLOEXEC);
+  do got = checked_call(SYS_recvmsg, the_session.socket, &message, MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
   const cmsghdr* rights = CMSG_FIRSTHDR(&message);
   if (got != ssize_t(sizeof announcement) || rights == nullptr) return -1;

@@ -91,7 +91,7 @@ ssize_t read_signals(int fd, std::uint32_t signals, std::span<const iovec> parts
     std::size_t count = take_waiting(slot, signals, room, found, set);
     if (count == 0 && !blocks(fd)) return fail(EAGAIN);
     if (count == 0) {
-      const int error = call(slot, abi::Call::await_signal, {set, abi::kForever});
+      const int error = call_cancellably(slot, abi::Call::await_signal, {set, abi::kForever});
       if (error == ERESTART || (error == EINTR && restarts_after_signal())) continue;
       if (error != 0) return fail(error);
       abi::SignalRecord signal;

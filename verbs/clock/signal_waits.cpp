@@ -32,7 +32,7 @@ int await(abi::ThreadSlot& slot, const sigset_t& set, siginfo_t* info, std::uint
       if (info != nullptr) *info = outside;
       return outside.si_signo;
     }
-    error = call(slot, abi::Call::await_signal, {bits_of(set), deadline});
+    error = call_cancellably(slot, abi::Call::await_signal, {bits_of(set), deadline});
   } while (error == ERESTART);
   if (error != 0) {
     errno = error;
@@ -109,7 +109,7 @@ RNICSIM_EXPORT int sigsuspend(const sigset_t* mask) {
   if (slot == nullptr) return next_sigsuspend(mask);
   charge(*slot, abi::CpuCost::system_call);
   const MaskedWait masked(mask);
-  if (!masked.interrupted()) call(*slot, abi::Call::sleep, {abi::kForever});
+  if (!masked.interrupted()) call_cancellably(*slot, abi::Call::sleep, {abi::kForever});
   errno = EINTR;
   return -1;
 }

@@ -40,7 +40,7 @@ void yield(abi::ThreadSlot& slot) {
 // Returns what was left when an alarm came first, else 0.
 std::uint64_t sleep_until(abi::ThreadSlot& slot, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
-  if (call(slot, abi::Call::sleep, {deadline}) != EINTR) return 0;
+  if (call_cancellably(slot, abi::Call::sleep, {deadline}) != EINTR) return 0;
   return deadline > slot.now ? deadline - slot.now : 0;
 }
 

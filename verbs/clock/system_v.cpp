@@ -1,6 +1,7 @@
 // System V semaphores and message queues: the simulator keeps the host's, and waits for them end in simulated time.
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/msg.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/own_memory.h"
 #include "verbs/clock/timeline.h"
@@ -50,6 +52,14 @@ int call_and_take(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<s
   const int taken = error == 0 ? take() : error;
   raise_signals(slot);
   return taken;
+}
+
+template <class Message>
+auto cancellably(Message message) {
+  cancellation_point();
+  const auto result = message();
+  if (result == -1 && errno == EINTR) cancellation_point();
+  return result;
 }
 
 std::uint64_t user() { return ::geteuid(); }
@@ -191,12 +201,12 @@ RNICSIM_EXPORT int msgget(key_t key, int flags) noexcept {
 RNICSIM_EXPORT int msgsnd(int number, const void* message, size_t bytes, int flags) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_msgsnd(number, message, bytes, flags);
-  return send(*slot, number, message, bytes, flags);
+  return cancellably([&] { return send(*slot, number, message, bytes, flags); });
 }
 RNICSIM_EXPORT ssize_t msgrcv(int number, void* message, size_t most, long type, int flags) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_msgrcv(number, message, most, type, flags);
-  return receive(*slot, number, message, most, type, flags);
+  return cancellably([&] { return receive(*slot, number, message, most, type, flags); });
 }
 RNICSIM_EXPORT int msgctl(int number, int operation, msqid_ds* queue) noexcept {
   abi::ThreadSlot* slot = simulated_slot();

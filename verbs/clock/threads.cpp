@@ -18,6 +18,7 @@
 #include "verbs/clock/addresses.h"
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/call_trap.h"
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/handlers.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
@@ -107,6 +108,7 @@ void apply_affinity(abi::ThreadSlot& slot, const abi::ThreadSlot& made, const pt
 void* run_thread(void* opaque) {
   const Start start = *static_cast<Start*>(opaque);
   own_slot() = start.slot;
+  begin_cancellation(*start.slot);
   start.slot->tid = std::uint32_t(checked_call(SYS_gettid));
   // Whoever made it goes on meanwhile. In real time, too, for the first: before, the slot is not served.
   wait_for_turn();
@@ -148,6 +150,7 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   if (call(*slot, abi::Call::thread_new) != 0) return EAGAIN;
   const auto index = std::uint32_t(slot->value);
   joinables[index].ended = false;
+  prepare_cancellation(session()->slot(index));
   auto* start = new (std::nothrow) Start{function, argument, &session()->slot(index)};
   const int error =
       start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
@@ -171,6 +174,7 @@ static int await_end(abi::ThreadSlot& slot, pthread_t thread, std::uint64_t dead
   for (Joinable& joinable : joinables) {
     if (joinable.thread != thread) continue;
     while (!joinable.ended) {
+      cancellation_point();
       if (deadline != abi::kForever && slot.now >= deadline) return ETIMEDOUT;
       wait_on(slot, &joinable, deadline);
     }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 
@@ -115,6 +116,7 @@ void raise_signals(ThreadSlot& slot) {
 void raise_signals_by(void (*raise)(const abi::SignalRecord& signal)) { raise_here = raise; }
 
 bool restarts_after_signal() {
+  if (raised_in_thread == kCancelSignal) return true;
   struct sigaction action {};
   return ::sigaction(raised_in_thread, nullptr, &action) == 0 && (action.sa_flags & SA_RESTART) != 0;
 }
@@ -123,6 +125,16 @@ int call(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> 
   const int error = call_without_signals(slot, code, arguments);
   raise_signals(slot);
   return error;
+}
+
+int call_cancellably(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
+  for (;;) {
+    cancellation_point();
+    const int error = call(slot, code, arguments);
+    cancellation_point();
+    // One that does not want to be cancelled by now goes on.
+    if (error != EINTR || raised_in_thread != kCancelSignal) return error;
+  }
 }
 
 void leave(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {

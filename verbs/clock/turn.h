@@ -26,6 +26,10 @@ int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint6
 // The same in two steps.
 int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 void raise_signals(abi::ThreadSlot& slot);
+// At a cancellation point (pthreads(7)): does not return to a thread that was cancelled, before or while it waits.
+int call_cancellably(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+// What ends the wait of a thread that is being cancelled: the C library's own signal for it, which no program can use.
+inline constexpr int kCancelSignal = 32;
 // How one is raised in the calling thread: whoever knows more of signals says so, once.
 void raise_signals_by(void (*raise)(const abi::SignalRecord& signal));
 // Whether a call that the last signal interrupted begins again.

@@ -246,7 +246,8 @@ class AttachedPort : public DevicePort {
     ThreadSlot* slot = clock::simulated_slot();
     if (slot == nullptr) return ::poll(&descriptor, 1, -1) >= 0;
     while (clock::poll_now({&descriptor, 1}) == 0) {
-      const int error = call(*slot, Call::await_event, {channel});
+      slot->device = interface_.device;
+      const int error = clock::call_cancellably(*slot, Call::await_event, {channel});
       if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // of the process that forked this one
       errno = error;
       if (error != 0 && (error != EINTR || !clock::restarts_after_signal())) return false;

@@ -1,4 +1,5 @@
 // The calls of <rdma/rsocket.h>.
+#include <bits/cxxabi_forced.h>
 #include <fcntl.h>
 #include <rdma/rsocket.h>
 
@@ -15,14 +16,16 @@ namespace rnicsim::rsockets {
 
 namespace {
 
-// No exception passes the C ABI; an answer below 0 becomes -1 and errno.
+// No exception passes the C ABI, but what unwinds a cancelled thread; an answer below 0 becomes -1 and errno.
 template <class Body>
-Answer answered(Body&& body) noexcept {
+Answer answered(Body&& body) {
   Answer answer;
   try {
     answer = body();
   } catch (const std::bad_alloc&) {
     answer = -ENOMEM;
+  } catch (const __cxxabiv1::__forced_unwind&) {
+    throw;
   } catch (...) {
     answer = -EIO;
   }
@@ -32,7 +35,7 @@ Answer answered(Body&& body) noexcept {
 }
 
 template <class Body>
-Answer with_socket(int fd, Body&& body) noexcept {
+Answer with_socket(int fd, Body&& body) {
   return answered([&]() -> Answer {
     const SocketRef socket = find_socket(fd);
     return socket == nullptr ? -EBADF : body(*socket);

@@ -1,0 +1,60 @@
+#include "verbs/clock/cancellation.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+
+#include "verbs/clock/next.h"
+#include "verbs/clock/session.h"
+
+RNICSIM_NEXT(pthread_setcancelstate);
+RNICSIM_NEXT(pthread_testcancel);
+
+namespace rnicsim::clock {
+namespace {
+
+struct Cancellation {
+  std::atomic<bool> refused{false};
+  std::atomic<bool> pending{false};
+};
+std::array<Cancellation, abi::kMaxThreads> cancellations;  // by slot
+Cancellation& cancellation_of(const abi::ThreadSlot& slot) {
+  return cancellations[std::size_t(&slot - &session()->slot(0))];
+}
+constinit thread_local bool refuses = false;
+
+}  // namespace
+
+void prepare_cancellation(const abi::ThreadSlot& slot) {
+  cancellation_of(slot).refused = false;
+  cancellation_of(slot).pending = false;
+}
+
+void begin_cancellation(const abi::ThreadSlot& slot) {
+  if (!simulated()) return;
+  cancellation_of(slot).refused = refuses;  // who has forked may have done so before
+  next_pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+}
+
+bool mark_cancelled(const abi::ThreadSlot& slot) {
+  cancellation_of(slot).pending = true;
+  return !cancellation_of(slot).refused;
+}
+
+int set_cancel_state(const abi::ThreadSlot& slot, int state) {
+  const int before = refuses ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE;
+  refuses = state == PTHREAD_CANCEL_DISABLE;
+  cancellation_of(slot).refused = refuses;
+  return before;
+}
+
+void cancellation_point() {
+  const abi::ThreadSlot* slot = own_slot();
+  if (slot == nullptr || refuses || !cancellation_of(*slot).pending) return;
+  next_pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, nullptr);
+  next_pthread_testcancel();
+}
+
+}  // namespace rnicsim::clock
