@@ -1,4 +1,5 @@
 // usage: calls_walk SEED ROUNDS [PEER]     (the host with a PEER calls it)
+//        calls_walk answer CODE            (of the walk itself)
 #include "tests/soak/calls_walk/walk.h"
 
 #include <errno.h>
@@ -184,6 +185,7 @@ void expect_elapsed(Time began, Time least, const char* what, Time slack) {
 
 int main(int count, char** arguments) {
   if (count < 3) return 2;
+  if (strcmp(arguments[1], "answer") == 0) return walk::answer_questions(atoi(arguments[2]));
   walk::Walk walk{};
   walk.seed = strtoull(arguments[1], nullptr, 10);
   walk.rounds = unsigned(strtoul(arguments[2], nullptr, 10));

@@ -159,6 +159,11 @@ void take_a_permit();
 void pass_through_queue();
 void leave_a_robust_mutex();
 void count_down_together();
+// With others of one's own (others.cpp).
+void cancel_a_thread();
+void execute_a_program();
+void hand_over_a_descriptor();
+int answer_questions(int code);  // of who executes this program; as it ends
 // All workers of a process want the same lock.
 void rush(Dice common);
 // All workers meet; what happened before it is before what happens after it.
