@@ -118,7 +118,7 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, const Meanwhile& meanwhi
   ThreadSlot& slot = slot_of(thread);
   const auto start = Clock::now();
   const bool is_prompt = ++turns_since_look_ > kPromptTurns;
-  std::int64_t next_look_us = is_prompt ? kPromptUs : kFirstLookUs;
+  std::int64_t next_look_us = is_prompt ? kPromptUs : kFirstLookUs, look_pause_us = kFirstLookUs;
   std::int64_t next_housekeeping = is_prompt ? kPromptUs : kHousekeepingUs;
   std::int64_t output_at = 0;  // whoever fills its pipe waits for us
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {
@@ -139,7 +139,8 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, const Meanwhile& meanwhi
         if (!meanwhile(waited)) return TurnEnd::blocked;
         output_at = elapsed;
       }
-      next_look_us = elapsed + std::min(elapsed, kLongestLookUs);
+      next_look_us = elapsed + look_pause_us;
+      look_pause_us = std::min(2 * look_pause_us, kLongestLookUs);
     }
     futex_wait(slot.turn, ThreadSlot::kProcess,
                std::max<std::int64_t>(10, std::min(next_look_us, next_housekeeping) - elapsed));
