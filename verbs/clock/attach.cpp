@@ -31,6 +31,7 @@
 #include "verbs/clock/random.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/streams.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 
@@ -200,6 +201,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   fix_malloc_arenas();
   redraw_auxiliary_bytes();
   take_standard_input();
+  take_streams();
   // Lines, so that what several programs print comes out in the order of simulated time.
   ::setvbuf(stdout, nullptr, _IOLBF, 4096);
 }

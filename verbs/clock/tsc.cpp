@@ -1,6 +1,7 @@
 #include "verbs/clock/tsc.h"
 
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
 #include <x86intrin.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 
 #include "verbs/clock/counter_sites.h"
+#include "verbs/clock/protected_data.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
@@ -44,6 +46,10 @@ void hide_vdso(char** environment) {
     vdso = entry->a_un.a_val;
     entry->a_type = AT_IGNORE;
   }
+  // The C library has looked at it already, and may read the clock where it has blocked the trap's signal (aio(7)).
+  const ProtectedData of_loader(::getauxval(AT_BASE));
+  for (std::uintptr_t& word : of_loader.words())
+    if (word != vdso && in_vdso(word)) word = 0;
 }
 
 bool in_vdso(std::uintptr_t address) {

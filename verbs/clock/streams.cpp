@@ -1,0 +1,62 @@
+// A stream reads and writes by a call inside the C library, which stands for no name of ours, and which would block in
+// the real kernel. Its kinds of streams have tables of functions, with that call's place in each: they get ours.
+
+#include "verbs/clock/streams.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "verbs/clock/next.h"
+#include "verbs/clock/protected_data.h"
+#include "verbs/clock/raw_call.h"
+#include "verbs/clock/turn.h"
+
+namespace rnicsim::clock {
+namespace {
+
+const Next<ssize_t(FILE*, void*, ssize_t)> next_read_file{"_IO_file_read"};
+const Next<ssize_t(FILE*, const void*, ssize_t)> next_write_file{"_IO_file_write"};
+
+bool may_wait(int fd) {
+  struct stat file {};
+  return simulated_slot() != nullptr && raw_call(SYS_fstat, fd, &file) == 0 &&
+         (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode));
+}
+
+ssize_t read_file(FILE* stream, void* buffer, ssize_t bytes) {
+  const int fd = ::fileno_unlocked(stream);
+  return may_wait(fd) ? ::read(fd, buffer, size_t(bytes)) : next_read_file(stream, buffer, bytes);
+}
+
+// All of it, as the C library's own does.
+ssize_t write_file(FILE* stream, const void* bytes, ssize_t count) {
+  const int fd = ::fileno_unlocked(stream);
+  if (!may_wait(fd)) return next_write_file(stream, bytes, count);
+  ssize_t done = 0;
+  while (done < count) {
+    const ssize_t part = ::write(fd, static_cast<const char*>(bytes) + done, size_t(count - done));
+    if (part < 0) {
+      stream->_flags |= _IO_ERR_SEEN;
+      break;
+    }
+    done += part;
+  }
+  if (stream->_offset >= 0) stream->_offset += done;
+  return done;
+}
+
+}  // namespace
+
+void take_streams() {
+  const auto address_of = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
+  const ProtectedData tables(address_of(::dlsym(RTLD_DEFAULT, "_IO_file_jumps")));
+  std::ranges::replace(tables.words(), address_of(next_read_file.get()), address_of(read_file));
+  std::ranges::replace(tables.words(), address_of(next_write_file.get()), address_of(write_file));
+}
+
+}  // namespace rnicsim::clock
