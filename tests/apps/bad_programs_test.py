@@ -344,10 +344,9 @@ class StandingStill(LeavesNothing):
 
     def test_says_who_is_stopped_from_outside(self):
         process = self.start("run", "--on", "h0", str(built("counts", self.COUNT)))
-        found = []
-        while not found:
-            found = [pid for pid in apps.processes_with(self.mark) if program_of(pid) == "counts"]
-        os.kill(found[0], signal.SIGSTOP)
+        self.assertIn("has run for", process.stderr.readline())  # one that is stopped before it attaches does not
+        counts, = [pid for pid in apps.processes_with(self.mark) if program_of(pid) == "counts"]
+        os.kill(counts, signal.SIGSTOP)
         line = process.stderr.readline()
         while line and "is stopped" not in line:
             line = process.stderr.readline()
