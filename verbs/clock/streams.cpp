@@ -53,6 +53,7 @@ ssize_t write_file(FILE* stream, const void* bytes, ssize_t count) {
 }  // namespace
 
 void take_streams() {
+  if (next_read_file.get() == nullptr || next_write_file.get() == nullptr) return;  // another C library
   const auto address_of = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
   const ProtectedData tables(address_of(::dlsym(RTLD_DEFAULT, "_IO_file_jumps")));
   std::ranges::replace(tables.words(), address_of(next_read_file.get()), address_of(read_file));
