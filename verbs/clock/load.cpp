@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "verbs/clock/next.h"
 #include "verbs/clock/proc_files.h"
@@ -14,6 +16,8 @@ using namespace rnicsim::clock;
 
 RNICSIM_NEXT(sysinfo);
 RNICSIM_NEXT(getloadavg);
+RNICSIM_NEXT(get_avphys_pages);
+RNICSIM_NEXT(sysconf);
 
 RNICSIM_EXPORT int sysinfo(struct sysinfo* result) noexcept {
   const int error = next_sysinfo(result);
@@ -31,6 +35,13 @@ RNICSIM_EXPORT int sysinfo(struct sysinfo* result) noexcept {
   return 0;
 }
 
+// The C library asks the kernel by itself.
+RNICSIM_EXPORT long get_avphys_pages() noexcept {
+  return simulated_slot() == nullptr ? next_get_avphys_pages() : long(free_memory(std::uint64_t(::get_phys_pages())));
+}
+RNICSIM_EXPORT long sysconf(int name) noexcept {
+  return name == _SC_AVPHYS_PAGES ? ::get_avphys_pages() : next_sysconf(name);
+}
 // The C library opens /proc/loadavg by itself.
 RNICSIM_EXPORT int getloadavg(double loads[], int count) noexcept {
   if (simulated_slot() == nullptr) return next_getloadavg(loads, count);
