@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Semaphores and message queues of System V and of POSIX are the host's, and wait in simulated time.
+"""Semaphores and message queues of System V and of POSIX, and Unix sockets, are the host's, and wait in simulated time.
 
 usage: ipc_test.py path/to/rnicsim     (needs gcc)
 """
@@ -31,6 +31,9 @@ class Ipc(LeavesNothing):
 
     def test_posix_queues(self):
         self.check("posix_queues")
+
+    def test_unix_sockets(self):
+        self.check("unix_sockets")
 
 
 if __name__ == "__main__":

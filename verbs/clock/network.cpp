@@ -90,10 +90,10 @@ int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   send_descriptors({&ends[1], 1});
   const auto code = socket.datagrams ? abi::Call::dgram_socket : abi::Call::net_socket;
   const int error = call(slot, code, {socket.family == AF_INET6 ? 6u : 4u, inode_of(ends[0])});
-  checked_call(SYS_close, ends[1]);  // (close() may be where the thread is cancelled.)
+  checked_call(SYS_close, ends[1]);  // (In real time a thread may be cancelled in close(), which socket() may not.)
   socket.socket = std::uint32_t(slot.value);
   if (error != 0 || !remember(ends[0], socket)) {
-    next_close(ends[0]);
+    checked_call(SYS_close, ends[0]);
     return fail(error != 0 ? error : EMFILE);
   }
   return ends[0];
@@ -186,8 +186,10 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
   if (find_message_socket(fd)) return fail(EOPNOTSUPP);
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
-  if (!stream || slot == nullptr)
+  if (!stream || slot == nullptr) {
+    if (!prepare(fd, POLLIN, false)) return -1;
     return with_unix_name(address, length, [&] { return next_accept4(fd, address, length, flags); });
+  }
   charge(*slot, abi::CpuCost::system_call);
   for (;;) {
     const int error = call(*slot, abi::Call::net_accept, {stream->socket});
@@ -228,6 +230,10 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) {
     const UnixAddress leads(address, length);
+    if (simulated_slot() != nullptr) {  // who waits to accept it does at this time
+      charge(*simulated_slot(), abi::CpuCost::system_call);
+      sync(*simulated_slot());
+    }
     return next_connect(fd, leads.get(), leads.length());
   }
   if (!is_inet(address, length)) return fail(EAFNOSUPPORT);
