@@ -62,7 +62,7 @@ void NativePrograms::give_turn(Thread& thread) {
   if (last_.process != nullptr && of_another_)
     std::atomic_ref(last_.process->slot(last_.thread).busy_wait).store(0, std::memory_order_relaxed);
   std::atomic_ref(slot.busy_wait).store(processors_.apart() ? kBusyWait : 0, std::memory_order_relaxed);
-  if (std::exchange(thread.asked_to_move, false))
+  if (slot.tid != 0 && std::exchange(thread.asked_to_move, false))  // it has begun
     processors_.place_within(pid_t(slot.tid), *thread.affinity);
   else
     processors_.place(pid_t(slot.tid));
