@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/kernel_signals.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/real_calls.h"
@@ -107,6 +108,7 @@ void trap_calls() {
 
 bool emulate_call(const siginfo_t& info, void* opaque) {
   if (info.si_code != kUserDispatch) return false;
+  const Uncancelled as_by_linux;
   auto& context = *static_cast<ucontext_t*>(opaque);
   auto& registers = context.uc_mcontext.gregs;
   const Words words{registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],

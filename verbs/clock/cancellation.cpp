@@ -52,9 +52,17 @@ int set_cancel_state(const abi::ThreadSlot& slot, int state) {
 
 void cancellation_point() {
   const abi::ThreadSlot* slot = own_slot();
-  if (slot == nullptr || refuses || !cancellation_of(*slot).pending) return;
+  // A handler that interrupts a waiting call has no turn: its thread must not end there.
+  if (slot == nullptr || slot->turn.load(std::memory_order_relaxed) != abi::ThreadSlot::kProcess) return;
+  if (refuses || !cancellation_of(*slot).pending) return;
   next_pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, nullptr);
   next_pthread_testcancel();
+}
+
+Uncancelled::Uncancelled()
+    : slot_(own_slot()), before_(slot_ != nullptr ? set_cancel_state(*slot_, PTHREAD_CANCEL_DISABLE) : 0) {}
+Uncancelled::~Uncancelled() {
+  if (slot_ != nullptr) set_cancel_state(*slot_, before_);
 }
 
 }  // namespace rnicsim::clock

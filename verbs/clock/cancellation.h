@@ -15,5 +15,17 @@ bool mark_cancelled(const abi::ThreadSlot& slot);
 int set_cancel_state(const abi::ThreadSlot& slot, int state);
 // Does not return to a thread that was cancelled.
 void cancellation_point();
+// As long as it lives the calling thread is not cancelled.
+class Uncancelled {
+ public:
+  Uncancelled();
+  ~Uncancelled();
+  Uncancelled(const Uncancelled&) = delete;
+  Uncancelled& operator=(const Uncancelled&) = delete;
+
+ private:
+  const abi::ThreadSlot* const slot_;
+  const int before_;
+};
 
 }  // namespace rnicsim::clock

@@ -179,8 +179,10 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   }
   for (;;) {
     std::uint32_t count = 0;
+    cancellation_point();  // before the simulator has copies of them
     if (!send_watched(slot, descriptors, count)) return -1;
-    const int error = call_cancellably(slot, abi::Call::wait_descriptors, {deadline, count});
+    const int error = call(slot, abi::Call::wait_descriptors, {deadline, count});
+    if (ended_by_cancellation(error)) continue;
     if (error != 0 && error != ETIMEDOUT) {
       errno = error;
       return -1;

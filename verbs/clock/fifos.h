@@ -36,12 +36,18 @@ int open_fifo(int flags, Open open) {
       if (!other.look_later()) return -1;
     return OtherEnd::opened(fd, flags);
   }
-  while (fd >= 0 && !OtherEnd::has_writer(fd))
-    if (!other.look_later()) {
-      ::close(fd);
-      errno = EINTR;
-      return -1;
-    }
+  const auto close_and_say_so = [&] {
+    ::close(fd);
+    errno = EINTR;
+    return -1;
+  };
+  try {
+    while (fd >= 0 && !OtherEnd::has_writer(fd))
+      if (!other.look_later()) return close_and_say_so();
+  } catch (...) {  // the thread is cancelled
+    close_and_say_so();
+    throw;
+  }
   return OtherEnd::opened(fd, flags);
 }
 

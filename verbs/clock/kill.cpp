@@ -152,7 +152,8 @@ static int send_to(pthread_t thread, const abi::SignalRecord& signal) {
   return error;
 }
 static bool is_simulated(pthread_t thread, int signal) {
-  return signal > 0 && signal < _NSIG && simulated_slot() != nullptr && slot_of(thread) != nullptr;
+  const bool is_of_c_library = signal >= kCancelSignal && signal < SIGRTMIN;
+  return signal > 0 && signal < _NSIG && !is_of_c_library && simulated_slot() != nullptr && slot_of(thread) != nullptr;
 }
 RNICSIM_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
   if (!is_simulated(thread, signal)) return next_pthread_kill(thread, signal);

@@ -144,15 +144,17 @@ int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mut
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
   const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at, sharing_of(*condition));
   if (const int then = ::pthread_mutex_lock(mutex); then != 0) return then;  // its owner died
-  cancellation_point();
+  if (error == EINTR) cancellation_point();  // who was woken has taken a wake-up from others
   return error == EINTR ? 0 : error;                                          // as if woken for nothing
 }
 
 int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
+  cancellation_point();
   const int error = lock(slot, *semaphore, deadline, [&] {
-    cancellation_point();
     if (::sem_trywait(semaphore) == 0) return 0;
-    return errno == EAGAIN ? EBUSY : errno;
+    if (errno != EAGAIN) return errno;
+    cancellation_point();
+    return EBUSY;
   });
   if (error == 0) return 0;
   errno = error;

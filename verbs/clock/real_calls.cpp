@@ -43,6 +43,7 @@
 #include <type_traits>
 
 #include "verbs/clock/affinity.h"
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/futex.h"
 #include "verbs/clock/kernel_signals.h"
 #include "verbs/clock/kill.h"
@@ -341,6 +342,7 @@ RNICSIM_EXPORT long syscall(long number, ...) noexcept {
   Words words;
   for (long& word : words) word = va_arg(list, long);
   va_end(list);
+  const Uncancelled as_by_linux;
   if (abi::ThreadSlot* slot = simulated_slot()) return answer_call(*slot, number, words);
   return checked_call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }

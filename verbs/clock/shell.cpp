@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
@@ -63,6 +64,7 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int system(const char* command) {
   if (command == nullptr) return 1;
+  const Uncancelled to_its_end;
   const char* arguments[] = {"sh", "-c", command, nullptr};
   pid_t pid;
   sigset_t child_signal, before;
@@ -92,6 +94,7 @@ RNICSIM_EXPORT FILE* popen(const char* command, const char* mode) {
 RNICSIM_EXPORT int pclose(FILE* stream) {
   const auto found = std::ranges::find(piped, stream, &Piped::stream);
   if (found == piped.end()) return next_pclose(stream);
+  const Uncancelled as_by_the_c_library;
   const pid_t pid = found->pid;
   piped.erase(found);
   ::fclose(stream);

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/protected_data.h"
 #include "verbs/clock/raw_call.h"
@@ -28,15 +30,26 @@ bool may_wait(int fd) {
          (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode));
 }
 
+// As fopen() was told to ("c"), by the C library itself above all.
+bool is_uncancelled(const FILE& stream) {
+  constexpr int kNotCancelled = 2;
+  return (stream._flags2 & kNotCancelled) != 0;
+}
+
 ssize_t read_file(FILE* stream, void* buffer, ssize_t bytes) {
   const int fd = ::fileno_unlocked(stream);
-  return may_wait(fd) ? ::read(fd, buffer, size_t(bytes)) : next_read_file(stream, buffer, bytes);
+  if (!may_wait(fd)) return next_read_file(stream, buffer, bytes);
+  std::optional<Uncancelled> uncancelled;
+  if (is_uncancelled(*stream)) uncancelled.emplace();
+  return ::read(fd, buffer, size_t(bytes));
 }
 
 // All of it, as the C library's own does.
 ssize_t write_file(FILE* stream, const void* bytes, ssize_t count) {
   const int fd = ::fileno_unlocked(stream);
   if (!may_wait(fd)) return next_write_file(stream, bytes, count);
+  std::optional<Uncancelled> uncancelled;
+  if (is_uncancelled(*stream)) uncancelled.emplace();
   ssize_t done = 0;
   while (done < count) {
     const ssize_t part = ::write(fd, static_cast<const char*>(bytes) + done, size_t(count - done));

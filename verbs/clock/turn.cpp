@@ -107,8 +107,9 @@ void raise_signals(ThreadSlot& slot) {
   abi::SignalRecord due[ThreadSlot::kMaxSignals];
   std::copy_n(slot.signal, count, due);
   const Answer answer(slot);
+  raised_in_thread = kCancelSignal;  // unless there is another
   for (const abi::SignalRecord* signal = due; count > 0; ++signal, --count) {
-    raised_in_thread = int(signal->number);
+    if (signal->number != kCancelSignal) raised_in_thread = int(signal->number);
     raise_here(*signal);
   }
 }
@@ -131,10 +132,15 @@ int call_cancellably(ThreadSlot& slot, abi::Call code, std::initializer_list<std
   for (;;) {
     cancellation_point();
     const int error = call(slot, code, arguments);
-    cancellation_point();
-    // One that does not want to be cancelled by now goes on.
-    if (error != EINTR || raised_in_thread != kCancelSignal) return error;
+    if (!ended_by_cancellation(error)) return error;
   }
+}
+
+// What a wait has brought is not lost: the thread ends at its next point. One that does not want to by now goes on.
+bool ended_by_cancellation(int error) {
+  if (error != EINTR) return false;
+  cancellation_point();
+  return raised_in_thread == kCancelSignal;
 }
 
 void leave(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {

@@ -28,6 +28,8 @@ int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer
 void raise_signals(abi::ThreadSlot& slot);
 // At a cancellation point (pthreads(7)): does not return to a thread that was cancelled, before or while it waits.
 int call_cancellably(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
+// After a wait at such a point, with its error; returns too: whether it ended for nothing, and is to begin again.
+bool ended_by_cancellation(int error);
 // What ends the wait of a thread that is being cancelled: the C library's own signal for it, which no program can use.
 inline constexpr int kCancelSignal = 32;
 // How one is raised in the calling thread: whoever knows more of signals says so, once.

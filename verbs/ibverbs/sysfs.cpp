@@ -70,7 +70,7 @@ std::string read_attribute(std::string_view directory, std::string_view file) {
   return read_real(std::string(directory) + "/" + std::string(file));
 }
 
-int read_into(const char* directory, const char* file, char* buffer, std::size_t size) noexcept {
+int read_into(const char* directory, const char* file, char* buffer, std::size_t size) {
   int length = -1;
   rnicsim::verbs::guarded([&] {
     const std::string text = read_attribute(directory, file);

@@ -56,19 +56,28 @@ class PollCall {
     Waiter* waiter = Waiter::of_this_thread();
     if (waiter == nullptr) return -errno;
     begin_wait(*waiter);
-    Answer ready = look();
-    if (ready == 0) {
-      if (const int error = sleep_on(descriptors_, timeout_ms)) ready = -error;
+    Answer ready;
+    try {
+      ready = look();
+      if (ready == 0) {
+        if (const int error = sleep_on(descriptors_, timeout_ms)) ready = -error;
+      }
+    } catch (...) {  // the thread is cancelled
+      end_wait(*waiter);
+      throw;
     }
     if (descriptors_.back().revents != 0) waiter->quiet();
-    for (const Watched& watched : watched_) {
-      if (watched.socket == nullptr) continue;
-      watched.socket->end_wait(*waiter, std::span(descriptors_).subspan(watched.first, watched.count));
-    }
+    end_wait(*waiter);
     return ready;
   }
 
  private:
+  void end_wait(Waiter& waiter) {
+    for (const Watched& watched : watched_) {
+      if (watched.socket == nullptr) continue;
+      watched.socket->end_wait(waiter, std::span(descriptors_).subspan(watched.first, watched.count));
+    }
+  }
   void begin_wait(Waiter& waiter) {
     descriptors_.clear();
     for (std::size_t i = 0; i < asked_.size(); ++i) {

@@ -50,7 +50,14 @@ int Socket::sleep(Lock& lock) {
   const std::size_t own = descriptors.size();
   descriptors.push_back({waiter->fd(), POLLIN, 0});
   lock.unlock();
-  const int error = sleep_on(descriptors, -1);
+  int error;
+  try {
+    error = sleep_on(descriptors, -1);
+  } catch (...) {  // the thread is cancelled
+    lock.lock();
+    waiters_.remove(*waiter);
+    throw;
+  }
   if (error == 0 && descriptors[own].revents != 0) waiter->quiet();
   lock.lock();
   waiters_.remove(*waiter);

@@ -1,4 +1,5 @@
 // Reading, writing and waiting.
+#include <pthread.h>
 #include <rdma/rsocket.h>
 #include <unistd.h>
 
@@ -165,7 +166,14 @@ static ssize_t send_file(int rsocket, int file, off_t* offset, size_t count) {
 
 RNICSIM_EXPORT ssize_t sendfile(int to, int file, off_t* offset, size_t count) noexcept {
   return choose(
-      to, [&](int rsocket) { return send_file(rsocket, file, offset, count); },
+      to,
+      [&](int rsocket) {
+        int state;  // it is no cancellation point, and the calls that it is made of are
+        ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+        const ssize_t sent = send_file(rsocket, file, offset, count);
+        ::pthread_setcancelstate(state, nullptr);
+        return sent;
+      },
       [&](int ordinary) { return next_calls().sendfile(ordinary, file, offset, count); });
 }
 RNICSIM_EXPORT ssize_t sendfile64(int to, int file, off64_t* offset, size_t count) noexcept {
