@@ -183,6 +183,46 @@ static void *refuse(void *opaque) {
   return opaque;
 }
 
+/* What one of two is woken for, the other gets if that one is cancelled. */
+static int goods;
+static void unlock(void *opaque) { pthread_mutex_unlock(opaque); }
+static void *take(void *by_semaphore) {
+  if (by_semaphore != NULL) {
+    while (sem_wait(&semaphore) != 0) continue;
+    return "took";
+  }
+  pthread_mutex_lock(&mutex);
+  pthread_cleanup_push(unlock, &mutex);
+  while (goods == 0) pthread_cond_wait(&condition, &mutex);
+  --goods;
+  pthread_cleanup_pop(1);
+  return "took";
+}
+static void give(void *by_semaphore) {
+  if (by_semaphore != NULL) {
+    sem_post(&semaphore);
+    return;
+  }
+  pthread_mutex_lock(&mutex);
+  ++goods;
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+}
+static void give_and_cancel(const char *name, void *by_semaphore) {
+  pthread_t first, second;
+  void *results[2];
+  pthread_create(&first, NULL, take, by_semaphore);
+  usleep(1000);
+  pthread_create(&second, NULL, take, by_semaphore);
+  usleep(1000);
+  give(by_semaphore);
+  pthread_cancel(first);
+  pthread_join(first, &results[0]);
+  if (results[0] != PTHREAD_CANCELED) give(by_semaphore);
+  pthread_join(second, &results[1]);
+  printf("%s: the other %s\n", name, (char *)results[1]);
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -210,6 +250,8 @@ int main(void) {
     now.wait = ways[i].wait;
     for (now.willing = at_once; now.willing <= later; ++now.willing) cancel(ways[i].name);
   }
+  give_and_cancel("condition", NULL);
+  give_and_cancel("semaphore", "");
   kill(child, SIGKILL);
   pthread_t thread;
   void *result = NULL;
