@@ -12,6 +12,7 @@ simulator at all asks Linux whether the walk itself is right; it then does not m
 import contextlib
 import hashlib
 import os
+import re
 import sys
 import time
 import unittest
@@ -24,6 +25,8 @@ WALK = os.path.abspath(sys.argv.pop(2))
 FIRST = int(os.environ.get("RNICSIM_WALK_SEED", "1"))
 SECONDS = float(os.environ.get("RNICSIM_WALK_SECONDS", "15"))
 ROUNDS = os.environ.get("RNICSIM_WALK_ROUNDS", "12")
+# Of a sanitized simulator, now and then: it does not know the stacks of SystemC's threads.
+NOTE = re.compile(r"==\d+==WARNING: ASan is ignoring requested __asan_handle_no_return.*?issues/189\n", re.DOTALL)
 
 
 class CallsWalk(apps.TestCase):
@@ -35,7 +38,7 @@ class CallsWalk(apps.TestCase):
             self.assert_succeeded(result)
             self.assertNotIn("not reproducible", result.summary())
             return {"h0": result.lines("h0"), "h1": result.lines("h1"), "summary": result.summary().splitlines(),
-                    "errors": result.err.splitlines(),
+                    "errors": NOTE.sub("", result.err).splitlines(),
                     "recording": hashlib.sha256(recording.read_bytes()).hexdigest()}
 
     def test_seeds(self):
