@@ -2,11 +2,12 @@
 //
 //   threads COUNT ROUNDS [idle]
 //   threads lock
+//   threads join
 //
 // COUNT threads at once, ROUNDS times one behind the other: each makes queues of its own on the context of all, writes
 // from one half of a buffer to the other, and destroys them again, or nothing. Prints how many came through. `lock`:
 // one thread polls an empty queue with a lock held, which it takes again at once, until another that wants the lock has
-// had it.
+// had it. `join`: a thread that has been waited for ends while others are made; prints by when whoever waited has it.
 // Exit status 2 when something went wrong.
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kMostThreads = 512, kBytes = 4096, kWrites = 10 };
@@ -120,7 +122,41 @@ static int poll_with_the_lock(void) {
   return 0;
 }
 
+static double milliseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+static void *sleep_so_long(void *microseconds) {
+  usleep((useconds_t)(uintptr_t)microseconds);
+  return microseconds;
+}
+static double joined;
+static void *join_other(void *other) {
+  check(pthread_join(*(pthread_t *)other, NULL) == 0, "join");
+  joined = milliseconds();
+  return other;
+}
+
+static int make_threads_when_one_ends(void) {
+  enum { kMade = 40 };
+  pthread_t ends, joins, made[kMade];
+  const double began = milliseconds();
+  check((errno = pthread_create(&ends, NULL, sleep_so_long, (void *)1000)) == 0, "thread");
+  check((errno = pthread_create(&joins, NULL, join_other, &ends)) == 0, "thread");
+  usleep(990);
+  for (int i = 0; i < kMade; ++i) {
+    check((errno = pthread_create(&made[i], NULL, sleep_so_long, (void *)100000)) == 0, "thread");
+    for (const double now = milliseconds(); milliseconds() < now + 0.0005;) continue;
+  }
+  for (int i = 0; i < kMade; ++i) check(pthread_join(made[i], NULL) == 0, "join");
+  check(pthread_join(joins, NULL) == 0, "join");
+  printf("joined after %.0f ms\n", joined - began);
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "join") == 0) return make_threads_when_one_ends();
   if (argc == 2 && strcmp(argv[1], "lock") == 0) return poll_with_the_lock();
   check(argc == 3 || argc == 4, "arguments");
   void *(*const what)(void *) = argc == 3 ? live : come_and_go;

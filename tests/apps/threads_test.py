@@ -35,11 +35,17 @@ class Threads(apps.LeavesNothing):
     def test_many_at_one_time(self):
         self.check(count=400, rounds=1)
 
-    def test_a_lock_that_is_taken_again_at_once(self):
+    def lines_with(self, mode):
         program = built("threads", SOURCE.read_text(), "-libverbs", "-pthread")
-        result = apps.run_on([("h0", f"{program} lock")], *self.OPTIONS, env=self.environment)
-        self.assert_succeeded(result)
-        self.assertEqual(result.lines("h0"), ["had the lock"], result)
+        result = apps.run_on([("h0", f"{program} {mode}")], *self.OPTIONS, env=self.environment)
+        return self.assert_succeeded(result).lines("h0")
+
+    def test_a_lock_that_is_taken_again_at_once(self):
+        self.assertEqual(self.lines_with("lock"), ["had the lock"])
+
+    def test_one_that_was_waited_for_ends_and_another_has_its_place(self):
+        line, = self.lines_with("join")
+        self.assertIn(line, [f"joined after {ms} ms" for ms in ((1,) if not self.OPTIONS else range(1, 90))])
 
 
 class ThreadsInRealTime(Threads):

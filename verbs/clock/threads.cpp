@@ -149,7 +149,6 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   if (slot == nullptr) return next_pthread_create(thread, attributes, function, argument);
   if (call(*slot, abi::Call::thread_new) != 0) return EAGAIN;
   const auto index = std::uint32_t(slot->value);
-  joinables[index].ended = false;
   prepare_cancellation(session()->slot(index));
   auto* start = new (std::nothrow) Start{function, argument, &session()->slot(index)};
   const int error =
@@ -159,6 +158,7 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
     for (Joinable& known : joinables)
       if (known.thread == *thread) known.thread = 0;
     joinables[index].thread = *thread;
+    joinables[index].ended = false;
     ++present;
     call(*slot, abi::Call::thread_start, {index});
     apply_affinity(*slot, session()->slot(index), attributes);
@@ -173,12 +173,13 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
 static int await_end(abi::ThreadSlot& slot, pthread_t thread, std::uint64_t deadline) {
   for (Joinable& joinable : joinables) {
     if (joinable.thread != thread) continue;
-    while (!joinable.ended) {
+    // When it has ended, another may have its slot before this one has its turn.
+    while (joinable.thread == thread && !joinable.ended) {
       cancellation_point();
       if (deadline != abi::kForever && slot.now >= deadline) return ETIMEDOUT;
       wait_on(slot, &joinable, deadline);
     }
-    joinable.thread = 0;
+    if (joinable.thread == thread) joinable.thread = 0;
     break;
   }
   return 0;
