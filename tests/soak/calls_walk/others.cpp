@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,35 +187,36 @@ int answer_questions(int code) {
 
 namespace {
 
-void send_descriptor(int socket, int descriptor) {
+// One byte, and room for a descriptor.
+struct Carrier {
   char byte = 'd';
   iovec part{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  Carrier() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+  }
+};
+
+void send_descriptor(int socket, int descriptor) {
+  Carrier carrier;
+  cmsghdr* header = CMSG_FIRSTHDR(&carrier.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  expect(sendmsg(socket, &message, 0) == 1, "sendmsg with a descriptor", errno);
+  expect(sendmsg(socket, &carrier.message, 0) == 1, "sendmsg with a descriptor", errno);
 }
 int receive_descriptor(int socket) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  int descriptor = -1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  expect(recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1 && byte == 'd', "recvmsg", errno);
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  Carrier carrier;
+  carrier.byte = 0;
+  expect(recvmsg(socket, &carrier.message, MSG_CMSG_CLOEXEC) == 1 && carrier.byte == 'd', "recvmsg", errno);
+  const cmsghdr* header = CMSG_FIRSTHDR(&carrier.message);
   expect(header != nullptr && header->cmsg_type == SCM_RIGHTS, "a message with a descriptor");
+  int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
   return descriptor;
 }
