@@ -173,6 +173,7 @@ SignalMasks NativePrograms::signal_masks(const Thread& thread) const {
 void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) { native(thread).send(int(signal)); }
 
 bool NativePrograms::is_stopped(const Thread& thread) const { return native(thread).is_stopped(); }
+bool NativePrograms::sleeps(const Thread& thread) const { return native(thread).sleeps(); }
 std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }
 
 }  // namespace rnicsim::sim

@@ -19,6 +19,7 @@ class NativePrograms final : public Programs {
   void interrupt(const Thread& thread, std::uint32_t signal) override;
   bool has_ended(const Process& process) const override { return process.has_exited(); }
   bool is_stopped(const Thread& thread) const override;
+  bool sleeps(const Thread& thread) const override;
   std::string activity(const Thread& thread) const override;
 
  private:

@@ -40,6 +40,8 @@ class Programs {
   virtual bool has_ended(const Process& process) const = 0;
   // By a signal, the terminal's perhaps: it goes on when another comes.
   virtual bool is_stopped(const Thread& thread) const = 0;
+  // In the real kernel, which does not let it go on yet.
+  virtual bool sleeps(const Thread& thread) const = 0;
   // "system call 202", for people.
   virtual std::string activity(const Thread& thread) const = 0;
 };

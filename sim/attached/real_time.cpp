@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "sim/attached/time_keeper.h"
@@ -74,6 +75,17 @@ bool TimeKeeper::serve_slots() {
     }
   }
   return served;
+}
+
+bool TimeKeeper::all_sleep() const {
+  const auto sleeps = [this](const Thread& thread) {
+    if (thread.state == ThreadState::starting) return false;
+    if (thread.state != ThreadState::running) return true;
+    return thread.process->slot(thread.index).turn != ThreadSlot::kKernel && programs_.sleeps(thread);
+  };
+  return std::ranges::all_of(processes_, [&](const auto& process) {
+    return !process->alive || std::ranges::all_of(process->threads, sleeps);
+  });
 }
 
 // Waits a while for a program to do something; true when the real clock has passed what is next to come.

@@ -49,6 +49,23 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPatience{20};
 constexpr std::chrono::milliseconds kKernelPatience{2'000};  // while a thread is blocked in its kernel
 
+// Of a server in real time, which has come up when all wait for what their clients do. Some never do.
+class Settling {
+ public:
+  void begin() { began_ = awake_ = Clock::now(); }
+  bool ends(bool all_sleep) {
+    const auto now = Clock::now();
+    if (!all_sleep) awake_ = now;
+    return now - awake_ >= kAsleep || now - began_ >= kLongest;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kAsleep{10};
+  static constexpr std::chrono::seconds kLongest{2};
+  Clock::time_point began_, awake_;
+};
+constexpr Duration kRealTimeLook{1'000'000'000};
+
 // Says at the start what would otherwise look like a failure of the programs.
 void prepare_process() {
   if (const std::string problem = system_problem(); !problem.empty()) throw ConfigError(problem);
@@ -154,18 +171,26 @@ class Run {
   };
 
   void run_all() {
-    Duration start = now();
-    for (std::size_t i = 0; i < options_.commands.size(); ++i) {
-      keeper_.at(start, [this, i] { launch(i); });
-      start += options_.start_gap;
-    }
-    if (serving_) keeper_.at(start, [] {});
+    keeper_.at(now(), [this] { launch_from(0); });
     const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
     // The devices' start may have taken as long.
     if (now() < limit)
       do run_on(limit);
       while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
     if (!stopped_ && !mismatched() && now() >= limit) end_early(at_simulated_limit(limit));
+  }
+
+  void launch_from(std::size_t index) {
+    if (index == options_.commands.size()) return;
+    launch(index);
+    settling_.begin();
+    if (serving_ || index + 1 < options_.commands.size())
+      keeper_.at(now() + options_.start_gap, [this, index] { launch_when_settled(index + 1); });
+  }
+  // In real time the gap says nothing of how far the one before has come.
+  void launch_when_settled(std::size_t index) {
+    if (options_.time == TimeMode::simulated || settling_.ends(keeper_.all_sleep())) return launch_from(index);
+    keeper_.at(now() + kRealTimeLook, [this, index] { launch_when_settled(index); });
   }
 
   void launch(std::size_t index) {
@@ -452,6 +477,7 @@ class Run {
   Clock::time_point stood_still_since_;
   std::uint64_t seen_relayed_ = 0;  // at the last standstill
   std::size_t launched_ = 0;        // of the commands
+  Settling settling_;
   int end_status_ = 0;
   bool ready_ = false;              // the hosts have come up
   bool ending_ = false;

@@ -135,6 +135,8 @@ class TimeKeeper : public sc_core::sc_module {
   // Who holds time: a line a thread.
   std::string describe() const;
   void be_patient(bool patient) { patient_ = patient; }             // a debugger holds a program
+  // In real time: every program waits, in the simulator or in the real kernel.
+  bool all_sleep() const;
 
  private:
   struct Earlier {

@@ -442,6 +442,16 @@ class Output(apps.TestCase):
         self.assertEqual(result.status, 0, result)
         self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 1, result)
 
+    def test_client_waits_for_a_slow_server_in_real_time(self):
+        """It connects once, as perftest does. The server is busy before it listens, longer than start-up takes."""
+        server = ("import socket, time; end = time.thread_time() + 0.3\n"
+                  "while time.thread_time() < end: pass\n"
+                  "socket.create_server((\"\", 7)).accept()[0].send(b\"here\")")
+        client = "import socket; print(socket.create_connection((\"10.0.0.1\", 7)).recv(4))"
+        result = apps.run_on([("h0", f"python3 -c '{server}'"), ("h1", f"python3 -c '{client}'")], "--time=real")
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(result.lines("h1"), ["b'here'"])
+
 
 if __name__ == "__main__":
     apps.main()

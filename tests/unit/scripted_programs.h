@@ -259,6 +259,7 @@ class World : public Programs, public CallHandler {
   void interrupt(const Thread&, std::uint32_t) override {}
   bool has_ended(const Process& process) const override { return ended_.contains(&process); }
   bool is_stopped(const Thread&) const override { return false; }
+  bool sleeps(const Thread&) const override { return false; }
   std::string activity(const Thread&) const override { return "a script's call"; }
 
   // --- CallHandler.

@@ -113,6 +113,7 @@ class World : public sim::Programs {
   void interrupt(const Thread&, std::uint32_t) override {}
   bool has_ended(const sim::Process& process) const override { return process.has_exited(); }
   bool is_stopped(const sim::Thread&) const override { return false; }
+  bool sleeps(const sim::Thread&) const override { return false; }
   std::string activity(const Thread&) const override { return "a step of the input"; }
 
  private:
