@@ -271,7 +271,7 @@ enum class Call : std::uint32_t {
   bind_channel,     // argument[0] = 0 completions of CQ argument[1], 1 events of port and device; argument[2] =
                     // channel
   refill_channel,   // argument[0] = channel: of the records that found its pipe full, what fits now is written
-  await_event,      // until the pipe of channel argument[0] holds a record; ENOENT, EINTR
+  await_event,      // until the pipe of channel argument[0], found empty in this turn, holds a record; ENOENT, EINTR
   port_info,        // out: NetworkInterface of the device; value = completion vectors
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
   lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT

@@ -368,7 +368,7 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
 std::uint64_t CpuPort::time() { return std::uint64_t((now() + current_thread().owed).ps); }
 void CpuPort::tell(const abi::Milestone& milestone) { agent_.software({pasid_, milestone}); }
 
-bool CpuPort::wait_for_event(std::uint32_t, int fd) {
+bool CpuPort::wait_for_event(std::uint32_t, int fd, bool) {
   system_call();
   if (is_ready(fd, POLLIN)) return true;
   while (!is_ready(fd, POLLIN)) sleep_on(readable_);

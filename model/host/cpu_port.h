@@ -85,7 +85,7 @@ class CpuPort : public DevicePort {
               std::span<std::byte> output) override;
   void charge(abi::CpuCost cost, std::uint32_t times) override;
   void wait_visible() override;
-  bool wait_for_event(std::uint32_t, int fd) override;
+  bool wait_for_event(std::uint32_t, int fd, bool) override;
   void wait_unlocked() override;
   void hand_over() override;
   void pass_lock(TimedLock& lock, abi::CpuCost held) override;

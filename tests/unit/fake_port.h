@@ -94,7 +94,7 @@ class FakePort : public DevicePort {
   void charge(abi::CpuCost cost, std::uint32_t times) override { charged[std::size_t(cost)] += times; }
   void wait_visible() override { ++waits; }
   void pass_lock(TimedLock&, abi::CpuCost) override { ++charged[std::size_t(abi::CpuCost::doorbell_lock)]; }
-  bool wait_for_event(std::uint32_t, int fd) override {
+  bool wait_for_event(std::uint32_t, int fd, bool) override {
     pollfd readable{.fd = fd, .events = POLLIN};
     return ::poll(&readable, 1, 1000) == 1;
   }

@@ -200,7 +200,7 @@ TEST_F(KernelAgentTest, EventsReachTheirOwner) {
     armed = true;
     for (const abi::EventRecord expected :
          {abi::EventRecord{0x00, cqn}, abi::EventRecord{0x11, qpn}, abi::EventRecord{0x20, 1}}) {
-      ASSERT_TRUE(port().wait_for_event(0, fds[0][0]));
+      ASSERT_TRUE(port().wait_for_event(0, fds[0][0], false));
       abi::EventRecord record;
       ASSERT_EQ(read(fds[0][0], &record, sizeof record), ssize_t(sizeof record));
       EXPECT_EQ(record.type, expected.type);

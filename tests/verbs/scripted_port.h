@@ -115,7 +115,7 @@ class ScriptedPort : public DevicePort {
     if (on_wait) on_wait();
   }
   void pass_lock(TimedLock&, abi::CpuCost) override {}
-  bool wait_for_event(std::uint32_t, int fd) override {
+  bool wait_for_event(std::uint32_t, int fd, bool) override {
     pollfd readable{.fd = fd, .events = POLLIN};
     return ::poll(&readable, 1, 1000) == 1;
   }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/session.h"
@@ -241,18 +242,18 @@ class AttachedPort : public DevicePort {
                                       cost[std::size_t(abi::CpuCost::doorbell_lock_waiting)],
                                       cost[std::size_t(held)]});
   }
-  bool wait_for_event(std::uint32_t channel, int fd) override {
+  bool wait_for_event(std::uint32_t channel, int fd, bool found_nothing) override {
+    if (!found_nothing) return true;
     pollfd descriptor{fd, POLLIN, 0};
     ThreadSlot* slot = clock::simulated_slot();
     if (slot == nullptr) return ::poll(&descriptor, 1, -1) >= 0;
-    while (clock::poll_now({&descriptor, 1}) == 0) {
-      slot->device = interface_.device;
-      const int error = clock::call_cancellably(*slot, Call::await_event, {channel});
-      if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // of the process that forked this one
-      errno = error;
-      if (error != 0 && (error != EINTR || !clock::restarts_after_signal())) return false;
-    }
-    return true;
+    clock::cancellation_point();
+    const int error = call(*slot, Call::await_event, {channel});
+    if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // of the process that forked this one
+    // A handler may have had turns: what was found before it is old.
+    if (error == 0 || clock::ended_by_cancellation(error)) return true;
+    errno = error;
+    return error == EINTR && clock::restarts_after_signal();
   }
   std::uint64_t time() override {
     const ThreadSlot* slot = usable_slot();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,11 +35,21 @@ int EventPipe::open() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   read_fd_ = ends[0];
   write_fd_ = ends[1];
-  ::fcntl(write_fd_, F_SETFL, O_NONBLOCK);  // the read end is the program's to choose
+  take_own_end();
   refill_after_ = half_of(write_fd_);
   const int error = system_.open_channel(write_fd_, number_);
   opened_ = error == 0;
   return error;
+}
+
+// The read end blocks or not as the program has it do. A second description of the pipe, in the place of the write end,
+// is not the program's. Without /proc there is none.
+void EventPipe::take_own_end() {
+  const std::string pipe = "/proc/self/fd/" + std::to_string(read_fd_);
+  const int own = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  reads_at_own_end_ = own >= 0 && ::dup3(own, write_fd_, O_CLOEXEC) == write_fd_;
+  if (own >= 0) ::close(own);
+  if (!reads_at_own_end_) ::fcntl(write_fd_, F_SETFL, O_NONBLOCK);
 }
 
 int EventPipe::close() {
@@ -50,27 +61,21 @@ int EventPipe::close() {
 }
 
 int EventPipe::next(abi::EventRecord& record) {
-  for (;;) {
-    const bool waits = !non_blocking();
-    if (waits && !system_.wait_for_event(number_, read_fd_)) return EINTR;
+  const bool waits = !non_blocking();
+  for (bool found_nothing = false;; found_nothing = true) {
+    if (waits && !system_.wait_for_event(number_, read_fd_, found_nothing)) return EINTR;
     std::unique_lock guard(reading_);
-    if (has_record()) {
-      const int error = take_record(record) ? 0 : EIO;
-      refill(guard);
-      return error;
-    }
-    if (!waits) return EAGAIN;
+    const int error = take_record(record);
+    if (error == 0) refill(guard);
+    if (error != EAGAIN || !waits) return error;
   }
 }
 
-bool EventPipe::take_record(abi::EventRecord& record) {
-  if (put_back_.empty()) {
-    ++taken_;
-    return read_record(record);
-  }
+int EventPipe::take_record(abi::EventRecord& record) {
+  if (put_back_.empty()) return read_record(record);
   record = put_back_.front();
   put_back_.pop_front();
-  return true;
+  return 0;
 }
 
 // Not under the lock: the port may let others run meanwhile.
@@ -85,7 +90,7 @@ void EventPipe::purge(const std::function<bool(const abi::EventRecord&)>& stale)
   std::unique_lock guard(reading_);
   std::vector<abi::EventRecord> kept;
   abi::EventRecord record;
-  while (has_record() && take_record(record)) {
+  while (take_record(record) == 0) {
     if (!stale(record)) kept.push_back(record);
   }
   auto back = kept.begin();
@@ -96,8 +101,12 @@ void EventPipe::purge(const std::function<bool(const abi::EventRecord&)>& stale)
   refill(guard);
 }
 
-bool EventPipe::read_record(abi::EventRecord& record) {
-  return __read(read_fd_, &record, sizeof record) == sizeof record;
+int EventPipe::read_record(abi::EventRecord& record) {
+  if (!reads_at_own_end_ && !has_record()) return EAGAIN;
+  const ssize_t got = __read(reads_at_own_end_ ? write_fd_ : read_fd_, &record, sizeof record);
+  if (got < 0) return errno;
+  ++taken_;
+  return got == sizeof record ? 0 : EIO;
 }
 
 bool EventPipe::write_record(const abi::EventRecord& record) {
@@ -106,7 +115,7 @@ bool EventPipe::write_record(const abi::EventRecord& record) {
 
 bool EventPipe::non_blocking() const { return ::fcntl(read_fd_, F_GETFL) & O_NONBLOCK; }
 
-// Asked instead of read: the other thread that woke may have taken the record, and a read would sleep.
+// The other thread that woke may have taken the record, and a read would sleep.
 bool EventPipe::has_record() const {
   int available = 0;
   return ::ioctl(read_fd_, FIONREAD, &available) == 0 && available >= int(sizeof(abi::EventRecord));

@@ -32,11 +32,13 @@ class EventPipe {
   void purge(const std::function<bool(const abi::EventRecord&)>& stale);
 
  private:
+  void take_own_end();
   bool non_blocking() const;
   bool has_record() const;
-  bool read_record(abi::EventRecord& record);
+  int read_record(abi::EventRecord& record);
   bool write_record(const abi::EventRecord& record);
-  bool take_record(abi::EventRecord& record);
+  // 0, EAGAIN when there is none, or EIO.
+  int take_record(abi::EventRecord& record);
   void refill(std::unique_lock<std::mutex>& guard);
 
   OsServices& system_;
@@ -46,6 +48,7 @@ class EventPipe {
   std::uint32_t refill_after_ = 1;
   int read_fd_ = -1;
   int write_fd_ = -1;
+  bool reads_at_own_end_ = false;          // write_fd_
   std::uint32_t number_ = 0;
   bool opened_ = false;
 };

@@ -74,8 +74,9 @@ class OsServices {
   // the first device's.
   virtual int rdma_cm(std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
                       std::span<std::byte> output) = 0;
-  // Until the pipe of the channel, whose read end is `fd`, holds a record; false when a signal came first.
-  virtual bool wait_for_event(std::uint32_t channel, int fd) = 0;
+  // Until the pipe of the channel, whose read end is `fd`, holds a record; false when a signal came first. Unless the
+  // caller has just `found_nothing` there, it may be left to do that: true at once.
+  virtual bool wait_for_event(std::uint32_t channel, int fd, bool found_nothing) = 0;
   // Seconds since 1970, by the host's real-time clock, when its device's clock was at 0.
   virtual std::uint64_t epoch() const { return 0; }
 
