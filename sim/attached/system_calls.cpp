@@ -1,7 +1,7 @@
 #include "sim/attached/system_calls.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +27,14 @@ std::string random_addresses_of(const Process& process, const std::string& host)
       "{}: {} has other addresses at every run, for personality(ADDR_NO_RANDOMIZE) was refused; in a container: "
       "docker run --security-opt seccomp=unconfined",
       host, process.identity().program);
+}
+
+// A description of the pipe that is not the program's, and never blocks.
+Descriptor own_end(const Descriptor& pipe) {
+  struct stat file {};
+  if (::fstat(pipe.get(), &file) != 0 || !S_ISFIFO(file.st_mode)) return {};
+  const std::string path = fmt::format("/proc/self/fd/{}", pipe.get());
+  return Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
 }  // namespace
@@ -366,12 +374,11 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   auto descriptors = process.receive_descriptors(thread.index);
   if (descriptors.empty()) return answer(slot, EBADF);
   if (lacks_descriptors(process, "channel")) return answer(slot, EMFILE);
-  auto sink = std::make_shared<Descriptor>(std::move(descriptors.front()));
+  auto sink = std::make_shared<Descriptor>(own_end(descriptors.front()));
+  if (!*sink) return answer(slot, EBADF);
   slot.value = agent_of(thread).open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
     // Thousands of events that the program has not read may fill the pipe.
-    pollfd room{sink->get(), POLLOUT, 0};
-    const bool written = ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 &&
-                         ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
+    const bool written = ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
     keeper_.interrupted(process);
     keeper_.pipe_written(process, *sink);
     keeper_.descriptors_may_be_ready();
@@ -385,8 +392,10 @@ bool SystemCalls::await_event(Thread& thread, ThreadSlot& slot) {
   const auto& channels = thread.process->channels;
   const auto found = channels.find({slot.device, std::uint32_t(slot.argument[0])});
   if (found == channels.end()) return answer(slot, ENOENT);
+  // It found nothing in its turn.
+  const bool written_since = thread.process->memory_writes != thread.seen_memory_writes;
   int bytes = 0;
-  if (::ioctl(found->second->get(), FIONREAD, &bytes) == 0 && bytes > 0) return true;
+  if (written_since && ::ioctl(found->second->get(), FIONREAD, &bytes) == 0 && bytes > 0) return true;
   keeper_.await_pipe(thread, *found->second);
   return false;
 }
