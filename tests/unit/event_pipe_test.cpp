@@ -97,6 +97,13 @@ TEST_P(EventPipeTest, DoesNotWaitAtAnEndThatDoesNotBlock) {
   EXPECT_EQ(port_.waits, 0);
 }
 
+TEST_P(EventPipeTest, GivesNothingAtAnEndThatWasClosed) {
+  ASSERT_TRUE(port_.write(5));
+  ASSERT_EQ(::close(pipe_.fd()), 0);
+  EXPECT_EQ(error_of_next(), EBADF);
+  ASSERT_EQ(::open("/dev/null", O_RDONLY | O_CLOEXEC), pipe_.fd());  // the pipe closes its number once more
+}
+
 // What the program does with its end does not make the other block.
 TEST_P(EventPipeTest, IsFullWithoutBlocking) {
   ASSERT_EQ(::fcntl(pipe_.fd(), F_SETFL, 0), 0);

@@ -61,12 +61,16 @@ int EventPipe::close() {
 }
 
 int EventPipe::next(abi::EventRecord& record) {
-  const bool waits = !non_blocking();
+  const int before = errno;
+  const int flags = ::fcntl(read_fd_, F_GETFL);
+  if (flags < 0) return errno;
+  const bool waits = (flags & O_NONBLOCK) == 0;
   for (bool found_nothing = false;; found_nothing = true) {
     if (waits && !system_.wait_for_event(number_, read_fd_, found_nothing)) return EINTR;
     std::unique_lock guard(reading_);
     const int error = take_record(record);
     if (error == 0) refill(guard);
+    if (error == 0) errno = before;
     if (error != EAGAIN || !waits) return error;
   }
 }
@@ -112,8 +116,6 @@ int EventPipe::read_record(abi::EventRecord& record) {
 bool EventPipe::write_record(const abi::EventRecord& record) {
   return __write(write_fd_, &record, sizeof record) == sizeof record;
 }
-
-bool EventPipe::non_blocking() const { return ::fcntl(read_fd_, F_GETFL) & O_NONBLOCK; }
 
 // The other thread that woke may have taken the record, and a read would sleep.
 bool EventPipe::has_record() const {

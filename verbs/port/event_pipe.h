@@ -26,14 +26,13 @@ class EventPipe {
   int fd() const { return read_fd_; }
   std::uint32_t number() const { return number_; }
 
-  // The next record: 0, EAGAIN on a non-blocking fd, or EINTR.
+  // The next record: 0, EAGAIN on a non-blocking fd, EINTR, or EBADF where the program has closed the fd.
   int next(abi::EventRecord& record);
   // Takes out the records nobody read yet for which `stale` holds: their object is gone, its number may live on.
   void purge(const std::function<bool(const abi::EventRecord&)>& stale);
 
  private:
   void take_own_end();
-  bool non_blocking() const;
   bool has_record() const;
   int read_record(abi::EventRecord& record);
   bool write_record(const abi::EventRecord& record);
