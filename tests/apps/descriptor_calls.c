@@ -223,6 +223,25 @@ static void reuse_numbers(void) {
   printf("a pair of %s\n", address.sa_family == AF_UNIX ? "UNIX sockets" : "strangers");
 }
 
+/* --- Looks at what is ready, while signals come. */
+
+/* A call that succeeds leaves errno as it is. */
+static void look_often(void) {
+  enum { kLooks = 50000 };
+  const int epoll = epoll_create1(0);
+  int changed = 0, ready = 0;
+  if (pipe(ends[0]) != 0) fail("pipe");
+  struct epoll_event event = {.events = EPOLLIN};
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0][0], &event) != 0) fail("epoll_ctl");
+  struct pollfd watched = {ends[0][0], POLLIN, 0};
+  for (int look = 0; look < kLooks; ++look) {
+    errno = 0;
+    ready += look % 2 == 0 ? poll(&watched, 1, 0) : epoll_wait(epoll, &event, 1, 0);
+    changed += errno != 0;
+  }
+  printf("ready: %d, errno changed: %d\n", ready, changed);
+}
+
 /* To standard output, whoever reads it. */
 static void print_much(void) {
   for (int i = 0; i < kBytes; ++i) sent_bytes[i] = i % 100 == 99 ? '\n' : 'x';
@@ -237,6 +256,7 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "names") == 0) exchange("/tmp/descriptor_calls.a", "/tmp/descriptor_calls.b");
   if (strcmp(mode, "names") == 0) exchange("@descriptor_calls.a", "@descriptor_calls.b");
   if (strcmp(mode, "write_much") == 0) write_much();
+  if (strcmp(mode, "look_often") == 0) look_often();
   if (strcmp(mode, "print_much") == 0) print_much();
   if (strcmp(mode, "reuse_numbers") == 0) reuse_numbers();
   return 0;

@@ -3,9 +3,12 @@
 
 usage: descriptor_calls_test.py path/to/rnicsim     (needs gcc and g++)
 """
+import contextlib
 import os
 import pathlib
+import re
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -78,6 +81,48 @@ class Knowledge(CallsTestCase):
         self.assertEqual(len(set(drawn)), 8)
         self.assertIn("closed on exec: 1", first)
         self.assertEqual(first[-1], "closed 0, then -1")
+
+
+LOOK_SIGNAL = 62  # model/abi/attach.h
+
+
+def may_look(pid):
+    """The process catches the simulator's signal, and none waits for it already: they would queue."""
+    try:
+        status = (pathlib.Path("/proc") / str(pid) / "status").read_text()
+    except OSError:
+        return False
+    bit = 1 << (LOOK_SIGNAL - 1)
+    caught, *pending = [int(re.search(rf"^{name}:\t(\w+)$", status, re.M)[1], 16) & bit
+                        for name in ("SigCgt", "SigPnd", "ShdPnd")]
+    return caught and not any(pending)
+
+
+class Looks(apps.LeavesNothing):
+    def test_leave_errno_alone_while_the_simulator_looks_at_the_program(self):
+        looking = program()
+        process = self.start("run", "--on", "h0", f"{looking} look_often")
+        ended = threading.Event()
+        looks = threading.Thread(target=self.look_at, args=(looking, ended))
+        looks.start()
+        try:
+            result = apps.finish(process)
+        finally:
+            ended.set()
+            looks.join()
+        self.assertEqual(result.lines("h0"), ["ready: 0, errno changed: 0"], result)
+
+    def look_at(self, looking, ended):
+        while not ended.is_set():
+            for pid in apps.processes_with(self.mark):
+                with contextlib.suppress(OSError):
+                    self.look_while_it_runs(pid, looking)
+
+    @staticmethod
+    def look_while_it_runs(pid, looking):
+        while pathlib.Path(f"/proc/{pid}/exe").resolve(strict=True) == looking:
+            if may_look(pid):
+                os.kill(pid, LOOK_SIGNAL)
 
 
 class Names(CallsTestCase):

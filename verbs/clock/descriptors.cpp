@@ -60,12 +60,20 @@ std::uint64_t deadline_after(const abi::ThreadSlot& slot, const timespec* time) 
   return after(slot.now, picoseconds(*time));
 }
 
-// What is ready now. The simulator's own signals must not show as EINTR.
+// A call that does not wait, as if the simulator's own signals had not come: no EINTR, and none left in errno.
+template <class Call>
+int undisturbed(Call call) {
+  const int before = errno;
+  int result;
+  do result = call();
+  while (result < 0 && errno == EINTR);
+  if (result >= 0) errno = before;
+  return result;
+}
+
+// What is ready now.
 int epoll_now(int fd, epoll_event* events, int most) {
-  int ready;
-  do ready = next_epoll_wait(fd, events, most, 0);
-  while (ready < 0 && errno == EINTR);
-  return ready;
+  return undisturbed([&] { return next_epoll_wait(fd, events, most, 0); });
 }
 
 // The bits of poll and epoll are the same. poll may name one descriptor several times.
@@ -166,10 +174,7 @@ void look_again(abi::ThreadSlot& slot, int fd) {
 }  // namespace
 
 int poll_now(std::span<pollfd> descriptors) {
-  int ready;
-  do ready = next_poll(descriptors.data(), nfds_t(descriptors.size()), 0);
-  while (ready < 0 && errno == EINTR);
-  return ready;
+  return undisturbed([&] { return next_poll(descriptors.data(), nfds_t(descriptors.size()), 0); });
 }
 
 int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::uint64_t deadline) {
