@@ -15,6 +15,16 @@ import apps  # noqa: E402
 
 CALLS = f"{sys.executable} {pathlib.Path(__file__).resolve().parent / 'netlink_calls.py'}"
 
+SOCKETS = """
+import errno, socket, sys
+for family, kind, protocol in (asked.split(",") for asked in sys.argv[1].split("/")):
+    try:
+        socket.socket(getattr(socket, "AF_" + family), getattr(socket, "SOCK_" + kind), int(protocol)).close()
+        print("opened")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+"""
+
 
 class HostNetworkTestCase(apps.TestCase):
     def text(self, command, *options):
@@ -72,6 +82,20 @@ class Tools(HostNetworkTestCase):
                          ("1.0.0", "0000:00ff:fe00:0001", "0000:00ff:fe00:0101"))
         self.assertEqual(self.text("rdma system"), "netns shared copy-on-fork on")
         self.assertIn("Operation not supported", apps.run_on([("h0", "rdma res")]).errors("h0"))
+
+    def test_sockets_past_the_simulated_network_are_refused(self):
+        expected = {"PACKET RAW 0": "EPERM", "INET RAW 1": "EPERM", "INET6 RAW 58": "EPERM", "INET DGRAM 1": "EACCES",
+                    "INET6 DGRAM 58": "EACCES", "INET SEQPACKET 0": "ESOCKTNOSUPPORT",
+                    "INET STREAM 132": "EPROTONOSUPPORT", "INET DGRAM 136": "EPROTONOSUPPORT",
+                    "INET STREAM 6": "opened", "INET STREAM 262": "opened", "INET6 DGRAM 17": "opened",
+                    "UNIX DGRAM 0": "opened"}
+        with apps.folder() as folder:
+            script = folder / "sockets.py"
+            script.write_text(SOCKETS)
+            for options in ((), ("--time=real",)):
+                asked = "/".join(expected).replace(" ", ",")
+                told = apps.run_on([("h0", f"{sys.executable} {script} {asked}")], *options)
+                self.assertEqual(told.lines("h0"), list(expected.values()), told)
 
     def test_sockets_are_not_the_machines(self):
         result = apps.run_on([("h0", "ss -tan")])

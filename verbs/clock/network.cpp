@@ -77,6 +77,19 @@ std::uint64_t inode_of(int fd) {
   return ::fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
+// What leads past the simulated network, to the machine's: packet(7), raw(7), icmp(7) without the right to it, and
+// protocols that the hosts don't have. 0: it doesn't.
+int refusal_of(int family, int kind, int protocol) {
+  if (family == AF_PACKET) return EPERM;
+  if (family != AF_INET && family != AF_INET6) return 0;
+  if (kind == SOCK_RAW || kind == SOCK_PACKET) return EPERM;
+  if (kind != SOCK_STREAM && kind != SOCK_DGRAM) return ESOCKTNOSUPPORT;
+  const bool stream = kind == SOCK_STREAM;
+  if (!stream && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6)) return EACCES;
+  const bool is_known = stream ? protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP : protocol == IPPROTO_UDP;
+  return protocol == 0 || is_known ? 0 : EPROTONOSUPPORT;
+}
+
 // The simulator's end of a pair goes there by a call, ours is the program's socket.
 int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   int ends[2];
@@ -145,11 +158,11 @@ RNICSIM_EXPORT int socket(int family, int type, int protocol) noexcept {
   abi::ThreadSlot* slot = network_slot();
   const int flags = type & (SOCK_NONBLOCK | SOCK_CLOEXEC);
   const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-  const bool datagrams = kind == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP);
   if (family == AF_NETLINK && session() != nullptr) return open_netlink(type, protocol);
-  if (slot == nullptr || (family != AF_INET && family != AF_INET6) || (kind != SOCK_STREAM && !datagrams))
-    return next_socket(family, type, protocol);
-  return open_socket(*slot, flags, {.family = family, .datagrams = datagrams});
+  if (slot == nullptr) return next_socket(family, type, protocol);
+  if (const int error = refusal_of(family, kind, protocol); error != 0) return fail(error);
+  if (family != AF_INET && family != AF_INET6) return next_socket(family, type, protocol);
+  return open_socket(*slot, flags, {.family = family, .datagrams = kind == SOCK_DGRAM});
 }
 
 RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexcept {
