@@ -174,6 +174,9 @@ void NativePrograms::interrupt(const Thread& thread, std::uint32_t signal) { nat
 
 bool NativePrograms::is_stopped(const Thread& thread) const { return native(thread).is_stopped(); }
 bool NativePrograms::sleeps(const Thread& thread) const { return native(thread).sleeps(); }
+std::chrono::microseconds NativePrograms::processor_time(const Process& process) const {
+  return processor_time_of(process.identity().pid);
+}
 std::string NativePrograms::activity(const Thread& thread) const { return native(thread).system_call(); }
 
 }  // namespace rnicsim::sim

@@ -20,6 +20,7 @@ class NativePrograms final : public Programs {
   bool has_ended(const Process& process) const override { return process.has_exited(); }
   bool is_stopped(const Thread& thread) const override;
   bool sleeps(const Thread& thread) const override;
+  std::chrono::microseconds processor_time(const Process& process) const override;
   std::string activity(const Thread& thread) const override;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -88,6 +89,14 @@ uid_t user_of(pid_t process) {
   struct stat folder {};
   ::stat(fmt::format("/proc/{}", process).c_str(), &folder);
   return folder.st_uid;
+}
+
+std::chrono::microseconds processor_time_of(pid_t process) {
+  clockid_t clock;
+  timespec time{};
+  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return {};
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::seconds(time.tv_sec) +
+                                                               std::chrono::nanoseconds(time.tv_nsec));
 }
 
 }  // namespace rnicsim::sim

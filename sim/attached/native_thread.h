@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,5 +33,6 @@ pid_t parent_of(pid_t process);  // 0: it is gone
 // Of one that has ended and not been waited for: as wait(2) tells it, or 0.
 int exit_status_of(pid_t process);
 uid_t user_of(pid_t process);
+std::chrono::microseconds processor_time_of(pid_t process);  // of all its threads; 0: it is gone
 
 }  // namespace rnicsim::sim

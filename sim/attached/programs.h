@@ -42,6 +42,8 @@ class Programs {
   virtual bool is_stopped(const Thread& thread) const = 0;
   // In the real kernel, which does not let it go on yet.
   virtual bool sleeps(const Thread& thread) const = 0;
+  // Which its threads have had of the real processors.
+  virtual std::chrono::microseconds processor_time(const Process& process) const = 0;
   // "system call 202", for people.
   virtual std::string activity(const Thread& thread) const = 0;
 };

@@ -227,7 +227,7 @@ class TimeKeeper : public sc_core::sc_module {
   void grant(Thread& thread);
   bool await_return(Thread& thread);
   Duration clock_limit(const Thread& thread) const;
-  void report_stuck(const Thread& thread, std::chrono::microseconds waited) const;
+  void report_stuck(const Thread& thread, const std::string& why) const;
   void collect(Thread& thread);
   void show_stores(Thread& thread);
   static bool stored_nothing(const Thread& thread);

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "sim/attached/long_turn.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
 namespace {
 
 using abi::ThreadSlot;
-constexpr std::chrono::microseconds kStuck{3'000'000};
 // Short turns, too, may go on and on while time stands still.
 constexpr std::uint64_t kTurnsBetweenLooks = 4096;
 
@@ -47,15 +47,16 @@ void TimeKeeper::release(Thread& thread) { programs_.give_turn(thread); }
 
 // False: it died, or is blocked in the real kernel; it holds nobody back from now on.
 bool TimeKeeper::await_return(Thread& thread) {
-  auto next_report = kStuck;
+  LongTurn turn;
   if (++turns_ % kTurnsBetweenLooks == 0) look_around();
   const auto meanwhile = [&](std::chrono::microseconds waited) {
     const bool wrote = relay_output();
     look_around();
-    if (!patient_ && waited >= next_report) {
-      report_stuck(thread, waited);
-      next_report = waited + kStuck;
-    }
+    if (patient_) return wrote;
+    const auto look = [&] {
+      return LongTurn::Facts{programs_.processor_time(*thread.process), programs_.is_stopped(thread)};
+    };
+    if (const auto why = turn.complaint(waited, look)) report_stuck(thread, *why);
     return wrote;
   };
   TurnEnd end;
@@ -76,10 +77,7 @@ bool TimeKeeper::await_return(Thread& thread) {
   return false;
 }
 
-void TimeKeeper::report_stuck(const Thread& thread, std::chrono::microseconds waited) const {
-  const std::string why = programs_.is_stopped(thread)
-                              ? "is stopped, and goes on at SIGCONT (a shell's fg or bg)"
-                              : fmt::format("has run for {} s without a call", waited.count() / 1'000'000);
+void TimeKeeper::report_stuck(const Thread& thread, const std::string& why) const {
   fmt::print(stderr, "rnicsim: simulated time stands at {} because {} {}\n{}", to_string(now()),
              thread.process->label(), why, describe());
 }

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+
 namespace rnicsim::sim {
 namespace {
 
@@ -45,6 +47,11 @@ TEST_F(NativeThreadTest, Parent) {
   EXPECT_EQ(parent_of(child_), ::getpid());
   EXPECT_EQ(parent_of(::getpid()), ::getppid());
   EXPECT_EQ(parent_of(-1), 0);
+}
+
+TEST(ProcessorTimeTest, IsOfThatProcess) {
+  const auto before = processor_time_of(::getpid());
+  while (processor_time_of(::getpid()) < before + std::chrono::milliseconds(10)) continue;
 }
 
 }  // namespace

@@ -260,6 +260,7 @@ class World : public Programs, public CallHandler {
   bool has_ended(const Process& process) const override { return ended_.contains(&process); }
   bool is_stopped(const Thread&) const override { return false; }
   bool sleeps(const Thread&) const override { return false; }
+  std::chrono::microseconds processor_time(const Process&) const override { return {}; }
   std::string activity(const Thread&) const override { return "a script's call"; }
 
   // --- CallHandler.

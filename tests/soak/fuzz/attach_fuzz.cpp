@@ -114,6 +114,7 @@ class World : public sim::Programs {
   bool has_ended(const sim::Process& process) const override { return process.has_exited(); }
   bool is_stopped(const sim::Thread&) const override { return false; }
   bool sleeps(const sim::Thread&) const override { return false; }
+  std::chrono::microseconds processor_time(const sim::Process&) const override { return {}; }
   std::string activity(const Thread&) const override { return "a step of the input"; }
 
  private:
