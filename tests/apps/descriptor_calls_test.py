@@ -125,6 +125,20 @@ class Looks(apps.LeavesNothing):
                 os.kill(pid, LOOK_SIGNAL)
 
 
+class Kept(CallsTestCase):
+    """What the simulation keeps open in a program."""
+
+    def kept(self, mode=""):
+        return self.on_h0(f"{built('kept_descriptors', (HERE / 'kept_descriptors.c').read_text())} {mode}")
+
+    def test_children_stay_on_the_host_whatever_was_closed(self):
+        for mode in ("range", "range_at_exec", "close", "fcntl", "ioctl", "spawn", "spawn_closefrom", "spawn_close"):
+            self.assertEqual(self.kept(mode), ["h0"], mode)
+
+    def test_it_is_not_the_programs(self):
+        self.assertEqual(self.kept(), [f"{fd}: -1 -1 -1 -1 -1 -1 -1 -1, EBADF" for fd in (900, 1000)])
+
+
 class Names(CallsTestCase):
     def test_of_datagram_sockets(self):
         expected = []

@@ -217,6 +217,10 @@ bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
 
 bool prepare(int fd, short events, bool dont_wait) {
   cancellation_point();
+  if (is_kept(fd)) {
+    errno = EBADF;
+    return false;
+  }
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return true;
   const bool at_once = dont_wait || !blocks(fd);

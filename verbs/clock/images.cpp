@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "verbs/clock/children.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
@@ -28,10 +30,15 @@ RNICSIM_NEXT(execveat);
 RNICSIM_NEXT(posix_spawn);
 RNICSIM_NEXT(posix_spawnp);
 RNICSIM_NEXT(posix_spawn_file_actions_addopen);
+RNICSIM_NEXT(posix_spawn_file_actions_addclose);
+RNICSIM_NEXT(posix_spawn_file_actions_addclosefrom_np);
+RNICSIM_NEXT(posix_spawn_file_actions_adddup2);
 RNICSIM_NEXT(posix_spawn_file_actions_addchdir_np);
 
 namespace rnicsim::clock {
 namespace {
+
+constexpr int kLibrariesFlags = O_PATH | O_DIRECTORY;
 
 // Whether the simulator can follow a process into the file; if not, it has said why. Where there is no file, the
 // system's own error tells more.
@@ -123,12 +130,17 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-// Programs close descriptors that they do not know before an exec.
+// Programs close descriptors that they do not know before an exec, by whatever call, or have it close them.
 void restore_library_descriptor() {
   const char* folder = variable(abi::kLibrariesVariable);
-  if (folder == nullptr || ::fcntl(abi::kLibraryDescriptor, F_GETFD) >= 0) return;
-  const int fd = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  ::dup2(fd, abi::kLibraryDescriptor);
+  const long flags = raw_call(SYS_fcntl, abi::kLibraryDescriptor, F_GETFD);
+  if (folder == nullptr || flags == 0) return;
+  if (flags > 0) {
+    raw_call(SYS_fcntl, abi::kLibraryDescriptor, F_SETFD, 0);
+    return;
+  }
+  const int fd = ::open(folder, kLibrariesFlags | O_CLOEXEC);
+  raw_call(SYS_dup2, fd, abi::kLibraryDescriptor);
   ::close(fd);
 }
 
@@ -251,6 +263,20 @@ RNICSIM_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_
 RNICSIM_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd, const char* path,
                                                     int flags, mode_t mode) noexcept {
   return next_posix_spawn_file_actions_addopen(actions, fd, HostPath(path).get(), flags, mode);
+}
+// The child stays on the host.
+RNICSIM_EXPORT int posix_spawn_file_actions_addclose(posix_spawn_file_actions_t* actions, int fd) noexcept {
+  return is_kept(fd) ? 0 : next_posix_spawn_file_actions_addclose(actions, fd);
+}
+RNICSIM_EXPORT int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions, int first) noexcept {
+  const int error = next_posix_spawn_file_actions_addclosefrom_np(actions, first);
+  const char* folder = variable(abi::kLibrariesVariable);
+  if (error != 0 || session() == nullptr || folder == nullptr || first > abi::kLibraryDescriptor) return error;
+  return next_posix_spawn_file_actions_addopen(actions, abi::kLibraryDescriptor, folder, kLibrariesFlags, 0);
+}
+RNICSIM_EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t* actions, int fd, int copy) noexcept {
+  if (is_kept(fd) || is_kept(copy)) return EBADF;
+  return next_posix_spawn_file_actions_adddup2(actions, fd, copy);
 }
 RNICSIM_EXPORT int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t* actions,
                                                         const char* path) noexcept {

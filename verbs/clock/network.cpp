@@ -275,6 +275,7 @@ RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noe
 
 // On Linux, too, one of datagrams without a peer is told so, and shut down all the same.
 RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
+  if (is_kept(fd)) return fail(EBADF);
   if (find_netlink(fd)) return fail(EOPNOTSUPP);
   const auto socket = find_datagrams(fd);
   sockaddr_storage peer;
@@ -285,8 +286,7 @@ RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
 }
 
 RNICSIM_EXPORT int close(int fd) {
-  // The descriptor through which this process is attached is not the program's to close.
-  if (session() != nullptr && fd == session()->socket) return fail(EBADF);
+  if (is_kept(fd)) return fail(EBADF);
   let_go_of_event(fd);
   forget(fd);
   return next_close(fd);
@@ -301,14 +301,19 @@ static void let_go_of_range(unsigned first, unsigned last) {
 RNICSIM_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   if (session() != nullptr && first <= last && (flags & int(CLOSE_RANGE_CLOEXEC)) == 0) let_go_of_range(first, last);
   if (session() == nullptr) return next_close_range(first, last, flags);
-  const auto kept = unsigned(session()->socket);
-  if (kept < first || kept > last) return next_close_range(first, last, flags);
-  if (kept > first && next_close_range(first, kept - 1, flags) != 0) return -1;
-  return kept < last ? next_close_range(kept + 1, last, flags) : 0;
+  const auto [lower, upper] = std::minmax({unsigned(session()->socket), unsigned(abi::kLibraryDescriptor)});
+  for (const unsigned kept : {lower, upper}) {
+    if (kept < first || kept > last) continue;
+    if (kept > first && next_close_range(first, kept - 1, flags) != 0) return -1;
+    if (kept == last) return 0;
+    first = kept + 1;
+  }
+  return next_close_range(first, last, flags);
 }
 RNICSIM_EXPORT void closefrom(int first) noexcept { ::close_range(unsigned(std::max(first, 0)), ~0u, 0); }
 // Its third argument, whatever it is, fits a word.
 static int control(int fd, int command, long argument) {
+  if (is_kept(fd)) return fail(EBADF);
   if (const auto waited = wait_for_record(fd, command, reinterpret_cast<struct flock*>(argument))) return *waited;
   if (command == F_SETOWN && simulated()) argument = real_pid_of(pid_t(argument));
   const int result = next_fcntl(fd, command, argument);
@@ -330,6 +335,7 @@ RNICSIM_EXPORT int fcntl64(int fd, int command, ...) {
   return control(fd, command, argument);
 }
 RNICSIM_EXPORT int dup(int fd) noexcept {
+  if (is_kept(fd)) return fail(EBADF);
   const int copy = next_dup(fd);
   copy_knowledge(fd, copy);
   return copy;
@@ -338,12 +344,14 @@ static void let_go_of_replaced(int fd, int copy) {
   if (fd != copy && next_fcntl(fd, F_GETFD, 0L) >= 0) let_go_of_event(copy);
 }
 RNICSIM_EXPORT int dup2(int fd, int copy) noexcept {
+  if (is_kept(fd) || is_kept(copy)) return fail(EBADF);
   let_go_of_replaced(fd, copy);
   const int result = next_dup2(fd, copy);
   if (result >= 0 && fd != copy) copy_knowledge(fd, result);
   return result;
 }
 RNICSIM_EXPORT int dup3(int fd, int copy, int flags) noexcept {
+  if (is_kept(fd) || is_kept(copy)) return fail(EBADF);
   let_go_of_replaced(fd, copy);
   const int result = next_dup3(fd, copy, flags);
   if (result >= 0) copy_knowledge(fd, result);

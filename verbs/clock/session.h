@@ -36,6 +36,10 @@ extern Session the_session;
 
 // The session, or nullptr: there is no simulator (kSocketVariable is not set) or it went away.
 inline Session* session() { return the_session.attached ? &the_session : nullptr; }
+// By these the process is attached, and its next images find the libraries: not the program's, which finds them closed.
+inline bool is_kept(int fd) {
+  return the_session.attached && (fd == the_session.socket || fd == abi::kLibraryDescriptor);
+}
 // True when this process's clock is the simulation's.
 inline bool simulated() {
   return the_session.attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
