@@ -114,6 +114,18 @@ class View(HostTestCase):
                       result.summary())
 
 
+    def test_so_is_one_that_the_c_library_has_a_name_for(self):
+        for call, number in (("unshare(0)", 272), ("inotify_init1(0)", 294), ("setns(-1, 0)", 308)):
+            script = f"import ctypes; ctypes.CDLL(None).{call}"
+            result = apps.run_on([("h0", f"python3 -c '{script}'")])
+            self.assertIn(f"not reproducible: python3 (pid 1000): system call {number} is not simulated",
+                          result.summary())
+
+    def test_nobody_is_traced(self):
+        script = "import ctypes; c = ctypes.CDLL(None); print(c.ptrace(0), c.syscall(101, 0))"
+        self.assertEqual(self.on_h0(f"python3 -c '{script}'"), ["-1 -1"])
+
+
 @unittest.skipUnless(has_user_dispatch(), "no syscall user dispatch")
 class CallInstructions(HostTestCase):
     """System calls past the C library; docs/system-calls.md."""
@@ -163,6 +175,7 @@ class Runtimes(HostTestCase):
         self.assertRegex(lines[0], r"^writes 160 took \d+(\.\d+)?.s by 1\d\.\d+ms$")
         self.assertEqual(lines[1], "it is 2023-11-14T22:13:20Z for 1000")
         self.assertRegex(lines[2], r"^h0 /tmp/go\d+ <nil>$")
+        self.assertEqual(lines[3], "a child says h0 <nil>")
         for _ in range(3):
             self.assertEqual(self.on_h0(program), lines)
 
