@@ -74,7 +74,9 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -137,4 +139,6 @@ func main() {
 	name, _ := os.Hostname()
 	folder, err := os.MkdirTemp("", "go")
 	fmt.Println(name, folder, err)
+	child, err := exec.Command("sh", "-c", "sleep 10; hostname").Output()
+	fmt.Println("a child says", strings.TrimSpace(string(child)), err)
 }
