@@ -76,7 +76,7 @@ class Knowledge(CallsTestCase):
         self.assertEqual(first, again)
         self.assertEqual([line.rpartition(" ")[0] for line in first], [
             "ifstream", "fopen", "fopen", "closed on exec:", "fdopen", "fdopen", "standard input", "standard input",
-            "cin", "different", "random_device", "closed 0, then"])
+            "cin", "different", "random_device", "default device", "closed 0, then"])
         drawn = [line.split()[-1] for line in first if len(line.split()[-1]) == 16]
         self.assertEqual(len(set(drawn)), 8)
         self.assertIn("closed on exec: 1", first)

@@ -50,6 +50,8 @@ int main() {
   std::printf("different %u\n", different);
   std::random_device device("/dev/urandom");
   std::printf("random_device %08x\n", device());
+  std::random_device default_device;
+  std::printf("default device %08x\n", default_device());
   const int number = ::fileno(opened);
   const int closed = std::fclose(opened);
   std::printf("closed %d, then %d\n", closed, ::fcntl(number, F_GETFD));

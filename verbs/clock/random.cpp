@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <string>
 
 #include "verbs/clock/next.h"
 #include "verbs/clock/session.h"
@@ -19,6 +20,9 @@ RNICSIM_NEXT(getentropy);
 RNICSIM_NEXT(arc4random);
 RNICSIM_NEXT(arc4random_buf);
 RNICSIM_NEXT(arc4random_uniform);
+// std::random_device::_M_init(const std::string&) of libstdc++.
+#define RNICSIM_DEVICE_INIT "_ZNSt13random_device7_M_initERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+static const rnicsim::clock::Next<void(void*, const std::string&)> next_device_init{RNICSIM_DEVICE_INIT};
 
 namespace rnicsim::clock {
 
@@ -86,4 +90,11 @@ RNICSIM_EXPORT uint32_t arc4random_uniform(uint32_t bound) noexcept {
     const std::uint32_t word = ::arc4random();
     if (word >= uneven) return word % bound;
   }
+}
+
+// Left to itself it asks the processor (RDSEED, RDRAND), which nobody can answer for.
+RNICSIM_EXPORT void own_device_init(void* device, const std::string& token) asm(RNICSIM_DEVICE_INIT);
+void own_device_init(void* device, const std::string& token) {
+  if (!simulated() || token != "default") return next_device_init(device, token);
+  next_device_init(device, "getentropy");
 }
