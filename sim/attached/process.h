@@ -35,7 +35,6 @@ class Process {
     std::uint32_t order = 0;        // of attaching, on this simulator: breaks ties of time
     pid_t pid = 0;                  // real
     std::uint32_t virtual_pid = 0;
-    std::uint32_t virtual_parent = 0;
     std::string program;
   };
 
@@ -84,6 +83,8 @@ class Process {
   bool stopped = false;             // by a signal: its threads get no turn
   int child_status = 0;             // as its parent may wait for it: stopped, or going on; 0: it knows
   Process* parent = nullptr;
+  // As getppid() tells it: init takes the orphans.
+  std::uint32_t parent_pid() const { return parent != nullptr && parent->alive ? parent->identity().virtual_pid : 1; }
 
  private:
   std::size_t unread_messages() const;

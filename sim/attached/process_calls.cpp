@@ -205,6 +205,7 @@ void SystemCalls::process_died(Process& process) {
   network_.collect(now());
   host_of(process).kernel->detach(process.pasid, [] {});
   process.release();
+  for (Process* orphan : families_[&process].running) orphan->header().virtual_parent_pid = orphan->parent_pid();
   families_.erase(&process);
   system_v_.process_ended(process);
   if (process.parent != nullptr && process.parent->alive) {

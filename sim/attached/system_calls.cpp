@@ -80,7 +80,7 @@ void SystemCalls::fill_control(Process& process) const {
   header.uptime = params_.uptime;
   header.random_seed = params_.seed * 0x9e3779b97f4a7c15ull + identity.host * 65536ull + identity.virtual_pid;
   header.virtual_pid = identity.virtual_pid;
-  header.virtual_parent_pid = identity.virtual_parent;
+  header.virtual_parent_pid = process.parent_pid();
   header.host_index = identity.host;
   const auto& interfaces = host.kernel->fabric().interfaces();
   header.interface_count = std::uint32_t(interfaces.size());
@@ -136,15 +136,14 @@ Process& SystemCalls::admit(Guest guest, std::uint32_t host, Process* parent, Du
   identity.order = next_order_++;
   identity.pid = pid_t(guest.hello.pid);
   identity.virtual_pid = next_pid_[host]++;
-  identity.virtual_parent = parent != nullptr ? parent->identity().virtual_pid : 1;
   identity.program = guest.hello.program;
   const std::uint32_t tid = guest.hello.tid;
   const bool random_addresses = (guest.hello.flags & abi::Hello::kRandomAddresses) != 0;
   auto process = std::make_unique<Process>(std::move(identity), std::move(guest.socket));
+  process->parent = parent;
   fill_control(*process);
   process->slot(0).tid = tid;
   process->slot(0).virtual_tid = process->identity().virtual_pid;
-  process->parent = parent;
   equip(*process);
   if (parent != nullptr) families_[parent].running.push_back(process.get());
   Process& added = keeper_.add(std::move(process), start);

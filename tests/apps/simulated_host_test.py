@@ -121,6 +121,24 @@ class View(HostTestCase):
             self.assertIn(f"not reproducible: python3 (pid 1000): system call {number} is not simulated",
                           result.summary())
 
+    def test_init_takes_orphans(self):
+        script = """
+import os, time
+if os.fork() == 0:
+    parent = os.getpid()
+    if os.fork() == 0:
+        before = os.getppid() == parent
+        time.sleep(0.2)
+        print(before, os.getppid(), flush=True)
+        os.execlp("sh", "sh", "-c", "echo $PPID; grep PPid /proc/self/status")
+    time.sleep(0.1)
+    os._exit(0)
+time.sleep(1)
+"""
+        with apps.folder() as folder:
+            (folder / "orphan.py").write_text(script)
+            self.assertEqual(self.on_h0(f"python3 {folder / 'orphan.py'}"), ["True 1", "1", "PPid:\t1002"])
+
     def test_nobody_is_traced(self):
         script = "import ctypes; c = ctypes.CDLL(None); print(c.ptrace(0), c.syscall(101, 0))"
         self.assertEqual(self.on_h0(f"python3 -c '{script}'"), ["-1 -1"])
