@@ -125,6 +125,41 @@ class Looks(apps.LeavesNothing):
                 os.kill(pid, LOOK_SIGNAL)
 
 
+FAILING = """
+import errno, os, select, signal, socket
+
+def told(name, call, *arguments):
+    try:
+        print(name, call(*arguments))
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+
+end, other = os.pipe()
+told("write where one reads:", os.write, end, b"x")
+told("read where one writes:", os.read, other, 1)
+waits = select.epoll()
+told("read of epoll:", os.read, waits.fileno(), 8)
+told("write to epoll:", os.write, waits.fileno(), b"x")
+heard = []
+signal.signal(signal.SIGPIPE, lambda *_: heard.append("SIGPIPE"))
+for listens in (False, True):
+    stream = socket.create_server(("", 5000)) if listens else socket.socket()
+    told("recv of none:", stream.recv, 1)
+    told("send to none:", stream.send, b"x")
+    told("quietly:", stream.send, b"x", socket.MSG_NOSIGNAL)
+client = socket.socket()
+again = client.dup()
+client.connect(("10.0.0.1", 5000))
+server, _ = stream.accept()
+if os.fork() == 0:
+    server.send(b"from a child")
+    os._exit(0)
+told("by another number:", again.recv, 100)
+told("and back:", again.send, b"x")
+print(heard)
+"""
+
+
 class Kept(CallsTestCase):
     """What the simulation keeps open in a program."""
 
@@ -137,6 +172,18 @@ class Kept(CallsTestCase):
 
     def test_it_is_not_the_programs(self):
         self.assertEqual(self.kept(), [f"{fd}: -1 -1 -1 -1 -1 -1 -1 -1, EBADF" for fd in (900, 1000)])
+
+
+class Failing(CallsTestCase):
+    def test_what_fails_at_once_waits_for_nothing(self):
+        with apps.folder() as folder:
+            (folder / "failing.py").write_text(FAILING)
+            lines = self.on_h0(f"python3 {folder / 'failing.py'}")
+        none = ["recv of none: ENOTCONN", "send to none: EPIPE", "quietly: EPIPE"]
+        self.assertEqual(lines, [
+            "write where one reads: EBADF", "read where one writes: EBADF", "read of epoll: EINVAL",
+            "write to epoll: EINVAL", *none, *none, "by another number: b'from a child'", "and back: 1",
+            "['SIGPIPE', 'SIGPIPE']"])
 
 
 class Names(CallsTestCase):

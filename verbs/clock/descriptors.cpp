@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -197,6 +198,22 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   }
 }
 
+// A call that fails at once waits for nothing.
+static bool may_wait(int fd, short events) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  const int cannot = events == POLLIN ? O_WRONLY : O_RDONLY;
+  return flags >= 0 && (flags & O_NONBLOCK) == 0 && (flags & O_ACCMODE) != cannot;
+}
+static bool is_epoll(int fd) {
+  struct stat file {};
+  if (raw_call(SYS_fstat, fd, &file) != 0 || (file.st_mode & S_IFMT) != 0) return false;
+  char path[32];
+  char name[32] = {};
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  raw_call(SYS_readlink, path, name, sizeof name - 1);
+  return strcmp(name, "anon_inode:[eventpoll]") == 0;
+}
+
 bool blocks(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
@@ -204,7 +221,7 @@ bool blocks(int fd) {
 
 bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   pollfd descriptor{fd, events, 0};
-  if (poll_now({&descriptor, 1}) != 0) return true;
+  if (poll_now({&descriptor, 1}) != 0 || is_epoll(fd)) return true;
   const std::uint64_t deadline = after(slot.now, patience_of(fd, events));
   for (;;) {
     const int ready = wait_descriptors(slot, {&descriptor, 1}, deadline);
@@ -221,9 +238,13 @@ bool prepare(int fd, short events, bool dont_wait) {
     errno = EBADF;
     return false;
   }
+  if (const int refusal = refusal_of_stream(fd, events); refusal != 0) {
+    errno = refusal;
+    return false;
+  }
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return true;
-  const bool at_once = dont_wait || !blocks(fd);
+  const bool at_once = dont_wait || !may_wait(fd, events);
   const bool from_network = events == POLLIN && find_socket(fd);
   if (from_network && at_once) {
     look_again(*slot, fd);

@@ -22,6 +22,7 @@ struct KnownDescriptor {
   std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
   int family = 0;            // of the socket's addresses
   bool datagrams = false;    // it is UDP's, with numbers of their own
+  bool connected = false;    // a stream has its other end; false: it may have, by another number or process
   std::uint32_t timer = 0;   // the simulator's number of a timer (timerfd)
   clockid_t timer_clock = 0;
   std::uint32_t signals = 0; // the simulator's number of a watch of signals (signalfd)

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -133,6 +134,18 @@ void know_inherited_socket(int fd) {
 
 bool is_stream(int fd) { return find_stream(fd).has_value(); }
 
+int refusal_of_stream(int fd, short events) {
+  auto stream = find_stream(fd);
+  if (!stream || stream->connected || network_slot() == nullptr) return 0;
+  sockaddr_storage peer;
+  socklen_t length = sizeof peer;
+  if (name_of(*stream, End::peer, reinterpret_cast<sockaddr*>(&peer), &length) != 0)
+    return events == POLLIN ? ENOTCONN : EPIPE;
+  stream->connected = true;
+  remember(fd, *stream);
+  return 0;
+}
+
 abi::ThreadSlot* network_slot() {
   if (session() == nullptr) return nullptr;
   return simulated() ? simulated_slot() : own_slot();
@@ -225,7 +238,7 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
   const int accepted = ::fcntl(arrived, (flags & SOCK_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
   next_close(arrived);
   if (accepted < 0) return fail(EMFILE);
-  if (!remember(accepted, {.socket = number, .family = stream->family})) {
+  if (!remember(accepted, {.socket = number, .family = stream->family, .connected = true})) {
     next_close(accepted);
     return fail(EMFILE);
   }
@@ -255,7 +268,11 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   charge(*slot, abi::CpuCost::system_call);
   put_address(*slot, net);
   const int error = call_cancellably(*slot, abi::Call::net_connect, {stream->socket, net.port});
-  return error != 0 ? fail(error) : 0;
+  if (error != 0) return fail(error);
+  KnownDescriptor connected = *stream;
+  connected.connected = true;
+  remember(fd, connected);
+  return 0;
 }
 
 RNICSIM_EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length) noexcept {

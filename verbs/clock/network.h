@@ -13,6 +13,8 @@ namespace rnicsim::clock {
 // A socket of the simulated network.
 std::optional<KnownDescriptor> find_socket(int fd);
 bool is_stream(int fd);
+// Why nothing comes or goes there, of a stream that has no other end: ENOTCONN or EPIPE. 0 of all others.
+int refusal_of_stream(int fd, short events);
 
 // One that came from another image or process: it is known here from now on, if it is such a socket.
 void know_inherited_socket(int fd);

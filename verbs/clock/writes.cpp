@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -114,12 +115,20 @@ ssize_t send_pieces(int fd, const msghdr& message, int flags) {
 // Whether a call is to wait for room for all that it writes.
 bool waits_for_room(int fd, std::size_t bytes) { return simulated_slot() != nullptr && bytes != 0 && blocks(fd); }
 
+bool prepare_write(int fd, bool dont_wait, int flags) {
+  if (prepare(fd, POLLOUT, dont_wait)) return true;
+  if (errno != EPIPE || (flags & MSG_NOSIGNAL) != 0) return false;
+  ::raise(SIGPIPE);
+  errno = EPIPE;
+  return false;
+}
+
 ssize_t send_message(int fd, const msghdr& message, int flags) {
   if (const auto socket = find_message_socket(fd)) return send_whole_message(fd, *socket, message, flags);
   const std::size_t bytes = bytes_of({message.msg_iov, message.msg_iovlen});
   const bool in_pieces = is_stream_socket(fd);
   const bool dont_wait = (flags & MSG_DONTWAIT) != 0 || (in_pieces && bytes == 0);
-  if (!prepare(fd, POLLOUT, dont_wait)) return -1;
+  if (!prepare_write(fd, dont_wait, flags)) return -1;
   if (in_pieces && !dont_wait && waits_for_room(fd, bytes)) return send_pieces(fd, message, flags);
   return written(fd, next_sendmsg(fd, &message, flags));
 }
@@ -138,7 +147,7 @@ ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
     return -1;
   }
   const std::size_t bytes = bytes_of(parts);
-  if (!prepare(fd, POLLOUT, bytes == 0)) return -1;
+  if (!prepare_write(fd, bytes == 0, 0)) return -1;
   if (!waits_for_room(fd, bytes)) return written(fd, whole());
   if (is_stream_socket(fd)) {
     msghdr message{};
