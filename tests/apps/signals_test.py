@@ -3,6 +3,7 @@
 
 usage: signals_test.py path/to/rnicsim     (needs gcc)
 """
+import concurrent.futures
 import os
 import pathlib
 import signal
@@ -33,6 +34,12 @@ left 2003 at 104
 posix 1 at 113
 deleted 3 at 133
 counter read 1 at 137""".splitlines()
+
+
+SUBSTITUTES = """
+for i in $(seq 150); do x=$(/bin/echo $i); y=$(true; echo $x | cat); done
+date +%s.%N
+"""
 
 
 class Signals(LeavesNothing):
@@ -81,6 +88,14 @@ class Signals(LeavesNothing):
     def test_a_stopped_process_holds_nobody_up(self):
         result = self.run_on(("h0", "sh -c 'sleep 1 & kill -STOP $!; sleep 2; echo slept'"))
         self.assertEqual((result.lines("h0"), result.status), (["slept"], 0), result)
+
+    def test_of_many_children(self):
+        """Whenever the real kernel tells of an end: three runs at a time."""
+        with apps.folder() as folder:
+            (folder / "substitutes.sh").write_text(SUBSTITUTES)
+            with concurrent.futures.ThreadPoolExecutor(3) as lanes:
+                runs = lanes.map(lambda _: self.run_on(("h0", f"bash {folder}/substitutes.sh")).out, range(12))
+                self.assertEqual(len(set(runs)), 1)
 
     def test_from_outside(self):
         """Heard of while time goes on, by one that waits and by one that polls."""

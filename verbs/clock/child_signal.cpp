@@ -15,6 +15,7 @@
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(sigaction);
+RNICSIM_NEXT(pthread_sigmask);
 
 namespace rnicsim::clock {
 namespace {
@@ -59,6 +60,17 @@ Meaning meaning_of(const siginfo_t& info) {
   return is_interrupt(info) ? Meaning::interrupt : Meaning::other;
 }
 
+void call_handler(const struct sigaction& action, int signal, siginfo_t* info, void* context) {
+  sigset_t held_back = allowed(action.sa_mask), before;
+  if ((action.sa_flags & SA_NODEFER) == 0) ::sigaddset(&held_back, SIGCHLD);
+  next_pthread_sigmask(SIG_BLOCK, &held_back, &before);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else if (is_handler(action)) {
+    action.sa_handler(signal);
+  }
+  next_pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 void on_child(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
@@ -68,24 +80,20 @@ void on_child(int signal, siginfo_t* info, void* context) {
     if (meaning == Meaning::child_ended) *info = due_info;
     if (meaning == Meaning::interrupt) describe_child(*info);
     if ((action.sa_flags & int(SA_RESETHAND)) != 0) install({});
-    if ((action.sa_flags & SA_SIGINFO) != 0) {
-      action.sa_sigaction(signal, info, context);
-    } else if (is_handler(action)) {
-      action.sa_handler(signal);
-    }
+    call_handler(action, signal, info, context);
   }
   errno = saved;
 }
 
 void install(const struct sigaction& action) {
-  constexpr int kKept = SA_NODEFER | SA_ONSTACK | SA_NOCLDSTOP | SA_NOCLDWAIT;
+  constexpr int kKept = SA_ONSTACK | SA_NOCLDSTOP | SA_NOCLDWAIT;
   program_action = action;
   struct sigaction real = action;
-  real.sa_mask = allowed(action.sa_mask);
   if (is_handler(action)) {
     real.sa_sigaction = on_child;
-    // A signal that is not passed on interrupts nothing.
-    real.sa_flags = (action.sa_flags & kKept) | SA_SIGINFO | SA_RESTART;
+    // A signal that is not passed on interrupts nothing, and blocks nothing: the real kernel sends it at any time.
+    real.sa_flags = (action.sa_flags & kKept) | SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    ::sigemptyset(&real.sa_mask);
   }
   next_sigaction(SIGCHLD, &real, nullptr);
   tell_of_child_action();
