@@ -292,6 +292,25 @@ void Network::deliver_end(Number to) {
   push_undelivered(to);
 }
 
+void Network::send_reset(const Socket& from) {
+  const auto peer = from.peer ? sockets_.find(*from.peer) : sockets_.end();
+  if (peer == sockets_.end()) return;
+  arrivals_.push(now() + latency(from.host, peer->second.host), [this, to = *from.peer] { deliver_reset(to); });
+}
+
+// Nothing more comes, and nothing more goes: who writes hears of it (EPIPE), who reads finds the end. (ECONNRESET, as
+// Linux says there, no pair of UNIX sockets would say when it is asked to.)
+void Network::deliver_reset(Number to) {
+  const auto found = sockets_.find(to);
+  if (found == sockets_.end()) return;
+  Socket& socket = found->second;
+  socket.coming -= socket.undelivered.size();
+  socket.undelivered.clear();
+  socket.end_arrived = true;
+  ::shutdown(socket.far_end.get(), SHUT_RD);
+  push_undelivered(to);
+}
+
 void Network::push_undelivered(Number number) {
   Socket& socket = sockets_.at(number);
   std::size_t done = 0;
@@ -299,6 +318,8 @@ void Network::push_undelivered(Number number) {
     const ssize_t sent = ::send(socket.far_end.get(), socket.undelivered.data() + done,
                                 socket.undelivered.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EAGAIN) break;
+    // The program has shut down its side to what comes; if it has closed it altogether, its peer is told.
+    if (sent < 0 && socket.write_ended) send_reset(socket);
     done = sent < 0 ? socket.undelivered.size() : done + std::size_t(sent);
   }
   socket.undelivered.erase(socket.undelivered.begin(), socket.undelivered.begin() + std::ptrdiff_t(done));

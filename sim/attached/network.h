@@ -82,6 +82,8 @@ class Network : public sc_core::sc_module {
   void deliver_due();
   void deliver(Number to, std::vector<std::byte> bytes);
   void deliver_end(Number to);
+  void send_reset(const Socket& from);
+  void deliver_reset(Number to);
   void push_undelivered(Number number);
   void finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done);
   std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address) const;

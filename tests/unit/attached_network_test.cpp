@@ -191,6 +191,30 @@ TEST_F(NetworkTest, OneSideGoesWithoutReading) {
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
+// Who goes on writing to one that has gone hears of it a way there and back later; who only shut down does not go.
+TEST_F(NetworkTest, WhatOneSideWritesToNobodyComesBack) {
+  auto [client, server] = connection();
+  server.end.reset();
+  network_.collect(now());
+  pass();
+  EXPECT_EQ(write_all(client, 1), 1u);
+  EXPECT_EQ(write_all(client, 1), 0u);
+  EXPECT_EQ(hear(client), (Heard{0, true}));
+  client.end.reset();
+  network_.collect(now());
+  pass();
+  EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+TEST_F(NetworkTest, WhatOneSideDoesNotWantToReadIsLost) {
+  const auto [client, server] = connection();
+  ASSERT_EQ(::shutdown(server.end.get(), SHUT_RD), 0);
+  EXPECT_EQ(write_all(client, 2), 2u);
+  EXPECT_EQ(write_all(client, 2), 2u);
+  EXPECT_EQ(write_all(server, 3), 3u);
+  EXPECT_EQ(hear(client), (Heard{3, false}));
+}
+
 // --- More than a connection holds.
 
 TEST_F(NetworkTest, WhoIsNotReadIsHalted) {
