@@ -83,6 +83,20 @@ class Tools(HostNetworkTestCase):
         self.assertEqual(self.text("rdma system"), "netns shared copy-on-fork on")
         self.assertIn("Operation not supported", apps.run_on([("h0", "rdma res")]).errors("h0"))
 
+    def test_names(self):
+        script = """
+import socket
+print(socket.gethostbyname("h1"), *socket.gethostbyname_ex("h1"), *socket.gethostbyaddr("10.0.1.1"))
+print(*socket.gethostbyaddr("fd00::1:1"), socket.getfqdn(), socket.getfqdn("10.0.1.1"))
+print(socket.getnameinfo(("10.0.1.1", 22), 0), socket.getnameinfo(("10.0.1.1", 9), socket.NI_NUMERICHOST))
+"""
+        with apps.folder() as folder:
+            (folder / "names.py").write_text(script)
+            shown = self.text(f"{sys.executable} {folder / 'names.py'}").splitlines()
+        known = "h1 [] ['10.0.1.1']"
+        self.assertEqual(shown, [f"10.0.1.1 {known} {known}", "h1 [] ['fd00::1:1'] h0 h1",
+                                 "('h1', 'ssh') ('10.0.1.1', 'discard')"])
+
     def test_sockets_past_the_simulated_network_are_refused(self):
         expected = {"PACKET RAW 0": "EPERM", "INET RAW 1": "EPERM", "INET6 RAW 58": "EPERM", "INET DGRAM 1": "EACCES",
                     "INET6 DGRAM 58": "EACCES", "INET SEQPACKET 0": "ESOCKTNOSUPPORT",
