@@ -15,7 +15,6 @@
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(sigaction);
-RNICSIM_NEXT(pthread_sigmask);
 
 namespace rnicsim::clock {
 namespace {
@@ -60,16 +59,14 @@ Meaning meaning_of(const siginfo_t& info) {
   return is_interrupt(info) ? Meaning::interrupt : Meaning::other;
 }
 
-void call_handler(const struct sigaction& action, int signal, siginfo_t* info, void* context) {
-  sigset_t held_back = allowed(action.sa_mask), before;
-  if ((action.sa_flags & SA_NODEFER) == 0) ::sigaddset(&held_back, SIGCHLD);
-  next_pthread_sigmask(SIG_BLOCK, &held_back, &before);
+void call_handler(struct sigaction action, int signal, siginfo_t* info, void* context) {
+  if ((action.sa_flags & SA_NODEFER) == 0) ::sigaddset(&action.sa_mask, SIGCHLD);
+  const MaskedFor masked(action);
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal, info, context);
   } else if (is_handler(action)) {
     action.sa_handler(signal);
   }
-  next_pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void on_child(int signal, siginfo_t* info, void* context) {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "verbs/clock/raw_call.h"
 
@@ -78,14 +79,15 @@ int next_known(int fd) {
   return -1;
 }
 
-bool is_event_descriptor(int fd) {
-  constexpr char kEvent[] = "anon_inode:[eventfd]";
+static bool leads_to(int fd, std::string_view name) {
   char link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  char target[sizeof kEvent];
+  char target[32];
   const long length = raw_call(SYS_readlinkat, AT_FDCWD, link, target, sizeof target);
-  return length == long(sizeof kEvent - 1) && memcmp(target, kEvent, sizeof kEvent - 1) == 0;
+  return length > 0 && std::string_view(target, std::size_t(length)) == name;
 }
+bool is_event_descriptor(int fd) { return leads_to(fd, "anon_inode:[eventfd]"); }
+bool is_epoll(int fd) { return leads_to(fd, "anon_inode:[eventpoll]"); }
 
 // No memory is allocated: a program's heap must not depend on it.
 void know_inherited(void (*know_socket)(int fd), void (*know_event)(int fd)) {

@@ -46,6 +46,7 @@ bool is_known_event(std::uint32_t number);  // of a timer, or a watch of signals
 // The first from `fd` on of which something is known; -1: there is none.
 int next_known(int fd);
 bool is_event_descriptor(int fd);  // eventfd, and what the simulator made of one
+bool is_epoll(int fd);
 
 // In a new image: what it can tell of those that it was given. Sockets are for `know_socket` to know, event descriptors
 // for `know_event`.

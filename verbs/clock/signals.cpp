@@ -33,19 +33,6 @@ struct sigaction& kept(int signal) {
   return kept_actions[std::size_t(std::ranges::find(kOurs, signal) - kOurs.begin())];
 }
 
-// What the program asked to be blocked while its handler runs.
-class MaskedFor {
- public:
-  explicit MaskedFor(const struct sigaction& action) {
-    const sigset_t set = allowed(action.sa_mask);
-    next_pthread_sigmask(SIG_BLOCK, &set, &before_);
-  }
-  ~MaskedFor() { next_pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 // By the program, or by default.
 bool is_discarded(int signal) {
   struct sigaction action {};
@@ -55,6 +42,12 @@ bool is_discarded(int signal) {
 }
 
 }  // namespace
+
+MaskedFor::MaskedFor(const struct sigaction& action) {
+  const sigset_t set = allowed(action.sa_mask);
+  next_pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+MaskedFor::~MaskedFor() { next_pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = kept(signal);

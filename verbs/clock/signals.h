@@ -12,6 +12,18 @@ namespace rnicsim::clock {
 
 using abi::kLookSignal;
 
+// What the program asked to be blocked while its handler runs.
+class MaskedFor {
+ public:
+  explicit MaskedFor(const struct sigaction& action);
+  ~MaskedFor();
+  MaskedFor(const MaskedFor&) = delete;
+  MaskedFor& operator=(const MaskedFor&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // From now on this signal is ours.
 using SignalHandler = void(int signal, siginfo_t* info, void* context);
 void take_signal(int signal, SignalHandler* handler);
