@@ -167,7 +167,8 @@ class Kept(CallsTestCase):
         return self.on_h0(f"{built('kept_descriptors', (HERE / 'kept_descriptors.c').read_text())} {mode}")
 
     def test_children_stay_on_the_host_whatever_was_closed(self):
-        for mode in ("range", "range_at_exec", "close", "fcntl", "ioctl", "spawn", "spawn_closefrom", "spawn_close"):
+        for mode in ("range", "range_at_exec", "close", "fcntl", "ioctl", "spawn", "spawn_closefrom",
+                     "spawn_closefrom_few", "spawn_close"):
             self.assertEqual(self.kept(mode), ["h0"], mode)
 
     def test_it_is_not_the_programs(self):

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,10 @@ static void run(const char *mode) {
   if (strcmp(mode, "fcntl") == 0) each(by_fcntl);
   if (strcmp(mode, "ioctl") == 0) each(by_ioctl);
   if (strcmp(mode, "spawn_closefrom") == 0) posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  if (strcmp(mode, "spawn_closefrom_few") == 0) {
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64});
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  }
   if (strcmp(mode, "spawn_close") == 0)
     for (int fd = 3; fd < kMost; ++fd) posix_spawn_file_actions_addclose(&actions, fd);
   if (strncmp(mode, "spawn", 5) == 0) {

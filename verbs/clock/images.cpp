@@ -269,9 +269,17 @@ RNICSIM_EXPORT int posix_spawn_file_actions_addclose(posix_spawn_file_actions_t*
   return is_kept(fd) ? 0 : next_posix_spawn_file_actions_addclose(actions, fd);
 }
 RNICSIM_EXPORT int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions, int first) noexcept {
-  const int error = next_posix_spawn_file_actions_addclosefrom_np(actions, first);
   const char* folder = variable(abi::kLibrariesVariable);
-  if (error != 0 || session() == nullptr || folder == nullptr || first > abi::kLibraryDescriptor) return error;
+  const bool keeps = session() != nullptr && folder != nullptr && first <= abi::kLibraryDescriptor;
+  // Where so low a limit is set that it could not be opened again, the others are closed one by one.
+  if (const long limit = ::sysconf(_SC_OPEN_MAX); keeps && limit >= 0 && limit <= abi::kLibraryDescriptor) {
+    int error = 0;
+    for (int fd = first; fd < limit && error == 0; ++fd)
+      error = next_posix_spawn_file_actions_addclose(actions, fd);
+    return error;
+  }
+  const int error = next_posix_spawn_file_actions_addclosefrom_np(actions, first);
+  if (error != 0 || !keeps) return error;
   return next_posix_spawn_file_actions_addopen(actions, abi::kLibraryDescriptor, folder, kLibrariesFlags, 0);
 }
 RNICSIM_EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t* actions, int fd, int copy) noexcept {
