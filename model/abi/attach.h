@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 16;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 17;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -115,6 +115,8 @@ struct ControlHeader {
   std::uint32_t real_call = 0;       // 1 + number of a system call that went to the real kernel and may tell of it
   std::uint32_t shared_waits = 0;    // threads of the host that wait in memory that processes share
   std::uint32_t no_child_stops = 0;  // written by the process; 1: SIGCHLD tells it of no stops (SA_NOCLDSTOP)
+  std::uint64_t ended_threads_time = 0;  // of the CPU, in picoseconds: of this process's, in earlier images too
+  std::uint64_t children_time = 0;       // written by the process: those that it has waited for, and theirs
 };
 
 // A signal as its receiver is told of it (siginfo_t).
@@ -225,14 +227,15 @@ enum class Call : std::uint32_t {
   send_signal,      // in: SignalRecord, 0: is there somebody? To process argument[0] as kill(2) names it, or thread
                     // argument[1] of the caller's. value = 1: only the real kernel can, to real pid argument[2]; ESRCH,
                     // EAGAIN: too many wait
-  find_process,     // argument[0] = virtual pid, of this host; value = its real pid; ESRCH
+  find_process,     // argument[0] = virtual pid, of this host; value = its real pid; with argument[1] = 1 the other way
+                    // round. argument[2] = its CPU time, in picoseconds. ESRCH
   affinity,         // of the thread, or the first one of the process, with virtual number argument[0]; 0 = the caller.
                     // out: ProcessorSet; argument[1] = 1: set first, to that in the input. ESRCH; EINVAL: the host has
                     // none of these
   wait_child,       // argument[0] = virtual pid or 0 = any; argument[1] = options of waitid(2): WEXITED, WSTOPPED,
                     // WCONTINUED, WNOHANG, WNOWAIT. value = virtual pid; 0 = none yet; argument[3] = its status, of one
-                    // that stopped or goes on; 0: it has ended, and the real kernel knows, by its real pid argument[2].
-                    // ECHILD
+                    // that stopped or goes on; 0: it has ended, and the real kernel knows, by its real pid argument[2];
+                    // argument[4] = its CPU time and its children's, in picoseconds. ECHILD
   // memory
   pin,              // [argument[0], + argument[1]) becomes reachable by DMA, for writing if argument[2]; counted.
                     // value = its bus address; EFAULT: some of it is not there, or may not be used so
@@ -289,6 +292,8 @@ enum class Call : std::uint32_t {
   net_connect,      // argument[1] = port; in: address. value = local port; waits; ECONNREFUSED, EHOSTUNREACH
   net_flush,        // bytes written so far leave now
   net_name,         // out: NetAddress local, peer
+  net_option,       // argument[1] = DatagramOption::v6_only, [2] = value
+  net_error,        // argument[0] = number of a stream at whose end its reader is; value = 0, or, once, ECONNRESET
   net_inherited,    // argument[0] = inode of a program's end that came from another image or process: value = number,
                     // argument[1] = 4 or 6, [2] = 1: of datagrams; ENOENT: it is none of this host
   // its datagrams: each message on the descriptor begins with a DatagramHeader
@@ -396,6 +401,11 @@ struct alignas(4096) ThreadSlot {
   std::uint32_t clock_reads = 0;     // ever
   std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it; 0 while somebody else runs
   std::uint64_t pending = 0;         // signals (bit 0: the first) that wait until the thread takes them
+  // CPU time, in picoseconds: what `now`, or a later time while it is on the CPU, is past `began`, less `waited`.
+  std::uint64_t began = kNoThread;
+  std::uint64_t waited = 0;
+  std::uint32_t on_cpu = 0;          // 1: it runs, spins, polls, or waits for a command
+  static constexpr std::uint64_t kNoThread = ~0ull;
   static constexpr std::uint32_t kMaxSignals = 8;
   SignalRecord signal[kMaxSignals];
 

@@ -81,6 +81,7 @@ class Process {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<Descriptor>> channels;
   bool alive = true;
   bool stopped = false;             // by a signal: its threads get no turn
+  Duration ended_threads_time;      // of the CPU, in all its images
   int child_status = 0;             // as its parent may wait for it: stopped, or going on; 0: it knows
   Process* parent = nullptr;
   // As getppid() tells it: init takes the orphans.

@@ -12,8 +12,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "model/host/log.h"
+#include "sim/attached/cpu_time.h"
 #include "sim/attached/native_thread.h"
 #include "sim/attached/system_calls.h"
 #include "sim/program_check.h"
@@ -112,6 +114,8 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   if (!guest) return await_exit(process);
   host_of(process).kernel->detach(process.pasid, [] {});
   const auto affinity = thread.affinity;
+  const Duration used = cpu_time(thread);
+  const std::uint64_t children_time = process.header().children_time;
   keeper_.replace_image(process);
   if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
   process.replace_image(std::move(guest->socket), guest->hello.program);
@@ -121,25 +125,35 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   process.slot(0).virtual_tid = process.identity().virtual_pid;
   keeper_.start_thread(process, 0, now());
   process.threads[0].affinity = affinity;
+  keep_cpu_time(process, used);
+  process.header().children_time = children_time;
   join_device(process);
   AttachServer::welcome(process);
   return false;
 }
 
 bool SystemCalls::find_process(const Process& asking, ThreadSlot& slot) {
-  const Process* found = process_of(asking, slot.argument[0]);
+  const std::uint64_t number = slot.argument[0];
+  const bool by_real = slot.argument[1] != 0;
+  const Process* found = find_neighbour(asking, [&](const Process::Identity& identity) {
+    return number == (by_real ? std::uint64_t(identity.pid) : identity.virtual_pid);
+  });
   if (found == nullptr) return answer(slot, ESRCH);
-  slot.value = std::uint64_t(found->identity().pid);
+  slot.argument[2] = std::uint64_t(cpu_time(*found).ps);
+  slot.value = by_real ? found->identity().virtual_pid : std::uint64_t(found->identity().pid);
   return true;
 }
 
-Process* SystemCalls::process_of(const Process& asking, std::uint64_t virtual_pid) {
+Process* SystemCalls::find_neighbour(const Process& asking, const IsWanted& is_wanted) {
   const auto& all = keeper_.processes();
   const auto found = std::ranges::find_if(all, [&](const auto& process) {
     const auto& identity = process->identity();
-    return process->alive && identity.host == asking.identity().host && identity.virtual_pid == virtual_pid;
+    return process->alive && identity.host == asking.identity().host && is_wanted(identity);
   });
   return found != all.end() ? found->get() : nullptr;
+}
+Process* SystemCalls::process_of(const Process& asking, std::uint64_t virtual_pid) {
+  return find_neighbour(asking, [&](const auto& identity) { return identity.virtual_pid == virtual_pid; });
 }
 
 Thread* SystemCalls::thread_of(Thread& asking, std::uint64_t number) {
@@ -257,6 +271,7 @@ bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
     slot.value = child->identity().virtual_pid;
     slot.argument[2] = std::uint64_t(child->identity().pid);
     slot.argument[3] = std::uint64_t(status);
+    slot.argument[4] = std::uint64_t(family_time(*child).ps);
     return true;
   };
   const auto ended = (options & WEXITED) != 0 ? std::ranges::find_if(family.ended, is_wanted) : family.ended.end();

@@ -5,20 +5,31 @@
 
 #include <algorithm>
 
+#include "sim/attached/cpu_time.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
+namespace {
+
+bool waits_on_cpu(ThreadState state) {
+  return state == ThreadState::polling || state == ThreadState::spinning || state == ThreadState::awaiting_device;
+}
+
+}  // namespace
 
 // It was to go on.
 void TimeKeeper::hold(Thread& thread) {
   timed_.erase(&thread);
   thread.at.reset();
   thread.held = true;
+  leave_processor(thread);
 }
 
 void TimeKeeper::stop(Process& process, std::uint32_t signal) {
   if (process.stopped) return;
   process.stopped = true;
+  for (Thread& thread : process.threads)
+    if (waits_on_cpu(thread.state)) leave_processor(thread);
   progressed();
   handler_->process_stopped(process, int(signal));
 }
@@ -29,6 +40,7 @@ void TimeKeeper::go_on(Process& process) {
   process.stopped = false;
   progressed();
   for (Thread& thread : process.threads) {
+    if (waits_on_cpu(thread.state)) take_processor(thread);
     if (!thread.held) continue;
     thread.held = false;
     thread.at = std::max(now(), clock_of(thread)) + times_of(process).wakeup;

@@ -102,6 +102,8 @@ class SystemCalls : public CallHandler {
   bool send_signal(Thread& thread, abi::ThreadSlot& slot);
   bool find_process(const Process& asking, abi::ThreadSlot& slot);
   // On the host of who asks; nullptr: nobody.
+  using IsWanted = std::function<bool(const Process::Identity&)>;
+  Process* find_neighbour(const Process& asking, const IsWanted& is_wanted);
   Process* process_of(const Process& asking, std::uint64_t virtual_pid);
   Thread* thread_of(Thread& asking, std::uint64_t number);
   bool affinity(Thread& asking, abi::ThreadSlot& slot);

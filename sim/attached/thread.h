@@ -60,6 +60,7 @@ struct Thread {
   bool call_pending = false;          // with `due`: execute the slot's call, then resume
   std::optional<Duration> at;         // when it is due, or its wait ends
   bool held = false;                  // that has come, and its process is stopped
+  std::optional<Duration> off_cpu;    // since when: it waits without a processor
   Duration idle_since;                // last time it did something else than read clocks
   bool looked_again = false;          // its turn began because another thread of its process may have stored something
   // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until

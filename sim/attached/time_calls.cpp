@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "model/host/log.h"
+#include "sim/attached/cpu_time.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
@@ -94,8 +95,9 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
   const Call call = slot_of(thread).call;
   const bool answered = handler_->execute(thread);
   // To ask for what is not there, again and again, is to wait. (The thread of a call that isn't answered may be gone.)
-  const bool only_asked = call == Call::wait_child || call == Call::net_connect || call == Call::sem_control ||
-                          call == Call::msg_control || (call >= Call::sem_get && !answered);
+  const bool only_asked = call == Call::wait_child || call == Call::find_process || call == Call::net_connect ||
+                          call == Call::net_error || call == Call::sem_control || call == Call::msg_control ||
+                          (call >= Call::sem_get && !answered);
   if (!only_asked && (!answered || slot_of(thread).error == 0)) progressed();
   return answered;
 }
@@ -182,6 +184,7 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
   thread = Thread{.process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
   process.slot(index).pending = process.pending_signals.set();
   process.slot(index).turn = ThreadSlot::kKernel;
+  process.slot(index).began = ThreadSlot::kNoThread;
   process.slot(index).virtual_tid = handler_->new_tid(process);
   slot.value = index;
   return true;
@@ -202,6 +205,9 @@ bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
   return true;
 }
 
-void TimeKeeper::end_thread(Thread& thread) { schedule(thread, ThreadState::free, std::nullopt, false); }
+void TimeKeeper::end_thread(Thread& thread) {
+  if (thread.state != ThreadState::free) end_cpu_time(thread);
+  schedule(thread, ThreadState::free, std::nullopt, false);
+}
 
 }  // namespace rnicsim::sim

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <tuple>
 
+#include "sim/attached/cpu_time.h"
+
 namespace rnicsim::sim {
 namespace {
 
@@ -46,6 +48,7 @@ void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Durat
   in_real_kernel_ += std::size_t(state == ThreadState::in_real_kernel);
   in_real_kernel_ -= std::size_t(thread.state == ThreadState::in_real_kernel);
   thread.state = state;
+  if (leaves_processor(state)) leave_processor(thread);
   thread.held = false;
   thread.call_pending = call_pending;
   thread.at = at;
@@ -101,6 +104,7 @@ void TimeKeeper::start_thread(Process& process, std::uint32_t index, Duration st
   slot.asked = 0;
   slot.now = std::uint64_t(start.ps);
   thread.idle_since = start;
+  start_cpu_time(thread);
   schedule(thread, ThreadState::due, start, false);
 }
 
@@ -200,6 +204,7 @@ void TimeKeeper::run(Thread& thread) {
   const Duration due = *thread.at;
   unschedule(thread);
   slot_of(thread).now = std::uint64_t(std::max(clock_of(thread), due).ps);
+  take_processor(thread);
   for (;;) {
     if (pending && !execute(thread)) return;
     if (!thread.process->alive || thread.state == ThreadState::free) return;

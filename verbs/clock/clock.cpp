@@ -1,13 +1,11 @@
 // The clocks of a simulated program: one clock behind every call, counting simulated time.
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/timeb.h>
-#include <sys/times.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "verbs/clock/cpu_time.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/timeline.h"
@@ -16,9 +14,6 @@
 RNICSIM_NEXT(clock_gettime);
 RNICSIM_NEXT(gettimeofday);
 RNICSIM_NEXT(time);
-RNICSIM_NEXT(clock);
-RNICSIM_NEXT(times);
-RNICSIM_NEXT(getrusage);
 RNICSIM_NEXT(clock_getres);
 RNICSIM_NEXT(timespec_get);
 static const rnicsim::clock::Next<int(timeb*)> next_ftime{"ftime"};
@@ -32,11 +27,26 @@ std::uint64_t read_clock(abi::ThreadSlot& slot) {
   return slot.now;
 }
 
-// What `id` shows.
+// What `id`, which is none of CPU time, shows.
 timespec look_at(abi::ThreadSlot& slot, clockid_t id) {
   timespec result = to_timespec(read_clock(slot));
   result.tv_sec += time_t(zero_of(id));
   return result;
+}
+
+// Of files (clock_gettime(2), dynamic clocks): not ours to answer.
+bool is_of_device(clockid_t id) {
+  constexpr int kKind = 7, kDevice = 3;
+  return id < 0 && (id & kKind) == kDevice;
+}
+bool is_there(clockid_t id) {
+  constexpr clockid_t kCycles = 10;  // of SGI's, once
+  return id <= CLOCK_TAI && id != kCycles;
+}
+
+int fail(int error) {
+  errno = error;
+  return -1;
 }
 
 }  // namespace
@@ -47,14 +57,23 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int clock_gettime(clockid_t id, timespec* result) {
   abi::ThreadSlot* slot = simulated_slot();
-  // Negative ids are other processes' and threads' CPU clocks, or devices: not ours to answer.
-  if (slot == nullptr || id < 0) return next_clock_gettime(id, result);
-  *result = look_at(*slot, id);
+  if (slot == nullptr || is_of_device(id)) return next_clock_gettime(id, result);
+  if (!is_of_cpu_time(id)) {
+    if (!is_there(id)) return fail(EINVAL);
+    *result = look_at(*slot, id);
+    return 0;
+  }
+  charge_clock_read(*slot);
+  const auto used = cpu_time_on(*slot, id);
+  if (!used) return fail(EINVAL);
+  *result = to_timespec(*used);
   return 0;
 }
 
 RNICSIM_EXPORT int clock_getres(clockid_t id, timespec* result) {
-  if (simulated_slot() == nullptr || id < 0) return next_clock_getres(id, result);
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot == nullptr || is_of_device(id)) return next_clock_getres(id, result);
+  if (is_of_cpu_time(id) ? !cpu_time_on(*slot, id) : !is_there(id)) return fail(EINVAL);
   if (result != nullptr) *result = {0, 1};
   return 0;
 }
@@ -89,34 +108,4 @@ RNICSIM_EXPORT time_t time(time_t* result) {
   const time_t seconds = look_at(*slot, CLOCK_REALTIME).tv_sec;
   if (result != nullptr) *result = seconds;
   return seconds;
-}
-
-// CPU time: a simulated processor is never taken away, so it is the time since the start.
-RNICSIM_EXPORT clock_t clock() {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_clock();
-  return clock_t(read_clock(*slot) / (kSecond / CLOCKS_PER_SEC));
-}
-
-// The real processor's faults, switches and pages are not the simulated one's, which has none.
-RNICSIM_EXPORT int getrusage(__rusage_who_t who, rusage* result) noexcept {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_getrusage(who, result);
-  if (who != RUSAGE_SELF && who != RUSAGE_THREAD && who != RUSAGE_CHILDREN) {
-    errno = EINVAL;
-    return -1;
-  }
-  *result = {};
-  if (who != RUSAGE_CHILDREN) result->ru_utime = to_timeval(read_clock(*slot));
-  return 0;
-}
-
-// As Linux answers: ticks since the boot, and the processor's since the start.
-RNICSIM_EXPORT clock_t times(tms* result) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_times(result);
-  const auto ticks_a_second = std::uint64_t(::sysconf(_SC_CLK_TCK));
-  const auto ticks = clock_t(read_clock(*slot) / (kSecond / ticks_a_second));
-  if (result != nullptr) *result = {ticks, 0, 0, 0};
-  return ticks + clock_t(zero_of(CLOCK_BOOTTIME) * ticks_a_second);
 }

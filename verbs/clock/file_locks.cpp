@@ -12,6 +12,7 @@
 
 #include "verbs/clock/cancellation.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/other_processes.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
@@ -36,11 +37,21 @@ int lock(abi::ThreadSlot& slot, int taken, Attempt attempt) {
   }
 }
 
+int find_holder(abi::ThreadSlot& slot, int fd, int command, struct flock* record) {
+  charge(slot, abi::CpuCost::system_call);
+  sync(slot);
+  const auto result = int(checked_call(SYS_fcntl, fd, command, record));
+  if (result == 0 && record->l_type != F_UNLCK && record->l_pid > 0) record->l_pid = number_of_process(record->l_pid);
+  return result;
+}
+
 }  // namespace
 
-std::optional<int> wait_for_record(int fd, int command, struct flock* record) {
+std::optional<int> control_lock(int fd, int command, struct flock* record) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || (command != F_SETLKW && command != F_OFD_SETLKW)) return std::nullopt;
+  if (slot == nullptr) return std::nullopt;
+  if (command == F_GETLK || command == F_OFD_GETLK) return find_holder(*slot, fd, command, record);
+  if (command != F_SETLKW && command != F_OFD_SETLKW) return std::nullopt;
   const int at_once = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
   return lock(*slot, EACCES, [&] {
     cancellation_point();

@@ -1,4 +1,4 @@
-// Waiting for a lock on a file, in simulated time.
+// Locks on files, in simulated time.
 #pragma once
 
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::clock {
 
-// For fcntl: the answer to a command that waits; nothing: another command.
-std::optional<int> wait_for_record(int fd, int command, struct flock* record);
+// For fcntl: the answer to a command that waits for a lock, or asks who has it; nothing: another command.
+std::optional<int> control_lock(int fd, int command, struct flock* record);
 
 }  // namespace rnicsim::clock

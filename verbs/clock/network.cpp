@@ -331,7 +331,7 @@ RNICSIM_EXPORT void closefrom(int first) noexcept { ::close_range(unsigned(std::
 // Its third argument, whatever it is, fits a word.
 static int control(int fd, int command, long argument) {
   if (is_kept(fd)) return fail(EBADF);
-  if (const auto waited = wait_for_record(fd, command, reinterpret_cast<struct flock*>(argument))) return *waited;
+  if (const auto waited = control_lock(fd, command, reinterpret_cast<struct flock*>(argument))) return *waited;
   if (command == F_SETOWN && simulated()) argument = real_pid_of(pid_t(argument));
   const int result = next_fcntl(fd, command, argument);
   if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) copy_knowledge(fd, result);

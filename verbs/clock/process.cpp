@@ -22,6 +22,7 @@
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/threads.h"
+#include "verbs/clock/timeline.h"
 #include "verbs/clock/timer_calls.h"
 #include "verbs/clock/turn.h"
 
@@ -56,8 +57,9 @@ void flush_standard_output() {
 pid_t wait_outside(pid_t pid, int* status, int options, rusage* usage) {
   const Child* child = pid > 0 ? find_child(pid) : find_child_outside();
   if (child == nullptr || !child->outside) return 0;
-  const pid_t reaped = next_wait4(child->real_pid, status, pid > 0 ? options : options | WNOHANG, usage);
+  const pid_t reaped = next_wait4(child->real_pid, status, pid > 0 ? options : options | WNOHANG, nullptr);
   if (reaped > 0) forget_child(reaped);
+  if (usage != nullptr) *usage = {};
   return reaped > 0 || pid > 0 ? reaped : 0;
 }
 
@@ -67,26 +69,28 @@ pid_t wait_out_of_turn(pid_t pid, int* status, int options, rusage* usage) {
   const Child* wanted = pid > 0 ? find_child(pid) : nullptr;
   if (pid <= 0 && raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0)
     wanted = find_real_child(ended.si_pid);
-  if (wanted == nullptr) return next_wait4(pid, status, options | WNOHANG, usage);
+  if (usage != nullptr) *usage = {};
+  if (wanted == nullptr) return next_wait4(pid, status, options | WNOHANG, nullptr);
   const pid_t seen = wanted->virtual_pid;
-  const pid_t reaped = next_wait4(wanted->real_pid, status, options | WNOHANG, usage);
+  const pid_t reaped = next_wait4(wanted->real_pid, status, options | WNOHANG, nullptr);
   if (reaped > 0) forget_child(seen);
   return reaped > 0 ? seen : reaped;
 }
 
 struct Ended {
   int error;
-  pid_t virtual_pid;  // 0: none
-  pid_t real_pid;
-  int status;         // of one that stopped or goes on
+  pid_t virtual_pid = 0;       // 0: none
+  pid_t real_pid = 0;
+  int status = 0;              // of one that stopped or goes on
+  std::uint64_t cpu_time = 0;  // in picoseconds, with its children's
 };
 
 // Options of waitid(2).
 Ended await_child(abi::ThreadSlot& slot, pid_t pid, int options) {
   const std::uint64_t wanted = pid > 0 ? std::uint64_t(pid) : 0;
   const int error = call_without_signals(slot, abi::Call::wait_child, {wanted, std::uint64_t(options)});
-  if (error != 0) return {error, 0, 0, 0};
-  return {0, pid_t(slot.value), pid_t(slot.argument[2]), int(slot.argument[3])};
+  if (error != 0) return {error};
+  return {0, pid_t(slot.value), pid_t(slot.argument[2]), int(slot.argument[3]), slot.argument[4]};
 }
 
 // Of one that stays to be waited for.
@@ -109,14 +113,15 @@ pid_t wait_in_real_time(pid_t pid, int* status, int options, rusage* usage) {
 // 0: a handler has, out of turn.
 pid_t reap(const Ended& ended, int* status, int options, rusage* usage) {
   const bool leaves = (options & WNOWAIT) != 0;
+  if (usage != nullptr) *usage = {.ru_utime = to_timeval(ended.cpu_time)};
   if (ended.status != 0 || leaves) {
     if (status != nullptr) *status = ended.status != 0 ? ended.status : status_left(ended.real_pid);
-    if (usage != nullptr) *usage = {};
     return ended.virtual_pid;
   }
   if (find_child(ended.virtual_pid) == nullptr) return 0;
-  const pid_t reaped = next_wait4(ended.real_pid, status, 0, usage);
+  const pid_t reaped = next_wait4(ended.real_pid, status, 0, nullptr);
   forget_child(ended.virtual_pid);
+  if (reaped > 0) session()->header().children_time += ended.cpu_time;  // not of one that nobody was to wait for
   return reaped > 0 ? ended.virtual_pid : reaped;
 }
 

@@ -51,6 +51,7 @@
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/posix_queues.h"
+#include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/shared_segments.h"
@@ -201,7 +202,7 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_getpgrp: return apply(::getpgrp, w);
     case SYS_getsid: return apply(::getsid, w);
     case SYS_setsid: return apply(::setsid, w);
-    case SYS_waitid: return ::waitid(idtype_t(w[0]), id_t(w[1]), as<siginfo_t*>(w[2]), int(w[3]));
+    case SYS_waitid: return apply(wait_by_id, w);
     case SYS_exit_group: ::_exit(int(w[0]));
     // signals
     case SYS_rt_sigaction: return set_action(w);

@@ -2,11 +2,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "verbs/clock/cpu_time.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/real_calls.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
@@ -35,6 +40,14 @@ void yield(abi::ThreadSlot& slot) {
     call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::yielded), before - kMostRepeated});
   }
   yields.end();
+}
+
+// The time at which this clock shows `time`; that of CPU time, if the processor were used until then.
+std::uint64_t moment_on(abi::ThreadSlot& slot, clockid_t id, const timespec& time) {
+  const auto used = is_of_cpu_time(id) ? cpu_time_on(slot, id) : std::nullopt;
+  if (!used) return moment(id, time);
+  const std::uint64_t wanted = picoseconds(time);
+  return after(slot.now, wanted - std::min(wanted, *used));
 }
 
 // Returns what was left when an alarm came first, else 0.
@@ -70,10 +83,11 @@ using namespace rnicsim::clock;
 
 RNICSIM_EXPORT int clock_nanosleep(clockid_t id, int flags, const timespec* request, timespec* left) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr || id < 0) return next_clock_nanosleep(id, flags, request, left);
-  if (!valid(*request)) return EINVAL;
+  if (slot == nullptr) return next_clock_nanosleep(id, flags, request, left);
+  if (!valid(*request) || id == CLOCK_THREAD_CPUTIME_ID || (is_of_cpu_time(id) && !cpu_time_on(*slot, id)))
+    return EINVAL;
   const bool absolute = (flags & TIMER_ABSTIME) != 0;
-  const std::uint64_t deadline = absolute ? moment(id, *request) : after(slot->now, picoseconds(*request));
+  const std::uint64_t deadline = absolute ? moment_on(*slot, id, *request) : after(slot->now, picoseconds(*request));
   const std::uint64_t remaining = sleep_until(*slot, deadline);
   if (remaining == 0) return 0;
   if (left != nullptr && !absolute) *left = to_timespec(remaining);
@@ -141,7 +155,8 @@ RNICSIM_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept 
 
 RNICSIM_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  // CPU-time timers measure the real processor: a simulated one has none of its own.
+  // Those of CPU time measure the real processor.
+  if (slot != nullptr && which != ITIMER_REAL) note_real_call(SYS_setitimer);
   if (slot == nullptr || which != ITIMER_REAL || value == nullptr) return next_setitimer(which, value, old);
   const Alarm before = set_alarm(*slot, picoseconds(value->it_value), picoseconds(value->it_interval));
   if (old != nullptr) *old = {to_timeval(before.interval), to_timeval(before.left)};

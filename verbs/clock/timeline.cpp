@@ -4,7 +4,6 @@
 
 #include "verbs/clock/session.h"
 
-
 namespace rnicsim::clock {
 namespace {
 
@@ -24,9 +23,6 @@ std::uint64_t zero_of(clockid_t clock) {
     case CLOCK_REALTIME_ALARM:
     case CLOCK_TAI:
       return session()->header().epoch;
-    case CLOCK_PROCESS_CPUTIME_ID:
-    case CLOCK_THREAD_CPUTIME_ID:
-      return 0;
     default:
       return session()->header().uptime;
   }

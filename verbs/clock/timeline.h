@@ -14,9 +14,12 @@ inline constexpr std::uint64_t kSecond = 1'000'000'000'000;  // in picoseconds
 inline constexpr std::uint64_t kMillisecond = kSecond / 1'000;
 inline constexpr std::uint64_t kMicrosecond = kSecond / 1'000'000;
 
-// What this clock shows at simulated time 0, in seconds: the wall clock an epoch, those that count from the boot the
-// time since then, those of CPU time nothing.
+// What this clock, none of CPU time, shows at simulated time 0, in seconds: the wall clock an epoch, those that count
+// from the boot the time since then.
 std::uint64_t zero_of(clockid_t clock);
+inline bool is_of_cpu_time(clockid_t clock) {
+  return clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+}
 
 // Lengths of time and moments too far to be counted are kForever.
 std::uint64_t picoseconds(const timespec& time);

@@ -41,10 +41,6 @@ int fail(int error) {
   return -1;
 }
 
-bool is_of_cpu_time(clockid_t id) {
-  return id < 0 || id == CLOCK_PROCESS_CPUTIME_ID || id == CLOCK_THREAD_CPUTIME_ID;
-}
-
 itimerspec as_found(const abi::ThreadSlot& slot) { return {to_timespec(slot.argument[3]), to_timespec(slot.value)}; }
 
 int set(abi::ThreadSlot& slot, std::uint32_t number, clockid_t id, bool absolute, const itimerspec& value,
@@ -111,6 +107,7 @@ RNICSIM_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, i
   abi::ThreadSlot* slot = simulated_slot();
   const auto descriptor = known(fd);
   if (slot == nullptr || !descriptor || descriptor->timer == 0) return next_timerfd_settime(fd, flags, value, old);
+  if ((flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)) != 0) return fail(EINVAL);
   return set(*slot, descriptor->timer, descriptor->timer_clock, (flags & TFD_TIMER_ABSTIME) != 0, *value, old);
 }
 RNICSIM_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {

@@ -9,6 +9,7 @@
 
 #include "verbs/clock/next.h"
 #include "verbs/clock/process.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/real_calls.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
@@ -34,31 +35,36 @@ void tell(siginfo_t& info, pid_t pid, int status) {
 }
 
 // Groups, and children by descriptor, are not simulated.
-int wait_in_real_kernel(idtype_t type, id_t id, siginfo_t* info, int options) {
+int wait_in_real_kernel(idtype_t type, id_t id, siginfo_t* info, int options, rusage* usage) {
   const auto real = type == P_PID ? real_id_of(pid_t(id)) : std::optional(pid_t(id));
   if (!real) {
     errno = ECHILD;
     return -1;
   }
   note_real_call(SYS_waitid);
-  return next_waitid(type, id_t(*real), info, options);
+  return int(checked_call(SYS_waitid, type, id_t(*real), info, options, usage));
 }
 
 }  // namespace
-}  // namespace rnicsim::clock
 
-using namespace rnicsim;
-using namespace rnicsim::clock;
-
-RNICSIM_EXPORT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+int wait_by_id(idtype_t type, id_t id, siginfo_t* info, int options, rusage* usage) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot == nullptr) return next_waitid(type, id, info, options);
+  if (slot == nullptr) return int(checked_call(SYS_waitid, type, id, info, options, usage));
   constexpr int kWaited = WEXITED | WSTOPPED | WCONTINUED, kAll = kWaited | WNOHANG | WNOWAIT;
   if ((type != P_PID && type != P_ALL) || (options & kWaited) == 0 || (options & ~kAll) != 0)
-    return wait_in_real_kernel(type, id, info, options);
+    return wait_in_real_kernel(type, id, info, options, usage);
   int status = 0;
-  const pid_t pid = wait_for_child(*slot, type == P_PID ? pid_t(id) : -1, &status, options, nullptr);
+  const pid_t pid = wait_for_child(*slot, type == P_PID ? pid_t(id) : -1, &status, options, usage);
   if (pid < 0) return -1;
   if (info != nullptr) tell(*info, pid, status);
   return 0;
+}
+
+}  // namespace rnicsim::clock
+
+using namespace rnicsim::clock;
+
+RNICSIM_EXPORT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+  return simulated_slot() != nullptr ? wait_by_id(type, id, info, options, nullptr)
+                                     : next_waitid(type, id, info, options);
 }
