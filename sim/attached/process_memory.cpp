@@ -18,8 +18,6 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostPendingBytes = 1 << 20;
-constexpr std::size_t kMostPendingWrites = 512;  // below IOV_MAX
 constexpr std::uint64_t kPage = host::AddressSpace::kPage;
 // Bus addresses that no process has for its own.
 constexpr std::uint64_t kFirstBusAddress = 1ull << 56;
@@ -43,10 +41,12 @@ ProcessMemory::ProcessMemory(pid_t pid, const Descriptor& process, SharedMemory&
       next_bus_address_(kFirstBusAddress),
       next_aside_(abi::kAsideAddress) {}
 
+ProcessMemory::~ProcessMemory() { turns_->remove(*this); }
+
 void ProcessMemory::end() {
   alive_ = false;
-  pending_.clear();
-  pending_bytes_.clear();
+  turns_->remove(*this);
+  kept_.clear();
 }
 
 bool ProcessMemory::has_exited() const {
@@ -76,12 +76,22 @@ bool ProcessMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
     std::memcpy(bytes.data(), from, bytes.size());
     return true;
   }
+  if (moved_.empty()) {
+    if (keeps_some_of(address, bytes.size())) flush();
+    return !is_lost(address, bytes.size()) && read_piece(address, bytes);
+  }
   flush();
   if (is_lost(address, bytes.size())) return false;
-  if (moved_.empty()) return read_piece(address, bytes);
   return std::ranges::all_of(pieces(address, bytes.size()), [&](const Piece& piece) {
     return read_piece(piece.address, bytes.subspan(piece.offset, piece.bytes));
   });
+}
+
+bool ProcessMemory::keeps_some_of(std::uint64_t address, std::uint64_t bytes) {
+  if (kept_.empty()) return false;
+  for (std::uint64_t page = page_of(address); page < address + bytes; page += kPage)
+    if (kept_.find(page) != nullptr) return true;
+  return false;
 }
 
 // A process that has ended may have left its number to another: what was read of that is not given to anybody.
@@ -104,65 +114,89 @@ bool ProcessMemory::write(std::uint64_t address, std::span<const std::byte> byte
     return true;
   }
   if (is_lost(address, bytes.size())) return false;
-  std::size_t copied = pending_bytes_.size();
-  pending_bytes_.insert(pending_bytes_.end(), bytes.begin(), bytes.end());
   if (moved_.empty()) {
-    pending_.push_back({address, address, copied, bytes.size()});
+    keep(address, address, bytes);
   } else {
     for (const Piece& piece : pieces(address, bytes.size()))
-      pending_.push_back({address + piece.offset, piece.address, copied + piece.offset, piece.bytes});
+      keep(piece.address, address + piece.offset, bytes.subspan(piece.offset, piece.bytes));
   }
-  if (write_at_once_ || pending_bytes_.size() >= kMostPendingBytes || pending_.size() >= kMostPendingWrites ||
-      is_shared(address, bytes.size()))
-    flush();
+  if (write_at_once_ || is_shared(address, bytes.size())) flush();
   return true;
 }
 
+void ProcessMemory::keep(std::uint64_t address, std::uint64_t bus_address, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::size_t begin = address % kPage;
+    const std::size_t part = std::min<std::size_t>(kPage - begin, bytes.size());
+    KeptPages::Page& page = page_for(page_of(address), begin, begin + part);
+    page.bus_address = page_of(bus_address);
+    std::memcpy(page.bytes.data() + begin, bytes.data(), part);
+    bytes = bytes.subspan(part);
+    address += part;
+    bus_address += part;
+  }
+}
+
+// The one in which [begin, end) is about to be written.
+KeptPages::Page& ProcessMemory::page_for(std::uint64_t address, std::size_t begin, std::size_t end) {
+  KeptPages::Page* page = kept_.find(address);
+  if (page != nullptr && page->adjoins(begin, end)) {
+    page->begin = std::min(page->begin, begin);
+    page->end = std::max(page->end, end);
+    return *page;
+  }
+  if (page != nullptr || kept_.is_full()) flush();
+  if (kept_.empty()) turns_->add(*this);
+  KeptPages::Page& added = kept_.add(address);
+  added.begin = begin;
+  added.end = end;
+  return added;
+}
+
 void ProcessMemory::flush() {
-  if (pending_.empty()) return;
+  if (kept_.empty()) return;
   const StallGuard::Access access(guard_, process_.get());
-  for (std::size_t first = 0; first < pending_.size() && alive_ && owns_its_number();) {
+  for (std::size_t first = 0; first < kept_.size() && alive_ && owns_its_number();) {
     first += write_some(first);
-    if (first == pending_.size() || has_exited()) break;
-    if (!write_by_force(pending_[first])) lose(pending_[first]);
+    if (first == kept_.size() || has_exited()) break;
+    if (!write_by_force(kept_[first])) lose(kept_[first]);
     ++first;
   }
-  pending_.clear();
-  pending_bytes_.clear();
+  kept_.clear();
+  turns_->remove(*this);
 }
 
 // How many were written whole. It stops at the first range that is not there.
 std::size_t ProcessMemory::write_some(std::size_t first) {
-  const std::size_t count = std::min(pending_.size() - first, kMostPendingWrites);
+  const std::size_t count = kept_.size() - first;
   from_.clear();
   to_.clear();
-  for (const Pending& write : std::span(pending_).subspan(first, count)) {
-    from_.push_back({pending_bytes_.data() + write.offset, write.bytes});
-    to_.push_back({reinterpret_cast<void*>(write.address), write.bytes});
+  for (std::size_t i = first; i < kept_.size(); ++i) {
+    const auto written = kept_[i].written();
+    from_.push_back({written.data(), written.size()});
+    to_.push_back({reinterpret_cast<void*>(kept_[i].address + kept_[i].begin), written.size()});
   }
   ssize_t written = ::process_vm_writev(pid_, from_.data(), count, to_.data(), count, 0);
   std::size_t whole = 0;
-  while (whole < count && written >= ssize_t(pending_[first + whole].bytes))
-    written -= ssize_t(pending_[first + whole++].bytes);
+  while (whole < count && written >= ssize_t(to_[whole].iov_len)) written -= ssize_t(to_[whole++].iov_len);
   return whole;
 }
 
 // A page that the process has taken its rights from since it was pinned is the device's still.
-bool ProcessMemory::write_by_force(const Pending& write) {
+bool ProcessMemory::write_by_force(KeptPages::Page& page) {
   const Descriptor memory = open_memory(O_RDWR);
-  return memory && !has_exited() &&
-         ::pwrite(memory.get(), pending_bytes_.data() + write.offset, write.bytes, off_t(write.address)) ==
-             ssize_t(write.bytes);
+  const auto bytes = page.written();
+  return memory && !has_exited() && ::pwrite(memory.get(), bytes.data(), bytes.size(),
+                                             off_t(page.address + page.begin)) == ssize_t(bytes.size());
 }
 
 Descriptor ProcessMemory::open_memory(int flags) const {
   return Descriptor(::open(fmt::format("/proc/{}/mem", pid_).c_str(), flags | O_CLOEXEC));
 }
 
-void ProcessMemory::lose(const Pending& write) {
-  for (auto page = write.bus_address / kPage; page <= (write.bus_address + write.bytes - 1) / kPage; ++page)
-    lost_.insert(page);
-  if (lost_write) lost_write(write.bus_address, write.bytes);
+void ProcessMemory::lose(const KeptPages::Page& page) {
+  lost_.insert(page.bus_address / kPage);
+  if (lost_write) lost_write(page.bus_address + page.begin, page.end - page.begin);
 }
 
 bool ProcessMemory::is_lost(std::uint64_t address, std::uint64_t bytes) const {

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "model/host/address_space.h"
+#include "sim/attached/host_turns.h"
+#include "sim/attached/kept_pages.h"
 #include "sim/attached/shared_memory.h"
 #include "sim/attached/stall_guard.h"
 #include "sim/descriptor.h"
@@ -33,6 +35,9 @@ class ProcessMemory final : public host::AddressSpace {
 
   // `process` is a pidfd, which stays open until end().
   ProcessMemory(pid_t pid, const Descriptor& process, SharedMemory& shared);
+  ~ProcessMemory() override;
+  ProcessMemory(const ProcessMemory&) = delete;
+  ProcessMemory& operator=(const ProcessMemory&) = delete;
 
   // The image is no more: what the device still does to it is lost.
   void end();
@@ -40,8 +45,8 @@ class ProcessMemory final : public host::AddressSpace {
   void guard(StallGuard& guard) { guard_ = &guard; }
 
   // --- host::AddressSpace, by bus address. Writes outside the shared memory are kept and done in one go: nobody can
-  // see them before flush(), which comes before the process's next turn, before a read, and when there are many. What
-  // other processes may see is written at once.
+  // see them before flush(), which comes before the next turn of one of the host's programs (join), before they are
+  // read, and when there are many. What other processes may map is written at once.
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
   int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override;
@@ -52,6 +57,8 @@ class ProcessMemory final : public host::AddressSpace {
   }
   void left_bus(std::uint64_t address, std::uint64_t bytes) override;
   void flush();
+  void join(HostTurns& turns) { turns_ = &turns; }
+  void turn_begins() { turns_->begin(); }
   void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment
   // Called with bus address and length when a write that was kept found no memory any more. From then on the page is
   // refused, until it is pinned anew.
@@ -83,12 +90,6 @@ class ProcessMemory final : public host::AddressSpace {
     std::uint64_t end;
     host::SharedPage first;
   };
-  struct Pending {
-    std::uint64_t bus_address;
-    std::uint64_t address;  // the process's
-    std::size_t offset;     // in pending_bytes_
-    std::size_t bytes;
-  };
   struct Piece {
     std::uint64_t address;  // the process's
     std::size_t offset;     // in a range of bus addresses
@@ -99,10 +100,13 @@ class ProcessMemory final : public host::AddressSpace {
   std::byte* shared(std::uint64_t address, std::uint64_t bytes) const;
   std::vector<Piece> pieces(std::uint64_t address, std::uint64_t bytes) const;
   bool read_piece(std::uint64_t address, std::span<std::byte> bytes);
+  bool keeps_some_of(std::uint64_t address, std::uint64_t bytes);
+  void keep(std::uint64_t address, std::uint64_t bus_address, std::span<const std::byte> bytes);
+  KeptPages::Page& page_for(std::uint64_t address, std::size_t begin, std::size_t end);
   std::size_t write_some(std::size_t first);
-  bool write_by_force(const Pending& write);
+  bool write_by_force(KeptPages::Page& page);
   Descriptor open_memory(int flags) const;
-  void lose(const Pending& write);
+  void lose(const KeptPages::Page& page);
   bool is_lost(std::uint64_t address, std::uint64_t bytes) const;
   bool is_shared(std::uint64_t address, std::uint64_t bytes) const;
   void forget_shared(std::uint64_t begin, std::uint64_t end);
@@ -118,8 +122,9 @@ class ProcessMemory final : public host::AddressSpace {
   bool alive_ = true;
   std::chrono::steady_clock::time_point seen_alive_;
   bool write_at_once_ = false;
-  std::vector<Pending> pending_;
-  std::vector<std::byte> pending_bytes_;
+  HostTurns own_turns_;
+  HostTurns* turns_ = &own_turns_;
+  KeptPages kept_;
   std::vector<iovec> from_, to_;                 // of one call
   std::map<std::uint64_t, Place> moved_;         // by bus address; the others lie where their number says
   std::map<std::uint64_t, SharedRange> shared_;  // by bus address

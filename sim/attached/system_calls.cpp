@@ -95,6 +95,7 @@ void SystemCalls::fill_control(Process& process) const {
 // Each image anew.
 void SystemCalls::equip(Process& process) {
   process.address_space().guard(stalls_);
+  process.address_space().join(keeper_.turns_of(process.identity().host));
   process.address_space().write_at_once(!params_.simulated_time);
   process.address_space().first_pinned = first_pinned(process);
   process.address_space().lost_write = [&process, this](std::uint64_t address, std::uint64_t bytes) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
+#include "sim/attached/host_turns.h"
 #include "sim/attached/output.h"
 #include "sim/attached/process.h"
 #include "sim/attached/programs.h"
@@ -74,6 +76,7 @@ class TimeKeeper : public sc_core::sc_module {
   // Run at the given times, before any thread that is due then.
   void at(Duration when, std::function<void()> action);
 
+  HostTurns& turns_of(std::uint32_t host) { return turns_of_[host]; }
   Process& add(std::unique_ptr<Process> process, Duration start);
   const std::deque<std::unique_ptr<Process>>& processes() const { return processes_; }
 
@@ -249,6 +252,7 @@ class TimeKeeper : public sc_core::sc_module {
   Programs& programs_;
   OutputRelay& output_;
   CallHandler* handler_ = nullptr;
+  std::map<std::uint32_t, HostTurns> turns_of_;  // by host
   std::deque<std::unique_ptr<Process>> processes_;
   std::set<Thread*, Earlier> timed_;          // threads with `at`
   EventQueue<std::function<void()>> actions_{[this] { step(); }};

@@ -24,7 +24,7 @@ Duration TimeKeeper::clock_limit(const Thread& thread) const {
 
 void TimeKeeper::grant(Thread& thread) {
   Process& process = *thread.process;
-  process.address_space().flush();
+  process.address_space().turn_begins();
   ThreadSlot& slot = slot_of(thread);
   if (thread.seen_memory_writes != process.memory_writes) thread.idle_since = clock_of(thread);
   thread.seen_memory_writes = process.memory_writes;

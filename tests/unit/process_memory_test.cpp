@@ -9,9 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <random>
+#include <vector>
 
 #include "model/abi/attach.h"
 #include "model/host/iommu.h"
@@ -92,6 +95,65 @@ TEST_F(ProcessMemoryTest, WritesAreSeenAfterAFlush) {
   EXPECT_EQ(read(at(page)), 1);
   EXPECT_EQ(*page, 1);
   munmap(page, kPage);
+}
+
+// Whoever has it may look into another's memory.
+TEST_F(ProcessMemoryTest, WritesAreSeenInTheTurnOfAnyoneOfTheHost) {
+  auto* page = map(1);
+  ASSERT_EQ(pin(page, kPage), at(page));
+  HostTurns turns, elsewhere;
+  memory_.join(turns);
+  ProcessMemory neighbour(getpid(), self_, shared_), stranger(getpid(), self_, shared_);
+  neighbour.join(turns);
+  stranger.join(elsewhere);
+  EXPECT_TRUE(write(at(page), 1));
+  stranger.turn_begins();
+  EXPECT_EQ(*page, 0);
+  neighbour.turn_begins();
+  EXPECT_EQ(*page, 1);
+  munmap(page, kPage);
+}
+
+// Reads and writes of all lengths, of more pages than are kept, some of them shared, and turns in which the process
+// stores and looks.
+TEST_F(ProcessMemoryTest, TheDeviceAndTheProcessSeeOneMemory) {
+  constexpr std::size_t kPages = 2 * KeptPages::kMost, kShared = 8, kBytes = kPages * kPage;
+  const Descriptor file(memfd_create("shared", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.get(), kShared * kPage), 0);
+  auto* memory = map(kPages);
+  mmap(memory + 32 * kPage, kShared * kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0);
+  ASSERT_EQ(pin(memory, kBytes), at(memory));
+  std::vector<std::uint8_t> expected(kBytes);
+  std::mt19937 random(1);
+  const auto up_to = [&](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most)(random); };
+  for (int step = 0; step < 20'000; ++step) {
+    // Mostly in few pages, so that they meet.
+    const std::size_t room = step % 64 == 0 ? kBytes : 48 * kPage;
+    const std::size_t begin = up_to(room - 1);
+    const std::size_t bytes = std::min(up_to(up_to(1) != 0 ? 300 : up_to(7) != 0 ? 5 * kPage : room), room - begin);
+    const auto value = std::uint8_t(up_to(255));
+    switch (up_to(8)) {
+      case 0:
+        memory_.turn_begins();
+        ASSERT_TRUE(std::equal(expected.begin() + begin, expected.begin() + begin + bytes, memory + begin)) << step;
+        memset(memory + begin, value, bytes);
+        memset(expected.data() + begin, value, bytes);
+        break;
+      case 1: case 2: case 3: case 4: {
+        std::vector<std::byte> data(bytes);
+        ASSERT_TRUE(memory_.read(at(memory) + begin, data));
+        ASSERT_EQ(memcmp(data.data(), expected.data() + begin, bytes), 0) << step;
+        break;
+      }
+      default:
+        ASSERT_TRUE(write(at(memory) + begin, value, bytes));
+        memset(expected.data() + begin, value, bytes);
+    }
+  }
+  memory_.flush();
+  EXPECT_EQ(memcmp(memory, expected.data(), kBytes), 0);
+  EXPECT_TRUE(lost_.empty());
+  munmap(memory, kBytes);
 }
 
 TEST_F(ProcessMemoryTest, WhatOthersShareIsSeenAtOnce) {
