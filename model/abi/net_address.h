@@ -34,5 +34,11 @@ inline bool in_subnet(const NetAddress& address, const NetworkInterface& interfa
   return interface.ipv6_prefix != 0 && same_prefix(address.ip, interface.ipv6, interface.ipv6_prefix);
 }
 inline bool same_ip(const NetAddress& a, const NetAddress& b) { return std::memcmp(a.ip, b.ip, sizeof a.ip) == 0; }
+// Whether a socket that is bound to `local` gets what is sent to `address`; the wildcard of IPv6 stands for IPv4, too.
+inline bool covers(const NetAddress& local, bool v6_only, const NetAddress& address) {
+  if (!is_wildcard(local)) return same_ip(local, address);
+  if (is_v4(local)) return is_v4(address);
+  return !v6_only || !is_v4(address);
+}
 
 }  // namespace rnicsim::abi

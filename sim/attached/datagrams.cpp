@@ -25,13 +25,6 @@ constexpr std::size_t kHeaderBytes = sizeof(abi::DatagramHeader);
 constexpr std::size_t kMostMessageBytes = kHeaderBytes + abi::kMostDatagramBytes;
 constexpr std::uint64_t kIpAndUdpBytes = 28;  // on the line, before the payload
 
-// Whether a socket that is bound to `local` gets what is sent to `address`; the wildcard of IPv6 stands for IPv4, too.
-bool covers(const NetAddress& local, bool v6_only, const NetAddress& address) {
-  if (!is_wildcard(local)) return same_ip(local, address);
-  if (is_v4(local)) return is_v4(address);
-  return !v6_only || !is_v4(address);
-}
-
 // The kernel doubles what it is given.
 void set_buffer(const Descriptor& end, std::uint64_t bytes) {
   // The greatest datagram finds room in an empty one.

@@ -85,20 +85,36 @@ bool Network::belongs_to(Number number, std::uint32_t host) const {
 std::optional<Network::Number> Network::listener(std::uint32_t host, const abi::NetAddress& address) const {
   for (const auto& [number, socket] : sockets_) {
     if (!socket.listening || socket.host != host || socket.local.port != address.port) continue;
-    if (is_wildcard(socket.local) || same_ip(socket.local, address)) return number;
+    if (covers(socket.local, socket.v6_only, address)) return number;
   }
   return std::nullopt;
 }
 
-bool Network::port_in_use(std::uint32_t host, std::uint16_t port) const {
+bool Network::has_port(const Socket& socket, std::uint32_t host, std::uint16_t port) {
+  return socket.host == host && socket.local.port == port && !socket.peer && !socket.write_ended;
+}
+
+// By a socket that would get what is sent there, or the other way round.
+bool Network::is_taken(const Socket& socket, const abi::NetAddress& address) const {
   return std::ranges::any_of(sockets_, [&](const auto& entry) {
-    const Socket& socket = entry.second;
-    return socket.host == host && socket.local.port == port && !socket.peer && !socket.write_ended;
+    const Socket& other = entry.second;
+    return has_port(other, socket.host, address.port) && (covers(address, socket.v6_only, other.local) ||
+                                                          covers(other.local, other.v6_only, address));
   });
 }
 
 std::optional<std::uint16_t> Network::ephemeral_port(std::uint32_t host) {
-  return ports_.take(host, [&](std::uint16_t port) { return port_in_use(host, port); });
+  return ports_.take(host, [&](std::uint16_t port) {
+    return std::ranges::any_of(sockets_, [&](const auto& entry) { return has_port(entry.second, host, port); });
+  });
+}
+
+int Network::set_v6_only(Number number, bool on) {
+  Socket& socket = sockets_.at(number);
+  if (socket.version == IpVersion::v4) return ENOPROTOOPT;
+  if (socket.local.port != 0) return EINVAL;
+  socket.v6_only = on;
+  return 0;
 }
 
 Duration Network::latency(std::uint32_t from, std::uint32_t to) const {
@@ -109,7 +125,7 @@ int Network::bind(Number number, const abi::NetAddress& address, std::uint16_t& 
   Socket& socket = sockets_.at(number);
   if (socket.local.port != 0) return EINVAL;
   if (!is_wildcard(address) && addresses_.host_of(socket.host, address) != socket.host) return EADDRNOTAVAIL;
-  if (address.port != 0 && port_in_use(socket.host, address.port)) return EADDRINUSE;
+  if (address.port != 0 && is_taken(socket, address)) return EADDRINUSE;
   const auto chosen = address.port != 0 ? std::optional(address.port) : ephemeral_port(socket.host);
   if (!chosen) return EADDRINUSE;
   socket.local = address;
@@ -123,7 +139,7 @@ int Network::listen(Number number, std::uint32_t backlog) {
   if (socket.local.port == 0) {
     const auto port = ephemeral_port(socket.host);
     if (!port) return EADDRINUSE;
-    std::memcpy(socket.local.ip, abi::kMappedPrefix, sizeof abi::kMappedPrefix);
+    if (socket.version == IpVersion::v4) std::memcpy(socket.local.ip, abi::kMappedPrefix, sizeof abi::kMappedPrefix);
     socket.local.port = *port;
   }
   socket.listening = true;
@@ -202,6 +218,13 @@ int Network::names(Number number, abi::NetAddress (&names)[2]) const {
   return 0;
 }
 
+bool Network::take_reset(Number number, std::uint32_t host) {
+  const auto found = resets_.find(number);
+  if (found == resets_.end() || found->second != host) return false;
+  resets_.erase(found);
+  return true;
+}
+
 void Network::collect(Duration written) {
   // A program reads in its own turns, and has just had one. Where both sides are at their end, both go.
   for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
@@ -247,7 +270,9 @@ void Network::collect_from(Number number, Duration written) {
     const ssize_t got = ::read(socket.far_end.get(), bytes.data(), bytes.size());
     const Duration start = std::max({written, now(), socket.line_free});
     if (got <= 0) {
-      if (got == 0 || errno != EAGAIN) end_writing(number, start);
+      // A program that closes a connection, with something in it that it has not read, resets it (RFC 2525, 2.17).
+      const bool closed = got == 0 && !socket.refused;
+      if (got == 0 || errno != EAGAIN) end_writing(number, start, closed ? End::closed : End::reset);
       return;
     }
     left -= int(got);
@@ -263,16 +288,21 @@ void Network::collect_from(Number number, Duration written) {
 }
 
 // The program closed or shut down its side; the peer hears of it behind the last byte.
-void Network::end_writing(Number number, Duration start) {
+void Network::end_writing(Number number, Duration start, End end) {
   Socket& socket = sockets_.at(number);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.far_end.get(), nullptr);
   socket.write_ended = true;
   socket.listening = false;
   if (socket.peer) {
     const Duration arrival = start + latency(socket.host, sockets_.at(*socket.peer).host);
-    arrivals_.push(arrival, [this, to = *socket.peer] { deliver_end(to); });
+    arrivals_.push(arrival, [this, to = *socket.peer, end] {
+      end == End::reset ? deliver_reset(to) : deliver_end(to);
+    });
   }
-  for (const Number waiting : socket.waiting) sockets_.at(waiting).near_end.reset();
+  for (const Number waiting : socket.waiting) {
+    sockets_.at(waiting).refused = true;
+    sockets_.at(waiting).near_end.reset();
+  }
   socket.waiting.clear();
   forget_if_closed(number);
 }
@@ -298,14 +328,13 @@ void Network::send_reset(const Socket& from) {
   arrivals_.push(now() + latency(from.host, peer->second.host), [this, to = *from.peer] { deliver_reset(to); });
 }
 
-// Nothing more comes, and nothing more goes: who writes hears of it (EPIPE), who reads finds the end. (ECONNRESET, as
-// Linux says there, no pair of UNIX sockets would say when it is asked to.)
+// Nothing more comes, and nothing more goes: who writes hears of it (EPIPE), who reads all finds the end. No pair of
+// UNIX sockets would say ECONNRESET there when it is asked to: the reader asks us.
 void Network::deliver_reset(Number to) {
   const auto found = sockets_.find(to);
   if (found == sockets_.end()) return;
   Socket& socket = found->second;
-  socket.coming -= socket.undelivered.size();
-  socket.undelivered.clear();
+  if (!socket.end_arrived) resets_.emplace(to, socket.host);
   socket.end_arrived = true;
   ::shutdown(socket.far_end.get(), SHUT_RD);
   push_undelivered(to);

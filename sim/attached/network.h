@@ -33,11 +33,14 @@ class Network : public sc_core::sc_module {
   Number open(std::uint32_t host, Descriptor far_end, IpVersion version = IpVersion::v4, std::uint64_t inode = 0);
   int bind(Number number, const abi::NetAddress& address, std::uint16_t& port);
   int listen(Number number, std::uint32_t backlog);
+  int set_v6_only(Number number, bool on);
   // `done` runs when the connection stands or is refused.
   void connect(Number number, const abi::NetAddress& to, std::function<void(int error, std::uint16_t port)> done);
   // On success `near_end` is the program's end of the accepted connection.
   int accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer);
   int names(Number number, abi::NetAddress (&names)[2]) const;
+  // True, once: what its program reads ends by a reset, and not by the peer's end.
+  bool take_reset(Number number, std::uint32_t host);
   bool belongs_to(Number number, std::uint32_t host) const;
   // That of which a program on `host` has the end with that inode.
   struct Found {
@@ -59,10 +62,12 @@ class Network : public sc_core::sc_module {
     Descriptor far_end;
     Descriptor near_end;                 // of a connection not yet accepted
     IpVersion version = IpVersion::v4;
+    bool v6_only = false;
     std::uint64_t inode = 0;
     abi::NetAddress local;
     abi::NetAddress remote;
     std::optional<Number> peer;
+    bool refused = false;                // its listener went before it was accepted
     bool listening = false;
     std::uint32_t backlog = 0;
     std::deque<Number> waiting;          // connections to accept
@@ -78,7 +83,8 @@ class Network : public sc_core::sc_module {
   void collect_halted(Duration written);
   bool is_full(Number sender) const;
   void halt(Number number);
-  void end_writing(Number number, Duration start);
+  enum class End { closed, reset };
+  void end_writing(Number number, Duration start, End end);
   void deliver_due();
   void deliver(Number to, std::vector<std::byte> bytes);
   void deliver_end(Number to);
@@ -88,7 +94,8 @@ class Network : public sc_core::sc_module {
   void finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done);
   std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address) const;
   std::optional<std::uint16_t> ephemeral_port(std::uint32_t host);
-  bool port_in_use(std::uint32_t host, std::uint16_t port) const;
+  static bool has_port(const Socket& socket, std::uint32_t host, std::uint16_t port);
+  bool is_taken(const Socket& socket, const abi::NetAddress& address) const;
   Duration latency(std::uint32_t from, std::uint32_t to) const;
   void watch(Number number);
   void forget_if_closed(Number number);
@@ -97,6 +104,7 @@ class Network : public sc_core::sc_module {
   const HostAddresses addresses_;
   std::map<Number, Socket> sockets_;
   std::set<Number> full_;                // with bytes undelivered
+  std::map<Number, std::uint32_t> resets_;  // of which their programs, on these hosts, have not heard
   std::set<Number> halted_;              // nothing is taken from their programs until there is room at their peers
   Number next_ = 1;
   EphemeralPorts ports_{32768};

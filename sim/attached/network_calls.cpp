@@ -58,7 +58,12 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
   }
   if (slot.call == Call::net_inherited) return answer(slot, find_inherited(slot, host));
   const auto number = Network::Number(slot.argument[0]);
-  if (!network_.belongs_to(number, host)) return answer(slot, EBADF);
+  if (slot.call == Call::net_error) {
+    slot.value = network_.take_reset(number, host) ? ECONNRESET : 0;
+    return true;
+  }
+  // Of a connection that was reset, nothing is left but a descriptor.
+  if (!network_.belongs_to(number, host)) return answer(slot, slot.call == Call::net_name ? ENOTCONN : EINVAL);
   switch (slot.call) {
     case Call::net_bind: {
       std::uint16_t port = 0;
@@ -68,6 +73,10 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
     }
     case Call::net_listen:
       return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
+    case Call::net_option:
+      return answer(slot, abi::DatagramOption(slot.argument[1]) != abi::DatagramOption::v6_only
+                              ? ENOPROTOOPT
+                              : network_.set_v6_only(number, slot.argument[2] != 0));
     case Call::net_accept:
       return accept(thread, slot, number);
     case Call::net_connect:

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
@@ -25,6 +27,14 @@ static long milliseconds(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * 1000 + (time.tv_nsec + 500000) / 1000000;
+}
+
+/* --- Into less room than a counter's, whether it shows something or not. */
+
+static void read_too_little(void) {
+  const int counters[] = {eventfd(0, 0), eventfd(1, 0), timerfd_create(CLOCK_MONOTONIC, 0)};
+  char room[7];
+  for (int i = 0; i < 3; ++i) printf("%s\n", read(counters[i], room, sizeof room) < 0 ? strerror(errno) : "read");
 }
 
 /* --- More descriptors than one message to the simulator carries. */
@@ -253,6 +263,7 @@ int main(int count, char **arguments) {
   const char *mode = count > 1 ? arguments[1] : "";
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(mode, "many") == 0) wait_for_many();
+  if (strcmp(mode, "small_reads") == 0) read_too_little();
   if (strcmp(mode, "names") == 0) exchange("/tmp/descriptor_calls.a", "/tmp/descriptor_calls.b");
   if (strcmp(mode, "names") == 0) exchange("@descriptor_calls.a", "@descriptor_calls.b");
   if (strcmp(mode, "write_much") == 0) write_much();

@@ -40,6 +40,11 @@ class Waits(CallsTestCase):
             "epoll: 1 after 5 ms"])
 
 
+class Reads(CallsTestCase):
+    def test_of_less_than_a_counter(self):
+        self.assertEqual(self.calls("small_reads"), ["Invalid argument"] * 3)
+
+
 class Writes(CallsTestCase):
     def test_greater_than_what_there_is_room_for(self):
         expected = []
@@ -185,6 +190,197 @@ class Failing(CallsTestCase):
             "write where one reads: EBADF", "read where one writes: EBADF", "read of epoll: EINVAL",
             "write to epoll: EINVAL", *none, *none, "by another number: b'from a child'", "and back: 1",
             "['SIGPIPE', 'SIGPIPE']"])
+
+
+# Who closes what it has not read, or dies so, resets the connection: what it said before comes first.
+RESETTING = """
+import errno, os, signal, socket, time
+
+def end(how, receive):
+    listener = socket.create_server(("h0", 0))
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    client.sendall(b"never read")
+    time.sleep(0.01)  # it has arrived
+    if os.fork() == 0:
+        server.sendall(b"said")
+        how(server)
+        os._exit(0)
+    server.close()
+    os.wait()
+    told = []
+    for _ in range(4):
+        try:
+            told.append(receive(client))
+        except OSError as error:
+            told.append(type(error).__name__)
+    try:
+        told.append(client.getpeername()[1] == listener.getsockname()[1])
+    except OSError as error:
+        told.append(error.errno == errno.ENOTCONN)
+    print(*told, flush=True)
+
+def part(client):
+    room = bytearray(2)
+    return bytes(room[:client.recv_into(room)])
+
+end(lambda server: server.close(), lambda client: client.recv(2))
+end(lambda server: os.kill(os.getpid(), signal.SIGKILL), lambda client: os.read(client.fileno(), 2))
+end(lambda server: (server.recv(64), server.close()), part)
+end(lambda server: server.close(), lambda client: client.recvmsg(2)[0])
+end(lambda server: server.close(), lambda client: client.recvfrom(2)[0])
+end(lambda server: server.close(), lambda client: client.recv(3, socket.MSG_WAITALL))
+"""
+
+
+# Who writes first hears of it first; and what a listener has not accepted is reset, too.
+WRITING = """
+import signal, socket, time
+
+def attempt(call, *arguments):
+    try:
+        return call(*arguments)
+    except OSError as error:
+        return type(error).__name__
+
+signals = []
+signal.signal(signal.SIGPIPE, lambda number, _: signals.append(signal.Signals(number).name))
+for read_first in (False, True):
+    listener = socket.create_server(("h0", 0))
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    client.sendall(b"never read")
+    time.sleep(0.01)
+    server.close()
+    time.sleep(0.01)
+    error = [client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) for _ in range(2)] if read_first else []
+    print(*error, attempt(client.send, b"x"), attempt(client.send, b"x"), attempt(client.recv, 1), flush=True)
+print(signals)
+listener = socket.create_server(("h0", 0))
+client = socket.create_connection(listener.getsockname())
+listener.close()
+print(attempt(client.recv, 1))
+"""
+
+# Sockets of IPv6 alone, beside one of IPv4 with the same port; another of both is in their way.
+FAMILIES = """
+import errno, socket
+V6_ONLY = (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+
+def listen(family, address, only=None):
+    try:
+        listener = socket.socket(family)
+        if only is not None:
+            listener.setsockopt(*V6_ONLY, only)
+            print("only", listener.getsockopt(*V6_ONLY))
+        listener.bind((address, 7001))
+        listener.listen()
+        return listener
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+
+def reach(address):
+    try:
+        socket.create_connection((address, 7001)).close()
+        return True
+    except OSError:
+        return False
+
+v6 = listen(socket.AF_INET6, "::", 1)
+print(reach("127.0.0.1"), reach("::1"))
+v4 = listen(socket.AF_INET, "0.0.0.0")
+print(reach("127.0.0.1"), reach("::1"))
+listen(socket.AF_INET6, "::", 0)
+v6.close()
+print(reach("127.0.0.1"), reach("::1"))
+v4.close()
+both = listen(socket.AF_INET6, "::", 0)
+print(reach("127.0.0.1"), reach("::1"))
+listen(socket.AF_INET, "127.0.0.1")
+"""
+
+# A file of three megabytes to a socket, to a pipe, and from there on by splice().
+TRANSFERS = """
+import os, socket, tempfile, threading, time
+data = os.urandom(3_000_000)
+file = tempfile.TemporaryFile()
+file.write(data)
+file.seek(0)
+
+def read_all(receive, got):
+    time.sleep(0.005)
+    while part := receive(100_000):
+        got += part
+
+def check(name, send, receive, close):
+    got = bytearray()
+    reader = threading.Thread(target=read_all, args=(receive, got))
+    reader.start()
+    send()
+    close()
+    reader.join()
+    print(name, got == data)
+
+def send_file(out, offset):
+    sent = 0
+    while sent < len(data):
+        sent += os.sendfile(out, file.fileno(), offset and sent, len(data))
+
+def connection():
+    listener = socket.create_server(("h0", 0))
+    client = socket.create_connection(listener.getsockname())
+    return client, listener.accept()[0]
+
+client, server = connection()
+check("to a socket", lambda: send_file(client.fileno(), 1), server.recv, client.close)
+reader, writer = os.pipe()
+check("to a pipe", lambda: send_file(writer, None), lambda most: os.read(reader, most), lambda: os.close(writer))
+print("at", file.seek(0, os.SEEK_CUR))
+
+def splice_all(source, out):
+    while os.splice(source, out, 65536):
+        pass
+
+reader, writer = os.pipe()
+client, server = connection()
+feeder = threading.Thread(target=lambda: (send_file(writer, 1), os.close(writer)))
+feeder.start()
+check("by splice", lambda: splice_all(reader, client.fileno()), server.recv, client.close)
+feeder.join()
+"""
+
+
+class Transfers(CallsTestCase):
+    def test_wait_in_simulated_time(self):
+        with apps.folder() as folder:
+            (folder / "transfers.py").write_text(TRANSFERS)
+            lines = self.on_h0(f"/usr/bin/python3 {folder / 'transfers.py'}")
+        self.assertEqual(lines, ["to a socket True", "to a pipe True", "at 3000000", "by splice True"])
+
+
+class Resets(CallsTestCase):
+    def test_of_who_writes(self):
+        with apps.folder() as folder:
+            (folder / "writing.py").write_text(WRITING)
+            lines = self.on_h0(f"python3 {folder / 'writing.py'}")
+        self.assertEqual(lines, ["ConnectionResetError BrokenPipeError b''",
+                                 "104 0 BrokenPipeError BrokenPipeError b''",
+                                 "['SIGPIPE', 'SIGPIPE', 'SIGPIPE']", "ConnectionResetError"])
+
+    def test_families(self):
+        with apps.folder() as folder:
+            (folder / "families.py").write_text(FAMILIES)
+            lines = self.on_h0(f"python3 {folder / 'families.py'}")
+        self.assertEqual(lines, ["only 1", "False True", "True True", "only 0", "EADDRINUSE", "True False", "only 0",
+                                 "True True", "EADDRINUSE"])
+
+    def test_of_who_reads_and_who_does_not(self):
+        reset = "b'sa' b'id' ConnectionResetError b'' True"
+        with apps.folder() as folder:
+            (folder / "resetting.py").write_text(RESETTING)
+            lines = self.on_h0(f"python3 {folder / 'resetting.py'}")
+        self.assertEqual(lines, [reset, reset, "b'sa' b'id' b'' b'' True", reset, reset,
+                                 "b'sai' b'd' ConnectionResetError b'' True"])
 
 
 class Names(CallsTestCase):

@@ -184,7 +184,7 @@ TEST_F(NetworkTest, OneSideGoesWithoutReading) {
   network_.collect(now());
   pass();
   EXPECT_EQ(hear(server), (Heard{kMuch, true}));
-  EXPECT_FALSE(forgotten(server));
+  EXPECT_TRUE(network_.take_reset(server.number, 0));
   server.end.reset();
   network_.collect(now());
   pass();
@@ -204,6 +204,25 @@ TEST_F(NetworkTest, WhatOneSideWritesToNobodyComesBack) {
   network_.collect(now());
   pass();
   EXPECT_TRUE(forgotten(client) && forgotten(server));
+}
+
+// What it sent before comes first, and the reader asks once.
+TEST_F(NetworkTest, OneThatGoesWithoutReadingResets) {
+  for (const bool reads : {true, false}) {
+    auto [client, server] = connection();
+    EXPECT_EQ(write_all(client, 2), 2u);
+    EXPECT_EQ(write_all(server, 3), 3u);
+    if (reads) {
+      EXPECT_EQ(hear(server), (Heard{2, false}));
+    }
+    server.end.reset();
+    network_.collect(now());
+    pass();
+    EXPECT_FALSE(network_.take_reset(client.number, 1)) << "another host's";
+    EXPECT_EQ(hear(client), (Heard{3, true}));
+    EXPECT_EQ(network_.take_reset(client.number, 0), !reads);
+    EXPECT_FALSE(network_.take_reset(client.number, 0));
+  }
 }
 
 TEST_F(NetworkTest, WhatOneSideDoesNotWantToReadIsLost) {

@@ -209,6 +209,11 @@ static bool has_no_type(int fd) {
   return raw_call(SYS_fstat, fd, &file) == 0 && (file.st_mode & S_IFMT) == 0;
 }
 
+// Nothing is there at once; and a counter's eight bytes (eventfd, timerfd) are refused to less room, whatever it shows.
+static bool reads_at_once(int fd, std::size_t bytes) {
+  return bytes == 0 || (bytes < sizeof(std::uint64_t) && has_no_type(fd));
+}
+
 bool blocks(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
@@ -252,6 +257,16 @@ bool prepare(int fd, short events, bool dont_wait) {
   return at_once || wait_ready(*slot, fd, events);
 }
 
+bool is_stream_socket(int fd) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return raw_call(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
+}
+bool is_pipe(int fd) {
+  struct stat file {};
+  return raw_call(SYS_fstat, fd, &file) == 0 && S_ISFIFO(file.st_mode);
+}
+
 std::size_t bytes_of(std::span<const iovec> parts) {
   std::size_t bytes = 0;
   for (const iovec& part : parts) bytes += part.iov_len;
@@ -274,9 +289,11 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
     return read_signals(fd, descriptor.signals, {&part, 1});
   }
   if (const auto socket = find_message_socket(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
-  // Nothing is there at once. (A receive of nothing waits for data, as Linux's does.)
-  if (!prepare(fd, POLLIN, bytes == 0)) return -1;
-  return next_read(fd, buffer, bytes);
+  // (A receive of nothing waits for data, as Linux's does.)
+  // One that was set to a time that is past has ended.
+  if (descriptor.timer != 0) sync(*simulated_slot());
+  if (!prepare(fd, POLLIN, reads_at_once(fd, bytes))) return -1;
+  return settle_end(fd, bytes, next_read(fd, buffer, bytes));
 }
 RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
   const KnownDescriptor descriptor = known_in_turn(fd);
@@ -293,8 +310,8 @@ RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
   }
   if (descriptor.signals != 0 && count >= 0 && count <= IOV_MAX)
     return read_signals(fd, descriptor.signals, {parts, std::size_t(count)});
-  if (!prepare(fd, POLLIN, bytes == 0)) return -1;
-  return next_readv(fd, parts, count);
+  if (!prepare(fd, POLLIN, reads_at_once(fd, bytes))) return -1;
+  return settle_end(fd, bytes, next_readv(fd, parts, count));
 }
 
 // MSG_WAITALL means to block for the rest; the rest is on its way in simulated time.
@@ -303,17 +320,34 @@ static ssize_t receive_all(int fd, char* buffer, size_t bytes, int flags) {
   while (got < bytes) {
     if (!prepare(fd, POLLIN, false)) return got > 0 ? ssize_t(got) : -1;
     const ssize_t part = next_recv(fd, buffer + got, bytes - got, flags & ~MSG_WAITALL);
-    if (part <= 0) return got > 0 ? ssize_t(got) : part;
+    if (part <= 0) return got > 0 ? ssize_t(got) : settle_end(fd, bytes, part);
     got += size_t(part);
   }
   return ssize_t(got);
 }
+static bool waits_for_all(int fd, size_t bytes, int flags) {
+  return (flags & MSG_WAITALL) != 0 && bytes != 0 && simulated_slot() != nullptr && is_stream_socket(fd);
+}
+// A message of which so much has been received.
+static ssize_t receive_rest(int fd, const msghdr& message, ssize_t got, int flags) {
+  auto before = size_t(got);
+  for (size_t i = 0; i < message.msg_iovlen; ++i) {
+    const iovec& part = message.msg_iov[i];
+    const size_t held = std::min(before, part.iov_len);
+    before -= held;
+    if (held == part.iov_len) continue;
+    const ssize_t more = receive_all(fd, static_cast<char*>(part.iov_base) + held, part.iov_len - held, flags);
+    if (more > 0) got += more;
+    if (more != ssize_t(part.iov_len - held)) break;
+  }
+  return got;
+}
 RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
   if (const auto socket = find_message_socket(fd)) return receive_part(fd, *socket, buffer, bytes, flags);
-  if ((flags & MSG_WAITALL) != 0 && bytes != 0 && simulated_slot() != nullptr)
+  if (waits_for_all(fd, bytes, flags))
     return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return next_recv(fd, buffer, bytes, flags);
+  return settle_end(fd, bytes, next_recv(fd, buffer, bytes, flags));
 }
 RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
   if (const auto socket = find_message_socket(fd)) {
@@ -327,8 +361,14 @@ RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, s
     if (result >= 0 && message.msg_name != nullptr) *length = message.msg_namelen;
     return result;
   }
+  if (waits_for_all(fd, bytes, flags)) {
+    if (from != nullptr && length != nullptr) *length = 0;
+    return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
+  }
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return with_unix_name(from, length, [&] { return next_recvfrom(fd, buffer, bytes, flags, from, length); });
+  return with_unix_name(from, length, [&] {
+    return settle_end(fd, bytes, next_recvfrom(fd, buffer, bytes, flags, from, length));
+  });
 }
 // Those that came with a message.
 static void know_received(msghdr& message) {
@@ -347,11 +387,13 @@ RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (const auto socket = find_message_socket(fd)) return receive_whole_message(fd, *socket, *message, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   const socklen_t room = message->msg_namelen;
-  const ssize_t result = next_recvmsg(fd, message, flags);
+  const size_t bytes = bytes_of({message->msg_iov, message->msg_iovlen});
+  const bool for_all = waits_for_all(fd, bytes, flags);
+  const ssize_t result = settle_end(fd, bytes, next_recvmsg(fd, message, for_all ? flags & ~MSG_WAITALL : flags));
   if (result < 0) return result;
   hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
   know_received(*message);
-  return result;
+  return for_all && result > 0 ? receive_rest(fd, *message, result, flags) : result;
 }
 
 RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {

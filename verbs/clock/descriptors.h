@@ -28,6 +28,9 @@ bool prepare(int fd, short events, bool dont_wait);
 // A descriptor that does not block answers for itself.
 bool blocks(int fd);
 
+bool is_stream_socket(int fd);
+bool is_pipe(int fd);
+
 std::size_t bytes_of(std::span<const iovec> parts);
 
 }  // namespace rnicsim::clock

@@ -146,6 +146,23 @@ int refusal_of_stream(int fd, short events) {
   return 0;
 }
 
+ssize_t settle_write(int fd, ssize_t result) {
+  abi::ThreadSlot* slot = simulated_slot();
+  if (slot != nullptr && result > 0 && is_stream(fd)) call(*slot, abi::Call::net_flush);
+  return result;
+}
+
+int take_error(int fd) {
+  const auto stream = find_stream(fd);
+  abi::ThreadSlot* slot = stream ? network_slot() : nullptr;
+  return slot != nullptr && call(*slot, abi::Call::net_error, {stream->socket}) == 0 ? int(slot->value) : 0;
+}
+
+ssize_t settle_end(int fd, std::size_t wanted, ssize_t found) {
+  const int error = found == 0 && wanted != 0 ? take_error(fd) : 0;
+  return error != 0 ? fail(error) : found;
+}
+
 abi::ThreadSlot* network_slot() {
   if (session() == nullptr) return nullptr;
   return simulated() ? simulated_slot() : own_slot();

@@ -3,6 +3,9 @@
 // (datagrams.h).
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <optional>
 
 #include "model/abi/attach.h"
@@ -15,6 +18,13 @@ std::optional<KnownDescriptor> find_socket(int fd);
 bool is_stream(int fd);
 // Why nothing comes or goes there, of a stream that has no other end: ENOTCONN or EPIPE. 0 of all others.
 int refusal_of_stream(int fd, short events);
+
+// After a write: the bytes carry the time at which they were written.
+ssize_t settle_write(int fd, ssize_t result);
+// What has befallen a stream, told once: ECONNRESET. 0: nothing.
+int take_error(int fd);
+// What a receive of `wanted` bytes answers that found so many: 0 may be the peer's end or, -1 and errno, a reset.
+ssize_t settle_end(int fd, std::size_t wanted, ssize_t found);
 
 // One that came from another image or process: it is known here from now on, if it is such a socket.
 void know_inherited_socket(int fd);

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -109,7 +110,7 @@ constexpr long kHarmless[] = {
     SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_fstat, SYS_fchmod,
     SYS_fchown, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_readahead,
     SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
-    SYS_sendfile, SYS_splice, SYS_tee, SYS_seccomp, SYS_landlock_create_ruleset,
+    SYS_tee, SYS_seccomp, SYS_landlock_create_ruleset,
     SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit, SYS_mq_getsetattr,
 };
 
@@ -249,6 +250,8 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_recvmmsg: return apply(::recvmmsg, w);
     case SYS_write: return apply(::write, w);
     case SYS_writev: return apply(::writev, w);
+    case SYS_sendfile: return apply(::sendfile, w);
+    case SYS_splice: return apply(::splice, w);
     case SYS_sendto: return ::sendto(int(w[0]), as<const void*>(w[1]), size_t(w[2]), int(w[3]),
                                      as<const sockaddr*>(w[4]), socklen_t(w[5]));
     case SYS_sendmsg: return apply(::sendmsg, w);

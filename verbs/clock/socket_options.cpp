@@ -57,6 +57,19 @@ int call_option(const KnownDescriptor& socket, abi::DatagramOption option, int v
   return error != 0 ? fail(error) : 0;
 }
 
+int set_v6_only(int fd, KnownDescriptor stream, const void* value, socklen_t length) {
+  int on = 0;
+  abi::ThreadSlot* slot = network_slot();
+  if (value == nullptr || length < socklen_t(sizeof on) || slot == nullptr) return fail(EINVAL);
+  memcpy(&on, value, sizeof on);
+  const int error = call(*slot, abi::Call::net_option,
+                         {stream.socket, std::uint64_t(abi::DatagramOption::v6_only), std::uint64_t(on != 0)});
+  if (error != 0) return fail(error);
+  stream.v6_only = on != 0;
+  remember(fd, stream);
+  return 0;
+}
+
 int set_of_datagrams(int fd, const KnownDescriptor& socket, Option option, const void* value, socklen_t length) {
   int number = 0;
   if (value == nullptr) return fail(EFAULT);
@@ -87,6 +100,9 @@ int get_of_socket(int fd, const KnownDescriptor& socket, int name, void* value, 
     case SO_DOMAIN: return put_number(socket.family, value, length);
     case SO_TYPE: return put_number(socket.datagrams ? SOCK_DGRAM : SOCK_STREAM, value, length);
     case SO_PROTOCOL: return put_number(socket.datagrams ? IPPROTO_UDP : IPPROTO_TCP, value, length);
+    case SO_ERROR:
+      if (const int error = take_error(fd); error != 0) return put_number(error, value, length);
+      [[fallthrough]];
     default: return next_getsockopt(fd, SOL_SOCKET, name, value, length);
   }
 }
@@ -115,6 +131,7 @@ RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, so
   const auto socket = find_socket(fd);
   if (!socket) return next_setsockopt(fd, level, name, value, length);
   if (socket->datagrams) return set_of_datagrams(fd, *socket, {level, name}, value, length);
+  if (Option{level, name} == Option{IPPROTO_IPV6, IPV6_V6ONLY}) return set_v6_only(fd, *socket, value, length);
   return level == SOL_SOCKET ? next_setsockopt(fd, level, name, value, length) : 0;
 }
 
@@ -125,5 +142,8 @@ RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_
   if (level == SOL_SOCKET) return get_of_socket(fd, *socket, name, value, length);
   if (!socket->datagrams && level == IPPROTO_TCP && name == TCP_NODELAY && *length >= sizeof(int))
     return put_number(1, value, length);
+  const bool is_v6 = !socket->datagrams && socket->family == AF_INET6;
+  if (is_v6 && Option{level, name} == Option{IPPROTO_IPV6, IPV6_V6ONLY})
+    return put_number(socket->v6_only, value, length);
   return fail(ENOPROTOOPT);
 }

@@ -6,8 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,7 +18,6 @@
 #include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/raw_call.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
 
@@ -30,23 +27,6 @@ RNICSIM_NEXT(sendmsg);
 
 namespace rnicsim::clock {
 namespace {
-
-// After a write: the bytes carry the time at which they were written.
-ssize_t written(int fd, ssize_t result) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot != nullptr && result > 0 && is_stream(fd)) call(*slot, abi::Call::net_flush);
-  return result;
-}
-
-bool is_stream_socket(int fd) {
-  int type = 0;
-  socklen_t length = sizeof type;
-  return raw_call(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
-}
-bool is_pipe(int fd) {
-  struct stat file {};
-  return raw_call(SYS_fstat, fd, &file) == 0 && S_ISFIFO(file.st_mode);
-}
 
 // What is left of several parts.
 class Remainder {
@@ -89,7 +69,7 @@ ssize_t write_pieces(int fd, std::span<const iovec> parts, std::size_t most, Wri
   Remainder rest(parts);
   std::size_t done = 0;
   for (;;) {
-    const ssize_t part = written(fd, write(rest.next(most)));
+    const ssize_t part = settle_write(fd, write(rest.next(most)));
     if (part < 0 && errno != EAGAIN && errno != EINTR) break;
     if (part > 0) {
       done += std::size_t(part);
@@ -123,40 +103,56 @@ bool prepare_write(int fd, bool dont_wait, int flags) {
   return false;
 }
 
+// Who wrote to one that was reset is told so, the first time, and gets no signal.
+ssize_t fail_to_send(int fd, int flags) {
+  const int error = take_error(fd);
+  if (error == 0 && (flags & MSG_NOSIGNAL) == 0) ::raise(SIGPIPE);
+  errno = error != 0 ? error : EPIPE;
+  return -1;
+}
+
+// On the simulated network.
+ssize_t send_on_stream(int fd, msghdr message, int flags) {
+  message.msg_name = nullptr;  // a connection has its peer
+  message.msg_namelen = 0;
+  const std::size_t bytes = bytes_of({message.msg_iov, message.msg_iovlen});
+  const bool dont_wait = (flags & MSG_DONTWAIT) != 0 || bytes == 0;
+  if (!prepare_write(fd, dont_wait, flags)) return -1;
+  const int quiet = flags | MSG_NOSIGNAL;
+  const ssize_t sent = !dont_wait && waits_for_room(fd, bytes) ? send_pieces(fd, message, quiet)
+                                                               : settle_write(fd, next_sendmsg(fd, &message, quiet));
+  return sent < 0 && errno == EPIPE ? fail_to_send(fd, flags) : sent;
+}
+
 ssize_t send_message(int fd, const msghdr& message, int flags) {
+  if (is_stream(fd)) return send_on_stream(fd, message, flags);
   if (const auto socket = find_message_socket(fd)) return send_whole_message(fd, *socket, message, flags);
   const std::size_t bytes = bytes_of({message.msg_iov, message.msg_iovlen});
   const bool in_pieces = is_stream_socket(fd);
   const bool dont_wait = (flags & MSG_DONTWAIT) != 0 || (in_pieces && bytes == 0);
   if (!prepare_write(fd, dont_wait, flags)) return -1;
   if (in_pieces && !dont_wait && waits_for_room(fd, bytes)) return send_pieces(fd, message, flags);
-  return written(fd, next_sendmsg(fd, &message, flags));
+  return settle_write(fd, next_sendmsg(fd, &message, flags));
 }
 
 // `whole` writes all of it at once.
 template <class Whole>
 ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
-  if (const auto socket = find_message_socket(fd)) {
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    return send_whole_message(fd, *socket, message, 0);
-  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  if (is_stream(fd)) return send_on_stream(fd, message, 0);
+  if (const auto socket = find_message_socket(fd)) return send_whole_message(fd, *socket, message, 0);
   if (is_of_event(fd)) {
     errno = EINVAL;
     return -1;
   }
   const std::size_t bytes = bytes_of(parts);
   if (!prepare_write(fd, bytes == 0, 0)) return -1;
-  if (!waits_for_room(fd, bytes)) return written(fd, whole());
-  if (is_stream_socket(fd)) {
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    return send_pieces(fd, message, 0);
-  }
+  if (!waits_for_room(fd, bytes)) return settle_write(fd, whole());
+  if (is_stream_socket(fd)) return send_pieces(fd, message, 0);
   // A pipe that is ready has room for so many, and more need not stay together.
-  if (bytes <= PIPE_BUF || !is_pipe(fd)) return written(fd, whole());
+  if (bytes <= PIPE_BUF || !is_pipe(fd)) return settle_write(fd, whole());
   return write_pieces(fd, parts, PIPE_BUF,
                       [&](std::span<iovec> piece) { return next_writev(fd, piece.data(), int(piece.size())); });
 }
